@@ -1,0 +1,143 @@
+//! The one error type, with a stable code for each kind.
+
+use std::panic::Location;
+
+/// Everything that can go wrong, on every back-end.
+///
+/// [`Error::code`] is stable across releases and is what JavaScript sees as `error.code`.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A slice does not have the length that the operation or the stated shape asks for.
+    #[error("`{what}` has {actual} values, but {expected} are needed")]
+    LengthMismatch {
+        /// The argument, by its name in the signature.
+        what: &'static str,
+        /// The length needed, in values.
+        expected: usize,
+        /// The length given, in values.
+        actual: usize,
+    },
+    /// The product of a shape's dimensions does not fit into memory's address range.
+    #[error("the shape of `{what}`, {rows}×{cols}, has more values than can be addressed")]
+    ShapeOverflow {
+        /// The argument whose shape overflows.
+        what: &'static str,
+        /// Its first dimension.
+        rows: usize,
+        /// Its second dimension.
+        cols: usize,
+    },
+    /// A reduction that has no identity (max, min, mean, argmax) was given nothing to reduce.
+    #[error("`{op}` of no values is not defined")]
+    Empty {
+        /// The operation.
+        op: &'static str,
+    },
+    /// A parameter lies outside its range.
+    #[error("`{what}` is {value}, but must be {requirement}")]
+    InvalidArgument {
+        /// The parameter, by its name in the signature.
+        what: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        requirement: &'static str,
+    },
+    /// The input is larger than the device, or the representation of the result, allows.
+    #[error("{what} is {value}, beyond the limit of {limit}")]
+    LimitExceeded {
+        /// What was measured against the limit.
+        what: &'static str,
+        /// The size asked for.
+        value: u64,
+        /// The largest size possible.
+        limit: u64,
+    },
+    /// Memory could not be allocated, on the host or on the device.
+    #[error("out of memory: {bytes} bytes could not be allocated")]
+    OutOfMemory {
+        /// The size asked for, in bytes.
+        bytes: u64,
+    },
+    /// A GPU was insisted on and there is none to be had.
+    #[error("no GPU: {reason}")]
+    NoGpu {
+        /// Why there is none.
+        reason: String,
+    },
+    /// The GPU went away. Build a new device; buffers of the old one are gone.
+    #[error("the GPU device was lost: {reason}")]
+    DeviceLost {
+        /// What the driver said.
+        reason: String,
+    },
+    /// The GPU's driver or its validation refused work that this crate thought valid.
+    #[error("the GPU refused the work: {message}")]
+    Gpu {
+        /// What the validation layer said.
+        message: String,
+    },
+    /// A buffer belongs to another batch or another device.
+    #[error("`{what}` belongs to another {owner}")]
+    Foreign {
+        /// The argument, by its name in the signature.
+        what: &'static str,
+        /// What it should have belonged to: a batch or a device.
+        owner: &'static str,
+    },
+    /// A batch was executed or recorded into after it had been executed.
+    #[error("the batch was executed already; record a new one")]
+    AlreadyExecuted,
+    /// A batch's buffer was read before the batch was executed.
+    #[error("the batch has not been executed yet")]
+    NotExecuted,
+    /// Recording an operation into a batch failed; reported by `execute` and `read`.
+    #[error("recorded at {location}: {source}")]
+    Record {
+        /// Where the operation was recorded.
+        location: &'static Location<'static>,
+        /// What was wrong with it.
+        source: Box<Error>,
+    },
+    /// The caller aborted the work (JavaScript's `AbortSignal`).
+    #[error("aborted by the caller")]
+    Aborted,
+}
+
+impl Error {
+    /// A stable identifier for programs to match on, in capitals.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::LengthMismatch { .. } => "LENGTH_MISMATCH",
+            Error::ShapeOverflow { .. } => "SHAPE_OVERFLOW",
+            Error::Empty { .. } => "EMPTY",
+            Error::InvalidArgument { .. } => "INVALID_ARGUMENT",
+            Error::LimitExceeded { .. } => "LIMIT_EXCEEDED",
+            Error::OutOfMemory { .. } => "OUT_OF_MEMORY",
+            Error::NoGpu { .. } => "NO_GPU",
+            Error::DeviceLost { .. } => "DEVICE_LOST",
+            Error::Gpu { .. } => "GPU",
+            Error::Foreign { .. } => "FOREIGN",
+            Error::AlreadyExecuted => "ALREADY_EXECUTED",
+            Error::NotExecuted => "NOT_EXECUTED",
+            Error::Record { source, .. } => source.code(),
+            Error::Aborted => "ABORTED",
+        }
+    }
+}
+
+/// The crate's result type.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort.
+pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    values
+        .try_reserve_exact(len)
+        .map_err(|_| Error::OutOfMemory {
+            bytes: len as u64 * 4,
+        })?;
+    values.resize(len, 0.0);
+    Ok(values)
+}

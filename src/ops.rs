@@ -1,0 +1,280 @@
+//! The op table: one row an operation, and everything that is generated from it.
+//!
+//! [`for_each_op!`] hands every row to a macro of the caller's. This file turns the rows into
+//! [`Op`] and its metadata; `device.rs` into methods, `graph/` into batch methods, `js/` into
+//! the JavaScript class, and the conformance suite and the benchmarks into cases.
+//!
+//! A row reads
+//!
+//! ```text
+//! /// What it computes, as it stands in the documentation of every method.
+//! sync_name async_name jsName Variant(inputs, …) -> output { parameter: type, … } Class, ulp;
+//! ```
+//!
+//! `ulp` is the stated accuracy: the distance from the true result, in units of `f32::EPSILON`
+//! times the result's condition-scaled magnitude (see [`crate::reference`]), that no back-end
+//! exceeds. One half means correctly rounded.
+
+/// Hands the op table to the macro named: first the operations whose result is a slice, then
+/// those whose result is one value.
+macro_rules! for_each_op {
+    ($emit:path) => {
+        $emit! {
+            vectors {
+                /// Rectified linear unit: `y = max(x, 0)`.
+                relu relu_async relu Relu(x) -> y {} Elementwise, 0.5;
+                /// Leaky rectified linear unit: `y = x` where `x ≥ 0`, `negative_slope · x` elsewhere.
+                leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5;
+                /// Exponential linear unit: `y = x` where `x > 0`, `alpha · (eˣ − 1)` elsewhere.
+                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 4.0;
+                /// Logistic function: `y = 1 / (1 + e⁻ˣ)`.
+                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y {} Transcendental, 4.0;
+                /// Hyperbolic tangent.
+                tanh tanh_async tanh Tanh(x) -> y {} Transcendental, 4.0;
+                /// Swish, also called SiLU: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
+                swish swish_async swish Swish(x) -> y {} Transcendental, 4.0;
+                /// Gaussian error linear unit, exact: `y = x · Φ(x) = x/2 · (1 + erf(x/√2))`; its limit 0 at −∞.
+                gelu gelu_async gelu Gelu(x) -> y {} Transcendental, 8.0;
+                /// Gaussian error linear unit by the tanh formula (Hendrycks and Gimpel, 2016):
+                /// `y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`; its limit 0 at −∞.
+                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y {} Transcendental, 8.0;
+                /// Clamp: `y = min(max(x, min), max)`. `min` may not exceed `max`, nor be NaN.
+                clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5;
+                /// Exponential: `y = eˣ`.
+                exp exp_async exp Exp(x) -> y {} Transcendental, 2.0;
+                /// Natural logarithm; NaN below zero, −∞ at zero.
+                log log_async log Log(x) -> y {} Transcendental, 4.0;
+                /// Square root; NaN below zero.
+                sqrt sqrt_async sqrt Sqrt(x) -> y {} Elementwise, 4.0;
+                /// Absolute value.
+                abs abs_async abs Abs(x) -> y {} Elementwise, 0.5;
+                /// Negation: `y = −x`.
+                neg neg_async neg Neg(x) -> y {} Elementwise, 0.5;
+                /// Multiplication by a constant: `y = factor · x`.
+                scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5;
+                /// Elementwise sum: `y = a + b`.
+                vec_add vec_add_async vecAdd VecAdd(a, b) -> y {} Elementwise, 0.5;
+                /// Elementwise difference: `y = a − b`.
+                sub sub_async sub Sub(a, b) -> y {} Elementwise, 0.5;
+                /// Elementwise product: `y = a · b`.
+                mul mul_async mul Mul(a, b) -> y {} Elementwise, 0.5;
+                /// Elementwise quotient: `y = a / b`.
+                div div_async div Div(a, b) -> y {} Elementwise, 4.0;
+                /// Elementwise minimum; NaN where either input is NaN.
+                minimum minimum_async minimum Minimum(a, b) -> y {} Elementwise, 0.5;
+                /// Elementwise maximum; NaN where either input is NaN.
+                maximum maximum_async maximum Maximum(a, b) -> y {} Elementwise, 0.5;
+                /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
+                bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;
+                /// Softmax of one vector: `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)`.
+                softmax softmax_async softmax Softmax(x) -> y {} Softmax, 16.0;
+                /// Logarithm of the softmax of one vector: `yᵢ = xᵢ − max x − log Σⱼ exp(xⱼ − max x)`.
+                log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y {} Softmax, 16.0;
+                /// Softmax of each row of a row-major `rows × cols` matrix.
+                softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 16.0;
+                /// Logarithm of the softmax of each row of a row-major `rows × cols` matrix.
+                log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 16.0;
+                /// Matrix product `C = A · B` of row-major matrices, `m × k` times `k × n`; zeros where `k` is 0.
+                matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 32.0;
+                /// Transpose of a row-major `rows × cols` matrix.
+                transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
+                /// with the stride and padding of its [`Conv2d`].
+                convolve2d_with convolve2d_with_async convolve2d Convolve2d(input, kernel) -> result { options: Conv2d } Convolution, 32.0;
+            }
+            scalars {
+                /// Dot product `Σ aᵢ · bᵢ`; 0 of no values.
+                dot dot_async dot Dot(a, b) -> f32 {} Reduction, 16.0;
+                /// Sum of all values; 0 of no values.
+                sum sum_async sum Sum(x) -> f32 {} Reduction, 16.0;
+                /// Largest value; NaN where any is NaN.
+                max max_async max Max(x) -> f32 {} Reduction, 0.5;
+                /// Smallest value; NaN where any is NaN.
+                min min_async min Min(x) -> f32 {} Reduction, 0.5;
+                /// Arithmetic mean.
+                mean mean_async mean Mean(x) -> f32 {} Reduction, 16.0;
+                /// Index of the first largest value, or of the first NaN where there is one.
+                argmax argmax_async argmax Argmax(x) -> usize {} Reduction, 0.5;
+            }
+        }
+    };
+}
+pub(crate) use for_each_op;
+
+/// What an operation's cost is dominated by; the automatic choice of back-end goes by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum OpClass {
+    /// A few arithmetic instructions a value; bound by memory.
+    Elementwise,
+    /// Elementwise with an exponential, logarithm or error function.
+    Transcendental,
+    /// Many values to one.
+    Reduction,
+    /// Row-wise normalised exponentials.
+    Softmax,
+    /// Matrix products.
+    Matmul,
+    /// Two-dimensional convolutions.
+    Convolution,
+    /// Values moved, not computed.
+    Movement,
+}
+
+/// How far a convolution's window may reach over the border of its input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Padding {
+    /// The window stays inside: `(input − kernel) / stride + 1` outputs, rounded down.
+    #[default]
+    Valid,
+    /// Zeros are read outside: `input / stride` outputs, rounded up. Where the number of
+    /// padding rows or columns is odd, the extra one is at the end (TensorFlow's rule).
+    Same,
+}
+
+/// Shape and options of a two-dimensional convolution; all matrices are row-major.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Conv2d {
+    /// Rows of the input.
+    pub input_rows: usize,
+    /// Columns of the input.
+    pub input_cols: usize,
+    /// Rows of the kernel, at least 1.
+    pub kernel_rows: usize,
+    /// Columns of the kernel, at least 1.
+    pub kernel_cols: usize,
+    /// Rows between two windows, at least 1.
+    pub stride_rows: usize,
+    /// Columns between two windows, at least 1.
+    pub stride_cols: usize,
+    /// What happens at the border.
+    pub padding: Padding,
+}
+
+impl Conv2d {
+    /// A convolution of stride 1 whose window stays inside the input.
+    pub fn valid(
+        input_rows: usize,
+        input_cols: usize,
+        kernel_rows: usize,
+        kernel_cols: usize,
+    ) -> Self {
+        Self {
+            input_rows,
+            input_cols,
+            kernel_rows,
+            kernel_cols,
+            stride_rows: 1,
+            stride_cols: 1,
+            padding: Padding::Valid,
+        }
+    }
+
+    /// A convolution of stride 1 whose result has the size of the input.
+    pub fn same(
+        input_rows: usize,
+        input_cols: usize,
+        kernel_rows: usize,
+        kernel_cols: usize,
+    ) -> Self {
+        Self {
+            padding: Padding::Same,
+            ..Self::valid(input_rows, input_cols, kernel_rows, kernel_cols)
+        }
+    }
+
+    /// The same convolution at every `rows`-th row and `cols`-th column.
+    #[must_use]
+    pub fn with_stride(self, rows: usize, cols: usize) -> Self {
+        Self {
+            stride_rows: rows,
+            stride_cols: cols,
+            ..self
+        }
+    }
+
+    /// Rows and columns of the result.
+    pub fn output_shape(&self) -> (usize, usize) {
+        let along = |input: usize, kernel: usize, stride: usize| match self.padding {
+            Padding::Valid if kernel > input => 0,
+            Padding::Valid => (input - kernel) / stride.max(1) + 1,
+            Padding::Same => input.div_ceil(stride.max(1)),
+        };
+        (
+            along(self.input_rows, self.kernel_rows, self.stride_rows),
+            along(self.input_cols, self.kernel_cols, self.stride_cols),
+        )
+    }
+
+    /// Rows and columns of zeros before the first row and column of the input.
+    pub fn padding_before(&self) -> (usize, usize) {
+        let before = |input: usize, kernel: usize, stride: usize| match self.padding {
+            Padding::Valid => 0,
+            Padding::Same => {
+                let stride = stride.max(1);
+                let last_window = input.saturating_sub(1) / stride * stride;
+                last_window.saturating_add(kernel).saturating_sub(input) / 2
+            }
+        };
+        (
+            before(self.input_rows, self.kernel_rows, self.stride_rows),
+            before(self.input_cols, self.kernel_cols, self.stride_cols),
+        )
+    }
+}
+
+/// Emits [`Op`] and its metadata from the table.
+macro_rules! define_ops {
+    (
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
+        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+    ) => {
+        /// One operation with its parameters; its inputs are given beside it.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)] // Fields are named and documented by the methods of the same name.
+        #[non_exhaustive]
+        pub enum Op {
+            $( $(#[$vdoc])* $vop { $($vp: $vt),* }, )*
+            $( $(#[$sdoc])* $sop { $($sp: $st),* }, )*
+        }
+
+        impl Op {
+            /// The operation's name: that of its synchronous Rust method.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $( Op::$vop { .. } => stringify!($vname), )*
+                    $( Op::$sop { .. } => stringify!($sname), )*
+                }
+            }
+
+            /// Names of the inputs, in order.
+            pub fn inputs(&self) -> &'static [&'static str] {
+                match self {
+                    $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
+                    $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
+                }
+            }
+
+            /// What the operation's cost is dominated by.
+            pub fn class(&self) -> OpClass {
+                match self {
+                    $( Op::$vop { .. } => OpClass::$vclass, )*
+                    $( Op::$sop { .. } => OpClass::$sclass, )*
+                }
+            }
+
+            /// The stated accuracy, in units of `f32::EPSILON` times the result's
+            /// condition-scaled magnitude (see [`crate::reference`]).
+            pub fn ulp(&self) -> f64 {
+                match self {
+                    $( Op::$vop { .. } => $vulp, )*
+                    $( Op::$sop { .. } => $sulp, )*
+                }
+            }
+        }
+
+        /// The names of all operations, in the table's order.
+        pub const OP_NAMES: &[&str] = &[$(stringify!($vname),)* $(stringify!($sname),)*];
+    };
+}
+for_each_op!(define_ops);

@@ -1,0 +1,146 @@
+//! Validation of lengths and parameters, the same for every back-end and done before any of them.
+
+use crate::error::{Error, Result};
+use crate::ops::{Conv2d, Op, Padding};
+
+/// The largest count that a batch's `f32` result of `argmax` holds exactly: 2²⁴.
+pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
+
+/// Checks the lengths of an operation's inputs against each other and its parameters.
+///
+/// Returns the length of its result.
+pub fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
+    let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
+    let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");
+    let expect = |index: usize, expected: usize| check_len(name(index), expected, len(index));
+    if inputs.len() != op.inputs().len() {
+        return check_len("inputs", op.inputs().len(), inputs.len()).map(|()| 0);
+    }
+    match *op {
+        Op::Clip { min, max } => check_clip(min, max).map(|()| len(0)),
+        Op::VecAdd {}
+        | Op::Sub {}
+        | Op::Mul {}
+        | Op::Div {}
+        | Op::Minimum {}
+        | Op::Maximum {} => expect(1, len(0)).map(|()| len(0)),
+        Op::BiasAdd { rows, cols } => {
+            expect(0, product("x", rows, cols)?)?;
+            expect(1, cols)?;
+            Ok(len(0))
+        }
+        Op::SoftmaxRows { rows, cols }
+        | Op::LogSoftmaxRows { rows, cols }
+        | Op::Transpose { rows, cols } => {
+            expect(0, product("x", rows, cols)?)?;
+            Ok(len(0))
+        }
+        Op::Matmul { m, k, n } => {
+            expect(0, product("a", m, k)?)?;
+            expect(1, product("b", k, n)?)?;
+            product("c", m, n)
+        }
+        Op::Convolve2d { options } => {
+            check_conv2d(&options)?;
+            expect(0, product("input", options.input_rows, options.input_cols)?)?;
+            expect(
+                1,
+                product("kernel", options.kernel_rows, options.kernel_cols)?,
+            )?;
+            let (rows, cols) = options.output_shape();
+            product("result", rows, cols)
+        }
+        Op::Dot {} => expect(1, len(0)).map(|()| 1),
+        Op::Sum {} => Ok(1),
+        Op::Max {} | Op::Min {} | Op::Mean {} => check_not_empty(op, len(0)).map(|()| 1),
+        Op::Argmax {} => {
+            check_not_empty(op, len(0))?;
+            check_limit("the length of `x`", len(0), MAX_EXACT_INDEX)?;
+            Ok(1)
+        }
+        _ => Ok(len(0)),
+    }
+}
+
+/// `LengthMismatch` unless the two lengths agree.
+pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> Result<()> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch {
+        what,
+        expected,
+        actual,
+    })
+}
+
+/// `LimitExceeded` if `value` lies beyond `limit`.
+pub(crate) fn check_limit(what: &'static str, value: usize, limit: usize) -> Result<()> {
+    if value <= limit {
+        return Ok(());
+    }
+    Err(Error::LimitExceeded {
+        what,
+        value: value as u64,
+        limit: limit as u64,
+    })
+}
+
+fn check_not_empty(op: &Op, len: usize) -> Result<()> {
+    if len > 0 {
+        return Ok(());
+    }
+    Err(Error::Empty { op: op.name() })
+}
+
+fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
+    rows.checked_mul(cols)
+        // A slice of f32 holds at most isize::MAX bytes.
+        .filter(|&len| len <= isize::MAX as usize / size_of::<f32>())
+        .ok_or(Error::ShapeOverflow { what, rows, cols })
+}
+
+fn check_clip(min: f32, max: f32) -> Result<()> {
+    // Also false where either is NaN.
+    if min <= max {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument {
+        what: "min",
+        value: min.to_string(),
+        requirement: "a number not above `max`, which is no NaN either",
+    })
+}
+
+fn check_conv2d(conv: &Conv2d) -> Result<()> {
+    let at_least_one = [
+        ("kernel_rows", conv.kernel_rows),
+        ("kernel_cols", conv.kernel_cols),
+        ("stride_rows", conv.stride_rows),
+        ("stride_cols", conv.stride_cols),
+    ];
+    if let Some((what, _)) = at_least_one.into_iter().find(|&(_, value)| value == 0) {
+        return Err(invalid(what, 0, "at least 1"));
+    }
+    if conv.padding == Padding::Valid {
+        check_kernel_fits("kernel_rows", conv.kernel_rows, conv.input_rows)?;
+        check_kernel_fits("kernel_cols", conv.kernel_cols, conv.input_cols)?;
+    }
+    Ok(())
+}
+
+fn check_kernel_fits(what: &'static str, kernel: usize, input: usize) -> Result<()> {
+    if kernel <= input {
+        return Ok(());
+    }
+    let requirement = "at most the input's size, where the padding is valid";
+    Err(invalid(what, kernel, requirement))
+}
+
+fn invalid(what: &'static str, value: usize, requirement: &'static str) -> Error {
+    Error::InvalidArgument {
+        what,
+        value: value.to_string(),
+        requirement,
+    }
+}
