@@ -1,0 +1,110 @@
+//! `cargo xtask setup`: a fresh machine becomes one that can do everything.
+//!
+//! Every requirement can probe cheaply whether it is met, install itself, and
+//! say in one line how a person would do it where it cannot.
+
+mod apt;
+mod browser;
+mod cargo_tool;
+mod debian_rust;
+mod npm;
+mod ptxas;
+mod tools;
+mod vulkan;
+mod wasm_target;
+
+use crate::progress::Progress;
+use crate::project::Project;
+use anyhow::{Context, Result, bail};
+use std::fs::{self, File};
+use std::time::Instant;
+pub(crate) use tools::Tools;
+
+/// What a command needs. Packaging must not ask for a browser.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Package,
+    Everything,
+}
+
+trait Requirement {
+    fn name(&self) -> String;
+    /// Cheap: setup must take seconds when there is nothing to do.
+    fn is_met(&self) -> bool;
+    fn install(&self, progress: &Progress) -> Result<()>;
+    /// One line for the reader of a machine that setup cannot change.
+    fn by_hand(&self) -> String;
+}
+
+/// Installs what `scope` lacks and returns where the tools are.
+pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
+    let started = Instant::now();
+    let requirements = requirements(project, scope)?;
+    if requirements.iter().all(|requirement| requirement.is_met()) {
+        let (count, seconds) = (requirements.len(), started.elapsed().as_secs_f64());
+        println!("ok   setup: all {count} requirements met ({seconds:.1} s)");
+    } else {
+        install_missing(project, &requirements)?;
+    }
+    Tools::locate(project, scope)
+}
+
+fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requirement + '_>>> {
+    let wasm_bindgen = project.locked_version("wasm-bindgen")?;
+    let mut all: Vec<Box<dyn Requirement>> = vec![
+        Box::new(wasm_target::WasmTarget { project }),
+        Box::new(cargo_tool::CargoTool::wasm_bindgen(project, &wasm_bindgen)),
+        Box::new(cargo_tool::CargoTool::wasm_pack(project)),
+        Box::new(npm::NpmDependencies { project }),
+    ];
+    if scope == Scope::Everything {
+        all.push(Box::new(browser::Browser { project }));
+        all.push(Box::new(vulkan::Vulkan { project }));
+        all.push(Box::new(ptxas::Ptxas { project }));
+    }
+    Ok(all)
+}
+
+fn install_missing(project: &Project, requirements: &[Box<dyn Requirement + '_>]) -> Result<()> {
+    let _lock = lock_cache(project)?;
+    let mut missing = Vec::new();
+    for requirement in requirements {
+        if requirement.is_met() {
+            println!("ok   {}", requirement.name());
+        } else if let Err(error) = install(requirement.as_ref()) {
+            eprintln!("{error:#}");
+            missing.push(format!(
+                "  {}: {}",
+                requirement.name(),
+                requirement.by_hand()
+            ));
+        }
+    }
+    if !missing.is_empty() {
+        bail!(
+            "setup could not install everything; by hand:\n{}",
+            missing.join("\n")
+        );
+    }
+    Ok(())
+}
+
+fn install(requirement: &dyn Requirement) -> Result<()> {
+    let progress = Progress::start(&requirement.name());
+    let result = requirement.install(&progress).and_then(|()| {
+        let found = requirement.is_met();
+        found
+            .then_some(())
+            .context("it was installed but cannot be found")
+    });
+    progress.finish(if result.is_ok() { "ok" } else { "FAIL" });
+    result
+}
+
+/// Two commands that start at once must not build the same tool into one folder.
+fn lock_cache(project: &Project) -> Result<File> {
+    fs::create_dir_all(&project.cache)?;
+    let lock = File::create(project.cache.join("lock"))?;
+    lock.lock().context("cannot lock the tool cache")?;
+    Ok(lock)
+}

@@ -1,0 +1,73 @@
+//! What setup found or installed, and the environment that it is used in.
+
+use super::cargo_tool::CargoTool;
+use super::ptxas::Ptxas;
+use super::wasm_target::WasmTarget;
+use super::{Scope, browser};
+use crate::project::Project;
+use anyhow::{Context, Result};
+use std::env;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use xshell::Cmd;
+
+pub(crate) struct Tools {
+    pub(crate) wasm_pack: PathBuf,
+    /// Scripts of npm packages: wasm-opt among them.
+    pub(crate) npm_bin: PathBuf,
+    pub(crate) ptxas: PathBuf,
+    browser: Option<Browser>,
+    /// PATH with wasm-bindgen and its test runner first; wasm-pack finds them there.
+    path: OsString,
+    wasm_toolchain: Option<PathBuf>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Browser {
+    pub(crate) chromium: PathBuf,
+    pub(crate) chromedriver: PathBuf,
+}
+
+impl Tools {
+    pub(super) fn locate(project: &Project, scope: Scope) -> Result<Self> {
+        let wasm_bindgen = project.locked_version("wasm-bindgen")?;
+        let bin = CargoTool::wasm_bindgen(project, &wasm_bindgen).bin();
+        let inherited = env::var_os("PATH").unwrap_or_default();
+        let path = env::join_paths([bin].into_iter().chain(env::split_paths(&inherited)))?;
+        let browser = match scope {
+            Scope::Package => None,
+            Scope::Everything => Some(Browser {
+                chromium: browser::chromium().context("setup found Chromium")?,
+                chromedriver: browser::chromedriver().context("setup found chromedriver")?,
+            }),
+        };
+        Ok(Self {
+            wasm_pack: CargoTool::wasm_pack(project).program(),
+            npm_bin: project.pkg_tests().join("node_modules/.bin"),
+            ptxas: Ptxas { project }.program(),
+            browser,
+            path,
+            wasm_toolchain: WasmTarget { project }.toolchain(),
+        })
+    }
+
+    pub(crate) fn browser(&self) -> Result<&Browser> {
+        self.browser
+            .as_ref()
+            .context("this command was set up without a browser")
+    }
+
+    /// `cmd` with everything that compiles to WebAssembly in reach.
+    pub(crate) fn for_wasm<'a>(&self, cmd: Cmd<'a>) -> Cmd<'a> {
+        // CARGO names the cargo that runs this program, not the one selected below.
+        // RUSTFLAGS would replace the target features that .cargo/config.toml asks for.
+        let cmd = cmd
+            .env("PATH", &self.path)
+            .env_remove("CARGO")
+            .env_remove("RUSTFLAGS");
+        match &self.wasm_toolchain {
+            Some(toolchain) => cmd.env("RUSTUP_TOOLCHAIN", toolchain),
+            None => cmd,
+        }
+    }
+}
