@@ -1,12 +1,19 @@
 //! The project's chores: `cargo xtask setup | package | demo | test | bench`.
 
+mod bench;
+mod demo;
+mod files;
+mod package;
 mod progress;
 mod project;
+mod serve;
 mod setup;
+mod test;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 use project::Project;
+use setup::Scope;
 
 #[derive(Parser)]
 #[command(
@@ -22,12 +29,29 @@ struct Cli {
 enum Command {
     /// Install whatever the other commands need and this machine lacks
     Setup,
+    /// Build the npm package: target/npm/relampago-VERSION.tgz
+    Package,
+    /// Serve the demo page, or check it
+    Demo(demo::Options),
+    /// Run everything CI runs
+    Test(test::Options),
+    /// Run the benchmarks; arguments go to `cargo bench`
+    Bench(bench::Options),
 }
 
 fn main() -> Result<()> {
     let cli = Cli::parse();
     let project = Project::open()?;
     match cli.command {
-        Command::Setup => setup::ensure(&project, setup::Scope::Everything).map(drop),
+        Command::Setup => setup::ensure(&project, Scope::Everything).map(drop),
+        Command::Package => {
+            let tools = setup::ensure(&project, Scope::Package)?;
+            let package = package::run(&project, &tools)?;
+            println!("{}", package.tarball.display());
+            Ok(())
+        }
+        Command::Demo(options) => demo::run(&project, &options),
+        Command::Test(options) => test::run(&project, &options),
+        Command::Bench(options) => bench::run(&project, &options),
     }
 }

@@ -21,7 +21,7 @@ impl Progress {
     pub(crate) fn start(name: &str) -> Self {
         let spinner = io::stderr().is_terminal().then(|| spinner(name));
         if spinner.is_none() {
-            println!("...  {name}");
+            eprintln!("...  {name}");
         }
         Self {
             name: name.to_owned(),
@@ -34,7 +34,7 @@ impl Progress {
     pub(crate) fn note(&self, what: &str) {
         match &self.spinner {
             Some(spinner) => spinner.set_message(what.to_owned()),
-            None => println!("       {what}"),
+            None => eprintln!("       {what}"),
         }
     }
 
@@ -43,7 +43,7 @@ impl Progress {
             spinner.finish_and_clear();
         }
         let seconds = self.started.elapsed().as_secs_f64();
-        println!("{outcome:4} {} ({seconds:.1} s)", self.name);
+        eprintln!("{outcome:4} {} ({seconds:.1} s)", self.name);
     }
 
     /// Runs `cmd` silently but for the spinner; a failure carries the end of its output.

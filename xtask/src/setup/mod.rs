@@ -42,7 +42,7 @@ pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
     let requirements = requirements(project, scope)?;
     if requirements.iter().all(|requirement| requirement.is_met()) {
         let (count, seconds) = (requirements.len(), started.elapsed().as_secs_f64());
-        println!("ok   setup: all {count} requirements met ({seconds:.1} s)");
+        eprintln!("ok   setup: all {count} requirements met ({seconds:.1} s)");
     } else {
         install_missing(project, &requirements)?;
     }
@@ -70,7 +70,7 @@ fn install_missing(project: &Project, requirements: &[Box<dyn Requirement + '_>]
     let mut missing = Vec::new();
     for requirement in requirements {
         if requirement.is_met() {
-            println!("ok   {}", requirement.name());
+            eprintln!("ok   {}", requirement.name());
         } else if let Err(error) = install(requirement.as_ref()) {
             eprintln!("{error:#}");
             missing.push(format!(

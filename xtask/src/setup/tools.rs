@@ -22,7 +22,6 @@ pub(crate) struct Tools {
     wasm_toolchain: Option<PathBuf>,
 }
 
-#[derive(Clone)]
 pub(crate) struct Browser {
     pub(crate) chromium: PathBuf,
     pub(crate) chromedriver: PathBuf,
@@ -55,6 +54,17 @@ impl Tools {
         self.browser
             .as_ref()
             .context("this command was set up without a browser")
+    }
+
+    /// `cmd`, a script that finds the browser by environment variables.
+    pub(crate) fn for_browser<'a>(&self, cmd: Cmd<'a>) -> Result<Cmd<'a>> {
+        let Browser {
+            chromium,
+            chromedriver,
+        } = self.browser()?;
+        Ok(cmd
+            .env("CHROME", chromium)
+            .env("CHROMEDRIVER", chromedriver))
     }
 
     /// `cmd` with everything that compiles to WebAssembly in reach.

@@ -1,0 +1,30 @@
+//! Folders, whole.
+
+use anyhow::{Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Every file below `folder`.
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let entries = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    for entry in entries {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(list(&path)?);
+        } else {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
+/// Copies every file below `from` to the same place below `to`.
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    for file in list(from)? {
+        let copy = to.join(file.strip_prefix(from)?);
+        fs::create_dir_all(copy.parent().context("a file lies in a folder")?)?;
+        fs::copy(&file, &copy).with_context(|| file.display().to_string())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Puts the package together: our own files, the glue, one module per instruction set.
+
+use super::Package;
+use super::variant::{Built, require_same_glue};
+use crate::files::copy_tree;
+use crate::project::Project;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use xshell::cmd;
+
+const OF_THE_PROJECT: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+const OF_WASM_BINDGEN: &[&str] = &["relampago.js", "relampago.d.ts"];
+
+pub(super) fn assemble(project: &Project, package: &Package, built: &[Built]) -> Result<()> {
+    require_same_glue(built)?;
+    let (sh, folder) = (&project.sh, &package.folder);
+    sh.remove_path(folder)?;
+    copy_tree(&project.root.join("src/js/npm"), folder)?;
+    for file in OF_THE_PROJECT {
+        sh.copy_file(project.root.join(file), folder)?;
+    }
+    let glue = &built[0].folder;
+    for file in OF_WASM_BINDGEN {
+        sh.copy_file(glue.join(file), folder)?;
+    }
+    if sh.path_exists(glue.join("snippets")) {
+        copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
+    }
+    for variant in built {
+        sh.copy_file(
+            &variant.module,
+            folder.join(format!("relampago_{}.wasm", variant.name)),
+        )?;
+    }
+    set_version(folder, &project.locked_version("relampago")?)?;
+    pack(project, package)
+}
+
+/// Cargo.toml is where the version is written; package.json repeats it.
+fn set_version(folder: &Path, version: &str) -> Result<()> {
+    let path = folder.join("package.json");
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&path)?)?;
+    manifest["version"] = version.into();
+    Ok(fs::write(
+        path,
+        serde_json::to_string_pretty(&manifest)? + "\n",
+    )?)
+}
+
+fn pack(project: &Project, package: &Package) -> Result<()> {
+    let sh = &project.sh;
+    let destination = package
+        .tarball
+        .parent()
+        .context("the tarball lies in a folder")?;
+    let _inside = sh.push_dir(&package.folder);
+    cmd!(sh, "npm pack --silent --pack-destination {destination}")
+        .quiet()
+        .ignore_stdout()
+        .run()?;
+    let tarball = &package.tarball;
+    ensure!(tarball.is_file(), "npm pack left no {}", tarball.display());
+    Ok(())
+}

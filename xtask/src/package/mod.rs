@@ -1,0 +1,40 @@
+//! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
+
+mod assemble;
+mod size;
+mod variant;
+
+use crate::project::Project;
+use crate::setup::Tools;
+use anyhow::Result;
+use std::path::PathBuf;
+pub(crate) use variant::Variant;
+
+/// What users install, as a folder and as the tarball npm makes of it.
+pub(crate) struct Package {
+    pub(crate) folder: PathBuf,
+    pub(crate) tarball: PathBuf,
+}
+
+impl Package {
+    pub(crate) fn locate(project: &Project) -> Result<Self> {
+        let version = project.locked_version("relampago")?;
+        Ok(Self {
+            folder: project.target("npm/relampago"),
+            tarball: project.target(format!("npm/relampago-{version}.tgz")),
+        })
+    }
+}
+
+pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
+    let package = Package::locate(project)?;
+    // A failure from here on must not leave an older tarball to be tested in its place.
+    project.sh.remove_path(&package.tarball)?;
+    let built = [
+        Variant::SIMD128.build(project, tools)?,
+        Variant::RELAXED.build(project, tools)?,
+    ];
+    assemble::assemble(project, &package, &built)?;
+    size::check(&package)?;
+    Ok(package)
+}

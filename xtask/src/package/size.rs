@@ -1,0 +1,61 @@
+//! What a visitor downloads, and the limit that it must stay under.
+
+use super::Package;
+use anyhow::{Result, ensure};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+/// All JavaScript and one module, each compressed as a web server would send it.
+const LIMIT: usize = 100 * 1024;
+
+pub(super) fn check(package: &Package) -> Result<()> {
+    let mut scripts = 0;
+    let mut modules = Vec::new();
+    for path in crate::files::list(&package.folder)? {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("js") => scripts += gzipped(&path)?,
+            Some("wasm") => {
+                modules.push((name(&path), fs::metadata(&path)?.len(), gzipped(&path)?));
+            }
+            _ => {}
+        }
+    }
+    modules.sort();
+    eprintln!(
+        "{:28} {:>10} {:>10} {:>14}",
+        "module", "bytes", "gzip -9", "download (gzip)"
+    );
+    for (name, bytes, gzipped) in &modules {
+        eprintln!(
+            "{name:28} {bytes:>10} {gzipped:>10} {:>14}",
+            gzipped + scripts
+        );
+    }
+    eprintln!("of each download, JavaScript is {scripts}; the limit is {LIMIT}");
+    let largest = modules
+        .iter()
+        .map(|module| module.2 + scripts)
+        .max()
+        .unwrap_or(0);
+    ensure!(
+        largest <= LIMIT,
+        "the download is {largest} bytes, over the limit of {LIMIT}"
+    );
+    Ok(())
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn gzipped(path: &Path) -> Result<usize> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(&fs::read(path)?)?;
+    Ok(encoder.finish()?.len())
+}

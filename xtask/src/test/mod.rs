@@ -1,0 +1,100 @@
+//! `cargo xtask test`: everything CI runs, part by part, and a table at the end.
+
+mod parts;
+
+use crate::project::Project;
+use crate::setup::{self, Scope, Tools};
+use anyhow::{Result, bail, ensure};
+use clap::Args;
+use parts::PARTS;
+use std::time::{Duration, Instant};
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Run only these parts, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "PART")]
+    only: Vec<String>,
+}
+
+/// What every part may use.
+struct Context<'a> {
+    project: &'a Project,
+    tools: &'a Tools,
+}
+
+struct Part {
+    name: &'static str,
+    run: fn(&Context) -> Result<()>,
+}
+
+struct Outcome {
+    name: &'static str,
+    passed: bool,
+    took: Duration,
+}
+
+pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
+    let chosen = choose(&options.only)?;
+    let started = Instant::now();
+    let tools = setup::ensure(project, Scope::Everything)?;
+    let setup = Outcome {
+        name: "setup",
+        passed: true,
+        took: started.elapsed(),
+    };
+    let context = Context {
+        project,
+        tools: &tools,
+    };
+    let parts = chosen.iter().map(|part| part.outcome(&context));
+    let outcomes: Vec<Outcome> = [setup].into_iter().chain(parts).collect();
+    report(&outcomes, started.elapsed());
+    let failed: Vec<&str> = outcomes
+        .iter()
+        .filter(|outcome| !outcome.passed)
+        .map(|outcome| outcome.name)
+        .collect();
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
+    Ok(())
+}
+
+/// The parts in their own order; all of them when none is named.
+fn choose(only: &[String]) -> Result<Vec<&'static Part>> {
+    for name in only {
+        if !PARTS.iter().any(|part| part.name == name) {
+            let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
+            bail!(
+                "there is no part `{name}`; the parts are {}",
+                known.join(", ")
+            );
+        }
+    }
+    let is_chosen = |part: &&Part| only.is_empty() || only.iter().any(|name| name == part.name);
+    Ok(PARTS.iter().filter(is_chosen).collect())
+}
+
+impl Part {
+    /// A failure does not keep the later parts from running: one run shows all there is to mend.
+    fn outcome(&self, context: &Context) -> Outcome {
+        println!("\n=== {} ===", self.name);
+        let started = Instant::now();
+        let result = (self.run)(context);
+        if let Err(error) = &result {
+            println!("{}: {error:#}", self.name);
+        }
+        Outcome {
+            name: self.name,
+            passed: result.is_ok(),
+            took: started.elapsed(),
+        }
+    }
+}
+
+fn report(outcomes: &[Outcome], total: Duration) {
+    println!("\n{:20} {:8} {:>8}", "part", "", "seconds");
+    for Outcome { name, passed, took } in outcomes {
+        let verdict = if *passed { "ok" } else { "FAILED" };
+        println!("{name:20} {verdict:8} {:>8.1}", took.as_secs_f64());
+    }
+    println!("{:20} {:8} {:>8.1}", "total", "", total.as_secs_f64());
+}

@@ -1,0 +1,134 @@
+//! The parts of `cargo xtask test`, cheapest first.
+
+use super::{Context, Part};
+use crate::demo;
+use crate::package::{self, Package, Variant};
+use anyhow::{Context as _, Result};
+use std::fs;
+use xshell::{Cmd, cmd};
+
+pub(super) const PARTS: &[Part] = &[
+    Part {
+        name: "format",
+        run: format,
+    },
+    Part {
+        name: "clippy",
+        run: clippy,
+    },
+    Part {
+        name: "clippy-wasm",
+        run: clippy_wasm,
+    },
+    Part {
+        name: "docs",
+        run: docs,
+    },
+    Part {
+        name: "native",
+        run: native,
+    },
+    Part {
+        name: "wasm-simd128",
+        run: |context| wasm(context, &Variant::SIMD128),
+    },
+    Part {
+        name: "wasm-relaxed",
+        run: |context| wasm(context, &Variant::RELAXED),
+    },
+    Part {
+        name: "package",
+        run: |context| package::run(context.project, context.tools).map(drop),
+    },
+    Part {
+        name: "pkg-tests",
+        run: pkg_tests,
+    },
+    Part {
+        name: "demo",
+        run: demo,
+    },
+];
+
+fn format(context: &Context) -> Result<()> {
+    Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
+}
+
+/// With every feature, and with none: SIMD alone must build without a warning too.
+fn clippy(context: &Context) -> Result<()> {
+    let sh = &context.project.sh;
+    cmd!(
+        sh,
+        "cargo clippy --workspace --all-targets --all-features -- -D warnings"
+    )
+    .run()?;
+    Ok(cmd!(
+        sh,
+        "cargo clippy --no-default-features --lib -- -D warnings"
+    )
+    .run()?)
+}
+
+fn clippy_wasm(context: &Context) -> Result<()> {
+    let clippy = cmd!(
+        context.project.sh,
+        "cargo clippy --lib --target wasm32-unknown-unknown
+         --no-default-features --features gpu,js -- -D warnings"
+    );
+    Ok(Variant::SIMD128
+        .select(context.project, context.tools.for_wasm(clippy))
+        .run()?)
+}
+
+fn docs(context: &Context) -> Result<()> {
+    let doc = cmd!(
+        context.project.sh,
+        "cargo doc --workspace --no-deps --all-features"
+    );
+    Ok(doc.env("RUSTDOCFLAGS", "-D warnings").run()?)
+}
+
+fn native(context: &Context) -> Result<()> {
+    let test = cmd!(
+        context.project.sh,
+        "cargo test --workspace --all-features --no-fail-fast"
+    );
+    Ok(with_gpu(context, test)?
+        .env("PTXAS", &context.tools.ptxas)
+        .run()?)
+}
+
+fn wasm(context: &Context, variant: &Variant) -> Result<()> {
+    let Context { project, tools } = context;
+    let (wasm_pack, chromedriver) = (&tools.wasm_pack, &tools.browser()?.chromedriver);
+    let test = cmd!(
+        project.sh,
+        "{wasm_pack} --log-level warn test --mode no-install --headless --chrome
+         --chromedriver {chromedriver} --release . --no-default-features --features gpu,js"
+    );
+    // The runner gives a whole file of tests 20 seconds by default.
+    let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
+    Ok(variant.select(project, test).run()?)
+}
+
+fn pkg_tests(context: &Context) -> Result<()> {
+    let Context { project, tools } = context;
+    let tarball = Package::locate(project)?.tarball;
+    let _inside = project.sh.push_dir(project.pkg_tests());
+    let test = cmd!(project.sh, "node --test --test-reporter=spec tests/")
+        .env("RELAMPAGO_TARBALL", tarball)
+        .env("RELAMPAGO_SCRATCH", project.target("pkg-tests"));
+    Ok(tools.for_browser(test)?.run()?)
+}
+
+fn demo(context: &Context) -> Result<()> {
+    let package = Package::locate(context.project)?;
+    demo::check(context.project, context.tools, &package)
+}
+
+/// The Vulkan loader complains without a directory of its own.
+fn with_gpu<'a>(context: &Context, cmd: Cmd<'a>) -> Result<Cmd<'a>> {
+    let runtime = context.project.target("xdg-runtime");
+    fs::create_dir_all(&runtime).context("cannot make a runtime directory")?;
+    Ok(cmd.env("XDG_RUNTIME_DIR", runtime))
+}
