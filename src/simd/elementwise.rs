@@ -1,0 +1,163 @@
+//! Operations that work value by value.
+
+use super::InstructionSet;
+use super::isa::{Isa, Kernel, dispatch};
+use super::math;
+
+/// A function of one number.
+pub(super) trait Unary: Copy {
+    fn eval<I: Isa>(self, isa: I, x: I::F32) -> I::F32;
+}
+
+/// A function of two numbers.
+pub(super) trait Binary: Copy {
+    fn eval<I: Isa>(self, isa: I, a: I::F32, b: I::F32) -> I::F32;
+}
+
+/// One function an entry: `Name { parameters } |isa, x| expression`, where parameters are
+/// vectors of equal values.
+macro_rules! unary {
+    ($($name:ident { $($parameter:ident),* } |$isa:ident, $x:ident| $body:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        pub(super) struct $name { $(pub(super) $parameter: f32),* }
+
+        impl Unary for $name {
+            #[inline(always)]
+            fn eval<I: Isa>(self, $isa: I, $x: I::F32) -> I::F32 {
+                $(let $parameter = $isa.splat(self.$parameter);)*
+                $body
+            }
+        }
+    )*};
+}
+
+unary! {
+    Relu {} |isa, x| isa.at_least(x, isa.splat(0.0));
+    LeakyRelu { negative_slope } |isa, x|
+        isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(x, negative_slope));
+    Elu { alpha } |isa, x|
+        isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(alpha, math::expm1_negative(isa, x)));
+    Sigmoid {} |isa, x| math::sigmoid(isa, x);
+    Tanh {} |isa, x| math::tanh(isa, x);
+    Swish {} |isa, x| math::swish(isa, x);
+    Gelu {} |isa, x| math::gelu(isa, x);
+    GeluTanh {} |isa, x| math::gelu_tanh(isa, x);
+    Clip { min, max } |isa, x| isa.at_most(isa.at_least(x, min), max);
+    Exp {} |isa, x| math::exp(isa, x);
+    Log {} |isa, x| math::log(isa, x);
+    Sqrt {} |isa, x| isa.sqrt(x);
+    Abs {} |isa, x| isa.abs(x);
+    Neg {} |isa, x| isa.neg(x);
+    Scale { factor } |isa, x| isa.mul(x, factor);
+}
+
+/// One function an entry: `Name |isa, a, b| expression`.
+macro_rules! binary {
+    ($($name:ident |$isa:ident, $a:ident, $b:ident| $body:expr;)*) => {$(
+        #[derive(Clone, Copy)]
+        pub(super) struct $name;
+
+        impl Binary for $name {
+            #[inline(always)]
+            fn eval<I: Isa>(self, $isa: I, $a: I::F32, $b: I::F32) -> I::F32 {
+                $body
+            }
+        }
+    )*};
+}
+
+binary! {
+    Add |isa, a, b| isa.add(a, b);
+    Sub |isa, a, b| isa.sub(a, b);
+    Mul |isa, a, b| isa.mul(a, b);
+    Div |isa, a, b| isa.div(a, b);
+    Minimum |isa, a, b| isa.min(a, b);
+    Maximum |isa, a, b| isa.max(a, b);
+}
+
+/// `yᵢ = f(xᵢ)` for slices of one length.
+pub(super) fn map<F: Unary>(isa: InstructionSet, f: F, x: &[f32], y: &mut [f32]) {
+    dispatch(isa, Map { f, x, y });
+}
+
+/// `yᵢ = f(aᵢ, bᵢ)` for slices of one length.
+pub(super) fn map2<F: Binary>(isa: InstructionSet, f: F, a: &[f32], b: &[f32], y: &mut [f32]) {
+    dispatch(isa, Map2 { f, a, b, y });
+}
+
+/// Adds `bias` to each row of `x`, whose rows are as long as it.
+pub(super) fn add_bias(isa: InstructionSet, x: &[f32], bias: &[f32], y: &mut [f32]) {
+    dispatch(isa, AddBias { x, bias, y });
+}
+
+struct Map<'a, F> {
+    f: F,
+    x: &'a [f32],
+    y: &'a mut [f32],
+}
+
+impl<F: Unary> Kernel for Map<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let x = self.x.chunks_exact(I::LANES);
+        let x_tail = x.remainder();
+        let mut y = self.y.chunks_exact_mut(I::LANES);
+        for (x, y) in x.zip(&mut y) {
+            isa.store(self.f.eval(isa, isa.load(x)), y);
+        }
+        let y_tail = y.into_remainder();
+        if !y_tail.is_empty() {
+            isa.store_first(self.f.eval(isa, isa.load_first(x_tail, 0.0)), y_tail);
+        }
+    }
+}
+
+struct Map2<'a, F> {
+    f: F,
+    a: &'a [f32],
+    b: &'a [f32],
+    y: &'a mut [f32],
+}
+
+impl<F: Binary> Kernel for Map2<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let (a, b) = (self.a.chunks_exact(I::LANES), self.b.chunks_exact(I::LANES));
+        let (a_tail, b_tail) = (a.remainder(), b.remainder());
+        let mut y = self.y.chunks_exact_mut(I::LANES);
+        for ((a, b), y) in a.zip(b).zip(&mut y) {
+            isa.store(self.f.eval(isa, isa.load(a), isa.load(b)), y);
+        }
+        let y_tail = y.into_remainder();
+        if !y_tail.is_empty() {
+            let (a, b) = (isa.load_first(a_tail, 0.0), isa.load_first(b_tail, 1.0));
+            isa.store_first(self.f.eval(isa, a, b), y_tail);
+        }
+    }
+}
+
+struct AddBias<'a> {
+    x: &'a [f32],
+    bias: &'a [f32],
+    y: &'a mut [f32],
+}
+
+impl Kernel for AddBias<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        if self.bias.is_empty() {
+            return;
+        }
+        let rows = self.x.chunks_exact(self.bias.len());
+        for (a, y) in rows.zip(self.y.chunks_exact_mut(self.bias.len())) {
+            let b = self.bias;
+            Map2 { f: Add, a, b, y }.run(isa);
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The instruction sets by name, and which of them there are.
+
+use std::fmt;
+
+/// A vector instruction set that kernels are compiled for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum InstructionSet {
+    /// AVX-512 F, BW, DQ and VL: 16 numbers at a time.
+    Avx512,
+    /// AVX2 with fused multiply-add: 8 numbers.
+    Avx2,
+    /// NEON of 64-bit ARM: 4 numbers.
+    Neon,
+    /// SSE2, the least that an x86-64 CPU has: 4 numbers.
+    Sse2,
+    /// WebAssembly's simd128 with relaxed SIMD, whose multiply-add may be fused: 4 numbers.
+    RelaxedSimd128,
+    /// WebAssembly's simd128: 4 numbers.
+    Simd128,
+    /// One number at a time.
+    Scalar,
+}
+
+use InstructionSet::{Avx2, Avx512, Neon, RelaxedSimd128, Scalar, Simd128, Sse2};
+
+impl InstructionSet {
+    /// The instruction sets that can be used here, the best first.
+    ///
+    /// Natively these are found at run time and end with [`InstructionSet::Scalar`]. A
+    /// WebAssembly module has only the one that it was built for.
+    pub fn available() -> &'static [InstructionSet] {
+        detect()
+    }
+
+    /// The best instruction set that can be used here.
+    pub fn best() -> InstructionSet {
+        Self::available().first().copied().unwrap_or(Scalar)
+    }
+
+    /// Itself where available, otherwise the best.
+    pub(super) fn or_best(self) -> InstructionSet {
+        if Self::available().contains(&self) {
+            self
+        } else {
+            Self::best()
+        }
+    }
+
+    /// The name that people know it by, such as `"AVX2+FMA"`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Avx512 => "AVX-512",
+            Avx2 => "AVX2+FMA",
+            Neon => "NEON",
+            Sse2 => "SSE2",
+            RelaxedSimd128 => "relaxed SIMD128",
+            Simd128 => "SIMD128",
+            Scalar => "scalar",
+        }
+    }
+}
+
+impl fmt::Display for InstructionSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> &'static [InstructionSet] {
+    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    match (avx2, avx512) {
+        (true, true) => &[Avx512, Avx2, Sse2, Scalar],
+        (true, false) => &[Avx2, Sse2, Scalar],
+        (false, _) => &[Sse2, Scalar],
+    }
+}
+
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+fn detect() -> &'static [InstructionSet] {
+    &[Neon, Scalar]
+}
+
+#[cfg(all(target_family = "wasm", target_feature = "simd128"))]
+fn detect() -> &'static [InstructionSet] {
+    if cfg!(relampago_relaxed) {
+        &[RelaxedSimd128]
+    } else {
+        &[Simd128]
+    }
+}
+
+#[cfg(not(any(
+    target_arch = "x86_64",
+    all(target_arch = "aarch64", target_feature = "neon"),
+    all(target_family = "wasm", target_feature = "simd128")
+)))]
+fn detect() -> &'static [InstructionSet] {
+    &[Scalar]
+}

@@ -1,0 +1,266 @@
+//! What the kernels ask of an instruction set, and how they get to run with it.
+//!
+//! A kernel is written once, for any [`Isa`]. [`dispatch`] enters it through a function that
+//! has the instruction set's target features enabled; everything below is
+//! `#[inline(always)]`, since the features reach only what is inlined into that function.
+
+use super::InstructionSet;
+use super::matmul::Tile;
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+#[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+mod neon;
+#[cfg(not(all(target_family = "wasm", target_feature = "simd128")))]
+mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod sse2;
+#[cfg(all(target_family = "wasm", target_feature = "simd128"))]
+mod wasm;
+
+/// The most lanes that any instruction set has.
+pub(super) const MAX_LANES: usize = 16;
+
+/// 1.5 · 2²³: adding it to a number of magnitude below 2²² rounds that to an integer, which
+/// then stands in the sum's low bits.
+const ROUNDING: f32 = 12_582_912.0;
+
+/// Bits of the exponent field of 1.0.
+const ONE_BITS: i32 = 127 << 23;
+
+/// Implements methods that are one expression of intrinsics each.
+macro_rules! intrinsics {
+    ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)*) => {$(
+        #[inline(always)]
+        #[allow(unused_unsafe)] // Where the build's own target features include these.
+        fn $name(self, $($arg: $ty),*) -> $out {
+            // SAFETY: a value of `Self` is made only inside `run`, which has the target
+            // features enabled and is called only where the CPU has them.
+            unsafe { $body }
+        }
+    )*};
+}
+#[allow(unused_imports)] // No instruction set but `scalar` on some targets.
+use intrinsics;
+
+/// An instruction set: vectors of `LANES` numbers and what can be done with them.
+///
+/// A value of the type proves that the CPU has the instructions. Unless said otherwise, every
+/// method works lane by lane.
+pub(super) trait Isa: Copy {
+    /// `LANES` numbers.
+    type F32: Copy;
+    /// `LANES` integers of 32 bits.
+    type Bits: Copy;
+    /// `LANES` truth values.
+    type Mask: Copy;
+    /// The tile of a matrix product that fits the registers.
+    type Tile: Tile;
+    /// Numbers in a vector, a power of two up to [`MAX_LANES`].
+    const LANES: usize;
+
+    fn splat(self, value: f32) -> Self::F32;
+    fn splat_bits(self, value: i32) -> Self::Bits;
+
+    /// # Safety
+    /// `LANES` values must be readable from `from`, at any alignment.
+    unsafe fn load_ptr(self, from: *const f32) -> Self::F32;
+    /// # Safety
+    /// `LANES` values must be writable at `to`, at any alignment.
+    unsafe fn store_ptr(self, values: Self::F32, to: *mut f32);
+
+    fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn mul(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn div(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    fn sqrt(self, x: Self::F32) -> Self::F32;
+    /// `a · b + c`, rounded once where the instruction set can.
+    fn mul_add(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
+    /// `c − a · b`, rounded once where the instruction set can.
+    fn neg_mul_add(self, a: Self::F32, b: Self::F32, c: Self::F32) -> Self::F32;
+
+    /// The larger number; NaN where either is NaN.
+    fn max(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// The smaller number; NaN where either is NaN.
+    fn min(self, a: Self::F32, b: Self::F32) -> Self::F32;
+    /// `max(x, bound)` at less cost for a `bound` that is not NaN; NaN where `x` is.
+    fn at_least(self, x: Self::F32, bound: Self::F32) -> Self::F32;
+    /// `min(x, bound)` at less cost for a `bound` that is not NaN; NaN where `x` is.
+    fn at_most(self, x: Self::F32, bound: Self::F32) -> Self::F32;
+
+    /// False where either is NaN, like [`Isa::ge`] and [`Isa::eq`].
+    fn lt(self, a: Self::F32, b: Self::F32) -> Self::Mask;
+    fn ge(self, a: Self::F32, b: Self::F32) -> Self::Mask;
+    fn eq(self, a: Self::F32, b: Self::F32) -> Self::Mask;
+    /// `a` where the mask holds, `b` elsewhere.
+    fn select(self, mask: Self::Mask, a: Self::F32, b: Self::F32) -> Self::F32;
+
+    /// The numbers' bit patterns.
+    fn to_bits(self, x: Self::F32) -> Self::Bits;
+    /// The numbers of these bit patterns.
+    fn from_bits(self, x: Self::Bits) -> Self::F32;
+    fn add_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    fn sub_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    fn and_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    fn xor_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
+    /// Integers moved up to the exponent field: `x << 23`.
+    fn shl_exponent(self, x: Self::Bits) -> Self::Bits;
+    /// The exponent field moved down, with the sign: `x >> 23`.
+    fn shr_exponent(self, x: Self::Bits) -> Self::Bits;
+    /// Halves, rounded down: `x >> 1` with the sign.
+    fn half_bits(self, x: Self::Bits) -> Self::Bits;
+
+    /// Four rows of four values, transposed.
+    ///
+    /// # Safety
+    /// Row `i` of four must be readable at `from + i · from_stride` and writable at
+    /// `to + i · to_stride`.
+    #[inline(always)]
+    unsafe fn transpose4(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        for i in 0..4 {
+            for j in 0..4 {
+                // SAFETY: both lie within the four rows of four.
+                unsafe { *to.add(j * to_stride + i) = *from.add(i * from_stride + j) };
+            }
+        }
+    }
+
+    /// The first `LANES` values of a slice; a shorter one is filled up with `fill`.
+    #[inline(always)]
+    fn load_first(self, from: &[f32], fill: f32) -> Self::F32 {
+        let mut lanes = [fill; MAX_LANES];
+        for (lane, &value) in lanes.iter_mut().zip(from) {
+            *lane = value;
+        }
+        self.load(&lanes)
+    }
+
+    /// Stores as many lanes as the slice has room for.
+    #[inline(always)]
+    fn store_first(self, values: Self::F32, to: &mut [f32]) {
+        let lanes = self.to_array(values);
+        for (value, &lane) in to.iter_mut().zip(&lanes[..Self::LANES]) {
+            *value = lane;
+        }
+    }
+
+    /// `p · 2ⁿ` rounded once, from denormals to infinity; `n` is integral and in [−252, 254].
+    #[inline(always)]
+    fn scale_exp2(self, p: Self::F32, n: Self::F32) -> Self::F32 {
+        let one = self.splat_bits(ONE_BITS);
+        let n = self.sub_bits(
+            self.to_bits(self.add(n, self.splat(ROUNDING))),
+            self.splat_bits(ROUNDING.to_bits() as i32),
+        );
+        let low = self.half_bits(n);
+        let high = self.sub_bits(n, low);
+        let low = self.from_bits(self.add_bits(self.shl_exponent(low), one));
+        let high = self.from_bits(self.add_bits(self.shl_exponent(high), one));
+        self.mul(self.mul(p, low), high)
+    }
+
+    /// `p · 2ⁿ` for an integral `n` in [−127, 128], where 2⁻¹²⁷ may be taken for 0 and 2¹²⁸
+    /// for infinity.
+    #[inline(always)]
+    fn scale_exp2_normal(self, p: Self::F32, n: Self::F32) -> Self::F32 {
+        // The high bits of ROUNDING leave with the shift.
+        let n = self.shl_exponent(self.to_bits(self.add(n, self.splat(ROUNDING))));
+        self.mul(
+            p,
+            self.from_bits(self.add_bits(n, self.splat_bits(ONE_BITS))),
+        )
+    }
+
+    /// The nearest integer; |x| must be below 2²².
+    #[inline(always)]
+    fn round(self, x: Self::F32) -> Self::F32 {
+        let magic = self.splat(ROUNDING);
+        self.sub(self.add(x, magic), magic)
+    }
+
+    /// Integers of magnitude below 2²² as numbers.
+    #[inline(always)]
+    fn bits_to_float(self, x: Self::Bits) -> Self::F32 {
+        let magic = self.splat_bits(ROUNDING.to_bits() as i32);
+        self.sub(
+            self.from_bits(self.add_bits(x, magic)),
+            self.splat(ROUNDING),
+        )
+    }
+
+    #[inline(always)]
+    fn abs(self, x: Self::F32) -> Self::F32 {
+        self.from_bits(self.and_bits(self.to_bits(x), self.splat_bits(i32::MAX)))
+    }
+
+    #[inline(always)]
+    fn neg(self, x: Self::F32) -> Self::F32 {
+        self.from_bits(self.xor_bits(self.to_bits(x), self.splat_bits(i32::MIN)))
+    }
+
+    /// `magnitude`, which must not be negative, with the sign of `sign`.
+    #[inline(always)]
+    fn with_sign(self, magnitude: Self::F32, sign: Self::F32) -> Self::F32 {
+        let sign = self.and_bits(self.to_bits(sign), self.splat_bits(i32::MIN));
+        self.from_bits(self.xor_bits(self.to_bits(magnitude), sign))
+    }
+
+    /// The first `LANES` values of a slice that has at least so many.
+    #[inline(always)]
+    fn load(self, from: &[f32]) -> Self::F32 {
+        assert!(from.len() >= Self::LANES);
+        // SAFETY: the slice has `LANES` values.
+        unsafe { self.load_ptr(from.as_ptr()) }
+    }
+
+    /// Stores to the first `LANES` values of a slice that has at least so many.
+    #[inline(always)]
+    fn store(self, values: Self::F32, to: &mut [f32]) {
+        assert!(to.len() >= Self::LANES);
+        // SAFETY: the slice has room for `LANES` values.
+        unsafe { self.store_ptr(values, to.as_mut_ptr()) }
+    }
+
+    /// The lanes in order, then zeros.
+    #[inline(always)]
+    fn to_array(self, values: Self::F32) -> [f32; MAX_LANES] {
+        let mut lanes = [0.0; MAX_LANES];
+        self.store(values, &mut lanes);
+        lanes
+    }
+}
+
+/// A computation written for any instruction set.
+pub(super) trait Kernel {
+    /// What it returns.
+    type Output;
+    /// Runs it. Implementations are `#[inline(always)]`, as is all that they call.
+    fn run<I: Isa>(self, isa: I) -> Self::Output;
+}
+
+/// Runs a kernel with the instruction set, or with the best one where that is not available.
+pub(super) fn dispatch<K: Kernel>(isa: InstructionSet, kernel: K) -> K::Output {
+    match isa.or_best() {
+        // SAFETY (all arms): `or_best` gives only what the CPU was found to have.
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx512 => unsafe { avx512::run(kernel) },
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Avx2 => unsafe { avx2::run(kernel) },
+        #[cfg(target_arch = "x86_64")]
+        InstructionSet::Sse2 => sse2::run(kernel),
+        #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+        InstructionSet::Neon => neon::run(kernel),
+        #[cfg(all(target_family = "wasm", target_feature = "simd128"))]
+        _ => wasm::run(kernel),
+        #[cfg(not(all(target_family = "wasm", target_feature = "simd128")))]
+        _ => scalar::run(kernel),
+    }
+}

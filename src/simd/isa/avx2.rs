@@ -1,0 +1,77 @@
+//! AVX2 with fused multiply-add: 8 numbers.
+
+use super::{Isa, Kernel, intrinsics};
+use crate::simd::matmul::RegisterTile;
+use std::arch::x86_64::*;
+
+#[derive(Clone, Copy)]
+pub(super) struct Avx2(());
+
+#[target_feature(enable = "avx2,fma")]
+pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2(()))
+}
+
+impl Isa for Avx2 {
+    type F32 = __m256;
+    type Bits = __m256i;
+    type Mask = __m256;
+    type Tile = RegisterTile<6, 2>;
+    const LANES: usize = 8;
+
+    intrinsics! {
+        fn splat(value: f32) -> __m256 = _mm256_set1_ps(value);
+        fn splat_bits(value: i32) -> __m256i = _mm256_set1_epi32(value);
+        fn add(a: __m256, b: __m256) -> __m256 = _mm256_add_ps(a, b);
+        fn sub(a: __m256, b: __m256) -> __m256 = _mm256_sub_ps(a, b);
+        fn mul(a: __m256, b: __m256) -> __m256 = _mm256_mul_ps(a, b);
+        fn div(a: __m256, b: __m256) -> __m256 = _mm256_div_ps(a, b);
+        fn sqrt(x: __m256) -> __m256 = _mm256_sqrt_ps(x);
+        fn mul_add(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fmadd_ps(a, b, c);
+        fn neg_mul_add(a: __m256, b: __m256, c: __m256) -> __m256 = _mm256_fnmadd_ps(a, b, c);
+        // The instruction gives its second operand where either is NaN.
+        fn max(a: __m256, b: __m256) -> __m256 = _mm256_blendv_ps(
+            _mm256_max_ps(a, b), a, _mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
+        fn min(a: __m256, b: __m256) -> __m256 = _mm256_blendv_ps(
+            _mm256_min_ps(a, b), a, _mm256_cmp_ps::<_CMP_UNORD_Q>(a, a));
+        fn at_least(x: __m256, bound: __m256) -> __m256 = _mm256_max_ps(bound, x);
+        fn at_most(x: __m256, bound: __m256) -> __m256 = _mm256_min_ps(bound, x);
+        fn lt(a: __m256, b: __m256) -> __m256 = _mm256_cmp_ps::<_CMP_LT_OQ>(a, b);
+        fn ge(a: __m256, b: __m256) -> __m256 = _mm256_cmp_ps::<_CMP_GE_OQ>(a, b);
+        fn eq(a: __m256, b: __m256) -> __m256 = _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b);
+        fn select(mask: __m256, a: __m256, b: __m256) -> __m256 = _mm256_blendv_ps(b, a, mask);
+        fn to_bits(x: __m256) -> __m256i = _mm256_castps_si256(x);
+        fn from_bits(x: __m256i) -> __m256 = _mm256_castsi256_ps(x);
+        fn add_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
+        fn sub_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
+        fn and_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
+        fn xor_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_xor_si256(a, b);
+        fn shl_exponent(x: __m256i) -> __m256i = _mm256_slli_epi32::<23>(x);
+        fn shr_exponent(x: __m256i) -> __m256i = _mm256_srai_epi32::<23>(x);
+        fn half_bits(x: __m256i) -> __m256i = _mm256_srai_epi32::<1>(x);
+    }
+
+    #[inline(always)]
+    unsafe fn load_ptr(self, from: *const f32) -> __m256 {
+        // SAFETY: as in `intrinsics!`; the caller says that 8 values are readable.
+        unsafe { _mm256_loadu_ps(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_ptr(self, values: __m256, to: *mut f32) {
+        // SAFETY: as in `intrinsics!`; the caller says that 8 values are writable.
+        unsafe { _mm256_storeu_ps(to, values) }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose4(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        // SAFETY: the caller's promise is that of the function called; SSE is everywhere.
+        unsafe { super::sse2::transpose4(from, from_stride, to, to_stride) }
+    }
+}

@@ -1,0 +1,113 @@
+//! WebAssembly's simd128: 4 numbers. A module that was validated has the instructions, so a
+//! build is for either simd128 or relaxed SIMD and holds one copy of each kernel.
+
+use super::{Isa, Kernel};
+use crate::simd::matmul::RegisterTile;
+use std::arch::wasm32::*;
+
+#[derive(Clone, Copy)]
+pub(super) struct Simd128(());
+
+#[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
+pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Simd128(()))
+}
+
+/// Implements methods that are one expression of intrinsics each, which are safe here.
+macro_rules! intrinsics {
+    ($($(#[$attribute:meta])* fn $name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)*) => {$(
+        $(#[$attribute])*
+        #[inline(always)]
+        fn $name(self, $($arg: $ty),*) -> $out {
+            $body
+        }
+    )*};
+}
+
+impl Isa for Simd128 {
+    type F32 = v128;
+    type Bits = v128;
+    type Mask = v128;
+    // 8 sums, 2 of b, 1 of a: engines have 16 registers on x86-64; 6 × 8 spills.
+    type Tile = RegisterTile<4, 2>;
+    const LANES: usize = 4;
+
+    intrinsics! {
+        fn splat(value: f32) -> v128 = f32x4_splat(value);
+        fn splat_bits(value: i32) -> v128 = i32x4_splat(value);
+        fn add(a: v128, b: v128) -> v128 = f32x4_add(a, b);
+        fn sub(a: v128, b: v128) -> v128 = f32x4_sub(a, b);
+        fn mul(a: v128, b: v128) -> v128 = f32x4_mul(a, b);
+        fn div(a: v128, b: v128) -> v128 = f32x4_div(a, b);
+        fn sqrt(x: v128) -> v128 = f32x4_sqrt(x);
+        #[cfg(relampago_relaxed)]
+        fn mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_relaxed_madd(a, b, c);
+        #[cfg(not(relampago_relaxed))]
+        fn mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_add(f32x4_mul(a, b), c);
+        #[cfg(relampago_relaxed)]
+        fn neg_mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_relaxed_nmadd(a, b, c);
+        #[cfg(not(relampago_relaxed))]
+        fn neg_mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_sub(c, f32x4_mul(a, b));
+        fn max(a: v128, b: v128) -> v128 = f32x4_max(a, b);
+        fn min(a: v128, b: v128) -> v128 = f32x4_min(a, b);
+        // One instruction on x86, where f32x4_max takes eight.
+        fn at_least(x: v128, bound: v128) -> v128 = f32x4_pmax(x, bound);
+        fn at_most(x: v128, bound: v128) -> v128 = f32x4_pmin(x, bound);
+        fn lt(a: v128, b: v128) -> v128 = f32x4_lt(a, b);
+        fn ge(a: v128, b: v128) -> v128 = f32x4_ge(a, b);
+        fn eq(a: v128, b: v128) -> v128 = f32x4_eq(a, b);
+        #[cfg(relampago_relaxed)]
+        fn select(mask: v128, a: v128, b: v128) -> v128 = i32x4_relaxed_laneselect(a, b, mask);
+        #[cfg(not(relampago_relaxed))]
+        fn select(mask: v128, a: v128, b: v128) -> v128 = v128_bitselect(a, b, mask);
+        fn to_bits(x: v128) -> v128 = x;
+        fn from_bits(x: v128) -> v128 = x;
+        fn add_bits(a: v128, b: v128) -> v128 = i32x4_add(a, b);
+        fn sub_bits(a: v128, b: v128) -> v128 = i32x4_sub(a, b);
+        fn and_bits(a: v128, b: v128) -> v128 = v128_and(a, b);
+        fn xor_bits(a: v128, b: v128) -> v128 = v128_xor(a, b);
+        fn shl_exponent(x: v128) -> v128 = i32x4_shl(x, 23);
+        fn shr_exponent(x: v128) -> v128 = i32x4_shr(x, 23);
+        fn half_bits(x: v128) -> v128 = i32x4_shr(x, 1);
+    }
+
+    #[inline(always)]
+    unsafe fn load_ptr(self, from: *const f32) -> v128 {
+        // SAFETY: the caller says that 4 values are readable; any alignment will do.
+        unsafe { v128_load(from.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store_ptr(self, values: v128, to: *mut f32) {
+        // SAFETY: the caller says that 4 values are writable; any alignment will do.
+        unsafe { v128_store(to.cast(), values) }
+    }
+
+    #[inline(always)]
+    unsafe fn transpose4(
+        self,
+        from: *const f32,
+        from_stride: usize,
+        to: *mut f32,
+        to_stride: usize,
+    ) {
+        // SAFETY: the caller says that the four rows of four are readable and writable.
+        unsafe {
+            let [a, b, c, d] =
+                [0, 1, 2, 3].map(|row| v128_load(from.add(row * from_stride).cast()));
+            let ab_low = i32x4_shuffle::<0, 4, 1, 5>(a, b);
+            let ab_high = i32x4_shuffle::<2, 6, 3, 7>(a, b);
+            let cd_low = i32x4_shuffle::<0, 4, 1, 5>(c, d);
+            let cd_high = i32x4_shuffle::<2, 6, 3, 7>(c, d);
+            let rows = [
+                i64x2_shuffle::<0, 2>(ab_low, cd_low),
+                i64x2_shuffle::<1, 3>(ab_low, cd_low),
+                i64x2_shuffle::<0, 2>(ab_high, cd_high),
+                i64x2_shuffle::<1, 3>(ab_high, cd_high),
+            ];
+            for (row, values) in rows.into_iter().enumerate() {
+                v128_store(to.add(row * to_stride).cast(), values);
+            }
+        }
+    }
+}

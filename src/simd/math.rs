@@ -1,0 +1,173 @@
+//! Elementary functions on vectors, each of them a few lines that read the same in the shaders.
+//!
+//! NaN gives NaN everywhere. Results below `f32::MIN_POSITIVE` may be flushed to zero, except
+//! by [`exp`].
+
+use super::isa::Isa;
+use crate::coefficients::{
+    EXP, GELU_TANH_CUBIC, GELU_TANH_SCALE, LN2_HI, LN2_LO, LOG, LOG2_E, NORMAL_TAIL,
+    NORMAL_TAIL_ARGUMENT,
+};
+
+/// `Σ coefficients[k] · xᵏ` by Horner's rule.
+#[inline(always)]
+fn polynomial<I: Isa, const N: usize>(isa: I, x: I::F32, coefficients: &[f32; N]) -> I::F32 {
+    let mut value = isa.splat(coefficients[N - 1]);
+    let mut k = N - 1;
+    while k > 0 {
+        k -= 1;
+        value = isa.mul_add(value, x, isa.splat(coefficients[k]));
+    }
+    value
+}
+
+/// `n` and `r` with high + low = n · ln 2 + r and |r| ≤ ½ ln 2, as long as `high` has no more
+/// bits than are exact and `low` is small.
+#[inline(always)]
+fn reduce<I: Isa>(isa: I, high: I::F32, low: I::F32) -> (I::F32, I::F32) {
+    let n = isa.round(isa.mul(isa.add(high, low), isa.splat(LOG2_E)));
+    let r = isa.neg_mul_add(n, isa.splat(LN2_HI), high);
+    let r = isa.neg_mul_add(n, isa.splat(LN2_LO), r);
+    (n, isa.add(r, low))
+}
+
+/// `eʳ − 1` for |r| ≤ ½ ln 2.
+#[inline(always)]
+fn expm1_reduced<I: Isa>(isa: I, r: I::F32) -> I::F32 {
+    isa.mul_add(isa.mul(r, r), polynomial(isa, r, &EXP), r)
+}
+
+/// `n` and `p` with eˣ = p · 2ⁿ, x = high + low and p in [0.7, 1.42].
+#[inline(always)]
+fn exp_parts<I: Isa>(isa: I, high: I::F32, low: I::F32) -> (I::F32, I::F32) {
+    let (n, r) = reduce(isa, high, low);
+    (n, isa.add(expm1_reduced(isa, r), isa.splat(1.0)))
+}
+
+/// `eˣ`, denormals and overflow to infinity included.
+#[inline(always)]
+pub(super) fn exp<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    // Beyond these bounds the result is 0 and ∞.
+    let x = isa.at_most(isa.at_least(x, isa.splat(-104.0)), isa.splat(89.0));
+    let (n, p) = exp_parts(isa, x, isa.splat(0.0));
+    isa.scale_exp2(p, n)
+}
+
+/// `eˣ` for sums with numbers near one: 0 may stand for results below 2⁻¹²⁶, infinity for
+/// results above 2¹²⁷.
+#[inline(always)]
+pub(super) fn exp_normal<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    // Bounds that round to n = −127 and n = 128.
+    let x = isa.at_most(isa.at_least(x, isa.splat(-87.8)), isa.splat(88.8));
+    let (n, p) = exp_parts(isa, x, isa.splat(0.0));
+    isa.scale_exp2_normal(p, n)
+}
+
+/// `eˣ − 1` for x ≤ 0, accurate relative to the result.
+#[inline(always)]
+pub(super) fn expm1_negative<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    // e⁻²⁵ is lost beside 1.
+    let x = isa.at_least(x, isa.splat(-25.0));
+    let (n, r) = reduce(isa, x, isa.splat(0.0));
+    let scale = isa.scale_exp2_normal(isa.splat(1.0), n);
+    isa.mul_add(scale, expm1_reduced(isa, r), isa.sub(scale, isa.splat(1.0)))
+}
+
+/// Natural logarithm: NaN below zero, −∞ at zero.
+#[inline(always)]
+pub(super) fn log<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let denormal = isa.lt(x, isa.splat(f32::MIN_POSITIVE));
+    let normal = isa.select(denormal, isa.mul(x, isa.splat((1 << 25) as f32)), x);
+    // normal = m · 2ᵏ with ⅔ ≤ m < 4/3.
+    let bits = isa.to_bits(normal);
+    let k = isa.sub_bits(bits, isa.splat_bits((2.0_f32 / 3.0).to_bits() as i32));
+    let k = isa.shr_exponent(k);
+    let m = isa.from_bits(isa.sub_bits(bits, isa.shl_exponent(k)));
+    let k = isa.bits_to_float(k);
+    let k = isa.select(denormal, isa.sub(k, isa.splat(25.0)), k);
+
+    let f = isa.sub(m, isa.splat(1.0));
+    let square = isa.mul(f, f);
+    let tail = isa.mul(isa.mul(f, square), polynomial(isa, f, &LOG));
+    let tail = isa.mul_add(k, isa.splat(LN2_LO), tail);
+    let tail = isa.neg_mul_add(square, isa.splat(0.5), tail);
+    let value = isa.mul_add(k, isa.splat(LN2_HI), isa.add(f, tail));
+
+    let value = isa.select(isa.lt(x, isa.splat(f32::INFINITY)), value, x);
+    let value = isa.select(isa.lt(x, isa.splat(0.0)), isa.splat(f32::NAN), value);
+    isa.select(
+        isa.eq(x, isa.splat(0.0)),
+        isa.splat(f32::NEG_INFINITY),
+        value,
+    )
+}
+
+/// Hyperbolic tangent as −e / (2 + e), e = exp(−2|x|) − 1, with the sign of `x`.
+#[inline(always)]
+pub(super) fn tanh<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let e = expm1_negative(isa, isa.mul(isa.abs(x), isa.splat(-2.0)));
+    let magnitude = isa.div(isa.abs(e), isa.add(e, isa.splat(2.0)));
+    isa.with_sign(magnitude, x)
+}
+
+/// Logistic function `1 / (1 + e⁻ˣ)`.
+#[inline(always)]
+pub(super) fn sigmoid<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let one = isa.splat(1.0);
+    isa.div(one, isa.add(one, exp_normal(isa, isa.neg(x))))
+}
+
+/// `x / (1 + e⁻ᵗ)`, accurate relative to the result also where the exponential alone would
+/// overflow or underflow. Where t < 0, `x` must be at least −170.
+#[inline(always)]
+fn times_sigmoid<I: Isa>(isa: I, x: I::F32, t: I::F32) -> I::F32 {
+    let one = isa.splat(1.0);
+    let (n, p) = exp_parts(
+        isa,
+        isa.at_least(isa.neg(isa.abs(t)), isa.splat(-170.0)),
+        isa.splat(0.0),
+    );
+    // For t < 0 the quotient is extended by eᵗ, so that only small exponentials occur.
+    let small = isa.scale_exp2_normal(p, isa.at_least(n, isa.splat(-127.0)));
+    let negative = isa.scale_exp2(isa.mul(x, p), n);
+    let numerator = isa.select(isa.ge(t, isa.splat(0.0)), x, negative);
+    isa.div(numerator, isa.add(one, small))
+}
+
+/// Swish, `x / (1 + e⁻ˣ)`.
+#[inline(always)]
+pub(super) fn swish<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let x = isa.at_least(x, isa.splat(-170.0));
+    times_sigmoid(isa, x, x)
+}
+
+/// GELU by the tanh formula: ½ (1 + tanh u) = 1 / (1 + e^(−2u)) spares the cancellation.
+#[inline(always)]
+pub(super) fn gelu_tanh<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let x = isa.at_least(x, isa.splat(-170.0));
+    let cubic = isa.mul(isa.mul(x, x), isa.splat(GELU_TANH_CUBIC));
+    let twice_u = isa.mul(isa.mul_add(cubic, x, x), isa.splat(GELU_TANH_SCALE));
+    times_sigmoid(isa, x, twice_u)
+}
+
+/// GELU, `x · Φ(x)`: the lower tail Φ(−|x|) is accurate relative to itself, and the upper is
+/// its complement.
+#[inline(always)]
+pub(super) fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let one = isa.splat(1.0);
+    let x = isa.at_least(x, isa.splat(-15.0));
+    let t = isa.at_most(isa.abs(x), isa.splat(15.0));
+    // t² = h² + (t − h)(t + h), where h has 12 bits and its square is exact.
+    let h = isa.from_bits(isa.and_bits(isa.to_bits(t), isa.splat_bits(!0xFFF)));
+    let high = isa.mul(isa.mul(h, h), isa.splat(-0.5));
+    let low = isa.mul(isa.mul(isa.sub(t, h), isa.splat(-0.5)), isa.add(t, h));
+    let (n, p) = exp_parts(isa, high, low);
+
+    let argument = isa.splat(NORMAL_TAIL_ARGUMENT);
+    let u = isa.div(one, isa.mul_add(argument, t, one));
+    let p = isa.mul(p, isa.mul(u, polynomial(isa, u, &NORMAL_TAIL)));
+    let tail = isa.scale_exp2_normal(p, isa.at_least(n, isa.splat(-127.0)));
+    let positive = isa.mul(x, isa.sub(one, tail));
+    let negative = isa.scale_exp2(isa.mul(x, p), n);
+    isa.select(isa.ge(x, isa.splat(0.0)), positive, negative)
+}

@@ -1,0 +1,91 @@
+//! The SIMD back-end: every operation on the CPU's vector instructions.
+//!
+//! Kernels are generic over the instruction set (`isa`) and written once; the best instruction
+//! set is found at run time natively and at compile time in WebAssembly. Elementary functions
+//! (`math`) hold the accuracy that the op table states, on every instruction set.
+
+// Target features reach a kernel only through inlining: see `isa`.
+#![allow(clippy::inline_always)]
+
+mod convolve;
+mod elementwise;
+mod instruction_set;
+mod isa;
+mod math;
+mod matmul;
+mod reduce;
+mod softmax;
+#[cfg(test)]
+mod tests;
+mod transpose;
+
+pub use instruction_set::InstructionSet;
+
+use crate::error::Result;
+use crate::ops::Op;
+use elementwise::{add_bias, map, map2};
+use reduce::{argmax, dot, fold, mean, sum};
+use softmax::softmax;
+
+/// Runs an operation whose lengths and parameters were validated: `out.len()` is
+/// [`crate::shape::output_len`] of the inputs.
+///
+/// An instruction set that is not available is replaced by the best one.
+///
+/// # Errors
+/// `OutOfMemory` where there is no memory for packed matrices.
+pub(crate) fn execute(
+    isa: InstructionSet,
+    op: &Op,
+    inputs: &[&[f32]],
+    out: &mut [f32],
+) -> Result<()> {
+    let x = inputs.first().copied().unwrap_or_default();
+    let b = inputs.get(1).copied().unwrap_or_default();
+    match *op {
+        Op::Relu {} => map(isa, elementwise::Relu {}, x, out),
+        Op::LeakyRelu { negative_slope } => {
+            map(isa, elementwise::LeakyRelu { negative_slope }, x, out);
+        }
+        Op::Elu { alpha } => map(isa, elementwise::Elu { alpha }, x, out),
+        Op::Sigmoid {} => map(isa, elementwise::Sigmoid {}, x, out),
+        Op::Tanh {} => map(isa, elementwise::Tanh {}, x, out),
+        Op::Swish {} => map(isa, elementwise::Swish {}, x, out),
+        Op::Gelu {} => map(isa, elementwise::Gelu {}, x, out),
+        Op::GeluTanh {} => map(isa, elementwise::GeluTanh {}, x, out),
+        Op::Clip { min, max } => map(isa, elementwise::Clip { min, max }, x, out),
+        Op::Exp {} => map(isa, elementwise::Exp {}, x, out),
+        Op::Log {} => map(isa, elementwise::Log {}, x, out),
+        Op::Sqrt {} => map(isa, elementwise::Sqrt {}, x, out),
+        Op::Abs {} => map(isa, elementwise::Abs {}, x, out),
+        Op::Neg {} => map(isa, elementwise::Neg {}, x, out),
+        Op::Scale { factor } => map(isa, elementwise::Scale { factor }, x, out),
+        Op::VecAdd {} => map2(isa, elementwise::Add, x, b, out),
+        Op::Sub {} => map2(isa, elementwise::Sub, x, b, out),
+        Op::Mul {} => map2(isa, elementwise::Mul, x, b, out),
+        Op::Div {} => map2(isa, elementwise::Div, x, b, out),
+        Op::Minimum {} => map2(isa, elementwise::Minimum, x, b, out),
+        Op::Maximum {} => map2(isa, elementwise::Maximum, x, b, out),
+        Op::BiasAdd { .. } => add_bias(isa, x, b, out),
+        Op::Softmax {} => softmax(isa, false, x, x.len(), out),
+        Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
+        Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
+        Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
+        Op::Matmul { m, k, n } => return matmul::matmul(isa, x, b, out, [m, k, n]),
+        Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
+        Op::Convolve2d { options } => convolve::convolve(isa, &options, x, b, out),
+        Op::Dot {} => write(out, dot(isa, x, b)),
+        Op::Sum {} => write(out, sum(isa, x)),
+        Op::Max {} => write(out, fold(isa, elementwise::Maximum, x)),
+        Op::Min {} => write(out, fold(isa, elementwise::Minimum, x)),
+        Op::Mean {} => write(out, mean(isa, x)),
+        Op::Argmax {} => write(out, argmax(isa, x) as f32),
+    }
+    Ok(())
+}
+
+fn write(out: &mut [f32], value: f32) {
+    if let Some(first) = out.first_mut() {
+        *first = value;
+    }
+}

@@ -1,0 +1,202 @@
+//! Paths inside the kernels that depend on sizes: edges, blocks and tails.
+
+use super::{noise, on_each};
+use crate::error::Result;
+use crate::ops::{Conv2d, Op, Padding};
+use crate::simd::{InstructionSet, execute};
+
+fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], len: usize) -> Result<Vec<f32>> {
+    let mut out = vec![f32::NAN; len];
+    execute(isa, op, inputs, &mut out)?;
+    Ok(out)
+}
+
+/// `Σ aᵢ bᵢ` and `Σ |aᵢ bᵢ|` in `f64`.
+fn products(terms: impl Iterator<Item = (f32, f32)>) -> (f64, f64) {
+    terms.fold((0.0, 0.0), |(sum, magnitude), (a, b)| {
+        let term = f64::from(a) * f64::from(b);
+        (sum + term, magnitude + term.abs())
+    })
+}
+
+fn assert_close(actual: f32, (sum, magnitude): (f64, f64), what: &str) {
+    let bound = 16.0 * f64::from(f32::EPSILON) * magnitude;
+    assert!(
+        (f64::from(actual) - sum).abs() <= bound,
+        "{what}: {actual} is not {sum}"
+    );
+}
+
+#[test]
+fn matrix_products() {
+    let shapes = [
+        [1, 1, 1],
+        [1, 300, 70],
+        [70, 300, 1],
+        [3, 5, 7],
+        [2, 9, 33],
+        [17, 33, 65],
+        [25, 600, 50],
+        [12, 4, 32],
+        [193, 257, 31],
+        [5, 1, 2051],
+    ];
+    on_each(|isa| {
+        for [m, k, n] in shapes {
+            let (a, b) = (noise(m * k, 1), noise(k * n, 2));
+            let c = run(isa, &Op::Matmul { m, k, n }, &[&a, &b], m * n).unwrap();
+            for (i, row) in c.chunks_exact(n).enumerate() {
+                for (j, &value) in row.iter().enumerate() {
+                    let terms = (0..k).map(|p| (a[i * k + p], b[p * n + j]));
+                    assert_close(value, products(terms), &format!("{isa} {m}×{k}×{n}"));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn convolutions() {
+    let sizes = [
+        [1, 1, 1, 1],
+        [5, 70, 3, 3],
+        [9, 33, 2, 5],
+        [4, 7, 4, 7],
+        [3, 100, 2, 45],
+    ];
+    on_each(|isa| {
+        for [rows, cols, kernel_rows, kernel_cols] in sizes {
+            for padding in [Padding::Valid, Padding::Same] {
+                for stride in [(1, 1), (2, 1), (1, 3)] {
+                    let options = Conv2d {
+                        padding,
+                        ..Conv2d::valid(rows, cols, kernel_rows, kernel_cols)
+                    };
+                    check_convolution(isa, options.with_stride(stride.0, stride.1));
+                }
+            }
+        }
+        check_convolution(isa, Conv2d::same(2, 3, 9, 11));
+        check_convolution(isa, Conv2d::same(3, 60, 5, 70));
+    });
+}
+
+fn check_convolution(isa: InstructionSet, options: Conv2d) {
+    let input = noise(options.input_rows * options.input_cols, 3);
+    let kernel = noise(options.kernel_rows * options.kernel_cols, 4);
+    let (rows, cols) = options.output_shape();
+    let (top, left) = options.padding_before();
+    let op = Op::Convolve2d { options };
+    let out = run(isa, &op, &[&input, &kernel], rows * cols).unwrap();
+    for (index, &value) in out.iter().enumerate() {
+        let row = (index / cols * options.stride_rows) as isize - top as isize;
+        let col = (index % cols * options.stride_cols) as isize - left as isize;
+        let terms = kernel.iter().enumerate().filter_map(|(at, &weight)| {
+            let i = usize::try_from(row + (at / options.kernel_cols) as isize).ok()?;
+            let j = usize::try_from(col + (at % options.kernel_cols) as isize).ok()?;
+            let inside = i < options.input_rows && j < options.input_cols;
+            inside.then(|| (weight, input[i * options.input_cols + j]))
+        });
+        assert_close(
+            value,
+            products(terms),
+            &format!("{isa} {options:?} {index}"),
+        );
+    }
+}
+
+#[test]
+fn transposes() {
+    on_each(|isa| {
+        for [rows, cols] in [[1, 9], [4, 4], [16, 48], [17, 33], [50, 3]] {
+            let x = noise(rows * cols, 5);
+            let y = run(isa, &Op::Transpose { rows, cols }, &[&x], x.len()).unwrap();
+            for (index, &value) in y.iter().enumerate() {
+                assert_eq!(value, x[index % rows * cols + index / rows], "{isa}");
+            }
+        }
+    });
+}
+
+#[test]
+fn sums_of_a_million_are_within_one_in_a_million() {
+    let x: Vec<f32> = noise(1_000_003, 6).iter().map(|x| x + 1.0).collect();
+    let equal = vec![0.1; 1_000_003];
+    on_each(|isa| {
+        for x in [&x, &equal] {
+            let expected: f64 = x.iter().map(|&x| f64::from(x)).sum();
+            let actual = f64::from(run(isa, &Op::Sum {}, &[x], 1).unwrap()[0]);
+            assert!(
+                (actual / expected - 1.0).abs() < 1e-6,
+                "{isa}: {actual} {expected}"
+            );
+        }
+    });
+}
+
+#[test]
+fn overflow_within_a_sum_may_cancel() {
+    let mut x = vec![3e38; 40];
+    x.extend([-3e38; 39]);
+    on_each(|isa| {
+        let value = |op| run(isa, &op, &[&x], 1).unwrap()[0];
+        assert_eq!(value(Op::Sum {}), 3e38);
+        assert!((value(Op::Mean {}) / (3e38 / 79.0) - 1.0).abs() < 1e-6);
+    });
+}
+
+#[test]
+fn argmax_takes_the_first_and_nan_before_all() {
+    on_each(|isa| {
+        let argmax = |x: &[f32]| run(isa, &Op::Argmax {}, &[x], 1).unwrap()[0];
+        let mut x = vec![0.0; 10_000];
+        (x[4_500], x[4_501], x[9_000]) = (7.0, 7.0, 7.0);
+        assert_eq!(argmax(&x), 4_500.0);
+        (x[8_000], x[9_999]) = (f32::NAN, f32::NAN);
+        assert_eq!(argmax(&x), 8_000.0);
+        assert_eq!(argmax(&[f32::NEG_INFINITY; 5]), 0.0);
+    });
+}
+
+#[test]
+fn softmax_rows_with_infinities_and_nan() {
+    let infinite = f32::INFINITY;
+    on_each(|isa| {
+        for cols in [1, 3, 16, 37, 700] {
+            let op = Op::SoftmaxRows { rows: 4, cols };
+            let mut x = noise(4 * cols, 7);
+            x[..cols].fill(-infinite);
+            x[cols] = infinite;
+            x[2 * cols] = f32::NAN;
+            let y = run(isa, &op, &[&x], x.len()).unwrap();
+            assert!(y[..3 * cols].iter().all(|y| y.is_nan()), "{isa} {cols}");
+            let total: f64 = y[3 * cols..].iter().map(|&y| f64::from(y)).sum();
+            assert!((total - 1.0).abs() < 1e-6, "{isa} {cols}: {total}");
+        }
+    });
+}
+
+#[test]
+fn empty_shapes_return_at_once() {
+    let (rows, cols) = (usize::MAX, 0);
+    on_each(|isa| {
+        for op in [
+            Op::SoftmaxRows { rows, cols },
+            Op::LogSoftmaxRows { rows, cols },
+            Op::Transpose { rows, cols },
+            Op::BiasAdd { rows, cols },
+            Op::Matmul {
+                m: rows,
+                k: 0,
+                n: 0,
+            },
+            Op::Sum {},
+        ] {
+            run(isa, &op, &[&[], &[]], 0).unwrap();
+        }
+        assert_eq!(
+            run(isa, &Op::Matmul { m: 2, k: 0, n: 2 }, &[&[], &[]], 4).unwrap(),
+            [0.0; 4]
+        );
+    });
+}

@@ -1,0 +1,72 @@
+//! Transposition, in blocks that fill whole cache lines.
+
+use super::InstructionSet;
+use super::isa::{Isa, Kernel, dispatch};
+
+/// Rows and columns of a block: one cache line of `f32` each way.
+const BLOCK: usize = 16;
+
+/// Transposes a row-major `rows × cols` matrix.
+pub(super) fn transpose(isa: InstructionSet, x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
+    // Checked again because the kernel's pointers rely on it.
+    if x.len() != y.len() || rows.checked_mul(cols) != Some(x.len()) {
+        return;
+    }
+    if rows <= 1 || cols <= 1 {
+        y.copy_from_slice(x);
+    } else {
+        dispatch(isa, Transpose { x, y, rows, cols });
+    }
+}
+
+struct Transpose<'a> {
+    x: &'a [f32],
+    y: &'a mut [f32],
+    rows: usize,
+    cols: usize,
+}
+
+impl Kernel for Transpose<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(mut self, isa: I) {
+        for row in (0..self.rows).step_by(BLOCK) {
+            for col in (0..self.cols).step_by(BLOCK) {
+                self.block(isa, row, col);
+            }
+        }
+    }
+}
+
+impl Transpose<'_> {
+    #[inline(always)]
+    fn block<I: Isa>(&mut self, isa: I, row: usize, col: usize) {
+        let row_end = self.rows.min(row + BLOCK);
+        let col_end = self.cols.min(col + BLOCK);
+        let whole_rows = row + (row_end - row) / 4 * 4;
+        let whole_cols = col + (col_end - col) / 4 * 4;
+        for j in (col..whole_cols).step_by(4) {
+            for i in (row..whole_rows).step_by(4) {
+                // SAFETY: four rows and columns from (i, j) lie within the `rows × cols` values
+                // of `x`, and transposed within those of `y`.
+                unsafe {
+                    let from = self.x.as_ptr().add(i * self.cols + j);
+                    let to = self.y.as_mut_ptr().add(j * self.rows + i);
+                    isa.transpose4(from, self.cols, to, self.rows);
+                }
+            }
+        }
+        self.scalar(row..whole_rows, whole_cols..col_end);
+        self.scalar(whole_rows..row_end, col..col_end);
+    }
+
+    #[inline(always)]
+    fn scalar(&mut self, rows: std::ops::Range<usize>, cols: std::ops::Range<usize>) {
+        for i in rows {
+            for j in cols.clone() {
+                self.y[j * self.rows + i] = self.x[i * self.cols + j];
+            }
+        }
+    }
+}
