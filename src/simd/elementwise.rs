@@ -154,9 +154,19 @@ impl Kernel for AddBias<'_> {
         if self.bias.is_empty() {
             return;
         }
-        let rows = self.x.chunks_exact(self.bias.len());
-        for (a, y) in rows.zip(self.y.chunks_exact_mut(self.bias.len())) {
-            let b = self.bias;
+        // Short rows go several at a time, so that vectors are full.
+        let mut repeated = [0.0; 256];
+        let mut bias = self.bias;
+        if bias.len() <= repeated.len() / 2 {
+            let whole = repeated.len() / bias.len() * bias.len();
+            for row in repeated[..whole].chunks_exact_mut(bias.len()) {
+                row.copy_from_slice(bias);
+            }
+            bias = &repeated[..whole];
+        }
+        let rows = self.x.chunks(bias.len());
+        for (a, y) in rows.zip(self.y.chunks_mut(bias.len())) {
+            let b = &bias[..a.len()];
             Map2 { f: Add, a, b, y }.run(isa);
         }
     }

@@ -7,17 +7,23 @@
 use super::InstructionSet;
 use super::matmul::Tile;
 
+// Each file uses most of its instruction set's intrinsics.
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::wildcard_imports)]
 mod avx2;
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::wildcard_imports)]
 mod avx512;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
+#[allow(clippy::wildcard_imports)]
 mod neon;
 #[cfg(not(all(target_family = "wasm", target_feature = "simd128")))]
 mod scalar;
 #[cfg(target_arch = "x86_64")]
+#[allow(clippy::wildcard_imports)]
 mod sse2;
 #[cfg(all(target_family = "wasm", target_feature = "simd128"))]
+#[allow(clippy::wildcard_imports)]
 mod wasm;
 
 /// The most lanes that any instruction set has.
@@ -100,7 +106,7 @@ pub(super) trait Isa: Copy {
     /// The numbers' bit patterns.
     fn to_bits(self, x: Self::F32) -> Self::Bits;
     /// The numbers of these bit patterns.
-    fn from_bits(self, x: Self::Bits) -> Self::F32;
+    fn reinterpret(self, x: Self::Bits) -> Self::F32;
     fn add_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
     fn sub_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
     fn and_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
@@ -162,8 +168,8 @@ pub(super) trait Isa: Copy {
         );
         let low = self.half_bits(n);
         let high = self.sub_bits(n, low);
-        let low = self.from_bits(self.add_bits(self.shl_exponent(low), one));
-        let high = self.from_bits(self.add_bits(self.shl_exponent(high), one));
+        let low = self.reinterpret(self.add_bits(self.shl_exponent(low), one));
+        let high = self.reinterpret(self.add_bits(self.shl_exponent(high), one));
         self.mul(self.mul(p, low), high)
     }
 
@@ -175,7 +181,7 @@ pub(super) trait Isa: Copy {
         let n = self.shl_exponent(self.to_bits(self.add(n, self.splat(ROUNDING))));
         self.mul(
             p,
-            self.from_bits(self.add_bits(n, self.splat_bits(ONE_BITS))),
+            self.reinterpret(self.add_bits(n, self.splat_bits(ONE_BITS))),
         )
     }
 
@@ -191,26 +197,26 @@ pub(super) trait Isa: Copy {
     fn bits_to_float(self, x: Self::Bits) -> Self::F32 {
         let magic = self.splat_bits(ROUNDING.to_bits() as i32);
         self.sub(
-            self.from_bits(self.add_bits(x, magic)),
+            self.reinterpret(self.add_bits(x, magic)),
             self.splat(ROUNDING),
         )
     }
 
     #[inline(always)]
     fn abs(self, x: Self::F32) -> Self::F32 {
-        self.from_bits(self.and_bits(self.to_bits(x), self.splat_bits(i32::MAX)))
+        self.reinterpret(self.and_bits(self.to_bits(x), self.splat_bits(i32::MAX)))
     }
 
     #[inline(always)]
     fn neg(self, x: Self::F32) -> Self::F32 {
-        self.from_bits(self.xor_bits(self.to_bits(x), self.splat_bits(i32::MIN)))
+        self.reinterpret(self.xor_bits(self.to_bits(x), self.splat_bits(i32::MIN)))
     }
 
     /// `magnitude`, which must not be negative, with the sign of `sign`.
     #[inline(always)]
     fn with_sign(self, magnitude: Self::F32, sign: Self::F32) -> Self::F32 {
         let sign = self.and_bits(self.to_bits(sign), self.splat_bits(i32::MIN));
-        self.from_bits(self.xor_bits(self.to_bits(magnitude), sign))
+        self.reinterpret(self.xor_bits(self.to_bits(magnitude), sign))
     }
 
     /// The first `LANES` values of a slice that has at least so many.
@@ -249,10 +255,11 @@ pub(super) trait Kernel {
 /// Runs a kernel with the instruction set, or with the best one where that is not available.
 pub(super) fn dispatch<K: Kernel>(isa: InstructionSet, kernel: K) -> K::Output {
     match isa.or_best() {
-        // SAFETY (all arms): `or_best` gives only what the CPU was found to have.
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: `or_best` gives only what the CPU was found to have.
         InstructionSet::Avx512 => unsafe { avx512::run(kernel) },
         #[cfg(target_arch = "x86_64")]
+        // SAFETY: `or_best` gives only what the CPU was found to have.
         InstructionSet::Avx2 => unsafe { avx2::run(kernel) },
         #[cfg(target_arch = "x86_64")]
         InstructionSet::Sse2 => sse2::run(kernel),

@@ -82,7 +82,7 @@ pub(super) fn log<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let bits = isa.to_bits(normal);
     let k = isa.sub_bits(bits, isa.splat_bits((2.0_f32 / 3.0).to_bits() as i32));
     let k = isa.shr_exponent(k);
-    let m = isa.from_bits(isa.sub_bits(bits, isa.shl_exponent(k)));
+    let m = isa.reinterpret(isa.sub_bits(bits, isa.shl_exponent(k)));
     let k = isa.bits_to_float(k);
     let k = isa.select(denormal, isa.sub(k, isa.splat(25.0)), k);
 
@@ -158,7 +158,7 @@ pub(super) fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let x = isa.at_least(x, isa.splat(-15.0));
     let t = isa.at_most(isa.abs(x), isa.splat(15.0));
     // t² = h² + (t − h)(t + h), where h has 12 bits and its square is exact.
-    let h = isa.from_bits(isa.and_bits(isa.to_bits(t), isa.splat_bits(!0xFFF)));
+    let h = isa.reinterpret(isa.and_bits(isa.to_bits(t), isa.splat_bits(!0xFFF)));
     let high = isa.mul(isa.mul(h, h), isa.splat(-0.5));
     let low = isa.mul(isa.mul(isa.sub(t, h), isa.splat(-0.5)), isa.add(t, h));
     let (n, p) = exp_parts(isa, high, low);

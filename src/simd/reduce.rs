@@ -128,10 +128,10 @@ impl<T: Terms> Kernel for Sum<T> {
     fn run<I: Isa>(self, isa: I) -> f64 {
         let len = self.0.len();
         let block = CHAIN * SUMS * I::LANES;
-        let mut total = 0.0;
+        let mut total = 0.0_f64;
         let mut start = 0;
         // A total that is NaN stays so.
-        while start < len && total == total {
+        while start < len && !total.is_nan() {
             let end = len.min(start + block);
             let terms = self.0.slice(start..end);
             let partial = f64::from(sum_block(isa, terms));

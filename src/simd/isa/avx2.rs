@@ -41,7 +41,7 @@ impl Isa for Avx2 {
         fn eq(a: __m256, b: __m256) -> __m256 = _mm256_cmp_ps::<_CMP_EQ_OQ>(a, b);
         fn select(mask: __m256, a: __m256, b: __m256) -> __m256 = _mm256_blendv_ps(b, a, mask);
         fn to_bits(x: __m256) -> __m256i = _mm256_castps_si256(x);
-        fn from_bits(x: __m256i) -> __m256 = _mm256_castsi256_ps(x);
+        fn reinterpret(x: __m256i) -> __m256 = _mm256_castsi256_ps(x);
         fn add_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_add_epi32(a, b);
         fn sub_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
         fn and_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);

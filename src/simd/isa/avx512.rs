@@ -41,7 +41,7 @@ impl Isa for Avx512 {
         fn eq(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
         fn select(mask: __mmask16, a: __m512, b: __m512) -> __m512 = _mm512_mask_blend_ps(mask, b, a);
         fn to_bits(x: __m512) -> __m512i = _mm512_castps_si512(x);
-        fn from_bits(x: __m512i) -> __m512 = _mm512_castsi512_ps(x);
+        fn reinterpret(x: __m512i) -> __m512 = _mm512_castsi512_ps(x);
         fn add_bits(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
         fn sub_bits(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi32(a, b);
         fn and_bits(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b);

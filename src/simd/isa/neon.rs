@@ -38,7 +38,7 @@ impl Isa for Neon {
         fn eq(a: float32x4_t, b: float32x4_t) -> uint32x4_t = vceqq_f32(a, b);
         fn select(mask: uint32x4_t, a: float32x4_t, b: float32x4_t) -> float32x4_t = vbslq_f32(mask, a, b);
         fn to_bits(x: float32x4_t) -> int32x4_t = vreinterpretq_s32_f32(x);
-        fn from_bits(x: int32x4_t) -> float32x4_t = vreinterpretq_f32_s32(x);
+        fn reinterpret(x: int32x4_t) -> float32x4_t = vreinterpretq_f32_s32(x);
         fn add_bits(a: int32x4_t, b: int32x4_t) -> int32x4_t = vaddq_s32(a, b);
         fn sub_bits(a: int32x4_t, b: int32x4_t) -> int32x4_t = vsubq_s32(a, b);
         fn and_bits(a: int32x4_t, b: int32x4_t) -> int32x4_t = vandq_s32(a, b);

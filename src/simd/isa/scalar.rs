@@ -46,7 +46,7 @@ impl Isa for Scalar {
         fn eq(a: f32, b: f32) -> bool = a == b;
         fn select(mask: bool, a: f32, b: f32) -> f32 = if mask { a } else { b };
         fn to_bits(x: f32) -> i32 = x.to_bits() as i32;
-        fn from_bits(x: i32) -> f32 = f32::from_bits(x as u32);
+        fn reinterpret(x: i32) -> f32 = f32::from_bits(x as u32);
         fn add_bits(a: i32, b: i32) -> i32 = a.wrapping_add(b);
         fn sub_bits(a: i32, b: i32) -> i32 = a.wrapping_sub(b);
         fn and_bits(a: i32, b: i32) -> i32 = a & b;

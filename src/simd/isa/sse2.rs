@@ -40,7 +40,7 @@ impl Isa for Sse2 {
         fn select(mask: __m128, a: __m128, b: __m128) -> __m128 =
             _mm_or_ps(_mm_and_ps(mask, a), _mm_andnot_ps(mask, b));
         fn to_bits(x: __m128) -> __m128i = _mm_castps_si128(x);
-        fn from_bits(x: __m128i) -> __m128 = _mm_castsi128_ps(x);
+        fn reinterpret(x: __m128i) -> __m128 = _mm_castsi128_ps(x);
         fn add_bits(a: __m128i, b: __m128i) -> __m128i = _mm_add_epi32(a, b);
         fn sub_bits(a: __m128i, b: __m128i) -> __m128i = _mm_sub_epi32(a, b);
         fn and_bits(a: __m128i, b: __m128i) -> __m128i = _mm_and_si128(a, b);

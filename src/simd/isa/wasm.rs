@@ -61,7 +61,7 @@ impl Isa for Simd128 {
         #[cfg(not(relampago_relaxed))]
         fn select(mask: v128, a: v128, b: v128) -> v128 = v128_bitselect(a, b, mask);
         fn to_bits(x: v128) -> v128 = x;
-        fn from_bits(x: v128) -> v128 = x;
+        fn reinterpret(x: v128) -> v128 = x;
         fn add_bits(a: v128, b: v128) -> v128 = i32x4_add(a, b);
         fn sub_bits(a: v128, b: v128) -> v128 = i32x4_sub(a, b);
         fn and_bits(a: v128, b: v128) -> v128 = v128_and(a, b);

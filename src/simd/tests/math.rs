@@ -28,7 +28,7 @@ fn worst_error(
         }
         let unit = f64::from(f32::EPSILON) * expected.abs() * condition(f64::from(x));
         let error = (is - expected).abs() / unit;
-        if !(error <= worst.0) {
+        if error > worst.0 || error.is_nan() {
             worst = (error, x);
         }
     }
