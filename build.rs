@@ -1,2 +1,244 @@
-//! Build script.
-fn main() {}
+//! Composes the shaders and validates them, so that nothing parses or checks WGSL at run time
+//! but the driver.
+//!
+//! `shaders/kernels/*.wgsl` are entry points. Where `shaders/ops/` has a file of the same name,
+//! the kernel is a template: it is instantiated once for each function there, whose name stands
+//! for `OP`. `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of
+//! items; each kernel gets just those that it needs, directly or through others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::{env, fs, path::Path};
+
+#[path = "src/coefficients.rs"]
+#[allow(dead_code)] // The SIMD back-end uses more of them than the shaders do.
+mod coefficients;
+
+/// The coefficients that shaders refer to.
+const SHADER_CONSTANTS: &[(&str, &[f32])] = &[
+    ("LOG2_E", &[coefficients::LOG2_E]),
+    ("LN2_HI", &[coefficients::LN2_HI]),
+    ("LN2_LO", &[coefficients::LN2_LO]),
+    ("EXP", &coefficients::EXP),
+    ("LOG", &coefficients::LOG),
+    ("NORMAL_TAIL_ARGUMENT", &[coefficients::NORMAL_TAIL_ARGUMENT]),
+    ("NORMAL_TAIL", &coefficients::NORMAL_TAIL),
+    ("GELU_TANH_SCALE", &[coefficients::GELU_TANH_SCALE]),
+    ("GELU_TANH_CUBIC", &[coefficients::GELU_TANH_CUBIC]),
+];
+
+/// Top-level WGSL declarations by name.
+type Items = BTreeMap<String, String>;
+
+struct Kernel {
+    name: String,
+    template: String,
+    op: String,
+    items: Vec<String>,
+    inputs: usize,
+}
+
+fn main() {
+    for path in ["build.rs", "shaders", "src/coefficients.rs"] {
+        println!("cargo::rerun-if-changed={path}");
+    }
+    declare_relaxed_simd();
+
+    let mut items = library();
+    let mut kernels = Vec::new();
+    let mut templates = BTreeMap::new();
+    for (template, source) in wgsl_files("shaders/kernels") {
+        let ops = split_items(&read_or_empty(&format!("shaders/ops/{template}.wgsl")));
+        let mut names: Vec<String> = ops.keys().cloned().collect();
+        if names.is_empty() {
+            names.push(String::new());
+        }
+        items.extend(ops);
+        kernels.extend(
+            names
+                .iter()
+                .map(|op| compose(&template, &source, op, &items)),
+        );
+        templates.insert(template, source);
+    }
+    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("kernels.rs");
+    fs::write(out, generate(&items, &templates, &kernels)).expect("OUT_DIR is writable");
+}
+
+/// The npm package has one module an instruction set. Asking for relaxed SIMD by a variable
+/// and not by `RUSTFLAGS` leaves crate hashes alone, so that both share their JavaScript.
+fn declare_relaxed_simd() {
+    println!("cargo::rerun-if-env-changed=RELAMPAGO_WASM_RELAXED");
+    println!("cargo::rustc-check-cfg=cfg(relampago_relaxed)");
+    let target_features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let wasm = env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32");
+    let asked = env::var("RELAMPAGO_WASM_RELAXED").as_deref() == Ok("1");
+    if wasm && (asked || target_features.contains("relaxed-simd")) {
+        println!("cargo::rustc-cfg=relampago_relaxed");
+    }
+}
+
+fn library() -> Items {
+    let mut items = Items::new();
+    for (_, source) in wgsl_files("shaders/lib") {
+        items.extend(split_items(&source));
+    }
+    for (name, values) in SHADER_CONSTANTS {
+        let list = values.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>();
+        let value = match &list[..] {
+            [one] => format!("const {name} = {one};"),
+            many => format!("const {name} = array({});", many.join(",")),
+        };
+        items.insert((*name).to_owned(), value);
+    }
+    items
+}
+
+/// File stems and contents, without comments and indentation.
+fn wgsl_files(folder: &str) -> Vec<(String, String)> {
+    let entries = fs::read_dir(folder).expect("shaders are part of the crate");
+    let paths = entries.map(|entry| entry.expect("readable folder").path());
+    let mut files: Vec<_> = paths
+        .map(|path| {
+            let stem = path.file_stem().expect("a file name").to_string_lossy();
+            (stem.into_owned(), minify(&read_or_empty(&path)))
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn read_or_empty(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn minify(source: &str) -> String {
+    let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
+    let lines = source.lines().map(code).filter(|line| !line.is_empty());
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Splits a library file into its top-level declarations, each of which starts a line.
+fn split_items(source: &str) -> Items {
+    let mut items = Items::new();
+    let mut current = String::new();
+    for line in minify(source).lines() {
+        if let Some(name) = declared_name(line) {
+            current = name;
+        }
+        let item: &mut String = items.entry(current.clone()).or_default();
+        item.push_str(line);
+        item.push('\n');
+    }
+    items
+}
+
+fn declared_name(line: &str) -> Option<String> {
+    let rest = ["fn ", "const ", "struct ", "var<workgroup> "]
+        .iter()
+        .find_map(|keyword| line.strip_prefix(keyword))?;
+    identifiers(rest).next().map(str::to_owned)
+}
+
+fn identifiers(source: &str) -> impl Iterator<Item = &str> {
+    source
+        .split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+}
+
+/// The names of all items that `source` refers to, directly or through other items.
+fn needed_items(source: &str, items: &Items) -> BTreeSet<String> {
+    let mut needed = BTreeSet::new();
+    let mut pending = vec![source];
+    while let Some(text) = pending.pop() {
+        for word in identifiers(text) {
+            if let Some(item) = items.get(word)
+                && needed.insert(word.to_owned())
+            {
+                pending.push(item);
+            }
+        }
+    }
+    needed
+}
+
+/// Instantiates a kernel and checks it as a driver would.
+fn compose(template: &str, source: &str, op: &str, items: &Items) -> Kernel {
+    let main = source.replace("OP", op);
+    // A template's own declarations win over library items of the same name.
+    let own = split_items(&main);
+    let needed = needed_items(&main, items);
+    let needed: Vec<String> = needed.into_iter().filter(|n| !own.contains_key(n)).collect();
+    let library: String = needed.iter().map(|name| items[name].as_str()).collect();
+    // WGSL's own functions may not be hidden, hence the underscores in `shaders/ops`.
+    let name = if op.is_empty() { template } else { op.trim_end_matches('_') };
+    Kernel {
+        name: name.to_owned(),
+        template: template.to_owned(),
+        op: op.to_owned(),
+        items: needed,
+        inputs: validate(name, &(library + &main)),
+    }
+}
+
+/// Checks the bindings' convention (uniform parameters, inputs, one output) and returns the
+/// number of inputs.
+fn validate(name: &str, source: &str) -> usize {
+    let module = naga::front::wgsl::parse_str(source)
+        .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
+    naga::valid::Validator::new(
+        naga::valid::ValidationFlags::all(),
+        naga::valid::Capabilities::empty(),
+    )
+    .validate(&module)
+    .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
+
+    let spaces = module.global_variables.iter().filter_map(|(_, variable)| {
+        let index = variable.binding.as_ref()?.binding;
+        Some((index, variable.space))
+    });
+    let spaces: BTreeMap<u32, naga::AddressSpace> = spaces.collect();
+    let last = spaces.len() - 1;
+    for (position, (&index, &space)) in spaces.iter().enumerate() {
+        let read_write = naga::StorageAccess::LOAD | naga::StorageAccess::STORE;
+        let expected = match position {
+            0 => naga::AddressSpace::Uniform,
+            p if p == last => naga::AddressSpace::Storage { access: read_write },
+            _ => naga::AddressSpace::Storage {
+                access: naga::StorageAccess::LOAD,
+            },
+        };
+        assert_eq!(index as usize, position, "{name}: bindings have a gap");
+        assert_eq!(space, expected, "{name}: binding {index}");
+    }
+    last - 1
+}
+
+/// Writes the Rust that `src/gpu/kernels.rs` includes.
+fn generate(items: &Items, templates: &BTreeMap<String, String>, kernels: &[Kernel]) -> String {
+    let used: BTreeSet<&String> = kernels.iter().flat_map(|kernel| &kernel.items).collect();
+    let mut rust = String::new();
+    for name in used {
+        let _ = writeln!(rust, "static ITEM_{}: &str = {:?};", upper(name), items[name]);
+    }
+    for (name, source) in templates {
+        let _ = writeln!(rust, "static TEMPLATE_{}: &str = {source:?};", upper(name));
+    }
+    for (index, kernel) in kernels.iter().enumerate() {
+        let items: String = kernel.items.iter().map(|name| format!("&ITEM_{},", upper(name))).collect();
+        let (name, op, inputs) = (&kernel.name, &kernel.op, kernel.inputs);
+        let _ = writeln!(
+            rust,
+            "pub(super) static {}: Kernel = Kernel {{ index: {index}, name: {name:?}, template: &TEMPLATE_{}, op: {op:?}, items: &[{items}], inputs: {inputs} }};",
+            upper(name),
+            upper(&kernel.template),
+        );
+    }
+    let all: String = kernels.iter().map(|kernel| format!("&{},", upper(&kernel.name))).collect();
+    let _ = writeln!(rust, "pub(super) static ALL: [&Kernel; {}] = [{all}];", kernels.len());
+    rust
+}
+
+fn upper(name: &str) -> String {
+    name.to_uppercase()
+}

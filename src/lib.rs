@@ -1,5 +1,36 @@
-//! One compute API that is always fast.
+//! One compute API that is always fast: WebGPU in the browser, Vulkan, Metal and DX12 natively,
+//! SIMD where there is no GPU worth using.
+//!
+//! [`GpuDevice::new_async`] works everywhere and picks the back-end; every operation of the
+//! [op table](ops) is a method of the device, of a [`GpuCommandBatch`], and of the JavaScript
+//! classes, with the same meaning and the stated accuracy on all of them.
 
-pub mod error;
+// wgpu's handles are not `Send` in the browser, where there is one thread; an `Rc` there would
+// need a second set of types.
+#![cfg_attr(target_arch = "wasm32", allow(clippy::arc_with_non_send_sync))]
+
+mod buffer;
+mod coefficients;
+mod device;
+mod error;
+#[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
+mod gpu;
+mod graph;
 pub mod ops;
-pub mod shape;
+mod policy;
+#[doc(hidden)]
+pub mod reference;
+pub mod runtime;
+mod shape;
+mod simd;
+
+pub use buffer::DeviceBuffer;
+pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
+pub use error::{Error, Result};
+pub use graph::{BufferId, GpuCommandBatch};
+pub use ops::{Conv2d, Op, Padding};
+pub use policy::Policy;
+pub use simd::InstructionSet;
+
+#[cfg(feature = "gpu")]
+pub use wgpu;

@@ -223,6 +223,27 @@ impl Conv2d {
     }
 }
 
+/// The floating-point parameters met so far.
+#[derive(Default)]
+struct ScalarList {
+    values: [f32; 2],
+    len: usize,
+}
+
+/// Parameters of operations, of which only the floating-point ones are listed.
+trait Parameter {
+    fn push_to(&self, _list: &mut ScalarList) {}
+}
+
+impl Parameter for usize {}
+impl Parameter for Conv2d {}
+impl Parameter for f32 {
+    fn push_to(&self, list: &mut ScalarList) {
+        list.values[list.len] = *self;
+        list.len += 1;
+    }
+}
+
 /// Emits [`Op`] and its metadata from the table.
 macro_rules! define_ops {
     (
@@ -253,6 +274,24 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
                     $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
                 }
+            }
+
+            /// Name of the result; `value` where it is a single one.
+            pub fn output(&self) -> &'static str {
+                match self {
+                    $( Op::$vop { .. } => stringify!($vout), )*
+                    $( Op::$sop { .. } => "value", )*
+                }
+            }
+
+            /// The operation's floating-point parameters in order, zeros after them.
+            pub(crate) fn scalars(&self) -> [f32; 2] {
+                let mut list = ScalarList::default();
+                match self {
+                    $( Op::$vop { $($vp),* } => { $( $vp.push_to(&mut list); )* } )*
+                    $( Op::$sop { $($sp),* } => { $( $sp.push_to(&mut list); )* } )*
+                }
+                list.values
             }
 
             /// What the operation's cost is dominated by.

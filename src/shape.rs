@@ -9,7 +9,7 @@ pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
 /// Checks the lengths of an operation's inputs against each other and its parameters.
 ///
 /// Returns the length of its result.
-pub fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
+pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
     let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");
     let expect = |index: usize, expected: usize| check_len(name(index), expected, len(index));
@@ -18,12 +18,9 @@ pub fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     }
     match *op {
         Op::Clip { min, max } => check_clip(min, max).map(|()| len(0)),
-        Op::VecAdd {}
-        | Op::Sub {}
-        | Op::Mul {}
-        | Op::Div {}
-        | Op::Minimum {}
-        | Op::Maximum {} => expect(1, len(0)).map(|()| len(0)),
+        Op::VecAdd {} | Op::Sub {} | Op::Mul {} | Op::Div {} | Op::Minimum {} | Op::Maximum {} => {
+            expect(1, len(0)).map(|()| len(0))
+        }
         Op::BiasAdd { rows, cols } => {
             expect(0, product("x", rows, cols)?)?;
             expect(1, cols)?;
@@ -53,6 +50,7 @@ pub fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         Op::Dot {} => expect(1, len(0)).map(|()| 1),
         Op::Sum {} => Ok(1),
         Op::Max {} | Op::Min {} | Op::Mean {} => check_not_empty(op, len(0)).map(|()| 1),
+        // Its index is an `f32` here; `device/methods.rs` goes beyond.
         Op::Argmax {} => {
             check_not_empty(op, len(0))?;
             check_limit("the length of `x`", len(0), MAX_EXACT_INDEX)?;

@@ -16,7 +16,7 @@ const SUMS: usize = 8;
 const CHAIN: usize = 16;
 
 /// Values of which [`argmax`] finds the largest before it looks whether it is a new one.
-const ARGMAX_BLOCK: usize = 4096;
+const ARGMAX_BLOCK: usize = 512;
 
 /// `Σ xᵢ`.
 pub(super) fn sum(isa: InstructionSet, x: &[f32]) -> f32 {

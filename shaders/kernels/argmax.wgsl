@@ -1,0 +1,67 @@
+// Index of the first largest value, or of the first NaN. The first dispatch reads values and
+// leaves a pair (value, index) a workgroup; the second reads `pairs` and leaves the index.
+alias real = f32;
+alias word = u32;
+alias truth = bool;
+
+struct Params {
+    len: u32,
+    groups: u32,
+    read_pairs: u32,
+    write_pairs: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+struct Candidate {
+    value: f32,
+    // At most 2²⁴, so exact as a float.
+    index: f32,
+}
+
+var<workgroup> candidates: array<Candidate, 256>;
+
+fn load(i: u32) -> Candidate {
+    if params.read_pairs != 0u {
+        return Candidate(x[2u * i], x[2u * i + 1u]);
+    }
+    return Candidate(x[i], f32(i));
+}
+
+// NaN before numbers, larger before smaller, earlier before later.
+fn better(a: Candidate, b: Candidate) -> Candidate {
+    let a_nan = is_nan(a.value);
+    let b_nan = is_nan(b.value);
+    let tied = (a_nan && b_nan) || (!a_nan && !b_nan && a.value == b.value);
+    let a_larger = (a_nan && !b_nan) || (!a_nan && !b_nan && a.value > b.value);
+    if a_larger || (tied && a.index < b.index) {
+        return a;
+    }
+    return b;
+}
+
+@compute @workgroup_size(256)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
+    let start = min(group.x * 256u + local, params.len - 1u);
+    var best = load(start);
+    for (var i = start; i < params.len; i += params.groups * 256u) {
+        best = better(best, load(i));
+    }
+    candidates[local] = best;
+    for (var half = 128u; half > 0u; half >>= 1u) {
+        workgroupBarrier();
+        if local < half {
+            candidates[local] = better(candidates[local], candidates[local + half]);
+        }
+    }
+    if local == 0u {
+        best = candidates[0];
+        if params.write_pairs != 0u {
+            y[2u * group.x] = best.value;
+            y[2u * group.x + 1u] = best.index;
+        } else {
+            y[0] = best.index;
+        }
+    }
+}

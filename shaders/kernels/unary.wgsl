@@ -1,0 +1,27 @@
+// y = OP(x), four values an invocation. Buffers are padded to whole vectors; what the padding
+// holds never matters.
+alias real = vec4f;
+alias word = vec4u;
+alias integer = vec4i;
+alias truth = vec4<bool>;
+
+struct Params {
+    vectors: u32,
+    a: f32,
+    b: f32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(2) var<storage, read_write> y: array<vec4f>;
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let i = workgroup_index(group, groups) * 256u + local;
+    if i < params.vectors {
+        y[i] = OP(x[i]);
+    }
+}

@@ -1,0 +1,106 @@
+// Elementary functions, the twins of `src/simd/math.rs`, on `real`: f32 or vec4f, as the
+// kernel's aliases say. NaN gives NaN; results below the smallest normal number may be zero.
+
+fn at_least(x: real, bound: f32) -> real {
+    return select(x, real(bound), x < real(bound));
+}
+
+fn at_most(x: real, bound: f32) -> real {
+    return select(x, real(bound), x > real(bound));
+}
+
+// 2ⁿ for −126 ≤ n ≤ 127.
+fn power_of_two(n: integer) -> real {
+    return bitcast<real>((n + integer(127)) << word(23u));
+}
+
+// p · 2ⁿ for −252 ≤ n ≤ 254, in two steps, since 2ⁿ itself may not be a normal number.
+fn scale_by_power(p: real, n: real) -> real {
+    let whole = integer(n);
+    let half = whole >> word(1u);
+    return p * power_of_two(half) * power_of_two(whole - half);
+}
+
+struct Reduced {
+    n: real,
+    r: real,
+}
+
+// high + low = n · ln 2 + r with |r| ≤ ½ ln 2.
+fn reduce_argument(high: real, low: real) -> Reduced {
+    let n = round((high + low) * LOG2_E);
+    return Reduced(n, fma(n, real(-LN2_LO), fma(n, real(-LN2_HI), high)) + low);
+}
+
+// eʳ − 1 for |r| ≤ ½ ln 2.
+fn expm1_reduced(r: real) -> real {
+    let p = (((EXP[4] * r + EXP[3]) * r + EXP[2]) * r + EXP[1]) * r + EXP[0];
+    return fma(r * r, p, r);
+}
+
+fn exponential(x: real) -> real {
+    let reduced = reduce_argument(at_most(at_least(x, -104.0), 89.0), real(0.0));
+    return scale_by_power(expm1_reduced(reduced.r) + 1.0, reduced.n);
+}
+
+// eˣ − 1 for x ≤ 0.
+fn expm1_negative(x: real) -> real {
+    let reduced = reduce_argument(at_least(x, -25.0), real(0.0));
+    let scale = power_of_two(integer(reduced.n));
+    return fma(scale, expm1_reduced(reduced.r), scale - 1.0);
+}
+
+fn logarithm(x: real) -> real {
+    let denormal = x < real(1.17549435e-38);
+    let bits = bitcast<integer>(select(x, x * 33554432.0, denormal));
+    // The bits of ⅔, so that the mantissa lies between ⅔ and 4/3.
+    let exponent = (bits - integer(0x3f2aaaab)) >> word(23u);
+    let f = bitcast<real>(bits - (exponent << word(23u))) - 1.0;
+    let k = real(exponent) - select(real(0.0), real(25.0), denormal);
+    let low = LOG[4] + f * (LOG[5] + f * (LOG[6] + f * LOG[7]));
+    let p = LOG[0] + f * (LOG[1] + f * (LOG[2] + f * (LOG[3] + f * low)));
+    let tail = fma(k, real(LN2_LO), f * f * f * p) - 0.5 * f * f;
+    let value = fma(k, real(LN2_HI), f + tail);
+    let finite = select(x, value, x <= real(3.40282347e38));
+    // WGSL refuses constants that are NaN or infinite, so these depend on `x` in appearance.
+    let zero = bitcast<word>(x) & word(0u);
+    let positive = select(finite, bitcast<real>(zero | word(0x7fc00000u)), x < real(0.0));
+    return select(positive, bitcast<real>(zero | word(0xff800000u)), x == real(0.0));
+}
+
+// −e / (2 + e), e = exp(−2|x|) − 1, with the sign of x.
+fn hyperbolic_tangent(x: real) -> real {
+    let e = expm1_negative(-2.0 * abs(x));
+    let magnitude = -e / (e + 2.0);
+    return select(magnitude, -magnitude, x < real(0.0));
+}
+
+fn logistic(x: real) -> real {
+    return 1.0 / (1.0 + exponential(-x));
+}
+
+// x / (1 + e⁻ᵗ): for t < 0 extended by eᵗ, so that only small exponentials occur.
+fn times_logistic(x: real, t: real) -> real {
+    let reduced = reduce_argument(at_least(-abs(t), -170.0), real(0.0));
+    let p = expm1_reduced(reduced.r) + 1.0;
+    let denominator = 1.0 + scale_by_power(p, reduced.n);
+    let numerator = select(x, scale_by_power(x * p, reduced.n), t < real(0.0));
+    return numerator / denominator;
+}
+
+// x · Φ(x): the lower tail Φ(−|x|) is accurate relative to itself, the upper its complement.
+fn times_normal_cdf(unbounded: real) -> real {
+    let x = at_least(unbounded, -15.0);
+    let t = at_most(abs(x), 15.0);
+    // t² = h² + (t − h)(t + h), where h has 12 bits and its square is exact.
+    let h = bitcast<real>(bitcast<word>(t) & word(0xfffff000u));
+    let reduced = reduce_argument(-0.5 * h * h, -0.5 * (t - h) * (t + h));
+    let u = 1.0 / (1.0 + NORMAL_TAIL_ARGUMENT * t);
+    let p0 = (NORMAL_TAIL[8] * u + NORMAL_TAIL[7]) * u + NORMAL_TAIL[6];
+    let p1 = ((p0 * u + NORMAL_TAIL[5]) * u + NORMAL_TAIL[4]) * u + NORMAL_TAIL[3];
+    let p2 = ((p1 * u + NORMAL_TAIL[2]) * u + NORMAL_TAIL[1]) * u + NORMAL_TAIL[0];
+    let p = (expm1_reduced(reduced.r) + 1.0) * u * p2;
+    let positive = x * (1.0 - scale_by_power(p, reduced.n));
+    let negative = scale_by_power(x * p, reduced.n);
+    return select(positive, negative, x < real(0.0));
+}

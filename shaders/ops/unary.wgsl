@@ -1,0 +1,66 @@
+// One function an elementwise operation of one input. `params.a` and `params.b` are the
+// operation's parameters in the op table's order. All of them keep NaN.
+
+fn relu(x: real) -> real {
+    return select(x, real(0.0), x < real(0.0));
+}
+
+fn leaky_relu(x: real) -> real {
+    return select(x, x * params.a, x < real(0.0));
+}
+
+fn elu(x: real) -> real {
+    return select(x, expm1_negative(x) * params.a, x <= real(0.0));
+}
+
+fn sigmoid(x: real) -> real {
+    return logistic(x);
+}
+
+fn tanh_(x: real) -> real {
+    return hyperbolic_tangent(x);
+}
+
+fn swish(x: real) -> real {
+    let bounded = at_least(x, -170.0);
+    return times_logistic(bounded, bounded);
+}
+
+fn gelu(x: real) -> real {
+    return times_normal_cdf(x);
+}
+
+fn gelu_tanh(x: real) -> real {
+    let bounded = at_least(x, -170.0);
+    let cubic = GELU_TANH_CUBIC * bounded * bounded * bounded;
+    return times_logistic(bounded, GELU_TANH_SCALE * (bounded + cubic));
+}
+
+fn clip(x: real) -> real {
+    let low = select(x, real(params.a), x < real(params.a));
+    return select(low, real(params.b), low > real(params.b));
+}
+
+fn exp_(x: real) -> real {
+    return exponential(x);
+}
+
+fn log_(x: real) -> real {
+    return logarithm(x);
+}
+
+fn sqrt_(x: real) -> real {
+    return sqrt(x);
+}
+
+fn abs_(x: real) -> real {
+    return abs(x);
+}
+
+fn neg(x: real) -> real {
+    return -x;
+}
+
+fn scale(x: real) -> real {
+    return x * params.a;
+}

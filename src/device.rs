@@ -1,0 +1,246 @@
+//! [`GpuDevice`]: the one way in to every back-end.
+
+mod builder;
+mod info;
+mod methods;
+
+use std::sync::Arc;
+
+pub use builder::DeviceBuilder;
+pub use info::DeviceInfo;
+
+use crate::buffer::{DeviceBuffer, Storage};
+use crate::error::{Result, try_zeros};
+use crate::gpu::Gpu;
+use crate::ops::{Op, OpClass};
+use crate::policy::Policy;
+use crate::shape::{check_len, output_len};
+use crate::simd::{self, InstructionSet};
+
+/// Where operations run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// A real GPU for work that gains by it, SIMD for everything else. Asked for, never got:
+    /// [`GpuDevice::backend`] tells which of the others it came to.
+    #[default]
+    Auto,
+    /// The GPU for everything; a software adapter if there is no other.
+    Gpu,
+    /// The CPU's vector instructions for everything.
+    Simd,
+}
+
+/// A compute device: a GPU, or the CPU's vector instructions.
+///
+/// Clones are cheap and share everything. Every operation of the op table is a method, with a
+/// synchronous twin on native targets, which waits in [`crate::runtime::block_on`].
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::GpuDevice;
+///
+/// let device = GpuDevice::new()?;
+/// let mut y = [0.0; 4];
+/// device.relu(&[1.0, -2.0, 3.0, -4.0], &mut y)?;
+/// assert_eq!(y, [1.0, 0.0, 3.0, 0.0]);
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct GpuDevice {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    builder: DeviceBuilder,
+    gpu: Option<Arc<Gpu>>,
+    instruction_set: InstructionSet,
+    reason: String,
+}
+
+impl GpuDevice {
+    /// The best device there is: a real GPU, or else SIMD. Does not fail for lack of a GPU.
+    pub async fn new_async() -> Result<Self> {
+        Self::builder().build_async().await
+    }
+
+    /// [`GpuDevice::new_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn new() -> Result<Self> {
+        Self::builder().build()
+    }
+
+    /// A device with choices of one's own.
+    pub fn builder() -> DeviceBuilder {
+        DeviceBuilder::default()
+    }
+
+    /// Whether there is a real GPU; software adapters do not count.
+    pub async fn is_available_async() -> bool {
+        Gpu::open(crate::gpu::Preference::Hardware).await.is_ok()
+    }
+
+    /// [`GpuDevice::is_available_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn is_available() -> bool {
+        crate::runtime::block_on(Self::is_available_async())
+    }
+
+    /// A device like this one was when it was built, for use after a loss.
+    ///
+    /// Buffers and batches of the old one stay with it. A device that was adopted
+    /// ([`DeviceBuilder::adopt`]) is replaced by the best that this crate finds by itself.
+    pub async fn rebuild_async(&self) -> Result<Self> {
+        self.inner.builder.clone().build_async().await
+    }
+
+    /// [`GpuDevice::rebuild_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn rebuild(&self) -> Result<Self> {
+        crate::runtime::block_on(self.rebuild_async())
+    }
+
+    /// What was chosen: [`Backend::Gpu`] or [`Backend::Simd`].
+    pub fn backend(&self) -> Backend {
+        match self.inner.gpu {
+            Some(_) => Backend::Gpu,
+            None => Backend::Simd,
+        }
+    }
+
+    /// What was chosen, of what kind it is, and why.
+    pub fn info(&self) -> DeviceInfo {
+        let gpu = self.inner.gpu.as_ref();
+        let reason = self.inner.reason.clone();
+        DeviceInfo::new(self.backend(), gpu, self.inner.instruction_set, reason)
+    }
+
+    /// When single operations go to the GPU.
+    pub fn policy(&self) -> Policy {
+        self.inner.builder.policy
+    }
+
+    /// Copies values to a buffer that stays on the device, for use by any of its batches.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where one GPU buffer cannot hold them, `OutOfMemory`, `DeviceLost`.
+    pub async fn upload_async(&self, values: &[f32]) -> Result<DeviceBuffer> {
+        let storage = match &self.inner.gpu {
+            Some(gpu) => Storage::Gpu(gpu.upload(values).await?),
+            None => Storage::Host(Arc::new(try_copy(values)?)),
+        };
+        Ok(DeviceBuffer::new(self.clone(), storage))
+    }
+
+    /// [`GpuDevice::upload_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn upload(&self, values: &[f32]) -> Result<DeviceBuffer> {
+        crate::runtime::block_on(self.upload_async(values))
+    }
+
+    /// Whether both are handles of one device.
+    pub fn same_device(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// wgpu's device, for use by other code; `None` on SIMD.
+    #[cfg(feature = "gpu")]
+    pub fn as_wgpu(&self) -> Option<&wgpu::Device> {
+        self.inner.gpu.as_ref().map(|gpu| &gpu.device)
+    }
+
+    pub(crate) fn gpu(&self) -> Option<&Arc<Gpu>> {
+        self.inner.gpu.as_ref()
+    }
+
+    pub(crate) fn instruction_set(&self) -> InstructionSet {
+        self.inner.instruction_set
+    }
+
+    /// The GPU, if this operation should run there.
+    pub(crate) fn gpu_for(&self, op: &Op, inputs: &[usize]) -> Option<&Arc<Gpu>> {
+        let gpu = self.inner.gpu.as_ref()?;
+        let insisted = self.inner.builder.backend == Backend::Gpu;
+        let fits = || inputs.iter().all(|&len| len <= gpu.max_len());
+        (insisted || (self.inner.builder.policy.prefers_gpu(op, inputs) && fits())).then_some(gpu)
+    }
+
+    /// `DeviceLost` if there was a GPU and it was lost.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.inner.gpu.as_ref().map_or(Ok(()), |gpu| gpu.check())
+    }
+
+    /// Runs one operation; nothing is written to `out` unless all went well.
+    pub(crate) async fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+        let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
+        check_len(op.output(), output_len(op, &lens)?, out.len())?;
+        self.check()?;
+        match self.gpu_for(op, &lens) {
+            Some(gpu) if is_splittable(op) => run_in_pieces(gpu, op, inputs, out).await,
+            Some(gpu) => gpu.run_into(op, inputs, out).await,
+            None => simd::execute(self.instruction_set(), op, inputs, out),
+        }
+    }
+
+    /// Runs an operation that is known only at run time; its result is new memory, one value
+    /// long for reductions.
+    ///
+    /// ```
+    /// # #[cfg(not(target_arch = "wasm32"))] {
+    /// use relampago::{GpuDevice, Op};
+    ///
+    /// let device = GpuDevice::new()?;
+    /// let op = Op::Matmul { m: 1, k: 2, n: 1 };
+    /// assert_eq!(device.run(&op, &[&[1.0, 2.0], &[3.0, 4.0]])?, [11.0]);
+    /// # }
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    pub async fn run_async(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
+        let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
+        let mut out = try_zeros(output_len(op, &lens)?)?;
+        self.run_into(op, inputs, &mut out).await?;
+        Ok(out)
+    }
+
+    /// [`GpuDevice::run_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn run(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
+        crate::runtime::block_on(self.run_async(op, inputs))
+    }
+}
+
+impl std::fmt::Debug for GpuDevice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("GpuDevice").field(&self.info()).finish()
+    }
+}
+
+/// Whether each value of the result depends on the inputs' values at its own place alone.
+fn is_splittable(op: &Op) -> bool {
+    let elementwise = matches!(op.class(), OpClass::Elementwise | OpClass::Transcendental);
+    elementwise && !matches!(op, Op::BiasAdd { .. })
+}
+
+/// Runs an elementwise operation in pieces that fit into a GPU's bindings.
+async fn run_in_pieces(gpu: &Arc<Gpu>, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+    let piece = gpu.max_len();
+    if out.len() <= piece {
+        return gpu.run_into(op, inputs, out).await;
+    }
+    // Into new memory first: a failure half-way must leave `out` as it was.
+    let mut whole = try_zeros(out.len())?;
+    for (index, part) in whole.chunks_mut(piece).enumerate() {
+        let range = index * piece..index * piece + part.len();
+        let inputs: Vec<&[f32]> = inputs.iter().map(|input| &input[range.clone()]).collect();
+        gpu.run_into(op, &inputs, part).await?;
+    }
+    out.copy_from_slice(&whole);
+    Ok(())
+}
+
+pub(crate) fn try_copy(values: &[f32]) -> Result<Vec<f32>> {
+    let mut copy = try_zeros(values.len())?;
+    copy.copy_from_slice(values);
+    Ok(copy)
+}

@@ -1,0 +1,100 @@
+//! Choices made before a device is built.
+
+use std::sync::Arc;
+
+use super::{Backend, GpuDevice, Inner};
+use crate::error::Result;
+use crate::gpu::{Gpu, Preference};
+use crate::policy::Policy;
+use crate::simd::InstructionSet;
+
+/// Builds a [`GpuDevice`].
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::{Backend, GpuDevice};
+///
+/// let device = GpuDevice::builder().backend(Backend::Simd).build()?;
+/// assert_eq!(device.backend(), Backend::Simd);
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct DeviceBuilder {
+    pub(super) backend: Backend,
+    pub(super) policy: Policy,
+    pub(super) instruction_set: Option<InstructionSet>,
+}
+
+impl DeviceBuilder {
+    /// Insists on a back-end instead of the automatic choice.
+    #[must_use]
+    pub fn backend(self, backend: Backend) -> Self {
+        Self { backend, ..self }
+    }
+
+    /// Changes when [`Backend::Auto`] sends a single operation to the GPU.
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// Uses other vector instructions than the best there are. One that this machine lacks is
+    /// replaced by the best; [`crate::DeviceInfo::instruction_set`] tells.
+    #[must_use]
+    pub fn instruction_set(self, instruction_set: InstructionSet) -> Self {
+        Self {
+            instruction_set: Some(instruction_set),
+            ..self
+        }
+    }
+
+    /// Builds the device.
+    ///
+    /// # Errors
+    /// `NoGpu` where [`Backend::Gpu`] was insisted on and there is no adapter at all.
+    pub async fn build_async(self) -> Result<GpuDevice> {
+        let (gpu, reason) = match self.backend {
+            Backend::Simd => (None, "SIMD was asked for".to_owned()),
+            Backend::Gpu => (
+                Some(Gpu::open(Preference::Any).await?),
+                "a GPU was asked for".to_owned(),
+            ),
+            Backend::Auto => match Gpu::open(Preference::Hardware).await {
+                Ok(gpu) => (Some(gpu), "there is a GPU".to_owned()),
+                Err(error) => (None, error.to_string()),
+            },
+        };
+        Ok(self.finish(gpu, reason))
+    }
+
+    /// [`DeviceBuilder::build_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn build(self) -> Result<GpuDevice> {
+        crate::runtime::block_on(self.build_async())
+    }
+
+    /// Uses a wgpu device of the caller's own, with its limits and features, for everything
+    /// that the back-end and policy chosen here send to the GPU.
+    ///
+    /// The device's lost callback is replaced; its handler of uncaptured errors is not.
+    #[cfg(feature = "gpu")]
+    pub fn adopt(self, device: wgpu::Device, queue: wgpu::Queue) -> GpuDevice {
+        let reason = "the caller's own device was given".to_owned();
+        self.finish(Some(Arc::new(Gpu::adopt(device, queue))), reason)
+    }
+
+    fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
+        let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
+        let available = InstructionSet::available().contains(&asked);
+        let instruction_set = if available { asked } else { InstructionSet::best() };
+        GpuDevice {
+            inner: Arc::new(Inner {
+                builder: self,
+                gpu,
+                instruction_set,
+                reason,
+            }),
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What stands in for the GPU back-end in a build without the feature `gpu`: none is ever open.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::graph::Node;
+use crate::ops::Op;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Preference {
+    Hardware,
+    Any,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Adapter {
+    pub(crate) name: String,
+    pub(crate) api: String,
+    pub(crate) software: bool,
+}
+
+/// There is no value of this type, and so no code that uses one runs.
+pub(crate) enum Gpu {}
+
+/// There is no value of this type.
+#[derive(Clone)]
+pub(crate) enum GpuBuffer {}
+
+impl Gpu {
+    #[allow(clippy::unused_async)] // The real one has much to wait for.
+    pub(crate) async fn open(_: Preference) -> Result<Arc<Self>> {
+        Err(Error::NoGpu {
+            reason: "this build lacks the feature `gpu`".into(),
+        })
+    }
+
+    pub(crate) fn adapter(&self) -> &Adapter {
+        match *self {}
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn max_len(&self) -> usize {
+        match *self {}
+    }
+
+    pub(crate) async fn run_into(
+        self: &Arc<Self>,
+        _: &Op,
+        _: &[&[f32]],
+        _: &mut [f32],
+    ) -> Result<()> {
+        match **self {}
+    }
+
+    pub(crate) async fn upload(self: &Arc<Self>, _: &[f32]) -> Result<GpuBuffer> {
+        match **self {}
+    }
+
+    pub(crate) async fn read(self: &Arc<Self>, _: &GpuBuffer) -> Result<Vec<f32>> {
+        match **self {}
+    }
+
+    pub(crate) async fn run_graph(self: &Arc<Self>, _: &[Node]) -> Result<Vec<GpuBuffer>> {
+        match **self {}
+    }
+}
+
+impl GpuBuffer {
+    pub(crate) fn len(&self) -> usize {
+        match *self {}
+    }
+}

@@ -1,0 +1,174 @@
+//! Adapters, devices, and what is kept with them.
+
+use std::sync::Arc;
+
+use super::health::Health;
+use super::pipelines::Pipelines;
+use super::pool::Pool;
+use crate::error::{Error, Result};
+
+/// Features asked for where the adapter has them; user kernels and later ones may rely on
+/// what `DeviceInfo` reports.
+const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
+    .union(wgpu::Features::SHADER_F16)
+    .union(wgpu::Features::TIMESTAMP_QUERY);
+
+/// Which adapters will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Preference {
+    /// A real GPU or none.
+    Hardware,
+    /// A real GPU if there is one, else a software adapter.
+    Any,
+}
+
+/// A device with its caches.
+pub(crate) struct Gpu {
+    pub(crate) device: wgpu::Device,
+    pub(super) queue: wgpu::Queue,
+    pub(super) limits: wgpu::Limits,
+    pub(super) pipelines: Pipelines,
+    pub(super) pool: Arc<Pool>,
+    pub(super) health: Health,
+    adapter: Adapter,
+}
+
+/// What is known of an adapter.
+#[derive(Clone, Debug)]
+pub(crate) struct Adapter {
+    pub(crate) name: String,
+    pub(crate) api: String,
+    pub(crate) software: bool,
+}
+
+impl Gpu {
+    /// Opens the best adapter that will do.
+    pub(crate) async fn open(preference: Preference) -> Result<Arc<Self>> {
+        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        let instance = wgpu::Instance::new(descriptor);
+        let adapter = find_adapter(&instance, preference).await?;
+        let descriptor = wgpu::DeviceDescriptor {
+            label: Some("relampago"),
+            required_features: adapter.features() & WANTED_FEATURES,
+            required_limits: adapter.limits(),
+            memory_hints: wgpu::MemoryHints::Performance,
+            ..Default::default()
+        };
+        let request = adapter.request_device(&descriptor).await;
+        let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
+        // Whatever no error scope sees is no result of ours; the default would be a panic.
+        device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
+        let gpu = Self::adopt(device, queue);
+        if preference == Preference::Hardware && gpu.adapter.software {
+            return Err(no_gpu(format!("{} is a software adapter", gpu.adapter.name)));
+        }
+        Ok(Arc::new(gpu))
+    }
+
+    /// Uses a device that the caller opened.
+    pub(crate) fn adopt(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+        let limits = device.limits();
+        Self {
+            pipelines: Pipelines::new(device.clone()),
+            pool: Pool::new(device.clone(), &limits),
+            health: Health::watch(&device),
+            adapter: describe(&device),
+            device,
+            queue,
+            limits,
+        }
+    }
+
+    pub(crate) fn adapter(&self) -> &Adapter {
+        &self.adapter
+    }
+
+    /// `DeviceLost` if it was.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.health.check()
+    }
+
+    /// The most `f32` values that one buffer holds.
+    pub(crate) fn max_len(&self) -> usize {
+        self.pool.max_len()
+    }
+
+    /// Lets wgpu call back what it has to tell; browsers do so by themselves.
+    pub(super) fn deliver_callbacks(&self) {
+        let _ = self.device.poll(wgpu::PollType::Poll);
+    }
+}
+
+fn no_gpu(reason: String) -> Error {
+    Error::NoGpu { reason }
+}
+
+/// Software rasterisers that do not all call themselves a CPU.
+fn is_software(info: &wgpu::AdapterInfo, name: &str) -> bool {
+    let name = name.to_lowercase();
+    let known = ["swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"];
+    info.device_type == wgpu::DeviceType::Cpu || known.iter().any(|known| name.contains(known))
+}
+
+fn describe(device: &wgpu::Device) -> Adapter {
+    let info = device.adapter_info();
+    let name = adapter_name(device, &info);
+    Adapter {
+        software: is_software(&info, &name),
+        api: info.backend.to_string(),
+        name,
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn adapter_name(_: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
+    info.name.clone()
+}
+
+/// Browsers leave the description empty, but say vendor and architecture.
+#[cfg(target_arch = "wasm32")]
+fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
+    use js_sys::Reflect;
+    use wasm_bindgen::JsValue;
+
+    let get = |object: &JsValue, key: &str| Reflect::get(object, &key.into()).ok();
+    let raw = device.as_webgpu().map(JsValue::from);
+    let details = raw.and_then(|device| get(&device, "adapterInfo"));
+    let text = |key| get(details.as_ref()?, key)?.as_string();
+    let parts = [text("vendor"), text("architecture"), Some(info.name.clone())];
+    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { "unnamed adapter".into() } else { parts.join(" ") }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+async fn find_adapter(instance: &wgpu::Instance, preference: Preference) -> Result<wgpu::Adapter> {
+    let rank = |adapter: &wgpu::Adapter| {
+        let info = adapter.get_info();
+        match info.device_type {
+            _ if is_software(&info, &info.name) => 4,
+            wgpu::DeviceType::DiscreteGpu => 0,
+            wgpu::DeviceType::IntegratedGpu => 1,
+            wgpu::DeviceType::VirtualGpu => 2,
+            _ => 3,
+        }
+    };
+    let mut adapters = instance.enumerate_adapters(wgpu::Backends::all()).await;
+    adapters.sort_by_key(rank);
+    let best = adapters.into_iter().next();
+    let best = best.ok_or_else(|| no_gpu("no driver offers an adapter".into()))?;
+    if preference == Preference::Hardware && rank(&best) == 4 {
+        let name = best.get_info().name;
+        return Err(no_gpu(format!("{name} is a software adapter")));
+    }
+    Ok(best)
+}
+
+#[cfg(target_arch = "wasm32")]
+async fn find_adapter(instance: &wgpu::Instance, _: Preference) -> Result<wgpu::Adapter> {
+    let options = wgpu::RequestAdapterOptions {
+        power_preference: wgpu::PowerPreference::HighPerformance,
+        ..Default::default()
+    };
+    let found = instance.request_adapter(&options).await;
+    found.map_err(|_| no_gpu("the browser offers no WebGPU adapter".into()))
+}

@@ -1,0 +1,215 @@
+//! From operations to dispatches: which kernel, how many workgroups, what parameters.
+
+use super::kernels::{self, Kernel};
+use super::recorder::{GpuBuffer, Recorder};
+use crate::error::{Error, Result};
+use crate::ops::{Conv2d, Op};
+
+/// Invocations in every kernel's workgroup.
+const WORKGROUP: usize = 256;
+/// Most workgroups of a reduction's first dispatch, so that one workgroup can fold the rest.
+const MAX_PARTIALS: usize = 1024;
+/// Values that a workgroup of a reduction should have at least, to be worth a second dispatch.
+const MIN_VALUES_PER_PARTIAL: usize = 2048;
+/// The longest row whose softmax is left to one workgroup, unless there are many rows.
+const MAX_SINGLE_ROW: usize = 8192;
+/// Rows that keep a GPU busy with a workgroup each.
+const MANY_ROWS: usize = 128;
+/// Side of a tile of the matmul and the transpose kernel.
+const MATMUL_TILE: usize = 64;
+const TRANSPOSE_TILE: usize = 16;
+
+/// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
+#[derive(Clone, Copy)]
+struct Reduction {
+    kind: u32,
+    identity: f32,
+}
+
+const SUM: Reduction = Reduction { kind: 0, identity: 0.0 };
+const MAX: Reduction = Reduction { kind: 1, identity: f32::NEG_INFINITY };
+const MIN: Reduction = Reduction { kind: 2, identity: f32::INFINITY };
+
+/// Records the dispatches of an operation whose result has at least one value.
+pub(super) fn lower(
+    recorder: &mut Recorder<'_>,
+    op: &Op,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+) -> Result<()> {
+    let x = &inputs[0];
+    let len = x.len;
+    match *op {
+        Op::BiasAdd { cols, .. } => bias_add(recorder, inputs, output, cols),
+        Op::Softmax {} => softmax(recorder, x, output, (1, len), false),
+        Op::LogSoftmax {} => softmax(recorder, x, output, (1, len), true),
+        Op::SoftmaxRows { rows, cols } => softmax(recorder, x, output, (rows, cols), false),
+        Op::LogSoftmaxRows { rows, cols } => softmax(recorder, x, output, (rows, cols), true),
+        Op::Matmul { m, k, n } => matmul(recorder, inputs, output, (m, k, n)),
+        Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
+        Op::Convolve2d { ref options } => convolve2d(recorder, inputs, output, options),
+        Op::Dot {} => dot(recorder, inputs, output),
+        Op::Sum {} => reduce(recorder, x, output, SUM, 1.0),
+        Op::Mean {} => reduce(recorder, x, output, SUM, len as f32),
+        Op::Max {} => reduce(recorder, x, output, MAX, 1.0),
+        Op::Min {} => reduce(recorder, x, output, MIN, 1.0),
+        Op::Argmax {} => argmax(recorder, x, output),
+        _ => elementwise(recorder, op, inputs, output),
+    }
+}
+
+fn elementwise(
+    recorder: &mut Recorder<'_>,
+    op: &Op,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+) -> Result<()> {
+    let kernel = Kernel::named(op.name()).ok_or_else(|| Error::Gpu {
+        message: format!("there is no kernel for {}", op.name()),
+    })?;
+    let vectors = output.len.div_ceil(4);
+    let [a, b] = op.scalars().map(f32::to_bits);
+    let inputs: Vec<&GpuBuffer> = inputs.iter().collect();
+    let params = [vectors as u32, a, b];
+    recorder.dispatch(kernel, &params, &inputs, output, vectors.div_ceil(WORKGROUP))
+}
+
+fn bias_add(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    cols: usize,
+) -> Result<()> {
+    let params = [output.len as u32, cols as u32];
+    let workgroups = output.len.div_ceil(WORKGROUP);
+    let inputs = [&inputs[0], &inputs[1]];
+    recorder.dispatch(&kernels::BIAS_ADD, &params, &inputs, output, workgroups)
+}
+
+/// Workgroups of a reduction's first dispatch.
+fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
+    let widest = recorder.gpu.limits.max_compute_workgroups_per_dimension as usize;
+    len.div_ceil(MIN_VALUES_PER_PARTIAL)
+        .clamp(1, MAX_PARTIALS.min(widest))
+}
+
+fn reduce(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    reduction: Reduction,
+    divisor: f32,
+) -> Result<()> {
+    let groups = partials(recorder, x.len);
+    let params = |len: usize, groups: usize, divisor: f32| {
+        let identity = reduction.identity.to_bits();
+        [len as u32, groups as u32, reduction.kind, identity, divisor.to_bits()]
+    };
+    if groups == 1 {
+        return recorder.dispatch(&kernels::REDUCE, &params(x.len, 1, divisor), &[x], output, 1);
+    }
+    let folded = recorder.allocate(groups)?;
+    let first = params(x.len, groups, 1.0);
+    recorder.dispatch(&kernels::REDUCE, &first, &[x], &folded, groups)?;
+    recorder.dispatch(&kernels::REDUCE, &params(groups, 1, divisor), &[&folded], output, 1)
+}
+
+fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) -> Result<()> {
+    let len = inputs[0].len;
+    let groups = partials(recorder, len);
+    let folded = recorder.allocate(groups)?;
+    let (params, inputs) = ([len as u32, groups as u32], [&inputs[0], &inputs[1]]);
+    recorder.dispatch(&kernels::DOT, &params, &inputs, &folded, groups)?;
+    reduce(recorder, &folded, output, SUM, 1.0)
+}
+
+fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Result<()> {
+    let groups = partials(recorder, x.len);
+    let params = |len: usize, groups: usize, read_pairs: bool, write_pairs: bool| {
+        [len as u32, groups as u32, read_pairs.into(), write_pairs.into()]
+    };
+    if groups == 1 {
+        let params = params(x.len, 1, false, false);
+        return recorder.dispatch(&kernels::ARGMAX, &params, &[x], output, 1);
+    }
+    let pairs = recorder.allocate(2 * groups)?;
+    let first = params(x.len, groups, false, true);
+    recorder.dispatch(&kernels::ARGMAX, &first, &[x], &pairs, groups)?;
+    let second = params(groups, 1, true, false);
+    recorder.dispatch(&kernels::ARGMAX, &second, &[&pairs], output, 1)
+}
+
+/// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
+/// workgroups; else two, with each row cut into at most 256 chunks.
+fn softmax(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    (rows, cols): (usize, usize),
+    as_log: bool,
+) -> Result<()> {
+    let (lowest, as_log) = (f32::NEG_INFINITY.to_bits(), u32::from(as_log));
+    if cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS {
+        let params = [rows as u32, cols as u32, lowest, as_log];
+        return recorder.dispatch(&kernels::SOFTMAX_ROW, &params, &[x], output, rows);
+    }
+    let chunks = cols.div_ceil(MIN_VALUES_PER_PARTIAL).min(WORKGROUP);
+    let chunk_len = cols.div_ceil(chunks);
+    let params = [rows, cols, chunks, chunk_len].map(|dim| dim as u32);
+    let params = [&params[..], &[lowest, as_log]].concat();
+    let partials = recorder.allocate(2 * rows * chunks)?;
+    recorder.dispatch(&kernels::SOFTMAX_PARTIAL, &params, &[x], &partials, rows * chunks)?;
+    recorder.dispatch(&kernels::SOFTMAX_APPLY, &params, &[x, &partials], output, rows * chunks)
+}
+
+fn transpose(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    (rows, cols): (usize, usize),
+) -> Result<()> {
+    let across = cols.div_ceil(TRANSPOSE_TILE);
+    let tiles = across * rows.div_ceil(TRANSPOSE_TILE);
+    let params = [rows, cols, across].map(|dim| dim as u32);
+    recorder.dispatch(&kernels::TRANSPOSE, &params, &[x], output, tiles)
+}
+
+fn matmul(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    (m, k, n): (usize, usize, usize),
+) -> Result<()> {
+    let across = n.div_ceil(MATMUL_TILE);
+    let tiles = across * m.div_ceil(MATMUL_TILE);
+    let params = [m, k, n, across].map(|dim| dim as u32);
+    let inputs = [&inputs[0], &inputs[1]];
+    recorder.dispatch(&kernels::MATMUL, &params, &inputs, output, tiles)
+}
+
+fn convolve2d(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    conv: &Conv2d,
+) -> Result<()> {
+    let (output_rows, output_cols) = conv.output_shape();
+    let (top, left) = conv.padding_before();
+    let dims = [
+        conv.input_rows,
+        conv.input_cols,
+        conv.kernel_rows,
+        conv.kernel_cols,
+        output_rows,
+        output_cols,
+        conv.stride_rows,
+        conv.stride_cols,
+        top,
+        left,
+    ];
+    // Only a stride can be larger than a buffer is long; it then moves past every input alike.
+    let params = dims.map(|dim| u32::try_from(dim).unwrap_or(u32::MAX));
+    let inputs = [&inputs[0], &inputs[1]];
+    let workgroups = output.len.div_ceil(WORKGROUP);
+    recorder.dispatch(&kernels::CONVOLVE2D, &params, &inputs, output, workgroups)
+}

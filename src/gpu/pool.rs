@@ -1,0 +1,154 @@
+//! Buffers that are used again: no operation creates one that an earlier one has given back.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use crate::error::Result;
+use crate::shape::check_limit;
+
+/// What a buffer is for; each use has buffers of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Usage {
+    /// Operands and results of kernels.
+    Storage,
+    /// Parameters of dispatches.
+    Uniform,
+    /// Results on their way to the host.
+    Staging,
+}
+
+impl Usage {
+    fn flags(self) -> wgpu::BufferUsages {
+        use wgpu::BufferUsages as Flags;
+        match self {
+            Usage::Storage => Flags::STORAGE | Flags::COPY_SRC | Flags::COPY_DST,
+            Usage::Uniform => Flags::UNIFORM | Flags::COPY_DST,
+            Usage::Staging => Flags::MAP_READ | Flags::COPY_DST,
+        }
+    }
+}
+
+/// Unused buffers by use and size. Queue order makes reuse safe: whoever writes a buffer does
+/// so in a later submission than whoever used it before.
+pub(super) struct Pool {
+    device: wgpu::Device,
+    max_size: u64,
+    next_id: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    unused: HashMap<(Usage, u64), Vec<(u64, wgpu::Buffer)>>,
+    unused_bytes: u64,
+    /// Raised by [`Pool::discard_all`]; buffers of an earlier epoch are not kept.
+    epoch: u64,
+}
+
+/// Unused memory beyond this is given back to the system.
+const MAX_UNUSED_BYTES: u64 = 256 << 20;
+
+/// A buffer on loan from the pool, to which it returns when dropped.
+pub(super) struct PooledBuffer {
+    pub(super) buffer: wgpu::Buffer,
+    /// Never used for another buffer, so that caches may be keyed by it.
+    pub(super) id: u64,
+    usage: Usage,
+    epoch: u64,
+    pool: Weak<Pool>,
+}
+
+impl Pool {
+    pub(super) fn new(device: wgpu::Device, limits: &wgpu::Limits) -> Arc<Self> {
+        let max_size = limits
+            .max_buffer_size
+            .min(limits.max_storage_buffer_binding_size);
+        Arc::new(Self {
+            device,
+            // Bindings and copies come in multiples of 16 bytes here.
+            max_size: max_size / 16 * 16,
+            next_id: AtomicU64::new(0),
+            state: Mutex::default(),
+        })
+    }
+
+    /// The most `f32` values that one buffer holds.
+    pub(super) fn max_len(&self) -> usize {
+        (self.max_size / 4) as usize
+    }
+
+    /// A buffer of at least `len` values, whose contents are arbitrary.
+    pub(super) fn take(self: &Arc<Self>, usage: Usage, len: usize) -> Result<PooledBuffer> {
+        check_limit("the length of a GPU buffer", len, self.max_len())?;
+        let size = self.size_class(len as u64 * 4);
+        let mut state = self.lock();
+        let reused = state.unused.get_mut(&(usage, size)).and_then(Vec::pop);
+        let epoch = state.epoch;
+        if reused.is_some() {
+            state.unused_bytes -= size;
+        }
+        drop(state);
+        let (id, buffer) = reused.unwrap_or_else(|| self.create(usage, size));
+        Ok(PooledBuffer {
+            buffer,
+            id,
+            usage,
+            epoch,
+            pool: Arc::downgrade(self),
+        })
+    }
+
+    /// Forgets every buffer, on loan or not, after an error that may have left some invalid.
+    pub(super) fn discard_all(&self) {
+        let mut state = self.lock();
+        state.unused.clear();
+        state.unused_bytes = 0;
+        state.epoch += 1;
+    }
+
+    /// Steps of an eighth of a power of two: at most 12.5% are wasted.
+    fn size_class(&self, size: u64) -> u64 {
+        let size = size.max(256);
+        let step = (size.next_power_of_two() / 16).max(256);
+        size.next_multiple_of(step).min(self.max_size.max(256))
+    }
+
+    fn create(&self, usage: Usage, size: u64) -> (u64, wgpu::Buffer) {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed);
+        let descriptor = wgpu::BufferDescriptor {
+            label: None,
+            size,
+            usage: usage.flags(),
+            mapped_at_creation: false,
+        };
+        (id, self.device.create_buffer(&descriptor))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn give_back(&self, id: u64, buffer: wgpu::Buffer, usage: Usage, epoch: u64) {
+        let size = buffer.size();
+        let mut state = self.lock();
+        if epoch != state.epoch || state.unused_bytes + size > MAX_UNUSED_BYTES {
+            drop(state);
+            // Cached bind groups still refer to it; its memory need not wait for them.
+            buffer.destroy();
+            return;
+        }
+        state.unused_bytes += size;
+        let unused = state.unused.entry((usage, size)).or_default();
+        unused.push((id, buffer));
+    }
+}
+
+impl Drop for PooledBuffer {
+    fn drop(&mut self) {
+        match self.pool.upgrade() {
+            Some(pool) => pool.give_back(self.id, self.buffer.clone(), self.usage, self.epoch),
+            None => self.buffer.destroy(),
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Results on their way from the GPU to the host, without blocking an async caller.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use super::context::Gpu;
+use super::pool::{PooledBuffer, Usage};
+use super::recorder::GpuBuffer;
+use crate::error::{Error, Result};
+
+/// A staging buffer that a submission copies values into, mapped once they are there.
+pub(crate) struct Readback {
+    gpu: Arc<Gpu>,
+    /// `None` where there are no values.
+    staging: Option<PooledBuffer>,
+    len: usize,
+    mapping: Arc<Mapping>,
+    #[cfg(not(target_arch = "wasm32"))]
+    submission: Option<wgpu::SubmissionIndex>,
+}
+
+/// Where wgpu's callback leaves its answer.
+#[derive(Default)]
+struct Mapping {
+    state: Mutex<MappingState>,
+}
+
+#[derive(Default)]
+struct MappingState {
+    result: Option<Result<(), wgpu::BufferAsyncError>>,
+    waker: Option<Waker>,
+}
+
+impl Mapping {
+    fn lock(&self) -> std::sync::MutexGuard<'_, MappingState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish(&self, result: Result<(), wgpu::BufferAsyncError>) {
+        let waker = {
+            let mut state = self.lock();
+            state.result = Some(result);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Readback {
+    /// Records the copy out of `source`.
+    pub(super) fn record(
+        gpu: &Arc<Gpu>,
+        source: &GpuBuffer,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<Self> {
+        let mut staging = None;
+        if source.len > 0 {
+            let target = gpu.pool.take(Usage::Staging, source.len)?;
+            let size = source.len as u64 * 4;
+            encoder.copy_buffer_to_buffer(source.raw(), 0, &target.buffer, 0, size);
+            staging = Some(target);
+        }
+        Ok(Self {
+            gpu: gpu.clone(),
+            staging,
+            len: source.len,
+            mapping: Arc::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            submission: None,
+        })
+    }
+
+    /// Asks for the mapping, after the submission.
+    pub(super) fn start(&mut self, submission: &wgpu::SubmissionIndex) {
+        let Some(staging) = &self.staging else {
+            self.mapping.finish(Ok(()));
+            return;
+        };
+        let mapping = self.mapping.clone();
+        let slice = staging.buffer.slice(..self.len as u64 * 4);
+        slice.map_async(wgpu::MapMode::Read, move |result| mapping.finish(result));
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            self.submission = Some(submission.clone());
+        }
+        #[cfg(target_arch = "wasm32")]
+        let _ = submission;
+    }
+
+    /// Waits until the values are there.
+    pub(super) fn arrived(&self) -> impl Future<Output = Result<()>> {
+        Arrival {
+            readback: self,
+            watched: false,
+        }
+    }
+
+    /// Copies the values, which must have arrived, to `out`.
+    pub(crate) fn copy_to(&self, out: &mut [f32]) -> Result<()> {
+        let Some(staging) = &self.staging else {
+            return Ok(());
+        };
+        let slice = staging.buffer.slice(..self.len as u64 * 4);
+        let view = slice.get_mapped_range().map_err(|error| Error::Gpu {
+            message: error.to_string(),
+        })?;
+        // A view in the browser is a copy in ordinary memory, which may lie at any address.
+        for (value, bytes) in out.iter_mut().zip(view.as_chunks::<4>().0) {
+            *value = f32::from_le_bytes(*bytes);
+        }
+        Ok(())
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn watch(&self, already_watched: bool) {
+        let wait = wgpu::PollType::Wait {
+            submission_index: self.submission.clone(),
+            timeout: None,
+        };
+        if crate::runtime::is_blocking() {
+            // The caller's thread has nothing else to do.
+            let _ = self.gpu.device.poll(wait);
+        } else if !already_watched {
+            let device = self.gpu.device.clone();
+            let mapping = self.mapping.clone();
+            let thread = std::thread::Builder::new().name("relampago-readback".into());
+            let watcher = thread.spawn(move || {
+                let _ = device.poll(wait);
+                // wgpu calls back even where the device is lost; if it ever does not, the
+                // waiting task must learn it all the same.
+                if mapping.lock().result.is_none() {
+                    mapping.finish(Err(wgpu::BufferAsyncError));
+                }
+            });
+            if watcher.is_err() {
+                let _ = self.gpu.device.poll(wgpu::PollType::wait_indefinitely());
+            }
+        }
+    }
+}
+
+impl Drop for Readback {
+    fn drop(&mut self) {
+        let Some(staging) = &self.staging else {
+            return;
+        };
+        // Also cancels a mapping that is still under way, because its future was dropped.
+        if !matches!(self.mapping.lock().result, Some(Err(_))) {
+            staging.buffer.unmap();
+        }
+    }
+}
+
+struct Arrival<'r> {
+    readback: &'r Readback,
+    watched: bool,
+}
+
+impl Future for Arrival<'_> {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let readback = self.readback;
+        if readback.mapping.lock().result.is_none() {
+            readback.mapping.lock().waker = Some(context.waker().clone());
+            #[cfg(not(target_arch = "wasm32"))]
+            readback.watch(self.watched);
+            self.watched = true;
+        }
+        let result = readback.mapping.lock().result.clone();
+        match result {
+            None => Poll::Pending,
+            Some(Ok(())) => Poll::Ready(Ok(())),
+            Some(Err(error)) => {
+                readback.gpu.deliver_callbacks();
+                let fallback = Error::Gpu {
+                    message: format!("the result could not be read: {error}"),
+                };
+                Poll::Ready(readback.gpu.health.check().and(Err(fallback)))
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! When a single operation is worth a trip to the GPU.
+
+use crate::ops::{Op, OpClass};
+
+/// For each class of operations the least work from which the automatic choice takes the GPU.
+///
+/// The work of a matrix product or a convolution is its number of multiply–adds; of everything
+/// else, the number of input values. [`Policy::NEVER`] keeps a class on SIMD. What counts is
+/// a call from and to host memory: copies to and from a GPU are slower than a CPU's pass over
+/// the same values, so only work that grows faster than its data gains by the trip. Values
+/// that are on the GPU already ([`crate::DeviceBuffer`]) stay there whatever the policy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// For [`OpClass::Elementwise`], in values.
+    pub elementwise: u64,
+    /// For [`OpClass::Transcendental`], in values.
+    pub transcendental: u64,
+    /// For [`OpClass::Reduction`], in values.
+    pub reduction: u64,
+    /// For [`OpClass::Softmax`], in values.
+    pub softmax: u64,
+    /// For [`OpClass::Matmul`], in multiply–adds.
+    pub matmul: u64,
+    /// For [`OpClass::Convolution`], in multiply–adds.
+    pub convolution: u64,
+    /// For [`OpClass::Movement`], in values.
+    pub movement: u64,
+}
+
+impl Policy {
+    /// More work than there is.
+    pub const NEVER: u64 = u64::MAX;
+
+    /// Everything on the GPU, whatever its size.
+    pub const ALWAYS_GPU: Self = Self {
+        elementwise: 0,
+        transcendental: 0,
+        reduction: 0,
+        softmax: 0,
+        matmul: 0,
+        convolution: 0,
+        movement: 0,
+    };
+
+    /// The least work of a class for which the GPU is taken.
+    pub fn threshold(&self, class: OpClass) -> u64 {
+        match class {
+            OpClass::Elementwise => self.elementwise,
+            OpClass::Transcendental => self.transcendental,
+            OpClass::Reduction => self.reduction,
+            OpClass::Softmax => self.softmax,
+            OpClass::Matmul => self.matmul,
+            OpClass::Convolution => self.convolution,
+            OpClass::Movement => self.movement,
+        }
+    }
+
+    /// Whether a GPU should do this operation on inputs of these lengths.
+    pub fn prefers_gpu(&self, op: &Op, inputs: &[usize]) -> bool {
+        let threshold = self.threshold(op.class());
+        threshold != Self::NEVER && work(op, inputs) >= threshold
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            elementwise: Self::NEVER,
+            transcendental: Self::NEVER,
+            reduction: Self::NEVER,
+            softmax: Self::NEVER,
+            matmul: 1 << 24,
+            convolution: 1 << 26,
+            movement: Self::NEVER,
+        }
+    }
+}
+
+fn work(op: &Op, inputs: &[usize]) -> u64 {
+    let product = |dims: &[usize]| {
+        let widened = dims.iter().map(|&dim| dim as u64);
+        widened.fold(1, u64::saturating_mul)
+    };
+    match *op {
+        Op::Matmul { m, k, n } => product(&[m, k, n]),
+        Op::Convolve2d { options } => {
+            let (rows, cols) = options.output_shape();
+            product(&[rows, cols, options.kernel_rows, options.kernel_cols])
+        }
+        _ => inputs.iter().map(|&len| len as u64).sum(),
+    }
+}

@@ -1,0 +1,248 @@
+//! Oracles: every operation in plain `f64`, independent of every back-end and of its formulas.
+//!
+//! Tests and benchmarks compare against these; nothing else calls them. Each result comes with
+//! its *condition-scaled magnitude*: the size of what was added up or amplified on the way to
+//! it. A sum of cancelling terms cannot be as exact as its small result would suggest, and the
+//! exponential of a rounded difference carries that difference's error; both are known from the
+//! inputs, and neither is the back-end's fault. The accuracy stated in the op table is relative
+//! to this magnitude.
+
+use crate::ops::{Conv2d, Op};
+
+/// A true result and the magnitude that its error is measured against.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    /// The result, exact to `f64`.
+    pub value: f64,
+    /// The condition-scaled magnitude, at least `|value|`.
+    pub magnitude: f64,
+}
+
+impl Expected {
+    fn new(value: f64, magnitude: f64) -> Self {
+        Self { value, magnitude }
+    }
+
+    fn exact(value: f64) -> Self {
+        Self::new(value, value.abs())
+    }
+
+    /// Whether `actual` lies within `ulp` units of `f32::EPSILON × magnitude`.
+    ///
+    /// Results below the smallest normal number may be flushed to zero, as GPUs do, and one
+    /// that rounds beyond the largest `f32` may be infinite.
+    pub fn accepts(&self, actual: f32, ulp: f64) -> bool {
+        if self.value.is_nan() {
+            return actual.is_nan();
+        }
+        self.error(actual) <= ulp
+    }
+
+    /// The distance of `actual` from the true result in units of `f32::EPSILON × magnitude`.
+    pub fn error(&self, actual: f32) -> f64 {
+        let (actual, largest) = (f64::from(actual), f64::from(f32::MAX));
+        if actual == self.value || (self.value.is_nan() && actual.is_nan()) {
+            return 0.0;
+        }
+        if actual.is_infinite() && self.value.abs() >= largest && actual * self.value > 0.0 {
+            return 0.0;
+        }
+        let flushed = f64::from(f32::MIN_POSITIVE);
+        let distance = ((actual - self.value).abs() - flushed).max(0.0);
+        if distance == 0.0 {
+            return 0.0;
+        }
+        let error = distance / (f64::from(f32::EPSILON) * self.magnitude);
+        if error.is_nan() { f64::INFINITY } else { error }
+    }
+}
+
+/// Evaluates one operation whose inputs have been validated.
+pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
+    let x = inputs[0];
+    match *op {
+        Op::BiasAdd { rows, cols } => bias_add(x, inputs[1], rows, cols),
+        Op::Softmax {} => rows_of(x, 1, x.len(), softmax),
+        Op::LogSoftmax {} => rows_of(x, 1, x.len(), log_softmax),
+        Op::SoftmaxRows { rows, cols } => rows_of(x, rows, cols, softmax),
+        Op::LogSoftmaxRows { rows, cols } => rows_of(x, rows, cols, log_softmax),
+        Op::Matmul { m, k, n } => matmul(x, inputs[1], m, k, n),
+        Op::Transpose { rows, cols } => transpose(x, rows, cols),
+        Op::Convolve2d { ref options } => convolve2d(x, inputs[1], options),
+        Op::Dot {} => vec![sum(x
+            .iter()
+            .zip(inputs[1])
+            .map(|(&a, &b)| wide(a) * wide(b)))],
+        Op::Sum {} => vec![sum(x.iter().copied().map(wide))],
+        Op::Mean {} => vec![mean(x)],
+        Op::Max {} => vec![extreme(x, f64::max)],
+        Op::Min {} => vec![extreme(x, f64::min)],
+        Op::Argmax {} => vec![argmax(x)],
+        Op::VecAdd {} => zip(inputs, |a, b| a + b),
+        Op::Sub {} => zip(inputs, |a, b| a - b),
+        Op::Mul {} => zip(inputs, |a, b| a * b),
+        Op::Div {} => zip(inputs, |a, b| a / b),
+        Op::Minimum {} => zip(inputs, |a, b| propagate(a, b, f64::min)),
+        Op::Maximum {} => zip(inputs, |a, b| propagate(a, b, f64::max)),
+        _ => x.iter().map(|&x| unary(op, wide(x))).collect(),
+    }
+}
+
+fn wide(x: f32) -> f64 {
+    f64::from(x)
+}
+
+fn unary(op: &Op, x: f64) -> Expected {
+    let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+    Expected::exact(match *op {
+        Op::Relu {} => propagate(x, 0.0, f64::max),
+        Op::LeakyRelu { negative_slope } if x < 0.0 => x * wide(negative_slope),
+        Op::Elu { alpha } if x <= 0.0 => wide(alpha) * x.exp_m1(),
+        Op::LeakyRelu { .. } | Op::Elu { .. } => x,
+        Op::Sigmoid {} => logistic(x),
+        Op::Tanh {} => x.tanh(),
+        Op::Swish {} | Op::Gelu {} | Op::GeluTanh {} if x == f64::NEG_INFINITY => 0.0,
+        Op::Swish {} => x * logistic(x),
+        Op::Gelu {} => x * 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
+        Op::GeluTanh {} => return gelu_tanh(x),
+        Op::Clip { min, max } => propagate(propagate(x, wide(min), f64::max), wide(max), f64::min),
+        Op::Exp {} => x.exp(),
+        Op::Log {} => x.ln(),
+        Op::Sqrt {} => x.sqrt(),
+        Op::Abs {} => x.abs(),
+        Op::Neg {} => -x,
+        Op::Scale { factor } => x * wide(factor),
+        _ => unreachable!("{} is not a unary operation", op.name()),
+    })
+}
+
+/// `x/2 · (1 + tanh u) = x / (1 + e⁻²ᵘ)`: a rounding of u is amplified by 2u in the tail.
+fn gelu_tanh(x: f64) -> Expected {
+    let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
+    let value = x / (1.0 + (-2.0 * u).exp());
+    let value = if x.is_infinite() && x < 0.0 {
+        0.0
+    } else {
+        value
+    };
+    Expected::new(value, scaled(value, 1.0 + (2.0 * u).abs()))
+}
+
+/// `|value| · factor`, where a result of zero has no error to amplify.
+fn scaled(value: f64, factor: f64) -> f64 {
+    if value == 0.0 {
+        0.0
+    } else {
+        value.abs() * factor
+    }
+}
+
+fn propagate(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        return f64::NAN;
+    }
+    choose(a, b)
+}
+
+fn zip(inputs: &[&[f32]], f: impl Fn(f64, f64) -> f64) -> Vec<Expected> {
+    let pairs = inputs[0].iter().zip(inputs[1]);
+    pairs
+        .map(|(&a, &b)| Expected::exact(f(wide(a), wide(b))))
+        .collect()
+}
+
+fn bias_add(x: &[f32], bias: &[f32], rows: usize, cols: usize) -> Vec<Expected> {
+    let at = |i: usize| wide(x[i]) + wide(bias[i % cols]);
+    (0..rows * cols).map(|i| Expected::exact(at(i))).collect()
+}
+
+fn sum(terms: impl Iterator<Item = f64>) -> Expected {
+    let (value, magnitude) = terms.fold((0.0, 0.0), |(s, m), t| (s + t, m + t.abs()));
+    Expected::new(value, magnitude)
+}
+
+fn mean(x: &[f32]) -> Expected {
+    let (total, n) = (sum(x.iter().copied().map(wide)), x.len() as f64);
+    Expected::new(total.value / n, total.magnitude / n)
+}
+
+fn extreme(x: &[f32], choose: fn(f64, f64) -> f64) -> Expected {
+    let values = x.iter().copied().map(wide);
+    Expected::exact(
+        values
+            .reduce(|a, b| propagate(a, b, choose))
+            .unwrap_or(f64::NAN),
+    )
+}
+
+fn argmax(x: &[f32]) -> Expected {
+    let first_nan = x.iter().position(|v| v.is_nan());
+    let first_largest = || {
+        let largest = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        x.iter().position(|&v| v == largest)
+    };
+    let index = first_nan.or_else(first_largest).unwrap_or(0);
+    Expected::new(index as f64, 0.0)
+}
+
+fn rows_of(x: &[f32], rows: usize, cols: usize, f: fn(&[f32]) -> Vec<Expected>) -> Vec<Expected> {
+    if rows * cols == 0 {
+        return Vec::new();
+    }
+    x.chunks(cols).flat_map(f).collect()
+}
+
+/// The row's maximum and `Σ exp(xⱼ − max)`.
+fn exp_sum(row: &[f32]) -> (f64, f64) {
+    let max = extreme(row, f64::max).value;
+    let total = row.iter().map(|&x| (wide(x) - max).exp()).sum();
+    (max, total)
+}
+
+fn softmax(row: &[f32]) -> Vec<Expected> {
+    let (max, total) = exp_sum(row);
+    let one = |&x: &f32| {
+        let value = (wide(x) - max).exp() / total;
+        Expected::new(value, scaled(value, 1.0 + (wide(x) - max).abs()))
+    };
+    row.iter().map(one).collect()
+}
+
+fn log_softmax(row: &[f32]) -> Vec<Expected> {
+    let (max, total) = exp_sum(row);
+    let one = |&x: &f32| {
+        let shifted = wide(x) - max;
+        Expected::new(shifted - total.ln(), shifted.abs() + total.ln().abs())
+    };
+    row.iter().map(one).collect()
+}
+
+fn matmul(a: &[f32], b: &[f32], m: usize, k: usize, n: usize) -> Vec<Expected> {
+    let at = |i: usize, j: usize| sum((0..k).map(|p| wide(a[i * k + p]) * wide(b[p * n + j])));
+    let cells = |i: usize| (0..n).map(move |j| (i, j));
+    let all = (0..if n == 0 { 0 } else { m }).flat_map(cells);
+    all.map(|(i, j)| at(i, j)).collect()
+}
+
+fn transpose(x: &[f32], rows: usize, cols: usize) -> Vec<Expected> {
+    let at = |i: usize| Expected::exact(wide(x[i % rows * cols + i / rows]));
+    (0..rows * cols).map(at).collect()
+}
+
+fn convolve2d(input: &[f32], kernel: &[f32], conv: &Conv2d) -> Vec<Expected> {
+    let (rows, cols) = conv.output_shape();
+    let (top, left) = conv.padding_before();
+    let at = |output: usize| {
+        let origin = (
+            output / cols * conv.stride_rows,
+            output % cols * conv.stride_cols,
+        );
+        sum((0..kernel.len()).filter_map(|tap| {
+            let row = (origin.0 + tap / conv.kernel_cols).checked_sub(top)?;
+            let col = (origin.1 + tap % conv.kernel_cols).checked_sub(left)?;
+            let inside = row < conv.input_rows && col < conv.input_cols;
+            inside.then(|| wide(input[row * conv.input_cols + col]) * wide(kernel[tap]))
+        }))
+    };
+    (0..rows * cols).map(at).collect()
+}
