@@ -9,35 +9,29 @@ use crate::coefficients::{
     NORMAL_TAIL_ARGUMENT,
 };
 
-/// `Σ coefficients[k] · xᵏ` by Horner's rule in x², the odd powers beside the even ones: half
-/// the latency of the plain rule, which decides here.
+/// `Σ coefficients[k] · xᵏ` by Horner's rule.
 #[inline(always)]
 fn polynomial<I: Isa, const N: usize>(isa: I, x: I::F32, coefficients: &[f32; N]) -> I::F32 {
-    let square = isa.mul(x, x);
-    let mut last = isa.splat(coefficients[N - 1]);
-    let mut before = isa.splat(coefficients[N - 2]);
-    let mut k = N - 2;
-    while k >= 2 {
-        last = isa.mul_add(last, square, isa.splat(coefficients[k - 1]));
-        before = isa.mul_add(before, square, isa.splat(coefficients[k - 2]));
-        k -= 2;
+    let mut value = isa.splat(coefficients[N - 1]);
+    let mut k = N - 1;
+    while k > 0 {
+        k -= 1;
+        value = isa.mul_add(value, x, isa.splat(coefficients[k]));
     }
-    let value = isa.mul_add(last, x, before);
-    if k == 1 {
-        isa.mul_add(value, x, isa.splat(coefficients[0]))
-    } else {
-        value
-    }
+    value
 }
 
-/// `n` and `r` with high + low = n · ln 2 + r and |r| ≤ ½ ln 2, as long as `high` has no more
-/// bits than are exact and `low` is small.
+/// `x − n · ln 2`, exact but for a last rounding where `n` is near x / ln 2.
 #[inline(always)]
-fn reduce<I: Isa>(isa: I, high: I::F32, low: I::F32) -> (I::F32, I::F32) {
-    let n = isa.round(isa.mul(isa.add(high, low), isa.splat(LOG2_E)));
-    let r = isa.neg_mul_add(n, isa.splat(LN2_HI), high);
-    let r = isa.neg_mul_add(n, isa.splat(LN2_LO), r);
-    (n, isa.add(r, low))
+fn reduce<I: Isa>(isa: I, x: I::F32, n: I::F32) -> I::F32 {
+    let r = isa.neg_mul_add(n, isa.splat(LN2_HI), x);
+    isa.neg_mul_add(n, isa.splat(LN2_LO), r)
+}
+
+/// The integer nearest to x / ln 2.
+#[inline(always)]
+fn exponent<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    isa.round(isa.mul(x, isa.splat(LOG2_E)))
 }
 
 /// `eʳ − 1` for |r| ≤ ½ ln 2.
@@ -46,11 +40,12 @@ fn expm1_reduced<I: Isa>(isa: I, r: I::F32) -> I::F32 {
     isa.mul_add(isa.mul(r, r), polynomial(isa, r, &EXP), r)
 }
 
-/// `n` and `p` with eˣ = p · 2ⁿ, x = high + low and p in [0.7, 1.42].
+/// `n` and `p` with eˣ = p · 2ⁿ and p in [0.7, 1.42].
 #[inline(always)]
-fn exp_parts<I: Isa>(isa: I, high: I::F32, low: I::F32) -> (I::F32, I::F32) {
-    let (n, r) = reduce(isa, high, low);
-    (n, isa.add(expm1_reduced(isa, r), isa.splat(1.0)))
+fn exp_parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
+    let n = exponent(isa, x);
+    let e = expm1_reduced(isa, reduce(isa, x, n));
+    (n, isa.add(e, isa.splat(1.0)))
 }
 
 /// `eˣ`, denormals and overflow to infinity included.
@@ -58,7 +53,7 @@ fn exp_parts<I: Isa>(isa: I, high: I::F32, low: I::F32) -> (I::F32, I::F32) {
 pub(super) fn exp<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     // Beyond these bounds the result is 0 and ∞.
     let x = isa.at_most(isa.at_least(x, isa.splat(-104.0)), isa.splat(89.0));
-    let (n, p) = exp_parts(isa, x, isa.splat(0.0));
+    let (n, p) = exp_parts(isa, x);
     isa.scale_exp2(p, n)
 }
 
@@ -68,7 +63,7 @@ pub(super) fn exp<I: Isa>(isa: I, x: I::F32) -> I::F32 {
 pub(super) fn exp_normal<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     // Bounds that round to n = −127 and n = 128.
     let x = isa.at_most(isa.at_least(x, isa.splat(-87.8)), isa.splat(88.8));
-    let (n, p) = exp_parts(isa, x, isa.splat(0.0));
+    let (n, p) = exp_parts(isa, x);
     isa.scale_exp2_normal(p, n)
 }
 
@@ -77,7 +72,8 @@ pub(super) fn exp_normal<I: Isa>(isa: I, x: I::F32) -> I::F32 {
 pub(super) fn expm1_negative<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     // e⁻²⁵ is lost beside 1.
     let x = isa.at_least(x, isa.splat(-25.0));
-    let (n, r) = reduce(isa, x, isa.splat(0.0));
+    let n = exponent(isa, x);
+    let r = reduce(isa, x, n);
     let scale = isa.scale_exp2_normal(isa.splat(1.0), n);
     isa.mul_add(scale, expm1_reduced(isa, r), isa.sub(scale, isa.splat(1.0)))
 }
@@ -131,11 +127,7 @@ pub(super) fn sigmoid<I: Isa>(isa: I, x: I::F32) -> I::F32 {
 #[inline(always)]
 fn times_sigmoid<I: Isa>(isa: I, x: I::F32, t: I::F32) -> I::F32 {
     let one = isa.splat(1.0);
-    let (n, p) = exp_parts(
-        isa,
-        isa.at_least(isa.neg(isa.abs(t)), isa.splat(-170.0)),
-        isa.splat(0.0),
-    );
+    let (n, p) = exp_parts(isa, isa.at_least(isa.neg(isa.abs(t)), isa.splat(-170.0)));
     // For t < 0 the quotient is extended by eᵗ, so that only small exponentials occur.
     let small = isa.scale_exp2_normal(p, isa.at_least(n, isa.splat(-127.0)));
     let negative = isa.scale_exp2(isa.mul(x, p), n);
@@ -170,7 +162,9 @@ pub(super) fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let h = isa.reinterpret(isa.and_bits(isa.to_bits(t), isa.splat_bits(!0xFFF)));
     let high = isa.mul(isa.mul(h, h), isa.splat(-0.5));
     let low = isa.mul(isa.mul(isa.sub(t, h), isa.splat(-0.5)), isa.add(t, h));
-    let (n, p) = exp_parts(isa, high, low);
+    let n = exponent(isa, isa.add(high, low));
+    let r = isa.add(reduce(isa, high, n), low);
+    let p = isa.add(expm1_reduced(isa, r), one);
 
     let argument = isa.splat(NORMAL_TAIL_ARGUMENT);
     let u = isa.div(one, isa.mul_add(argument, t, one));

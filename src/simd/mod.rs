@@ -33,7 +33,7 @@ use softmax::softmax;
 /// An instruction set that is not available is replaced by the best one.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for packed matrices.
+/// `OutOfMemory` where there is no memory for packed matrices and padded rows.
 pub(crate) fn execute(
     isa: InstructionSet,
     op: &Op,
@@ -73,7 +73,7 @@ pub(crate) fn execute(
         Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
         Op::Matmul { m, k, n } => return matmul::matmul(isa, x, b, out, [m, k, n]),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
-        Op::Convolve2d { options } => convolve::convolve(isa, &options, x, b, out),
+        Op::Convolve2d { options } => return convolve::convolve(isa, &options, x, b, out),
         Op::Dot {} => write(out, dot(isa, x, b)),
         Op::Sum {} => write(out, sum(isa, x)),
         Op::Max {} => write(out, fold(isa, elementwise::Maximum, x)),

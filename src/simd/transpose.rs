@@ -31,9 +31,18 @@ impl Kernel for Transpose<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(mut self, isa: I) {
-        for row in (0..self.rows).step_by(BLOCK) {
+        // Along the longer side, so that one of the matrices is gone through in order.
+        if self.rows > self.cols {
             for col in (0..self.cols).step_by(BLOCK) {
-                self.block(isa, row, col);
+                for row in (0..self.rows).step_by(BLOCK) {
+                    self.block(isa, row, col);
+                }
+            }
+        } else {
+            for row in (0..self.rows).step_by(BLOCK) {
+                for col in (0..self.cols).step_by(BLOCK) {
+                    self.block(isa, row, col);
+                }
             }
         }
     }
