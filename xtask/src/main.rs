@@ -14,6 +14,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 use project::Project;
 use setup::Scope;
+use std::process::ExitCode;
 
 #[derive(Parser)]
 #[command(
@@ -39,10 +40,20 @@ enum Command {
     Bench(bench::Options),
 }
 
-fn main() -> Result<()> {
-    let cli = Cli::parse();
+fn main() -> ExitCode {
+    match run(&Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The whole chain of causes, and no backtrace: these are failures of commands.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<()> {
     let project = Project::open()?;
-    match cli.command {
+    match command {
         Command::Setup => setup::ensure(&project, Scope::Everything).map(drop),
         Command::Package => {
             let tools = setup::ensure(&project, Scope::Package)?;
@@ -50,8 +61,8 @@ fn main() -> Result<()> {
             println!("{}", package.tarball.display());
             Ok(())
         }
-        Command::Demo(options) => demo::run(&project, &options),
-        Command::Test(options) => test::run(&project, &options),
-        Command::Bench(options) => bench::run(&project, &options),
+        Command::Demo(options) => demo::run(&project, options),
+        Command::Test(options) => test::run(&project, options),
+        Command::Bench(options) => bench::run(&project, options),
     }
 }

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod size;
+mod stamp;
 mod variant;
 
 use crate::project::Project;
@@ -30,10 +31,12 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     let package = Package::locate(project)?;
     // A failure from here on must not leave an older tarball to be tested in its place.
     project.sh.remove_path(&package.tarball)?;
-    let built = [
-        Variant::SIMD128.build(project, tools)?,
-        Variant::RELAXED.build(project, tools)?,
-    ];
+    let sources = stamp::sources(project, tools)?;
+    let variants = [Variant::SIMD128, Variant::RELAXED];
+    let built = variants
+        .iter()
+        .map(|variant| variant.build(project, tools, sources));
+    let built = built.collect::<Result<Vec<_>>>()?;
     assemble::assemble(project, &package, &built)?;
     size::check(&package)?;
     Ok(package)

@@ -1,10 +1,10 @@
 //! One WebAssembly build per instruction set.
 
+use super::stamp::unless_made;
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use xshell::{Cmd, cmd};
 
@@ -12,6 +12,9 @@ use xshell::{Cmd, cmd};
 /// kernels are why anyone downloads the module.
 const WASM_OPT: &[&str] = &[
     "-O3",
+    "--strip-debug",
+    "--strip-producers",
+    "--strip-target-features",
     "--enable-simd",
     "--enable-bulk-memory",
     "--enable-nontrapping-float-to-int",
@@ -43,13 +46,21 @@ impl Variant {
         relaxed: true,
     };
 
-    pub(super) fn build(&self, project: &Project, tools: &Tools) -> Result<Built> {
+    /// `sources` stands for everything that the build reads.
+    pub(super) fn build(&self, project: &Project, tools: &Tools, sources: u64) -> Result<Built> {
         let folder = project.target(format!("npm/build-{}", self.name));
-        self.compile(project, tools, &folder)?;
-        let module = folder.join("optimised.wasm");
-        self.optimise(project, tools, &folder.join("relampago_bg.wasm"), &module)?;
+        let (bound, module) = (
+            folder.join("relampago_bg.wasm"),
+            folder.join("optimised.wasm"),
+        );
+        unless_made(&bound, &sources, || self.compile(project, tools, &folder))?;
+        let content = fs::read(&bound).context("wasm-pack leaves a module")?;
+        unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
+            self.optimise(project, tools, &bound, &module)
+        })?;
+        let name = self.name;
         Ok(Built {
-            name: self.name,
+            name,
             folder,
             module,
         })
@@ -63,42 +74,27 @@ impl Variant {
              --no-opt --no-pack --out-name relampago --out-dir {folder}
              -- --no-default-features --features gpu,js"
         );
-        Ok(self.select(project, tools.for_wasm(build)).run()?)
+        Ok(self.select(tools.for_wasm(build)).run()?)
     }
 
     /// build.rs turns the variable into a `cfg`. Target features given through RUSTFLAGS
     /// would change every symbol's hash, and with it the glue that both modules share.
-    /// Two target folders, because one would be rebuilt at every change of the variable.
-    pub(crate) fn select<'a>(&self, project: &Project, cmd: Cmd<'a>) -> Cmd<'a> {
-        let cmd = cmd.env(
-            "CARGO_TARGET_DIR",
-            project.target(format!("wasm-{}", self.name)),
-        );
+    pub(crate) fn select<'a>(&self, cmd: Cmd<'a>) -> Cmd<'a> {
+        const VARIABLE: &str = "RELAMPAGO_WASM_RELAXED";
         if self.relaxed {
-            cmd.env("RELAMPAGO_WASM_RELAXED", "1")
+            cmd.env(VARIABLE, "1")
         } else {
-            cmd
+            cmd.env_remove(VARIABLE)
         }
     }
 
-    /// Skipped when the same module was optimised with the same flags before.
     fn optimise(&self, project: &Project, tools: &Tools, from: &Path, to: &Path) -> Result<()> {
-        let (sh, wasm_opt) = (&project.sh, tools.npm_bin.join("wasm-opt"));
-        let module = fs::read(from).context("wasm-pack leaves a module")?;
-        let mut hasher = DefaultHasher::new();
-        (module, WASM_OPT, self.relaxed).hash(&mut hasher);
-        let (hash, stamp) = (hasher.finish().to_string(), to.with_extension("stamp"));
-        if to.is_file() && fs::read_to_string(&stamp).is_ok_and(|done| done == hash) {
-            return Ok(());
-        }
+        let wasm_opt = tools.npm_bin.join("wasm-opt");
         let relaxed = self.relaxed.then_some("--enable-relaxed-simd");
-        eprintln!("...  wasm-opt {}", self.name);
-        cmd!(sh, "{wasm_opt} {from} -o {to}")
+        let optimise = cmd!(project.sh, "{wasm_opt} {from} -o {to}")
             .args(WASM_OPT)
-            .args(relaxed)
-            .quiet()
-            .run()?;
-        Ok(sh.write_file(stamp, hash)?)
+            .args(relaxed);
+        Ok(optimise.run()?)
     }
 }
 

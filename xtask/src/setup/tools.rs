@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use xshell::Cmd;
+use xshell::{Cmd, cmd};
 
 pub(crate) struct Tools {
     pub(crate) wasm_pack: PathBuf,
@@ -65,6 +65,14 @@ impl Tools {
         Ok(cmd
             .env("CHROME", chromium)
             .env("CHROMEDRIVER", chromedriver))
+    }
+
+    /// Names the compiler that wasm builds use.
+    pub(crate) fn compiler_version(&self, project: &Project) -> Result<String> {
+        Ok(self
+            .for_wasm(cmd!(project.sh, "rustc -vV"))
+            .quiet()
+            .read()?)
     }
 
     /// `cmd` with everything that compiles to WebAssembly in reach.

@@ -76,7 +76,7 @@ fn clippy_wasm(context: &Context) -> Result<()> {
          --no-default-features --features gpu,js -- -D warnings"
     );
     Ok(Variant::SIMD128
-        .select(context.project, context.tools.for_wasm(clippy))
+        .select(context.tools.for_wasm(clippy))
         .run()?)
 }
 
@@ -98,17 +98,20 @@ fn native(context: &Context) -> Result<()> {
         .run()?)
 }
 
+/// The library's own tests and those in `tests/`; examples and the documentation's are for
+/// machines with threads to block.
 fn wasm(context: &Context, variant: &Variant) -> Result<()> {
     let Context { project, tools } = context;
     let (wasm_pack, chromedriver) = (&tools.wasm_pack, &tools.browser()?.chromedriver);
     let test = cmd!(
         project.sh,
         "{wasm_pack} --log-level warn test --mode no-install --headless --chrome
-         --chromedriver {chromedriver} --release . --no-default-features --features gpu,js"
+         --chromedriver {chromedriver} --release . --no-default-features --features gpu,js
+         --lib --test *"
     );
     // The runner gives a whole file of tests 20 seconds by default.
     let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
-    Ok(variant.select(project, test).run()?)
+    Ok(variant.select(test).run()?)
 }
 
 fn pkg_tests(context: &Context) -> Result<()> {

@@ -1,0 +1,47 @@
+//! Remembers what a file was made from, so that it is not made again.
+
+use crate::files;
+use crate::project::Project;
+use crate::setup::Tools;
+use anyhow::{Context, Result};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+
+/// Runs `make` unless `output` is there and was made from the same `inputs`.
+pub(super) fn unless_made(
+    output: &Path,
+    inputs: &impl Hash,
+    make: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let mut hasher = DefaultHasher::new();
+    inputs.hash(&mut hasher);
+    let (hash, stamp) = (hasher.finish().to_string(), output.with_extension("stamp"));
+    if output.is_file() && fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == hash) {
+        return Ok(());
+    }
+    make()?;
+    fs::write(stamp, hash).context("cannot write a stamp")
+}
+
+/// Everything that decides what a WebAssembly build contains.
+///
+/// Cargo knows it too, but rebuilds whenever the variable that selects a variant changes,
+/// which between two variants is always.
+pub(super) fn sources(project: &Project, tools: &Tools) -> Result<u64> {
+    let mut paths = Vec::new();
+    for folder in ["src", "shaders"] {
+        paths.extend(files::list(&project.root.join(folder))?);
+    }
+    for file in ["build.rs", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"] {
+        paths.push(project.root.join(file));
+    }
+    paths.sort();
+    let mut hasher = DefaultHasher::new();
+    tools.compiler_version(project)?.hash(&mut hasher);
+    for path in paths {
+        let content = fs::read(&path).with_context(|| path.display().to_string())?;
+        (path, content).hash(&mut hasher);
+    }
+    Ok(hasher.finish())
+}
