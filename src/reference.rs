@@ -212,7 +212,8 @@ fn log_softmax(row: &[f32]) -> Vec<Expected> {
     let (max, total) = exp_sum(row);
     let one = |&x: &f32| {
         let shifted = wide(x) - max;
-        Expected::new(shifted - total.ln(), shifted.abs() + total.ln().abs())
+        // Rounding the sum, which is at least 1, moves its logarithm by as much.
+        Expected::new(shifted - total.ln(), shifted.abs() + total.ln().abs() + 1.0)
     };
     row.iter().map(one).collect()
 }

@@ -15,21 +15,24 @@ fn power_of_two(n: integer) -> real {
 }
 
 // p · 2ⁿ for −252 ≤ n ≤ 254, in two steps, since 2ⁿ itself may not be a normal number.
-fn scale_by_power(p: real, n: real) -> real {
-    let whole = integer(n);
-    let half = whole >> word(1u);
-    return p * power_of_two(half) * power_of_two(whole - half);
+fn scale_by_power(p: real, n: integer) -> real {
+    let half = n >> word(1u);
+    return p * power_of_two(half) * power_of_two(n - half);
 }
 
 struct Reduced {
-    n: real,
+    n: integer,
     r: real,
 }
 
 // high + low = n · ln 2 + r with |r| ≤ ½ ln 2.
 fn reduce_argument(high: real, low: real) -> Reduced {
-    let n = round((high + low) * LOG2_E);
-    return Reduced(n, fma(n, real(-LN2_LO), fma(n, real(-LN2_HI), high)) + low);
+    let rounded = round((high + low) * LOG2_E);
+    let n = integer(rounded);
+    // The two products must stay apart, or the reduction loses what it is for. Drivers that
+    // factor out a common `rounded` do not see that real(n) is the same.
+    let r = fma(real(n), real(-LN2_LO), fma(rounded, real(-LN2_HI), high));
+    return Reduced(n, r + low);
 }
 
 // eʳ − 1 for |r| ≤ ½ ln 2.
@@ -46,7 +49,7 @@ fn exponential(x: real) -> real {
 // eˣ − 1 for x ≤ 0.
 fn expm1_negative(x: real) -> real {
     let reduced = reduce_argument(at_least(x, -25.0), real(0.0));
-    let scale = power_of_two(integer(reduced.n));
+    let scale = power_of_two(reduced.n);
     return fma(scale, expm1_reduced(reduced.r), scale - 1.0);
 }
 
