@@ -118,9 +118,8 @@ fn pkg_tests(context: &Context) -> Result<()> {
     let Context { project, tools } = context;
     let tarball = Package::locate(project)?.tarball;
     let _inside = project.sh.push_dir(project.pkg_tests());
-    let test = cmd!(project.sh, "node --test --test-reporter=spec tests/")
-        .env("RELAMPAGO_TARBALL", tarball)
-        .env("RELAMPAGO_SCRATCH", project.target("pkg-tests"));
+    let test =
+        cmd!(project.sh, "node --test --test-reporter=spec").env("RELAMPAGO_TARBALL", tarball);
     Ok(tools.for_browser(test)?.run()?)
 }
 

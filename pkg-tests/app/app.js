@@ -1,0 +1,107 @@
+// The application that every environment runs. It imports nothing, so that each
+// environment can import the package in its own way, and returns plain data.
+
+import { ops } from './ops.js';
+
+export async function run(relampago, backend, wasm) {
+  const { default: init, GpuDevice } = relampago;
+  await init(wasm);
+  await init(); // a second call changes nothing
+  const device = await GpuDevice.create({ backend });
+  const results = {
+    backend: device.backend,
+    ops: await onDevice(device),
+    batch: await inBatch(device),
+    resident: await resident(device),
+    interop: interop(device),
+    disposable: typeof device[Symbol.dispose],
+    errors: await errors(relampago, device),
+  };
+  device.dispose();
+  results.errors.disposed = await codeOf(relampago, () => device.relu(new Float32Array(4)));
+  return results;
+}
+
+async function onDevice(device) {
+  const results = [];
+  for (const [method, inputs, parameters] of ops) {
+    results.push(plain(await device[method](...inputs, ...parameters)));
+  }
+  return results;
+}
+
+async function inBatch(device) {
+  const batch = device.batch();
+  const ids = ops.map(([method, inputs, parameters]) =>
+    batch[method](...inputs.map((input) => batch.upload(input)), ...parameters));
+  await batch.execute();
+  const results = [];
+  for (const id of ids) {
+    results.push(plain(await batch.read(id)));
+  }
+  batch.dispose();
+  return results;
+}
+
+// One uploaded buffer, used by two batches.
+async function resident(device) {
+  const weights = await device.upload(Float32Array.of(1, -2, 3, -4));
+  const results = { length: weights.length, values: [] };
+  for (const factor of [0.5, 2]) {
+    const batch = device.batch();
+    const id = batch.scale(batch.relu(batch.input(weights)), factor);
+    await batch.execute();
+    results.values.push(plain(await batch.read(id)));
+    batch.dispose();
+  }
+  weights.dispose();
+  return results;
+}
+
+function interop(device) {
+  return globalThis.GPUDevice !== undefined && device.gpuDevice instanceof globalThis.GPUDevice;
+}
+
+async function errors(relampago, device) {
+  const code = (action) => codeOf(relampago, action);
+  const one = Float32Array.of(1);
+  const two = Float32Array.of(1, 2);
+  return {
+    mismatch: await code(() => device.vecAdd(one, two)),
+    shape: await code(() => device.matmul(two, two, 2, 2, 2)),
+    empty: await code(() => device.max(new Float32Array(0))),
+    clip: await code(() => device.clip(one, 1, -1)),
+    record: await code(() => recordMismatch(device)),
+    abortedBefore: await code(() => device.relu(one, { signal: AbortSignal.abort() })),
+    abortedDuring: await code(() => abortDuring(device)),
+    abortedCreation: await code(() => relampago.GpuDevice.create({ signal: AbortSignal.abort() })),
+  };
+}
+
+function recordMismatch(device) {
+  const batch = device.batch();
+  try {
+    batch.vecAdd(batch.upload(Float32Array.of(1)), batch.upload(Float32Array.of(1, 2)));
+  } finally {
+    batch.dispose();
+  }
+}
+
+function abortDuring(device) {
+  const controller = new AbortController();
+  const promise = device.softmax(new Float32Array(1000), { signal: controller.signal });
+  controller.abort();
+  return promise;
+}
+
+// The code of the RelampagoError that `action` fails with, or what happened instead.
+async function codeOf({ RelampagoError }, action) {
+  try {
+    await action();
+    return 'no error';
+  } catch (error) {
+    return error instanceof RelampagoError && error instanceof Error ? error.code : String(error);
+  }
+}
+
+const plain = (result) => (typeof result === 'number' ? result : Array.from(result));

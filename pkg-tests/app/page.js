@@ -1,0 +1,4 @@
+import * as relampago from 'relampago';
+import { run } from './app.js';
+
+globalThis.outcome = run(relampago, new URLSearchParams(location.search).get('backend'));

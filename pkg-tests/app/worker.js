@@ -1,0 +1,10 @@
+import * as relampago from 'relampago';
+import { run } from './app.js';
+
+self.onmessage = async ({ data: backend }) => {
+  try {
+    self.postMessage(await run(relampago, backend));
+  } catch (error) {
+    self.postMessage({ failure: String(error.stack ?? error) });
+  }
+};

@@ -1,0 +1,32 @@
+// A fresh folder with the packed package installed, as a user's project has it.
+
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+
+const repository = fileURLToPath(new URL('../../', import.meta.url));
+const app = fileURLToPath(new URL('../app/', import.meta.url));
+
+export function fresh(name) {
+  const folder = join(repository, 'target/pkg-tests', name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
+  // The package depends on nothing; should that change, this fails for want of a network.
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball()], { cwd: folder, stdio: 'pipe' });
+  cpSync(app, folder, { recursive: true });
+  return folder;
+}
+
+function tarball() {
+  if (process.env.RELAMPAGO_TARBALL) {
+    return process.env.RELAMPAGO_TARBALL;
+  }
+  const folder = join(repository, 'target/npm');
+  const found = readdirSync(folder).filter((file) => file.endsWith('.tgz'));
+  if (found.length !== 1) {
+    throw new Error(`there should be one tarball, not ${found.length}: run \`cargo xtask package\``);
+  }
+  return join(folder, found[0]);
+}

@@ -1,0 +1,42 @@
+// Whether what the app returned is right.
+
+import assert from 'node:assert/strict';
+import { ops } from '../app/ops.js';
+import { oracle } from './oracle.mjs';
+
+const ERRORS = {
+  mismatch: 'LENGTH_MISMATCH',
+  shape: 'LENGTH_MISMATCH',
+  empty: 'EMPTY',
+  clip: 'INVALID_ARGUMENT',
+  record: 'LENGTH_MISMATCH',
+  abortedBefore: 'ABORTED',
+  abortedDuring: 'ABORTED',
+  abortedCreation: 'ABORTED',
+  disposed: 'DISPOSED',
+};
+
+export function verify(results, backend) {
+  assert.equal(results.backend, backend === 'gpu' ? 'webgpu' : 'simd');
+  ops.forEach(([method, inputs, parameters], i) => {
+    const right = oracle[method](inputs, parameters);
+    near(results.ops[i], right, `${method} on the device`);
+    near([results.batch[i]].flat(), [right].flat(), `${method} in a batch`);
+  });
+  assert.deepEqual(results.resident, { length: 4, values: [[0.5, 0, 1.5, 0], [2, 0, 6, 0]] });
+  assert.equal(results.interop, backend === 'gpu', 'the GPUDevice behind a WebGPU device');
+  assert.equal(results.disposable, 'function');
+  assert.deepEqual(results.errors, ERRORS);
+}
+
+function near(got, right, what) {
+  if (typeof right === 'number') {
+    assert.equal(typeof got, 'number', `${what} is a number`);
+    [got, right] = [[got], [right]];
+  }
+  assert.equal(got.length, right.length, `length of ${what}`);
+  got.forEach((value, i) => {
+    const tolerance = 1e-5 * (1 + Math.abs(right[i]));
+    assert.ok(Math.abs(value - right[i]) <= tolerance, `${what}, value ${i}: ${value}, not ${right[i]}`);
+  });
+}

@@ -1,0 +1,25 @@
+// Node has no WebGPU: SIMD is what it gets, and an error where a GPU is insisted on.
+
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { before, describe, test } from 'node:test';
+import { fresh } from '../support/install.mjs';
+import { verify } from '../support/verify.mjs';
+
+describe('node', () => {
+  let folder;
+  before(() => {
+    folder = fresh('node');
+  });
+  for (const backend of ['auto', 'simd']) {
+    test(`ESM on ${backend}`, () => {
+      const output = execFileSync('node', ['node.js', backend], { cwd: folder, encoding: 'utf8' });
+      verify(JSON.parse(output), backend);
+    });
+  }
+  test('no GPU', () => {
+    const { status, stderr } = spawnSync('node', ['node.js', 'gpu'], { cwd: folder, encoding: 'utf8' });
+    assert.notEqual(status, 0);
+    assert.match(stderr, /NO_GPU/);
+  });
+});
