@@ -16,7 +16,11 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn open() -> Result<Self> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        // Cargo sets it when it runs a program, too, and only that names this checkout for sure:
+        // two checkouts that share a target folder share the program.
+        let xtask = env::var_os("CARGO_MANIFEST_DIR");
+        let xtask = xtask.unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+        let root = Path::new(&xtask)
             .parent()
             .context("xtask lies in the workspace root")?
             .to_path_buf();

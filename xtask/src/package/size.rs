@@ -10,13 +10,15 @@ use std::path::Path;
 
 /// All JavaScript and one module, each compressed as a web server would send it.
 const LIMIT: usize = 100 * 1024;
+/// Node's own entry, which no browser loads.
+const NOT_DOWNLOADED: &str = "node.js";
 
 pub(super) fn check(package: &Package) -> Result<()> {
     let mut scripts = 0;
     let mut modules = Vec::new();
     for path in crate::files::list(&package.folder)? {
         match path.extension().and_then(|extension| extension.to_str()) {
-            Some("js") => scripts += gzipped(&path)?,
+            Some("js") if name(&path) != NOT_DOWNLOADED => scripts += gzipped(&path)?,
             Some("wasm") => {
                 modules.push((name(&path), fs::metadata(&path)?.len(), gzipped(&path)?));
             }
