@@ -30,6 +30,7 @@ macro_rules! unary {
         }
     )*};
 }
+pub(super) use unary;
 
 unary! {
     Relu {} |isa, x| isa.at_least(x, isa.splat(0.0));
@@ -90,10 +91,10 @@ pub(super) fn add_bias(isa: InstructionSet, x: &[f32], bias: &[f32], y: &mut [f3
     dispatch(isa, AddBias { x, bias, y });
 }
 
-struct Map<'a, F> {
-    f: F,
-    x: &'a [f32],
-    y: &'a mut [f32],
+pub(super) struct Map<'a, F> {
+    pub(super) f: F,
+    pub(super) x: &'a [f32],
+    pub(super) y: &'a mut [f32],
 }
 
 impl<F: Unary> Kernel for Map<'_, F> {
@@ -101,13 +102,12 @@ impl<F: Unary> Kernel for Map<'_, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let x = self.x.chunks_exact(I::LANES);
-        let x_tail = x.remainder();
-        let mut y = self.y.chunks_exact_mut(I::LANES);
-        for (x, y) in x.zip(&mut y) {
+        let whole = self.x.len().min(self.y.len()) / I::LANES * I::LANES;
+        let (x, x_tail) = self.x.split_at(whole);
+        let (y, y_tail) = self.y.split_at_mut(whole);
+        for (x, y) in x.chunks_exact(I::LANES).zip(y.chunks_exact_mut(I::LANES)) {
             isa.store(self.f.eval(isa, isa.load(x)), y);
         }
-        let y_tail = y.into_remainder();
         if !y_tail.is_empty() {
             isa.store_first(self.f.eval(isa, isa.load_first(x_tail, 0.0)), y_tail);
         }
@@ -126,13 +126,15 @@ impl<F: Binary> Kernel for Map2<'_, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let (a, b) = (self.a.chunks_exact(I::LANES), self.b.chunks_exact(I::LANES));
-        let (a_tail, b_tail) = (a.remainder(), b.remainder());
-        let mut y = self.y.chunks_exact_mut(I::LANES);
-        for ((a, b), y) in a.zip(b).zip(&mut y) {
+        let len = self.a.len().min(self.b.len()).min(self.y.len());
+        let whole = len / I::LANES * I::LANES;
+        let (a, a_tail) = self.a.split_at(whole);
+        let (b, b_tail) = self.b.split_at(whole);
+        let (y, y_tail) = self.y.split_at_mut(whole);
+        let inputs = a.chunks_exact(I::LANES).zip(b.chunks_exact(I::LANES));
+        for ((a, b), y) in inputs.zip(y.chunks_exact_mut(I::LANES)) {
             isa.store(self.f.eval(isa, isa.load(a), isa.load(b)), y);
         }
-        let y_tail = y.into_remainder();
         if !y_tail.is_empty() {
             let (a, b) = (isa.load_first(a_tail, 0.0), isa.load_first(b_tail, 1.0));
             isa.store_first(self.f.eval(isa, a, b), y_tail);

@@ -37,6 +37,7 @@ const ROUNDING: f32 = 12_582_912.0;
 const ONE_BITS: i32 = 127 << 23;
 
 /// Implements methods that are one expression of intrinsics each.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! intrinsics {
     ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $out:ty = $body:expr;)*) => {$(
         #[inline(always)]
@@ -48,7 +49,7 @@ macro_rules! intrinsics {
         }
     )*};
 }
-#[allow(unused_imports)] // No instruction set but `scalar` on some targets.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use intrinsics;
 
 /// An instruction set: vectors of `LANES` numbers and what can be done with them.

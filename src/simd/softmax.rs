@@ -1,7 +1,7 @@
 //! Softmax of rows, and its logarithm.
 
 use super::InstructionSet;
-use super::elementwise::Maximum;
+use super::elementwise::{Map, Maximum, Unary, unary};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
 use super::reduce::{Fold, sum_lanes};
@@ -43,12 +43,18 @@ impl Kernel for Softmax<'_> {
             let max = Fold { f: Maximum, x }.run(isa);
             let sum = exponentials(isa, x, max, y);
             if self.logarithm {
-                log_normalize(isa, x, max, sum, y);
+                let log_sum = isa.to_array(math::log(isa, isa.splat(sum)))[0];
+                let f = LogNormalize { max, log_sum };
+                Map { f, x, y }.run(isa);
             } else {
                 normalize(isa, sum, y);
             }
         }
     }
+}
+
+unary! {
+    LogNormalize { max, log_sum } |isa, x| isa.sub(isa.sub(x, max), log_sum);
 }
 
 /// Writes `exp(xᵢ − max)` and returns the sum.
@@ -87,15 +93,4 @@ fn normalize<I: Isa>(isa: I, sum: f32, y: &mut [f32]) {
     }
     let tail = vectors.into_remainder();
     isa.store_first(isa.mul(isa.load_first(tail, 0.0), factor), tail);
-}
-
-/// `y = x − max − ln(sum)`.
-#[inline(always)]
-fn log_normalize<I: Isa>(isa: I, x: &[f32], max: f32, sum: f32, y: &mut [f32]) {
-    let max = isa.splat(max);
-    let log_sum = math::log(isa, isa.splat(sum));
-    for (x, y) in x.chunks(I::LANES).zip(y.chunks_mut(I::LANES)) {
-        let difference = isa.sub(isa.load_first(x, 0.0), max);
-        isa.store_first(isa.sub(difference, log_sum), y);
-    }
 }

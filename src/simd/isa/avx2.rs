@@ -74,4 +74,33 @@ impl Isa for Avx2 {
         // SAFETY: the caller's promise is that of the function called; SSE is everywhere.
         unsafe { super::sse2::transpose4(from, from_stride, to, to_stride) }
     }
+
+    #[inline(always)]
+    fn load_first(self, from: &[f32], fill: f32) -> __m256 {
+        // SAFETY: as in `intrinsics!`; lanes beyond the slice are masked and not read.
+        unsafe {
+            let mask = mask(from.len());
+            let values = _mm256_maskload_ps(from.as_ptr(), mask);
+            _mm256_blendv_ps(_mm256_set1_ps(fill), values, _mm256_castsi256_ps(mask))
+        }
+    }
+
+    #[inline(always)]
+    fn store_first(self, values: __m256, to: &mut [f32]) {
+        // SAFETY: as in `intrinsics!`; lanes beyond the slice are masked and not written.
+        unsafe { _mm256_maskstore_ps(to.as_mut_ptr(), mask(to.len()), values) }
+    }
+}
+
+/// Ones in the first `count` lanes, or in all of them.
+///
+/// # Safety
+/// The CPU must have AVX.
+#[inline(always)]
+#[allow(unused_unsafe)] // Where the build's own target features include it.
+unsafe fn mask(count: usize) -> __m256i {
+    const ONES_THEN_ZEROS: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
+    let from = &ONES_THEN_ZEROS[8 - count.min(8)..][..8];
+    // SAFETY: the slice has the 8 values that are read; the caller says that there is AVX.
+    unsafe { _mm256_loadu_si256(from.as_ptr().cast()) }
 }

@@ -50,9 +50,18 @@ impl Isa for Simd128 {
         fn neg_mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_sub(c, f32x4_mul(a, b));
         fn max(a: v128, b: v128) -> v128 = f32x4_max(a, b);
         fn min(a: v128, b: v128) -> v128 = f32x4_min(a, b);
-        // One instruction on x86, where f32x4_max takes eight.
+        // f32x4_pmax is one instruction on x86, f32x4_max eight. Where relaxed SIMD is enabled,
+        // LLVM takes the former for f32x4_relaxed_max, which loses NaN.
+        #[cfg(not(relampago_relaxed))]
         fn at_least(x: v128, bound: v128) -> v128 = f32x4_pmax(x, bound);
+        #[cfg(relampago_relaxed)]
+        fn at_least(x: v128, bound: v128) -> v128 =
+            i32x4_relaxed_laneselect(bound, x, f32x4_lt(x, bound));
+        #[cfg(not(relampago_relaxed))]
         fn at_most(x: v128, bound: v128) -> v128 = f32x4_pmin(x, bound);
+        #[cfg(relampago_relaxed)]
+        fn at_most(x: v128, bound: v128) -> v128 =
+            i32x4_relaxed_laneselect(bound, x, f32x4_lt(bound, x));
         fn lt(a: v128, b: v128) -> v128 = f32x4_lt(a, b);
         fn ge(a: v128, b: v128) -> v128 = f32x4_ge(a, b);
         fn eq(a: v128, b: v128) -> v128 = f32x4_eq(a, b);

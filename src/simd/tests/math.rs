@@ -2,37 +2,51 @@
 
 use super::on_each;
 use crate::ops::Op;
-use crate::simd::execute;
+use crate::simd::{InstructionSet, execute};
 
 /// Every so many bit patterns are tried; a prime, so that all mantissas take part.
 const STRIDE: usize = 4_099;
 
+/// Values that go through an operation at a time.
+const BLOCK: usize = 1 << 16;
+
 /// The worst error of `op` over all bit patterns at the stride, in units of `f32::EPSILON` of
 /// the true result times `condition(x)`, and where it is.
 fn worst_error(
-    isa: crate::simd::InstructionSet,
+    isa: InstructionSet,
     op: &Op,
     truth: fn(f64) -> f64,
     condition: fn(f64) -> f64,
 ) -> (f64, f32) {
-    let x: Vec<f32> = (0..=u32::MAX).step_by(STRIDE).map(f32::from_bits).collect();
-    let mut y = vec![0.0; x.len()];
-    execute(isa, op, &[&x], &mut y).unwrap();
+    let mut patterns = (0..=u32::MAX).step_by(STRIDE).peekable();
+    let (mut x, mut y) = (Vec::new(), vec![0.0; BLOCK]);
     let mut worst = (0.0, 0.0);
-    for (&x, &y) in x.iter().zip(&y) {
-        let expected = truth(f64::from(x));
-        let (is, should) = (f64::from(y), expected as f32);
-        let tiny = expected.abs() < f64::from(f32::MIN_POSITIVE) && is.abs() <= 1.2e-38;
-        if y == should || (y.is_nan() && should.is_nan()) || tiny {
-            continue;
-        }
-        let unit = f64::from(f32::EPSILON) * expected.abs() * condition(f64::from(x));
-        let error = (is - expected).abs() / unit;
-        if error > worst.0 || error.is_nan() {
-            worst = (error, x);
+    while patterns.peek().is_some() {
+        x.clear();
+        x.extend(patterns.by_ref().take(BLOCK).map(f32::from_bits));
+        let y = &mut y[..x.len()];
+        execute(isa, op, &[&x], y).unwrap();
+        for (&x, &y) in x.iter().zip(&*y) {
+            let error = error(y, truth(f64::from(x)));
+            let condition = condition(f64::from(x));
+            if error > worst.0 * condition || error.is_nan() {
+                worst = (error / condition, x);
+            }
         }
     }
     worst
+}
+
+/// The distance in units of `f32::EPSILON` of the expected result; none where that, rounded,
+/// is met, or where both are below the smallest normal number.
+fn error(actual: f32, expected: f64) -> f64 {
+    let rounded = expected as f32;
+    let tiny = f64::from(f32::MIN_POSITIVE);
+    let flushed = expected.abs() < tiny && f64::from(actual).abs() <= 1.02 * tiny;
+    if actual == rounded || (actual.is_nan() && rounded.is_nan()) || flushed {
+        return 0.0;
+    }
+    (f64::from(actual) - expected).abs() / (f64::from(f32::EPSILON) * expected.abs())
 }
 
 fn check(op: &Op, truth: fn(f64) -> f64, condition: fn(f64) -> f64, bound: f64) {
