@@ -100,6 +100,12 @@ pub enum Error {
         /// What was wrong with it.
         source: Box<Error>,
     },
+    /// JavaScript used an object after its `dispose`.
+    #[error("this {what} was disposed of")]
+    Disposed {
+        /// The object's class.
+        what: &'static str,
+    },
     /// The caller aborted the work (JavaScript's `AbortSignal`).
     #[error("aborted by the caller")]
     Aborted,
@@ -122,6 +128,7 @@ impl Error {
             Error::AlreadyExecuted => "ALREADY_EXECUTED",
             Error::NotExecuted => "NOT_EXECUTED",
             Error::Record { source, .. } => source.code(),
+            Error::Disposed { .. } => "DISPOSED",
             Error::Aborted => "ABORTED",
         }
     }

@@ -21,6 +21,19 @@ pub struct BufferId {
     index: usize,
 }
 
+/// For the JavaScript layer, where an id is a number.
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+impl BufferId {
+    pub(crate) fn parts(self) -> (u64, u64) {
+        (self.batch, self.index as u64)
+    }
+
+    pub(crate) fn from_parts(batch: u64, index: u64) -> Self {
+        let index = index as usize;
+        Self { batch, index }
+    }
+}
+
 /// One buffer and where its values come from.
 pub(crate) struct Node {
     pub(crate) source: Source,
@@ -196,6 +209,11 @@ impl GpuCommandBatch {
             self.check_owner(what, input)?;
         }
         let inputs: Vec<usize> = inputs.iter().map(|id| id.index).collect();
+        if inputs.iter().any(|&index| index >= self.nodes.len()) {
+            // Only an id that JavaScript made up gets here.
+            let (what, owner) = ("id", "batch");
+            return Err(Error::Foreign { what, owner });
+        }
         let len = output_len(&op, &self.lens(&inputs))?;
         Ok(self.push(len, Source::Op { op, inputs }))
     }

@@ -16,6 +16,8 @@ mod error;
 #[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
 mod gpu;
 mod graph;
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+mod js;
 pub mod ops;
 mod policy;
 #[doc(hidden)]

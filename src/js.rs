@@ -1,0 +1,11 @@
+//! The JavaScript classes: conversion between JavaScript's values and this crate's, no more.
+//!
+//! Their documentation and types reach `relampago.d.ts` from here; `npm/` holds what surrounds
+//! them in the package. Methods that compute return a promise and take their arguments'
+//! contents before they return, so the caller may change an array at once.
+
+mod batch;
+mod convert;
+mod device;
+mod error;
+mod types;

@@ -1,0 +1,175 @@
+//! `GpuCommandBatch`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use js_sys::Float32Array;
+use wasm_bindgen::prelude::*;
+
+use super::convert::{self, Parameter, invalid};
+use super::device::JsBuffer;
+use super::error::{Signal, promise, to_js};
+use super::types::*;
+use crate::error::{Error, Result};
+use crate::graph::{BufferId, GpuCommandBatch};
+use crate::ops::{Conv2d, Op, for_each_op};
+
+/// Operations that are recorded, run together by `execute`, and then read. A mistake in
+/// recording throws at once.
+#[wasm_bindgen(js_name = GpuCommandBatch)]
+pub struct JsBatch {
+    state: Rc<RefCell<State>>,
+}
+
+enum State {
+    Present(GpuCommandBatch),
+    /// `execute` has it, until its promise is settled.
+    Executing,
+    Disposed,
+}
+
+#[wasm_bindgen(js_class = GpuCommandBatch)]
+impl JsBatch {
+    /// Records values, which are copied now.
+    pub fn upload(&self, values: Values) -> Result<Id, JsValue> {
+        let values = convert::values(&values, "values");
+        self.record(|batch| batch.try_upload(&values?))
+    }
+
+    /// Records values that are on the device already; they are not copied.
+    pub fn input(&self, buffer: &JsBuffer) -> Result<Id, JsValue> {
+        self.record(|batch| batch.try_input(&buffer.handle()?))
+    }
+
+    /// Runs everything recorded, once; on a GPU in one submission.
+    pub fn execute(&self, options: Option<AbortOptions>) -> PromiseOfNothing {
+        let state = self.state.clone();
+        let signal = Signal::of(options.as_ref());
+        promise(signal, async move {
+            let mut batch = take(&state)?;
+            let result = batch.execute().await;
+            // Unless it was disposed of meanwhile.
+            if matches!(*state.borrow(), State::Executing) {
+                state.replace(State::Present(batch));
+            }
+            result.map(|()| JsValue::UNDEFINED)
+        })
+        .unchecked_into()
+    }
+
+    /// The values of a buffer, after `execute`.
+    pub fn read(&self, id: Id, options: Option<AbortOptions>) -> PromiseOfValues {
+        let buffer = self.with(|batch| batch.keep(buffer_id(&id, "id")?));
+        promise(Signal::of(options.as_ref()), async move {
+            let values = buffer?.read_async().await?;
+            Ok(Float32Array::from(&values[..]))
+        })
+        .unchecked_into()
+    }
+
+    /// A buffer's values, kept on the device beyond the batch, for use by another one.
+    pub fn keep(&self, id: Id) -> Result<JsBuffer, JsValue> {
+        let buffer = self.with(|batch| batch.keep(buffer_id(&id, "id")?));
+        buffer.map(JsBuffer::from).map_err(|error| to_js(&error))
+    }
+
+    /// Gives the memory of its buffers back. Later calls fail with code `DISPOSED`.
+    pub fn dispose(&self) {
+        self.state.replace(State::Disposed);
+    }
+}
+
+impl From<GpuCommandBatch> for JsBatch {
+    fn from(batch: GpuCommandBatch) -> Self {
+        let state = Rc::new(RefCell::new(State::Present(batch)));
+        Self { state }
+    }
+}
+
+impl JsBatch {
+    fn with<T>(&self, f: impl FnOnce(&mut GpuCommandBatch) -> Result<T>) -> Result<T> {
+        match &mut *self.state.borrow_mut() {
+            State::Present(batch) => f(batch),
+            State::Executing => Err(Error::NotExecuted),
+            State::Disposed => Err(disposed()),
+        }
+    }
+
+    fn record(
+        &self,
+        f: impl FnOnce(&mut GpuCommandBatch) -> Result<BufferId>,
+    ) -> Result<Id, JsValue> {
+        let id = self.with(|batch| id_number(f(batch)?));
+        let number = id.map_err(|error| to_js(&error))?;
+        Ok(JsValue::from(number).unchecked_into())
+    }
+}
+
+fn disposed() -> Error {
+    let what = "GpuCommandBatch";
+    Error::Disposed { what }
+}
+
+fn take(state: &RefCell<State>) -> Result<GpuCommandBatch> {
+    match state.replace(State::Executing) {
+        State::Present(batch) => Ok(batch),
+        State::Executing => Err(Error::AlreadyExecuted),
+        State::Disposed => {
+            state.replace(State::Disposed);
+            Err(disposed())
+        }
+    }
+}
+
+/// Buffers of a batch that JavaScript can name: what is left of a number's 53 bits beside 32
+/// for the batch.
+const MAX_INDEX: u64 = 1 << 21;
+
+fn id_number(id: BufferId) -> Result<f64> {
+    let (batch, index) = id.parts();
+    if index >= MAX_INDEX {
+        return Err(Error::LimitExceeded {
+            what: "the number of a batch's buffers",
+            value: index + 1,
+            limit: MAX_INDEX,
+        });
+    }
+    Ok((batch * MAX_INDEX + index) as f64)
+}
+
+fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
+    let number = value.as_f64().filter(|number| *number >= 0.0);
+    let number = number.ok_or_else(|| invalid(what, value, "a BufferId"))? as u64;
+    Ok(BufferId::from_parts(number / MAX_INDEX, number % MAX_INDEX))
+}
+
+macro_rules! define_js_batch_methods {
+    (
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
+        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+    ) => {
+        #[wasm_bindgen(js_class = GpuCommandBatch)]
+        impl JsBatch {
+            $(
+                $(#[$vdoc])*
+                #[wasm_bindgen(js_name = $vjs)]
+                pub fn $vname(&self, $($vin: Id,)+ $($vp: <$vt as Parameter>::Js),*) -> Result<Id, JsValue> {
+                    self.record(|batch| {
+                        let op = Op::$vop { $($vp: <$vt>::from_js($vp.as_ref(), stringify!($vp))?),* };
+                        batch.try_record(op, &[$(buffer_id(&$vin, stringify!($vin))?),+])
+                    })
+                }
+            )*
+            $(
+                $(#[$sdoc])*
+                #[wasm_bindgen(js_name = $sjs)]
+                pub fn $sname(&self, $($sin: Id),+) -> Result<Id, JsValue> {
+                    self.record(|batch| {
+                        batch.try_record(Op::$sop {}, &[$(buffer_id(&$sin, stringify!($sin))?),+])
+                    })
+                }
+            )*
+        }
+    };
+}
+for_each_op!(define_js_batch_methods);

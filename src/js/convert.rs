@@ -1,0 +1,135 @@
+//! Arguments from JavaScript, checked: nothing is coerced, since what JavaScript makes of a
+//! wrong argument (NaN, a wrapped integer) would be a wrong result.
+
+use js_sys::{Float32Array, Reflect};
+use wasm_bindgen::prelude::*;
+
+use super::types::{Conv2dOptions, Number};
+use crate::error::{Error, Result, try_zeros};
+use crate::ops::{Conv2d, Padding};
+use crate::policy::Policy;
+
+/// A parameter of an operation and the type that stands for it in JavaScript.
+pub trait Parameter: Sized {
+    type Js: AsRef<JsValue>;
+    fn from_js(value: &JsValue, what: &'static str) -> Result<Self>;
+}
+
+impl Parameter for f32 {
+    type Js = Number;
+    fn from_js(value: &JsValue, what: &'static str) -> Result<Self> {
+        let number = value.as_f64();
+        Ok(number.ok_or_else(|| invalid(what, value, "a number"))? as f32)
+    }
+}
+
+impl Parameter for usize {
+    type Js = Number;
+    fn from_js(value: &JsValue, what: &'static str) -> Result<Self> {
+        let valid = |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
+        let number = value.as_f64().filter(valid);
+        let requirement = "a whole number from 0 to 4,294,967,295";
+        Ok(number.ok_or_else(|| invalid(what, value, requirement))? as usize)
+    }
+}
+
+impl Parameter for Conv2d {
+    type Js = Conv2dOptions;
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        if !options.is_object() {
+            return Err(invalid(what, options, "an object"));
+        }
+        let dim = |key| usize::from_js(&get(options, key), key);
+        let stride = |key| match get(options, key) {
+            absent if absent.is_undefined() => Ok(1),
+            value => usize::from_js(&value, key),
+        };
+        Ok(Self {
+            input_rows: dim("inputRows")?,
+            input_cols: dim("inputCols")?,
+            kernel_rows: dim("kernelRows")?,
+            kernel_cols: dim("kernelCols")?,
+            stride_rows: stride("strideRows")?,
+            stride_cols: stride("strideCols")?,
+            padding: padding(&get(options, "padding"))?,
+        })
+    }
+}
+
+fn padding(value: &JsValue) -> Result<Padding> {
+    match value.as_string().as_deref() {
+        None if value.is_undefined() => Ok(Padding::Valid),
+        Some("valid") => Ok(Padding::Valid),
+        Some("same") => Ok(Padding::Same),
+        _ => Err(invalid("padding", value, "'valid' or 'same'")),
+    }
+}
+
+/// The policy with the classes that `overrides` names replaced.
+pub(super) fn policy(overrides: &JsValue) -> Result<Policy> {
+    let mut policy = Policy::default();
+    for (key, threshold) in thresholds(&mut policy) {
+        let value = get(overrides, key);
+        if value.is_undefined() {
+            continue;
+        }
+        let number = value.as_f64().filter(|number| *number >= 0.0);
+        // Infinity becomes the largest integer, which is never.
+        *threshold = number.ok_or_else(|| invalid(key, &value, "a number from 0 to Infinity"))? as u64;
+    }
+    Ok(policy)
+}
+
+pub(super) fn policy_to_js(mut policy: Policy) -> js_sys::Object {
+    let object = js_sys::Object::new();
+    for (key, threshold) in thresholds(&mut policy) {
+        let never = *threshold == Policy::NEVER;
+        set(&object, key, if never { f64::INFINITY } else { *threshold as f64 });
+    }
+    object
+}
+
+fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
+    [
+        ("elementwise", &mut policy.elementwise),
+        ("transcendental", &mut policy.transcendental),
+        ("reduction", &mut policy.reduction),
+        ("softmax", &mut policy.softmax),
+        ("matmul", &mut policy.matmul),
+        ("convolution", &mut policy.convolution),
+        ("movement", &mut policy.movement),
+    ]
+}
+
+/// A copy of an array's values.
+pub(super) fn values(value: &JsValue, what: &'static str) -> Result<Vec<f32>> {
+    let array: &Float32Array = value
+        .dyn_ref()
+        .ok_or_else(|| invalid(what, value, "a Float32Array"))?;
+    let mut copy = try_zeros(array.length() as usize)?;
+    array.copy_to(&mut copy);
+    Ok(copy)
+}
+
+/// A property of an object, or undefined.
+pub(super) fn get(object: &JsValue, key: &str) -> JsValue {
+    Reflect::get(object, &key.into()).unwrap_or_default()
+}
+
+pub(super) fn set(object: &js_sys::Object, key: &str, value: impl Into<JsValue>) {
+    // Fails on frozen objects only; these are our own.
+    let _ = Reflect::set(object, &key.into(), &value.into());
+}
+
+pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {
+    let value = describe(value);
+    Error::InvalidArgument { what, value, requirement }
+}
+
+/// A value as it may stand in an error message.
+pub(super) fn describe(value: &JsValue) -> String {
+    if value.is_object() {
+        return "another object".into();
+    }
+    format!("{value:?}")
+}

@@ -1,0 +1,70 @@
+//! Errors as JavaScript sees them, and promises that are rejected with them.
+
+use js_sys::Promise;
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::future_to_promise;
+
+use super::types::AbortOptions;
+use crate::error::{Error, Result};
+
+#[wasm_bindgen(raw_module = "./error.js")]
+extern "C" {
+    type RelampagoError;
+
+    #[wasm_bindgen(constructor)]
+    fn new(code: &str, message: &str, cause: &JsValue) -> RelampagoError;
+}
+
+/// The JavaScript error for one of ours.
+pub(super) fn to_js(error: &Error) -> JsValue {
+    with_cause(error, &JsValue::UNDEFINED)
+}
+
+fn with_cause(error: &Error, cause: &JsValue) -> JsValue {
+    RelampagoError::new(error.code(), &error.to_string(), cause).into()
+}
+
+/// An operation's `AbortSignal`, if it was given one.
+pub(super) struct Signal(Option<web_sys::AbortSignal>);
+
+impl Signal {
+    pub(super) fn of(options: Option<&AbortOptions>) -> Result<Self> {
+        let Some(options) = options.filter(|options| !options.is_undefined() && !options.is_null())
+        else {
+            return Ok(Self(None));
+        };
+        let signal = js_sys::Reflect::get(options, &"signal".into()).unwrap_or_default();
+        if signal.is_undefined() || signal.is_null() {
+            return Ok(Self(None));
+        }
+        let signal = signal.dyn_into().map_err(|other: JsValue| Error::InvalidArgument {
+            what: "signal",
+            value: super::convert::describe(&other),
+            requirement: "an AbortSignal",
+        })?;
+        Ok(Self(Some(signal)))
+    }
+
+    /// `Aborted`, with the signal's reason as the cause, if it was.
+    fn check(&self) -> Result<(), JsValue> {
+        match &self.0 {
+            Some(signal) if signal.aborted() => Err(with_cause(&Error::Aborted, &signal.reason())),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A promise of what `work` comes to. The signal is looked at before anything is submitted and
+/// again when the result is there: work that a GPU has begun cannot be taken back.
+pub(super) fn promise<T: Into<JsValue>>(
+    signal: Result<Signal>,
+    work: impl Future<Output = Result<T>> + 'static,
+) -> Promise {
+    future_to_promise(async move {
+        let signal = signal.map_err(|error| to_js(&error))?;
+        signal.check()?;
+        let value = work.await.map_err(|error| to_js(&error))?;
+        signal.check()?;
+        Ok(value.into())
+    })
+}

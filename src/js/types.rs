@@ -1,0 +1,111 @@
+//! TypeScript's names for what goes in and out.
+
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+/** Where operations run: chosen automatically, on the GPU, or on the CPU's vector instructions. */
+export type BackendChoice = 'auto' | 'gpu' | 'simd';
+
+/** What was chosen. */
+export type BackendName = 'webgpu' | 'simd';
+
+/** An option of everything that takes time. */
+export interface AbortOptions {
+    /** Rejects the promise with code `ABORTED`, before the work is submitted or after it is done. */
+    signal?: AbortSignal | null;
+}
+
+/**
+ * For each class of operations the least work from which the automatic choice takes the GPU:
+ * multiply-adds for `matmul` and `convolution`, values for the others; `Infinity` is never.
+ */
+export interface Policy {
+    elementwise: number;
+    transcendental: number;
+    reduction: number;
+    softmax: number;
+    matmul: number;
+    convolution: number;
+    movement: number;
+}
+
+/** Choices made when a device is created. */
+export interface DeviceOptions extends AbortOptions {
+    /** `'auto'` unless given. */
+    backend?: BackendChoice;
+    /** Replaces the default for the classes named. */
+    policy?: Partial<Policy>;
+}
+
+/** What a device is and why it was chosen. */
+export interface DeviceInfo {
+    readonly backend: BackendName;
+    /** Why that one, in a sentence. */
+    readonly reason: string;
+    /** The GPU's vendor and architecture, as far as the browser tells them. */
+    readonly adapter: string | undefined;
+    /** Whether that GPU is a program running on the CPU. */
+    readonly software: boolean;
+    /** The vector instructions that operations on the CPU use. */
+    readonly instructionSet: string;
+    /** The most values that one buffer holds; `undefined` where only memory limits them. */
+    readonly maxBufferLength: number | undefined;
+}
+
+/** Shape and options of a convolution; matrices are stored row by row. */
+export interface Conv2dOptions {
+    inputRows: number;
+    inputCols: number;
+    kernelRows: number;
+    kernelCols: number;
+    /** `'valid'` (unless given): the window stays inside. `'same'`: zeros are read outside. */
+    padding?: 'valid' | 'same';
+    /** Rows between two windows; 1 unless given. */
+    strideRows?: number;
+    /** Columns between two windows; 1 unless given. */
+    strideCols?: number;
+}
+
+declare const bufferId: unique symbol;
+/** A buffer of one batch: an input or the result of a recorded operation. */
+export type BufferId = number & { readonly [bufferId]: true };
+"#;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(typescript_type = "Float32Array")]
+    pub type Values;
+    #[wasm_bindgen(typescript_type = "number")]
+    pub type Number;
+    #[wasm_bindgen(typescript_type = "Conv2dOptions")]
+    pub type Conv2dOptions;
+    #[wasm_bindgen(typescript_type = "BufferId")]
+    pub type Id;
+    #[wasm_bindgen(typescript_type = "AbortOptions")]
+    pub type AbortOptions;
+    #[wasm_bindgen(typescript_type = "DeviceOptions")]
+    pub type DeviceOptions;
+    #[wasm_bindgen(typescript_type = "DeviceInfo")]
+    pub type JsDeviceInfo;
+    #[wasm_bindgen(typescript_type = "BackendName")]
+    pub type BackendName;
+    #[wasm_bindgen(typescript_type = "Policy")]
+    pub type JsPolicy;
+    #[wasm_bindgen(typescript_type = "GPUDevice | undefined")]
+    pub type RawDevice;
+    #[wasm_bindgen(typescript_type = "GPUBuffer | undefined")]
+    pub type RawBuffer;
+    #[wasm_bindgen(typescript_type = "Promise<Float32Array<ArrayBuffer>>")]
+    pub type PromiseOfValues;
+    #[wasm_bindgen(typescript_type = "Promise<number>")]
+    pub type PromiseOfNumber;
+    #[wasm_bindgen(typescript_type = "Promise<void>")]
+    pub type PromiseOfNothing;
+    #[wasm_bindgen(typescript_type = "Promise<GpuDevice>")]
+    pub type PromiseOfDevice;
+    #[wasm_bindgen(typescript_type = "Promise<DeviceBuffer>")]
+    pub type PromiseOfBuffer;
+    #[wasm_bindgen(typescript_type = "Promise<boolean>")]
+    pub type PromiseOfBool;
+}
