@@ -1,4 +1,4 @@
-//! NEON, part of AArch64: 4 numbers.
+//! NEON, part of 64-bit ARM: 4 numbers.
 
 use super::{Isa, Kernel, intrinsics};
 use crate::simd::matmul::RegisterTile;

@@ -3,8 +3,15 @@
 use super::Product;
 use crate::simd::isa::{Isa, Kernel};
 
-/// Rows of `B` that are added up before their sum goes to `C`.
-const DEPTH: usize = 8;
+/// Rows of `B` that are added up before their sum goes to the buffer.
+const GROUP: usize = 8;
+
+/// Rows of `B` whose sum gathers in the buffer before it goes to `C`, a multiple of `GROUP`.
+/// This bounds the rounding error.
+const DEPTH: usize = 256;
+
+/// Columns of the buffer.
+const COLS: usize = 1024;
 
 /// Each row of `C` as a sum of multiples of the rows of `B`, which are read in order.
 pub(super) struct Rows<'a>(pub(super) Product<'a>);
@@ -15,26 +22,57 @@ impl Kernel for Rows<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let Product { a, b, c, k, n, .. } = self.0;
+        c.fill(0.0);
         for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
-            c.fill(0.0);
-            let groups = a.chunks_exact(DEPTH);
-            let rest = groups.remainder();
-            for (a, b) in groups.zip(b.chunks_exact(DEPTH * n)) {
-                add_multiples::<I, DEPTH>(isa, a, b, c);
-            }
-            for (a, b) in rest
-                .chunks_exact(1)
-                .zip(b[(k - rest.len()) * n..].chunks_exact(n))
-            {
-                add_multiples::<I, 1>(isa, a, b, c);
+            if k <= DEPTH {
+                sum_of_multiples(isa, a, b, n, c);
+            } else {
+                deep_row(isa, a, b, c);
             }
         }
     }
 }
 
-/// Adds the `N` rows of `b`, times the `N` values of `a`, to `c`.
+/// A row of `C`, parts of which gather in a buffer.
 #[inline(always)]
-fn add_multiples<I: Isa, const N: usize>(isa: I, a: &[f32], b: &[f32], c: &mut [f32]) {
+fn deep_row<I: Isa>(isa: I, a: &[f32], b: &[f32], c: &mut [f32]) {
+    let n = c.len();
+    let mut buffer = [0.0; COLS];
+    for (col, c) in (0..n).step_by(COLS).zip(c.chunks_mut(COLS)) {
+        let buffer = &mut buffer[..c.len()];
+        for (a, b) in a.chunks(DEPTH).zip(b.chunks(DEPTH * n)) {
+            buffer.fill(0.0);
+            sum_of_multiples(isa, a, &b[col..], n, buffer);
+            for (c, &sum) in c.iter_mut().zip(&*buffer) {
+                *c += sum;
+            }
+        }
+    }
+}
+
+/// Adds the rows of `b`, times the values of `a`, to `sums`.
+#[inline(always)]
+fn sum_of_multiples<I: Isa>(isa: I, a: &[f32], b: &[f32], stride: usize, sums: &mut [f32]) {
+    let groups = a.chunks_exact(GROUP);
+    let rest = groups.remainder();
+    for (a, b) in groups.zip(b.chunks(GROUP * stride)) {
+        add_multiples::<I, GROUP>(isa, a, b, stride, sums);
+    }
+    let rows = b.chunks(stride).skip(a.len() - rest.len());
+    for (a, b) in rest.chunks_exact(1).zip(rows) {
+        add_multiples::<I, 1>(isa, a, b, stride, sums);
+    }
+}
+
+/// Adds `N` rows of `b`, times the `N` values of `a`, to `c`.
+#[inline(always)]
+fn add_multiples<I: Isa, const N: usize>(
+    isa: I,
+    a: &[f32],
+    b: &[f32],
+    stride: usize,
+    c: &mut [f32],
+) {
     let n = c.len();
     let mut factors = [isa.splat(0.0); N];
     for (factor, &a) in factors.iter_mut().zip(a) {
@@ -44,7 +82,7 @@ fn add_multiples<I: Isa, const N: usize>(isa: I, a: &[f32], b: &[f32], c: &mut [
     for j in (0..whole).step_by(I::LANES) {
         let mut sum = isa.mul(factors[0], isa.load(&b[j..]));
         for (i, &factor) in factors.iter().enumerate().skip(1) {
-            sum = isa.mul_add(factor, isa.load(&b[i * n + j..]), sum);
+            sum = isa.mul_add(factor, isa.load(&b[i * stride + j..]), sum);
         }
         let c = &mut c[j..];
         isa.store(isa.add(isa.load(c), sum), c);
@@ -52,7 +90,7 @@ fn add_multiples<I: Isa, const N: usize>(isa: I, a: &[f32], b: &[f32], c: &mut [
     if whole < n {
         let mut sum = isa.splat(0.0);
         for (i, &factor) in factors.iter().enumerate() {
-            let b = isa.load_first(&b[i * n + whole..(i + 1) * n], 0.0);
+            let b = isa.load_first(&b[i * stride + whole..][..n - whole], 0.0);
             sum = isa.mul_add(factor, b, sum);
         }
         let c = &mut c[whole..];

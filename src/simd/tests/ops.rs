@@ -32,6 +32,8 @@ fn matrix_products() {
     let shapes = [
         [1, 1, 1],
         [1, 300, 70],
+        [2, 1, 1_025],
+        [1, 517, 1_030],
         [70, 300, 1],
         [3, 5, 7],
         [2, 9, 33],
@@ -51,6 +53,19 @@ fn matrix_products() {
                     assert_close(value, products(terms), &format!("{isa} {m}×{k}×{n}"));
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn long_products_of_equal_terms_do_not_drift() {
+    let k = 65_536;
+    on_each(|isa| {
+        for [m, n] in [[1, 3], [5, 20]] {
+            let (a, b) = (vec![0.7; m * k], vec![0.9; k * n]);
+            let c = run(isa, &Op::Matmul { m, k, n }, &[&a, &b], m * n).unwrap();
+            let expected = products((0..k).map(|_| (0.7, 0.9)));
+            assert_close(c[0], expected, &format!("{isa} {m}×{k}×{n}"));
         }
     });
 }
