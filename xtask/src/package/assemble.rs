@@ -1,7 +1,7 @@
 //! Puts the package together: our own files, the glue, one module per instruction set.
 
 use super::Package;
-use super::variant::{Built, require_same_glue};
+use super::variant::{Built, GLUE, require_same_glue};
 use crate::files::copy_tree;
 use crate::project::Project;
 use anyhow::{Context, Result, ensure};
@@ -11,7 +11,6 @@ use std::path::Path;
 use xshell::cmd;
 
 const OF_THE_PROJECT: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
-const OF_WASM_BINDGEN: &[&str] = &["relampago.js", "relampago.d.ts"];
 
 pub(super) fn assemble(project: &Project, package: &Package, built: &[Built]) -> Result<()> {
     require_same_glue(built)?;
@@ -22,7 +21,7 @@ pub(super) fn assemble(project: &Project, package: &Package, built: &[Built]) ->
         sh.copy_file(project.root.join(file), folder)?;
     }
     let glue = &built[0].folder;
-    for file in OF_WASM_BINDGEN {
+    for file in GLUE {
         sh.copy_file(glue.join(file), folder)?;
     }
     if sh.path_exists(glue.join("snippets")) {

@@ -1,6 +1,7 @@
 //! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
 
 mod assemble;
+mod exports;
 mod size;
 mod stamp;
 mod variant;

@@ -1,5 +1,6 @@
 //! One WebAssembly build per instruction set.
 
+use super::exports;
 use super::stamp::unless_made;
 use crate::project::Project;
 use crate::setup::Tools;
@@ -23,6 +24,10 @@ const WASM_OPT: &[&str] = &[
     "--enable-reference-types",
     "--enable-multivalue",
 ];
+
+/// wasm-bindgen's output: the script that loads a module, with its types, and the module.
+pub(super) const GLUE: [&str; 2] = ["relampago.js", "relampago.d.ts"];
+const MODULE: &str = "relampago_bg.wasm";
 
 pub(crate) struct Variant {
     name: &'static str,
@@ -49,10 +54,7 @@ impl Variant {
     /// `sources` stands for everything that the build reads.
     pub(super) fn build(&self, project: &Project, tools: &Tools, sources: u64) -> Result<Built> {
         let folder = project.target(format!("npm/build-{}", self.name));
-        let (bound, module) = (
-            folder.join("relampago_bg.wasm"),
-            folder.join("optimised.wasm"),
-        );
+        let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
         unless_made(&bound, &sources, || self.compile(project, tools, &folder))?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
         unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
@@ -74,7 +76,8 @@ impl Variant {
              --no-opt --no-pack --out-name relampago --out-dir {folder}
              -- --no-default-features --features gpu,js"
         );
-        Ok(self.select(tools.for_wasm(build)).run()?)
+        self.select(tools.for_wasm(build)).run()?;
+        name_closures(folder)
     }
 
     /// build.rs turns the variable into a `cfg`. Target features given through RUSTFLAGS
@@ -98,9 +101,20 @@ impl Variant {
     }
 }
 
+fn name_closures(folder: &Path) -> Result<()> {
+    let names = exports::stable_names(&fs::read_to_string(folder.join(GLUE[0]))?);
+    for file in GLUE.map(|file| folder.join(file)) {
+        let text = fs::read_to_string(&file)?;
+        fs::write(file, exports::rename_in_text(&text, &names))?;
+    }
+    let module = folder.join(MODULE);
+    let renamed = exports::rename_in_module(&fs::read(&module)?, &names)?;
+    Ok(fs::write(module, renamed)?)
+}
+
 /// One glue serves both modules, so both builds must have produced the same one.
 pub(super) fn require_same_glue(built: &[Built]) -> Result<()> {
-    for file in ["relampago.js", "relampago.d.ts"] {
+    for file in GLUE {
         let read = |built: &Built| fs::read(built.folder.join(file)).with_context(|| file);
         let first = read(&built[0])?;
         for other in &built[1..] {
