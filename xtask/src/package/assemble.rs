@@ -5,7 +5,6 @@ use super::variant::{Built, GLUE, require_same_glue};
 use crate::files::copy_tree;
 use crate::project::Project;
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use xshell::cmd;
@@ -37,15 +36,18 @@ pub(super) fn assemble(project: &Project, package: &Package, built: &[Built]) ->
     pack(project, package)
 }
 
-/// Cargo.toml is where the version is written; package.json repeats it.
+/// Cargo.toml is where the version is written; package.json has a placeholder for it. Replaced
+/// as text, because the order of its `exports` matters and a JSON library may not keep it.
 fn set_version(folder: &Path, version: &str) -> Result<()> {
+    const PLACEHOLDER: &str = "\"version\": \"0.0.0\"";
     let path = folder.join("package.json");
-    let mut manifest: Value = serde_json::from_slice(&fs::read(&path)?)?;
-    manifest["version"] = version.into();
-    Ok(fs::write(
-        path,
-        serde_json::to_string_pretty(&manifest)? + "\n",
-    )?)
+    let manifest = fs::read_to_string(&path)?;
+    ensure!(
+        manifest.contains(PLACEHOLDER),
+        "package.json does not say {PLACEHOLDER}"
+    );
+    let versioned = manifest.replace(PLACEHOLDER, &format!("\"version\": \"{version}\""));
+    Ok(fs::write(path, versioned)?)
 }
 
 fn pack(project: &Project, package: &Package) -> Result<()> {
