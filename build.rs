@@ -21,7 +21,10 @@ const SHADER_CONSTANTS: &[(&str, &[f32])] = &[
     ("LN2_LO", &[coefficients::LN2_LO]),
     ("EXP", &coefficients::EXP),
     ("LOG", &coefficients::LOG),
-    ("NORMAL_TAIL_ARGUMENT", &[coefficients::NORMAL_TAIL_ARGUMENT]),
+    (
+        "NORMAL_TAIL_ARGUMENT",
+        &[coefficients::NORMAL_TAIL_ARGUMENT],
+    ),
     ("NORMAL_TAIL", &coefficients::NORMAL_TAIL),
     ("GELU_TANH_SCALE", &[coefficients::GELU_TANH_SCALE]),
     ("GELU_TANH_CUBIC", &[coefficients::GELU_TANH_CUBIC]),
@@ -113,7 +116,13 @@ fn read_or_empty(path: impl AsRef<Path>) -> String {
 }
 
 fn minify(source: &str) -> String {
-    let code = |line: &str| line.split("//").next().unwrap_or_default().trim().to_owned();
+    let code = |line: &str| {
+        line.split("//")
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
     let lines = source.lines().map(code).filter(|line| !line.is_empty());
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -168,10 +177,17 @@ fn compose(template: &str, source: &str, op: &str, items: &Items) -> Kernel {
     // A template's own declarations win over library items of the same name.
     let own = split_items(&main);
     let needed = needed_items(&main, items);
-    let needed: Vec<String> = needed.into_iter().filter(|n| !own.contains_key(n)).collect();
+    let needed: Vec<String> = needed
+        .into_iter()
+        .filter(|n| !own.contains_key(n))
+        .collect();
     let library: String = needed.iter().map(|name| items[name].as_str()).collect();
     // WGSL's own functions may not be hidden, hence the underscores in `shaders/ops`.
-    let name = if op.is_empty() { template } else { op.trim_end_matches('_') };
+    let name = if op.is_empty() {
+        template
+    } else {
+        op.trim_end_matches('_')
+    };
     Kernel {
         name: name.to_owned(),
         template: template.to_owned(),
@@ -219,23 +235,41 @@ fn generate(items: &Items, templates: &BTreeMap<String, String>, kernels: &[Kern
     let used: BTreeSet<&String> = kernels.iter().flat_map(|kernel| &kernel.items).collect();
     let mut rust = String::new();
     for name in used {
-        let _ = writeln!(rust, "static ITEM_{}: &str = {:?};", upper(name), items[name]);
+        let _ = writeln!(
+            rust,
+            "static ITEM_{}: &str = {:?};",
+            upper(name),
+            items[name]
+        );
     }
     for (name, source) in templates {
-        let _ = writeln!(rust, "static TEMPLATE_{}: &str = {source:?};", upper(name));
+        let pieces: Vec<&str> = source.split("OP").collect();
+        let name = upper(name);
+        let _ = writeln!(rust, "static TEMPLATE_{name}: &[&str] = &{pieces:?};");
     }
     for (index, kernel) in kernels.iter().enumerate() {
-        let items: String = kernel.items.iter().map(|name| format!("&ITEM_{},", upper(name))).collect();
+        let items: String = kernel
+            .items
+            .iter()
+            .map(|name| format!("&ITEM_{},", upper(name)))
+            .collect();
         let (name, op, inputs) = (&kernel.name, &kernel.op, kernel.inputs);
         let _ = writeln!(
             rust,
-            "pub(super) static {}: Kernel = Kernel {{ index: {index}, name: {name:?}, template: &TEMPLATE_{}, op: {op:?}, items: &[{items}], inputs: {inputs} }};",
+            "pub(super) static {}: Kernel = Kernel {{ index: {index}, name: {name:?}, template: TEMPLATE_{}, op: {op:?}, items: &[{items}], inputs: {inputs} }};",
             upper(name),
             upper(&kernel.template),
         );
     }
-    let all: String = kernels.iter().map(|kernel| format!("&{},", upper(&kernel.name))).collect();
-    let _ = writeln!(rust, "pub(super) static ALL: [&Kernel; {}] = [{all}];", kernels.len());
+    let all: String = kernels
+        .iter()
+        .map(|kernel| format!("&{},", upper(&kernel.name)))
+        .collect();
+    let _ = writeln!(
+        rust,
+        "pub(super) static ALL: [&Kernel; {}] = [{all}];",
+        kernels.len()
+    );
     rust
 }
 

@@ -1,11 +1,12 @@
 //! The JavaScript classes: conversion between JavaScript's values and this crate's, no more.
 //!
 //! Their documentation and types reach `relampago.d.ts` from here; `npm/` holds what surrounds
-//! them in the package. Methods that compute return a promise and take their arguments'
+//! them in the package, and `examples/op_table.rs` writes what the op table adds. Methods that compute return a promise and take their arguments'
 //! contents before they return, so the caller may change an array at once.
 
 mod batch;
 mod convert;
 mod device;
 mod error;
+mod ops;
 mod types;

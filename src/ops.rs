@@ -223,6 +223,28 @@ impl Conv2d {
     }
 }
 
+/// A row of the op table, for what lists operations: documentation, bindings, tests.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct OpInfo {
+    /// The name of the synchronous Rust method.
+    pub name: &'static str,
+    /// The name of the JavaScript method.
+    pub js_name: &'static str,
+    /// The lines of its description.
+    pub docs: &'static [&'static str],
+    /// Names of the inputs.
+    pub inputs: &'static [&'static str],
+    /// Names and Rust types of the parameters.
+    pub parameters: &'static [(&'static str, &'static str)],
+    /// Name of the result; `None` where it is a single value.
+    pub output: Option<&'static str>,
+    /// What the cost is dominated by.
+    pub class: OpClass,
+    /// The stated accuracy, as [`Op::ulp`].
+    pub ulp: f64,
+}
+
 /// The floating-point parameters met so far.
 #[derive(Default)]
 struct ScalarList {
@@ -247,16 +269,16 @@ impl Parameter for f32 {
 /// Emits [`Op`] and its metadata from the table.
 macro_rules! define_ops {
     (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
+        scalars { $( $(#[doc = $sdoc:literal])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
     ) => {
         /// One operation with its parameters; its inputs are given beside it.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)] // Fields are named and documented by the methods of the same name.
         #[non_exhaustive]
         pub enum Op {
-            $( $(#[$vdoc])* $vop { $($vp: $vt),* }, )*
-            $( $(#[$sdoc])* $sop { $($sp: $st),* }, )*
+            $( $(#[doc = $vdoc])* $vop { $($vp: $vt),* }, )*
+            $( $(#[doc = $sdoc])* $sop { $($sp: $st),* }, )*
         }
 
         impl Op {
@@ -274,6 +296,11 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
                     $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
                 }
+            }
+
+            /// Whether the result is a single value.
+            pub fn is_scalar(&self) -> bool {
+                matches!(self, $( Op::$sop { .. } )|*)
             }
 
             /// Name of the result; `value` where it is a single one.
@@ -312,8 +339,29 @@ macro_rules! define_ops {
             }
         }
 
-        /// The names of all operations, in the table's order.
-        pub const OP_NAMES: &[&str] = &[$(stringify!($vname),)* $(stringify!($sname),)*];
+        /// What the table says of each operation, in its order.
+        pub const OPS: &[OpInfo] = &[
+            $( OpInfo {
+                name: stringify!($vname),
+                js_name: stringify!($vjs),
+                docs: &[$($vdoc),*],
+                inputs: &[$(stringify!($vin)),+],
+                parameters: &[$((stringify!($vp), stringify!($vt))),*],
+                output: Some(stringify!($vout)),
+                class: OpClass::$vclass,
+                ulp: $vulp,
+            }, )*
+            $( OpInfo {
+                name: stringify!($sname),
+                js_name: stringify!($sjs),
+                docs: &[$($sdoc),*],
+                inputs: &[$(stringify!($sin)),+],
+                parameters: &[$((stringify!($sp), stringify!($st))),*],
+                output: None,
+                class: OpClass::$sclass,
+                ulp: $sulp,
+            }, )*
+        ];
     };
 }
 for_each_op!(define_ops);

@@ -105,9 +105,22 @@ fn check_clip(min: f32, max: f32) -> Result<()> {
     }
     Err(Error::InvalidArgument {
         what: "min",
-        value: min.to_string(),
+        value: number(min),
         requirement: "a number not above `max`, which is no NaN either",
     })
+}
+
+/// A number as text. Rust's own formatting would be a tenth of the WebAssembly module.
+fn number(value: f32) -> String {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen::JsCast as _;
+    #[cfg(target_arch = "wasm32")]
+    return wasm_bindgen::JsValue::from(value)
+        .unchecked_into::<js_sys::Object>()
+        .to_string()
+        .into();
+    #[cfg(not(target_arch = "wasm32"))]
+    value.to_string()
 }
 
 fn check_conv2d(conv: &Conv2d) -> Result<()> {

@@ -87,7 +87,11 @@ impl DeviceBuilder {
     fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
         let available = InstructionSet::available().contains(&asked);
-        let instruction_set = if available { asked } else { InstructionSet::best() };
+        let instruction_set = if available {
+            asked
+        } else {
+            InstructionSet::best()
+        };
         GpuDevice {
             inner: Arc::new(Inner {
                 builder: self,

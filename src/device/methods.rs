@@ -40,6 +40,17 @@ impl Scalar for usize {
     }
 }
 
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+impl GpuDevice {
+    /// Runs an operation whose result is one value, as JavaScript's only type of number.
+    pub(crate) async fn run_scalar(&self, op: &Op, inputs: &[&[f32]]) -> Result<f64> {
+        match op {
+            Op::Argmax {} => Ok(usize::evaluate(self, op, inputs).await? as f64),
+            _ => Ok(f64::from(f32::evaluate(self, op, inputs).await?)),
+        }
+    }
+}
+
 macro_rules! define_methods {
     (
         vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
@@ -103,7 +114,8 @@ impl GpuDevice {
         kernel_cols: usize,
     ) -> Result<()> {
         let options = Conv2d::valid(input_rows, input_cols, kernel_rows, kernel_cols);
-        self.convolve2d_with_async(input, kernel, result, options).await
+        self.convolve2d_with_async(input, kernel, result, options)
+            .await
     }
 
     /// Waits for [`GpuDevice::convolve2d_async`].

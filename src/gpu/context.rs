@@ -26,11 +26,19 @@ pub(crate) enum Preference {
 pub(crate) struct Gpu {
     pub(crate) device: wgpu::Device,
     pub(super) queue: wgpu::Queue,
-    pub(super) limits: wgpu::Limits,
+    pub(super) limits: Limits,
     pub(super) pipelines: Pipelines,
     pub(super) pool: Arc<Pool>,
     pub(super) health: Health,
     adapter: Adapter,
+}
+
+/// The limits that dispatches keep to; the pool knows those of buffers.
+pub(super) struct Limits {
+    /// Most workgroups along one side of a dispatch.
+    pub(super) workgroups: usize,
+    /// What offsets into a uniform buffer are multiples of, in bytes.
+    pub(super) uniform_alignment: usize,
 }
 
 /// What is known of an adapter.
@@ -60,7 +68,10 @@ impl Gpu {
         device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
         let gpu = Self::adopt(device, queue);
         if preference == Preference::Hardware && gpu.adapter.software {
-            return Err(no_gpu(format!("{} is a software adapter", gpu.adapter.name)));
+            return Err(no_gpu(format!(
+                "{} is a software adapter",
+                gpu.adapter.name
+            )));
         }
         Ok(Arc::new(gpu))
     }
@@ -73,9 +84,12 @@ impl Gpu {
             pool: Pool::new(device.clone(), &limits),
             health: Health::watch(&device),
             adapter: describe(&device),
+            limits: Limits {
+                workgroups: limits.max_compute_workgroups_per_dimension as usize,
+                uniform_alignment: limits.min_uniform_buffer_offset_alignment as usize,
+            },
             device,
             queue,
-            limits,
         }
     }
 
@@ -105,9 +119,10 @@ fn no_gpu(reason: String) -> Error {
 
 /// Software rasterisers that do not all call themselves a CPU.
 fn is_software(info: &wgpu::AdapterInfo, name: &str) -> bool {
-    let name = name.to_lowercase();
-    let known = ["swiftshader", "llvmpipe", "lavapipe", "basic render", "warp"];
-    info.device_type == wgpu::DeviceType::Cpu || known.iter().any(|known| name.contains(known))
+    let known = ["swiftshader", "llvmpipe", "lavapipe", "basic", "warp"];
+    let mut words = name.split([' ', '-', '(']);
+    info.device_type == wgpu::DeviceType::Cpu
+        || words.any(|word| known.iter().any(|known| word.eq_ignore_ascii_case(known)))
 }
 
 fn describe(device: &wgpu::Device) -> Adapter {
@@ -135,9 +150,21 @@ fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     let raw = device.as_webgpu().map(JsValue::from);
     let details = raw.and_then(|device| get(&device, "adapterInfo"));
     let text = |key| get(details.as_ref()?, key)?.as_string();
-    let parts = [text("vendor"), text("architecture"), Some(info.name.clone())];
-    let parts: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    if parts.is_empty() { "unnamed adapter".into() } else { parts.join(" ") }
+    let parts = [
+        text("vendor"),
+        text("architecture"),
+        Some(info.name.clone()),
+    ];
+    let parts: Vec<String> = parts
+        .into_iter()
+        .flatten()
+        .filter(|part| !part.is_empty())
+        .collect();
+    if parts.is_empty() {
+        "unnamed adapter".into()
+    } else {
+        parts.join(" ")
+    }
 }
 
 #[cfg(not(target_arch = "wasm32"))]

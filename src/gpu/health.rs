@@ -56,8 +56,7 @@ impl Scopes {
         let validation = self.validation.pop();
         let out_of_memory = self.out_of_memory.pop();
         async move {
-            let (memory, validity, other) =
-                (out_of_memory.await, validation.await, internal.await);
+            let (memory, validity, other) = (out_of_memory.await, validation.await, internal.await);
             // Running out of memory makes invalid buffers, hence validation errors.
             memory.or(validity).or(other)
         }

@@ -8,7 +8,8 @@ pub(super) struct Kernel {
     pub(super) name: &'static str,
     /// Storage bindings that are read. One that is written follows them.
     pub(super) inputs: usize,
-    template: &'static &'static str,
+    /// The entry point, cut where the operation's function stands.
+    template: &'static [&'static str],
     op: &'static str,
     items: &'static [&'static &'static str],
 }
@@ -19,7 +20,7 @@ impl Kernel {
     /// The kernel's WGSL.
     pub(super) fn source(&self) -> String {
         let mut source: String = self.items.iter().map(|item| **item).collect();
-        source.push_str(&self.template.replace("OP", self.op));
+        source.push_str(&self.template.join(self.op));
         source
     }
 

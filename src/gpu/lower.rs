@@ -26,9 +26,18 @@ struct Reduction {
     identity: f32,
 }
 
-const SUM: Reduction = Reduction { kind: 0, identity: 0.0 };
-const MAX: Reduction = Reduction { kind: 1, identity: f32::NEG_INFINITY };
-const MIN: Reduction = Reduction { kind: 2, identity: f32::INFINITY };
+const SUM: Reduction = Reduction {
+    kind: 0,
+    identity: 0.0,
+};
+const MAX: Reduction = Reduction {
+    kind: 1,
+    identity: f32::NEG_INFINITY,
+};
+const MIN: Reduction = Reduction {
+    kind: 2,
+    identity: f32::INFINITY,
+};
 
 /// Records the dispatches of an operation whose result has at least one value.
 pub(super) fn lower(
@@ -71,7 +80,13 @@ fn elementwise(
     let [a, b] = op.scalars().map(f32::to_bits);
     let inputs: Vec<&GpuBuffer> = inputs.iter().collect();
     let params = [vectors as u32, a, b];
-    recorder.dispatch(kernel, &params, &inputs, output, vectors.div_ceil(WORKGROUP))
+    recorder.dispatch(
+        kernel,
+        &params,
+        &inputs,
+        output,
+        vectors.div_ceil(WORKGROUP),
+    )
 }
 
 fn bias_add(
@@ -88,7 +103,7 @@ fn bias_add(
 
 /// Workgroups of a reduction's first dispatch.
 fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
-    let widest = recorder.gpu.limits.max_compute_workgroups_per_dimension as usize;
+    let widest = recorder.gpu.limits.workgroups;
     len.div_ceil(MIN_VALUES_PER_PARTIAL)
         .clamp(1, MAX_PARTIALS.min(widest))
 }
@@ -103,15 +118,33 @@ fn reduce(
     let groups = partials(recorder, x.len);
     let params = |len: usize, groups: usize, divisor: f32| {
         let identity = reduction.identity.to_bits();
-        [len as u32, groups as u32, reduction.kind, identity, divisor.to_bits()]
+        [
+            len as u32,
+            groups as u32,
+            reduction.kind,
+            identity,
+            divisor.to_bits(),
+        ]
     };
     if groups == 1 {
-        return recorder.dispatch(&kernels::REDUCE, &params(x.len, 1, divisor), &[x], output, 1);
+        return recorder.dispatch(
+            &kernels::REDUCE,
+            &params(x.len, 1, divisor),
+            &[x],
+            output,
+            1,
+        );
     }
     let folded = recorder.allocate(groups)?;
     let first = params(x.len, groups, 1.0);
     recorder.dispatch(&kernels::REDUCE, &first, &[x], &folded, groups)?;
-    recorder.dispatch(&kernels::REDUCE, &params(groups, 1, divisor), &[&folded], output, 1)
+    recorder.dispatch(
+        &kernels::REDUCE,
+        &params(groups, 1, divisor),
+        &[&folded],
+        output,
+        1,
+    )
 }
 
 fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) -> Result<()> {
@@ -126,7 +159,12 @@ fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) ->
 fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Result<()> {
     let groups = partials(recorder, x.len);
     let params = |len: usize, groups: usize, read_pairs: bool, write_pairs: bool| {
-        [len as u32, groups as u32, read_pairs.into(), write_pairs.into()]
+        [
+            len as u32,
+            groups as u32,
+            read_pairs.into(),
+            write_pairs.into(),
+        ]
     };
     if groups == 1 {
         let params = params(x.len, 1, false, false);
@@ -158,8 +196,20 @@ fn softmax(
     let params = [rows, cols, chunks, chunk_len].map(|dim| dim as u32);
     let params = [&params[..], &[lowest, as_log]].concat();
     let partials = recorder.allocate(2 * rows * chunks)?;
-    recorder.dispatch(&kernels::SOFTMAX_PARTIAL, &params, &[x], &partials, rows * chunks)?;
-    recorder.dispatch(&kernels::SOFTMAX_APPLY, &params, &[x, &partials], output, rows * chunks)
+    recorder.dispatch(
+        &kernels::SOFTMAX_PARTIAL,
+        &params,
+        &[x],
+        &partials,
+        rows * chunks,
+    )?;
+    recorder.dispatch(
+        &kernels::SOFTMAX_APPLY,
+        &params,
+        &[x, &partials],
+        output,
+        rows * chunks,
+    )
 }
 
 fn transpose(

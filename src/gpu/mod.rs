@@ -77,7 +77,11 @@ impl Gpu {
     }
 }
 
-fn record_node(recorder: &mut Recorder<'_>, node: &Node, buffers: &[GpuBuffer]) -> Result<GpuBuffer> {
+fn record_node(
+    recorder: &mut Recorder<'_>,
+    node: &Node,
+    buffers: &[GpuBuffer],
+) -> Result<GpuBuffer> {
     match &node.source {
         Source::Upload(values) => recorder.upload(values),
         Source::Input(buffer) => match &buffer.storage {
@@ -92,5 +96,7 @@ fn record_node(recorder: &mut Recorder<'_>, node: &Node, buffers: &[GpuBuffer]) 
 }
 
 fn copy_first(readbacks: &[Readback], out: &mut [f32]) -> Result<()> {
-    readbacks.iter().try_for_each(|readback| readback.copy_to(out))
+    readbacks
+        .iter()
+        .try_for_each(|readback| readback.copy_to(out))
 }

@@ -1,6 +1,5 @@
 //! Pipelines, layouts and bind groups, each made once.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::kernels::{ALL, Kernel};
@@ -16,17 +15,19 @@ type BindGroupKey = Vec<u64>;
 
 pub(super) struct Pipelines {
     device: wgpu::Device,
-    pipelines: [OnceLock<wgpu::ComputePipeline>; ALL.len()],
+    /// By [`Kernel::index`].
+    pipelines: Vec<OnceLock<wgpu::ComputePipeline>>,
     /// By number of inputs, of which there is at least one.
     layouts: [OnceLock<wgpu::BindGroupLayout>; 2],
-    bind_groups: Mutex<HashMap<BindGroupKey, Arc<wgpu::BindGroup>>>,
+    /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.
+    bind_groups: Mutex<Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>>,
 }
 
 impl Pipelines {
     pub(super) fn new(device: wgpu::Device) -> Self {
         Self {
             device,
-            pipelines: [const { OnceLock::new() }; ALL.len()],
+            pipelines: ALL.iter().map(|_| OnceLock::new()).collect(),
             layouts: [const { OnceLock::new() }; 2],
             bind_groups: Mutex::default(),
         }
@@ -44,15 +45,17 @@ impl Pipelines {
             .bind_groups
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some(group) = cache.get(&key) {
-            return group.clone();
-        }
         if cache.len() >= MAX_BIND_GROUPS {
             cache.clear();
         }
-        let group = Arc::new(self.create_bind_group(buffers));
-        cache.insert(key, group.clone());
-        group
+        match cache.binary_search_by(|(other, _)| other.cmp(&key)) {
+            Ok(place) => cache[place].1.clone(),
+            Err(place) => {
+                let group = Arc::new(self.create_bind_group(buffers));
+                cache.insert(place, (key, group.clone()));
+                group
+            }
+        }
     }
 
     /// Forgets every bind group, after an error that may have left some invalid.
@@ -109,7 +112,12 @@ impl Pipelines {
             count: None,
         };
         let storage = |read_only| wgpu::BufferBindingType::Storage { read_only };
-        let mut entries = vec![entry(0, wgpu::BufferBindingType::Uniform, true, PARAMS_SIZE)];
+        let mut entries = vec![entry(
+            0,
+            wgpu::BufferBindingType::Uniform,
+            true,
+            PARAMS_SIZE,
+        )];
         entries.extend((1..=inputs).map(|binding| entry(binding, storage(true), false, 16)));
         entries.push(entry(inputs + 1, storage(false), false, 16));
         self.device
@@ -128,7 +136,11 @@ impl Pipelines {
                 resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
                     buffer,
                     offset: 0,
-                    size: wgpu::BufferSize::new(if binding == 0 { PARAMS_SIZE } else { buffer.size() }),
+                    size: wgpu::BufferSize::new(if binding == 0 {
+                        PARAMS_SIZE
+                    } else {
+                        buffer.size()
+                    }),
                 }),
             })
             .collect();

@@ -1,6 +1,5 @@
 //! Buffers that are used again: no operation creates one that an earlier one has given back.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -8,7 +7,7 @@ use crate::error::Result;
 use crate::shape::check_limit;
 
 /// What a buffer is for; each use has buffers of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usage {
     /// Operands and results of kernels.
     Storage,
@@ -40,7 +39,8 @@ pub(super) struct Pool {
 
 #[derive(Default)]
 struct State {
-    unused: HashMap<(Usage, u64), Vec<(u64, wgpu::Buffer)>>,
+    /// Lists of one use and size each; there are few.
+    unused: Vec<((Usage, u64), Vec<(u64, wgpu::Buffer)>)>,
     unused_bytes: u64,
     /// Raised by [`Pool::discard_all`]; buffers of an earlier epoch are not kept.
     epoch: u64,
@@ -57,6 +57,18 @@ pub(super) struct PooledBuffer {
     usage: Usage,
     epoch: u64,
     pool: Weak<Pool>,
+}
+
+impl State {
+    /// The unused buffers of one use and size.
+    fn list(&mut self, key: (Usage, u64)) -> &mut Vec<(u64, wgpu::Buffer)> {
+        let place = self.unused.iter().position(|(other, _)| *other == key);
+        let place = place.unwrap_or_else(|| {
+            self.unused.push((key, Vec::new()));
+            self.unused.len() - 1
+        });
+        &mut self.unused[place].1
+    }
 }
 
 impl Pool {
@@ -83,7 +95,7 @@ impl Pool {
         check_limit("the length of a GPU buffer", len, self.max_len())?;
         let size = self.size_class(len as u64 * 4);
         let mut state = self.lock();
-        let reused = state.unused.get_mut(&(usage, size)).and_then(Vec::pop);
+        let reused = state.list((usage, size)).pop();
         let epoch = state.epoch;
         if reused.is_some() {
             state.unused_bytes -= size;
@@ -139,8 +151,7 @@ impl Pool {
             return;
         }
         state.unused_bytes += size;
-        let unused = state.unused.entry((usage, size)).or_default();
-        unused.push((id, buffer));
+        state.list((usage, size)).push((id, buffer));
     }
 }
 

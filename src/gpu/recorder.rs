@@ -99,7 +99,7 @@ impl<'g> Recorder<'g> {
         workgroups: usize,
     ) -> Result<()> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
-        let widest = self.gpu.limits.max_compute_workgroups_per_dimension as usize;
+        let widest = self.gpu.limits.workgroups;
         let rows = workgroups.div_ceil(widest);
         check_limit("the number of workgroups", workgroups, widest * widest)?;
         let start = self.params.len();
@@ -116,7 +116,7 @@ impl<'g> Recorder<'g> {
 
     /// Words from one dispatch's parameters to the next one's.
     fn param_stride(&self) -> usize {
-        let alignment = self.gpu.limits.min_uniform_buffer_offset_alignment as usize / 4;
+        let alignment = self.gpu.limits.uniform_alignment / 4;
         PARAM_WORDS.next_multiple_of(alignment.max(1))
     }
 
@@ -126,7 +126,9 @@ impl<'g> Recorder<'g> {
         reads: &[GpuBuffer],
     ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
         let gpu = self.gpu.clone();
-        let mut encoder = gpu.device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        let mut encoder = gpu
+            .device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         self.encode_steps(&mut encoder)?;
         let mut readbacks = Vec::with_capacity(reads.len());
         for source in reads {
@@ -161,7 +163,10 @@ impl<'g> Recorder<'g> {
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         for (index, step) in self.steps.iter().enumerate() {
             let storage = step.buffers.iter().map(|b| (b.storage.id, b.raw()));
-            let buffers: Vec<_> = [(uniforms.id, &uniforms.buffer)].into_iter().chain(storage).collect();
+            let buffers: Vec<_> = [(uniforms.id, &uniforms.buffer)]
+                .into_iter()
+                .chain(storage)
+                .collect();
             let offset = index * self.param_stride() * 4;
             pass.set_pipeline(gpu.pipelines.pipeline(step.kernel));
             pass.set_bind_group(0, &*gpu.pipelines.bind_group(&buffers), &[offset as u32]);

@@ -3,16 +3,16 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::Float32Array;
+use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use super::convert::{self, Parameter, invalid};
-use super::device::JsBuffer;
-use super::error::{Signal, promise, to_js};
+use super::convert::{self, invalid};
+use super::device::{JsBuffer, read};
+use super::error::{promise, to_js};
+use super::ops;
 use super::types::*;
 use crate::error::{Error, Result};
 use crate::graph::{BufferId, GpuCommandBatch};
-use crate::ops::{Conv2d, Op, for_each_op};
 
 /// Operations that are recorded, run together by `execute`, and then read. A mistake in
 /// recording throws at once.
@@ -41,11 +41,21 @@ impl JsBatch {
         self.record(|batch| batch.try_input(&buffer.handle()?))
     }
 
+    /// Records the operation at a place in the op table. `index.js` makes a method of each.
+    #[wasm_bindgen(skip_typescript, js_name = record)]
+    pub fn record_op(&self, index: usize, inputs: Array, parameters: Array) -> Result<Id, JsValue> {
+        self.record(|batch| {
+            let op = ops::build(index, &parameters)?;
+            let ids = op.inputs().iter().zip(0..);
+            let ids = ids.map(|(what, i)| buffer_id(&inputs.get(i), what));
+            batch.try_record(op, &ids.collect::<Result<Vec<_>>>()?)
+        })
+    }
+
     /// Runs everything recorded, once; on a GPU in one submission.
-    pub fn execute(&self, options: Option<AbortOptions>) -> PromiseOfNothing {
+    pub fn execute(&self, abort: Option<AbortOptions>) -> PromiseOfNothing {
         let state = self.state.clone();
-        let signal = Signal::of(options.as_ref());
-        promise(signal, async move {
+        let work = async move {
             let mut batch = take(&state)?;
             let result = batch.execute().await;
             // Unless it was disposed of meanwhile.
@@ -53,18 +63,14 @@ impl JsBatch {
                 state.replace(State::Present(batch));
             }
             result.map(|()| JsValue::UNDEFINED)
-        })
-        .unchecked_into()
+        };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
     /// The values of a buffer, after `execute`.
-    pub fn read(&self, id: Id, options: Option<AbortOptions>) -> PromiseOfValues {
+    pub fn read(&self, id: Id, abort: Option<AbortOptions>) -> PromiseOfValues {
         let buffer = self.with(|batch| batch.keep(buffer_id(&id, "id")?));
-        promise(Signal::of(options.as_ref()), async move {
-            let values = buffer?.read_async().await?;
-            Ok(Float32Array::from(&values[..]))
-        })
-        .unchecked_into()
+        read(buffer, abort.as_ref())
     }
 
     /// A buffer's values, kept on the device beyond the batch, for use by another one.
@@ -142,34 +148,3 @@ fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
     let number = number.ok_or_else(|| invalid(what, value, "a BufferId"))? as u64;
     Ok(BufferId::from_parts(number / MAX_INDEX, number % MAX_INDEX))
 }
-
-macro_rules! define_js_batch_methods {
-    (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
-    ) => {
-        #[wasm_bindgen(js_class = GpuCommandBatch)]
-        impl JsBatch {
-            $(
-                $(#[$vdoc])*
-                #[wasm_bindgen(js_name = $vjs)]
-                pub fn $vname(&self, $($vin: Id,)+ $($vp: <$vt as Parameter>::Js),*) -> Result<Id, JsValue> {
-                    self.record(|batch| {
-                        let op = Op::$vop { $($vp: <$vt>::from_js($vp.as_ref(), stringify!($vp))?),* };
-                        batch.try_record(op, &[$(buffer_id(&$vin, stringify!($vin))?),+])
-                    })
-                }
-            )*
-            $(
-                $(#[$sdoc])*
-                #[wasm_bindgen(js_name = $sjs)]
-                pub fn $sname(&self, $($sin: Id),+) -> Result<Id, JsValue> {
-                    self.record(|batch| {
-                        batch.try_record(Op::$sop {}, &[$(buffer_id(&$sin, stringify!($sin))?),+])
-                    })
-                }
-            )*
-        }
-    };
-}
-for_each_op!(define_js_batch_methods);

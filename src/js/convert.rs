@@ -1,22 +1,19 @@
 //! Arguments from JavaScript, checked: nothing is coerced, since what JavaScript makes of a
 //! wrong argument (NaN, a wrapped integer) would be a wrong result.
 
-use js_sys::{Float32Array, Reflect};
+use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
-use super::types::{Conv2dOptions, Number};
 use crate::error::{Error, Result, try_zeros};
 use crate::ops::{Conv2d, Padding};
 use crate::policy::Policy;
 
-/// A parameter of an operation and the type that stands for it in JavaScript.
-pub trait Parameter: Sized {
-    type Js: AsRef<JsValue>;
+/// A parameter of an operation.
+pub(super) trait Parameter: Sized {
     fn from_js(value: &JsValue, what: &'static str) -> Result<Self>;
 }
 
 impl Parameter for f32 {
-    type Js = Number;
     fn from_js(value: &JsValue, what: &'static str) -> Result<Self> {
         let number = value.as_f64();
         Ok(number.ok_or_else(|| invalid(what, value, "a number"))? as f32)
@@ -24,9 +21,9 @@ impl Parameter for f32 {
 }
 
 impl Parameter for usize {
-    type Js = Number;
     fn from_js(value: &JsValue, what: &'static str) -> Result<Self> {
-        let valid = |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
+        let valid =
+            |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
         let number = value.as_f64().filter(valid);
         let requirement = "a whole number from 0 to 4,294,967,295";
         Ok(number.ok_or_else(|| invalid(what, value, requirement))? as usize)
@@ -34,7 +31,6 @@ impl Parameter for usize {
 }
 
 impl Parameter for Conv2d {
-    type Js = Conv2dOptions;
     fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
         if !options.is_object() {
             return Err(invalid(what, options, "an object"));
@@ -75,7 +71,8 @@ pub(super) fn policy(overrides: &JsValue) -> Result<Policy> {
         }
         let number = value.as_f64().filter(|number| *number >= 0.0);
         // Infinity becomes the largest integer, which is never.
-        *threshold = number.ok_or_else(|| invalid(key, &value, "a number from 0 to Infinity"))? as u64;
+        *threshold =
+            number.ok_or_else(|| invalid(key, &value, "a number from 0 to Infinity"))? as u64;
     }
     Ok(policy)
 }
@@ -84,7 +81,15 @@ pub(super) fn policy_to_js(mut policy: Policy) -> js_sys::Object {
     let object = js_sys::Object::new();
     for (key, threshold) in thresholds(&mut policy) {
         let never = *threshold == Policy::NEVER;
-        set(&object, key, if never { f64::INFINITY } else { *threshold as f64 });
+        set(
+            &object,
+            key,
+            if never {
+                f64::INFINITY
+            } else {
+                *threshold as f64
+            },
+        );
     }
     object
 }
@@ -111,6 +116,14 @@ pub(super) fn values(value: &JsValue, what: &'static str) -> Result<Vec<f32>> {
     Ok(copy)
 }
 
+/// Copies of several arrays' values.
+pub(super) fn all_values(names: &[&'static str], arrays: &Array) -> Result<Vec<Vec<f32>>> {
+    let pairs = names.iter().zip(0..);
+    pairs
+        .map(|(what, index)| values(&arrays.get(index), what))
+        .collect()
+}
+
 /// A property of an object, or undefined.
 pub(super) fn get(object: &JsValue, key: &str) -> JsValue {
     Reflect::get(object, &key.into()).unwrap_or_default()
@@ -123,7 +136,11 @@ pub(super) fn set(object: &js_sys::Object, key: &str, value: impl Into<JsValue>)
 
 pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {
     let value = describe(value);
-    Error::InvalidArgument { what, value, requirement }
+    Error::InvalidArgument {
+        what,
+        value,
+        requirement,
+    }
 }
 
 /// A value as it may stand in an error message.
@@ -131,5 +148,9 @@ pub(super) fn describe(value: &JsValue) -> String {
     if value.is_object() {
         return "another object".into();
     }
-    format!("{value:?}")
+    let debug = format!("{value:?}");
+    let inner = debug
+        .strip_prefix("JsValue(")
+        .and_then(|rest| rest.strip_suffix(')'));
+    inner.unwrap_or(&debug).to_owned()
 }

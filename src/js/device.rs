@@ -2,18 +2,18 @@
 
 use std::cell::RefCell;
 
-use js_sys::Float32Array;
+use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use super::batch::JsBatch;
-use super::convert::{self, Parameter, get, invalid, set};
-use super::error::{Signal, promise, to_js};
+use super::convert::{self, get, invalid, set};
+use super::error::{promise, to_js};
+use super::ops;
 use super::types::*;
 use crate::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::graph::GpuCommandBatch;
-use crate::ops::{Conv2d, Op, for_each_op};
 
 /// A compute device: a GPU, or the CPU's vector instructions where there is no GPU worth using.
 #[wasm_bindgen(js_name = GpuDevice)]
@@ -27,27 +27,27 @@ impl JsDevice {
     /// The best device there is; never fails for lack of a GPU unless `backend` is `'gpu'`.
     pub fn create(options: Option<DeviceOptions>) -> PromiseOfDevice {
         let options: JsValue = options.map_or(JsValue::UNDEFINED, Into::into);
-        let signal = Signal::of(Some(options.unchecked_ref()));
-        promise(signal, async move {
+        let abort = options.clone();
+        let work = async move {
             let builder = GpuDevice::builder().backend(backend(&get(&options, "backend"))?);
             let policy = convert::policy(&get(&options, "policy"))?;
-            Ok(Self::from(builder.policy(policy).build_async().await?))
-        })
-        .unchecked_into()
+            Ok(Self::from(builder.policy(policy).build_async().await?).into())
+        };
+        promise(Some(abort.unchecked_ref()), Box::pin(work)).unchecked_into()
     }
 
     /// Whether there is a real GPU; software adapters do not count.
     #[wasm_bindgen(js_name = isAvailable)]
     pub fn is_available() -> PromiseOfBool {
-        promise(Signal::of(None), async { Ok(GpuDevice::is_available_async().await) }).unchecked_into()
+        let work = async { Ok(GpuDevice::is_available_async().await.into()) };
+        promise(None, Box::pin(work)).unchecked_into()
     }
 
     /// A device like this one was when it was created, for use after a loss.
-    pub fn rebuild(&self, options: Option<AbortOptions>) -> PromiseOfDevice {
-        self.with_device(options, |device| async move {
-            Ok(Self::from(device.rebuild_async().await?))
-        })
-        .unchecked_into()
+    pub fn rebuild(&self, abort: Option<AbortOptions>) -> PromiseOfDevice {
+        let device = self.handle();
+        let work = async move { Ok(Self::from(device?.rebuild_async().await?).into()) };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
     /// What was chosen.
@@ -66,7 +66,11 @@ impl JsDevice {
         set(&object, "adapter", info.adapter);
         set(&object, "software", info.software);
         set(&object, "instructionSet", info.instruction_set.name());
-        set(&object, "maxBufferLength", info.max_buffer_len.map(|len| len as f64));
+        set(
+            &object,
+            "maxBufferLength",
+            info.max_buffer_len.map(|len| len as f64),
+        );
         Ok(object.unchecked_into())
     }
 
@@ -80,18 +84,48 @@ impl JsDevice {
     #[wasm_bindgen(getter, js_name = gpuDevice)]
     pub fn gpu_device(&self) -> Result<RawDevice, JsValue> {
         let device = self.get()?;
-        let raw = device.as_wgpu().and_then(wgpu::Device::as_webgpu).map(JsValue::from);
+        let raw = device
+            .as_wgpu()
+            .and_then(wgpu::Device::as_webgpu)
+            .map(JsValue::from);
         Ok(raw.unwrap_or_default().unchecked_into())
     }
 
     /// Copies values to a buffer that stays on the device.
-    pub fn upload(&self, values: Values, options: Option<AbortOptions>) -> PromiseOfBuffer {
+    pub fn upload(&self, values: Values, abort: Option<AbortOptions>) -> PromiseOfBuffer {
         let values = convert::values(&values, "values");
-        self.with_device(options, |device| async move {
-            let buffer = device.upload_async(&values?).await?;
-            Ok(JsBuffer::from(buffer))
-        })
-        .unchecked_into()
+        let device = self.handle();
+        let work = async move {
+            let buffer = device?.upload_async(&values?).await?;
+            Ok(JsBuffer::from(buffer).into())
+        };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+    }
+
+    /// Runs the operation at a place in the op table. `index.js` makes a method of each.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn run(
+        &self,
+        index: usize,
+        inputs: Array,
+        parameters: Array,
+        abort: Option<AbortOptions>,
+    ) -> Promise {
+        let device = self.handle();
+        let call = ops::build(index, &parameters).and_then(|op| {
+            let inputs = convert::all_values(op.inputs(), &inputs)?;
+            Ok((op, inputs))
+        });
+        let work = async move {
+            let (op, inputs) = call?;
+            let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
+            if op.is_scalar() {
+                return Ok(device?.run_scalar(&op, &inputs).await?.into());
+            }
+            let values = device?.run_async(&op, &inputs).await?;
+            Ok(Float32Array::from(&values[..]).into())
+        };
+        promise(abort.as_ref(), Box::pin(work))
     }
 
     /// An empty batch: operations recorded first and then run together.
@@ -122,36 +156,6 @@ impl JsDevice {
     fn get(&self) -> Result<GpuDevice, JsValue> {
         self.handle().map_err(|error| to_js(&error))
     }
-
-    /// A promise of what `work` does with the device.
-    fn with_device<T, F>(
-        &self,
-        options: Option<AbortOptions>,
-        work: impl FnOnce(GpuDevice) -> F + 'static,
-    ) -> js_sys::Promise
-    where
-        T: Into<JsValue>,
-        F: Future<Output = Result<T>>,
-    {
-        let device = self.handle();
-        promise(Signal::of(options.as_ref()), async move { work(device?).await })
-    }
-
-    /// Runs an operation whose result is an array.
-    fn vector(
-        &self,
-        op: Result<Op>,
-        inputs: Result<Vec<Vec<f32>>>,
-        options: Option<AbortOptions>,
-    ) -> PromiseOfValues {
-        self.with_device(options, |device| async move {
-            let inputs = inputs?;
-            let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-            let values = device.run_async(&op?, &inputs).await?;
-            Ok(Float32Array::from(&values[..]))
-        })
-        .unchecked_into()
-    }
 }
 
 fn backend(choice: &JsValue) -> Result<Backend> {
@@ -171,38 +175,17 @@ fn backend_name(backend: Backend) -> &'static str {
     }
 }
 
-macro_rules! define_js_methods {
-    (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
-    ) => {
-        #[wasm_bindgen(js_class = GpuDevice)]
-        impl JsDevice {
-            $(
-                $(#[$vdoc])*
-                #[wasm_bindgen(js_name = $vjs)]
-                pub fn $vname(&self, $($vin: Values,)+ $($vp: <$vt as Parameter>::Js,)* options: Option<AbortOptions>) -> PromiseOfValues {
-                    let inputs = [$((stringify!($vin), $vin)),+];
-                    let inputs = inputs.iter().map(|(what, array)| convert::values(array, what)).collect();
-                    let op = || Ok(Op::$vop { $($vp: <$vt>::from_js($vp.as_ref(), stringify!($vp))?),* });
-                    self.vector(op(), inputs, options)
-                }
-            )*
-            $(
-                $(#[$sdoc])*
-                #[wasm_bindgen(js_name = $sjs)]
-                pub fn $sname(&self, $($sin: Values,)+ options: Option<AbortOptions>) -> PromiseOfNumber {
-                    $( let $sin = convert::values(&$sin, stringify!($sin)); )+
-                    self.with_device(options, |device| async move {
-                        Ok(device.$sasync($(&$sin?),+).await? as f64)
-                    })
-                    .unchecked_into()
-                }
-            )*
-        }
+/// A promise of a buffer's values.
+pub(super) fn read(
+    buffer: Result<DeviceBuffer>,
+    options: Option<&AbortOptions>,
+) -> PromiseOfValues {
+    let work = async move {
+        let values = buffer?.read_async().await?;
+        Ok(Float32Array::from(&values[..]).into())
     };
+    promise(options, Box::pin(work)).unchecked_into()
 }
-for_each_op!(define_js_methods);
 
 /// Values that stay on a device, for use by any of its batches.
 #[wasm_bindgen(js_name = DeviceBuffer)]
@@ -223,18 +206,16 @@ impl JsBuffer {
     #[wasm_bindgen(getter, js_name = gpuBuffer)]
     pub fn gpu_buffer(&self) -> Result<RawBuffer, JsValue> {
         let buffer = self.get()?;
-        let raw = buffer.as_wgpu().and_then(wgpu::Buffer::as_webgpu).map(JsValue::from);
+        let raw = buffer
+            .as_wgpu()
+            .and_then(wgpu::Buffer::as_webgpu)
+            .map(JsValue::from);
         Ok(raw.unwrap_or_default().unchecked_into())
     }
 
     /// Copies the values back.
-    pub fn read(&self, options: Option<AbortOptions>) -> PromiseOfValues {
-        let buffer = self.handle();
-        promise(Signal::of(options.as_ref()), async move {
-            let values = buffer?.read_async().await?;
-            Ok(Float32Array::from(&values[..]))
-        })
-        .unchecked_into()
+    pub fn read(&self, abort: Option<AbortOptions>) -> PromiseOfValues {
+        read(self.handle(), abort.as_ref())
     }
 
     /// Gives the memory back, once no batch uses it. Later calls fail with code `DISPOSED`.

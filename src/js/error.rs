@@ -1,5 +1,7 @@
 //! Errors as JavaScript sees them, and promises that are rejected with them.
 
+use std::pin::Pin;
+
 use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::future_to_promise;
@@ -25,10 +27,10 @@ fn with_cause(error: &Error, cause: &JsValue) -> JsValue {
 }
 
 /// An operation's `AbortSignal`, if it was given one.
-pub(super) struct Signal(Option<web_sys::AbortSignal>);
+struct Signal(Option<web_sys::AbortSignal>);
 
 impl Signal {
-    pub(super) fn of(options: Option<&AbortOptions>) -> Result<Self> {
+    fn of(options: Option<&AbortOptions>) -> Result<Self> {
         let Some(options) = options.filter(|options| !options.is_undefined() && !options.is_null())
         else {
             return Ok(Self(None));
@@ -37,11 +39,13 @@ impl Signal {
         if signal.is_undefined() || signal.is_null() {
             return Ok(Self(None));
         }
-        let signal = signal.dyn_into().map_err(|other: JsValue| Error::InvalidArgument {
-            what: "signal",
-            value: super::convert::describe(&other),
-            requirement: "an AbortSignal",
-        })?;
+        let signal = signal
+            .dyn_into()
+            .map_err(|other: JsValue| Error::InvalidArgument {
+                what: "signal",
+                value: super::convert::describe(&other),
+                requirement: "an AbortSignal",
+            })?;
         Ok(Self(Some(signal)))
     }
 
@@ -54,17 +58,18 @@ impl Signal {
     }
 }
 
+/// Work whose type is forgotten, so that what surrounds it is compiled once.
+pub(super) type Work = Pin<Box<dyn Future<Output = Result<JsValue>>>>;
+
 /// A promise of what `work` comes to. The signal is looked at before anything is submitted and
 /// again when the result is there: work that a GPU has begun cannot be taken back.
-pub(super) fn promise<T: Into<JsValue>>(
-    signal: Result<Signal>,
-    work: impl Future<Output = Result<T>> + 'static,
-) -> Promise {
+pub(super) fn promise(options: Option<&AbortOptions>, work: Work) -> Promise {
+    let signal = Signal::of(options);
     future_to_promise(async move {
         let signal = signal.map_err(|error| to_js(&error))?;
         signal.check()?;
         let value = work.await.map_err(|error| to_js(&error))?;
         signal.check()?;
-        Ok(value.into())
+        Ok(value)
     })
 }

@@ -76,10 +76,6 @@ export type BufferId = number & { readonly [bufferId]: true };
 extern "C" {
     #[wasm_bindgen(typescript_type = "Float32Array")]
     pub type Values;
-    #[wasm_bindgen(typescript_type = "number")]
-    pub type Number;
-    #[wasm_bindgen(typescript_type = "Conv2dOptions")]
-    pub type Conv2dOptions;
     #[wasm_bindgen(typescript_type = "BufferId")]
     pub type Id;
     #[wasm_bindgen(typescript_type = "AbortOptions")]
@@ -98,8 +94,6 @@ extern "C" {
     pub type RawBuffer;
     #[wasm_bindgen(typescript_type = "Promise<Float32Array<ArrayBuffer>>")]
     pub type PromiseOfValues;
-    #[wasm_bindgen(typescript_type = "Promise<number>")]
-    pub type PromiseOfNumber;
     #[wasm_bindgen(typescript_type = "Promise<void>")]
     pub type PromiseOfNothing;
     #[wasm_bindgen(typescript_type = "Promise<GpuDevice>")]

@@ -1,3 +1,5 @@
+import './ops.js';
+
 export {
     type AbortOptions,
     type BackendChoice,

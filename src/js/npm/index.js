@@ -1,5 +1,6 @@
 import load, { DeviceBuffer, GpuCommandBatch, GpuDevice } from './relampago.js';
 import { RelampagoError } from './error.js';
+import { ops } from './ops.js';
 
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, RelampagoError };
 
@@ -7,6 +8,17 @@ export { DeviceBuffer, GpuCommandBatch, GpuDevice, RelampagoError };
 // later calls an error with a code.
 for (const { prototype } of [DeviceBuffer, GpuCommandBatch, GpuDevice]) {
     if (Symbol.dispose) prototype[Symbol.dispose] = prototype.dispose;
+}
+
+// Every operation as a method of both classes; ops.d.ts has their types.
+for (const [index, [name, inputs, parameters]] of ops.entries()) {
+    const end = inputs + parameters;
+    GpuDevice.prototype[name] = function (...values) {
+        return this.run(index, values.slice(0, inputs), values.slice(inputs, end), values[end]);
+    };
+    GpuCommandBatch.prototype[name] = function (...values) {
+        return this.record(index, values.slice(0, inputs), values.slice(inputs, end));
+    };
 }
 
 // The smallest modules with an instruction of each set: () => v128.const 0, and

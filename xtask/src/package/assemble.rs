@@ -4,6 +4,7 @@ use super::Package;
 use super::variant::{Built, GLUE, require_same_glue};
 use crate::files::copy_tree;
 use crate::project::Project;
+use crate::setup::Tools;
 use anyhow::{Context, Result, ensure};
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,12 @@ use xshell::cmd;
 
 const OF_THE_PROJECT: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
-pub(super) fn assemble(project: &Project, package: &Package, built: &[Built]) -> Result<()> {
+pub(super) fn assemble(
+    project: &Project,
+    tools: &Tools,
+    package: &Package,
+    built: &[Built],
+) -> Result<()> {
     require_same_glue(built)?;
     let (sh, folder) = (&project.sh, &package.folder);
     sh.remove_path(folder)?;
@@ -23,9 +29,11 @@ pub(super) fn assemble(project: &Project, package: &Package, built: &[Built]) ->
     for file in GLUE {
         sh.copy_file(glue.join(file), folder)?;
     }
+    write_op_table(project, folder)?;
     if sh.path_exists(glue.join("snippets")) {
         copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
     }
+    bundle(project, tools, folder)?;
     for variant in built {
         sh.copy_file(
             &variant.module,
@@ -34,6 +42,37 @@ pub(super) fn assemble(project: &Project, package: &Package, built: &[Built]) ->
     }
     set_version(folder, &project.locked_version("relampago")?)?;
     pack(project, package)
+}
+
+/// The methods that come from the op table, and their types.
+fn write_op_table(project: &Project, folder: &Path) -> Result<()> {
+    for format in ["js", "d.ts"] {
+        let example = "run --quiet --no-default-features --example op_table".split(' ');
+        let table = cmd!(project.sh, "cargo")
+            .args(example)
+            .arg("--")
+            .arg(format);
+        let table = table.quiet().read()? + "\n";
+        fs::write(folder.join(format!("ops.{format}")), table)?;
+    }
+    Ok(())
+}
+
+/// One script instead of three: a browser would ask for each only after it has read the one
+/// before, which cost a third of the start-up. Names are kept, for the sake of stack traces.
+fn bundle(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
+    let (sh, esbuild) = (&project.sh, tools.npm_bin.join("esbuild"));
+    let index = folder.join("index.js");
+    let bundle = cmd!(
+        sh,
+        "{esbuild} {index} --bundle --format=esm --target=es2022 --minify-whitespace
+         --minify-syntax --outfile={index} --allow-overwrite --log-level=warning"
+    );
+    bundle.quiet().run()?;
+    for bundled in ["relampago.js", "error.js", "ops.js"] {
+        sh.remove_path(folder.join(bundled))?;
+    }
+    Ok(sh.remove_path(folder.join("snippets"))?)
 }
 
 /// Cargo.toml is where the version is written; package.json has a placeholder for it. Replaced

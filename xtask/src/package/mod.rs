@@ -1,7 +1,7 @@
 //! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
 
 mod assemble;
-mod exports;
+mod names;
 mod size;
 mod stamp;
 mod variant;
@@ -38,7 +38,7 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
         .iter()
         .map(|variant| variant.build(project, tools, sources));
     let built = built.collect::<Result<Vec<_>>>()?;
-    assemble::assemble(project, &package, &built)?;
+    assemble::assemble(project, tools, &package, &built)?;
     size::check(&package)?;
     Ok(package)
 }

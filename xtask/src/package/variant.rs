@@ -1,6 +1,6 @@
 //! One WebAssembly build per instruction set.
 
-use super::exports;
+use super::names;
 use super::stamp::unless_made;
 use crate::project::Project;
 use crate::setup::Tools;
@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use xshell::{Cmd, cmd};
 
-/// What wasm-opt may assume and do. -O3 and -Oz differ little in size after LTO, and the
-/// kernels are why anyone downloads the module.
+/// What wasm-opt may assume and do. rustc has optimised for speed already; what is left to
+/// gain is size.
 const WASM_OPT: &[&str] = &[
-    "-O3",
+    "-Oz",
     "--strip-debug",
     "--strip-producers",
     "--strip-target-features",
@@ -70,14 +70,18 @@ impl Variant {
 
     fn compile(&self, project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
         let (sh, wasm_pack) = (&project.sh, &tools.wasm_pack);
+        // Panics name their places; nobody need know where on this machine those lie.
+        let registry = Tools::cargo_home()?.join("registry/src");
+        let remap = format!("--remap-path-prefix={}=", registry.display());
+        let config = format!("target.wasm32-unknown-unknown.rustflags=[{remap:?}]");
         let build = cmd!(
             sh,
             "{wasm_pack} --log-level warn build --mode no-install --target web --profile wasm
              --no-opt --no-pack --out-name relampago --out-dir {folder}
-             -- --no-default-features --features gpu,js"
+             -- --no-default-features --features gpu,js --config {config}"
         );
         self.select(tools.for_wasm(build)).run()?;
-        name_closures(folder)
+        shorten_names(folder)
     }
 
     /// build.rs turns the variable into a `cfg`. Target features given through RUSTFLAGS
@@ -101,15 +105,11 @@ impl Variant {
     }
 }
 
-fn name_closures(folder: &Path) -> Result<()> {
-    let names = exports::stable_names(&fs::read_to_string(folder.join(GLUE[0]))?);
-    for file in GLUE.map(|file| folder.join(file)) {
-        let text = fs::read_to_string(&file)?;
-        fs::write(file, exports::rename_in_text(&text, &names))?;
-    }
-    let module = folder.join(MODULE);
-    let renamed = exports::rename_in_module(&fs::read(&module)?, &names)?;
-    Ok(fs::write(module, renamed)?)
+fn shorten_names(folder: &Path) -> Result<()> {
+    let (glue, module) = (folder.join(GLUE[0]), folder.join(MODULE));
+    let (text, binary) = names::shorten(&fs::read_to_string(&glue)?, &fs::read(&module)?)?;
+    fs::write(glue, text)?;
+    Ok(fs::write(module, binary)?)
 }
 
 /// One glue serves both modules, so both builds must have produced the same one.

@@ -50,6 +50,13 @@ impl Tools {
         })
     }
 
+    /// Where cargo keeps what it downloads.
+    pub(crate) fn cargo_home() -> Result<PathBuf> {
+        let home = || env::home_dir().map(|home| home.join(".cargo"));
+        let path = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home);
+        path.context("neither CARGO_HOME nor a home directory is known")
+    }
+
     pub(crate) fn browser(&self) -> Result<&Browser> {
         self.browser
             .as_ref()

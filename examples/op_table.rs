@@ -1,0 +1,99 @@
+//! Prints the op table as documentation (`markdown`) or as what the npm package adds from it to
+//! the classes that wasm-bindgen writes: the list of methods (`js`) and their types (`d.ts`).
+
+use relampago::ops::{OPS, OpInfo};
+
+fn main() -> Result<(), String> {
+    match std::env::args().nth(1).as_deref() {
+        Some("markdown") => markdown(),
+        Some("js") => js(),
+        Some("d.ts") => typescript(),
+        other => return Err(format!("markdown, js or d.ts, not {other:?}")),
+    }
+    Ok(())
+}
+
+fn markdown() {
+    println!("| operation | parameters | what it computes | ULP |\n|---|---|---|---|");
+    for op in OPS {
+        let parameters: Vec<&str> = op.parameters.iter().map(|(name, _)| *name).collect();
+        let docs = op.docs.concat().replace('|', "\\|");
+        let inputs = op.inputs.join(", ");
+        println!(
+            "| `{}({inputs})` | {} |{docs} | {} |",
+            op.name,
+            parameters.join(", "),
+            op.ulp
+        );
+    }
+}
+
+fn js() {
+    println!("// Name, number of inputs and number of parameters, in the op table's order.");
+    println!("export const ops = [");
+    for op in OPS {
+        println!(
+            "    ['{}', {}, {}],",
+            op.js_name,
+            op.inputs.len(),
+            op.parameters.len()
+        );
+    }
+    println!("];");
+}
+
+fn typescript() {
+    println!("import type {{ AbortOptions, BufferId, Conv2dOptions }} from './relampago.js';\n");
+    println!("declare module './relampago.js' {{");
+    println!("    interface GpuDevice {{");
+    for op in OPS {
+        let result = if op.output.is_some() {
+            "Float32Array<ArrayBuffer>"
+        } else {
+            "number"
+        };
+        let abort = "abort?: AbortOptions".to_owned();
+        method(
+            op,
+            "Float32Array",
+            Some(abort),
+            &format!("Promise<{result}>"),
+        );
+    }
+    println!("    }}\n    interface GpuCommandBatch {{");
+    for op in OPS {
+        method(op, "BufferId", None, "BufferId");
+    }
+    println!("    }}\n}}");
+}
+
+fn method(op: &OpInfo, input: &str, last: Option<String>, result: &str) {
+    println!("        /**");
+    for line in op.docs {
+        println!("         *{line}");
+    }
+    println!("         */");
+    let inputs = op.inputs.iter().map(|name| format!("{name}: {input}"));
+    let parameters = op
+        .parameters
+        .iter()
+        .map(|(name, rust)| format!("{}: {}", camel_case(name), type_name(rust)));
+    let all: Vec<String> = inputs.chain(parameters).chain(last).collect();
+    println!("        {}({}): {result};", op.js_name, all.join(", "));
+}
+
+fn type_name(rust: &str) -> &str {
+    match rust {
+        "Conv2d" => "Conv2dOptions",
+        _ => "number",
+    }
+}
+
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |name, word| {
+        let (initial, rest) = word.split_at(1);
+        name + &initial.to_uppercase() + rest
+    })
+}

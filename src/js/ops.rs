@@ -1,0 +1,53 @@
+//! Operations by their place in the op table.
+//!
+//! `index.js` gives `GpuDevice` and `GpuCommandBatch` a method for each row, and all of them end
+//! in the two entry points that call [`build`]. An exported function for each instead would
+//! cost 13 KB of the download, compressed.
+
+use js_sys::Array;
+
+use super::convert::Parameter;
+use crate::error::{Error, Result};
+use crate::ops::{Conv2d, Op, for_each_op};
+
+/// Parameters from JavaScript, taken one after the other.
+struct Parameters<'a> {
+    values: &'a Array,
+    next: u32,
+}
+
+impl Parameters<'_> {
+    fn take<T: Parameter>(&mut self, what: &'static str) -> Result<T> {
+        let value = self.values.get(self.next);
+        self.next += 1;
+        T::from_js(&value, what)
+    }
+}
+
+type Builder = fn(&mut Parameters<'_>) -> Result<Op>;
+
+macro_rules! define_builders {
+    (
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
+        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+    ) => {
+        const BUILDERS: &[Builder] = &[
+            $( |_parameters| Ok(Op::$vop { $($vp: _parameters.take::<$vt>(stringify!($vp))?),* }), )*
+            $( |_parameters| Ok(Op::$sop { $($sp: _parameters.take::<$st>(stringify!($sp))?),* }), )*
+        ];
+    };
+}
+for_each_op!(define_builders);
+
+/// The operation at a place in the table, with its parameters checked.
+pub(super) fn build(index: usize, parameters: &Array) -> Result<Op> {
+    let builder = BUILDERS.get(index).ok_or(Error::LimitExceeded {
+        what: "the place in the op table",
+        value: index as u64,
+        limit: BUILDERS.len() as u64 - 1,
+    })?;
+    builder(&mut Parameters {
+        values: parameters,
+        next: 0,
+    })
+}
