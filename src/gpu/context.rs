@@ -52,6 +52,8 @@ pub(crate) struct Adapter {
 impl Gpu {
     /// Opens the best adapter that will do.
     pub(crate) async fn open(preference: Preference) -> Result<Arc<Self>> {
+        #[cfg(target_arch = "wasm32")]
+        check_environment()?;
         let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         let instance = wgpu::Instance::new(descriptor);
         let adapter = find_adapter(&instance, preference).await?;
@@ -188,6 +190,20 @@ async fn find_adapter(instance: &wgpu::Instance, preference: Preference) -> Resu
         return Err(no_gpu(format!("{name} is a software adapter")));
     }
     Ok(best)
+}
+
+/// wgpu panics where it finds neither a window nor a worker, in Node for one.
+#[cfg(target_arch = "wasm32")]
+fn check_environment() -> Result<()> {
+    use js_sys::Reflect;
+    let global = js_sys::global();
+    let get = |key: &str| Reflect::get(&global, &key.into()).unwrap_or_default();
+    let browser = !get("Window").is_undefined() || !get("WorkerGlobalScope").is_undefined();
+    let gpu = Reflect::get(&get("navigator"), &"gpu".into()).unwrap_or_default();
+    if browser && !gpu.is_undefined() {
+        return Ok(());
+    }
+    Err(no_gpu("there is no WebGPU here".into()))
 }
 
 #[cfg(target_arch = "wasm32")]
