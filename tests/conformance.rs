@@ -11,12 +11,18 @@ const LONGEST: usize = 1_000_003;
 
 fn gpu() -> GpuDevice {
     // No adapter is a failure: llvmpipe is enough, and `cargo xtask setup` installs it.
-    GpuDevice::builder().backend(Backend::Gpu).build().expect("a GPU adapter, if in software")
+    GpuDevice::builder()
+        .backend(Backend::Gpu)
+        .build()
+        .expect("a GPU adapter, if in software")
 }
 
 fn simd(instruction_set: InstructionSet) -> GpuDevice {
     let builder = GpuDevice::builder().backend(Backend::Simd);
-    let device = builder.instruction_set(instruction_set).build().expect("SIMD is always there");
+    let device = builder
+        .instruction_set(instruction_set)
+        .build()
+        .expect("SIMD is always there");
     assert_eq!(device.info().instruction_set, instruction_set);
     device
 }
@@ -41,7 +47,11 @@ fn run_alone(device: &GpuDevice, case: &Case) -> Vec<f32> {
 
 fn run_in_batch(device: &GpuDevice, case: &Case) -> Vec<f32> {
     let mut batch = GpuCommandBatch::new(device.clone());
-    let inputs: Vec<_> = case.inputs.iter().map(|values| batch.upload(values)).collect();
+    let inputs: Vec<_> = case
+        .inputs
+        .iter()
+        .map(|values| batch.upload(values))
+        .collect();
     let output = batch.record(case.op.clone(), &inputs);
     batch.execute_sync().expect("a valid case");
     batch.read_sync(output).expect("an executed batch")
@@ -51,14 +61,18 @@ fn run_in_batch(device: &GpuDevice, case: &Case) -> Vec<f32> {
 fn simd_conforms_on_every_instruction_set() {
     for &instruction_set in InstructionSet::available() {
         let device = simd(instruction_set);
-        check(&format!("SIMD, {instruction_set}"), false, |case| run_alone(&device, case));
+        check(&format!("SIMD, {instruction_set}"), false, |case| {
+            run_alone(&device, case)
+        });
     }
 }
 
 #[test]
 fn gpu_conforms() {
     let device = gpu();
-    check(&format!("GPU, {}", device.info()), true, |case| run_alone(&device, case));
+    check(&format!("GPU, {}", device.info()), true, |case| {
+        run_alone(&device, case)
+    });
 }
 
 #[test]

@@ -109,9 +109,10 @@ impl Gpu {
         self.pool.max_len()
     }
 
-    /// Lets wgpu call back what it has to tell; browsers do so by themselves.
+    /// After an error, lets wgpu call back what it has to tell: a loss only once the queue is
+    /// empty. Browsers do so by themselves.
     pub(super) fn deliver_callbacks(&self) {
-        let _ = self.device.poll(wgpu::PollType::Poll);
+        let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
     }
 }
 

@@ -34,24 +34,28 @@ impl Health {
 }
 
 /// Open error scopes: everything done with the device on this thread is in their sight.
+///
+/// Scopes are a stack. Fields are dropped in their order here, the last opened first.
 pub(super) struct Scopes {
-    out_of_memory: wgpu::ErrorScopeGuard,
-    validation: wgpu::ErrorScopeGuard,
     internal: wgpu::ErrorScopeGuard,
+    validation: wgpu::ErrorScopeGuard,
+    out_of_memory: wgpu::ErrorScopeGuard,
 }
 
 impl Scopes {
     pub(super) fn open(device: &wgpu::Device) -> Self {
+        let out_of_memory = device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);
+        let validation = device.push_error_scope(wgpu::ErrorFilter::Validation);
+        let internal = device.push_error_scope(wgpu::ErrorFilter::Internal);
         Self {
-            out_of_memory: device.push_error_scope(wgpu::ErrorFilter::OutOfMemory),
-            validation: device.push_error_scope(wgpu::ErrorFilter::Validation),
-            internal: device.push_error_scope(wgpu::ErrorFilter::Internal),
+            internal,
+            validation,
+            out_of_memory,
         }
     }
 
     /// Closes the scopes at once; the future tells what they saw.
     pub(super) fn close(self) -> impl Future<Output = Option<wgpu::Error>> {
-        // Scopes are a stack, so the last opened is closed first.
         let internal = self.internal.pop();
         let validation = self.validation.pop();
         let out_of_memory = self.out_of_memory.pop();

@@ -129,7 +129,8 @@ impl<'g> Recorder<'g> {
         let mut encoder = gpu
             .device
             .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        self.encode_steps(&mut encoder)?;
+        // Back in the pool before the submission, another thread could write to them first.
+        let uniforms = self.encode_steps(&mut encoder)?;
         let mut readbacks = Vec::with_capacity(reads.len());
         for source in reads {
             let readback = Readback::record(&gpu, source, &mut encoder)?;
@@ -137,6 +138,7 @@ impl<'g> Recorder<'g> {
             readbacks.push(readback);
         }
         let submission = gpu.queue.submit([encoder.finish()]);
+        drop(uniforms);
         for readback in &mut readbacks {
             readback.start(&submission);
         }
@@ -152,9 +154,10 @@ impl<'g> Recorder<'g> {
         })
     }
 
-    fn encode_steps(&self, encoder: &mut wgpu::CommandEncoder) -> Result<()> {
+    /// Encodes the dispatches; returns the buffer of their parameters.
+    fn encode_steps(&self, encoder: &mut wgpu::CommandEncoder) -> Result<Option<PooledBuffer>> {
         if self.steps.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let gpu = self.gpu;
         let uniforms = gpu.pool.take(Usage::Uniform, self.params.len())?;
@@ -172,7 +175,8 @@ impl<'g> Recorder<'g> {
             pass.set_bind_group(0, &*gpu.pipelines.bind_group(&buffers), &[offset as u32]);
             pass.dispatch_workgroups(step.grid.0, step.grid.1, 1);
         }
-        Ok(())
+        drop(pass);
+        Ok(Some(uniforms))
     }
 }
 

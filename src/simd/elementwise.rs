@@ -37,7 +37,7 @@ unary! {
     LeakyRelu { negative_slope } |isa, x|
         isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(x, negative_slope));
     Elu { alpha } |isa, x|
-        isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(alpha, math::expm1_negative(isa, x)));
+        isa.select(isa.lt(isa.splat(0.0), x), x, isa.mul(alpha, math::expm1_negative(isa, x)));
     Sigmoid {} |isa, x| math::sigmoid(isa, x);
     Tanh {} |isa, x| math::tanh(isa, x);
     Swish {} |isa, x| math::swish(isa, x);

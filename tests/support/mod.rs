@@ -5,7 +5,8 @@
 use relampago::reference::{self, Expected};
 use relampago::{Conv2d, Op};
 
-/// An operation with inputs that are valid for it.
+/// An operation with inputs.
+#[derive(Debug)]
 pub struct Case {
     pub op: Op,
     pub inputs: Vec<Vec<f32>>,
@@ -32,7 +33,8 @@ impl Case {
         let mut largest = 0.0f64;
         for (i, (&value, want)) in actual.iter().zip(&expected).enumerate() {
             let also = flushed.as_ref().map(|flushed| &flushed[i]);
-            let error = error(want, value).min(also.map_or(f64::INFINITY, |want| error(want, value)));
+            let error =
+                error(want, value).min(also.map_or(f64::INFINITY, |want| error(want, value)));
             largest = largest.max(error);
             if error > self.op.ulp() {
                 return Err(self.complaint(i, value, want, error));
@@ -47,7 +49,11 @@ impl Case {
             return None;
         }
         let flush = |&x: &f32| if x.is_subnormal() { 0.0 } else { x };
-        let inputs: Vec<Vec<f32>> = self.inputs.iter().map(|v| v.iter().map(flush).collect()).collect();
+        let inputs: Vec<Vec<f32>> = self
+            .inputs
+            .iter()
+            .map(|v| v.iter().map(flush).collect())
+            .collect();
         let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
         Some(reference::evaluate(&self.op, &inputs))
     }
@@ -75,10 +81,35 @@ pub const SIZES: [usize; 9] = [0, 1, 3, 63, 64, 65, 1_000, 65_537, 1_000_003];
 
 /// Values at which implementations differ.
 pub const SPECIAL: [f32; 29] = [
-    f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0,
-    f32::MIN_POSITIVE, -f32::MIN_POSITIVE, 1e-45, -1e-45, 3e-39, -3e-39,
-    f32::MAX, f32::MIN, 1e30, -1e30, 1e-30, -1e-30, f32::EPSILON,
-    88.5, 89.0, -87.5, -88.0, -103.5, -105.0, 0.5, -13.0, 16_777_216.0,
+    f32::NAN,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    f32::MIN_POSITIVE,
+    -f32::MIN_POSITIVE,
+    1e-45,
+    -1e-45,
+    3e-39,
+    -3e-39,
+    f32::MAX,
+    f32::MIN,
+    1e30,
+    -1e30,
+    1e-30,
+    -1e-30,
+    f32::EPSILON,
+    88.5,
+    89.0,
+    -87.5,
+    -88.0,
+    -103.5,
+    -105.0,
+    0.5,
+    -13.0,
+    16_777_216.0,
 ];
 
 /// Reproducible values; splitmix64 (Steele, Lea and Flood, 2014).
@@ -105,8 +136,12 @@ impl Random {
 pub fn unary_ops() -> Vec<Op> {
     vec![
         Op::Relu {},
-        Op::LeakyRelu { negative_slope: 0.01 },
-        Op::LeakyRelu { negative_slope: -2.0 },
+        Op::LeakyRelu {
+            negative_slope: 0.01,
+        },
+        Op::LeakyRelu {
+            negative_slope: -2.0,
+        },
         Op::Elu { alpha: 1.0 },
         Op::Elu { alpha: 0.3 },
         Op::Sigmoid {},
@@ -114,8 +149,14 @@ pub fn unary_ops() -> Vec<Op> {
         Op::Swish {},
         Op::Gelu {},
         Op::GeluTanh {},
-        Op::Clip { min: -1.5, max: 2.5 },
-        Op::Clip { min: f32::NEG_INFINITY, max: 0.0 },
+        Op::Clip {
+            min: -1.5,
+            max: 2.5,
+        },
+        Op::Clip {
+            min: f32::NEG_INFINITY,
+            max: 0.0,
+        },
         Op::Exp {},
         Op::Log {},
         Op::Sqrt {},
@@ -126,11 +167,24 @@ pub fn unary_ops() -> Vec<Op> {
 }
 
 pub fn binary_ops() -> Vec<Op> {
-    vec![Op::VecAdd {}, Op::Sub {}, Op::Mul {}, Op::Div {}, Op::Minimum {}, Op::Maximum {}]
+    vec![
+        Op::VecAdd {},
+        Op::Sub {},
+        Op::Mul {},
+        Op::Div {},
+        Op::Minimum {},
+        Op::Maximum {},
+    ]
 }
 
 pub fn reductions() -> Vec<Op> {
-    vec![Op::Sum {}, Op::Max {}, Op::Min {}, Op::Mean {}, Op::Argmax {}]
+    vec![
+        Op::Sum {},
+        Op::Max {},
+        Op::Min {},
+        Op::Mean {},
+        Op::Argmax {},
+    ]
 }
 
 fn has_identity(op: &Op) -> bool {
@@ -168,9 +222,15 @@ pub fn special_cases() -> Vec<Case> {
     for op in binary_ops() {
         cases.push(Case::new(op, vec![first.clone(), second.clone()]));
     }
-    let row_ops = reductions().into_iter().chain([Op::Softmax {}, Op::LogSoftmax {}]);
+    let row_ops = reductions()
+        .into_iter()
+        .chain([Op::Softmax {}, Op::LogSoftmax {}]);
     for op in row_ops {
-        cases.extend(special_rows().into_iter().map(|row| Case::new(op.clone(), vec![row])));
+        cases.extend(
+            special_rows()
+                .into_iter()
+                .map(|row| Case::new(op.clone(), vec![row])),
+        );
     }
     cases
 }
@@ -196,13 +256,34 @@ fn special_rows() -> Vec<Vec<f32>> {
 }
 
 const MATMUL_SHAPES: [(usize, usize, usize); 15] = [
-    (1, 1, 1), (1, 65, 1), (1, 7, 65), (65, 7, 1), (1, 1_000, 33), (33, 1_000, 1), (3, 5, 7),
-    (17, 33, 65), (64, 64, 64), (127, 129, 131), (5, 0, 4), (0, 3, 4), (4, 3, 0), (0, 0, 0),
+    (1, 1, 1),
+    (1, 65, 1),
+    (1, 7, 65),
+    (65, 7, 1),
+    (1, 1_000, 33),
+    (33, 1_000, 1),
+    (3, 5, 7),
+    (17, 33, 65),
+    (64, 64, 64),
+    (127, 129, 131),
+    (5, 0, 4),
+    (0, 3, 4),
+    (4, 3, 0),
+    (0, 0, 0),
     (2, 3_000, 2),
 ];
 
 const ROW_SHAPES: [(usize, usize); 11] = [
-    (0, 0), (0, 5), (5, 0), (1, 1), (1, 70_001), (3, 9_001), (7, 13), (129, 8_200), (300, 3), (64, 64),
+    (0, 0),
+    (0, 5),
+    (5, 0),
+    (1, 1),
+    (1, 70_001),
+    (3, 9_001),
+    (7, 13),
+    (129, 8_200),
+    (300, 3),
+    (64, 64),
     (4_099, 1),
 ];
 
@@ -238,8 +319,16 @@ pub fn matrix_cases() -> Vec<Case> {
 
 fn convolutions() -> Vec<Conv2d> {
     let shapes = [
-        (1, 1, 1, 1), (5, 5, 3, 3), (3, 3, 3, 3), (33, 65, 3, 3), (64, 64, 5, 5), (70, 41, 7, 7),
-        (20, 31, 1, 9), (31, 20, 9, 1), (40, 40, 15, 15), (17, 130, 2, 4),
+        (1, 1, 1, 1),
+        (5, 5, 3, 3),
+        (3, 3, 3, 3),
+        (33, 65, 3, 3),
+        (64, 64, 5, 5),
+        (70, 41, 7, 7),
+        (20, 31, 1, 9),
+        (31, 20, 9, 1),
+        (40, 40, 15, 15),
+        (17, 130, 2, 4),
     ];
     let mut all = Vec::new();
     for (rows, cols, kernel_rows, kernel_cols) in shapes {
@@ -247,7 +336,12 @@ fn convolutions() -> Vec<Conv2d> {
             Conv2d::valid(rows, cols, kernel_rows, kernel_cols),
             Conv2d::same(rows, cols, kernel_rows, kernel_cols),
         ] {
-            all.extend([conv, conv.with_stride(2, 2), conv.with_stride(3, 1), conv.with_stride(100, 7)]);
+            all.extend([
+                conv,
+                conv.with_stride(2, 2),
+                conv.with_stride(3, 1),
+                conv.with_stride(100, 7),
+            ]);
         }
     }
     // A kernel larger than its input fits where there is padding.
@@ -281,7 +375,15 @@ impl Summary {
     }
 
     pub fn line(&self, title: &str) -> String {
-        let errors: Vec<String> = self.errors.iter().map(|(name, error)| format!("{name} {error:.2}")).collect();
-        format!("{title}: {} cases; largest errors in ULP: {}", self.cases, errors.join(", "))
+        let errors: Vec<String> = self
+            .errors
+            .iter()
+            .map(|(name, error)| format!("{name} {error:.2}"))
+            .collect();
+        format!(
+            "{title}: {} cases; largest errors in ULP: {}",
+            self.cases,
+            errors.join(", ")
+        )
     }
 }

@@ -1,0 +1,121 @@
+//! Every operation in the browser, on WebGPU and on SIMD, against the oracles.
+
+#![cfg(target_arch = "wasm32")]
+
+mod support;
+
+use relampago::{Backend, GpuCommandBatch, GpuDevice, runtime};
+use support::{Case, Summary, all_cases};
+use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
+
+wasm_bindgen_test_configure!(run_in_browser);
+
+const LONGEST: usize = 1_000_003;
+
+async fn device(backend: Backend) -> GpuDevice {
+    let device = GpuDevice::builder()
+        .backend(backend)
+        .build_async()
+        .await
+        .expect("WebGPU, if in software");
+    console_log!("{}", device.info());
+    device
+}
+
+async fn run_in_batch(device: &GpuDevice, case: &Case) -> Vec<f32> {
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let inputs: Vec<_> = case
+        .inputs
+        .iter()
+        .map(|values| batch.upload(values))
+        .collect();
+    let output = batch.record(case.op.clone(), &inputs);
+    batch.execute().await.expect("a valid case");
+    batch.read(output).await.expect("an executed batch")
+}
+
+async fn conforms(backend: Backend, longest: usize, in_batch: bool) {
+    let device = device(backend).await;
+    let mut summary = Summary::default();
+    let mut complaints = Vec::new();
+    for case in all_cases(longest) {
+        let result = if in_batch {
+            run_in_batch(&device, &case).await
+        } else {
+            device
+                .run_async(&case.op, &case.inputs())
+                .await
+                .expect("a valid case")
+        };
+        match case.judge(&result, backend == Backend::Gpu) {
+            Ok(error) => summary.note(&case, error),
+            Err(complaint) => complaints.push(complaint),
+        }
+    }
+    console_log!("{}", summary.line(&device.info().to_string()));
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[wasm_bindgen_test]
+async fn simd_conforms() {
+    conforms(Backend::Simd, LONGEST, false).await;
+}
+
+#[wasm_bindgen_test]
+async fn webgpu_conforms() {
+    conforms(Backend::Gpu, LONGEST, false).await;
+}
+
+#[wasm_bindgen_test]
+async fn batch_conforms_on_simd() {
+    conforms(Backend::Simd, 65_537, true).await;
+}
+
+#[wasm_bindgen_test]
+async fn batch_conforms_on_webgpu() {
+    conforms(Backend::Gpu, 65_537, true).await;
+}
+
+#[wasm_bindgen_test]
+async fn the_automatic_choice_is_no_software_adapter() {
+    let device = GpuDevice::new_async().await.expect("always a device");
+    assert!(!device.info().software, "{}", device.info());
+    assert_eq!(
+        device.backend() == Backend::Gpu,
+        GpuDevice::is_available_async().await
+    );
+}
+
+#[wasm_bindgen_test]
+async fn a_lost_device_says_so_and_can_be_rebuilt() {
+    let device = device(Backend::Gpu).await;
+    device.as_wgpu().expect("a GPU").destroy();
+    let mut y = [7.0];
+    let error = device
+        .relu_async(&[1.0], &mut y)
+        .await
+        .expect_err("the device is gone");
+    assert_eq!(error.code(), "DEVICE_LOST", "{error}");
+    assert_eq!(y, [7.0]);
+    let rebuilt = device
+        .rebuild_async()
+        .await
+        .expect("there is still an adapter");
+    rebuilt
+        .relu_async(&[-1.0], &mut y)
+        .await
+        .expect("a new device");
+    assert_eq!(y, [0.0]);
+}
+
+#[wasm_bindgen_test]
+async fn spawned_futures_run() {
+    use std::{cell::Cell, rc::Rc};
+    assert!(!runtime::sync_available());
+    let done = Rc::new(Cell::new(false));
+    let seen = done.clone();
+    runtime::spawn_local(async move { seen.set(true) });
+    // The device's creation returns to the event loop, which runs what was spawned.
+    device(Backend::Gpu).await;
+    assert!(done.get());
+}

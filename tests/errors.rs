@@ -1,0 +1,211 @@
+//! Mistakes give errors by their code, on every back-end, and leave results alone.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+use relampago::{Backend, Conv2d, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result};
+
+fn devices() -> Vec<GpuDevice> {
+    let build = |backend| {
+        GpuDevice::builder()
+            .backend(backend)
+            .build()
+            .expect("an adapter, if in software")
+    };
+    vec![build(Backend::Simd), build(Backend::Gpu)]
+}
+
+fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
+    result.expect_err("a mistake").code()
+}
+
+#[test]
+fn mistakes_are_told_by_code() {
+    for device in devices() {
+        let run = |op: Op, inputs: &[&[f32]]| code(device.run(&op, inputs));
+        let (one, two) = (&[1.0][..], &[1.0, 2.0][..]);
+        assert_eq!(run(Op::VecAdd {}, &[one, two]), "LENGTH_MISMATCH");
+        assert_eq!(run(Op::VecAdd {}, &[one]), "LENGTH_MISMATCH");
+        assert_eq!(run(Op::Relu {}, &[]), "LENGTH_MISMATCH");
+        assert_eq!(run(Op::Dot {}, &[one, two]), "LENGTH_MISMATCH");
+        assert_eq!(
+            run(Op::Matmul { m: 1, k: 2, n: 1 }, &[two, one]),
+            "LENGTH_MISMATCH"
+        );
+        assert_eq!(
+            run(Op::SoftmaxRows { rows: 2, cols: 2 }, &[two]),
+            "LENGTH_MISMATCH"
+        );
+        assert_eq!(
+            run(
+                Op::Transpose {
+                    rows: usize::MAX,
+                    cols: 3
+                },
+                &[two]
+            ),
+            "SHAPE_OVERFLOW"
+        );
+        assert_eq!(
+            run(
+                Op::Matmul {
+                    m: usize::MAX,
+                    k: 0,
+                    n: 2
+                },
+                &[&[], &[]]
+            ),
+            "SHAPE_OVERFLOW"
+        );
+        for op in [Op::Max {}, Op::Min {}, Op::Mean {}, Op::Argmax {}] {
+            assert_eq!(run(op, &[&[]]), "EMPTY");
+        }
+        assert_eq!(
+            run(Op::Clip { min: 2.0, max: 1.0 }, &[one]),
+            "INVALID_ARGUMENT"
+        );
+        assert_eq!(
+            run(
+                Op::Clip {
+                    min: f32::NAN,
+                    max: 1.0
+                },
+                &[one]
+            ),
+            "INVALID_ARGUMENT"
+        );
+        let conv = |options| run(Op::Convolve2d { options }, &[one, one]);
+        assert_eq!(conv(Conv2d::valid(1, 1, 2, 1)), "INVALID_ARGUMENT");
+        assert_eq!(conv(Conv2d::valid(1, 1, 0, 1)), "INVALID_ARGUMENT");
+        assert_eq!(
+            conv(Conv2d::valid(1, 1, 1, 1).with_stride(0, 1)),
+            "INVALID_ARGUMENT"
+        );
+        assert_eq!(conv(Conv2d::same(2, 1, 1, 1)), "LENGTH_MISMATCH");
+    }
+}
+
+#[test]
+fn errors_name_the_value_and_the_limit_and_nothing_is_written() {
+    for device in devices() {
+        let mut y = [5.0; 3];
+        let error = device.relu(&[1.0, 2.0], &mut y).unwrap_err();
+        let expected = Error::LengthMismatch {
+            what: "y",
+            expected: 2,
+            actual: 3,
+        };
+        assert_eq!(error, expected);
+        assert_eq!(error.to_string(), "`y` has 3 values, but 2 are needed");
+        assert_eq!(y, [5.0; 3]);
+    }
+}
+
+#[test]
+fn a_batch_keeps_its_first_mistake() {
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device);
+        let x = batch.upload(&[1.0, 2.0]);
+        let y = batch.upload(&[1.0]);
+        let wrong = batch.vec_add(x, y);
+        let later = batch.relu(wrong);
+        let error = batch.execute_sync().unwrap_err();
+        assert_eq!(error.code(), "LENGTH_MISMATCH");
+        let Error::Record { location, .. } = &error else {
+            panic!("{error:?} has no place");
+        };
+        assert!(location.file().ends_with("errors.rs"), "{location}");
+        assert_eq!(code(batch.read_sync(later)), "LENGTH_MISMATCH");
+        assert_eq!(code(batch.execute_sync()), "LENGTH_MISMATCH");
+    }
+}
+
+#[test]
+fn batches_are_executed_once_and_own_their_buffers() {
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let x = batch.upload(&[1.0, -2.0]);
+        let y = batch.relu(x);
+        assert_eq!(code(batch.read_sync(y)), "NOT_EXECUTED");
+        let mut other = GpuCommandBatch::new(device.clone());
+        assert_eq!(code(other.read_sync(y)), "FOREIGN");
+        let _ = other.relu(y);
+        assert_eq!(code(other.execute_sync()), "FOREIGN");
+
+        batch.execute_sync().unwrap();
+        assert_eq!(code(batch.execute_sync()), "ALREADY_EXECUTED");
+        let late = batch.relu(y);
+        assert_eq!(code(batch.read_sync(late)), "ALREADY_EXECUTED");
+        assert_eq!(batch.read_sync(y).unwrap(), [1.0, 0.0]);
+    }
+}
+
+#[test]
+fn resident_buffers_belong_to_their_device_and_outlive_batches() {
+    let devices = devices();
+    for (device, other) in [(&devices[0], &devices[1]), (&devices[1], &devices[0])] {
+        let weights = device.upload(&[3.0, -4.0]).unwrap();
+        let mut first = GpuCommandBatch::new(device.clone());
+        let x = first.input(&weights);
+        let y = first.abs(x);
+        first.execute_sync().unwrap();
+        let kept = first.keep(y).unwrap();
+        drop(first);
+
+        let mut second = GpuCommandBatch::new(device.clone());
+        let (a, b) = (second.input(&kept), second.input(&weights));
+        let sum = second.vec_add(a, b);
+        second.execute_sync().unwrap();
+        assert_eq!(second.read_sync(sum).unwrap(), [6.0, 0.0]);
+        assert_eq!(kept.read().unwrap(), [3.0, 4.0]);
+
+        let mut foreign = GpuCommandBatch::new(other.clone());
+        foreign.input(&weights);
+        assert_eq!(code(foreign.execute_sync()), "FOREIGN");
+    }
+}
+
+#[test]
+fn argmax_goes_beyond_what_a_float_counts() {
+    for device in devices() {
+        let mut x = vec![0.0; (1 << 24) + 5];
+        x[(1 << 24) + 3] = 1.0;
+        assert_eq!(device.argmax(&x).unwrap(), (1 << 24) + 3);
+        x[1 << 24] = f32::NAN;
+        assert_eq!(device.argmax(&x).unwrap(), 1 << 24);
+        let mut batch = GpuCommandBatch::new(device);
+        let id = batch.upload(&x);
+        let _ = batch.argmax(id);
+        assert_eq!(code(batch.execute_sync()), "LIMIT_EXCEEDED");
+    }
+}
+
+#[test]
+fn software_adapters_are_not_chosen_automatically() {
+    let device = GpuDevice::new().unwrap();
+    let info = device.info();
+    assert!(!info.software, "{info}");
+    assert_eq!(
+        device.backend() == Backend::Gpu,
+        GpuDevice::is_available(),
+        "{info}"
+    );
+    assert!(!info.reason.is_empty());
+}
+
+#[test]
+fn the_policy_sends_only_work_that_gains() {
+    let policy = Policy::default();
+    let large = Op::Matmul {
+        m: 4_096,
+        k: 4_096,
+        n: 4_096,
+    };
+    let small = Op::Matmul { m: 8, k: 8, n: 8 };
+    assert!(policy.prefers_gpu(&large, &[1 << 24, 1 << 24]));
+    assert!(!policy.prefers_gpu(&small, &[64, 64]));
+    assert!(
+        !policy.prefers_gpu(&Op::Relu {}, &[1 << 30]),
+        "copies cost more than a pass"
+    );
+    assert!(Policy::ALWAYS_GPU.prefers_gpu(&Op::Relu {}, &[0]));
+}

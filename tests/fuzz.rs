@@ -1,0 +1,204 @@
+//! Random operations with random, often wrong arguments: never a panic, and never a wrong result.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use relampago::{Backend, Conv2d, GpuCommandBatch, GpuDevice, InstructionSet, Op, Padding};
+use support::{Case, SPECIAL};
+
+/// Dimensions that are small, zero, or enough to overflow.
+fn dim() -> impl Strategy<Value = usize> {
+    prop_oneof![20 => 0..20usize, 1 => Just(usize::MAX), 1 => Just(1 << 40), 1 => 20..200usize]
+}
+
+fn value() -> impl Strategy<Value = f32> {
+    prop_oneof![5 => -10.0..10.0f32, 1 => proptest::sample::select(SPECIAL.to_vec()), 1 => any::<f32>()]
+}
+
+fn conv() -> impl Strategy<Value = Conv2d> {
+    let padding = prop_oneof![Just(Padding::Valid), Just(Padding::Same)];
+    (dim(), dim(), dim(), dim(), dim(), dim(), padding).prop_map(
+        |(input_rows, input_cols, kernel_rows, kernel_cols, stride_rows, stride_cols, padding)| {
+            Conv2d {
+                input_rows,
+                input_cols,
+                kernel_rows,
+                kernel_cols,
+                stride_rows,
+                stride_cols,
+                padding,
+            }
+        },
+    )
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let fixed = support::unary_ops()
+        .into_iter()
+        .chain(support::binary_ops())
+        .chain(support::reductions());
+    let fixed: Vec<Op> = fixed
+        .chain([Op::Dot {}, Op::Softmax {}, Op::LogSoftmax {}])
+        .collect();
+    prop_oneof![
+        4 => proptest::sample::select(fixed),
+        1 => (value(), value()).prop_map(|(min, max)| Op::Clip { min, max }),
+        1 => value().prop_map(|alpha| Op::Elu { alpha }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::BiasAdd { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::SoftmaxRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::LogSoftmaxRows { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::Transpose { rows, cols }),
+        2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
+        2 => conv().prop_map(|options| Op::Convolve2d { options }),
+    ]
+}
+
+/// The lengths that the operation wants, where they can be had.
+fn wanted(op: &Op, free: usize) -> Vec<usize> {
+    let area = |rows: usize, cols: usize| {
+        rows.checked_mul(cols)
+            .filter(|&len| len < 50_000)
+            .unwrap_or(free)
+    };
+    match *op {
+        Op::BiasAdd { rows, cols } => vec![area(rows, cols), area(1, cols)],
+        Op::SoftmaxRows { rows, cols }
+        | Op::LogSoftmaxRows { rows, cols }
+        | Op::Transpose { rows, cols } => {
+            vec![area(rows, cols)]
+        }
+        Op::Matmul { m, k, n } => vec![area(m, k), area(k, n)],
+        Op::Convolve2d { options: c } => vec![
+            area(c.input_rows, c.input_cols),
+            area(c.kernel_rows, c.kernel_cols),
+        ],
+        _ => vec![free; op.inputs().len()],
+    }
+}
+
+/// Mostly the lengths wanted, sometimes others, sometimes too few inputs or too many.
+fn case() -> impl Strategy<Value = Case> {
+    let wrong = prop_oneof![6 => Just(None), 1 => (0..3usize, 0..100usize).prop_map(Some)];
+    (
+        op(),
+        0..300usize,
+        wrong,
+        any::<u64>(),
+        proptest::collection::vec(value(), 1..40),
+    )
+        .prop_map(|(op, free, wrong, seed, special)| {
+            let mut lens = wanted(&op, free);
+            if let Some((place, len)) = wrong {
+                lens.truncate(place + 1);
+                lens.resize(place + 1, len);
+            }
+            let mut random = support::Random(seed);
+            let fill = |len: usize| {
+                let mut values = random.values(len);
+                for (i, special) in special.iter().enumerate().take(len / 8) {
+                    values[(i * 37) % len] = *special;
+                }
+                values
+            };
+            Case {
+                op,
+                inputs: lens.into_iter().map(fill).collect(),
+            }
+        })
+}
+
+/// Sums of extremes overflow on the way to a finite result; everything else is judged.
+fn is_judged(case: &Case) -> bool {
+    let sums = matches!(
+        case.op,
+        Op::Matmul { .. }
+            | Op::Convolve2d { .. }
+            | Op::Dot {}
+            | Op::Sum {}
+            | Op::Mean {}
+            | Op::GeluTanh {}
+    );
+    let extreme = |x: &f32| x.is_finite() && x.abs() > 1e15;
+    !(sums && case.inputs.iter().flatten().any(extreme))
+}
+
+fn check(device: &GpuDevice, on_gpu: bool, case: &Case) -> Result<(), TestCaseError> {
+    let alone = device.run(&case.op, &case.inputs());
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let ids: Vec<_> = case
+        .inputs
+        .iter()
+        .map(|values| batch.upload(values))
+        .collect();
+    let id = batch.record(case.op.clone(), &ids);
+    let batched = batch.execute_sync().and_then(|()| batch.read_sync(id));
+    match (alone, batched) {
+        (Ok(alone), Ok(batched)) => {
+            let bits = |values: &[f32]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(bits(&alone), bits(&batched), "alone and in a batch");
+            if is_judged(case) {
+                case.judge(&alone, on_gpu).map_err(TestCaseError::fail)?;
+            }
+        }
+        (Err(alone), Err(batched)) => {
+            // Which of host and device runs out first differs.
+            let size = |code| matches!(code, "OUT_OF_MEMORY" | "LIMIT_EXCEEDED");
+            let (alone, batched) = (alone.code(), batched.code());
+            prop_assert!(
+                alone == batched || (size(alone) && size(batched)),
+                "{} {}",
+                alone,
+                batched
+            );
+        }
+        (alone, batched) => prop_assert!(false, "alone {:?}, in a batch {:?}", alone, batched),
+    }
+    Ok(())
+}
+
+fn fuzz(device: &GpuDevice, on_gpu: bool, cases: u32) {
+    let ran = AtomicUsize::new(0);
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    TestRunner::new(config)
+        .run(&case(), |case| {
+            ran.fetch_add(1, Ordering::Relaxed);
+            check(device, on_gpu, &case)
+        })
+        .unwrap_or_else(|failure| panic!("{}: {failure}", device.info()));
+    println!(
+        "fuzz on {}: {} random cases, none panicked",
+        device.info(),
+        ran.into_inner()
+    );
+}
+
+#[test]
+fn simd_never_panics() {
+    for &instruction_set in InstructionSet::available() {
+        let builder = GpuDevice::builder().backend(Backend::Simd);
+        let device = builder
+            .instruction_set(instruction_set)
+            .build()
+            .expect("SIMD is always there");
+        fuzz(&device, false, 10_000);
+    }
+}
+
+#[test]
+fn gpu_never_panics() {
+    let builder = GpuDevice::builder().backend(Backend::Gpu);
+    fuzz(
+        &builder.build().expect("an adapter, if in software"),
+        true,
+        5_000,
+    );
+}

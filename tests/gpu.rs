@@ -1,0 +1,212 @@
+//! What only the GPU back-end can get wrong: limits, folding of large dispatches, caches, loss.
+
+#![cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
+
+mod support;
+
+use relampago::{Backend, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
+use support::{Case, all_cases};
+
+/// A device of the caller's own, with limits as small as wanted.
+fn adopted(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Device) {
+    runtime::block_on(async {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let options = wgpu::RequestAdapterOptions::default();
+        let adapter = instance
+            .request_adapter(&options)
+            .await
+            .expect("a GPU adapter, if in software");
+        let mut required_limits = adapter.limits();
+        change(&mut required_limits);
+        let descriptor = wgpu::DeviceDescriptor {
+            required_limits,
+            ..Default::default()
+        };
+        let (device, queue) = adapter.request_device(&descriptor).await.expect("a device");
+        let builder = GpuDevice::builder().backend(Backend::Gpu);
+        (builder.adopt(device.clone(), queue), device)
+    })
+}
+
+fn judge(device: &GpuDevice, case: &Case) {
+    let result = device.run(&case.op, &case.inputs()).expect("a valid case");
+    if let Err(complaint) = case.judge(&result, true) {
+        panic!("{complaint}");
+    }
+}
+
+#[test]
+fn dispatches_wider_than_the_limit_are_folded() {
+    // 3 × 3 workgroups at most, where 65,535 × 65,535 would need gigabytes to fill one row.
+    let (device, _) = adopted(|limits| limits.max_compute_workgroups_per_dimension = 3);
+    for case in all_cases(1_000) {
+        match device.run(&case.op, &case.inputs()) {
+            Ok(result) => drop(
+                case.judge(&result, true)
+                    .unwrap_or_else(|complaint| panic!("{complaint}")),
+            ),
+            Err(error) => assert_eq!(error.code(), "LIMIT_EXCEEDED", "{:?}: {error}", case.op),
+        }
+    }
+    let x = vec![-1.0; 9 * 1024];
+    assert_eq!(device.run(&Op::Abs {}, &[&x]).unwrap(), vec![1.0; x.len()]);
+    let x = vec![1.0; 1_000_003];
+    assert_eq!(
+        device.sum(&x).unwrap(),
+        1_000_003.0,
+        "reductions use fewer workgroups instead"
+    );
+}
+
+#[test]
+fn a_dispatch_beyond_65535_workgroups_is_right() {
+    let (device, _) = adopted(|_| ());
+    // One workgroup a row of the softmax: 70,000 of them.
+    let (rows, cols) = (70_000, 3);
+    let x: Vec<f32> = (0..rows * cols).map(|i| (i % 7) as f32).collect();
+    let case = Case {
+        op: Op::SoftmaxRows { rows, cols },
+        inputs: vec![x],
+    };
+    judge(&device, &case);
+}
+
+#[test]
+fn elementwise_inputs_beyond_a_binding_are_split() {
+    let (device, _) = adopted(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
+    assert_eq!(device.info().max_buffer_len, Some(1 << 14));
+    let x: Vec<f32> = (0..100_001).map(|i| i as f32 - 50_000.0).collect();
+    judge(
+        &device,
+        &Case {
+            op: Op::Gelu {},
+            inputs: vec![x.clone()],
+        },
+    );
+    judge(
+        &device,
+        &Case {
+            op: Op::Sub {},
+            inputs: vec![x.clone(), x],
+        },
+    );
+}
+
+#[test]
+fn other_inputs_beyond_a_binding_are_refused() {
+    let (device, _) = adopted(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
+    let x = vec![1.0; (1 << 14) + 1];
+    for op in [Op::Sum {}, Op::Softmax {}, Op::Argmax {}] {
+        let error = device.run(&op, &[&x]).unwrap_err();
+        let expected = Error::LimitExceeded {
+            what: "the length of a GPU buffer",
+            value: (1 << 14) + 1,
+            limit: 1 << 14,
+        };
+        assert_eq!(error, expected);
+    }
+    assert_eq!(device.upload(&x).unwrap_err().code(), "LIMIT_EXCEEDED");
+    assert_eq!(
+        device.sum(&x[1..]).unwrap(),
+        (1 << 14) as f32,
+        "the device still works"
+    );
+}
+
+#[test]
+fn a_lost_device_says_so_and_can_be_rebuilt() {
+    let (device, raw) = adopted(|_| ());
+    let resident = device.upload(&[1.0, 2.0]).unwrap();
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let id = batch.input(&resident);
+    batch.execute_sync().unwrap();
+
+    raw.destroy();
+    let mut y = [7.0];
+    let error = device.relu(&[1.0], &mut y).unwrap_err();
+    assert_eq!(error.code(), "DEVICE_LOST", "{error}");
+    assert_eq!(y, [7.0], "nothing is written on an error");
+    assert_eq!(resident.read().unwrap_err().code(), "DEVICE_LOST");
+    assert_eq!(batch.read_sync(id).unwrap_err().code(), "DEVICE_LOST");
+    let mut late = GpuCommandBatch::new(device.clone());
+    late.upload(&[1.0]);
+    assert_eq!(late.execute_sync().unwrap_err().code(), "DEVICE_LOST");
+
+    let rebuilt = device.rebuild().expect("there is still an adapter");
+    rebuilt.relu(&[-1.0], &mut y).unwrap();
+    assert_eq!(y, [0.0]);
+}
+
+#[test]
+fn the_second_call_creates_nothing() {
+    let (device, raw) = adopted(|_| ());
+    let (a, b) = (vec![1.0; 5_000], vec![2.0; 5_000]);
+    let mut y = vec![0.0; 5_000];
+    let mut all = || {
+        device.vec_add(&a, &b, &mut y).unwrap();
+        device.softmax(&a, &mut y).unwrap();
+        device.matmul(&a, &b, &mut y[..2_500], 50, 100, 50).unwrap();
+        device.dot(&a, &b).unwrap();
+    };
+    let count = || {
+        let hal = raw.get_internal_counters().hal;
+        [
+            &hal.buffers,
+            &hal.bind_groups,
+            &hal.compute_pipelines,
+            &hal.shader_modules,
+        ]
+        .map(|c| c.read())
+    };
+    all();
+    let after_first = count();
+    for _ in 0..20 {
+        all();
+    }
+    assert_eq!(
+        count(),
+        after_first,
+        "buffers, bind groups, pipelines, shaders"
+    );
+}
+
+#[test]
+fn other_executors_need_not_poll() {
+    // Nothing here is `runtime::block_on`: the device is watched by a thread of its own.
+    let (device, _) = adopted(|_| ());
+    let mut y = [0.0; 3];
+    let future = device.relu_async(&[1.0, -1.0, 2.0], &mut y);
+    pollster::block_on(future).unwrap();
+    assert_eq!(y, [1.0, 0.0, 2.0]);
+}
+
+#[test]
+fn a_dropped_future_leaves_the_device_usable() {
+    use std::task::{Context, Waker};
+    let (device, _) = adopted(|_| ());
+    for _ in 0..50 {
+        let mut y = [0.0; 1_000];
+        let x = [1.0; 1_000];
+        let mut future = Box::pin(device.exp_async(&x, &mut y));
+        let _ = future
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+    }
+    assert_eq!(device.sum(&[1.0; 1_000]).unwrap(), 1_000.0);
+}
+
+#[test]
+fn threads_share_a_device() {
+    let (device, _) = adopted(|_| ());
+    std::thread::scope(|scope| {
+        for n in 1..9 {
+            let device = &device;
+            scope.spawn(move || {
+                let x = vec![n as f32; 1_000 * n];
+                for _ in 0..20 {
+                    assert_eq!(device.sum(&x).unwrap(), (n * n * 1_000) as f32);
+                }
+            });
+        }
+    });
+}
