@@ -1,0 +1,271 @@
+// Connects the page: what the visitor does, what relampago computes, what is shown.
+//
+// For checks and for the curious, `window.relampagoDemo` offers
+//   ready          a promise of the first filtered picture
+//   filters        name → { label, size, kernel }: what the page applies; 'custom' is the editor's
+//   source()       { width, height, channels: [red, green, blue, alpha] } from 0 to 255
+//   apply(name)    chooses a filter as a click does, and promises
+//                  { channels (before clamping), milliseconds, filter } once it is on the canvas
+//   measured       a promise of the rows of the current chart
+//   info           the device's `info`; undefined until there is one
+
+import { kernelEditor } from './editor.js';
+import { applyFilter, applyOn, deviceFor, tooSmallForGpu } from './engine.js';
+import { filters } from './filters.js';
+import { gallery } from './gallery.js';
+import { compare } from './compare.js';
+import { drawChart } from './chart.js';
+import { decode, planes, show, thumbnail, toPixels } from './image.js';
+import { measure } from './timing.js';
+import { explain, inMilliseconds, reasonFor } from './words.js';
+
+const BACKENDS = ['auto', 'gpu', 'simd'];
+const PHOTOGRAPH = new URL('astronaut.jpg', import.meta.url);
+/** How long a visitor has to leave the page alone before it is timed. */
+const IDLE_MS = 500;
+
+const at = (id) => document.getElementById(id);
+const asked = new URLSearchParams(location.search).get('backend');
+
+const state = {
+  backend: BACKENDS.includes(asked) ? asked : 'auto',
+  device: undefined,
+  name: 'edges',
+  pixels: undefined,
+  picture: undefined,
+};
+
+const choices = gallery(at('gallery'), (name) => guard(() => apply(name)));
+const editor = kernelEditor(
+  { grid: at('grid'), sizes: at('size'), sum: at('sum'), hint: at('kernel-hint'), normalise: at('normalise') },
+  (filter) => {
+    filters.custom = filter;
+    guard(() => apply('custom'));
+  },
+);
+compare(at('stage'), at('split'));
+
+// Filters ------------------------------------------------------------------------------------
+
+/** The newest request; an older one that ends later is not shown. */
+let newest = 0;
+
+async function apply(name) {
+  const turn = ++newest;
+  state.name = name;
+  choices.select(name);
+  editor.display(filters[name]);
+  stopMeasuring();
+  const filter = filters[name];
+  const result = await applyOn(state.backend, state.picture, filter);
+  if (turn === newest) {
+    show(at('after'), toPixels(result));
+    at('after').setAttribute('aria-label', `The picture after the filter ${filter.label}`);
+    at('status').textContent = account(filter, result);
+    measureSoon();
+  }
+  return { channels: result.channels.slice(0, 3), milliseconds: result.milliseconds, filter };
+}
+
+/** What was done, where, and in what time. */
+function account(filter, { width, height, milliseconds }) {
+  const { backend, info } = state.device;
+  const small = tooSmallForGpu(state.backend, state.device, state.picture, filter);
+  const gpu = info.software ? 'WebGPU in software' : 'WebGPU';
+  const where = small ? 'SIMD (too little work for a trip to the GPU)' : backend === 'webgpu' ? gpu : 'SIMD';
+  return `${filter.label}, ${filter.size} × ${filter.size}, on ${where}: three channels of ${width} × ${height} in ${inMilliseconds(milliseconds)}`;
+}
+
+/** Each filter's small picture. */
+async function illustrate() {
+  const { device, pixels } = state;
+  const small = planes(thumbnail(pixels, 96));
+  for (const [name, filter] of Object.entries(filters)) {
+    choices.picture(name, toPixels(await applyFilter(device, small, filter)));
+    if (pixels !== state.pixels) {
+      return;
+    }
+  }
+}
+
+// Timings ------------------------------------------------------------------------------------
+
+let measuring = new AbortController();
+let timer;
+const chart = Promise.withResolvers?.() ?? deferred();
+
+function stopMeasuring() {
+  clearTimeout(timer);
+  measuring.abort();
+}
+
+function measureSoon(delay = IDLE_MS) {
+  stopMeasuring();
+  timer = setTimeout(() => guard(runMeasurement), delay);
+}
+
+async function runMeasurement() {
+  measuring = new AbortController();
+  const { signal } = measuring;
+  const filter = filters[state.name];
+  const { width, height } = state.picture;
+  const rows = [];
+  at('chart').setAttribute('aria-busy', 'true');
+  try {
+    for await (const row of measure(state.picture, filter, signal)) {
+      rows.push(row);
+    }
+    at('chart-label').textContent =
+      `${filter.label}, ${filter.size} × ${filter.size}; one channel, ${width} × ${height}, upload and read-back included; ` +
+      `median of ${Math.min(...rows.map(({ runs = Infinity }) => runs))} runs or more.`;
+    drawChart(at('chart'), rows);
+    chart.resolve(rows);
+  } catch (error) {
+    if (!signal.aborted) {
+      throw error;
+    }
+  } finally {
+    at('chart').removeAttribute('aria-busy');
+  }
+}
+
+function deferred() {
+  const parts = {};
+  parts.promise = new Promise((resolve) => (parts.resolve = resolve));
+  return parts;
+}
+
+// The device ---------------------------------------------------------------------------------
+
+async function chooseBackend(backend) {
+  state.backend = backend;
+  at('backend').querySelector(`[value=${backend}]`).checked = true;
+  notice('');
+  try {
+    state.device = await deviceFor(backend);
+  } catch (error) {
+    if (backend === 'simd') {
+      throw error;
+    }
+    notice(`${explain(error)} What you see is computed with SIMD instead.`);
+    state.backend = 'simd';
+    state.device = await deviceFor('simd');
+  }
+  describe(state.device.info);
+}
+
+function describe(info) {
+  at('fact-backend').textContent = info.backend === 'webgpu' ? 'WebGPU' : 'SIMD in WebAssembly';
+  at('fact-adapter').textContent = info.adapter ? `${info.adapter}${info.software ? ' (software)' : ''}` : 'none';
+  at('fact-instructions').textContent = info.instructionSet;
+  at('fact-reason').textContent = reasonFor(info, state.backend);
+}
+
+// Pictures -----------------------------------------------------------------------------------
+
+async function open(blob, own) {
+  let pixels;
+  try {
+    pixels = await decode(blob);
+  } catch {
+    notice('That is no picture that this browser can read.');
+    return;
+  }
+  notice('');
+  state.pixels = pixels;
+  state.picture = planes(pixels);
+  at('stage').style.setProperty('--aspect', pixels.width / pixels.height);
+  show(at('before'), pixels);
+  at('reset').hidden = !own;
+  await apply(state.name);
+  await illustrate();
+}
+
+async function openPhotograph() {
+  const response = await fetch(PHOTOGRAPH);
+  await open(await response.blob(), false);
+}
+
+const firstPicture = (items) => Array.from(items ?? []).find(({ type }) => type.startsWith('image/'));
+
+function takePictures() {
+  at('file').addEventListener('change', ({ target }) => {
+    const [file] = target.files;
+    target.value = '';
+    if (file) {
+      guard(() => open(file, true));
+    }
+  });
+  at('reset').addEventListener('click', () => guard(openPhotograph));
+  document.addEventListener('paste', ({ clipboardData }) => {
+    const file = firstPicture(clipboardData?.files);
+    if (file) {
+      guard(() => open(file, true));
+    }
+  });
+  document.addEventListener('dragover', (event) => {
+    event.preventDefault();
+    at('stage').classList.add('dropping');
+  });
+  document.addEventListener('dragleave', ({ relatedTarget }) => {
+    if (!relatedTarget) {
+      at('stage').classList.remove('dropping');
+    }
+  });
+  document.addEventListener('drop', (event) => {
+    event.preventDefault();
+    at('stage').classList.remove('dropping');
+    const [file] = event.dataTransfer.files;
+    if (file) {
+      guard(() => open(file, true));
+    }
+  });
+}
+
+// What goes wrong ----------------------------------------------------------------------------
+
+function notice(text) {
+  at('notice').textContent = text;
+  at('notice').hidden = !text;
+}
+
+/** Runs `work` and tells the visitor, in words, if it fails. */
+async function guard(work) {
+  try {
+    return await work();
+  } catch (error) {
+    notice(explain(error));
+    return undefined;
+  }
+}
+
+// Start --------------------------------------------------------------------------------------
+
+async function changeBackend({ target }) {
+  const url = new URL(location.href);
+  url.searchParams.set('backend', target.value);
+  history.replaceState(null, '', url);
+  await guard(async () => {
+    await chooseBackend(target.value);
+    await apply(state.name);
+  });
+}
+
+async function start() {
+  takePictures();
+  at('backend').addEventListener('change', changeBackend);
+  at('measure').addEventListener('click', () => measureSoon(0));
+  await chooseBackend(state.backend);
+  await openPhotograph();
+}
+
+window.relampagoDemo = {
+  filters,
+  apply,
+  source: () => ({ ...state.picture, channels: state.picture.channels.map((channel) => channel.slice()) }),
+  ready: guard(start),
+  measured: chart.promise,
+  get info() {
+    return state.device?.info;
+  },
+};
