@@ -110,20 +110,26 @@ impl<'a> DebianRust<'a> {
     }
 
     fn add_programs(&self) -> Result<()> {
+        link(Path::new(CARGO), &self.toolchain.join("bin/cargo"))?;
+        let sysroot = self.toolchain.display();
+        for program in ["rustc", "rustdoc"] {
+            self.add_script(
+                program,
+                &format!("/usr/bin/{program} --sysroot '{sysroot}'"),
+            )?;
+        }
+        // Clippy is started with a compiler's command line, to which nothing may be added.
+        self.add_script(
+            "cargo-clippy",
+            &format!("env SYSROOT='{sysroot}' /usr/bin/cargo-clippy"),
+        )
+    }
+
+    fn add_script(&self, name: &str, command: &str) -> Result<()> {
         let sh = &self.project.sh;
-        let bin = self.toolchain.join("bin");
-        for program in ["cargo", "cargo-clippy"] {
-            link(&Path::new("/usr/bin").join(program), &bin.join(program))?;
-        }
-        for program in ["rustc", "rustdoc", "clippy-driver"] {
-            let wrapper = bin.join(program);
-            let sysroot = self.toolchain.display();
-            let script =
-                format!("#!/bin/sh\nexec /usr/bin/{program} --sysroot '{sysroot}' \"$@\"\n");
-            sh.write_file(&wrapper, script)?;
-            cmd!(sh, "chmod +x {wrapper}").quiet().run()?;
-        }
-        Ok(())
+        let script = self.toolchain.join("bin").join(name);
+        sh.write_file(&script, format!("#!/bin/sh\nexec {command} \"$@\"\n"))?;
+        Ok(cmd!(sh, "chmod +x {script}").quiet().run()?)
     }
 }
 

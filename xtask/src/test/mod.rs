@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything CI runs, part by part, and a table at the end.
 
+mod counted;
 mod parts;
 
 use crate::project::Project;

@@ -1,6 +1,6 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
-use super::{Context, Part};
+use super::{Context, Part, counted};
 use crate::demo;
 use crate::package::{self, Package, Variant};
 use anyhow::{Context as _, Result};
@@ -111,7 +111,7 @@ fn wasm(context: &Context, variant: &Variant) -> Result<()> {
     );
     // The runner gives a whole file of tests 20 seconds by default.
     let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
-    Ok(variant.select(test).run()?)
+    counted::run(variant.select(test))
 }
 
 fn pkg_tests(context: &Context) -> Result<()> {
