@@ -45,7 +45,7 @@ function versus({ name, milliseconds }, plain) {
     return '';
   }
   const ratio = plain / milliseconds;
-  return ratio >= 1 ? `${figure(ratio)}× as fast as plain JS` : `${figure(1 / ratio)}× as slow as plain JS`;
+  return ratio >= 1 ? `${figure(ratio)}× as fast as plain JS` : `${figure(1 / ratio)}× the time of plain JS`;
 }
 
 const figure = (ratio) => ratio.toFixed(ratio < 10 ? 1 : 0);

@@ -92,7 +92,7 @@ async function illustrate() {
 
 let measuring = new AbortController();
 let timer;
-const chart = Promise.withResolvers?.() ?? deferred();
+const chart = deferred();
 
 function stopMeasuring() {
   clearTimeout(timer);
@@ -117,7 +117,7 @@ async function runMeasurement() {
     }
     at('chart-label').textContent =
       `${filter.label}, ${filter.size} × ${filter.size}; one channel, ${width} × ${height}, upload and read-back included; ` +
-      `median of ${Math.min(...rows.map(({ runs = Infinity }) => runs))} runs or more.`;
+      `medians of at least ${Math.min(...rows.map(({ runs = Infinity }) => runs))} runs.`;
     drawChart(at('chart'), rows);
     chart.resolve(rows);
   } catch (error) {

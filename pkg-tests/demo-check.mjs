@@ -1,0 +1,267 @@
+// The demo page in headless Chromium, on WebGPU and on SIMD: every value of every filter, and
+// every pixel shown, against a convolution in doubles that shares no code with the page.
+// `node demo-check.mjs URL` prints one line of JSON and fails on any difference or complaint.
+
+import { deflateSync } from 'node:zlib';
+import { launch } from './support/browser.mjs';
+
+const [url] = process.argv.slice(2);
+const BACKENDS = { gpu: 'webgpu', simd: 'simd' };
+/** The largest error for the sum of the terms' magnitudes: 32 units in a float's last place. */
+const TOLERANCE = 32 * 2 ** -23;
+/** What the page says that it applies. */
+const KERNELS = {
+  identity: [0, 0, 0, 0, 1, 0, 0, 0, 0],
+  blur: gaussian(9, 2),
+  motion: Array.from({ length: 81 }, (_, i) => (i % 8 === 0 && i > 0 && i < 80 ? 1 / 9 : 0)),
+  sharpen: [0, -1, 0, -1, 5, -1, 0, -1, 0],
+  edges: [-1, -1, -1, -1, 8, -1, -1, -1, -1],
+  sobel: [-1, 0, 1, -2, 0, 2, -1, 0, 1],
+  emboss: [-2, -1, 0, -1, 1, 1, 0, 1, 2],
+  custom: [-1, 0, -1, 0, -1, 0, 0, 0, 0, 0, -1, 0, 9, 0, -1, 0, 0, 0, 0, 0, -1, 0, -1, 0, -1],
+};
+
+const browser = await launch();
+const report = { ok: true, backends: [] };
+try {
+  for (const backend of Object.keys(BACKENDS)) {
+    report.backends.push(await onBackend(backend));
+  }
+} catch (error) {
+  report.ok = false;
+  report.error = error.message;
+} finally {
+  await browser.close();
+}
+console.log(JSON.stringify(report));
+process.exitCode = report.ok ? 0 : 1;
+
+async function onBackend(backend) {
+  const page = await browser.newPage();
+  const complaints = listen(page);
+  await page.goto(new URL(`?backend=${backend}`, url).href);
+  await page.evaluate(() => globalThis.relampagoDemo.ready);
+  const info = await page.evaluate(() => ({ ...globalThis.relampagoDemo.info }));
+  const wrong = info.backend !== BACKENDS[backend];
+  ensure(!wrong, `${backend} was asked for, but the page runs on ${info.backend}: ${complaints}`);
+  await verifyChart(page);
+  const results = await verifyFilters(page);
+  results.push(await verifyEditor(page));
+  results.push(await verifyOwnPicture(page));
+  ensure(complaints.length === 0, `the page complained on ${backend}: ${complaints.join('; ')}`);
+  await page.close();
+  return {
+    backend: info.backend,
+    adapter: info.adapter ?? null,
+    instructionSet: info.instructionSet,
+    filters: results.length,
+    pixels: total(results.map(({ pixels }) => pixels)),
+    milliseconds: round(median(results.map(({ milliseconds }) => milliseconds))),
+    largestError: Math.max(...results.map(({ largestError }) => largestError)),
+    largestErrorOfTolerance: round(Math.max(...results.map(({ share }) => share))),
+  };
+}
+
+/** Violations of the content security policy reach the console as errors. */
+function listen(page) {
+  const complaints = [];
+  page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()));
+  page.on('pageerror', (error) => complaints.push(String(error)));
+  page.on('requestfailed', (request) => complaints.push(`${request.url()}: ${request.failure()?.errorText}`));
+  return complaints;
+}
+
+/** Three contenders, each with a time; SwiftShader counts as a GPU that was asked for. */
+async function verifyChart(page) {
+  await page.evaluate(() => globalThis.relampagoDemo.measured);
+  const shown = await page.locator('#chart .bar-value').allTextContents();
+  ensure(shown.length === 3 && shown.every((text) => /^[\d.]+ ms$/.test(text)), `the chart shows ${shown}`);
+}
+
+async function verifyFilters(page) {
+  const filters = await page.evaluate(() =>
+    Object.entries(globalThis.relampagoDemo.filters).map(([name, { kernel }]) => [name, Array.from(kernel)]),
+  );
+  const names = filters.map(([name]) => name);
+  ensure(String(names) === String(Object.keys(KERNELS)), `the page has the filters ${names}`);
+  const results = [];
+  for (const [name, kernel] of filters) {
+    const expected = KERNELS[name];
+    const same = kernel.length === expected.length && kernel.every((weight, i) => weight === Math.fround(expected[i]) || Math.abs(weight - expected[i]) < 1e-8);
+    ensure(same, `the kernel of ${name} is ${kernel}`);
+    results.push(await verifyApplied(page, name));
+  }
+  return results;
+}
+
+/** Weights typed into the grid, one after the other, with the keyboard. */
+async function verifyEditor(page) {
+  const weights = [0.5, -1.25, 0, 2, 0.125, 1, -3, 0.1, 1];
+  await page.locator('#size input[value="3"]').check();
+  for (const [i, weight] of weights.entries()) {
+    await page.locator('#grid input').nth(i).focus();
+    await page.keyboard.press('ControlOrMeta+A');
+    await page.keyboard.type(String(weight));
+  }
+  const kernel = await page.evaluate(() => Array.from(globalThis.relampagoDemo.filters.custom.kernel));
+  ensure(String(kernel) === String(weights.map(Math.fround)), `what was typed became ${kernel}`);
+  await page.locator('#normalise').click();
+  const sum = await page.evaluate(() => globalThis.relampagoDemo.filters.custom.kernel.reduce((a, b) => a + b));
+  ensure(Math.abs(sum - 1) < 1e-6, `normalised weights sum to ${sum}`);
+  return verifyApplied(page, 'custom');
+}
+
+/** A picture of odd sizes, chosen as a visitor does. */
+async function verifyOwnPicture(page) {
+  const [width, height] = [131, 67];
+  const buffer = png(width, height, (x, y) => [(x * 7 + y) % 256, (x * y) % 256, (255 * y) / height]);
+  await page.locator('#file').setInputFiles({ name: 'own.png', mimeType: 'image/png', buffer });
+  await page.waitForFunction((size) => globalThis.relampagoDemo.source().width === size, width);
+  return verifyApplied(page, 'sharpen');
+}
+
+async function verifyApplied(page, name) {
+  const { kernel, size, width, height, milliseconds, ...planes } = await applied(page, name);
+  const [source, shown, channels] = [planes.source, planes.shown, planes.channels].map(decode);
+  const pixels = width * height;
+  const [before, after] = [new Uint8Array(source), new Uint8Array(shown)];
+  const results = new Float32Array(channels);
+  ensure(results.length === 3 * pixels, `${name} has ${results.length} values`);
+  let [largestError, share] = [0, 0];
+  for (let channel = 0; channel < 3; channel++) {
+    const input = Float64Array.from({ length: pixels }, (_, i) => before[4 * i + channel]);
+    const { sums, magnitudes } = convolve(input, width, height, kernel, size);
+    for (let i = 0; i < pixels; i++) {
+      const error = Math.abs(results[channel * pixels + i] - sums[i]);
+      const allowed = TOLERANCE * magnitudes[i];
+      const where = () => `${name}, channel ${channel}, pixel ${i % width}, ${Math.floor(i / width)}`;
+      ensure(error <= allowed, () => `${where()}: ${results[channel * pixels + i]}, not ${sums[i]}`);
+      ensure(isShown(after[4 * i + channel], sums[i], allowed), () => `${where()}: shown as ${after[4 * i + channel]}, not ${sums[i]}`);
+      largestError = Math.max(largestError, error);
+      share = Math.max(share, allowed > 0 ? error / allowed : 0);
+    }
+  }
+  for (let i = 3; i < after.length; i += 4) {
+    ensure(after[i] === before[i], `${name} changed alpha`);
+  }
+  return { pixels, milliseconds, largestError, share };
+}
+
+/** Rounded and clamped; either neighbour where the error reaches the middle between two. */
+function isShown(level, value, error) {
+  const clamped = Math.min(Math.max(value, 0), 255);
+  return Math.abs(level - clamped) <= 0.5 + error;
+}
+
+/** Applies a filter and reads both canvases; the pixels come from there, not from the page's code. */
+async function applied(page, name) {
+  return page.evaluate(async (name) => {
+    const base64 = (buffer) => {
+      const bytes = new Uint8Array(buffer);
+      let text = '';
+      for (let i = 0; i < bytes.length; i += 0x8000) {
+        text += String.fromCharCode(...bytes.subarray(i, i + 0x8000));
+      }
+      return btoa(text);
+    };
+    const pixels = (id) => {
+      const canvas = document.getElementById(id);
+      return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    };
+    const { channels, milliseconds, filter } = await globalThis.relampagoDemo.apply(name);
+    const { width, height, data } = pixels('before');
+    const values = await new Blob(channels).arrayBuffer();
+    return {
+      kernel: Array.from(filter.kernel),
+      size: filter.size,
+      width,
+      height,
+      milliseconds,
+      source: base64(data.buffer),
+      shown: base64(pixels('after').data.buffer),
+      channels: base64(values),
+    };
+  }, name);
+}
+
+function decode(base64) {
+  const { buffer, byteOffset, length } = Buffer.from(base64, 'base64');
+  return buffer.slice(byteOffset, byteOffset + length);
+}
+
+/** Sums of products in doubles, zeros beyond the edges, with the sums of the terms' magnitudes. */
+function convolve(input, width, height, kernel, size) {
+  const reach = Math.floor(size / 2);
+  const sums = new Float64Array(input.length);
+  const magnitudes = new Float64Array(input.length);
+  kernel.forEach((weight, at) => {
+    const down = Math.floor(at / size) - reach;
+    const right = (at % size) - reach;
+    for (let y = Math.max(0, -down); y < Math.min(height, height - down); y++) {
+      for (let x = Math.max(0, -right); x < Math.min(width, width - right); x++) {
+        const term = weight * input[(y + down) * width + x + right];
+        sums[y * width + x] += term;
+        magnitudes[y * width + x] += Math.abs(term);
+      }
+    }
+  });
+  return { sums, magnitudes };
+}
+
+function gaussian(size, deviation) {
+  const middle = Math.floor(size / 2);
+  const bell = (i) => Math.exp(-((Math.floor(i / size) - middle) ** 2 + ((i % size) - middle) ** 2) / (2 * deviation ** 2));
+  const weights = Array.from({ length: size * size }, (_, i) => bell(i));
+  const sum = total(weights);
+  return weights.map((weight) => weight / sum);
+}
+
+/** An RGB picture in the PNG format. */
+function png(width, height, colour) {
+  const rows = Array.from({ length: height }, (_, y) => [0, ...Array.from({ length: width }, (_, x) => colour(x, y)).flat()]);
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 2, 0, 0, 0], 8);
+  const chunks = [['IHDR', header], ['IDAT', deflateSync(Buffer.from(rows.flat()))], ['IEND', Buffer.alloc(0)]];
+  return Buffer.concat([Buffer.from([137, 80, 78, 71, 13, 10, 26, 10]), ...chunks.map(([type, body]) => chunk(type, body))]);
+}
+
+function chunk(type, body) {
+  const data = Buffer.concat([Buffer.from(type), body]);
+  const [length, check] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(body.length);
+  check.writeUInt32BE(crc32(data));
+  return Buffer.concat([length, data, check]);
+}
+
+function crc32(data) {
+  let crc = ~0;
+  for (const byte of data) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) {
+      crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+    }
+  }
+  return ~crc >>> 0;
+}
+
+function ensure(condition, complaint) {
+  if (!condition) {
+    throw new Error(typeof complaint === 'function' ? complaint() : complaint);
+  }
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+function total(values) {
+  return values.reduce((sum, value) => sum + value, 0);
+}
+
+function round(value) {
+  return Number(value.toPrecision(3));
+}
