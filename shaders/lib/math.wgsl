@@ -64,7 +64,7 @@ fn logarithm(x: real) -> real {
     let p = LOG[0] + f * (LOG[1] + f * (LOG[2] + f * (LOG[3] + f * low)));
     let tail = fma(k, real(LN2_LO), f * f * f * p) - 0.5 * f * f;
     let value = fma(k, real(LN2_HI), f + tail);
-    let finite = select(x, value, x <= real(3.40282347e38));
+    let finite = select(x, value, x <= real(3.4028234663852886e38));
     // WGSL refuses constants that are NaN or infinite, so these depend on `x` in appearance.
     let zero = bitcast<word>(x) & word(0u);
     let positive = select(finite, bitcast<real>(zero | word(0x7fc00000u)), x < real(0.0));

@@ -9,7 +9,7 @@ fn normalise(x: f32, largest: f32, total: f32, as_log: u32) -> f32 {
 // exp(x − max) for partial sums. Where all that was seen is −∞ each value counts as 1: the row
 // may still hold a larger one, before which these vanish.
 fn rescale(x: f32, largest: f32) -> f32 {
-    if largest < -3.40282347e38 {
+    if largest < -3.4028234663852886e38 {
         return 1.0;
     }
     return exponential(x - largest);

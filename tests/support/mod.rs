@@ -1,6 +1,7 @@
 //! Cases of every operation and their judgement, for all back-ends and both environments.
 
-#![allow(dead_code)] // Each test program uses some of it.
+// Each test program includes this file and uses some of it.
+#![allow(dead_code, unreachable_pub)]
 
 use relampago::reference::{self, Expected};
 use relampago::{Conv2d, Op};

@@ -1,0 +1,47 @@
+//! Batches on every back-end: one operation, a chain, and a layer with resident weights.
+
+use relampago::{Backend, GpuCommandBatch, GpuDevice, Result, runtime};
+
+fn main() -> Result<()> {
+    for backend in [Backend::Simd, Backend::Gpu] {
+        match GpuDevice::builder().backend(backend).build() {
+            Ok(device) => runtime::block_on(demo(&device))?,
+            Err(error) => println!("{backend:?}: {error}"),
+        }
+    }
+    Ok(())
+}
+
+async fn demo(device: &GpuDevice) -> Result<()> {
+    println!("{}", device.info());
+
+    let mut single = GpuCommandBatch::new(device.clone());
+    let x = single.upload(&[1.0, -2.0, 3.0, -4.0]);
+    let y = single.relu(x);
+    single.execute().await?;
+    println!("  relu: {:?}", single.read(y).await?);
+
+    let mut chain = GpuCommandBatch::new(device.clone());
+    let x = chain.upload(&[1.0, -2.0, 3.0, -4.0]);
+    let relu = chain.relu(x);
+    let scaled = chain.scale(relu, 10.0);
+    let sum = chain.vec_add(scaled, x);
+    chain.execute().await?;
+    println!("  relu → scale → add: {:?}", chain.read(sum).await?);
+
+    // y = relu(x · W + b), with W on the device for as many batches as there are.
+    let (rows, inner, cols) = (2, 3, 2);
+    let weights = device
+        .upload_async(&[1.0, 0.0, 0.0, 1.0, 1.0, -1.0])
+        .await?;
+    let mut layer = GpuCommandBatch::new(device.clone());
+    let x = layer.upload(&[1.0, 2.0, 3.0, -1.0, -2.0, -3.0]);
+    let w = layer.input(&weights);
+    let b = layer.upload(&[0.5, -0.5]);
+    let product = layer.matmul(x, w, rows, inner, cols);
+    let biased = layer.bias_add(product, b, rows, cols);
+    let y = layer.relu(biased);
+    layer.execute().await?;
+    println!("  relu(x·W + b): {:?}", layer.read(y).await?);
+    Ok(())
+}
