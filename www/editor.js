@@ -37,13 +37,13 @@ export function kernelEditor({ grid, sizes, sum, hint, normalise }, change) {
   }
 
   function typed(i, input) {
-    const valid = Number.isFinite(input.valueAsNumber) && Math.abs(input.valueAsNumber) <= 1e6;
+    const valid = Math.abs(input.valueAsNumber) <= 1e6; // NaN, as of an empty field, is not.
     input.setAttribute('aria-invalid', String(!valid));
+    const allValid = cells.every((cell) => cell.getAttribute('aria-invalid') !== 'true');
+    say(allValid ? usual : 'Every weight has to be a number between −1,000,000 and 1,000,000.');
     if (!valid) {
-      say('Every weight has to be a number between −1,000,000 and 1,000,000.');
       return;
     }
-    say(usual);
     make(filter.kernel.map((weight, at) => (at === i ? input.valueAsNumber : weight)), filter.size, true);
   }
 

@@ -30,9 +30,11 @@ const asked = new URLSearchParams(location.search).get('backend');
 const state = {
   backend: BACKENDS.includes(asked) ? asked : 'auto',
   device: undefined,
+  /** Why that is not the device asked for. */
+  lack: '',
   name: 'edges',
-  pixels: undefined,
   picture: undefined,
+  small: undefined,
 };
 
 const choices = gallery(at('gallery'), (name) => guard(() => apply(name)));
@@ -40,7 +42,10 @@ const editor = kernelEditor(
   { grid: at('grid'), sizes: at('size'), sum: at('sum'), hint: at('kernel-hint'), normalise: at('normalise') },
   (filter) => {
     filters.custom = filter;
-    guard(() => apply('custom'));
+    guard(async () => {
+      await apply('custom');
+      await illustrate(['custom']);
+    });
   },
 );
 compare(at('stage'), at('split'));
@@ -54,9 +59,12 @@ async function apply(name) {
   const turn = ++newest;
   state.name = name;
   choices.select(name);
-  editor.display(filters[name]);
-  stopMeasuring();
   const filter = filters[name];
+  editor.display(filter);
+  stopMeasuring();
+  if (!state.picture) {
+    return undefined; // It will be applied to the first one.
+  }
   const result = await applyOn(state.backend, state.picture, filter);
   if (turn === newest) {
     show(at('after'), toPixels(result));
@@ -76,14 +84,17 @@ function account(filter, { width, height, milliseconds }) {
   return `${filter.label}, ${filter.size} × ${filter.size}, on ${where}: three channels of ${width} × ${height} in ${inMilliseconds(milliseconds)}`;
 }
 
-/** Each filter's small picture. */
-async function illustrate() {
-  const { device, pixels } = state;
-  const small = planes(thumbnail(pixels, 96));
-  for (const [name, filter] of Object.entries(filters)) {
-    choices.picture(name, toPixels(await applyFilter(device, small, filter)));
-    if (pixels !== state.pixels) {
+/** The small pictures of the filters named. */
+async function illustrate(names) {
+  const { device, small } = state;
+  for (const name of names) {
+    const filter = filters[name];
+    const result = await applyFilter(device, small, filter);
+    if (small !== state.small) {
       return;
+    }
+    if (filter === filters[name]) {
+      choices.picture(name, toPixels(result));
     }
   }
 }
@@ -101,7 +112,7 @@ function stopMeasuring() {
 
 function measureSoon(delay = IDLE_MS) {
   stopMeasuring();
-  timer = setTimeout(() => guard(runMeasurement), delay);
+  timer = setTimeout(() => state.picture && guard(runMeasurement), delay);
 }
 
 async function runMeasurement() {
@@ -139,26 +150,27 @@ function deferred() {
 
 async function chooseBackend(backend) {
   state.backend = backend;
+  state.lack = '';
   at('backend').querySelector(`[value=${backend}]`).checked = true;
-  notice('');
   try {
     state.device = await deviceFor(backend);
   } catch (error) {
     if (backend === 'simd') {
       throw error;
     }
-    notice(`${explain(error)} What you see is computed with SIMD instead.`);
+    state.lack = `${explain(error)} What you see is computed with SIMD instead.`;
     state.backend = 'simd';
     state.device = await deviceFor('simd');
   }
-  describe(state.device.info);
+  notice('');
+  describe(state.device.info, backend);
 }
 
-function describe(info) {
+function describe(info, asked) {
   at('fact-backend').textContent = info.backend === 'webgpu' ? 'WebGPU' : 'SIMD in WebAssembly';
   at('fact-adapter').textContent = info.adapter ? `${info.adapter}${info.software ? ' (software)' : ''}` : 'none';
   at('fact-instructions').textContent = info.instructionSet;
-  at('fact-reason').textContent = reasonFor(info, state.backend);
+  at('fact-reason').textContent = reasonFor(info, asked);
 }
 
 // Pictures -----------------------------------------------------------------------------------
@@ -172,13 +184,13 @@ async function open(blob, own) {
     return;
   }
   notice('');
-  state.pixels = pixels;
   state.picture = planes(pixels);
+  state.small = planes(thumbnail(pixels, 96));
   at('stage').style.setProperty('--aspect', pixels.width / pixels.height);
   show(at('before'), pixels);
   at('reset').hidden = !own;
   await apply(state.name);
-  await illustrate();
+  await illustrate(Object.keys(filters));
 }
 
 async function openPhotograph() {
@@ -224,9 +236,10 @@ function takePictures() {
 
 // What goes wrong ----------------------------------------------------------------------------
 
+/** Shows `text`, or else what is to be said of the back-end. */
 function notice(text) {
-  at('notice').textContent = text;
-  at('notice').hidden = !text;
+  at('notice').textContent = text || state.lack;
+  at('notice').hidden = !at('notice').textContent;
 }
 
 /** Runs `work` and tells the visitor, in words, if it fails. */

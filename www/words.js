@@ -10,26 +10,32 @@ const MEANING = {
 
 /** An error in a sentence or two; the library's own words come last. */
 export function explain(error) {
-  const meaning = error.code === 'NO_GPU' ? whyNoGpu() : MEANING[error.code];
-  const detail = sentence(error.message ?? String(error));
-  return meaning ? `${meaning} (${detail.replace(/\.$/, '')})` : detail;
+  const detail = sentence(error.message ?? String(error)).replace(/\.$/, '');
+  if (error.code === 'NO_GPU') {
+    return `${detail}. ${whyNoGpu()}`.trim();
+  }
+  return MEANING[error.code] ? `${MEANING[error.code]} (${detail})` : `${detail}.`;
 }
 
-/** What a visitor without a GPU can do about it. */
-export function whyNoGpu() {
+/** What a visitor without a GPU might not know. */
+function whyNoGpu() {
   if (!isSecureContext) {
     return 'Browsers give WebGPU only to pages that come over HTTPS.';
   }
   if (!navigator.gpu) {
     return 'This browser has no WebGPU, or has it switched off.';
   }
-  return 'This browser has WebGPU, but no GPU that it would use.';
+  return '';
 }
 
-/** Why a device is what it is. */
+/** Why a device is what it is, where `asked` was asked for. */
 export function reasonFor({ reason, backend, software }, asked) {
+  if (asked === 'gpu' && backend === 'simd') {
+    return 'A GPU was asked for, but there is none to be had.';
+  }
+  const extra = () => (/software adapter/.test(reason) ? 'SIMD is faster than a GPU in software.' : whyNoGpu());
   if (asked === 'auto' && backend === 'simd') {
-    return `${sentence(reason)}. ${/software adapter/.test(reason) ? 'SIMD is faster than a GPU in software.' : whyNoGpu()}`;
+    return `${sentence(reason)}. ${extra()}`.trim();
   }
   return software ? `${sentence(reason)}; this one is a program on the CPU.` : `${sentence(reason)}.`;
 }
