@@ -1,11 +1,15 @@
 //! A static file server with the headers of a strict production site.
+//!
+//! Written out, because it is short: one thread and one answer a connection. (`tiny_http` leaves
+//! a connection waiting for ever where a browser opens several at once.)
 
-use anyhow::{Result, anyhow};
-use std::fs::File;
+use anyhow::{Context, Result};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use tiny_http::{Header, Request, Response, Server, StatusCode};
 
 const HEADERS: &[(&str, &str)] = &[
     (
@@ -20,40 +24,55 @@ const HEADERS: &[(&str, &str)] = &[
     ("Cache-Control", "no-cache"),
 ];
 
-/// A browser asks for a page's files six at a time.
-const THREADS: usize = 6;
-
 /// Serves `folder` from background threads and returns the URL; port 0 takes a free one.
 pub(crate) fn start(folder: &Path, port: u16) -> Result<String> {
-    let server = Server::http(("127.0.0.1", port)).map_err(|error| anyhow!("{error}"))?;
-    let address = server.server_addr();
-    let (server, folder) = (Arc::new(server), Arc::<Path>::from(folder));
-    for _ in 0..THREADS {
-        let (server, folder) = (Arc::clone(&server), Arc::clone(&folder));
-        thread::spawn(move || {
-            while let Ok(request) = server.recv() {
-                answer(request, &folder);
-            }
-        });
-    }
+    let listener = TcpListener::bind(("127.0.0.1", port))
+        .with_context(|| format!("cannot serve on port {port}"))?;
+    let address = listener.local_addr()?;
+    let folder = Arc::<Path>::from(folder);
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let folder = Arc::clone(&folder);
+            // A browser that has gone away is no error of the server's.
+            thread::spawn(move || answer(&connection, &folder).ok());
+        }
+    });
     Ok(format!("http://{address}/"))
 }
 
-fn answer(request: Request, folder: &Path) {
-    let file =
-        resolve(folder, request.url()).and_then(|path| Some((File::open(&path).ok()?, path)));
-    // A browser that has gone away is no error of the server's.
-    let _ = match file {
-        Some((file, path)) => {
-            let mut response =
-                Response::from_file(file).with_header(header("Content-Type", mime(&path)));
-            for (name, value) in HEADERS {
-                response.add_header(header(name, value));
-            }
-            request.respond(response)
+fn answer(connection: &TcpStream, folder: &Path) -> io::Result<()> {
+    let mut lines = BufReader::new(connection).lines();
+    let request = lines.next().unwrap_or_else(|| Ok(String::new()))?;
+    // All of the request is read before it is answered: closing earlier would reset it.
+    for line in lines {
+        if line?.is_empty() {
+            break;
         }
-        None => request.respond(Response::empty(StatusCode(404))),
+    }
+    let url = request
+        .strip_prefix("GET ")
+        .and_then(|rest| rest.split(' ').next());
+    let file = url.and_then(|url| resolve(folder, url));
+    let response = match file.and_then(|path| Some((fs::read(&path).ok()?, path))) {
+        Some((content, path)) => response("200 OK", mime(&path), &content),
+        None => response("404 Not Found", mime(Path::new("404.txt")), b"not found"),
     };
+    (&*connection).write_all(&response?)
+}
+
+fn response(status: &str, mime: &str, content: &[u8]) -> io::Result<Vec<u8>> {
+    let mut response = Vec::with_capacity(content.len() + 1024);
+    write!(response, "HTTP/1.1 {status}\r\nConnection: close\r\n")?;
+    for (name, value) in HEADERS {
+        write!(response, "{name}: {value}\r\n")?;
+    }
+    let length = content.len();
+    write!(
+        response,
+        "Content-Type: {mime}\r\nContent-Length: {length}\r\n\r\n"
+    )?;
+    response.extend_from_slice(content);
+    Ok(response)
 }
 
 /// The file that `url` names, if it stays inside `folder`.
@@ -88,6 +107,16 @@ fn mime(path: &Path) -> &'static str {
     }
 }
 
-fn header(name: &str, value: &str) -> Header {
-    Header::from_bytes(name, value).expect("header names and values here are plain ASCII")
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_inside_the_folder_are_served() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let served = |url| resolve(&folder, url).is_some();
+        assert!(served("/serve.rs") && served("/serve.rs?query") && served("/setup/mod.rs"));
+        assert!(!served("/../Cargo.toml") && !served("/setup/../../Cargo.toml"));
+        assert!(!served("/") && !served("/setup") && !served("/absent.rs"));
+    }
 }
