@@ -51,7 +51,7 @@ fn main() {
     let mut kernels = Vec::new();
     let mut templates = BTreeMap::new();
     for (template, source) in wgsl_files("shaders/kernels") {
-        let ops = split_items(&read_or_empty(&format!("shaders/ops/{template}.wgsl")));
+        let ops = split_items(&read_or_empty(format!("shaders/ops/{template}.wgsl")));
         let mut names: Vec<String> = ops.keys().cloned().collect();
         if names.is_empty() {
             names.push(String::new());
@@ -248,29 +248,36 @@ fn generate(items: &Items, templates: &BTreeMap<String, String>, kernels: &[Kern
         let _ = writeln!(rust, "static TEMPLATE_{name}: &[&str] = &{pieces:?};");
     }
     for (index, kernel) in kernels.iter().enumerate() {
-        let items: String = kernel
-            .items
-            .iter()
-            .map(|name| format!("&ITEM_{},", upper(name)))
-            .collect();
+        let items = list(
+            kernel
+                .items
+                .iter()
+                .map(|name| format!("&ITEM_{}", upper(name))),
+        );
         let (name, op, inputs) = (&kernel.name, &kernel.op, kernel.inputs);
         let _ = writeln!(
             rust,
-            "pub(super) static {}: Kernel = Kernel {{ index: {index}, name: {name:?}, template: TEMPLATE_{}, op: {op:?}, items: &[{items}], inputs: {inputs} }};",
+            "pub(super) static {}: Kernel = Kernel {{ index: {index}, name: {name:?}, template: TEMPLATE_{}, op: {op:?}, items: &{items}, inputs: {inputs} }};",
             upper(name),
             upper(&kernel.template),
         );
     }
-    let all: String = kernels
-        .iter()
-        .map(|kernel| format!("&{},", upper(&kernel.name)))
-        .collect();
+    let all = list(
+        kernels
+            .iter()
+            .map(|kernel| format!("&{}", upper(&kernel.name))),
+    );
     let _ = writeln!(
         rust,
-        "pub(super) static ALL: [&Kernel; {}] = [{all}];",
+        "pub(super) static ALL: [&Kernel; {}] = {all};",
         kernels.len()
     );
     rust
+}
+
+/// An array of Rust expressions.
+fn list(expressions: impl Iterator<Item = String>) -> String {
+    format!("[{}]", expressions.collect::<Vec<_>>().join(","))
 }
 
 fn upper(name: &str) -> String {

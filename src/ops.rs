@@ -31,7 +31,7 @@ macro_rules! for_each_op {
                 sigmoid sigmoid_async sigmoid Sigmoid(x) -> y {} Transcendental, 4.0;
                 /// Hyperbolic tangent.
                 tanh tanh_async tanh Tanh(x) -> y {} Transcendental, 4.0;
-                /// Swish, also called SiLU: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
+                /// Swish, also called `SiLU`: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
                 swish swish_async swish Swish(x) -> y {} Transcendental, 4.0;
                 /// Gaussian error linear unit, exact: `y = x · Φ(x) = x/2 · (1 + erf(x/√2))`; its limit 0 at −∞.
                 gelu gelu_async gelu Gelu(x) -> y {} Transcendental, 8.0;
@@ -312,7 +312,7 @@ macro_rules! define_ops {
             }
 
             /// The operation's floating-point parameters in order, zeros after them.
-            pub(crate) fn scalars(&self) -> [f32; 2] {
+            pub fn scalars(&self) -> [f32; 2] {
                 let mut list = ScalarList::default();
                 match self {
                     $( Op::$vop { $($vp),* } => { $( $vp.push_to(&mut list); )* } )*

@@ -2,7 +2,7 @@
 
 use relampago::{runtime, wgpu};
 
-pub struct PlainRelu {
+pub(crate) struct PlainRelu {
     device: wgpu::Device,
     queue: wgpu::Queue,
     pipeline: wgpu::ComputePipeline,
@@ -23,7 +23,7 @@ fn main(@builtin(global_invocation_id) id: vec3u) {
 }";
 
 impl PlainRelu {
-    pub fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         let (device, queue) = open();
         let module = device.create_shader_module(wgpu::ShaderModuleDescriptor {
             label: None,
@@ -48,10 +48,6 @@ impl PlainRelu {
         let x = buffer(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST);
         let y = buffer(wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC);
         let staging = buffer(wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST);
-        let entry = |binding, buffer: &wgpu::Buffer| wgpu::BindGroupEntry {
-            binding,
-            resource: buffer.as_entire_binding(),
-        };
         let bindings = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
             layout: &pipeline.get_bind_group_layout(0),
@@ -72,7 +68,7 @@ impl PlainRelu {
         }
     }
 
-    pub fn run(&mut self, x: &[f32]) -> &[f32] {
+    pub(crate) fn run(&mut self, x: &[f32]) -> &[f32] {
         self.queue.write_buffer(&self.x, 0, bytemuck::cast_slice(x));
         let mut encoder = self
             .device
@@ -99,6 +95,13 @@ impl PlainRelu {
         drop(view);
         self.staging.unmap();
         &self.out
+    }
+}
+
+fn entry(binding: u32, buffer: &wgpu::Buffer) -> wgpu::BindGroupEntry<'_> {
+    wgpu::BindGroupEntry {
+        binding,
+        resource: buffer.as_entire_binding(),
     }
 }
 

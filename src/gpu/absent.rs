@@ -1,5 +1,8 @@
 //! What stands in for the GPU back-end in a build without the feature `gpu`: none is ever open.
 
+// The real ones have much to wait for.
+#![allow(clippy::unused_async)]
+
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
@@ -27,7 +30,6 @@ pub(crate) enum Gpu {}
 pub(crate) enum GpuBuffer {}
 
 impl Gpu {
-    #[allow(clippy::unused_async)] // The real one has much to wait for.
     pub(crate) async fn open(_: Preference) -> Result<Arc<Self>> {
         Err(Error::NoGpu {
             reason: "this build lacks the feature `gpu`".into(),

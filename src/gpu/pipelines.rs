@@ -16,7 +16,7 @@ type BindGroupKey = Vec<u64>;
 pub(super) struct Pipelines {
     device: wgpu::Device,
     /// By [`Kernel::index`].
-    pipelines: Vec<OnceLock<wgpu::ComputePipeline>>,
+    compute: Vec<OnceLock<wgpu::ComputePipeline>>,
     /// By number of inputs, of which there is at least one.
     layouts: [OnceLock<wgpu::BindGroupLayout>; 2],
     /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.
@@ -27,14 +27,14 @@ impl Pipelines {
     pub(super) fn new(device: wgpu::Device) -> Self {
         Self {
             device,
-            pipelines: ALL.iter().map(|_| OnceLock::new()).collect(),
+            compute: ALL.iter().map(|_| OnceLock::new()).collect(),
             layouts: [const { OnceLock::new() }; 2],
             bind_groups: Mutex::default(),
         }
     }
 
     pub(super) fn pipeline(&self, kernel: &'static Kernel) -> &wgpu::ComputePipeline {
-        self.pipelines[kernel.index].get_or_init(|| self.create_pipeline(kernel))
+        self.compute[kernel.index].get_or_init(|| self.create_pipeline(kernel))
     }
 
     /// The bind group of a uniform buffer (with a dynamic offset) and storage buffers, the

@@ -37,10 +37,17 @@ pub(super) struct Pool {
     state: Mutex<State>,
 }
 
+/// Buffers of one use and size, each with its id.
+struct Unused {
+    usage: Usage,
+    size: u64,
+    buffers: Vec<(u64, wgpu::Buffer)>,
+}
+
 #[derive(Default)]
 struct State {
-    /// Lists of one use and size each; there are few.
-    unused: Vec<((Usage, u64), Vec<(u64, wgpu::Buffer)>)>,
+    /// Few enough to be searched one by one.
+    unused: Vec<Unused>,
     unused_bytes: u64,
     /// Raised by [`Pool::discard_all`]; buffers of an earlier epoch are not kept.
     epoch: u64,
@@ -61,13 +68,18 @@ pub(super) struct PooledBuffer {
 
 impl State {
     /// The unused buffers of one use and size.
-    fn list(&mut self, key: (Usage, u64)) -> &mut Vec<(u64, wgpu::Buffer)> {
-        let place = self.unused.iter().position(|(other, _)| *other == key);
-        let place = place.unwrap_or_else(|| {
-            self.unused.push((key, Vec::new()));
+    fn unused(&mut self, usage: Usage, size: u64) -> &mut Vec<(u64, wgpu::Buffer)> {
+        let same = |unused: &Unused| unused.usage == usage && unused.size == size;
+        let place = self.unused.iter().position(same).unwrap_or_else(|| {
+            let buffers = Vec::new();
+            self.unused.push(Unused {
+                usage,
+                size,
+                buffers,
+            });
             self.unused.len() - 1
         });
-        &mut self.unused[place].1
+        &mut self.unused[place].buffers
     }
 }
 
@@ -95,7 +107,7 @@ impl Pool {
         check_limit("the length of a GPU buffer", len, self.max_len())?;
         let size = self.size_class(len as u64 * 4);
         let mut state = self.lock();
-        let reused = state.list((usage, size)).pop();
+        let reused = state.unused(usage, size).pop();
         let epoch = state.epoch;
         if reused.is_some() {
             state.unused_bytes -= size;
@@ -151,7 +163,7 @@ impl Pool {
             return;
         }
         state.unused_bytes += size;
-        state.list((usage, size)).push((id, buffer));
+        state.unused(usage, size).push((id, buffer));
     }
 }
 
