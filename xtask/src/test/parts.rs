@@ -99,14 +99,15 @@ fn native(context: &Context) -> Result<()> {
 }
 
 /// The library's own tests and those in `tests/`; examples and the documentation's are for
-/// machines with threads to block.
+/// machines with threads to block. Without the feature `js`, whose glue imports a file of the
+/// package; the package's tests are its tests.
 fn wasm(context: &Context, variant: &Variant) -> Result<()> {
     let Context { project, tools } = context;
     let (wasm_pack, chromedriver) = (&tools.wasm_pack, &tools.browser()?.chromedriver);
     let test = cmd!(
         project.sh,
         "{wasm_pack} --log-level warn test --mode no-install --headless --chrome
-         --chromedriver {chromedriver} --release . --no-default-features --features gpu,js
+         --chromedriver {chromedriver} --release . --no-default-features --features gpu
          --lib --test *"
     );
     // The runner gives a whole file of tests 20 seconds by default.
