@@ -49,7 +49,13 @@ impl Case {
         if !self.inputs.iter().flatten().any(denormal) {
             return None;
         }
-        let flush = |&x: &f32| if x.is_subnormal() { 0.0 } else { x };
+        let flush = |&x: &f32| {
+            if x.is_subnormal() {
+                0f32.copysign(x)
+            } else {
+                x
+            }
+        };
         let inputs: Vec<Vec<f32>> = self
             .inputs
             .iter()
