@@ -4,6 +4,9 @@
 //! them in the package, and `examples/op_table.rs` writes what the op table adds. Methods that compute return a promise and take their arguments'
 //! contents before they return, so the caller may change an array at once.
 
+// wasm-bindgen hands over handles by value, and every one of `types` is a name in a signature.
+#![allow(clippy::needless_pass_by_value, clippy::wildcard_imports)]
+
 mod batch;
 mod convert;
 mod device;

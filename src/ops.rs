@@ -1,6 +1,6 @@
 //! The op table: one row an operation, and everything that is generated from it.
 //!
-//! [`for_each_op!`] hands every row to a macro of the caller's. This file turns the rows into
+//! `for_each_op!` hands every row to a macro of the caller's. This file turns the rows into
 //! [`Op`] and its metadata; `device.rs` into methods, `graph/` into batch methods, `js/` into
 //! the JavaScript class, and the conformance suite and the benchmarks into cases.
 //!
