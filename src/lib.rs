@@ -36,3 +36,8 @@ pub use simd::InstructionSet;
 
 #[cfg(feature = "gpu")]
 pub use wgpu;
+
+/// The README's code, run with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
