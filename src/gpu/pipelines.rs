@@ -1,6 +1,6 @@
 //! Pipelines, layouts and bind groups, each made once.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::kernels::{ALL, Kernel};
 
@@ -13,6 +13,8 @@ const MAX_BIND_GROUPS: usize = 1024;
 /// Ids of the uniform buffer, the inputs and the output.
 type BindGroupKey = Vec<u64>;
 
+type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
+
 pub(super) struct Pipelines {
     device: wgpu::Device,
     /// By [`Kernel::index`].
@@ -20,7 +22,7 @@ pub(super) struct Pipelines {
     /// By number of inputs, of which there is at least one.
     layouts: [OnceLock<wgpu::BindGroupLayout>; 2],
     /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.
-    bind_groups: Mutex<Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>>,
+    bind_groups: Mutex<BindGroups>,
 }
 
 impl Pipelines {
@@ -41,10 +43,7 @@ impl Pipelines {
     /// inputs first, each with its id.
     pub(super) fn bind_group(&self, buffers: &[(u64, &wgpu::Buffer)]) -> Arc<wgpu::BindGroup> {
         let key: BindGroupKey = buffers.iter().map(|&(id, _)| id).collect();
-        let mut cache = self
-            .bind_groups
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.lock();
         if cache.len() >= MAX_BIND_GROUPS {
             cache.clear();
         }
@@ -60,11 +59,13 @@ impl Pipelines {
 
     /// Forgets every bind group, after an error that may have left some invalid.
     pub(super) fn discard_bind_groups(&self) {
-        let mut cache = self
-            .bind_groups
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.lock();
         cache.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BindGroups> {
+        let locked = self.bind_groups.lock();
+        locked.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn create_pipeline(&self, kernel: &'static Kernel) -> wgpu::ComputePipeline {
