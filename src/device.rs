@@ -171,8 +171,9 @@ impl GpuDevice {
         self.inner.gpu.as_ref().map_or(Ok(()), |gpu| gpu.check())
     }
 
-    /// Runs one operation; nothing is written to `out` unless all went well.
-    pub(crate) async fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+    /// Runs an operation that is known only at run time; nothing is written to `out` unless all
+    /// went well. A reduction's result is one value.
+    pub async fn run_into_async(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         check_len(op.output(), output_len(op, &lens)?, out.len())?;
         self.check()?;
@@ -183,8 +184,13 @@ impl GpuDevice {
         }
     }
 
-    /// Runs an operation that is known only at run time; its result is new memory, one value
-    /// long for reductions.
+    /// [`GpuDevice::run_into_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+        crate::runtime::block_on(self.run_into_async(op, inputs, out))
+    }
+
+    /// [`GpuDevice::run_into_async`], whose result is new memory.
     ///
     /// ```
     /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -199,7 +205,7 @@ impl GpuDevice {
     pub async fn run_async(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         let mut out = try_zeros(output_len(op, &lens)?)?;
-        self.run_into(op, inputs, &mut out).await?;
+        self.run_into_async(op, inputs, &mut out).await?;
         Ok(out)
     }
 

@@ -13,7 +13,7 @@ trait Scalar: Sized {
 impl Scalar for f32 {
     async fn evaluate(device: &GpuDevice, op: &Op, inputs: &[&[f32]]) -> Result<Self> {
         let mut value = [0.0];
-        device.run_into(op, inputs, &mut value).await?;
+        device.run_into_async(op, inputs, &mut value).await?;
         Ok(value[0])
     }
 }
@@ -65,7 +65,7 @@ macro_rules! define_methods {
                 #[doc = ""]
                 #[doc = concat!("Accurate to ", stringify!($vulp), " ULP of the condition-scaled result, on every back-end.")]
                 pub async fn $vasync(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
-                    self.run_into(&Op::$vop { $($vp),* }, &[$($vin),+], $vout).await
+                    self.run_into_async(&Op::$vop { $($vp),* }, &[$($vin),+], $vout).await
                 }
 
                 $(#[$vdoc])*

@@ -30,7 +30,7 @@ pub(crate) struct Gpu {
     pub(super) pipelines: Pipelines,
     pub(super) pool: Arc<Pool>,
     pub(super) health: Health,
-    adapter: Adapter,
+    pub(super) adapter: Adapter,
 }
 
 /// The limits that dispatches keep to; the pool knows those of buffers.

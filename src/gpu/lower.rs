@@ -15,8 +15,10 @@ const MIN_VALUES_PER_PARTIAL: usize = 2048;
 const MAX_SINGLE_ROW: usize = 8192;
 /// Rows that keep a GPU busy with a workgroup each.
 const MANY_ROWS: usize = 128;
-/// Side of a tile of the matmul and the transpose kernel.
+/// Sides of a workgroup's tile of the matmul kernel, of an invocation's of the one for software
+/// adapters, and of a tile of the transpose kernel.
 const MATMUL_TILE: usize = 64;
+const DIRECT_TILE: usize = 4;
 const TRANSPOSE_TILE: usize = 16;
 
 /// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
@@ -230,11 +232,16 @@ fn matmul(
     output: &GpuBuffer,
     (m, k, n): (usize, usize, usize),
 ) -> Result<()> {
-    let across = n.div_ceil(MATMUL_TILE);
-    let tiles = across * m.div_ceil(MATMUL_TILE);
+    let (kernel, tile, tiles_a_group) = if recorder.gpu.adapter().software {
+        (&kernels::MATMUL_DIRECT, DIRECT_TILE, WORKGROUP)
+    } else {
+        (&kernels::MATMUL, MATMUL_TILE, 1)
+    };
+    let across = n.div_ceil(tile);
+    let groups = (across * m.div_ceil(tile)).div_ceil(tiles_a_group);
     let params = [m, k, n, across].map(|dim| dim as u32);
     let inputs = [&inputs[0], &inputs[1]];
-    recorder.dispatch(&kernels::MATMUL, &params, &inputs, output, tiles)
+    recorder.dispatch(kernel, &params, &inputs, output, groups)
 }
 
 fn convolve2d(

@@ -12,6 +12,8 @@ mod pipelines;
 mod pool;
 mod readback;
 mod recorder;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
