@@ -1,6 +1,6 @@
-//! Operations from and to host memory: every one on both back-ends, and beside peers.
+//! Operations from and to host memory: every one on both back-ends, and beside a plain wgpu loop.
 //!
-//! `cargo xtask bench` prints tables of medians in microseconds. The contestants of a row take
+//! `cargo xtask bench gpu` prints tables of medians in microseconds. The contestants of a row take
 //! turns in one process, so that whatever else the machine does falls on all of them alike.
 
 mod plain;
@@ -16,7 +16,6 @@ const ROUNDS: usize = 31;
 fn main() -> Result<()> {
     let simd = GpuDevice::builder().backend(Backend::Simd).build()?;
     println!("SIMD: {}", simd.info());
-    products_beside_a_peer(&simd)?;
     match GpuDevice::builder().backend(Backend::Gpu).build() {
         Ok(gpu) => {
             println!("\nGPU: {}", gpu.info());
@@ -68,37 +67,6 @@ fn round_trip_beside_a_peer(gpu: &GpuDevice) -> Result<()> {
         println!("| {len} | {ours:.0} | {theirs:.0} | {:.2} |", ours / theirs);
     }
     Ok(())
-}
-
-fn products_beside_a_peer(simd: &GpuDevice) -> Result<()> {
-    println!(
-        "\n| matmul | relampago, SIMD | matrixmultiply | GFLOP/s | ratio |\n|---|---|---|---|---|"
-    );
-    for n in [64, 256, 512, 1_024] {
-        let (a, mut c, mut d) = (values(n * n), vec![0.0; n * n], vec![0.0; n * n]);
-        let ours = &mut || simd.matmul(black_box(&a), &a, &mut c, n, n, n);
-        let [ours, theirs] = race([ours, &mut || {
-            product_by_peer(n, black_box(&a), &mut d);
-            Ok(())
-        }])?;
-        let rate = 2.0 * (n as f64).powi(3) / ours / 1e3;
-        println!(
-            "| {n} | {ours:.0} | {theirs:.0} | {rate:.0} | {:.2} |",
-            theirs / ours
-        );
-    }
-    Ok(())
-}
-
-fn product_by_peer(n: usize, a: &[f32], c: &mut [f32]) {
-    let (rows, one) = (n as isize, 1);
-    let (left, right, out) = (a.as_ptr(), a.as_ptr(), c.as_mut_ptr());
-    // SAFETY: all three matrices are n × n, row by row, and `c` overlaps neither input.
-    unsafe {
-        matrixmultiply::sgemm(
-            n, n, n, 1.0, left, rows, one, right, rows, one, 0.0, out, rows, one,
-        );
-    }
 }
 
 /// What the thresholds of `Policy` should be on this machine.

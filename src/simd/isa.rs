@@ -5,7 +5,6 @@
 //! `#[inline(always)]`, since the features reach only what is inlined into that function.
 
 use super::InstructionSet;
-use super::matmul::Tile;
 
 // Each file uses most of its instruction set's intrinsics.
 #[cfg(target_arch = "x86_64")]
@@ -63,10 +62,12 @@ pub(super) trait Isa: Copy {
     type Bits: Copy;
     /// `LANES` truth values.
     type Mask: Copy;
-    /// The tile of a matrix product that fits the registers.
-    type Tile: Tile;
     /// Numbers in a vector, a power of two up to [`MAX_LANES`].
     const LANES: usize;
+    /// Rows of two vectors whose sums fit the registers, at most 12: the tile of a product.
+    const TILE_ROWS: usize;
+    /// Whether a product's tile reads unpacked rows about as quickly as packed ones.
+    const BROADCASTS_ROWS: bool;
 
     fn splat(self, value: f32) -> Self::F32;
     fn splat_bits(self, value: i32) -> Self::Bits;
@@ -77,6 +78,10 @@ pub(super) trait Isa: Copy {
     /// # Safety
     /// `LANES` values must be writable at `to`, at any alignment.
     unsafe fn store_ptr(self, values: Self::F32, to: *mut f32);
+
+    /// Asks the cache for what lies at `from`, which need not be readable.
+    #[inline(always)]
+    fn prefetch(self, _from: *const f32) {}
 
     fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;

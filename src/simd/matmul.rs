@@ -1,31 +1,35 @@
 //! Matrix product, blocked for the caches as in K. Goto and R. van de Geijn, "Anatomy of
 //! High-Performance Matrix Multiplication" (ACM TOMS 34, 2008): `B` in panels of `KC` rows,
-//! `A` in blocks of `MC` rows, both packed, and a tile of `C` in the registers.
+//! `A` in blocks of `MC` rows, and a tile of `C` in the registers. Panels and blocks are packed
+//! where they are read so often that this pays.
 
 mod pack;
 mod tile;
 mod vector;
-
-pub(super) use tile::{RegisterTile, Tile};
 
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::reduce::{Products, Sum};
 use crate::error::Result;
 use pack::Scratch;
+use tile::{Place, Strip, VECTORS};
 
 /// Depth of a panel: a strip of packed `B` stays in the first-level cache, and no sum gathers
 /// more than this many products, which bounds the rounding error.
 const KC: usize = 256;
 
-/// Rows of a packed block of `A`: `MC × KC` values take half of a second-level cache.
+/// Rows of a block of `A`: `MC × KC` values take half of a second-level cache.
 const MC: usize = 192;
 
-/// Columns of a packed panel of `B`.
+/// Columns of a panel of `B`.
 const NC: usize = 2048;
 
-/// Products below which packing does not pay.
-const SMALL: usize = 16 * 16 * 16;
+/// Values of `B` above which it is packed: fewer stay in the caches however they lie.
+const PACK_B_VALUES: usize = 128 * 128;
+
+/// Strips of one operand by which each strip of the other is multiplied, from which on it pays
+/// to pack it.
+const PACK_STRIPS: usize = 6;
 
 /// `C = A · B` for row-major `m × k` times `k × n`.
 pub(super) fn matmul(
@@ -49,11 +53,11 @@ pub(super) fn matmul(
     if n == 1 {
         dispatch(isa, Columns(product));
         Ok(())
-    } else if m <= 2 || m.saturating_mul(n).saturating_mul(k) <= SMALL {
+    } else if m <= 2 {
         dispatch(isa, vector::Rows(product));
         Ok(())
     } else {
-        dispatch(isa, Packed(product))
+        dispatch(isa, Blocked(product))
     }
 }
 
@@ -81,30 +85,74 @@ impl Kernel for Columns<'_> {
     }
 }
 
-struct Packed<'a>(Product<'a>);
+/// A part of a matrix: its value at row `i` and column `j` lies `i · row + j · col` further on.
+#[derive(Clone, Copy)]
+struct Matrix {
+    values: *const f32,
+    row: usize,
+    col: usize,
+}
 
-impl Kernel for Packed<'_> {
+impl Matrix {
+    #[inline(always)]
+    unsafe fn at(self, row: usize, col: usize) -> *const f32 {
+        // SAFETY: the caller stays within the matrix.
+        unsafe { self.values.add(row * self.row + col * self.col) }
+    }
+
+    #[inline(always)]
+    unsafe fn from(self, row: usize, col: usize) -> Self {
+        // SAFETY: the caller stays within the matrix.
+        let values = unsafe { self.at(row, col) };
+        Self { values, ..self }
+    }
+}
+
+struct Blocked<'a>(Product<'a>);
+
+impl Kernel for Blocked<'_> {
     type Output = Result<()>;
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Result<()> {
         let Product { a, b, c, m, k, n } = self.0;
-        let (tile_rows, tile_cols) = (I::Tile::ROWS, I::Tile::VECTORS * I::LANES);
+        let width = VECTORS * I::LANES;
+        let a = Matrix {
+            values: a.as_ptr(),
+            row: k,
+            col: 1,
+        };
+        // Its rows are the columns of `B`.
+        let b = Matrix {
+            values: b.as_ptr(),
+            row: 1,
+            col: n,
+        };
         let depth = KC.min(k);
-        let mut block = Scratch::new(MC.min(m).next_multiple_of(tile_rows), depth)?;
-        let mut panel = Scratch::new(NC.min(n).next_multiple_of(tile_cols), depth)?;
+        let pack_a = n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
+        let pack_b = m > PACK_STRIPS * I::TILE_ROWS && k * n > PACK_B_VALUES;
+        let mut block = Scratch::new(if pack_a { MC.min(m) } else { 0 }, depth)?;
+        let in_place = if pack_b { 0 } else { n / width * width };
+        let packed_cols = NC.min(n - in_place).next_multiple_of(width);
+        let mut panel = Scratch::new(packed_cols, depth)?;
         for col in (0..n).step_by(NC) {
             let cols = NC.min(n - col);
             for p in (0..k).step_by(KC) {
                 let depth = KC.min(k - p);
-                let panel = panel.values();
-                pack::columns(isa, &b[p * n + col..], n, [depth, cols], tile_cols, panel);
-                for row in (0..m).step_by(MC) {
-                    let rows = MC.min(m - row);
-                    let block = block.values();
-                    pack::rows(isa, &a[row * k + p..], k, [rows, depth], tile_rows, block);
-                    let c = &mut c[row * n + col..];
-                    multiply_block(isa, block, panel, [rows, depth, cols], c, n, p > 0);
+                // SAFETY: all of these lie within the matrices, by their lengths.
+                unsafe {
+                    let panel = Panel::new(isa, b.from(col, p), cols, depth, pack_b, &mut panel);
+                    for row in (0..m).step_by(MC) {
+                        let place = Place {
+                            c: c.as_mut_ptr().add(row * n + col),
+                            stride: n,
+                            rows: MC.min(m - row),
+                            cols,
+                            accumulate: p > 0,
+                        };
+                        let scratch = pack_a.then(|| block.values());
+                        multiply_block(isa, a.from(row, p), scratch, &panel, place);
+                    }
                 }
             }
         }
@@ -112,29 +160,122 @@ impl Kernel for Packed<'_> {
     }
 }
 
-/// `C = A · B`, or `C += A · B`, for a packed block of `A` and a packed panel of `B`.
-#[inline(always)]
-fn multiply_block<I: Isa>(
-    isa: I,
-    block: &[f32],
-    panel: &[f32],
-    [rows, depth, cols]: [usize; 3],
-    c: &mut [f32],
-    c_stride: usize,
-    accumulate: bool,
-) {
-    let (tile_rows, tile_cols) = (I::Tile::ROWS, I::Tile::VECTORS * I::LANES);
-    for (b, col) in panel
-        .chunks_exact(depth * tile_cols)
-        .zip((0..cols).step_by(tile_cols))
-    {
-        for (a, row) in block
-            .chunks_exact(depth * tile_rows)
-            .zip((0..rows).step_by(tile_rows))
-        {
-            let size = [tile_rows.min(rows - row), tile_cols.min(cols - col)];
-            let c = &mut c[row * c_stride + col..];
-            I::Tile::multiply(isa, a, b, c, c_stride, size, accumulate);
+/// Columns of `B` as strips: the first in place, the rest packed.
+struct Panel<'a> {
+    b: Matrix,
+    depth: usize,
+    in_place: usize,
+    packed: &'a [f32],
+}
+
+impl<'a> Panel<'a> {
+    /// # Safety
+    /// `b`, transposed, must have `cols` rows of `depth` values.
+    #[inline(always)]
+    unsafe fn new<I: Isa>(
+        isa: I,
+        b: Matrix,
+        cols: usize,
+        depth: usize,
+        pack: bool,
+        scratch: &'a mut Scratch,
+    ) -> Self {
+        let width = VECTORS * I::LANES;
+        let in_place = if pack { 0 } else { cols / width * width };
+        let packed = scratch.values();
+        for col in (in_place..cols).step_by(width) {
+            let used = width.min(cols - col);
+            let to = &mut packed[(col - in_place) * depth..];
+            // SAFETY: the caller's promise.
+            unsafe {
+                let widths = [used, used.next_multiple_of(I::LANES)];
+                pack::strip(isa, b.from(col, 0), widths, depth, to);
+            }
         }
+        Self {
+            b,
+            depth,
+            in_place,
+            packed,
+        }
+    }
+
+    #[inline(always)]
+    fn strip(&self, col: usize, width: usize) -> Strip {
+        if col < self.in_place {
+            Strip {
+                // SAFETY: within the columns that `new` was promised.
+                values: unsafe { self.b.at(col, 0) },
+                across: 1,
+                deep: self.b.col,
+            }
+        } else {
+            Strip {
+                values: self.packed[(col - self.in_place) * self.depth..].as_ptr(),
+                across: 1,
+                deep: width,
+            }
+        }
+    }
+}
+
+/// Multiplies a block of `A`, packed to `scratch` if there is some, and a panel of `B`.
+///
+/// # Safety
+/// `a` must have the rows of `place`, as deep as the panel, which must have its columns; those
+/// must be writable.
+#[inline(always)]
+unsafe fn multiply_block<I: Isa>(
+    isa: I,
+    a: Matrix,
+    mut scratch: Option<&mut [f32]>,
+    panel: &Panel<'_>,
+    place: Place,
+) {
+    let (width, depth) = (VECTORS * I::LANES, panel.depth);
+    for col in (0..place.cols).step_by(width) {
+        let cols = width.min(place.cols - col);
+        let b = panel.strip(col, cols.next_multiple_of(I::LANES));
+        let mut row = 0;
+        while row < place.rows {
+            let rows = height::<I>(place.rows - row);
+            // SAFETY: rows and columns of the block and the panel.
+            unsafe {
+                let a = a.from(row, 0);
+                let a = match &mut scratch {
+                    Some(scratch) if col == 0 => {
+                        pack::strip(isa, a, [rows, rows], depth, &mut scratch[row * depth..])
+                    }
+                    Some(scratch) => Strip {
+                        values: scratch[row * depth..].as_ptr(),
+                        across: 1,
+                        deep: rows,
+                    },
+                    None => Strip {
+                        values: a.values,
+                        across: a.row,
+                        deep: a.col,
+                    },
+                };
+                let place = Place {
+                    c: place.c.add(row * place.stride + col),
+                    rows,
+                    cols,
+                    ..place
+                };
+                tile::multiply(isa, a, b, depth, place);
+            }
+            row += rows;
+        }
+    }
+}
+
+/// Rows of the next tile: what would be left for a last low tile is shared by the last two.
+#[inline(always)]
+fn height<I: Isa>(rows: usize) -> usize {
+    if rows > I::TILE_ROWS && rows < 2 * I::TILE_ROWS {
+        rows.div_ceil(2)
+    } else {
+        rows.min(I::TILE_ROWS)
     }
 }

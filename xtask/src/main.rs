@@ -36,7 +36,7 @@ enum Command {
     Demo(demo::Options),
     /// Run everything CI runs
     Test(test::Options),
-    /// Run the benchmarks; arguments go to `cargo bench`
+    /// Measure beside the peers
     Bench(bench::Options),
 }
 

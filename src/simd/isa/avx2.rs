@@ -1,7 +1,6 @@
 //! AVX2 with fused multiply-add: 8 numbers.
 
 use super::{Isa, Kernel, intrinsics};
-use crate::simd::matmul::RegisterTile;
 use std::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -16,7 +15,8 @@ impl Isa for Avx2 {
     type F32 = __m256;
     type Bits = __m256i;
     type Mask = __m256;
-    type Tile = RegisterTile<6, 2>;
+    const TILE_ROWS: usize = 6;
+    const BROADCASTS_ROWS: bool = true;
     const LANES: usize = 8;
 
     intrinsics! {
@@ -49,6 +49,12 @@ impl Isa for Avx2 {
         fn shl_exponent(x: __m256i) -> __m256i = _mm256_slli_epi32::<23>(x);
         fn shr_exponent(x: __m256i) -> __m256i = _mm256_srai_epi32::<23>(x);
         fn half_bits(x: __m256i) -> __m256i = _mm256_srai_epi32::<1>(x);
+    }
+
+    #[inline(always)]
+    fn prefetch(self, from: *const f32) {
+        // SAFETY: a hint, which touches no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
     }
 
     #[inline(always)]

@@ -1,7 +1,6 @@
 //! AVX-512 (F, BW, DQ, VL): 16 numbers, mask registers, scaling by powers of two in one step.
 
 use super::{Isa, Kernel, intrinsics};
-use crate::simd::matmul::RegisterTile;
 use std::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -16,7 +15,8 @@ impl Isa for Avx512 {
     type F32 = __m512;
     type Bits = __m512i;
     type Mask = __mmask16;
-    type Tile = RegisterTile<12, 2>;
+    const TILE_ROWS: usize = 12;
+    const BROADCASTS_ROWS: bool = true;
     const LANES: usize = 16;
 
     intrinsics! {
@@ -51,6 +51,12 @@ impl Isa for Avx512 {
         fn half_bits(x: __m512i) -> __m512i = _mm512_srai_epi32::<1>(x);
         fn scale_exp2(p: __m512, n: __m512) -> __m512 = _mm512_scalef_ps(p, n);
         fn scale_exp2_normal(p: __m512, n: __m512) -> __m512 = _mm512_scalef_ps(p, n);
+    }
+
+    #[inline(always)]
+    fn prefetch(self, from: *const f32) {
+        // SAFETY: a hint, which touches no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };
     }
 
     #[inline(always)]

@@ -1,7 +1,6 @@
 //! NEON, part of 64-bit ARM: 4 numbers.
 
 use super::{Isa, Kernel, intrinsics};
-use crate::simd::matmul::RegisterTile;
 use std::arch::aarch64::*;
 
 #[derive(Clone, Copy)]
@@ -15,7 +14,8 @@ impl Isa for Neon {
     type F32 = float32x4_t;
     type Bits = int32x4_t;
     type Mask = uint32x4_t;
-    type Tile = RegisterTile<8, 2>;
+    const TILE_ROWS: usize = 8;
+    const BROADCASTS_ROWS: bool = true;
     const LANES: usize = 4;
 
     intrinsics! {

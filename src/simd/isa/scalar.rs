@@ -1,7 +1,6 @@
 //! One number at a time: for CPUs without vectors, and to compare with.
 
 use super::{Isa, Kernel};
-use crate::simd::matmul::RegisterTile;
 
 #[derive(Clone, Copy)]
 pub(super) struct Scalar(());
@@ -24,7 +23,8 @@ impl Isa for Scalar {
     type F32 = f32;
     type Bits = i32;
     type Mask = bool;
-    type Tile = RegisterTile<4, 4>;
+    const TILE_ROWS: usize = 4;
+    const BROADCASTS_ROWS: bool = true;
     const LANES: usize = 1;
 
     expressions! {

@@ -1,7 +1,6 @@
 //! SSE2, which every x86-64 CPU has: 4 numbers.
 
 use super::{Isa, Kernel, intrinsics};
-use crate::simd::matmul::RegisterTile;
 use std::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -15,7 +14,8 @@ impl Isa for Sse2 {
     type F32 = __m128;
     type Bits = __m128i;
     type Mask = __m128;
-    type Tile = RegisterTile<4, 2>;
+    const TILE_ROWS: usize = 4;
+    const BROADCASTS_ROWS: bool = true;
     const LANES: usize = 4;
 
     intrinsics! {

@@ -2,7 +2,6 @@
 //! build is for either simd128 or relaxed SIMD and holds one copy of each kernel.
 
 use super::{Isa, Kernel};
-use crate::simd::matmul::RegisterTile;
 use std::arch::wasm32::*;
 
 #[derive(Clone, Copy)]
@@ -29,7 +28,8 @@ impl Isa for Simd128 {
     type Bits = v128;
     type Mask = v128;
     // 8 sums, 2 of b, 1 of a: engines have 16 registers on x86-64; 6 × 8 spills.
-    type Tile = RegisterTile<4, 2>;
+    const TILE_ROWS: usize = 4;
+    const BROADCASTS_ROWS: bool = false;
     const LANES: usize = 4;
 
     intrinsics! {

@@ -1,10 +1,9 @@
-//! Copies of parts of `A` and `B` in the order in which the innermost loop reads them.
+//! Operands copied to strips, which the innermost loop reads from front to back.
 
+use super::Matrix;
+use super::tile::{LINE, Strip};
 use crate::error::{Result, try_zeros};
 use crate::simd::isa::Isa;
-
-/// Values in a cache line.
-const LINE: usize = 16;
 
 /// Memory for packed values, at a cache line's alignment so that no vector straddles two.
 pub(super) struct Scratch {
@@ -28,70 +27,89 @@ impl Scratch {
     }
 }
 
-/// Packs `depth × cols` values of `B` in strips of `width` columns, the last filled up with
-/// zeros.
+/// Packs `used` rows of a matrix, `depth` values of each, as a strip of `width` rows of which
+/// the last are zero.
+///
+/// # Safety
+/// The rows must be readable so far.
 #[inline(always)]
-pub(super) fn columns<I: Isa>(
+pub(super) unsafe fn strip<I: Isa>(
     isa: I,
-    b: &[f32],
-    stride: usize,
-    [depth, cols]: [usize; 2],
-    width: usize,
+    matrix: Matrix,
+    [used, width]: [usize; 2],
+    depth: usize,
     packed: &mut [f32],
-) {
-    let strips = packed.chunks_exact_mut(depth * width);
-    for (strip, col) in strips.zip((0..cols).step_by(width)) {
-        let used = width.min(cols - col);
-        for (p, packed) in strip.chunks_exact_mut(width).enumerate() {
-            let b = &b[p * stride + col..][..used];
-            if used == width {
-                for (packed, b) in packed
-                    .chunks_exact_mut(I::LANES)
-                    .zip(b.chunks_exact(I::LANES))
-                {
-                    isa.store(isa.load(b), packed);
-                }
-            } else {
-                packed[..used].copy_from_slice(b);
-                packed[used..].fill(0.0);
-            }
+) -> Strip {
+    let packed = &mut packed[..width * depth];
+    // SAFETY: the caller's promise is passed on.
+    unsafe {
+        if matrix.row == 1 {
+            copy(isa, matrix, used, width, packed);
+        } else {
+            transpose(isa, matrix, used, [width, depth], packed);
+        }
+    }
+    Strip {
+        values: packed.as_ptr(),
+        across: 1,
+        deep: width,
+    }
+}
+
+/// Where the strip's rows lie side by side in the matrix.
+///
+/// # Safety
+/// As for [`strip`].
+#[inline(always)]
+unsafe fn copy<I: Isa>(isa: I, matrix: Matrix, used: usize, width: usize, packed: &mut [f32]) {
+    for (p, packed) in packed.chunks_exact_mut(width).enumerate() {
+        // SAFETY: depth `p` of `used` rows.
+        let from = unsafe { std::slice::from_raw_parts(matrix.at(0, p), used) };
+        let mut at = 0;
+        while at + I::LANES <= used {
+            isa.store(isa.load(&from[at..]), &mut packed[at..]);
+            at += I::LANES;
+        }
+        if at < width {
+            packed[at..used].copy_from_slice(&from[at..]);
+            packed[used..].fill(0.0);
         }
     }
 }
 
-/// Packs `rows × depth` values of `A` in strips of `height` rows, column by column, the last
-/// strip filled up with zeros.
+/// Where the strip's rows lie anyhow.
+///
+/// # Safety
+/// As for [`strip`].
 #[inline(always)]
-pub(super) fn rows<I: Isa>(
+unsafe fn transpose<I: Isa>(
     isa: I,
-    a: &[f32],
-    stride: usize,
-    [rows, depth]: [usize; 2],
-    height: usize,
+    matrix: Matrix,
+    used: usize,
+    [width, depth]: [usize; 2],
     packed: &mut [f32],
 ) {
-    let strips = packed.chunks_exact_mut(depth * height);
-    for (strip, row) in strips.zip((0..rows).step_by(height)) {
-        let used = height.min(rows - row);
-        let a = &a[row * stride..];
-        if used < height {
-            strip.fill(0.0);
+    if used < width {
+        packed.fill(0.0);
+    }
+    // Four by four where rows are contiguous.
+    let quads = if matrix.col == 1 {
+        [used / 4 * 4, depth / 4 * 4]
+    } else {
+        [0, 0]
+    };
+    for i in (0..quads[0]).step_by(4) {
+        for p in (0..quads[1]).step_by(4) {
+            let to = &mut packed[p * width + i..][..3 * width + 4];
+            // SAFETY: four rows and depths of the matrix, and as many at a stride of `width`.
+            unsafe { isa.transpose4(matrix.at(i, p), matrix.row, to.as_mut_ptr(), width) };
         }
-        let (quads, quad_depth) = (used / 4 * 4, depth / 4 * 4);
-        for i in (0..quads).step_by(4) {
-            let a = &a[i * stride..][..3 * stride + depth];
-            for p in (0..quad_depth).step_by(4) {
-                let to = &mut strip[p * height + i..][..3 * height + 4];
-                // SAFETY: `a` holds four rows of `depth` > p + 3 values, `to` four rows of
-                // four at a stride of `height`.
-                unsafe { isa.transpose4(a.as_ptr().add(p), stride, to.as_mut_ptr(), height) };
-            }
-        }
-        for i in 0..used {
-            let first = if i < quads { quad_depth } else { 0 };
-            for (p, &value) in a[i * stride..][..depth].iter().enumerate().skip(first) {
-                strip[p * height + i] = value;
-            }
+    }
+    for i in 0..used {
+        let first = if i < quads[0] { quads[1] } else { 0 };
+        for p in first..depth {
+            // SAFETY: row `i` at depth `p`.
+            packed[p * width + i] = unsafe { *matrix.at(i, p) };
         }
     }
 }

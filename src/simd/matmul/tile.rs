@@ -1,107 +1,196 @@
 //! The innermost loop: a tile of `C` in the registers.
 
-use crate::simd::isa::{Isa, MAX_LANES};
+use crate::simd::isa::Isa;
 
-/// A tile of `ROWS` rows and `VECTORS` vectors of columns.
-pub(in crate::simd) trait Tile {
-    const ROWS: usize;
-    const VECTORS: usize;
+/// Vectors in a row of a tile.
+pub(super) const VECTORS: usize = 2;
 
-    /// Writes the product of a packed strip of `A` (`ROWS` values for each step of the depth)
-    /// and a packed strip of `B` (`VECTORS · LANES` values for each) to the first `rows × cols`
-    /// values of `c`, or adds it to them.
-    fn multiply<I: Isa>(
-        isa: I,
-        a: &[f32],
-        b: &[f32],
-        c: &mut [f32],
-        c_stride: usize,
-        size: [usize; 2],
-        accumulate: bool,
-    );
+/// How many steps of the depth before its use a row of `B` is asked for.
+const AHEAD: usize = 8;
+
+/// Steps of the depth between two tests for its end.
+const UNROLL: usize = 4;
+
+/// Values in a cache line.
+pub(super) const LINE: usize = 16;
+
+/// A strip of an operand: as many rows of `A` or columns of `B` as a tile has. Its value `i` at
+/// depth `p` lies at `values + i · across + p · deep`.
+#[derive(Clone, Copy)]
+pub(super) struct Strip {
+    pub(super) values: *const f32,
+    pub(super) across: usize,
+    pub(super) deep: usize,
 }
 
-/// The tile whose sums are held in `ROWS · VECTORS` registers.
-pub(in crate::simd) struct RegisterTile<const ROWS: usize, const VECTORS: usize>;
+/// Where a tile lies in `C`, and whether the product is added to what is there.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) c: *mut f32,
+    pub(super) stride: usize,
+    pub(super) rows: usize,
+    pub(super) cols: usize,
+    pub(super) accumulate: bool,
+}
 
-impl<const ROWS: usize, const VECTORS: usize> Tile for RegisterTile<ROWS, VECTORS> {
-    const ROWS: usize = ROWS;
-    const VECTORS: usize = VECTORS;
-
-    #[inline(always)]
-    fn multiply<I: Isa>(
-        isa: I,
-        a: &[f32],
-        b: &[f32],
-        c: &mut [f32],
-        c_stride: usize,
-        [rows, cols]: [usize; 2],
-        accumulate: bool,
-    ) {
-        let sums = sums::<I, ROWS, VECTORS>(isa, a, b);
-        if rows == ROWS && cols == VECTORS * I::LANES {
-            for (i, sums) in sums.into_iter().enumerate() {
-                let c = &mut c[i * c_stride..][..VECTORS * I::LANES];
-                for (j, sum) in sums.into_iter().enumerate() {
-                    let c = &mut c[j * I::LANES..][..I::LANES];
-                    let value = if accumulate {
-                        isa.add(isa.load(c), sum)
-                    } else {
-                        sum
-                    };
-                    isa.store(value, c);
-                }
-            }
-        } else {
-            store_edge(isa, &sums, c, c_stride, [rows, cols], accumulate);
+/// Multiplies strips of `A` and `B`, `depth` deep, to a tile of `C`.
+///
+/// # Safety
+/// `a` must have `place.rows` rows, at most `I::TILE_ROWS`, and `b`, whose columns lie side by
+/// side, `place.cols` columns rounded up to whole vectors, at most `VECTORS`. The rows and
+/// columns of `place` must be writable, and hold numbers where they are accumulated.
+#[inline(always)]
+pub(super) unsafe fn multiply<I: Isa>(isa: I, a: Strip, b: Strip, depth: usize, place: Place) {
+    // SAFETY: the caller's promise is passed on, the number of vectors chosen by the columns.
+    unsafe {
+        match (place.cols > I::LANES, a.across == 1) {
+            (true, true) => any_height::<I, VECTORS, true>(isa, a, b, depth, place),
+            (false, true) => any_height::<I, 1, true>(isa, a, b, depth, place),
+            (true, false) => any_height::<I, VECTORS, false>(isa, a, b, depth, place),
+            (false, false) => any_height::<I, 1, false>(isa, a, b, depth, place),
         }
     }
 }
 
+/// # Safety
+/// As for [`multiply`], with `V` vectors; `a.across` must be 1 where it is `PACKED`.
 #[inline(always)]
-fn sums<I: Isa, const ROWS: usize, const VECTORS: usize>(
+unsafe fn any_height<I: Isa, const V: usize, const PACKED: bool>(
     isa: I,
-    a: &[f32],
-    b: &[f32],
-) -> [[I::F32; VECTORS]; ROWS] {
-    let mut sums = [[isa.splat(0.0); VECTORS]; ROWS];
-    for (a, b) in a.chunks_exact(ROWS).zip(b.chunks_exact(VECTORS * I::LANES)) {
-        let mut columns = [isa.splat(0.0); VECTORS];
+    a: Strip,
+    b: Strip,
+    depth: usize,
+    place: Place,
+) {
+    macro_rules! by_height {
+        ($($rows:literal)*) => {
+            match place.rows {
+                // SAFETY: the caller's promise is passed on, the height chosen by the rows.
+                $($rows if $rows <= I::TILE_ROWS => unsafe {
+                    tile::<I, $rows, V, PACKED>(isa, a, b, depth, place);
+                },)*
+                rows => debug_assert!(false, "no tile has {rows} rows"),
+            }
+        };
+    }
+    by_height!(1 2 3 4 5 6 7 8 9 10 11 12);
+}
+
+/// # Safety
+/// As for [`multiply`], with `R` rows and `V` vectors; `a.across` must be 1 where it is
+/// `PACKED`.
+#[inline(always)]
+unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
+    isa: I,
+    a: Strip,
+    b: Strip,
+    depth: usize,
+    place: Place,
+) {
+    // SAFETY: the caller's promise is passed on.
+    let sums = unsafe { sums::<I, R, V, PACKED>(isa, a, b, depth) };
+    for (i, sums) in sums.into_iter().enumerate() {
+        for (j, sum) in sums.into_iter().enumerate() {
+            let cols = I::LANES.min(place.cols - j * I::LANES);
+            // SAFETY: these are columns of row `i` of the place.
+            unsafe {
+                let c = place.c.add(i * place.stride + j * I::LANES);
+                store(isa, sum, c, cols, place.accumulate);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// As for [`tile`].
+#[inline(always)]
+unsafe fn sums<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
+    isa: I,
+    mut a: Strip,
+    mut b: Strip,
+    depth: usize,
+) -> [[I::F32; V]; R] {
+    if PACKED {
+        // Known, these spare an address for each row.
+        (a.across, a.deep) = (1, R);
+    }
+    // Unpacked rows already take all the registers that there are for addresses.
+    let unroll = if PACKED { UNROLL } else { 1 };
+    let mut sums = [[isa.splat(0.0); V]; R];
+    for _ in 0..depth / unroll {
+        for p in 0..unroll {
+            // SAFETY: within the depth of both strips, whose rows and vectors the caller vouches
+            // for.
+            unsafe { step(isa, a, b, p, &mut sums) };
+        }
+        a.values = a.values.wrapping_add(unroll * a.deep);
+        b.values = b.values.wrapping_add(unroll * b.deep);
+    }
+    for p in 0..depth % unroll {
+        // SAFETY: as above.
+        unsafe { step(isa, a, b, p, &mut sums) };
+    }
+    sums
+}
+
+/// Adds the products at depth `p`.
+///
+/// # Safety
+/// As for [`tile`]; the strips must be so deep.
+#[inline(always)]
+unsafe fn step<I: Isa, const R: usize, const V: usize>(
+    isa: I,
+    a: Strip,
+    b: Strip,
+    p: usize,
+    sums: &mut [[I::F32; V]; R],
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (a, a_across) = (a.values.add(p * a.deep), a.across);
+        let (b, ahead) = (
+            b.values.add(p * b.deep),
+            b.values.wrapping_add((p + AHEAD) * b.deep),
+        );
+        let mut columns = [isa.splat(0.0); V];
         for (j, column) in columns.iter_mut().enumerate() {
-            *column = isa.load(&b[j * I::LANES..]);
+            if (j * I::LANES).is_multiple_of(LINE) {
+                isa.prefetch(ahead.wrapping_add(j * I::LANES));
+            }
+            *column = isa.load_ptr(b.add(j * I::LANES));
         }
         for (i, sums) in sums.iter_mut().enumerate() {
-            let a = isa.splat(a[i]);
+            let a = isa.splat(*a.add(i * a_across));
             for (sum, &column) in sums.iter_mut().zip(&columns) {
                 *sum = isa.mul_add(a, column, *sum);
             }
         }
     }
-    sums
 }
 
-/// Writes the part of a tile that lies within `C`.
+/// Writes the first `cols` lanes to `c`, or adds them to what is there.
+///
+/// # Safety
+/// `cols` values must be writable at `c`, and numbers where they are accumulated.
 #[inline(always)]
-fn store_edge<I: Isa, const ROWS: usize, const VECTORS: usize>(
-    isa: I,
-    sums: &[[I::F32; VECTORS]; ROWS],
-    c: &mut [f32],
-    c_stride: usize,
-    [rows, cols]: [usize; 2],
-    accumulate: bool,
-) {
-    let mut buffer = [[[0.0; MAX_LANES]; VECTORS]; ROWS];
-    for (lanes, &sum) in buffer
-        .as_flattened_mut()
-        .iter_mut()
-        .zip(sums.as_flattened())
-    {
-        *lanes = isa.to_array(sum);
-    }
-    for (i, row) in buffer.iter().enumerate().take(rows) {
-        for (j, c) in c[i * c_stride..].iter_mut().enumerate().take(cols) {
-            let sum = row[j / I::LANES][j % I::LANES];
-            *c = if accumulate { *c + sum } else { sum };
+unsafe fn store<I: Isa>(isa: I, sum: I::F32, c: *mut f32, cols: usize, accumulate: bool) {
+    // SAFETY: the caller's promise; the slice ends where it does.
+    unsafe {
+        if cols == I::LANES {
+            let sum = if accumulate {
+                isa.add(isa.load_ptr(c), sum)
+            } else {
+                sum
+            };
+            isa.store_ptr(sum, c);
+        } else {
+            let c = std::slice::from_raw_parts_mut(c, cols);
+            let sum = if accumulate {
+                isa.add(isa.load_first(c, 0.0), sum)
+            } else {
+                sum
+            };
+            isa.store_first(sum, c);
         }
     }
 }

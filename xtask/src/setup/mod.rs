@@ -24,7 +24,10 @@ pub(crate) use tools::Tools;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Package,
+    /// All of what tests need.
     Everything,
+    /// Everything, and the peers that the package is measured beside.
+    BrowserBench,
 }
 
 trait Requirement {
@@ -51,13 +54,18 @@ pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
 
 fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requirement + '_>>> {
     let wasm_bindgen = project.locked_version("wasm-bindgen")?;
+    let npm =
+        |folder| -> Box<dyn Requirement> { Box::new(npm::NpmDependencies { project, folder }) };
     let mut all: Vec<Box<dyn Requirement>> = vec![
         Box::new(wasm_target::WasmTarget { project }),
         Box::new(cargo_tool::CargoTool::wasm_bindgen(project, &wasm_bindgen)),
         Box::new(cargo_tool::CargoTool::wasm_pack(project)),
-        Box::new(npm::NpmDependencies { project }),
+        npm("pkg-tests"),
     ];
-    if scope == Scope::Everything {
+    if scope == Scope::BrowserBench {
+        all.push(npm("benches/browser"));
+    }
+    if scope != Scope::Package {
         all.push(Box::new(browser::Browser { project }));
         all.push(Box::new(vulkan::Vulkan { project }));
         all.push(Box::new(ptxas::Ptxas { project }));

@@ -1,4 +1,5 @@
-//! The bundlers, the browser driver, TypeScript and wasm-opt, as pkg-tests' lock file names them.
+//! What a folder's package-lock.json names: the tests' bundlers, browser driver, TypeScript and
+//! wasm-opt, or the benchmark's peers.
 
 use super::Requirement;
 use crate::progress::Progress;
@@ -10,24 +11,28 @@ use xshell::cmd;
 
 pub(super) struct NpmDependencies<'a> {
     pub(super) project: &'a Project,
+    /// From the root of the checkout.
+    pub(super) folder: &'static str,
 }
 
 impl NpmDependencies<'_> {
+    fn path(&self, file: &str) -> PathBuf {
+        self.project.root.join(self.folder).join(file)
+    }
+
     fn lock(&self) -> PathBuf {
-        self.project.pkg_tests().join("package-lock.json")
+        self.path("package-lock.json")
     }
 
     /// A copy of the lock file that the installed modules come from.
     fn stamp(&self) -> PathBuf {
-        self.project
-            .pkg_tests()
-            .join("node_modules/.installed-lock.json")
+        self.path("node_modules/.installed-lock.json")
     }
 }
 
 impl Requirement for NpmDependencies<'_> {
     fn name(&self) -> String {
-        "npm packages of pkg-tests (bundlers, playwright, binaryen)".to_owned()
+        format!("npm packages of {}", self.folder)
     }
 
     fn is_met(&self) -> bool {
@@ -37,12 +42,15 @@ impl Requirement for NpmDependencies<'_> {
 
     fn install(&self, progress: &Progress) -> Result<()> {
         let sh = &self.project.sh;
-        let _inside = sh.push_dir(self.project.pkg_tests());
+        let _inside = sh.push_dir(self.path(""));
         progress.run(cmd!(sh, "npm ci"))?;
         Ok(sh.copy_file(self.lock(), self.stamp())?)
     }
 
     fn by_hand(&self) -> String {
-        "Node 20.19 or later with npm, then `npm ci` in pkg-tests".to_owned()
+        format!(
+            "Node 20.19 or later with npm, then `npm ci` in {}",
+            self.folder
+        )
     }
 }

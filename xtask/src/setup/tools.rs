@@ -35,7 +35,7 @@ impl Tools {
         let path = env::join_paths([bin].into_iter().chain(env::split_paths(&inherited)))?;
         let browser = match scope {
             Scope::Package => None,
-            Scope::Everything => Some(Browser {
+            Scope::Everything | Scope::BrowserBench => Some(Browser {
                 chromium: browser::chromium().context("setup found Chromium")?,
                 chromedriver: browser::chromedriver().context("setup found chromedriver")?,
             }),

@@ -1,0 +1,98 @@
+// One contestant, row by row, as `race.mjs` tells it to.
+
+import { errorOf, expected } from './oracle.js';
+import { inputsOf, rows } from './rows.js';
+
+// For the engine to compile what is hot.
+const WARM_UP_MS = 250;
+// Long beside the clock's step of 5 µs and the wake-up of a page that waited for its turn.
+const SAMPLE_MS = 5;
+// Beyond this a run is its own warm-up.
+const LONG_MS = 50;
+
+const { module, build, threads } = Object.fromEntries(new URLSearchParams(location.search));
+const contestant = import(`./contestants/${module}.js`).then(({ open }) => open({ build, threads: Number(threads) }));
+let current;
+
+if (!crossOriginIsolated) {
+  throw new Error('without isolation the clock is coarse and there are no threads');
+}
+
+globalThis.bench = { prepare, sample, close };
+
+// How far the result is from right; nothing where the contestant lacks the row.
+async function prepare(name) {
+  const row = rows.find((row) => row.name === name);
+  const start = (await contestant)[row.resident ? 'resident' : 'endToEnd'];
+  if (!start) {
+    return undefined;
+  }
+  const inputs = inputsOf(row);
+  current = await start(row, inputs);
+  const error = errorOf(await result(row), expected(row, inputs));
+  Object.assign(current, await calibrated(row.resident ? chained : repeated));
+  return { error };
+}
+
+// How to time the current runner, and how often it has to run for a sample.
+async function calibrated(time) {
+  const start = performance.now();
+  while (performance.now() < start + WARM_UP_MS) {
+    await time(1);
+  }
+  let repetitions = 1;
+  let duration;
+  while ((duration = await time(repetitions)) < SAMPLE_MS) {
+    repetitions *= 2;
+  }
+  return { time, repetitions, long: duration / repetitions > LONG_MS };
+}
+
+async function result({ resident }) {
+  if (resident) {
+    await current.step();
+    return current.read();
+  }
+  const result = await current.run();
+  return typeof result === 'number' ? [result] : result;
+}
+
+// Milliseconds for one run.
+async function sample() {
+  const { time, repetitions, long } = current;
+  if (!long) {
+    await time(1);
+  }
+  return time === chained ? slope(repetitions) : (await time(repetitions)) / repetitions;
+}
+
+async function close() {
+  await current.close?.();
+  current = undefined;
+}
+
+async function repeated(count) {
+  const start = performance.now();
+  for (let i = 0; i < count; i++) {
+    await current.run();
+  }
+  return performance.now() - start;
+}
+
+// Each step takes the result of the one before and the last is read, so that nobody can leave
+// out a step.
+async function chained(count) {
+  const start = performance.now();
+  for (let i = 0; i < count; i++) {
+    await current.step();
+  }
+  await current.read();
+  return performance.now() - start;
+}
+
+// The difference of two lengths leaves the read out.
+async function slope(count) {
+  const short = await chained(count);
+  const long = await chained(3 * count);
+  return (long - short) / (2 * count);
+}

@@ -1,0 +1,89 @@
+// The results as Markdown.
+
+import { comparison } from './compare.mjs';
+import { contestants } from './contestants.mjs';
+
+const names = contestants.map(({ name }) => name);
+const ours = contestants.filter(({ ours }) => ours).map(({ name }) => name);
+
+export function report(results) {
+  const { rows, startup } = results;
+  const sections = [introduction(results)];
+  if (rows.length > 0) {
+    sections.push(times(rows), legend(), rates(rows), notes(rows));
+  }
+  if (startup.length > 0) {
+    sections.push(startUps(startup));
+  }
+  return `${sections.filter(Boolean).join('\n\n')}\n`;
+}
+
+function introduction({ date, cpu, cores, chromium, node, load, versions, rounds }) {
+  const loads = `load ${load.before[0].toFixed(2)} before and ${load.after[0].toFixed(2)} after`;
+  const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return `${date.slice(0, 10)}, ${cpu}, ${cores} cores (${loads}), Chromium ${chromium}, Node ${node}, ` +
+    `${packages.join(', ')}. Milliseconds from Float32Array to Float32Array on one thread, ` +
+    `medians of ${rounds} rounds, in which all take turns.`;
+}
+
+function times(rows) {
+  const body = rows.map((row) => {
+    const { best, ratios } = comparison(row);
+    const cells = names.map((name) => cell(find(row, name)));
+    return [row.name, ...cells, best, ...ratios.map(({ ratio }) => ratio.toFixed(2))];
+  });
+  return table(['', ...names, 'fastest other', ...ours.map((name) => `× ${name}`)], body);
+}
+
+function legend() {
+  return '×: the time of the fastest other over ours. –: it has no such thing. ' +
+    '†: less accurate than asked, see below; it counts all the same. ' +
+    'resident: the data stay on the device, each step takes the result of the one before.';
+}
+
+const find = (row, name) => row.contestants.find((contestant) => contestant.name === name);
+
+function cell(contestant) {
+  if (contestant?.failure) {
+    return 'failed';
+  }
+  return contestant?.median === undefined ? '–' : `${digits(contestant.median)}${contestant.right ? '' : ' †'}`;
+}
+
+function rates(rows) {
+  const products = rows.filter(({ flop }) => flop);
+  const body = products.map((row) => [row.name, ...names.map((name) => find(row, name)?.gflops?.toFixed(1) ?? '–')]);
+  return body.length > 0 && table(['GFLOP/s', ...names], body);
+}
+
+function notes(rows) {
+  return rows.flatMap(({ name, tolerance, contestants }) =>
+    contestants.flatMap((contestant) => note(contestant, name, tolerance))).join('\n');
+}
+
+function note({ name, failure, error, right }, row, tolerance) {
+  if (failure) {
+    return [`- ${row}: ${name} failed: ${failure}`];
+  }
+  if (error === undefined || right) {
+    return [];
+  }
+  const off = `off by ${error.toExponential(1)} of the largest value`;
+  return [`- † ${row}: ${name} is ${off}; ${tolerance.toExponential()} is asked.`];
+}
+
+function startUps(startup) {
+  const body = startup.map(({ name, milliseconds, gzip }) => [name, milliseconds.toFixed(0), (gzip / 1000).toFixed(1)]);
+  return table(['start-up in a fresh browser', 'ms to the first product of 256 × 256', 'download, KB of gzip'], body);
+}
+
+function table(head, body) {
+  const rule = head.map((_, i) => (i === 0 ? '---' : '---:'));
+  return [head, rule, ...body].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+// Three significant digits, without an exponent.
+function digits(value) {
+  const decimals = Math.max(0, 2 - Math.floor(Math.log10(value)));
+  return value.toFixed(Math.min(decimals, 4));
+}

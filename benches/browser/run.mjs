@@ -1,0 +1,87 @@
+// The package beside its peers in one headless browser: `node run.mjs --help`.
+
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { serve } from '../../pkg-tests/support/serve.mjs';
+import { chart } from './chart.mjs';
+import { race } from './race.mjs';
+import { report } from './report.mjs';
+import { site } from './site.mjs';
+import { startup } from './startup.mjs';
+
+const HELP = `node run.mjs [--rounds N] [--only REGEX] [--startup] [--out DIR]
+  --rounds N    turns of each contestant in each row; 15 unless given
+  --only REGEX  rows whose name matches; '^$' for none
+  --startup     also start-up time and download size
+  --out DIR     for browser.json, browser.md and browser.svg; target/bench unless given
+RELAMPAGO_TARBALL names the packed package; otherwise it is the one that \`cargo xtask package\` made.`;
+
+const { values: options } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '15' },
+    only: { type: 'string', default: '' },
+    startup: { type: 'boolean', default: false },
+    out: { type: 'string', default: fileURLToPath(new URL('../../target/bench', import.meta.url)) },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+if (options.help) {
+  console.log(HELP);
+} else {
+  const results = await measure(options);
+  write(options.out, results);
+  process.exitCode = wrong(results).length === 0 ? 0 : 1;
+}
+
+async function measure(options) {
+  const rounds = Number(options.rounds);
+  if (!Number.isInteger(rounds) || rounds < 1) {
+    throw new Error(`--rounds takes a positive integer, not ${options.rounds}`);
+  }
+  const load = { before: loadavg() };
+  const { folder, versions } = await site(join(options.out, 'site'));
+  const server = await serve(folder);
+  try {
+    const raced = await race(server.url, { rounds, only: new RegExp(options.only), progress });
+    const started = options.startup ? await startup(server.url, folder, progress) : [];
+    load.after = loadavg();
+    return { ...machine(), load, versions, rounds, ...raced, startup: started };
+  } finally {
+    server.close();
+  }
+}
+
+function machine() {
+  const processors = cpus();
+  return {
+    date: new Date().toISOString(),
+    cpu: processors[0].model.trim(),
+    cores: processors.length,
+    node: process.versions.node,
+  };
+}
+
+function write(folder, results) {
+  mkdirSync(folder, { recursive: true });
+  const markdown = report(results);
+  writeFileSync(join(folder, 'browser.json'), `${JSON.stringify(results, null, 2)}\n`);
+  writeFileSync(join(folder, 'browser.md'), markdown);
+  if (results.rows.length > 0) {
+    writeFileSync(join(folder, 'browser.svg'), chart(results.rows));
+  }
+  console.log(markdown);
+  wrong(results).forEach(({ name }) => console.error(`relampago is wrong: ${name}`));
+}
+
+// Rows that the package itself gets wrong.
+function wrong({ rows }) {
+  return rows.filter(({ contestants }) => contestants.some(({ ours, right }) => ours && !right));
+}
+
+function progress(what) {
+  console.error(what);
+}

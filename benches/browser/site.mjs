@@ -1,0 +1,58 @@
+// The folder to serve: the pages, each contestant bundled as an application would have it, and
+// the WebAssembly modules beside them.
+
+import { cpSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { fresh } from '../../pkg-tests/support/install.mjs';
+import { contestants } from './contestants.mjs';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const modules = join(here, 'node_modules');
+
+const ORT = 'onnxruntime-web/dist/ort-wasm-simd-threaded';
+const TFJS = '@tensorflow/tfjs-backend-wasm/dist';
+const FILES = [
+  [`${ORT}.mjs`, 'ort/glue.js'],
+  [`${ORT}.wasm`, 'ort/ort.wasm'],
+  [`${TFJS}/tfjs-backend-wasm-simd.wasm`, 'tfjs/tfjs-backend-wasm-simd.wasm'],
+  [`${TFJS}/tfjs-backend-wasm-threaded-simd.wasm`, 'tfjs/tfjs-backend-wasm-threaded-simd.wasm'],
+];
+
+// The folder, and the version of each package in it.
+export async function site(folder) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const installed = join(fresh('browser-bench'), 'node_modules');
+  const relampago = join(installed, 'relampago');
+  cpSync(relampago, join(folder, 'relampago'), { recursive: true });
+  FILES.forEach(([from, to]) => cpSync(join(modules, from), join(folder, to)));
+  ['page.html', 'startup.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
+  await bundle(folder, installed);
+  return { folder, versions: versions(relampago) };
+}
+
+function bundle(folder, installed) {
+  return build({
+    entryPoints: ['page.js', 'startup.js'].map((file) => join(here, file)),
+    outdir: folder,
+    bundle: true,
+    splitting: true,
+    minify: true,
+    format: 'esm',
+    nodePaths: [installed],
+    // Without it the loader of ort's WebAssembly module would be in the bundle, and its worker
+    // would be the whole bundle.
+    conditions: ['onnxruntime-web-use-extern-wasm'],
+    logLevel: 'error',
+  });
+}
+
+function versions(relampago) {
+  const packages = contestants.flatMap((contestant) => contestant.package ?? []);
+  const folders = packages.map((name) => [name, join(modules, name)]);
+  return Object.fromEntries([['relampago', relampago], ...folders].map(([name, folder]) => [name, version(folder)]));
+}
+
+const version = (folder) => JSON.parse(readFileSync(join(folder, 'package.json'))).version;

@@ -1,0 +1,70 @@
+//! `cargo xtask bench simd`: the SIMD back-end on one thread and on more, beside its peers.
+//!
+//! Writes `simd.json`, `simd.md` and `simd.svg`, and prints the second of them.
+
+mod machine;
+mod products;
+mod race;
+mod report;
+mod vectors;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use relampago::{Backend, GpuDevice, InstructionSet};
+use std::path::PathBuf;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask bench simd")]
+struct Options {
+    /// Samples of each contestant in a row
+    #[arg(long, default_value_t = 21)]
+    rounds: usize,
+    /// Only rows whose name contains this
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Instruction set, such as avx2; by default the best
+    #[arg(long)]
+    isa: Option<String>,
+    /// Folder of the reports
+    #[arg(long, default_value = "target/bench")]
+    out: PathBuf,
+}
+
+/// A line of a table: contestants that did the same work, ours first.
+pub(crate) struct Row {
+    name: String,
+    /// What one run does, in units of 10⁹: operations of a product, bytes of a vector kernel.
+    work: f64,
+    unit: &'static str,
+    contestants: Vec<(String, race::Times)>,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    let isa = instruction_set(options.isa.as_deref())?;
+    let device = GpuDevice::builder()
+        .backend(Backend::Simd)
+        .instruction_set(isa)
+        .build()?;
+    let before = machine::describe(&device.info());
+    let wanted = |name: &str| name.contains(&options.only);
+    let mut rows = products::rows(&device, options.rounds, &wanted)?;
+    rows.extend(vectors::rows(&device, options.rounds, &wanted)?);
+    let report = report::Report::new(before, options.rounds, &rows);
+    std::fs::create_dir_all(&options.out)
+        .and_then(|()| report.write(&options.out))
+        .with_context(|| format!("{} cannot be written", options.out.display()))?;
+    println!("{}", report.markdown());
+    Ok(())
+}
+
+fn instruction_set(name: Option<&str>) -> Result<InstructionSet> {
+    let Some(name) = name else {
+        return Ok(InstructionSet::best());
+    };
+    let available = InstructionSet::available();
+    let is_meant = |isa: &&InstructionSet| format!("{isa:?}").eq_ignore_ascii_case(name);
+    let found = available.iter().find(is_meant);
+    let found = found.with_context(|| format!("{name} is none of {available:?}"))?;
+    Ok(*found)
+}
