@@ -12,7 +12,7 @@ pub use info::DeviceInfo;
 use crate::buffer::{DeviceBuffer, Storage};
 use crate::error::{Result, try_zeros};
 use crate::gpu::Gpu;
-use crate::ops::{Op, OpClass};
+use crate::ops::Op;
 use crate::policy::Policy;
 use crate::shape::{check_len, output_len};
 use crate::simd::{self, InstructionSet};
@@ -178,7 +178,7 @@ impl GpuDevice {
         check_len(op.output(), output_len(op, &lens)?, out.len())?;
         self.check()?;
         match self.gpu_for(op, &lens) {
-            Some(gpu) if is_splittable(op) => run_in_pieces(gpu, op, inputs, out).await,
+            Some(gpu) if op.is_elementwise() => run_in_pieces(gpu, op, inputs, out).await,
             Some(gpu) => gpu.run_into(op, inputs, out).await,
             None => simd::execute(self.instruction_set(), op, inputs, out),
         }
@@ -220,12 +220,6 @@ impl std::fmt::Debug for GpuDevice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("GpuDevice").field(&self.info()).finish()
     }
-}
-
-/// Whether each value of the result depends on the inputs' values at its own place alone.
-fn is_splittable(op: &Op) -> bool {
-    let elementwise = matches!(op.class(), OpClass::Elementwise | OpClass::Transcendental);
-    elementwise && !matches!(op, Op::BiasAdd { .. })
 }
 
 /// Runs an elementwise operation in pieces that fit into a GPU's bindings.

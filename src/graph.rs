@@ -186,9 +186,12 @@ impl GpuCommandBatch {
     }
 
     pub(crate) fn try_upload(&mut self, values: &[f32]) -> Result<BufferId> {
+        self.try_own(try_copy(values)?)
+    }
+
+    pub(crate) fn try_own(&mut self, values: Vec<f32>) -> Result<BufferId> {
         self.check_recording()?;
-        let values = Arc::new(try_copy(values)?);
-        Ok(self.push(values.len(), Source::Upload(values)))
+        Ok(self.push(values.len(), Source::Upload(Arc::new(values))))
     }
 
     pub(crate) fn try_input(&mut self, buffer: &DeviceBuffer) -> Result<BufferId> {

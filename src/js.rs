@@ -1,8 +1,9 @@
 //! The JavaScript classes: conversion between JavaScript's values and this crate's, no more.
 //!
 //! Their documentation and types reach `relampago.d.ts` from here; `npm/` holds what surrounds
-//! them in the package, and `examples/op_table.rs` writes what the op table adds. Methods that compute return a promise and take their arguments'
-//! contents before they return, so the caller may change an array at once.
+//! them in the package, and `examples/op_table.rs` writes what the op table adds. Methods that
+//! compute return a promise and take their arguments' contents before they return, so the caller
+//! may change an array at once.
 
 // wasm-bindgen hands over handles by value, and every one of `types` is a name in a signature.
 #![allow(clippy::needless_pass_by_value, clippy::wildcard_imports)]
@@ -12,4 +13,5 @@ mod convert;
 mod device;
 mod error;
 mod ops;
+mod simd;
 mod types;

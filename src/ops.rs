@@ -321,6 +321,13 @@ macro_rules! define_ops {
                 list.values
             }
 
+            /// Whether each value of the result depends on the inputs' values at its own place
+            /// alone, so that the operation may go piece by piece.
+            pub fn is_elementwise(&self) -> bool {
+                let by_value = matches!(self.class(), OpClass::Elementwise | OpClass::Transcendental);
+                by_value && !matches!(self, Op::BiasAdd { .. })
+            }
+
             /// What the operation's cost is dominated by.
             pub fn class(&self) -> OpClass {
                 match self {

@@ -32,8 +32,8 @@ enum State {
 impl JsBatch {
     /// Records values, which are copied now.
     pub fn upload(&self, values: Values) -> Result<Id, JsValue> {
-        let values = convert::values(&values, "values");
-        self.record(|batch| batch.try_upload(&values?))
+        let values = convert::array(values.into(), "values").and_then(|v| convert::values(&v));
+        self.record(|batch| batch.try_own(values?))
     }
 
     /// Records values that are on the device already; they are not copied.
@@ -43,11 +43,11 @@ impl JsBatch {
 
     /// Records the operation at a place in the op table. `index.js` makes a method of each.
     #[wasm_bindgen(skip_typescript, js_name = record)]
-    pub fn record_op(&self, index: usize, inputs: Array, parameters: Array) -> Result<Id, JsValue> {
+    pub fn record_op(&self, index: usize, arguments: Array) -> Result<Id, JsValue> {
         self.record(|batch| {
-            let op = ops::build(index, &parameters)?;
+            let op = ops::build(index, &arguments)?;
             let ids = op.inputs().iter().zip(0..);
-            let ids = ids.map(|(what, i)| buffer_id(&inputs.get(i), what));
+            let ids = ids.map(|(what, i)| buffer_id(&arguments.get(i), what));
             batch.try_record(op, &ids.collect::<Result<Vec<_>>>()?)
         })
     }

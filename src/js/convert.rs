@@ -4,7 +4,7 @@
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
-use crate::error::{Error, Result, try_zeros};
+use crate::error::{Error, Result};
 use crate::ops::{Conv2d, Padding};
 use crate::policy::Policy;
 
@@ -106,22 +106,32 @@ fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
     ]
 }
 
-/// A copy of an array's values.
-pub(super) fn values(value: &JsValue, what: &'static str) -> Result<Vec<f32>> {
-    let array: &Float32Array = value
-        .dyn_ref()
-        .ok_or_else(|| invalid(what, value, "a Float32Array"))?;
-    let mut copy = try_zeros(array.length() as usize)?;
-    array.copy_to(&mut copy);
-    Ok(copy)
+/// An argument that must be a `Float32Array`.
+pub(super) fn array(value: JsValue, what: &'static str) -> Result<Float32Array> {
+    let array = value.dyn_into();
+    array.map_err(|other| invalid(what, &other, "a Float32Array"))
 }
 
-/// Copies of several arrays' values.
-pub(super) fn all_values(names: &[&'static str], arrays: &Array) -> Result<Vec<Vec<f32>>> {
+/// The first of `arguments`, by their names.
+pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Float32Array>> {
     let pairs = names.iter().zip(0..);
     pairs
-        .map(|(what, index)| values(&arrays.get(index), what))
+        .map(|(what, index)| array(arguments.get(index), what))
         .collect()
+}
+
+/// A copy of an array's values.
+pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
+    let len = array.length() as usize;
+    let mut copy = Vec::new();
+    if copy.try_reserve_exact(len).is_err() {
+        let bytes = len as u64 * 4;
+        return Err(Error::OutOfMemory { bytes });
+    }
+    array.copy_to_uninit(&mut copy.spare_capacity_mut()[..len]);
+    // SAFETY: all `len` of them were just written.
+    unsafe { copy.set_len(len) };
+    Ok(copy)
 }
 
 /// A property of an object, or undefined.

@@ -9,6 +9,7 @@ use super::batch::JsBatch;
 use super::convert::{self, get, invalid, set};
 use super::error::{promise, to_js};
 use super::ops;
+use super::simd;
 use super::types::*;
 use crate::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
@@ -93,7 +94,7 @@ impl JsDevice {
 
     /// Copies values to a buffer that stays on the device.
     pub fn upload(&self, values: Values, abort: Option<AbortOptions>) -> PromiseOfBuffer {
-        let values = convert::values(&values, "values");
+        let values = convert::array(values.into(), "values").and_then(|v| convert::values(&v));
         let device = self.handle();
         let work = async move {
             let buffer = device?.upload_async(&values?).await?;
@@ -102,19 +103,29 @@ impl JsDevice {
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
-    /// Runs the operation at a place in the op table. `index.js` makes a method of each.
+    /// Runs the operation at a place in the op table, now if SIMD is to do it; else the result
+    /// is undefined and `run` will. `index.js` makes a method of each operation.
+    ///
+    /// SIMD needs no event loop, and a promise from here would take longer than a small
+    /// operation.
+    #[wasm_bindgen(skip_typescript, js_name = runNow)]
+    pub fn run_now(&self, index: usize, arguments: Array) -> Result<JsValue, JsValue> {
+        let result = self.handle().and_then(|device| {
+            let op = ops::build(index, &arguments)?;
+            let arrays = convert::arrays(op.inputs(), &arguments)?;
+            simd::run(&device, &op, &arrays)
+        });
+        result.map_err(|error| to_js(&error))
+    }
+
+    /// Runs the operation at a place in the op table on whichever back-end is best.
     #[wasm_bindgen(skip_typescript)]
-    pub fn run(
-        &self,
-        index: usize,
-        inputs: Array,
-        parameters: Array,
-        abort: Option<AbortOptions>,
-    ) -> Promise {
+    pub fn run(&self, index: usize, arguments: Array, abort: Option<AbortOptions>) -> Promise {
         let device = self.handle();
-        let call = ops::build(index, &parameters).and_then(|op| {
-            let inputs = convert::all_values(op.inputs(), &inputs)?;
-            Ok((op, inputs))
+        let call = ops::build(index, &arguments).and_then(|op| {
+            let arrays = convert::arrays(op.inputs(), &arguments)?;
+            let inputs = arrays.iter().map(convert::values);
+            Ok((op, inputs.collect::<Result<Vec<_>>>()?))
         });
         let work = async move {
             let (op, inputs) = call?;

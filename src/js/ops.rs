@@ -1,14 +1,14 @@
 //! Operations by their place in the op table.
 //!
 //! `index.js` gives `GpuDevice` and `GpuCommandBatch` a method for each row, and all of them end
-//! in the two entry points that call [`build`]. An exported function for each instead would
+//! in the entry points that call [`build`]. An exported function for each instead would
 //! cost 13 KB of the download, compressed.
 
 use js_sys::Array;
 
 use super::convert::Parameter;
 use crate::error::{Error, Result};
-use crate::ops::{Conv2d, Op, for_each_op};
+use crate::ops::{Conv2d, OPS, Op, for_each_op};
 
 /// Parameters from JavaScript, taken one after the other.
 struct Parameters<'a> {
@@ -39,15 +39,16 @@ macro_rules! define_builders {
 }
 for_each_op!(define_builders);
 
-/// The operation at a place in the table, with its parameters checked.
-pub(super) fn build(index: usize, parameters: &Array) -> Result<Op> {
+/// The operation at a place in the table, with its parameters checked: those of `arguments`
+/// that follow the inputs.
+pub(super) fn build(index: usize, arguments: &Array) -> Result<Op> {
     let builder = BUILDERS.get(index).ok_or(Error::LimitExceeded {
         what: "the place in the op table",
         value: index as u64,
         limit: BUILDERS.len() as u64 - 1,
     })?;
     builder(&mut Parameters {
-        values: parameters,
-        next: 0,
+        values: arguments,
+        next: OPS[index].inputs.len() as u32,
     })
 }

@@ -15,6 +15,8 @@ mod math;
 mod matmul;
 mod reduce;
 mod softmax;
+#[cfg(any(test, all(target_arch = "wasm32", feature = "js")))]
+pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
 mod transpose;

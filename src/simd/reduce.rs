@@ -57,7 +57,7 @@ pub(super) trait Terms: Copy {
 }
 
 #[derive(Clone, Copy)]
-struct Values<'a>(&'a [f32]);
+pub(super) struct Values<'a>(pub(super) &'a [f32]);
 
 impl Terms for Values<'_> {
     #[inline(always)]

@@ -1,10 +1,19 @@
 //! Softmax of rows, and its logarithm.
+//!
+//! A row goes block by block, so that memory is passed twice and not three times: first each
+//! block's exponentials are relative to its own maximum, then all are brought to the row's. The
+//! rescaling is M. Milakov and N. Gimelshein's, "Online normalizer calculation for softmax"
+//! (2018).
 
 use super::InstructionSet;
-use super::elementwise::{Map, Maximum, Unary, unary};
+use super::elementwise::{Map, Maximum, Scale, Unary, unary};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
 use super::reduce::{Fold, sum_lanes};
+
+/// Values in a block, which stays in the first-level cache between its maximum and its
+/// exponentials.
+pub(super) const BLOCK: usize = 4096;
 
 /// Vectors of exponentials that are added up before their sum goes to `f64`, which bounds the
 /// rounding error.
@@ -25,6 +34,19 @@ pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usi
     }
 }
 
+/// The maximum of a block, and the sum of its exponentials relative to that.
+#[derive(Clone, Copy)]
+pub(super) struct Partial {
+    max: f32,
+    sum: f64,
+}
+
+/// What turns the exponentials of a row's blocks into the row's result.
+pub(super) struct Total {
+    max: f32,
+    sum: f64,
+}
+
 struct Softmax<'a> {
     logarithm: bool,
     x: &'a [f32],
@@ -37,18 +59,115 @@ impl Kernel for Softmax<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
+        let logarithm = self.logarithm;
+        let mut blocks = Vec::new();
         let rows = self.x.chunks_exact(self.cols);
         for (x, y) in rows.zip(self.y.chunks_exact_mut(self.cols)) {
+            blocks.clear();
+            let partials = &mut blocks;
+            Exponentials { x, y, partials }.run(isa);
+            let total = Total::of(isa, &blocks);
+            let partials = &blocks;
+            Finish { logarithm, x, y, partials, total: &total }.run(isa);
+        }
+    }
+}
+
+/// Writes `exp(xᵢ − m)`, where `m` is the maximum of a block, and adds what is known of each
+/// block to `partials`.
+pub(super) struct Exponentials<'a> {
+    pub(super) x: &'a [f32],
+    pub(super) y: &'a mut [f32],
+    pub(super) partials: &'a mut Vec<Partial>,
+}
+
+impl Kernel for Exponentials<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        for (x, y) in self.x.chunks(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
             // NaN where any is; then so is every difference below, as where it is infinite.
             let max = Fold { f: Maximum, x }.run(isa);
-            let sum = exponentials(isa, x, max, y);
-            if self.logarithm {
-                let log_sum = isa.to_array(math::log(isa, isa.splat(sum)))[0];
-                let f = LogNormalize { max, log_sum };
-                Map { f, x, y }.run(isa);
+            let sum = exponentials(isa, x, finite_below(max), y);
+            self.partials.push(Partial { max, sum });
+        }
+    }
+}
+
+/// A block of only −∞ has exponentials of 0; it is the row that may have no other values.
+fn finite_below(max: f32) -> f32 {
+    if max == f32::NEG_INFINITY {
+        f32::MIN
+    } else {
+        max
+    }
+}
+
+impl Total {
+    /// NaN where a value is NaN or ∞, or all are −∞.
+    #[inline(always)]
+    pub(super) fn of<I: Isa>(isa: I, partials: &[Partial]) -> Self {
+        let larger = |max: f32, partial: &Partial| {
+            if max >= partial.max || max.is_nan() {
+                max
             } else {
-                normalize(isa, sum, y);
+                partial.max
             }
+        };
+        let mut total = Self {
+            max: partials.iter().fold(f32::NEG_INFINITY, larger),
+            sum: 0.0,
+        };
+        for partial in partials {
+            total.sum += partial.sum * f64::from(total.rescaling(isa, partial));
+        }
+        total
+    }
+
+    /// From exponentials relative to a block's maximum to those relative to the row's.
+    #[inline(always)]
+    fn rescaling<I: Isa>(&self, isa: I, partial: &Partial) -> f32 {
+        exp(isa, finite_below(partial.max) - self.max)
+    }
+}
+
+/// [`Total::of`] where no kernel is running.
+pub(super) struct Sum<'a>(pub(super) &'a [Partial]);
+
+impl Kernel for Sum<'_> {
+    type Output = Total;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Total {
+        Total::of(isa, self.0)
+    }
+}
+
+/// Turns the exponentials in `y` into softmax, or writes its logarithm there.
+pub(super) struct Finish<'a> {
+    pub(super) logarithm: bool,
+    pub(super) x: &'a [f32],
+    pub(super) y: &'a mut [f32],
+    pub(super) partials: &'a [Partial],
+    pub(super) total: &'a Total,
+}
+
+impl Kernel for Finish<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Total { max, sum } = *self.total;
+        if self.logarithm {
+            let log_sum = isa.to_array(math::log(isa, isa.splat(sum as f32)))[0];
+            let (f, x, y) = (LogNormalize { max, log_sum }, self.x, self.y);
+            return Map { f, x, y }.run(isa);
+        }
+        for (y, partial) in self.y.chunks_mut(BLOCK).zip(self.partials) {
+            let rescaling = f64::from(self.total.rescaling(isa, partial));
+            let factor = (rescaling / sum) as f32;
+            scale(isa, Scale { factor }, y);
         }
     }
 }
@@ -57,9 +176,15 @@ unary! {
     LogNormalize { max, log_sum } |isa, x| isa.sub(isa.sub(x, max), log_sum);
 }
 
+/// `exp(x)`, with as much care as there is for vectors.
+#[inline(always)]
+fn exp<I: Isa>(isa: I, x: f32) -> f32 {
+    isa.to_array(math::exp(isa, isa.splat(x)))[0]
+}
+
 /// Writes `exp(xᵢ − max)` and returns the sum.
 #[inline(always)]
-fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f32 {
+fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f64 {
     let max = isa.splat(max);
     let mut total = 0.0;
     let block = CHAIN * I::LANES;
@@ -80,17 +205,16 @@ fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f32 {
         }
         total += f64::from(sum_lanes(isa, sum));
     }
-    total as f32
+    total
 }
 
-/// `y / sum` in place.
+/// `f(y)` in place.
 #[inline(always)]
-fn normalize<I: Isa>(isa: I, sum: f32, y: &mut [f32]) {
-    let factor = isa.splat(1.0 / sum);
+fn scale<I: Isa, F: Unary>(isa: I, f: F, y: &mut [f32]) {
     let mut vectors = y.chunks_exact_mut(I::LANES);
     for y in &mut vectors {
-        isa.store(isa.mul(isa.load(y), factor), y);
+        isa.store(f.eval(isa, isa.load(y)), y);
     }
     let tail = vectors.into_remainder();
-    isa.store_first(isa.mul(isa.load_first(tail, 0.0), factor), tail);
+    isa.store_first(f.eval(isa, isa.load_first(tail, 0.0)), tail);
 }

@@ -13,11 +13,13 @@ for (const { prototype } of [DeviceBuffer, GpuCommandBatch, GpuDevice]) {
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters]] of ops.entries()) {
     const end = inputs + parameters;
-    GpuDevice.prototype[name] = function (...values) {
-        return this.run(index, values.slice(0, inputs), values.slice(inputs, end), values[end]);
+    GpuDevice.prototype[name] = async function (...values) {
+        const options = values[end];
+        const now = options?.signal ? undefined : this.runNow(index, values);
+        return now === undefined ? this.run(index, values, options) : now;
     };
     GpuCommandBatch.prototype[name] = function (...values) {
-        return this.record(index, values.slice(0, inputs), values.slice(inputs, end));
+        return this.record(index, values);
     };
 }
 

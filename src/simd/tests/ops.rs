@@ -3,6 +3,7 @@
 use super::{noise, on_each};
 use crate::error::Result;
 use crate::ops::{Conv2d, Op, Padding};
+use crate::simd::stream::{self, Stream, is_streamable};
 use crate::simd::{InstructionSet, execute};
 
 fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], len: usize) -> Result<Vec<f32>> {
@@ -213,5 +214,72 @@ fn empty_shapes_return_at_once() {
             run(isa, &Op::Matmul { m: 2, k: 0, n: 2 }, &[&[], &[]], 4).unwrap(),
             [0.0; 4]
         );
+    });
+}
+
+/// Slices, as a stand-in for what lies elsewhere.
+struct Slices<'a> {
+    inputs: &'a [&'a [f32]],
+    out: Vec<f32>,
+}
+
+impl Stream for Slices<'_> {
+    fn len(&self) -> usize {
+        self.inputs[0].len()
+    }
+
+    fn load(&self, input: usize, at: usize, to: &mut [f32]) {
+        to.copy_from_slice(&self.inputs[input][at..at + to.len()]);
+    }
+
+    fn store(&mut self, at: usize, from: &[f32]) {
+        self.out[at..at + from.len()].copy_from_slice(from);
+    }
+}
+
+#[test]
+fn streams_give_what_slices_give() {
+    let ops = [
+        Op::Relu {},
+        Op::Sub {},
+        Op::Clip {
+            min: -0.5,
+            max: 0.25,
+        },
+        Op::Softmax {},
+        Op::LogSoftmax {},
+        Op::Sum {},
+        Op::Mean {},
+        Op::Dot {},
+        Op::Max {},
+        Op::Min {},
+        Op::Argmax {},
+    ];
+    let spoils: [&[(usize, f32)]; 5] = [
+        &[],
+        &[(40_000, f32::NAN), (70_000, f32::NAN)],
+        &[(33_000, 9.0), (66_000, 9.0)],
+        &[(3, f32::NEG_INFINITY), (50_000, -9.0)],
+        &[(99_999, f32::INFINITY)],
+    ];
+    on_each(|isa| {
+        for len in [1, 5, 4_096, 32_768, 100_001] {
+            for (op, spoil) in ops.iter().flat_map(|op| spoils.map(|spoil| (op, spoil))) {
+                let (mut a, b) = (noise(len, 3), noise(len, 4));
+                for &(i, value) in spoil {
+                    a[i.min(len - 1)] = value;
+                }
+                let inputs = &[&a[..], &b[..]][..op.inputs().len()];
+                let expected = run(isa, op, inputs, if op.is_scalar() { 1 } else { len }).unwrap();
+                let out = vec![0.0; len];
+                let mut stream = Slices { inputs, out };
+                assert!(is_streamable(op));
+                let value = stream::run(isa, op, &mut stream).unwrap() as f32;
+                let actual = if op.is_scalar() { vec![value] } else { stream.out };
+                let same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan());
+                let all = actual.iter().zip(&expected).all(same);
+                assert!(all, "{isa} {op:?} of {len} with {spoil:?}");
+            }
+        }
     });
 }

@@ -1,0 +1,62 @@
+//! Operations on SIMD, straight between JavaScript's arrays: what can go piece by piece never
+//! lies in WebAssembly's memory as a whole.
+
+use js_sys::Float32Array;
+use wasm_bindgen::JsValue;
+
+use super::convert;
+use crate::device::GpuDevice;
+use crate::error::Result;
+use crate::ops::Op;
+use crate::shape::{MAX_EXACT_INDEX, output_len};
+use crate::simd::{self, stream};
+
+/// The operation's result, or undefined where it is for a GPU.
+pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Result<JsValue> {
+    let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
+    let long_search = matches!(op, Op::Argmax {}) && lens[0] > MAX_EXACT_INDEX;
+    let len = if long_search { 1 } else { output_len(op, &lens)? };
+    device.check()?;
+    if device.gpu_for(op, &lens).is_some() {
+        return Ok(JsValue::UNDEFINED);
+    }
+    let isa = device.instruction_set();
+    if stream::is_streamable(op) {
+        let out = Float32Array::new_with_length(if op.is_scalar() { 0 } else { len as u32 });
+        let mut arrays = Arrays { inputs, out };
+        let value = stream::run(isa, op, &mut arrays)?;
+        return Ok(if op.is_scalar() { value.into() } else { arrays.out.into() });
+    }
+    let inputs = inputs.iter().map(convert::values);
+    let inputs = inputs.collect::<Result<Vec<_>>>()?;
+    let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
+    let mut out = crate::error::try_zeros(len)?;
+    simd::execute(isa, op, &inputs, &mut out)?;
+    Ok(Float32Array::from(&out[..]).into())
+}
+
+struct Arrays<'a> {
+    inputs: &'a [Float32Array],
+    out: Float32Array,
+}
+
+impl stream::Stream for Arrays<'_> {
+    fn len(&self) -> usize {
+        self.inputs[0].length() as usize
+    }
+
+    fn load(&self, input: usize, at: usize, to: &mut [f32]) {
+        part(&self.inputs[input], at, to.len()).copy_to(to);
+    }
+
+    fn store(&mut self, at: usize, from: &[f32]) {
+        part(&self.out, at, from.len()).copy_from(from);
+    }
+}
+
+fn part(array: &Float32Array, at: usize, len: usize) -> Float32Array {
+    if array.length() as usize == len {
+        return array.clone();
+    }
+    array.subarray(at as u32, (at + len) as u32)
+}

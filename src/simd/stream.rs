@@ -1,0 +1,163 @@
+//! Operations on values that lie in no memory of ours, such as JavaScript's arrays: a piece at a
+//! time is copied in, worked on while it is in the caches, and copied out.
+
+use super::elementwise::{Maximum, Minimum};
+use super::isa::dispatch;
+use super::reduce::{Products, Sum, Values, argmax, fold};
+use super::softmax::{self, BLOCK};
+use super::{InstructionSet, execute};
+use crate::error::{Result, try_zeros};
+use crate::ops::Op;
+
+/// Values in a piece: two inputs and a result stay in a second-level cache.
+const PIECE: usize = 8 * BLOCK;
+
+/// Inputs of one length, and a place for results.
+pub(crate) trait Stream {
+    /// The length of each input.
+    fn len(&self) -> usize;
+    /// Copies values of an input from `at` on.
+    fn load(&self, input: usize, at: usize, to: &mut [f32]);
+    /// Copies values of the result from `at` on.
+    fn store(&mut self, at: usize, from: &[f32]);
+}
+
+/// Whether [`run`] can do the operation.
+pub(crate) fn is_streamable(op: &Op) -> bool {
+    let by_row = matches!(op, Op::Softmax {} | Op::LogSoftmax {});
+    op.is_elementwise() || op.is_scalar() || by_row
+}
+
+/// Runs an operation that [`is_streamable`] and whose lengths were validated; a reduction's
+/// result is returned and not stored.
+///
+/// # Errors
+/// `OutOfMemory` where there is no memory for the exponentials of a softmax.
+pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<f64> {
+    match *op {
+        Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
+        Op::LogSoftmax {} => softmax(isa, true, stream).map(|()| 0.0),
+        _ if op.is_scalar() => Ok(reduction(isa, op, stream)),
+        _ => elementwise(isa, op, stream).map(|()| 0.0),
+    }
+}
+
+/// Room for a piece of each of `N` arrays.
+fn pieces<const N: usize>(len: usize) -> Result<[Vec<f32>; N]> {
+    let mut pieces = [const { Vec::new() }; N];
+    for piece in &mut pieces {
+        *piece = try_zeros(len.min(PIECE))?;
+    }
+    Ok(pieces)
+}
+
+/// Where pieces start and how long they are.
+fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..len).step_by(PIECE).map(move |at| (at, PIECE.min(len - at)))
+}
+
+fn elementwise(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<()> {
+    let (len, inputs) = (stream.len(), op.inputs().len());
+    let [mut a, mut b, mut y] = pieces(len)?;
+    for (at, len) in ranges(len) {
+        stream.load(0, at, &mut a[..len]);
+        if inputs > 1 {
+            stream.load(1, at, &mut b[..len]);
+        }
+        let inputs = &[&a[..len], &b[..len]][..inputs];
+        execute(isa, op, inputs, &mut y[..len])?;
+        stream.store(at, &y[..len]);
+    }
+    Ok(())
+}
+
+/// What reductions know of the pieces so far.
+struct Progress {
+    sum: f64,
+    /// The largest or smallest value, and where the largest is.
+    extreme: f32,
+    index: usize,
+}
+
+fn reduction(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> f64 {
+    let len = stream.len();
+    let mut progress = Progress {
+        sum: 0.0,
+        extreme: f32::NAN,
+        index: 0,
+    };
+    let Ok([mut a, mut b]) = pieces(len) else {
+        return f64::NAN;
+    };
+    for (at, len) in ranges(len) {
+        stream.load(0, at, &mut a[..len]);
+        if op.inputs().len() > 1 {
+            stream.load(1, at, &mut b[..len]);
+        }
+        progress.add(isa, op, at, [&a[..len], &b[..len]]);
+    }
+    match op {
+        Op::Argmax {} => progress.index as f64,
+        Op::Max {} | Op::Min {} => f64::from(progress.extreme),
+        Op::Mean {} => f64::from((progress.sum / len as f64) as f32),
+        _ => f64::from(progress.sum as f32),
+    }
+}
+
+impl Progress {
+    fn add(&mut self, isa: InstructionSet, op: &Op, at: usize, [a, b]: [&[f32]; 2]) {
+        // The first piece is alone.
+        let both = |extreme: f32, piece: f32| [if at == 0 { piece } else { extreme }, piece];
+        match op {
+            Op::Dot {} => self.sum += dispatch(isa, Sum(Products(a, b))),
+            Op::Max {} => {
+                let largest = fold(isa, Maximum, a);
+                self.extreme = fold(isa, Maximum, &both(self.extreme, largest));
+            }
+            Op::Min {} => {
+                let smallest = fold(isa, Minimum, a);
+                self.extreme = fold(isa, Minimum, &both(self.extreme, smallest));
+            }
+            Op::Argmax {} => {
+                let index = argmax(isa, a);
+                let beaten = a[index] > self.extreme || a[index].is_nan();
+                if at == 0 || (beaten && !self.extreme.is_nan()) {
+                    (self.extreme, self.index) = (a[index], at + index);
+                }
+            }
+            _ => self.sum += dispatch(isa, Sum(Values(a))),
+        }
+    }
+}
+
+fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut impl Stream) -> Result<()> {
+    let len = stream.len();
+    let [mut x, mut y] = pieces(len)?;
+    // The logarithm is taken of the inputs again, and spares this memory.
+    let mut exponentials = try_zeros(if logarithm { 0 } else { len })?;
+    let mut partials = Vec::new();
+    for (at, len) in ranges(len) {
+        stream.load(0, at, &mut x[..len]);
+        let y = if logarithm {
+            &mut y[..len]
+        } else {
+            &mut exponentials[at..at + len]
+        };
+        let (x, partials) = (&x[..len], &mut partials);
+        dispatch(isa, softmax::Exponentials { x, y, partials });
+    }
+    let total = &dispatch(isa, softmax::Sum(&partials));
+    for (at, len) in ranges(len) {
+        let y = if logarithm {
+            stream.load(0, at, &mut x[..len]);
+            &mut y[..len]
+        } else {
+            &mut exponentials[at..at + len]
+        };
+        let (x, partials) = (&x[..len], &partials[at / BLOCK..]);
+        let finish = softmax::Finish { logarithm, x, y: &mut *y, partials, total };
+        dispatch(isa, finish);
+        stream.store(at, y);
+    }
+    Ok(())
+}
