@@ -1,5 +1,6 @@
 //! [`GpuCommandBatch`]: operations recorded first and then run together.
 
+mod host;
 mod methods;
 
 use std::panic::Location;
@@ -8,11 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffer::{DeviceBuffer, Storage};
 use crate::device::{GpuDevice, try_copy};
-use crate::error::{Error, Result, try_zeros};
+use crate::error::{Error, Result};
 use crate::gpu::{Gpu, GpuBuffer};
 use crate::ops::Op;
 use crate::shape::output_len;
-use crate::simd;
+use host::HostResults;
 
 /// A buffer of a batch: an input or the result of a recorded operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,9 +50,9 @@ pub(crate) enum Source {
     Op { op: Op, inputs: Vec<usize> },
 }
 
-/// The values of every node, once they are computed.
+/// What was computed.
 enum Results {
-    Host(Vec<Arc<Vec<f32>>>),
+    Host(HostResults),
     Gpu(Vec<GpuBuffer>),
 }
 
@@ -131,7 +132,10 @@ impl GpuCommandBatch {
         self.device.check()?;
         self.results = Some(match self.chosen_gpu() {
             Some(gpu) => Results::Gpu(gpu.run_graph(&self.nodes).await?),
-            None => Results::Host(run_on_simd(&self.device, &self.nodes)?),
+            None => Results::Host(HostResults::compute(
+                self.device.instruction_set(),
+                &self.nodes,
+            )?),
         });
         Ok(())
     }
@@ -166,7 +170,7 @@ impl GpuCommandBatch {
         let failed = || self.error.clone().unwrap_or(Error::AlreadyExecuted);
         let storage = match &self.results {
             None => return Err(self.error.clone().unwrap_or(Error::NotExecuted)),
-            Some(Results::Host(values)) => values.get(id.index).cloned().map(Storage::Host),
+            Some(Results::Host(results)) => results.get(&self.nodes, id.index)?.map(Storage::Host),
             Some(Results::Gpu(buffers)) => buffers.get(id.index).cloned().map(Storage::Gpu),
         };
         let storage = storage.ok_or_else(failed)?;
@@ -276,26 +280,4 @@ impl std::fmt::Debug for GpuCommandBatch {
         debug.field("executed", &self.results.is_some());
         debug.finish_non_exhaustive()
     }
-}
-
-fn run_on_simd(device: &GpuDevice, nodes: &[Node]) -> Result<Vec<Arc<Vec<f32>>>> {
-    let mut results: Vec<Arc<Vec<f32>>> = Vec::with_capacity(nodes.len());
-    for node in nodes {
-        let values = match &node.source {
-            Source::Upload(values) => values.clone(),
-            Source::Input(buffer) => match &buffer.storage {
-                Storage::Host(values) => values.clone(),
-                // A batch with a buffer on the GPU runs there.
-                Storage::Gpu(_) => unreachable!("the batch was sent to the wrong back-end"),
-            },
-            Source::Op { op, inputs } => {
-                let inputs: Vec<&[f32]> = inputs.iter().map(|&i| &results[i][..]).collect();
-                let mut out = try_zeros(node.len)?;
-                simd::execute(device.instruction_set(), op, &inputs, &mut out)?;
-                Arc::new(out)
-            }
-        };
-        results.push(values);
-    }
-    Ok(results)
 }

@@ -15,7 +15,11 @@ use crate::simd::{self, stream};
 pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Result<JsValue> {
     let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
     let long_search = matches!(op, Op::Argmax {}) && lens[0] > MAX_EXACT_INDEX;
-    let len = if long_search { 1 } else { output_len(op, &lens)? };
+    let len = if long_search {
+        1
+    } else {
+        output_len(op, &lens)?
+    };
     device.check()?;
     if device.gpu_for(op, &lens).is_some() {
         return Ok(JsValue::UNDEFINED);
@@ -25,7 +29,11 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
         let out = Float32Array::new_with_length(if op.is_scalar() { 0 } else { len as u32 });
         let mut arrays = Arrays { inputs, out };
         let value = stream::run(isa, op, &mut arrays)?;
-        return Ok(if op.is_scalar() { value.into() } else { arrays.out.into() });
+        return Ok(if op.is_scalar() {
+            value.into()
+        } else {
+            arrays.out.into()
+        });
     }
     let inputs = inputs.iter().map(convert::values);
     let inputs = inputs.collect::<Result<Vec<_>>>()?;

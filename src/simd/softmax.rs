@@ -68,7 +68,14 @@ impl Kernel for Softmax<'_> {
             Exponentials { x, y, partials }.run(isa);
             let total = Total::of(isa, &blocks);
             let partials = &blocks;
-            Finish { logarithm, x, y, partials, total: &total }.run(isa);
+            Finish {
+                logarithm,
+                x,
+                y,
+                partials,
+                total: &total,
+            }
+            .run(isa);
         }
     }
 }

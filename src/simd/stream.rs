@@ -53,7 +53,9 @@ fn pieces<const N: usize>(len: usize) -> Result<[Vec<f32>; N]> {
 
 /// Where pieces start and how long they are.
 fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..len).step_by(PIECE).map(move |at| (at, PIECE.min(len - at)))
+    (0..len)
+        .step_by(PIECE)
+        .map(move |at| (at, PIECE.min(len - at)))
 }
 
 fn elementwise(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<()> {
@@ -155,7 +157,13 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut impl Stream) -> Re
             &mut exponentials[at..at + len]
         };
         let (x, partials) = (&x[..len], &partials[at / BLOCK..]);
-        let finish = softmax::Finish { logarithm, x, y: &mut *y, partials, total };
+        let finish = softmax::Finish {
+            logarithm,
+            x,
+            y: &mut *y,
+            partials,
+            total,
+        };
         dispatch(isa, finish);
         stream.store(at, y);
     }

@@ -275,7 +275,11 @@ fn streams_give_what_slices_give() {
                 let mut stream = Slices { inputs, out };
                 assert!(is_streamable(op));
                 let value = stream::run(isa, op, &mut stream).unwrap() as f32;
-                let actual = if op.is_scalar() { vec![value] } else { stream.out };
+                let actual = if op.is_scalar() {
+                    vec![value]
+                } else {
+                    stream.out
+                };
                 let same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan());
                 let all = actual.iter().zip(&expected).all(same);
                 assert!(all, "{isa} {op:?} of {len} with {spoil:?}");

@@ -1,0 +1,177 @@
+//! A graph on SIMD.
+//!
+//! Elementwise operations that follow each other run block by block, so that what lies between
+//! them stays in the first-level cache and is written nowhere. Such a value is computed again
+//! if it is read after all.
+
+use std::sync::Arc;
+
+use super::{Node, Source};
+use crate::buffer::Storage;
+use crate::error::{Error, Result, try_zeros};
+use crate::ops::Op;
+use crate::simd::{self, InstructionSet};
+
+/// Values that a chain of elementwise operations works on at a time.
+const BLOCK: usize = 4096;
+
+type Values = Arc<Vec<f32>>;
+
+/// The values of every node but those that lie within a chain.
+pub(super) struct HostResults {
+    isa: InstructionSet,
+    values: Vec<Option<Values>>,
+}
+
+impl HostResults {
+    pub(super) fn compute(isa: InstructionSet, nodes: &[Node]) -> Result<Self> {
+        let mut results = Self {
+            isa,
+            values: vec![None; nodes.len()],
+        };
+        for (index, within) in within_chains(nodes).into_iter().enumerate() {
+            if !within {
+                results.values[index] = Some(results.node(nodes, index)?);
+            }
+        }
+        Ok(results)
+    }
+
+    /// The values of a node, `None` where there is no such node.
+    pub(super) fn get(&self, nodes: &[Node], index: usize) -> Result<Option<Values>> {
+        match self.values.get(index) {
+            Some(Some(values)) => Ok(Some(values.clone())),
+            Some(None) => self.node(nodes, index).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn node(&self, nodes: &[Node], index: usize) -> Result<Values> {
+        match &nodes[index].source {
+            Source::Upload(values) => Ok(values.clone()),
+            Source::Input(buffer) => match &buffer.storage {
+                Storage::Host(values) => Ok(values.clone()),
+                // A batch with a buffer on the GPU runs there.
+                Storage::Gpu(_) => Err(Error::Foreign {
+                    what: "buffer",
+                    owner: "back-end",
+                }),
+            },
+            Source::Op { op, .. } if op.is_elementwise() => self.chain(nodes, index),
+            Source::Op { op, inputs } => self.operation(op, inputs, nodes[index].len),
+        }
+    }
+
+    fn operation(&self, op: &Op, inputs: &[usize], len: usize) -> Result<Values> {
+        let inputs = inputs.iter().map(|&i| self.part(i, 0..self.len(i)));
+        let inputs: Vec<&[f32]> = inputs.collect();
+        let mut out = try_zeros(len)?;
+        simd::execute(self.isa, op, &inputs, &mut out)?;
+        Ok(Arc::new(out))
+    }
+
+    fn len(&self, index: usize) -> usize {
+        self.values[index].as_ref().map_or(0, |values| values.len())
+    }
+
+    fn part(&self, index: usize, range: std::ops::Range<usize>) -> &[f32] {
+        let values = self.values[index].as_ref();
+        values.map_or(&[], |values| &values[range])
+    }
+
+    /// Runs the elementwise operations that lead to a node, a block after the other.
+    fn chain(&self, nodes: &[Node], last: usize) -> Result<Values> {
+        let steps = self.steps(nodes, last);
+        let len = nodes[last].len;
+        let mut out = Vec::new();
+        let bytes = len as u64 * 4;
+        out.try_reserve_exact(len)
+            .map_err(|_| Error::OutOfMemory { bytes })?;
+        let blocks = steps.iter().map(|_| try_zeros(len.min(BLOCK)));
+        let mut blocks = blocks.collect::<Result<Vec<_>>>()?;
+        for at in (0..len).step_by(BLOCK) {
+            let range = at..len.min(at + BLOCK);
+            for (place, &step) in steps.iter().enumerate() {
+                let Source::Op { op, inputs } = &nodes[step].source else {
+                    continue;
+                };
+                let (before, block) = blocks.split_at_mut(place);
+                let input = |&input: &usize| match steps.binary_search(&input) {
+                    Ok(earlier) => &before[earlier][..range.len()],
+                    Err(_) => self.part(input, range.clone()),
+                };
+                let inputs: Vec<&[f32]> = inputs.iter().map(input).collect();
+                simd::execute(self.isa, op, &inputs, &mut block[0][..range.len()])?;
+            }
+            out.extend_from_slice(&blocks[steps.len() - 1][..range.len()]);
+        }
+        Ok(Arc::new(out))
+    }
+
+    /// The node and those before it that have no values, in the order in which they run.
+    fn steps(&self, nodes: &[Node], last: usize) -> Vec<usize> {
+        let mut steps = vec![last];
+        let mut next = 0;
+        while let Some(&step) = steps.get(next) {
+            if let Source::Op { inputs, .. } = &nodes[step].source {
+                for &input in inputs {
+                    if self.values[input].is_none() && !steps.contains(&input) {
+                        steps.push(input);
+                    }
+                }
+            }
+            next += 1;
+        }
+        steps.sort_unstable();
+        steps
+    }
+}
+
+/// For each node whether it is elementwise and feeds one other that is, and nothing else.
+fn within_chains(nodes: &[Node]) -> Vec<bool> {
+    let elementwise =
+        |node: &Node| matches!(&node.source, Source::Op { op, .. } if op.is_elementwise());
+    let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (index, node) in nodes.iter().enumerate() {
+        if let Source::Op { inputs, .. } = &node.source {
+            for &input in inputs {
+                if users[input].last() != Some(&index) {
+                    users[input].push(index);
+                }
+            }
+        }
+    }
+    let within = |(node, users): (&Node, &Vec<usize>)| {
+        elementwise(node) && matches!(users[..], [user] if elementwise(&nodes[user]))
+    };
+    nodes.iter().zip(&users).map(within).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Backend, GpuCommandBatch, GpuDevice, runtime};
+
+    #[test]
+    fn every_value_of_a_chain_can_be_read() {
+        let device = runtime::block_on(GpuDevice::builder().backend(Backend::Simd).build_async());
+        for len in [0, 1, 4_096, 10_001] {
+            let x: Vec<f32> = (0..len).map(|i| (i % 17) as f32 - 8.0).collect();
+            let mut batch = GpuCommandBatch::new(device.clone().unwrap());
+            let input = batch.upload(&x);
+            let relu = batch.relu(input);
+            let scaled = batch.scale(relu, 2.0);
+            let square = batch.mul(scaled, scaled);
+            let sum = batch.sum(square);
+            let both = batch.vec_add(square, input);
+            let shifted = batch.sub(both, input);
+            runtime::block_on(batch.execute()).unwrap();
+            let read = |id| runtime::block_on(batch.read(id)).unwrap();
+            let of = |f: fn(f32) -> f32| x.iter().copied().map(f).collect::<Vec<f32>>();
+            assert_eq!(read(relu), of(|x| x.max(0.0)));
+            assert_eq!(read(scaled), of(|x| 2.0 * x.max(0.0)));
+            assert_eq!(read(shifted), of(|x| 4.0 * x.max(0.0) * x.max(0.0)));
+            assert_eq!(read(both), of(|x| 4.0 * x.max(0.0) * x.max(0.0) + x));
+            assert_eq!(read(sum), [read(square).iter().sum::<f32>()]);
+        }
+    }
+}
