@@ -96,9 +96,10 @@ impl HostResults {
                     continue;
                 };
                 let (before, block) = blocks.split_at_mut(place);
-                let input = |&input: &usize| match steps.binary_search(&input) {
-                    Ok(earlier) => &before[earlier][..range.len()],
-                    Err(_) => self.part(input, range.clone()),
+                let earlier = |input| steps.iter().position(|&step| step == input);
+                let input = |&input: &usize| match earlier(input) {
+                    Some(earlier) => &before[earlier][..range.len()],
+                    None => self.part(input, range.clone()),
                 };
                 let inputs: Vec<&[f32]> = inputs.iter().map(input).collect();
                 simd::execute(self.isa, op, &inputs, &mut block[0][..range.len()])?;
@@ -110,41 +111,38 @@ impl HostResults {
 
     /// The node and those before it that have no values, in the order in which they run.
     fn steps(&self, nodes: &[Node], last: usize) -> Vec<usize> {
-        let mut steps = vec![last];
-        let mut next = 0;
-        while let Some(&step) = steps.get(next) {
-            if let Source::Op { inputs, .. } = &nodes[step].source {
+        let mut needed = vec![false; last + 1];
+        needed[last] = true;
+        for step in (0..=last).rev() {
+            if let (true, Source::Op { inputs, .. }) = (needed[step], &nodes[step].source) {
                 for &input in inputs {
-                    if self.values[input].is_none() && !steps.contains(&input) {
-                        steps.push(input);
-                    }
+                    needed[input] |= self.values[input].is_none();
                 }
             }
-            next += 1;
         }
-        steps.sort_unstable();
-        steps
+        (0..=last).filter(|&step| needed[step]).collect()
     }
 }
 
 /// For each node whether it is elementwise and feeds one other that is, and nothing else.
 fn within_chains(nodes: &[Node]) -> Vec<bool> {
-    let elementwise =
-        |node: &Node| matches!(&node.source, Source::Op { op, .. } if op.is_elementwise());
-    let mut users: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    const NOBODY: usize = usize::MAX;
+    let mut users = vec![NOBODY; nodes.len()];
+    let mut within = vec![false; nodes.len()];
     for (index, node) in nodes.iter().enumerate() {
-        if let Source::Op { inputs, .. } = &node.source {
+        if let Source::Op { op, inputs } = &node.source {
             for &input in inputs {
-                if users[input].last() != Some(&index) {
-                    users[input].push(index);
-                }
+                let first = users[input] == NOBODY;
+                within[input] =
+                    op.is_elementwise() && (first || (within[input] && users[input] == index));
+                users[input] = index;
             }
         }
     }
-    let within = |(node, users): (&Node, &Vec<usize>)| {
-        elementwise(node) && matches!(users[..], [user] if elementwise(&nodes[user]))
-    };
-    nodes.iter().zip(&users).map(within).collect()
+    for (within, node) in within.iter_mut().zip(nodes) {
+        *within &= matches!(&node.source, Source::Op { op, .. } if op.is_elementwise());
+    }
+    within
 }
 
 #[cfg(test)]

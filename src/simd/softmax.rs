@@ -21,14 +21,23 @@ const CHAIN: usize = 16;
 
 /// Softmax of each row of `cols` values, or its logarithm.
 pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usize, y: &mut [f32]) {
-    if cols > 0 {
+    let mut blocks = Vec::new();
+    // No values are no rows, whatever their length.
+    let cols = cols.max(1);
+    for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
+        blocks.clear();
+        let partials = &mut blocks;
+        dispatch(isa, Exponentials { x, y, partials });
+        let total = &dispatch(isa, Sum(&blocks));
+        let partials = &blocks;
         dispatch(
             isa,
-            Softmax {
+            Finish {
                 logarithm,
                 x,
-                cols,
                 y,
+                partials,
+                total,
             },
         );
     }
@@ -45,39 +54,6 @@ pub(super) struct Partial {
 pub(super) struct Total {
     max: f32,
     sum: f64,
-}
-
-struct Softmax<'a> {
-    logarithm: bool,
-    x: &'a [f32],
-    cols: usize,
-    y: &'a mut [f32],
-}
-
-impl Kernel for Softmax<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let logarithm = self.logarithm;
-        let mut blocks = Vec::new();
-        let rows = self.x.chunks_exact(self.cols);
-        for (x, y) in rows.zip(self.y.chunks_exact_mut(self.cols)) {
-            blocks.clear();
-            let partials = &mut blocks;
-            Exponentials { x, y, partials }.run(isa);
-            let total = Total::of(isa, &blocks);
-            let partials = &blocks;
-            Finish {
-                logarithm,
-                x,
-                y,
-                partials,
-                total: &total,
-            }
-            .run(isa);
-        }
-    }
 }
 
 /// Writes `exp(xᵢ − m)`, where `m` is the maximum of a block, and adds what is known of each
@@ -112,34 +88,15 @@ fn finite_below(max: f32) -> f32 {
 }
 
 impl Total {
-    /// NaN where a value is NaN or ∞, or all are −∞.
-    #[inline(always)]
-    pub(super) fn of<I: Isa>(isa: I, partials: &[Partial]) -> Self {
-        let larger = |max: f32, partial: &Partial| {
-            if max >= partial.max || max.is_nan() {
-                max
-            } else {
-                partial.max
-            }
-        };
-        let mut total = Self {
-            max: partials.iter().fold(f32::NEG_INFINITY, larger),
-            sum: 0.0,
-        };
-        for partial in partials {
-            total.sum += partial.sum * f64::from(total.rescaling(isa, partial));
-        }
-        total
-    }
-
     /// From exponentials relative to a block's maximum to those relative to the row's.
     #[inline(always)]
     fn rescaling<I: Isa>(&self, isa: I, partial: &Partial) -> f32 {
-        exp(isa, finite_below(partial.max) - self.max)
+        let x = finite_below(partial.max) - self.max;
+        isa.to_array(math::exp(isa, isa.splat(x)))[0]
     }
 }
 
-/// [`Total::of`] where no kernel is running.
+/// What the blocks of a row come to: NaN where a value is NaN or ∞, or all are −∞.
 pub(super) struct Sum<'a>(pub(super) &'a [Partial]);
 
 impl Kernel for Sum<'_> {
@@ -147,7 +104,21 @@ impl Kernel for Sum<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Total {
-        Total::of(isa, self.0)
+        let larger = |max: f32, partial: &Partial| {
+            if max >= partial.max || max.is_nan() {
+                max
+            } else {
+                partial.max
+            }
+        };
+        let mut total = Total {
+            max: self.0.iter().fold(f32::NEG_INFINITY, larger),
+            sum: 0.0,
+        };
+        for partial in self.0 {
+            total.sum += partial.sum * f64::from(total.rescaling(isa, partial));
+        }
+        total
     }
 }
 
@@ -181,12 +152,6 @@ impl Kernel for Finish<'_> {
 
 unary! {
     LogNormalize { max, log_sum } |isa, x| isa.sub(isa.sub(x, max), log_sum);
-}
-
-/// `exp(x)`, with as much care as there is for vectors.
-#[inline(always)]
-fn exp<I: Isa>(isa: I, x: f32) -> f32 {
-    isa.to_array(math::exp(isa, isa.splat(x)))[0]
 }
 
 /// Writes `exp(xᵢ − max)` and returns the sum.

@@ -114,8 +114,13 @@ unsafe fn sums<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
         // Known, these spare an address for each row.
         (a.across, a.deep) = (1, R);
     }
-    // Unpacked rows already take all the registers that there are for addresses.
-    let unroll = if PACKED { UNROLL } else { 1 };
+    // Unpacked rows already take all the registers that there are for addresses; and engines of
+    // WebAssembly keep fewer sums in registers where there is more than one step.
+    let unroll = if PACKED && !cfg!(target_family = "wasm") {
+        UNROLL
+    } else {
+        1
+    };
     let mut sums = [[isa.splat(0.0); V]; R];
     for _ in 0..depth / unroll {
         for p in 0..unroll {
