@@ -12,7 +12,7 @@ mod pipelines;
 mod pool;
 mod readback;
 mod recorder;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
 use std::sync::Arc;

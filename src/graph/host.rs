@@ -145,7 +145,7 @@ fn within_chains(nodes: &[Node]) -> Vec<bool> {
     within
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests {
     use crate::{Backend, GpuCommandBatch, GpuDevice, runtime};
 
