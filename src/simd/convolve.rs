@@ -98,34 +98,91 @@ fn sums<I: Isa, const N: usize>(
     row: usize,
     col: usize,
 ) -> [I::F32; N] {
-    let mut totals = [isa.splat(0.0); N];
-    let mut sums = totals;
-    let mut gathered = 0;
+    let mut sums = Sums {
+        totals: [isa.splat(0.0); N],
+        chain: [isa.splat(0.0); N],
+        gathered: 0,
+    };
     for (weights, input) in source.rows(kernel, row) {
+        if source.stride() == 1 {
+            sums.add_products(isa, weights, 1, &input[col..]);
+            continue; // Without the divisions below, which take as long as a row of 3 weights.
+        }
         for (phase, input) in input.chunks_exact(source.phase_len).enumerate() {
-            let count = (weights.len() - phase).div_ceil(source.stride());
-            for start in (0..count).step_by(CHAIN) {
-                let end = count.min(start + CHAIN);
-                if gathered + (end - start) > CHAIN {
-                    for (total, sum) in totals.iter_mut().zip(&mut sums) {
-                        *total = isa.add(*total, *sum);
-                        *sum = isa.splat(0.0);
-                    }
-                    gathered = 0;
-                }
-                gathered += end - start;
-                for j in start..end {
-                    let weight = isa.splat(weights[phase + j * source.stride()]);
-                    let input = &input[col + j..][..N * I::LANES];
-                    for (i, sum) in sums.iter_mut().enumerate() {
-                        *sum = isa.mul_add(weight, isa.load(&input[i * I::LANES..]), *sum);
-                    }
-                }
-            }
+            sums.add_products(isa, &weights[phase..], source.stride(), &input[col..]);
         }
     }
-    for (total, sum) in totals.iter_mut().zip(sums) {
-        *total = isa.add(*total, sum);
+    sums.next_chain(isa);
+    sums.totals
+}
+
+/// Sums of products, gathered in chains.
+struct Sums<I: Isa, const N: usize> {
+    totals: [I::F32; N],
+    chain: [I::F32; N],
+    /// Products in the chain.
+    gathered: usize,
+}
+
+impl<I: Isa, const N: usize> Sums<I, N> {
+    #[inline(always)]
+    fn next_chain(&mut self, isa: I) {
+        for (total, sum) in self.totals.iter_mut().zip(&mut self.chain) {
+            *total = isa.add(*total, *sum);
+            *sum = isa.splat(0.0);
+        }
+        self.gathered = 0;
     }
-    totals
+
+    /// Adds the products of every `stride`-th weight with the vectors that start at successive
+    /// values of the input.
+    #[inline(always)]
+    fn add_products(&mut self, isa: I, weights: &[f32], stride: usize, input: &[f32]) {
+        let (mut weights, mut input) = (weights, input);
+        while !weights.is_empty() {
+            let (first, rest) = weights.split_at(weights.len().min(CHAIN * stride));
+            let count = if stride == 1 {
+                first.len()
+            } else {
+                first.len().div_ceil(stride)
+            };
+            if self.gathered + count > CHAIN {
+                self.next_chain(isa);
+            }
+            self.gathered += count;
+            // Kernels of the usual widths are unrolled.
+            let sums = self.chain;
+            self.chain = match (N, count, stride) {
+                (VECTORS, 3, 1) => products(isa, first, 3, 1, input, sums),
+                (VECTORS, 5, 1) => products(isa, first, 5, 1, input, sums),
+                (VECTORS, 7, 1) => products(isa, first, 7, 1, input, sums),
+                _ => products(isa, first, count, stride, input, sums),
+            };
+            (weights, input) = (rest, &input[count..]);
+        }
+    }
+}
+
+/// Adds `count` products a lane to `sums`.
+#[inline(always)]
+fn products<I: Isa, const N: usize>(
+    isa: I,
+    weights: &[f32],
+    count: usize,
+    stride: usize,
+    input: &[f32],
+    mut sums: [I::F32; N],
+) -> [I::F32; N] {
+    assert!((count - 1) * stride < weights.len() && count - 1 + N * I::LANES <= input.len());
+    for j in 0..count {
+        // SAFETY: `j` is below `count`, so both lie within the slices by the assertion.
+        let (weight, input) = unsafe { (*weights.as_ptr().add(j * stride), input.as_ptr().add(j)) };
+        let weight = isa.splat(weight);
+        for (i, sum) in sums.iter_mut().enumerate() {
+            // SAFETY: the last vector ends at `count − 1 + N · LANES` at most.
+            let x = unsafe { isa.load_ptr(input.add(i * I::LANES)) };
+            *sum = isa.mul_add(weight, x, *sum);
+        }
+    }
+    sums
 }
