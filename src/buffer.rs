@@ -69,6 +69,15 @@ impl DeviceBuffer {
         self.gpu().map(GpuBuffer::raw)
     }
 
+    /// The values, where they are in memory already.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn host(&self) -> Option<&[f32]> {
+        match &self.storage {
+            Storage::Host(values) => Some(values),
+            Storage::Gpu(_) => None,
+        }
+    }
+
     pub(crate) fn gpu(&self) -> Option<&GpuBuffer> {
         match &self.storage {
             Storage::Host(_) => None,

@@ -192,8 +192,12 @@ pub(super) fn read(
     options: Option<&AbortOptions>,
 ) -> PromiseOfValues {
     let work = async move {
-        let values = buffer?.read_async().await?;
-        Ok(Float32Array::from(&values[..]).into())
+        let buffer = buffer?;
+        let array = match buffer.host() {
+            Some(values) => Float32Array::from(values),
+            None => Float32Array::from(&buffer.read_async().await?[..]),
+        };
+        Ok(array.into())
     };
     promise(options, Box::pin(work)).unchecked_into()
 }
