@@ -139,12 +139,16 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort.
 pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
-    let mut values = Vec::new();
-    values
-        .try_reserve_exact(len)
-        .map_err(|_| Error::OutOfMemory {
-            bytes: len as u64 * 4,
-        })?;
+    let mut values = try_reserved(len)?;
     values.resize(len, 0.0);
+    Ok(values)
+}
+
+/// No values yet, with memory for `len`.
+pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    let bytes = len as u64 * 4;
+    let reserved = values.try_reserve_exact(len);
+    reserved.map_err(|_| Error::OutOfMemory { bytes })?;
     Ok(values)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::{Node, Source};
 use crate::buffer::Storage;
-use crate::error::{Error, Result, try_zeros};
+use crate::error::{Error, Result, try_reserved, try_zeros};
 use crate::ops::Op;
 use crate::simd::{self, InstructionSet};
 
@@ -83,10 +83,7 @@ impl HostResults {
     fn chain(&self, nodes: &[Node], last: usize) -> Result<Values> {
         let steps = self.steps(nodes, last);
         let len = nodes[last].len;
-        let mut out = Vec::new();
-        let bytes = len as u64 * 4;
-        out.try_reserve_exact(len)
-            .map_err(|_| Error::OutOfMemory { bytes })?;
+        let mut out = try_reserved(len)?;
         let blocks = steps.iter().map(|_| try_zeros(len.min(BLOCK)));
         let mut blocks = blocks.collect::<Result<Vec<_>>>()?;
         for at in (0..len).step_by(BLOCK) {

@@ -4,7 +4,7 @@
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, try_reserved};
 use crate::ops::{Conv2d, Padding};
 use crate::policy::Policy;
 
@@ -123,11 +123,7 @@ pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Fl
 /// A copy of an array's values.
 pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
     let len = array.length() as usize;
-    let mut copy = Vec::new();
-    if copy.try_reserve_exact(len).is_err() {
-        let bytes = len as u64 * 4;
-        return Err(Error::OutOfMemory { bytes });
-    }
+    let mut copy = try_reserved(len)?;
     array.copy_to_uninit(&mut copy.spare_capacity_mut()[..len]);
     // SAFETY: all `len` of them were just written.
     unsafe { copy.set_len(len) };

@@ -74,6 +74,7 @@ binary! {
     Div |isa, a, b| isa.div(a, b);
     Minimum |isa, a, b| isa.min(a, b);
     Maximum |isa, a, b| isa.max(a, b);
+    Larger |isa, a, b| isa.at_least(b, a);
 }
 
 /// `yᵢ = f(xᵢ)` for slices of one length.

@@ -30,7 +30,8 @@ pub(super) const MAX_LANES: usize = 16;
 
 /// 1.5 · 2²³: adding it to a number of magnitude below 2²² rounds that to an integer, which
 /// then stands in the sum's low bits.
-const ROUNDING: f32 = 12_582_912.0;
+pub(super) const ROUNDING: f32 = 12_582_912.0;
+const ROUNDING_BITS: i32 = ROUNDING.to_bits() as i32;
 
 /// Bits of the exponent field of 1.0.
 const ONE_BITS: i32 = 127 << 23;
@@ -71,6 +72,18 @@ pub(super) trait Isa: Copy {
 
     fn splat(self, value: f32) -> Self::F32;
     fn splat_bits(self, value: i32) -> Self::Bits;
+
+    /// A constant in every lane.
+    #[inline(always)]
+    fn constant(self, value: &'static f32) -> Self::F32 {
+        self.splat(*value)
+    }
+
+    /// A constant pattern in every lane.
+    #[inline(always)]
+    fn constant_bits(self, value: &'static i32) -> Self::Bits {
+        self.splat_bits(*value)
+    }
 
     /// # Safety
     /// `LANES` values must be readable from `from`, at any alignment.
@@ -164,14 +177,24 @@ pub(super) trait Isa: Copy {
         }
     }
 
-    /// `p · 2ⁿ` rounded once, from denormals to infinity; `n` is integral and in [−252, 254].
+    /// The integer nearest to `a · b`, of magnitude below 2²², plus [`ROUNDING`].
     #[inline(always)]
-    fn scale_exp2(self, p: Self::F32, n: Self::F32) -> Self::F32 {
-        let one = self.splat_bits(ONE_BITS);
-        let n = self.sub_bits(
-            self.to_bits(self.add(n, self.splat(ROUNDING))),
-            self.splat_bits(ROUNDING.to_bits() as i32),
-        );
+    fn round_product(self, a: Self::F32, b: Self::F32) -> Self::F32 {
+        self.mul_add(a, b, self.constant(&ROUNDING))
+    }
+
+    /// An integer that [`Isa::round_product`] gave.
+    #[inline(always)]
+    fn rounded(self, shifted: Self::F32) -> Self::F32 {
+        self.sub(shifted, self.constant(&ROUNDING))
+    }
+
+    /// `p · 2ⁿ` rounded once, from denormals to infinity, for an integer `n` in [−252, 254] as
+    /// [`Isa::round_product`] gives it.
+    #[inline(always)]
+    fn scale_exp2(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
+        let one = self.constant_bits(&ONE_BITS);
+        let n = self.sub_bits(self.to_bits(shifted), self.constant_bits(&ROUNDING_BITS));
         let low = self.half_bits(n);
         let high = self.sub_bits(n, low);
         let low = self.reinterpret(self.add_bits(self.shl_exponent(low), one));
@@ -179,49 +202,40 @@ pub(super) trait Isa: Copy {
         self.mul(self.mul(p, low), high)
     }
 
-    /// `p · 2ⁿ` for an integral `n` in [−127, 128], where 2⁻¹²⁷ may be taken for 0 and 2¹²⁸
-    /// for infinity.
+    /// [`Isa::scale_exp2`] for `n` in [−127, 128], where 2⁻¹²⁷ may be taken for 0 and 2¹²⁸ for
+    /// infinity.
     #[inline(always)]
-    fn scale_exp2_normal(self, p: Self::F32, n: Self::F32) -> Self::F32 {
+    fn scale_exp2_normal(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
         // The high bits of ROUNDING leave with the shift.
-        let n = self.shl_exponent(self.to_bits(self.add(n, self.splat(ROUNDING))));
-        self.mul(
-            p,
-            self.reinterpret(self.add_bits(n, self.splat_bits(ONE_BITS))),
-        )
-    }
-
-    /// The nearest integer; |x| must be below 2²².
-    #[inline(always)]
-    fn round(self, x: Self::F32) -> Self::F32 {
-        let magic = self.splat(ROUNDING);
-        self.sub(self.add(x, magic), magic)
+        let n = self.shl_exponent(self.to_bits(shifted));
+        let power = self.add_bits(n, self.constant_bits(&ONE_BITS));
+        self.mul(p, self.reinterpret(power))
     }
 
     /// Integers of magnitude below 2²² as numbers.
     #[inline(always)]
     fn bits_to_float(self, x: Self::Bits) -> Self::F32 {
-        let magic = self.splat_bits(ROUNDING.to_bits() as i32);
+        let magic = self.constant_bits(&ROUNDING_BITS);
         self.sub(
             self.reinterpret(self.add_bits(x, magic)),
-            self.splat(ROUNDING),
+            self.constant(&ROUNDING),
         )
     }
 
     #[inline(always)]
     fn abs(self, x: Self::F32) -> Self::F32 {
-        self.reinterpret(self.and_bits(self.to_bits(x), self.splat_bits(i32::MAX)))
+        self.reinterpret(self.and_bits(self.to_bits(x), self.constant_bits(&i32::MAX)))
     }
 
     #[inline(always)]
     fn neg(self, x: Self::F32) -> Self::F32 {
-        self.reinterpret(self.xor_bits(self.to_bits(x), self.splat_bits(i32::MIN)))
+        self.reinterpret(self.xor_bits(self.to_bits(x), self.constant_bits(&i32::MIN)))
     }
 
     /// `magnitude`, which must not be negative, with the sign of `sign`.
     #[inline(always)]
     fn with_sign(self, magnitude: Self::F32, sign: Self::F32) -> Self::F32 {
-        let sign = self.and_bits(self.to_bits(sign), self.splat_bits(i32::MIN));
+        let sign = self.and_bits(self.to_bits(sign), self.constant_bits(&i32::MIN));
         self.reinterpret(self.xor_bits(self.to_bits(magnitude), sign))
     }
 

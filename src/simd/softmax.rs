@@ -6,7 +6,7 @@
 //! (2018).
 
 use super::InstructionSet;
-use super::elementwise::{Map, Maximum, Scale, Unary, unary};
+use super::elementwise::{Larger, Map, Scale, Unary, unary};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
 use super::reduce::{Fold, sum_lanes};
@@ -70,8 +70,9 @@ impl Kernel for Exponentials<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         for (x, y) in self.x.chunks(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
-            // NaN where any is; then so is every difference below, as where it is infinite.
-            let max = Fold { f: Maximum, x }.run(isa);
+            // Where a value is NaN, its exponential and the sum are; where one is ∞, its own
+            // difference is.
+            let max = Fold { f: Larger, x }.run(isa);
             let sum = exponentials(isa, x, finite_below(max), y);
             self.partials.push(Partial { max, sum });
         }
@@ -104,15 +105,10 @@ impl Kernel for Sum<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Total {
-        let larger = |max: f32, partial: &Partial| {
-            if max >= partial.max || max.is_nan() {
-                max
-            } else {
-                partial.max
-            }
-        };
+        // Where a maximum is NaN, so is a sum.
+        let maxima = self.0.iter().map(|partial| partial.max);
         let mut total = Total {
-            max: self.0.iter().fold(f32::NEG_INFINITY, larger),
+            max: maxima.fold(f32::NEG_INFINITY, f32::max),
             sum: 0.0,
         };
         for partial in self.0 {
@@ -162,18 +158,19 @@ fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f64 {
     let block = CHAIN * I::LANES;
     for (x, y) in x.chunks(block).zip(y.chunks_mut(block)) {
         let mut sum = isa.splat(0.0);
-        for (x, y) in x.chunks(I::LANES).zip(y.chunks_mut(I::LANES)) {
-            if y.len() == I::LANES {
-                let e = math::exp_normal(isa, isa.sub(isa.load(x), max));
-                isa.store(e, y);
-                sum = isa.add(sum, e);
-            } else {
-                // The fill gives exponentials of 0.
-                let x = isa.load_first(x, f32::NEG_INFINITY);
-                let e = math::exp_normal(isa, isa.sub(x, max));
-                isa.store_first(e, y);
-                sum = isa.add(sum, e);
-            }
+        let (mut vectors, mut out) = (x.chunks_exact(I::LANES), y.chunks_exact_mut(I::LANES));
+        for (x, y) in (&mut vectors).zip(&mut out) {
+            let e = math::exp_negative(isa, isa.sub(isa.load(x), max));
+            isa.store(e, y);
+            sum = isa.add(sum, e);
+        }
+        let tail = out.into_remainder();
+        if !tail.is_empty() {
+            // The fill gives exponentials of 0.
+            let x = isa.load_first(vectors.remainder(), f32::NEG_INFINITY);
+            let e = math::exp_negative(isa, isa.sub(x, max));
+            isa.store_first(e, tail);
+            sum = isa.add(sum, e);
         }
         total += f64::from(sum_lanes(isa, sum));
     }

@@ -6,7 +6,7 @@ use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
 use super::{InstructionSet, execute};
-use crate::error::{Result, try_zeros};
+use crate::error::{Result, try_reserved, try_zeros};
 use crate::ops::Op;
 
 /// Values in a piece: two inputs and a result stay in a second-level cache.
@@ -32,7 +32,7 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
 /// result is returned and not stored.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for the exponentials of a softmax.
+/// `OutOfMemory` where there is no memory for pieces or a softmax's exponentials.
 pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<f64> {
     match *op {
         Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
@@ -136,27 +136,25 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut impl Stream) -> Re
     let len = stream.len();
     let [mut x, mut y] = pieces(len)?;
     // The logarithm is taken of the inputs again, and spares this memory.
-    let mut exponentials = try_zeros(if logarithm { 0 } else { len })?;
+    let mut exponentials = try_reserved(if logarithm { 0 } else { len })?;
     let mut partials = Vec::new();
     for (at, len) in ranges(len) {
-        stream.load(0, at, &mut x[..len]);
-        let y = if logarithm {
-            &mut y[..len]
-        } else {
-            &mut exponentials[at..at + len]
-        };
-        let (x, partials) = (&x[..len], &mut partials);
+        let (x, y, partials) = (&mut x[..len], &mut y[..len], &mut partials);
+        stream.load(0, at, x);
         dispatch(isa, softmax::Exponentials { x, y, partials });
+        if !logarithm {
+            exponentials.extend_from_slice(y);
+        }
     }
     let total = &dispatch(isa, softmax::Sum(&partials));
     for (at, len) in ranges(len) {
+        let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
         let y = if logarithm {
-            stream.load(0, at, &mut x[..len]);
+            stream.load(0, at, x);
             &mut y[..len]
         } else {
             &mut exponentials[at..at + len]
         };
-        let (x, partials) = (&x[..len], &partials[at / BLOCK..]);
         let finish = softmax::Finish {
             logarithm,
             x,

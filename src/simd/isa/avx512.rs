@@ -49,8 +49,17 @@ impl Isa for Avx512 {
         fn shl_exponent(x: __m512i) -> __m512i = _mm512_slli_epi32::<23>(x);
         fn shr_exponent(x: __m512i) -> __m512i = _mm512_srai_epi32::<23>(x);
         fn half_bits(x: __m512i) -> __m512i = _mm512_srai_epi32::<1>(x);
-        fn scale_exp2(p: __m512, n: __m512) -> __m512 = _mm512_scalef_ps(p, n);
-        fn scale_exp2_normal(p: __m512, n: __m512) -> __m512 = _mm512_scalef_ps(p, n);
+    }
+
+    #[inline(always)]
+    fn scale_exp2(self, p: __m512, shifted: __m512) -> __m512 {
+        // SAFETY: as in `intrinsics!`.
+        unsafe { _mm512_scalef_ps(p, self.rounded(shifted)) }
+    }
+
+    #[inline(always)]
+    fn scale_exp2_normal(self, p: __m512, shifted: __m512) -> __m512 {
+        self.scale_exp2(p, shifted)
     }
 
     #[inline(always)]

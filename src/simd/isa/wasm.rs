@@ -5,11 +5,17 @@ use super::{Isa, Kernel};
 use std::arch::wasm32::*;
 
 #[derive(Clone, Copy)]
-pub(super) struct Simd128(());
+pub(super) struct Simd128 {
+    /// Zero, which the compiler does not know.
+    zero: usize,
+}
 
+// One function a kernel: engines give up on allocating registers well in large functions.
+#[inline(never)]
 #[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run(Simd128(()))
+    let zero = std::hint::black_box(0);
+    kernel.run(Simd128 { zero })
 }
 
 /// Implements methods that are one expression of intrinsics each, which are safe here.
@@ -78,6 +84,21 @@ impl Isa for Simd128 {
         fn shl_exponent(x: v128) -> v128 = i32x4_shl(x, 23);
         fn shr_exponent(x: v128) -> v128 = i32x4_shr(x, 23);
         fn half_bits(x: v128) -> v128 = i32x4_shr(x, 1);
+    }
+
+    // Engines make a constant of two moves through a general register and a shuffle, every time
+    // that it is used. A load that repeats one number is a single instruction, so the compiler
+    // must not see through it.
+    #[inline(always)]
+    fn constant(self, value: &'static f32) -> v128 {
+        // SAFETY: the offset is zero.
+        unsafe { v128_load32_splat((&raw const *value).add(self.zero).cast()) }
+    }
+
+    #[inline(always)]
+    fn constant_bits(self, value: &'static i32) -> v128 {
+        // SAFETY: the offset is zero.
+        unsafe { v128_load32_splat((&raw const *value).add(self.zero).cast()) }
     }
 
     #[inline(always)]
