@@ -15,7 +15,7 @@ use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::policy::Policy;
 use crate::shape::{check_len, output_len};
-use crate::simd::{self, InstructionSet};
+use crate::simd::{self, Cpu};
 
 /// Where operations run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ pub struct GpuDevice {
 struct Inner {
     builder: DeviceBuilder,
     gpu: Option<Arc<Gpu>>,
-    instruction_set: InstructionSet,
+    cpu: Cpu,
     reason: String,
 }
 
@@ -113,7 +113,7 @@ impl GpuDevice {
     pub fn info(&self) -> DeviceInfo {
         let gpu = self.inner.gpu.as_ref();
         let reason = self.inner.reason.clone();
-        DeviceInfo::new(self.backend(), gpu, self.inner.instruction_set, reason)
+        DeviceInfo::new(self.backend(), gpu, self.inner.cpu.isa, reason)
     }
 
     /// When single operations go to the GPU.
@@ -154,8 +154,8 @@ impl GpuDevice {
         self.inner.gpu.as_ref()
     }
 
-    pub(crate) fn instruction_set(&self) -> InstructionSet {
-        self.inner.instruction_set
+    pub(crate) fn cpu(&self) -> Cpu {
+        self.inner.cpu
     }
 
     /// The GPU, if this operation should run there.
@@ -180,7 +180,7 @@ impl GpuDevice {
         match self.gpu_for(op, &lens) {
             Some(gpu) if op.is_elementwise() => run_in_pieces(gpu, op, inputs, out).await,
             Some(gpu) => gpu.run_into(op, inputs, out).await,
-            None => simd::execute(self.instruction_set(), op, inputs, out),
+            None => simd::execute(self.cpu(), op, inputs, out),
         }
     }
 

@@ -132,10 +132,7 @@ impl GpuCommandBatch {
         self.device.check()?;
         self.results = Some(match self.chosen_gpu() {
             Some(gpu) => Results::Gpu(gpu.run_graph(&self.nodes).await?),
-            None => Results::Host(HostResults::compute(
-                self.device.instruction_set(),
-                &self.nodes,
-            )?),
+            None => Results::Host(HostResults::compute(self.device.cpu(), &self.nodes)?),
         });
         Ok(())
     }

@@ -58,7 +58,7 @@ impl Policy {
     /// Whether a GPU should do this operation on inputs of these lengths.
     pub fn prefers_gpu(&self, op: &Op, inputs: &[usize]) -> bool {
         let threshold = self.threshold(op.class());
-        threshold != Self::NEVER && work(op, inputs) >= threshold
+        threshold != Self::NEVER && work(op, inputs.iter().copied()) >= threshold
     }
 }
 
@@ -79,7 +79,8 @@ impl Default for Policy {
     }
 }
 
-fn work(op: &Op, inputs: &[usize]) -> u64 {
+/// What an operation on inputs of these lengths amounts to, in the units of [`Policy`].
+pub(crate) fn work(op: &Op, inputs: impl Iterator<Item = usize>) -> u64 {
     let product = |dims: &[usize]| {
         let widened = dims.iter().map(|&dim| dim as u64);
         widened.fold(1, u64::saturating_mul)
@@ -90,6 +91,6 @@ fn work(op: &Op, inputs: &[usize]) -> u64 {
             let (rows, cols) = options.output_shape();
             product(&[rows, cols, options.kernel_rows, options.kernel_cols])
         }
-        _ => inputs.iter().map(|&len| len as u64).sum(),
+        _ => inputs.map(|len| len as u64).sum(),
     }
 }

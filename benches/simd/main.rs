@@ -25,6 +25,9 @@ struct Options {
     /// Instruction set, such as avx2; by default the best
     #[arg(long)]
     isa: Option<String>,
+    /// Threads for an operation; beside more than one, ours on one thread is a contestant
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
     /// Folder of the reports
     #[arg(long, default_value = "target/bench")]
     out: PathBuf,
@@ -39,18 +42,34 @@ pub(crate) struct Row {
     contestants: Vec<(String, race::Times)>,
 }
 
+/// Our contestants.
+pub(crate) struct Team<'a> {
+    device: &'a GpuDevice,
+    /// The same on one thread.
+    alone: &'a GpuDevice,
+    threads: usize,
+}
+
 fn main() -> Result<()> {
     let options = Options::parse();
     let isa = instruction_set(options.isa.as_deref())?;
-    let device = GpuDevice::builder()
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(options.threads)
+        .build_global()?;
+    let builder = GpuDevice::builder()
         .backend(Backend::Simd)
-        .instruction_set(isa)
-        .build()?;
+        .instruction_set(isa);
+    let device = builder.clone().build()?;
+    let team = Team {
+        device: &device,
+        alone: &builder.threads(1).build()?,
+        threads: options.threads,
+    };
     let before = machine::describe(&device.info());
     let wanted = |name: &str| name.contains(&options.only);
-    let mut rows = products::rows(&device, options.rounds, &wanted)?;
-    rows.extend(vectors::rows(&device, options.rounds, &wanted)?);
-    let report = report::Report::new(before, options.rounds, &rows);
+    let mut rows = products::rows(&team, options.rounds, &wanted)?;
+    rows.extend(vectors::rows(&team, options.rounds, &wanted)?);
+    let report = report::Report::new(before, options.rounds, options.threads, &rows);
     std::fs::create_dir_all(&options.out)
         .and_then(|()| report.write(&options.out))
         .with_context(|| format!("{} cannot be written", options.out.display()))?;

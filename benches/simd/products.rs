@@ -1,11 +1,10 @@
 //! Matrix products beside `gemm` and `matrixmultiply`.
 
-use crate::Row;
 use crate::race::{Contestant, race};
 use crate::vectors::values;
+use crate::{Row, Team};
 use anyhow::Result;
 use gemm::Parallelism;
-use relampago::GpuDevice;
 use std::hint::black_box;
 
 /// `m × k` times `k × n`.
@@ -24,41 +23,49 @@ const SHAPES: [[usize; 3]; 12] = [
     [37, 53, 91],
 ];
 
-pub(crate) fn rows(
-    device: &GpuDevice,
-    rounds: usize,
-    wanted: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Row>> {
+pub(crate) fn rows(team: &Team, rounds: usize, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for [m, k, n] in SHAPES {
         let name = format!("matmul {m}×{k}×{n}");
         if wanted(&name) {
-            rows.push(row(device, name, [m, k, n], rounds)?);
+            rows.push(row(team, name, [m, k, n], rounds)?);
         }
     }
     Ok(rows)
 }
 
-fn row(device: &GpuDevice, name: String, [m, k, n]: [usize; 3], rounds: usize) -> Result<Row> {
+fn row(team: &Team, name: String, [m, k, n]: [usize; 3], rounds: usize) -> Result<Row> {
     let (a, b) = (values(m * k), values(k * n));
     let mut c = [const { Vec::new() }; 3].map(|_: Vec<f32>| vec![0.0; m * n]);
-    device.matmul(&a, &b, &mut c[0], m, k, n)?;
+    team.device.matmul(&a, &b, &mut c[0], m, k, n)?;
     let shape = [m, k, n];
-    by_gemm(shape, &a, &b, &mut c[1], Parallelism::None);
+    let parallelism = match team.threads {
+        1 => Parallelism::None,
+        threads => Parallelism::Rayon(threads),
+    };
+    by_gemm(shape, &a, &b, &mut c[1], parallelism);
     by_matrixmultiply(shape, &a, &b, &mut c[2]);
     check(&c)?;
+    let mut alone = vec![0.0; m * n];
     let [ours, gemm, matrixmultiply] = &mut c;
-    let contestants = vec![
+    let mut contestants = vec![
         Contestant::new("relampago", || {
-            let _ = device.matmul(black_box(&a), &b, ours, m, k, n);
+            let _ = team.device.matmul(black_box(&a), &b, ours, m, k, n);
         }),
         Contestant::new("gemm", || {
-            by_gemm(shape, black_box(&a), &b, gemm, Parallelism::None);
-        }),
-        Contestant::new("matrixmultiply", || {
-            by_matrixmultiply(shape, black_box(&a), &b, matrixmultiply);
+            by_gemm(shape, black_box(&a), &b, gemm, parallelism);
         }),
     ];
+    // It has no threads unless its feature for them is on.
+    if team.threads == 1 {
+        contestants.push(Contestant::new("matrixmultiply", || {
+            by_matrixmultiply(shape, black_box(&a), &b, matrixmultiply);
+        }));
+    } else {
+        contestants.push(Contestant::new("relampago, 1 thread", || {
+            let _ = team.alone.matmul(black_box(&a), &b, &mut alone, m, k, n);
+        }));
+    }
     Ok(Row {
         name,
         work: 2e-9 * (m * k * n) as f64,

@@ -10,6 +10,7 @@ use std::path::Path;
 pub(crate) struct Report<'a> {
     machine: Value,
     rounds: usize,
+    threads: usize,
     rows: &'a [Row],
 }
 
@@ -23,11 +24,12 @@ impl Row {
 }
 
 impl<'a> Report<'a> {
-    pub(crate) fn new(mut machine: Value, rounds: usize, rows: &'a [Row]) -> Self {
+    pub(crate) fn new(mut machine: Value, rounds: usize, threads: usize, rows: &'a [Row]) -> Self {
         machine["load after"] = json!(machine::load());
         Self {
             machine,
             rounds,
+            threads,
             rows,
         }
     }
@@ -48,7 +50,11 @@ impl<'a> Report<'a> {
                 value.as_str().unwrap_or(&value.to_string())
             );
         }
-        let _ = writeln!(text, "- medians of {} samples, one thread\n", self.rounds);
+        let _ = writeln!(
+            text,
+            "- medians of {} samples; threads: {}\n",
+            self.rounds, self.threads
+        );
         text.push_str("| | µs | rate | peers, µs | best peer ÷ ours |\n|---|---|---|---|---|\n");
         for row in self.rows {
             let ours = row.contestants[0].1.median;
@@ -85,6 +91,7 @@ impl<'a> Report<'a> {
         json!({
             "machine": self.machine,
             "rounds": self.rounds,
+            "threads": self.threads,
             "rows": rows.collect::<Vec<_>>(),
         })
     }

@@ -1,9 +1,9 @@
 //! Vector kernels beside plain loops: what a compiler makes of them, and what memory allows.
 
-use crate::Row;
 use crate::race::{Contestant, race};
+use crate::{Row, Team};
 use anyhow::Result;
-use relampago::{GpuDevice, Op};
+use relampago::Op;
 use std::hint::black_box;
 
 const LENS: [usize; 2] = [16_384, 1_000_000];
@@ -39,17 +39,13 @@ pub(crate) fn values(len: usize) -> Vec<f32> {
         .collect()
 }
 
-pub(crate) fn rows(
-    device: &GpuDevice,
-    rounds: usize,
-    wanted: &dyn Fn(&str) -> bool,
-) -> Result<Vec<Row>> {
+pub(crate) fn rows(team: &Team, rounds: usize, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for len in LENS {
         for (op, peer, plain) in OPS {
             let name = format!("{} {len}", op.name());
             if wanted(&name) {
-                rows.push(row(device, name, &op, (peer, plain), len, rounds)?);
+                rows.push(row(team, name, &op, (peer, plain), len, rounds)?);
             }
         }
     }
@@ -57,7 +53,7 @@ pub(crate) fn rows(
 }
 
 fn row(
-    device: &GpuDevice,
+    team: &Team,
     name: String,
     op: &Op,
     (peer, plain): (&str, Plain),
@@ -67,15 +63,21 @@ fn row(
     let (a, b) = (values(len), values(len));
     let inputs = [&a[..], &b[..]];
     let inputs = &inputs[..op.inputs().len()];
-    let mut y = device.run(op, inputs)?;
+    let mut y = team.device.run(op, inputs)?;
     let mut z = vec![0.0; y.len()];
     let bytes = 4 * (len * inputs.len() + y.len());
-    let contestants = vec![
+    let mut alone = y.clone();
+    let mut contestants = vec![
         Contestant::new("relampago", || {
-            let _ = device.run_into(op, black_box(inputs), &mut y);
+            let _ = team.device.run_into(op, black_box(inputs), &mut y);
         }),
         Contestant::new(peer, || plain(black_box(&a), &b, &mut z)),
     ];
+    if team.threads > 1 {
+        contestants.push(Contestant::new("relampago, 1 thread", || {
+            let _ = team.alone.run_into(op, black_box(inputs), &mut alone);
+        }));
+    }
     Ok(Row {
         name,
         work: 1e-9 * bytes as f64,

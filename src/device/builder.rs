@@ -6,7 +6,7 @@ use super::{Backend, GpuDevice, Inner};
 use crate::error::Result;
 use crate::gpu::{Gpu, Preference};
 use crate::policy::Policy;
-use crate::simd::InstructionSet;
+use crate::simd::{Cpu, InstructionSet};
 
 /// Builds a [`GpuDevice`].
 ///
@@ -24,6 +24,7 @@ pub struct DeviceBuilder {
     pub(super) backend: Backend,
     pub(super) policy: Policy,
     pub(super) instruction_set: Option<InstructionSet>,
+    pub(super) threads: Option<usize>,
 }
 
 impl DeviceBuilder {
@@ -45,6 +46,17 @@ impl DeviceBuilder {
     pub fn instruction_set(self, instruction_set: InstructionSet) -> Self {
         Self {
             instruction_set: Some(instruction_set),
+            ..self
+        }
+    }
+
+    /// Uses so many threads at most for an operation on SIMD, at least one. Without this it is
+    /// all of rayon's pool, where the operation is large enough to gain by it. The result is the
+    /// same whatever their number. WebAssembly has one.
+    #[must_use]
+    pub fn threads(self, threads: usize) -> Self {
+        Self {
+            threads: Some(threads),
             ..self
         }
     }
@@ -92,11 +104,12 @@ impl DeviceBuilder {
         } else {
             InstructionSet::best()
         };
+        let threads = self.threads;
         GpuDevice {
             inner: Arc::new(Inner {
                 builder: self,
                 gpu,
-                instruction_set,
+                cpu: Cpu::new(instruction_set, threads),
                 reason,
             }),
         }

@@ -10,7 +10,7 @@ use super::{Node, Source};
 use crate::buffer::Storage;
 use crate::error::{Error, Result, try_reserved, try_zeros};
 use crate::ops::Op;
-use crate::simd::{self, InstructionSet};
+use crate::simd::{self, Cpu};
 
 /// Values that a chain of elementwise operations works on at a time.
 const BLOCK: usize = 4096;
@@ -19,14 +19,14 @@ type Values = Arc<Vec<f32>>;
 
 /// The values of every node but those that lie within a chain.
 pub(super) struct HostResults {
-    isa: InstructionSet,
+    cpu: Cpu,
     values: Vec<Option<Values>>,
 }
 
 impl HostResults {
-    pub(super) fn compute(isa: InstructionSet, nodes: &[Node]) -> Result<Self> {
+    pub(super) fn compute(cpu: Cpu, nodes: &[Node]) -> Result<Self> {
         let mut results = Self {
-            isa,
+            cpu,
             values: vec![None; nodes.len()],
         };
         for (index, within) in within_chains(nodes).into_iter().enumerate() {
@@ -66,7 +66,7 @@ impl HostResults {
         let inputs = inputs.iter().map(|&i| self.part(i, 0..self.len(i)));
         let inputs: Vec<&[f32]> = inputs.collect();
         let mut out = try_zeros(len)?;
-        simd::execute(self.isa, op, &inputs, &mut out)?;
+        simd::execute(self.cpu, op, &inputs, &mut out)?;
         Ok(Arc::new(out))
     }
 
@@ -99,7 +99,7 @@ impl HostResults {
                     None => self.part(input, range.clone()),
                 };
                 let inputs: Vec<&[f32]> = inputs.iter().map(input).collect();
-                simd::execute(self.isa, op, &inputs, &mut block[0][..range.len()])?;
+                simd::execute(self.cpu, op, &inputs, &mut block[0][..range.len()])?;
             }
             out.extend_from_slice(&blocks[steps.len() - 1][..range.len()]);
         }

@@ -24,11 +24,11 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
     if device.gpu_for(op, &lens).is_some() {
         return Ok(JsValue::UNDEFINED);
     }
-    let isa = device.instruction_set();
+    let cpu = device.cpu();
     if stream::is_streamable(op) {
         let out = Float32Array::new_with_length(if op.is_scalar() { 0 } else { len as u32 });
         let mut arrays = Arrays { inputs, out };
-        let value = stream::run(isa, op, &mut arrays)?;
+        let value = stream::run(cpu.isa, op, &mut arrays)?;
         return Ok(if op.is_scalar() {
             value.into()
         } else {
@@ -39,7 +39,7 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
     let mut out = crate::error::try_zeros(len)?;
-    simd::execute(isa, op, &inputs, &mut out)?;
+    simd::execute(cpu, op, &inputs, &mut out)?;
     Ok(Float32Array::from(&out[..]).into())
 }
 

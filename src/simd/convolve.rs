@@ -8,6 +8,7 @@ mod layout;
 
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
+use super::threads;
 use crate::error::Result;
 use crate::ops::Conv2d;
 use layout::{Layout, Source};
@@ -22,6 +23,7 @@ const CHAIN: usize = 32;
 /// The convolution of `input` with `kernel`, all row-major.
 pub(super) fn convolve(
     isa: InstructionSet,
+    pieces: usize,
     options: &Conv2d,
     input: &[f32],
     kernel: &[f32],
@@ -31,23 +33,28 @@ pub(super) fn convolve(
     if out.is_empty() || rows.checked_mul(cols) != Some(out.len()) {
         return Ok(());
     }
-    dispatch(
-        isa,
-        Convolve {
+    let bands = rows.div_ceil(layout::BAND).div_ceil(pieces);
+    let rows = bands * layout::BAND;
+    threads::share(out.chunks_mut(rows * cols).enumerate(), |(piece, out)| {
+        let convolve = Convolve {
             options,
             input,
             kernel,
             out,
+            first_row: piece * rows,
             out_cols: cols,
-        },
-    )
+        };
+        dispatch(isa, convolve)
+    })
 }
 
 struct Convolve<'a> {
     options: &'a Conv2d,
     input: &'a [f32],
     kernel: &'a [f32],
+    /// Rows of the result from `first_row` on.
     out: &'a mut [f32],
+    first_row: usize,
     out_cols: usize,
 }
 
@@ -57,7 +64,7 @@ impl Kernel for Convolve<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Result<()> {
         let mut layout = Layout::new(self.options, self.out_cols, I::LANES)?;
-        let mut row = 0;
+        let mut row = self.first_row;
         for out in self.out.chunks_mut(layout::BAND * self.out_cols) {
             let source = layout.band(self.input, row);
             for out in out.chunks_exact_mut(self.out_cols) {

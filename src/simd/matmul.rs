@@ -10,8 +10,10 @@ mod vector;
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::reduce::{Products, Sum};
+use super::threads::share;
 use crate::error::Result;
 use pack::Scratch;
+use std::ops::Range;
 use tile::{Place, Strip, VECTORS};
 
 /// Depth of a panel: a strip of packed `B` stays in the first-level cache, and no sum gathers
@@ -34,12 +36,12 @@ const PACK_STRIPS: usize = 6;
 /// `C = A · B` for row-major `m × k` times `k × n`.
 pub(super) fn matmul(
     isa: InstructionSet,
+    pieces: usize,
     a: &[f32],
     b: &[f32],
     c: &mut [f32],
-    shape: [usize; 3],
+    [m, k, n]: [usize; 3],
 ) -> Result<()> {
-    let [m, k, n] = shape;
     let lengths = [m.checked_mul(k), k.checked_mul(n), m.checked_mul(n)];
     // Checked again because the kernels' pointers rely on it.
     if c.is_empty() || lengths != [Some(a.len()), Some(b.len()), Some(c.len())] {
@@ -49,38 +51,83 @@ pub(super) fn matmul(
         c.fill(0.0);
         return Ok(());
     }
-    let product = Product { a, b, c, m, k, n };
     if n == 1 {
-        dispatch(isa, Columns(product));
-        Ok(())
-    } else if m <= 2 {
-        dispatch(isa, vector::Rows(product));
-        Ok(())
-    } else {
-        dispatch(isa, Blocked(product))
+        let rows = m.div_ceil(pieces);
+        return share(a.chunks(rows * k).zip(c.chunks_mut(rows)), |(a, c)| {
+            dispatch(isa, Columns { a, b, c });
+            Ok(())
+        });
     }
+    if m <= 2 {
+        let cols = n.div_ceil(pieces).next_multiple_of(BLOCK_COLS);
+        let rows = a.chunks_exact(k).zip(c.chunks_exact_mut(n));
+        let parts = rows.flat_map(|(a, c)| {
+            (0..)
+                .step_by(cols)
+                .zip(c.chunks_mut(cols))
+                .map(move |part| (a, part))
+        });
+        return share(parts, |(a, (col, c))| {
+            let b = &b[col..];
+            dispatch(isa, vector::Row { a, b, stride: n, c });
+            Ok(())
+        });
+    }
+    let a = Matrix {
+        values: a.as_ptr(),
+        row: k,
+        col: 1,
+    };
+    // Its rows are the columns of `B`.
+    let b = Matrix {
+        values: b.as_ptr(),
+        row: 1,
+        col: n,
+    };
+    let c = c.as_mut_ptr();
+    let blocks = grid(pieces, m, n).map(|(rows, cols)| Product {
+        a,
+        b,
+        c,
+        stride: n,
+        k,
+        rows,
+        cols,
+    });
+    share(blocks, |block| dispatch(isa, block))
 }
 
-struct Product<'a> {
-    a: &'a [f32],
-    b: &'a [f32],
-    c: &'a mut [f32],
-    m: usize,
-    k: usize,
-    n: usize,
+/// Rows and columns of blocks into which a result is split are multiples of these, so that no
+/// tile is smaller than it would be in one piece.
+const BLOCK_ROWS: usize = 24;
+const BLOCK_COLS: usize = 64;
+
+/// A result in about so many blocks, nearly square so that they share little of the operands.
+fn grid(pieces: usize, m: usize, n: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    let across = (1..=pieces).filter(|across| pieces.is_multiple_of(*across));
+    let half_perimeter = |&across: &usize| m / (pieces / across) + n / across;
+    let across = across.min_by_key(half_perimeter).unwrap_or(1);
+    let rows = m.div_ceil(pieces / across).next_multiple_of(BLOCK_ROWS);
+    let cols = n.div_ceil(across).next_multiple_of(BLOCK_COLS);
+    let split =
+        |len: usize, step: usize| (0..len).step_by(step).map(move |at| at..len.min(at + step));
+    split(m, rows).flat_map(move |rows| split(n, cols).map(move |cols| (rows.clone(), cols)))
 }
 
 /// Matrix times vector: a dot product a row.
-struct Columns<'a>(Product<'a>);
+struct Columns<'a> {
+    a: &'a [f32],
+    b: &'a [f32],
+    c: &'a mut [f32],
+}
 
 impl Kernel for Columns<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Product { a, b, c, k, .. } = self.0;
-        for (row, c) in a.chunks_exact(k).zip(c) {
-            *c = Sum(Products(row, b)).run(isa) as f32;
+        for (row, c) in self.a.chunks_exact(self.b.len()).zip(self.c) {
+            *c = Sum(Products(row, self.b)).run(isa) as f32;
         }
     }
 }
@@ -108,25 +155,36 @@ impl Matrix {
     }
 }
 
-struct Blocked<'a>(Product<'a>);
+/// A block of `C`: some rows of `A`, as deep as `k`, times some columns of `B`.
+struct Product {
+    a: Matrix,
+    b: Matrix,
+    /// `C` with its rows `stride` apart.
+    c: *mut f32,
+    stride: usize,
+    k: usize,
+    rows: Range<usize>,
+    cols: Range<usize>,
+}
 
-impl Kernel for Blocked<'_> {
+// SAFETY: operands are only read, and blocks that run at the same time do not overlap in `C`.
+unsafe impl Send for Product {}
+
+impl Kernel for Product {
     type Output = Result<()>;
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) -> Result<()> {
-        let Product { a, b, c, m, k, n } = self.0;
+        let (k, stride) = (self.k, self.stride);
+        let (m, n) = (self.rows.len(), self.cols.len());
         let width = VECTORS * I::LANES;
-        let a = Matrix {
-            values: a.as_ptr(),
-            row: k,
-            col: 1,
-        };
-        // Its rows are the columns of `B`.
-        let b = Matrix {
-            values: b.as_ptr(),
-            row: 1,
-            col: n,
+        // SAFETY: the block lies within the matrices.
+        let (a, b, c) = unsafe {
+            (
+                self.a.from(self.rows.start, 0),
+                self.b.from(self.cols.start, 0),
+                self.c.add(self.rows.start * stride + self.cols.start),
+            )
         };
         let depth = KC.min(k);
         let pack_a = n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
@@ -144,8 +202,8 @@ impl Kernel for Blocked<'_> {
                     let panel = Panel::new(isa, b.from(col, p), cols, depth, pack_b, &mut panel);
                     for row in (0..m).step_by(MC) {
                         let place = Place {
-                            c: c.as_mut_ptr().add(row * n + col),
-                            stride: n,
+                            c: c.add(row * stride + col),
+                            stride,
                             rows: MC.min(m - row),
                             cols,
                             accumulate: p > 0,

@@ -19,9 +19,11 @@ mod softmax;
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod transpose;
 
 pub use instruction_set::InstructionSet;
+pub(crate) use threads::Cpu;
 
 use crate::error::Result;
 use crate::ops::Op;
@@ -36,8 +38,41 @@ use softmax::softmax;
 ///
 /// # Errors
 /// `OutOfMemory` where there is no memory for packed matrices and padded rows.
-pub(crate) fn execute(
+pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+    let pieces = cpu.pieces(op, inputs);
+    match row_len(op) {
+        Some(row) if pieces > 1 => {
+            let len = out.len().div_ceil(pieces).next_multiple_of(row.max(1));
+            let whole = out.len();
+            threads::share(out.chunks_mut(len).enumerate(), |(piece, out)| {
+                let range = piece * len..piece * len + out.len();
+                let inputs = inputs.iter().map(|input| {
+                    // A bias is shared by all rows.
+                    let by_row = input.len() == whole;
+                    if by_row { &input[range.clone()] } else { input }
+                });
+                let inputs: Vec<&[f32]> = inputs.collect();
+                execute_in_pieces(cpu.isa, 1, op, &inputs, out)
+            })
+        }
+        _ => execute_in_pieces(cpu.isa, pieces, op, inputs, out),
+    }
+}
+
+/// The length of the rows that an operation treats alike; `None` where it does not go by rows.
+fn row_len(op: &Op) -> Option<usize> {
+    match *op {
+        _ if op.is_elementwise() => Some(1),
+        Op::BiasAdd { cols, .. }
+        | Op::SoftmaxRows { cols, .. }
+        | Op::LogSoftmaxRows { cols, .. } => Some(cols),
+        _ => None,
+    }
+}
+
+fn execute_in_pieces(
     isa: InstructionSet,
+    pieces: usize,
     op: &Op,
     inputs: &[&[f32]],
     out: &mut [f32],
@@ -73,9 +108,9 @@ pub(crate) fn execute(
         Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
         Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
         Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
-        Op::Matmul { m, k, n } => return matmul::matmul(isa, x, b, out, [m, k, n]),
+        Op::Matmul { m, k, n } => return matmul::matmul(isa, pieces, x, b, out, [m, k, n]),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
-        Op::Convolve2d { options } => return convolve::convolve(isa, &options, x, b, out),
+        Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::Dot {} => write(out, dot(isa, x, b)),
         Op::Sum {} => write(out, sum(isa, x)),
         Op::Max {} => write(out, fold(isa, elementwise::Maximum, x)),

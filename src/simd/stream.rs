@@ -5,7 +5,7 @@ use super::elementwise::{Maximum, Minimum};
 use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
-use super::{InstructionSet, execute};
+use super::{Cpu, InstructionSet, execute};
 use crate::error::{Result, try_reserved, try_zeros};
 use crate::ops::Op;
 
@@ -67,7 +67,7 @@ fn elementwise(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result
             stream.load(1, at, &mut b[..len]);
         }
         let inputs = &[&a[..len], &b[..len]][..inputs];
-        execute(isa, op, inputs, &mut y[..len])?;
+        execute(Cpu::new(isa, Some(1)), op, inputs, &mut y[..len])?;
         stream.store(at, &y[..len]);
     }
     Ok(())

@@ -1,6 +1,5 @@
 //! Products of few rows or few values, where packing does not pay.
 
-use super::Product;
 use crate::simd::isa::{Isa, Kernel};
 
 /// Rows of `B` that are added up before their sum goes to the buffer.
@@ -13,36 +12,39 @@ const DEPTH: usize = 256;
 /// Columns of the buffer.
 const COLS: usize = 1024;
 
-/// Each row of `C` as a sum of multiples of the rows of `B`, which are read in order.
-pub(super) struct Rows<'a>(pub(super) Product<'a>);
+/// A row of `C`, or some columns of it, as a sum of multiples of the rows of `B`, which are read
+/// in order and lie `stride` apart.
+pub(super) struct Row<'a> {
+    pub(super) a: &'a [f32],
+    pub(super) b: &'a [f32],
+    pub(super) stride: usize,
+    pub(super) c: &'a mut [f32],
+}
 
-impl Kernel for Rows<'_> {
+impl Kernel for Row<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Product { a, b, c, k, n, .. } = self.0;
+        let Row { a, b, stride, c } = self;
         c.fill(0.0);
-        for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
-            if k <= DEPTH {
-                sum_of_multiples(isa, a, b, n, c);
-            } else {
-                deep_row(isa, a, b, c);
-            }
+        if a.len() <= DEPTH {
+            sum_of_multiples(isa, a, b, stride, c);
+        } else {
+            deep_row(isa, a, b, stride, c);
         }
     }
 }
 
 /// A row of `C`, parts of which gather in a buffer.
 #[inline(always)]
-fn deep_row<I: Isa>(isa: I, a: &[f32], b: &[f32], c: &mut [f32]) {
-    let n = c.len();
+fn deep_row<I: Isa>(isa: I, a: &[f32], b: &[f32], stride: usize, c: &mut [f32]) {
     let mut buffer = [0.0; COLS];
-    for (col, c) in (0..n).step_by(COLS).zip(c.chunks_mut(COLS)) {
+    for (col, c) in (0..).step_by(COLS).zip(c.chunks_mut(COLS)) {
         let buffer = &mut buffer[..c.len()];
-        for (a, b) in a.chunks(DEPTH).zip(b.chunks(DEPTH * n)) {
+        for (a, b) in a.chunks(DEPTH).zip(b.chunks(DEPTH * stride)) {
             buffer.fill(0.0);
-            sum_of_multiples(isa, a, &b[col..], n, buffer);
+            sum_of_multiples(isa, a, &b[col..], stride, buffer);
             for (c, &sum) in c.iter_mut().zip(&*buffer) {
                 *c += sum;
             }

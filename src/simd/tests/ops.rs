@@ -4,11 +4,11 @@ use super::{noise, on_each};
 use crate::error::Result;
 use crate::ops::{Conv2d, Op, Padding};
 use crate::simd::stream::{self, Stream, is_streamable};
-use crate::simd::{InstructionSet, execute};
+use crate::simd::{Cpu, InstructionSet, execute};
 
 fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], len: usize) -> Result<Vec<f32>> {
     let mut out = vec![f32::NAN; len];
-    execute(isa, op, inputs, &mut out)?;
+    execute(Cpu::new(isa, Some(1)), op, inputs, &mut out)?;
     Ok(out)
 }
 
@@ -214,6 +214,55 @@ fn empty_shapes_return_at_once() {
             run(isa, &Op::Matmul { m: 2, k: 0, n: 2 }, &[&[], &[]], 4).unwrap(),
             [0.0; 4]
         );
+    });
+}
+
+#[test]
+#[cfg(not(target_arch = "wasm32"))]
+fn threads_change_no_result() {
+    let (rows, cols) = (700, 701);
+    let options = Conv2d::same(rows, cols, 3, 3);
+    let (m, k, n) = (300, 200, 310);
+    let long = rows * cols;
+    let cases = [
+        (Op::Relu {}, [long, 0], long),
+        (Op::VecAdd {}, [long, long], long),
+        (Op::BiasAdd { rows, cols }, [long, cols], long),
+        (Op::SoftmaxRows { rows, cols }, [long, 0], long),
+        (Op::Matmul { m, k, n }, [m * k, k * n], m * n),
+        (
+            Op::Matmul {
+                m: 1,
+                k: 900,
+                n: 9_000,
+            },
+            [900, 8_100_000],
+            9_000,
+        ),
+        (
+            Op::Matmul {
+                m: 9_000,
+                k: 900,
+                n: 1,
+            },
+            [8_100_000, 900],
+            9_000,
+        ),
+        (Op::Convolve2d { options }, [long, 9], long),
+    ];
+    on_each(|isa| {
+        for (op, lens, len) in &cases {
+            let inputs = [noise(lens[0], 5), noise(lens[1], 6)];
+            let inputs = &[&inputs[0][..], &inputs[1][..]][..op.inputs().len()];
+            let alone = run(isa, op, inputs, *len).unwrap();
+            for threads in [2, 3, 16] {
+                let cpu = Cpu { isa, threads };
+                assert!(cpu.pieces(op, inputs) > 1, "{op:?} is not shared");
+                let mut shared = vec![f32::NAN; *len];
+                execute(cpu, op, inputs, &mut shared).unwrap();
+                assert!(shared == alone, "{isa} {op:?} on {threads} threads");
+            }
+        }
     });
 }
 

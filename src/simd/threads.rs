@@ -1,0 +1,82 @@
+//! Work shared among threads natively, where each gets enough of it.
+//!
+//! How an operation is split never changes its result: every value is computed as it would be
+//! by one thread.
+
+use super::InstructionSet;
+use crate::error::Result;
+use crate::ops::Op;
+use crate::policy::{Policy, work};
+
+/// What operations run on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cpu {
+    pub(crate) isa: InstructionSet,
+    /// Threads that one operation may use.
+    pub(crate) threads: usize,
+}
+
+/// The least work for a thread, about 60 µs: waking one takes up to 10.
+const GRAIN: Policy = Policy {
+    elementwise: 1 << 17,
+    transcendental: 1 << 16,
+    reduction: 1 << 18,
+    softmax: 1 << 16,
+    matmul: 1 << 21,
+    convolution: 1 << 20,
+    movement: 1 << 17,
+};
+
+impl Cpu {
+    /// As many threads as rayon's pool has, or fewer.
+    pub(crate) fn new(isa: InstructionSet, limit: Option<usize>) -> Self {
+        let threads = limit.map_or(threads(), |limit| limit.clamp(1, threads()));
+        Self { isa, threads }
+    }
+
+    /// Into how many pieces an operation should be split.
+    pub(super) fn pieces(self, op: &Op, inputs: &[&[f32]]) -> usize {
+        if !THREADED || self.threads == 1 {
+            return 1;
+        }
+        let work = work(op, inputs.iter().map(|input| input.len()));
+        let pieces = work / GRAIN.threshold(op.class());
+        pieces.clamp(1, self.threads as u64) as usize
+    }
+}
+
+const THREADED: bool = cfg!(all(feature = "threads", not(target_family = "wasm")));
+
+#[cfg(all(feature = "threads", not(target_family = "wasm")))]
+fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+#[cfg(not(all(feature = "threads", not(target_family = "wasm"))))]
+fn threads() -> usize {
+    1
+}
+
+/// Calls `f` with every item, each on some thread.
+#[cfg(all(feature = "threads", not(target_family = "wasm")))]
+pub(super) fn share<T: Send>(
+    items: impl Iterator<Item = T>,
+    f: impl Fn(T) -> Result<()> + Sync + Send,
+) -> Result<()> {
+    use rayon::iter::{IntoParallelIterator, ParallelIterator};
+    let mut items: Vec<T> = items.collect();
+    match items.len() {
+        0 => Ok(()),
+        1 => items.pop().map_or(Ok(()), f),
+        _ => items.into_par_iter().try_for_each(f),
+    }
+}
+
+/// Calls `f` with every item.
+#[cfg(not(all(feature = "threads", not(target_family = "wasm"))))]
+pub(super) fn share<T>(
+    mut items: impl Iterator<Item = T>,
+    f: impl Fn(T) -> Result<()>,
+) -> Result<()> {
+    items.try_for_each(f)
+}
