@@ -26,24 +26,24 @@ macro_rules! for_each_op {
                 /// Leaky rectified linear unit: `y = x` where `x ≥ 0`, `negative_slope · x` elsewhere.
                 leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5;
                 /// Exponential linear unit: `y = x` where `x > 0`, `alpha · (eˣ − 1)` elsewhere.
-                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 4.0;
+                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0;
                 /// Logistic function: `y = 1 / (1 + e⁻ˣ)`.
-                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y {} Transcendental, 4.0;
+                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y {} Transcendental, 3.0;
                 /// Hyperbolic tangent.
-                tanh tanh_async tanh Tanh(x) -> y {} Transcendental, 4.0;
+                tanh tanh_async tanh Tanh(x) -> y {} Transcendental, 3.0;
                 /// Swish, also called `SiLU`: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
                 swish swish_async swish Swish(x) -> y {} Transcendental, 4.0;
                 /// Gaussian error linear unit, exact: `y = x · Φ(x) = x/2 · (1 + erf(x/√2))`; its limit 0 at −∞.
-                gelu gelu_async gelu Gelu(x) -> y {} Transcendental, 8.0;
+                gelu gelu_async gelu Gelu(x) -> y {} Transcendental, 6.0;
                 /// Gaussian error linear unit by the tanh formula (Hendrycks and Gimpel, 2016):
                 /// `y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`; its limit 0 at −∞.
-                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y {} Transcendental, 8.0;
+                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y {} Transcendental, 4.0;
                 /// Clamp: `y = min(max(x, min), max)`. `min` may not exceed `max`, nor be NaN.
                 clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5;
                 /// Exponential: `y = eˣ`.
                 exp exp_async exp Exp(x) -> y {} Transcendental, 2.0;
                 /// Natural logarithm; NaN below zero, −∞ at zero.
-                log log_async log Log(x) -> y {} Transcendental, 4.0;
+                log log_async log Log(x) -> y {} Transcendental, 2.0;
                 /// Square root; NaN below zero.
                 sqrt sqrt_async sqrt Sqrt(x) -> y {} Elementwise, 4.0;
                 /// Absolute value.
@@ -67,15 +67,15 @@ macro_rules! for_each_op {
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;
                 /// Softmax of one vector: `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)`.
-                softmax softmax_async softmax Softmax(x) -> y {} Softmax, 16.0;
+                softmax softmax_async softmax Softmax(x) -> y {} Softmax, 8.0;
                 /// Logarithm of the softmax of one vector: `yᵢ = xᵢ − max x − log Σⱼ exp(xⱼ − max x)`.
-                log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y {} Softmax, 16.0;
+                log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y {} Softmax, 8.0;
                 /// Softmax of each row of a row-major `rows × cols` matrix.
-                softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 16.0;
+                softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Logarithm of the softmax of each row of a row-major `rows × cols` matrix.
-                log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 16.0;
+                log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Matrix product `C = A · B` of row-major matrices, `m × k` times `k × n`; zeros where `k` is 0.
-                matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 32.0;
+                matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 16.0;
                 /// Transpose of a row-major `rows × cols` matrix.
                 transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
@@ -84,15 +84,15 @@ macro_rules! for_each_op {
             }
             scalars {
                 /// Dot product `Σ aᵢ · bᵢ`; 0 of no values.
-                dot dot_async dot Dot(a, b) -> f32 {} Reduction, 16.0;
+                dot dot_async dot Dot(a, b) -> f32 {} Reduction, 8.0;
                 /// Sum of all values; 0 of no values.
-                sum sum_async sum Sum(x) -> f32 {} Reduction, 16.0;
+                sum sum_async sum Sum(x) -> f32 {} Reduction, 8.0;
                 /// Largest value; NaN where any is NaN.
                 max max_async max Max(x) -> f32 {} Reduction, 0.5;
                 /// Smallest value; NaN where any is NaN.
                 min min_async min Min(x) -> f32 {} Reduction, 0.5;
                 /// Arithmetic mean.
-                mean mean_async mean Mean(x) -> f32 {} Reduction, 16.0;
+                mean mean_async mean Mean(x) -> f32 {} Reduction, 8.0;
                 /// Index of the first largest value, or of the first NaN where there is one.
                 argmax argmax_async argmax Argmax(x) -> usize {} Reduction, 0.5;
             }

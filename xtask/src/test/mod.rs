@@ -7,7 +7,7 @@ use crate::project::Project;
 use crate::setup::{self, Scope, Tools};
 use anyhow::{Result, bail, ensure};
 use clap::Args;
-use parts::PARTS;
+use parts::{EXHAUSTIVE, PARTS};
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
@@ -15,6 +15,9 @@ pub(crate) struct Options {
     /// Run only these parts, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "PART")]
     only: Vec<String>,
+    /// Instead of all parts: try functions of one number at every f32 value, for an hour or two
+    #[arg(long, conflicts_with = "only")]
+    exhaustive: bool,
 }
 
 /// What every part may use.
@@ -35,7 +38,11 @@ struct Outcome {
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let chosen = choose(&options.only)?;
+    let chosen = if options.exhaustive {
+        vec![&EXHAUSTIVE]
+    } else {
+        choose(&options.only)?
+    };
     let started = Instant::now();
     let tools = setup::ensure(project, Scope::Everything)?;
     let setup = Outcome {

@@ -50,6 +50,12 @@ pub(super) const PARTS: &[Part] = &[
     },
 ];
 
+/// What is too long for every run.
+pub(super) const EXHAUSTIVE: Part = Part {
+    name: "exhaustive",
+    run: exhaustive,
+};
+
 fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
@@ -96,6 +102,16 @@ fn native(context: &Context) -> Result<()> {
     Ok(with_gpu(context, test)?
         .env("PTXAS", &context.tools.ptxas)
         .run()?)
+}
+
+fn exhaustive(context: &Context) -> Result<()> {
+    // One operation after the other: each is shared among all threads.
+    let test = cmd!(
+        context.project.sh,
+        "cargo test --release --no-default-features --lib simd::tests::math
+         -- --nocapture --test-threads 1"
+    );
+    counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))
 }
 
 /// The library's own tests and those in `tests/`; examples and the documentation's are for
