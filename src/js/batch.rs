@@ -52,6 +52,13 @@ impl JsBatch {
         })
     }
 
+    /// The length of what such an operation would give; each input of `arguments` is a length. A
+    /// batch in a worker finds mistakes by it before it sends anything.
+    #[wasm_bindgen(skip_typescript, js_name = lengthOf)]
+    pub fn length_of(index: usize, arguments: &Array) -> Result<usize, JsValue> {
+        ops::length(index, arguments).map_err(|error| to_js(&error))
+    }
+
     /// Runs everything recorded, once; on a GPU in one submission.
     pub fn execute(&self, abort: Option<AbortOptions>) -> PromiseOfNothing {
         let state = self.state.clone();

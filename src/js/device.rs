@@ -44,6 +44,12 @@ impl JsDevice {
         promise(None, Box::pin(work)).unchecked_into()
     }
 
+    /// The compiled module, for workers to share.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn module() -> JsValue {
+        wasm_bindgen::module()
+    }
+
     /// A device like this one was when it was created, for use after a loss.
     pub fn rebuild(&self, abort: Option<AbortOptions>) -> PromiseOfDevice {
         let device = self.handle();

@@ -9,6 +9,7 @@ use js_sys::Array;
 use super::convert::Parameter;
 use crate::error::{Error, Result};
 use crate::ops::{Conv2d, OPS, Op, for_each_op};
+use crate::shape::output_len;
 
 /// Parameters from JavaScript, taken one after the other.
 struct Parameters<'a> {
@@ -51,4 +52,13 @@ pub(super) fn build(index: usize, arguments: &Array) -> Result<Op> {
         values: arguments,
         next: OPS[index].inputs.len() as u32,
     })
+}
+
+/// How many values the operation at a place in the table gives for inputs of the lengths that
+/// stand in their places.
+pub(super) fn length(index: usize, arguments: &Array) -> Result<usize> {
+    let op = build(index, arguments)?;
+    let inputs = op.inputs().iter().zip(0..);
+    let lens = inputs.map(|(what, i)| usize::from_js(&arguments.get(i), what));
+    output_len(&op, &lens.collect::<Result<Vec<_>>>()?)
 }
