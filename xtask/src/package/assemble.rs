@@ -2,7 +2,7 @@
 
 use super::Package;
 use super::variant::{Built, GLUE, require_same_glue};
-use crate::files::copy_tree;
+use crate::files::{self, copy_tree};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, ensure};
@@ -58,19 +58,39 @@ fn write_op_table(project: &Project, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// One script instead of three: a browser would ask for each only after it has read the one
-/// before, which cost a third of the start-up. Names are kept, for the sake of stack traces.
+/// The scripts of the package; everything else goes into them. A browser would ask for each only
+/// after it has read the one before: three instead of one cost a third of the start-up.
+///
+/// A worker's has the core once more. If it shared that of `index.js`, which may start workers,
+/// webpack would warn everyone of a script that starts itself.
 fn bundle(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
+    const READABLE: &[&str] = &["--minify-whitespace", "--minify-syntax"];
+    const SCRIPTS: &[(&str, &[&str])] = &[
+        ("workers/relampago_worker.js", &["--minify"]),
+        ("workers/create.js", &["--minify", "--external:../core.js"]),
+        // Names are kept, for the sake of stack traces.
+        ("index.js", &["--external:./workers/create.js"]),
+    ];
     let (sh, esbuild) = (&project.sh, tools.npm_bin.join("esbuild"));
-    let index = folder.join("index.js");
-    let bundle = cmd!(
-        sh,
-        "{esbuild} {index} --bundle --format=esm --target=es2022 --minify-whitespace
-         --minify-syntax --outfile={index} --allow-overwrite --log-level=warning"
-    );
-    bundle.quiet().run()?;
-    for bundled in ["relampago.js", "error.js", "ops.js"] {
-        sh.remove_path(folder.join(bundled))?;
+    let mut keep = vec![folder.join("node.js")];
+    for (name, options) in SCRIPTS {
+        let script = folder.join(name);
+        let bundle = cmd!(
+            sh,
+            "{esbuild} {script} --bundle --format=esm --target=es2022 --outfile={script}
+             --allow-overwrite --log-level=warning"
+        );
+        bundle.args(READABLE).args(*options).quiet().run()?;
+        keep.push(script);
+    }
+    // By now `index.js` has the core in it.
+    let create = folder.join("workers/create.js");
+    let text = fs::read_to_string(&create)?.replace("../core.js", "../index.js");
+    fs::write(create, text)?;
+    for file in files::list(folder)? {
+        if file.extension().is_some_and(|extension| extension == "js") && !keep.contains(&file) {
+            sh.remove_path(file)?;
+        }
     }
     Ok(sh.remove_path(folder.join("snippets"))?)
 }

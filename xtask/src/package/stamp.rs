@@ -36,6 +36,8 @@ pub(super) fn sources(project: &Project, tools: &Tools) -> Result<u64> {
     for file in ["build.rs", "Cargo.toml", "Cargo.lock", ".cargo/config.toml"] {
         paths.push(project.root.join(file));
     }
+    // Scripts of the package go around the modules, not into them.
+    paths.retain(|path| path.extension().is_none_or(|extension| extension != "js"));
     paths.sort();
     let mut hasher = DefaultHasher::new();
     tools.compiler_version(project)?.hash(&mut hasher);
