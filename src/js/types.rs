@@ -36,6 +36,19 @@ export interface DeviceOptions extends AbortOptions {
     backend?: BackendChoice;
     /** Replaces the default for the classes named. */
     policy?: Partial<Policy>;
+    /**
+     * Whether the device lives in a worker, so that the page goes on while it computes; `false`
+     * unless given. Arrays are copied once and then transferred, `gpuDevice` and `gpuBuffer` are
+     * undefined, and the worker ends when the device, its buffers and its batches are disposed
+     * of. If it fails, everything rejects with code `DEVICE_LOST`; if there can be none, `create`
+     * does with code `UNSUPPORTED`.
+     */
+    worker?: boolean;
+    /**
+     * How many threads share large products, convolutions and elementary functions on SIMD, from
+     * 1 to 64; 1 unless given. The others are workers. Results are the same, bit by bit.
+     */
+    threads?: number;
 }
 
 /** What a device is and why it was chosen. */

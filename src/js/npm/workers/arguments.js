@@ -1,0 +1,58 @@
+// What callers give, on its way to a worker.
+
+import { RelampagoError } from '../core.js';
+
+/** A copy to give away, taken now; whatever is wrong with it is for the worker to say. */
+export function copied(value) {
+    if (value instanceof Float32Array) {
+        return copiedArray(value);
+    }
+    if (typeof value !== 'object' || value === null) {
+        return value;
+    }
+    const copy = {};
+    for (const key in value) {
+        copy[key] = value[key]; // Inherited ones too, which a message would leave behind.
+    }
+    return copy;
+}
+
+function copiedArray(array) {
+    try {
+        return new Float32Array(array);
+    } catch (error) {
+        const code = error instanceof RangeError ? 'OUT_OF_MEMORY' : 'INVALID_ARGUMENT';
+        throw new RelampagoError(code, `${array.length} values cannot be copied: ${error.message}`, error);
+    }
+}
+
+export function invalid(what, value, requirement) {
+    const shown = Object(value) === value ? 'another object' : String(value);
+    return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown}, but must be ${requirement}`);
+}
+
+/** What `start` comes to, unless the caller aborts before. */
+export async function abortable(options, start) {
+    const signal = options?.signal ?? undefined;
+    if (signal === undefined) {
+        return start();
+    }
+    if (!(signal instanceof AbortSignal)) {
+        throw invalid('signal', signal, 'an AbortSignal');
+    }
+    const reason = () => new RelampagoError('ABORTED', 'aborted by the caller', signal.reason);
+    if (signal.aborted) {
+        throw reason();
+    }
+    const work = start();
+    let abort;
+    const aborted = new Promise((_, reject) => {
+        abort = () => reject(reason());
+        signal.addEventListener('abort', abort);
+    });
+    try {
+        return await Promise.race([work, aborted]);
+    } finally {
+        signal.removeEventListener('abort', abort);
+    }
+}

@@ -1,0 +1,105 @@
+import { GpuCommandBatch, RelampagoError, ops } from '../core.js';
+import { abortable, copied, invalid } from './arguments.js';
+import { RemoteBuffer, foreign } from './buffer.js';
+import { remote } from './handle.js';
+import { nextNumber } from './link.js';
+
+const EXECUTING = ['NOT_EXECUTED', 'the batch has not been executed yet'];
+const EXECUTED = ['ALREADY_EXECUTED', 'the batch was executed already; record a new one'];
+
+/** Finds mistakes in a recording on the page, at once, and records in the worker. */
+export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
+    /** What the worker holds of it: the batch, and its buffers, whose ids these are. */
+    #numbers;
+    #lengths = new Map();
+    /** Why nothing can be recorded now. */
+    #closed;
+
+    constructor(link, number) {
+        const numbers = [number];
+        super(link, numbers);
+        this.#numbers = numbers;
+    }
+
+    upload(values) {
+        if (!(values instanceof Float32Array)) {
+            throw invalid('values', values, 'a Float32Array');
+        }
+        return this.#record('upload', values.length, { values: [copied(values)] });
+    }
+
+    input(buffer) {
+        if (!(buffer instanceof RemoteBuffer) || buffer.handle.link !== this.handle.link) {
+            throw foreign('buffer', 'device');
+        }
+        return this.#record('input', buffer.length, { held: [buffer.handle.number] });
+    }
+
+    record(index, values) {
+        const [name, inputs] = ops[index];
+        const held = values.slice(0, inputs);
+        const parameters = values.slice(inputs).map(copied);
+        const lengths = held.map((id) => this.#lengthOf(id));
+        const length = GpuCommandBatch.lengthOf(index, [...lengths, ...parameters]);
+        return this.#record(name, length, { held, values: parameters });
+    }
+
+    execute(options) {
+        return abortable(options, () => this.#execute());
+    }
+
+    read(id, options) {
+        return abortable(options, () => {
+            this.#computed(id);
+            return this.handle.call('read', { held: [id] });
+        });
+    }
+
+    keep(id) {
+        const length = this.#computed(id);
+        const as = nextNumber();
+        this.handle.post('keep', { held: [id], as });
+        return new RemoteBuffer(this.handle.link, as, length);
+    }
+
+    #execute() {
+        const work = this.handle.call('execute');
+        if (!this.#closed) {
+            this.#closed = EXECUTING;
+            const close = (why) => () => (this.#closed = why);
+            work.then(close(EXECUTED), close(undefined));
+        }
+        return work;
+    }
+
+    /** The id of what the worker is to record. */
+    #record(name, length, details) {
+        const { handle } = this;
+        if (handle.link && this.#closed) {
+            throw new RelampagoError(...this.#closed);
+        }
+        const as = nextNumber();
+        handle.post(name, { ...details, as });
+        this.#numbers.push(as);
+        this.#lengths.set(as, length);
+        return as;
+    }
+
+    /** The length of a buffer that has its values. */
+    #computed(id) {
+        if (this.handle.link && this.#closed !== EXECUTED) {
+            throw new RelampagoError(...EXECUTING);
+        }
+        return this.#lengthOf(id);
+    }
+
+    #lengthOf(id) {
+        if (typeof id !== 'number') {
+            throw invalid('id', id, 'a BufferId');
+        }
+        if (!this.#lengths.has(id)) {
+            throw foreign('id', 'batch');
+        }
+        return this.#lengths.get(id);
+    }
+}

@@ -1,0 +1,33 @@
+import { DeviceBuffer, RelampagoError } from '../core.js';
+import { abortable } from './arguments.js';
+import { remote } from './handle.js';
+
+export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
+    #length;
+
+    constructor(link, number, length) {
+        super(link, [number]);
+        this.#length = length;
+    }
+
+    get length() {
+        return this.handle.link && this.#length;
+    }
+
+    get gpuBuffer() {
+        return this.handle.link && undefined;
+    }
+
+    /** What a batch on the page asks for. */
+    get __wbg_ptr() {
+        throw foreign('buffer', 'device');
+    }
+
+    read(options) {
+        return abortable(options, () => this.handle.call('read'));
+    }
+}
+
+export function foreign(what, owner) {
+    return new RelampagoError('FOREIGN', `\`${what}\` belongs to another ${owner}`);
+}

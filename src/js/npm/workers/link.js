@@ -1,0 +1,97 @@
+import { RelampagoError } from '../core.js';
+
+// Where numbers begin, no batch on the page has its ids.
+let numbers = 2 ** 52;
+
+/** A new number, by which the page and a worker know what the worker holds. */
+export const nextNumber = () => ++numbers;
+
+/** A worker that is called upon until nobody uses it any more. */
+export class Link {
+    #worker;
+    #waiting = new Map();
+    #users = 0;
+    #started = false;
+    #loss;
+
+    constructor(spawn) {
+        try {
+            this.#worker = spawn();
+        } catch (error) {
+            throw unsupported(error.message);
+        }
+        this.#worker.onmessage = ({ data: [call, value, error] }) => this.#settle(call, value, error);
+        this.#worker.onerror = this.#worker.onmessageerror = (event) => {
+            event.preventDefault();
+            this.#lose(event.message ?? 'relampago_worker.js or what it imports cannot be loaded');
+        };
+    }
+
+    /** Whether the worker failed. */
+    get lost() {
+        return this.#loss !== undefined;
+    }
+
+    /**
+     * What the method `name` of what the worker holds as `target` comes to. Its arguments are what
+     * it holds under the numbers in `held`, and then `values`, of which arrays are given away. If
+     * there is a number `as`, it holds the result under that, and the promise is of nothing.
+     */
+    call(target, name, { held = [], values = [], as } = {}) {
+        return new Promise((resolve, reject) => {
+            if (this.#loss) {
+                throw this.#loss;
+            }
+            const call = nextNumber();
+            try {
+                this.#worker.postMessage([call, as, target, name, held, values], buffersOf(values));
+            } catch (error) {
+                throw new RelampagoError('INVALID_ARGUMENT', `an argument cannot go to a worker: ${error.message}`, error);
+            }
+            this.#waiting.set(call, { resolve, reject });
+        });
+    }
+
+    /** Counts one who needs the worker until the call of `release`. */
+    retain() {
+        this.#users++;
+    }
+
+    release(numbers) {
+        this.#users--;
+        // The answer ends the worker if it is the last one.
+        this.call(0, 'release', { values: [numbers] }).catch(() => {});
+    }
+
+    #settle(call, value, error) {
+        if (error && typeof error.code !== 'string') {
+            // None of the package's errors: whatever the worker does next may be wrong.
+            return this.#lose(error.message);
+        }
+        this.#started = true;
+        const { resolve, reject } = this.#waiting.get(call);
+        this.#waiting.delete(call);
+        error ? reject(new RelampagoError(error.code, error.message)) : resolve(value);
+        if (this.#users + this.#waiting.size === 0) {
+            this.#worker.terminate();
+        }
+    }
+
+    #lose(reason) {
+        this.#loss ??= this.#started
+            ? new RelampagoError('DEVICE_LOST', `the device was lost with its worker: ${reason}`)
+            : unsupported(reason);
+        this.#waiting.forEach(({ reject }) => reject(this.#loss));
+        this.#waiting.clear();
+        this.#worker.terminate();
+    }
+}
+
+function unsupported(reason) {
+    return new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}`);
+}
+
+function buffersOf(values) {
+    const buffers = values.map((value) => value?.buffer);
+    return buffers.filter((buffer) => buffer instanceof ArrayBuffer);
+}

@@ -1,0 +1,45 @@
+// Does in a worker what a page asks for, with whatever methods it names.
+
+import { GpuDevice, load } from '../core.js';
+import { createWith } from './devices.js';
+
+/** A worker's own workers run what it runs. */
+const spawn = () => new Worker(location.href, { type: 'module' });
+
+const root = {
+    async start(module, options) {
+        await load({ module_or_path: module });
+        return createWith(GpuDevice.create, spawn, options);
+    },
+
+    async release(numbers) {
+        for (const number of numbers) {
+            // What never came or failed is nothing to dispose of, and neither are a batch's ids.
+            held.get(number)?.then((value) => value.dispose?.(), () => {});
+            held.delete(number);
+        }
+    },
+};
+
+/** What the page knows by a number: promises, so that a failure is that of all that builds on it. */
+const held = new Map([[0, root]]);
+
+async function perform(target, name, references, values) {
+    const [object, ...inputs] = await Promise.all([target, ...references].map((number) => held.get(number)));
+    const member = object[name];
+    return typeof member === 'function' ? member.call(object, ...inputs, ...values) : member;
+}
+
+onmessage = async ({ data: [call, as, ...what] }) => {
+    const result = perform(...what);
+    if (as) {
+        held.set(as, result);
+    }
+    try {
+        const value = await result;
+        const answer = as ? undefined : value;
+        postMessage([call, answer], answer instanceof Float32Array ? [answer.buffer] : []);
+    } catch ({ code, message }) {
+        postMessage([call, undefined, { code, message }]);
+    }
+};

@@ -1,0 +1,88 @@
+// Large operations on SIMD, divided among the calling thread and helpers in workers. The kernels
+// treat every row alike, so the values are those of one thread.
+
+import { GpuCommandBatch, ops } from '../core.js';
+import { abortable, copied } from './arguments.js';
+import { RemoteDevice } from './device.js';
+import { plans } from './plans.js';
+
+/** The device, with as many helpers as that; `again` makes another one like it. */
+export async function helped(device, spawn, count, abort, again) {
+    const start = () => RemoteDevice.start(spawn, { backend: 'simd' }, abort);
+    const starting = Array.from({ length: count }, start);
+    try {
+        return employed(device, await Promise.all(starting), again);
+    } catch (error) {
+        starting.forEach((helper) => helper.then((other) => other.dispose(), () => {}));
+        device.dispose();
+        throw error;
+    }
+}
+
+/** Gives the device methods of its own, before those that it inherits. */
+function employed(device, helpers, again) {
+    for (const [index, [name, inputs, parameters]] of ops.entries()) {
+        const plan = plans[name];
+        const alone = device[name].bind(device);
+        const divided = async (...values) => {
+            // A helper that failed takes its share of one operation with it, but not of the next.
+            const present = helpers.filter(({ handle }) => !handle.link.lost);
+            const call = values.slice(0, inputs + parameters);
+            const parts = isRight(index, call, inputs) && plan(present.length + 1, ...call);
+            return parts?.length > 1
+                ? abortable(values[call.length], () => together(name, parts, present, alone))
+                : alone(...values);
+        };
+        if (plan) {
+            device[name] = divided;
+        }
+    }
+    device.rebuild = async (abort) => device.info && again(abort);
+    for (const end of ['dispose', 'free']) {
+        const own = device[end];
+        device[end] = () => {
+            helpers.splice(0).forEach((helper) => helper.dispose());
+            own.call(device);
+        };
+    }
+    return device;
+}
+
+/** Whether there is no mistake in a call; one thread will say which. */
+function isRight(index, values, inputs) {
+    try {
+        const lengths = values.map((value, i) => (i < inputs ? lengthOf(value) : value));
+        return GpuCommandBatch.lengthOf(index, lengths) > 0;
+    } catch {
+        return false;
+    }
+}
+
+const lengthOf = (value) => (value instanceof Float32Array ? value.length : undefined);
+
+async function together(name, parts, helpers, alone) {
+    const [own, ...others] = parts;
+    const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
+    const theirs = others.map(({ values }, i) => helpers[i].call(name, values.map(give)));
+    const results = await Promise.all([alone(...own.values), ...theirs]);
+    const result = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+    let start = 0;
+    parts.forEach(({ skipped = 0, length }, i) => {
+        result.set(results[i].subarray(skipped, skipped + length), start);
+        start += length;
+    });
+    return result;
+}
+
+/** Copies in shared memory: of what several helpers need, one. */
+function sharing() {
+    const copies = new Map();
+    return (value) => {
+        if (value instanceof Float32Array && !copies.has(value)) {
+            const copy = new Float32Array(new SharedArrayBuffer(value.byteLength));
+            copy.set(value);
+            copies.set(value, copy);
+        }
+        return copies.get(value) ?? value;
+    };
+}
