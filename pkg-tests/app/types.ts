@@ -16,6 +16,7 @@ export async function everything(signal: AbortSignal, x: Float32Array, y: Float3
 
   using device = await GpuDevice.create({ backend: 'auto', signal });
   await GpuDevice.create();
+  using _remote: GpuDevice = await GpuDevice.create({ worker: true, threads: 4 });
   exactly<'webgpu' | 'simd'>(device.backend);
   exactly<GPUDevice | undefined>(device.gpuDevice);
 
@@ -78,6 +79,10 @@ async function batches(device: GpuDevice, x: Float32Array, y: Float32Array) {
 export async function wrong(device: GpuDevice, x: Float32Array): Promise<void> {
   // @ts-expect-error there is no such back-end
   await GpuDevice.create({ backend: 'cuda' });
+  // @ts-expect-error yes or no
+  await GpuDevice.create({ worker: 'yes' });
+  // @ts-expect-error a number
+  await GpuDevice.create({ threads: '4' });
   // @ts-expect-error a device comes from `create`
   new GpuDevice();
   // @ts-expect-error plain arrays are not copied silently

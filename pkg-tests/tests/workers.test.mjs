@@ -1,0 +1,142 @@
+// Devices in workers and with threads, on a page without a bundler.
+
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { verify } from '../support/verify.mjs';
+import { open } from '../support/workers.mjs';
+
+function plain(folder) {
+  cpSync(join(folder, 'node_modules/relampago'), join(folder, 'relampago'), { recursive: true });
+  const source = readFileSync(join(folder, 'workers.js'), 'utf8');
+  writeFileSync(join(folder, 'workers.js'), source.replace("'relampago'", "'./relampago/index.js'"));
+  return folder;
+}
+
+let pages;
+before(async () => {
+  pages = await open('workers', plain);
+});
+after(() => pages?.close());
+const result = async (...values) => (await pages.run(...values)).result;
+
+describe('worker', () => {
+  for (const backend of ['gpu', 'simd']) {
+    test(`the whole application on ${backend}`, async () => {
+      const { inWorker, agree } = await result('same', backend);
+      assert.equal(inWorker.interop, false, 'no object of the worker can reach the page');
+      verify({ ...inWorker, interop: backend === 'gpu' }, backend);
+      assert.ok(agree, 'the values are those of a device on the page, bit by bit');
+    });
+
+    test(`what a device on ${backend} says of itself`, async () => {
+      const { here, there, isDevice, gpuDevice } = await result('told', backend);
+      assert.equal(there, here);
+      assert.ok(isDevice);
+      assert.equal(gpuDevice, 'undefined');
+    });
+
+    test(`buffers on ${backend} outlive batch and device`, async () => {
+      assert.deepEqual(await result('buffers', backend), { length: 4, gpuBuffer: 'undefined', values: [1, 0, 3, 0] });
+    });
+
+    test(`mistakes have the same codes on ${backend}`, async () => {
+      const [here, there] = await result('mistakes', backend);
+      assert.deepEqual(there, here);
+    });
+
+    test(`a recording on ${backend} does not change afterwards`, async () => {
+      assert.deepEqual(await result('recorded', backend), [2, 4, 6, 8]);
+    });
+  }
+
+  test('the page goes on while a product is computed', async () => {
+    const { ticks, value, length } = await result('responsive');
+    assert.ok(ticks >= 1);
+    assert.equal(value, 1024);
+    assert.equal(length, 1024 * 1024);
+  });
+
+  test('a failed worker is a lost device', async () => {
+    assert.deepEqual(await result('crash'), {
+      before: 'no error',
+      during: 'DEVICE_LOST',
+      after: Array(4).fill('DEVICE_LOST'),
+      rebuilt: [0, 1],
+    });
+  });
+
+  test('workers end with what they are for', async () => {
+    assert.deepEqual(await result('end'), [1, 1, 0, 2, 0, 0]);
+  });
+
+  test('wrong options', async () => {
+    const codes = await result('options');
+    assert.deepEqual(codes, [...Array(7).fill('INVALID_ARGUMENT'), 'ABORTED', 'ABORTED']);
+  });
+
+  test('one module is loaded for all', async () => {
+    const { requests } = await pages.run('end');
+    assert.equal(requests.filter((url) => url.endsWith('.wasm')).length, 1);
+  });
+
+  test('nobody who does not ask for workers loads a script for them', async () => {
+    const { requests } = await pages.run('none');
+    assert.deepEqual(requests.filter((url) => url.includes('/workers/')), []);
+  });
+
+  const refused = { worker: 'UNSUPPORTED', threads: 'UNSUPPORTED', plain: 'no error' };
+
+  test('a policy against workers', async () => {
+    const headers = (own) => {
+      const policy = own['content-security-policy'];
+      return { ...own, 'content-security-policy': policy?.replace("worker-src 'self'", "worker-src 'none'") };
+    };
+    assert.deepEqual(await pages.runChanged('refused', { headers }), refused);
+  });
+
+  test('a script that is not there', async () => {
+    assert.deepEqual(await pages.runChanged('refused', { missing: 'relampago_worker.js' }), refused);
+  });
+});
+
+describe('threads', () => {
+  test('give the values of one thread, with shared memory', async () => {
+    verifyThreads(await result('threads'), true);
+  });
+
+  test('give the values of one thread, without shared memory', async () => {
+    verifyThreads(await pages.runChanged('threads', { headers: notIsolated }), false);
+  });
+
+  test('can be aborted and disposed of', async () => {
+    const codes = ['ABORTED', 'ABORTED', 'INVALID_ARGUMENT', 'no error', 'LENGTH_MISMATCH', 'DISPOSED'];
+    assert.deepEqual(await result('threadsAbort'), codes);
+  });
+
+  test('a device that lost its helpers goes on alone', async () => {
+    assert.deepEqual(await result('helperCrash'), { code: 'DEVICE_LOST', length: 512 * 512 });
+  });
+});
+
+function verifyThreads({ isolated, outcomes }, expected) {
+  assert.equal(isolated, expected);
+  for (const { options, different } of outcomes) {
+    assert.deepEqual(different, Array(13).fill(0), `values that differ with ${JSON.stringify(options)}`);
+  }
+  const given = outcomes.map(({ given }) => given.join(' '));
+  assert.deepEqual(given, [
+    '1 1 1 1 1 1 1 1 1 1 1 0 0',
+    '2 2 2 2 2 2 2 2 2 2 2 0 0',
+    '4 4 3 4 3 4 4 4 4 4 4 0 0',
+    '1 1 1 1 1 1 1 1 1 1 1 1 1', // All of it is the device's, whose helpers the page does not see.
+  ]);
+}
+
+// Without these a page has no memory that it could share with a worker.
+function notIsolated(headers) {
+  const { 'cross-origin-opener-policy': opener, 'cross-origin-embedder-policy': embedder, ...others } = headers;
+  assert.ok(opener && embedder);
+  return others;
+}
