@@ -36,12 +36,12 @@ async function raceRows(browser, url, { rounds, only, progress }) {
 
 // A page for each contestant has a heap for each, so that everyone collects their own garbage.
 function open(browser, url, threads) {
-  const present = contestants.filter(({ ours, hasThreads }) => threads === 1 || ours || hasThreads);
+  const present = contestants.filter(({ hasThreads }) => threads === 1 || hasThreads);
   return Promise.all(present.map(async (contestant) => {
     // The server's strict policy has no place for the workers that some make from blobs.
     const context = await browser.newContext({ bypassCSP: true });
     const page = await context.newPage();
-    await page.goto(`${url}/page.html?${query(contestant, contestant.hasThreads ? threads : 1)}`);
+    await page.goto(`${url}/page.html?${query(contestant, threads)}`);
     return { contestant, page };
   }));
 }

@@ -22,7 +22,7 @@ function introduction({ date, cpu, cores, chromium, node, load, versions, rounds
   const loads = `load ${load.before[0].toFixed(2)} before and ${load.after[0].toFixed(2)} after`;
   const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return `${date.slice(0, 10)}, ${cpu}, ${cores} cores (${loads}), Chromium ${chromium}, Node ${node}, ` +
-    `${packages.join(', ')}. Milliseconds from Float32Array to Float32Array on one thread, ` +
+    `${packages.join(', ')}. Milliseconds from Float32Array to Float32Array, on one thread where a row does not say two, ` +
     `medians of ${rounds} rounds, in which all take turns.`;
 }
 

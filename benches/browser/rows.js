@@ -17,8 +17,8 @@ export const rows = [
   { name: 'relu → scale → add 1M', op: 'chain', shapes: [[M], [M]], tolerance: ALONE },
   { name: 'relu → scale → add 1M, resident', op: 'chain', shapes: [[M], [M]], tolerance: ALONE, resident: true },
   { name: 'sum 1M', op: 'sum', shapes: [[M]], tolerance: ALONE },
-  ...[3, 7].map(convolution),
-  { ...matmul(1024), name: 'matmul 1024, peers on 2 threads', threads: 2 },
+  ...[3, 7].map((side) => convolution(side)),
+  ...[matmul(512), matmul(1024), convolution(15, 1024)].map(onTwoThreads),
 ];
 
 function matmul(side) {
@@ -26,9 +26,13 @@ function matmul(side) {
   return { name: `matmul ${side}`, op: 'matmul', shapes, tolerance: ADDED, flop: 2 * side ** 3 };
 }
 
-function convolution(side) {
-  const shapes = [[512, 512], [side, side]];
-  return { name: `convolution 512², ${side}×${side}`, op: 'conv', shapes, tolerance: ADDED };
+function convolution(side, image = 512) {
+  const shapes = [[image, image], [side, side]];
+  return { name: `convolution ${image}², ${side}×${side}`, op: 'conv', shapes, tolerance: ADDED };
+}
+
+function onTwoThreads(row) {
+  return { ...row, name: `${row.name}, 2 threads`, threads: 2 };
 }
 
 export const SCALE = 0.5;

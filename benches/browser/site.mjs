@@ -27,6 +27,8 @@ export async function site(folder) {
   const installed = join(fresh('browser-bench'), 'node_modules');
   const relampago = join(installed, 'relampago');
   cpSync(relampago, join(folder, 'relampago'), { recursive: true });
+  // esbuild leaves the address of the worker's script alone.
+  cpSync(join(relampago, 'workers/relampago_worker.js'), join(folder, 'relampago_worker.js'));
   FILES.forEach(([from, to]) => cpSync(join(modules, from), join(folder, to)));
   ['page.html', 'startup.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
   await bundle(folder, installed);

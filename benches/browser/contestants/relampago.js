@@ -15,9 +15,9 @@ const calls = {
   chain,
 };
 
-export async function open({ build }) {
+export async function open({ build, threads }) {
   await init(`/relampago/relampago_${build}.wasm`);
-  const device = await GpuDevice.create({ backend: 'simd' });
+  const device = await GpuDevice.create({ backend: 'simd', threads });
   return {
     endToEnd: ({ op, shapes }, inputs) => ({ run: () => calls[op](device, inputs, shapes) }),
     resident: (_, inputs) => resident(device, inputs),
