@@ -228,10 +228,10 @@ export async function options(relampago) {
   return codes;
 }
 
-// Just large enough to be divided, but for the last two convolutions: of one, the parts would be
-// hardly larger than its kernel; the other would need padding of its own for each part.
+// Large enough to be divided, but for the last two convolutions: of one, the parts would be hardly
+// larger than its kernel; of the other, each would need padding of its own.
 const PRODUCTS = [
-  [1024, 512, 64], [257, 512, 256], [131, 2048, 128], [512, 129, 513], [128, 4200, 64], [1000, 100, 2050],
+  [1024, 512, 128], [257, 512, 512], [131, 4096, 128], [512, 257, 513], [128, 4200, 128], [300, 130, 2050],
 ];
 const CONVOLUTIONS = [
   { inputRows: 420, inputCols: 401, kernelRows: 15, kernelCols: 15, padding: 'valid' },

@@ -45,8 +45,9 @@ export interface DeviceOptions extends AbortOptions {
      */
     worker?: boolean;
     /**
-     * How many threads share large products, convolutions and elementary functions on SIMD, from
-     * 1 to 64; 1 unless given. The others are workers. Results are the same, bit by bit.
+     * How many threads share large calls of `matmul` and `convolve2d` on SIMD, from 1 to 64; 1
+     * unless given. All but the device's own are workers, which end with it. Results are the
+     * same, bit by bit; batches and everything else use one thread.
      */
     threads?: number;
 }

@@ -2,22 +2,24 @@
 // arguments, which are right, and gives each thread's, how many values of its result are skipped,
 // and how many follow; nothing where the messages would take longer than they save.
 
-/** Multiply–adds from which a division pays. */
-const LEAST_WORK = 2 ** 25;
+// Measured with two threads. Elementwise operations are never among them: two copies of a value
+// take longer than any function of it.
 
-/** Rows of a product from which a part of it pays for packing the whole right matrix. */
+/** Multiply–adds of a product, and rows and columns of its matrices, from which division pays. */
+const LEAST_PRODUCT = 2 ** 26;
+const LEAST_SIDE = 128;
+
+/** Multiply–adds of a convolution, and values of its kernel. */
+const LEAST_CONVOLUTION = 2 ** 24;
+const LEAST_TAPS = 16;
+
+/** Rows of a part of a product from which it pays for packing the whole right matrix. */
 const LEAST_ROWS = 32;
-
-/**
- * Columns from which a product pays for the copies; also keeps the kernel for a vector, which
- * rounds differently, out of it.
- */
-const LEAST_COLS = 64;
 
 export const plans = { matmul, convolve2d };
 
 function matmul(threads, a, b, m, k, n) {
-    if (m * k * n < LEAST_WORK || Math.min(k, n) < LEAST_COLS) {
+    if (m * k * n < LEAST_PRODUCT || Math.min(m, k, n) < LEAST_SIDE) {
         return;
     }
     return bands(m, threads, LEAST_ROWS).map(([from, to]) => ({
@@ -32,9 +34,11 @@ function convolve2d(threads, input, kernel, options) {
     const along = (size, window, stride) => Math.floor((size - (same ? 1 : window)) / stride) + 1;
     const rows = along(inputRows, kernelRows, strideRows);
     const cols = along(inputCols, kernelCols, strideCols);
-    // Both at once would need other padding for each part.
-    if (rows * cols * kernel.length < LEAST_WORK || (same && strideRows > 1)) {
+    if (rows * cols * kernel.length < LEAST_CONVOLUTION || kernel.length < LEAST_TAPS) {
         return;
+    }
+    if (same && strideRows > 1) {
+        return; // Each part would need padding of its own.
     }
     // Where a part ends in the image, it reads more of it and has more rows than asked for, which
     // are skipped; padding stays where the image ends.
