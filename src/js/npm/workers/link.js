@@ -23,7 +23,7 @@ export class Link {
         this.#worker.onmessage = ({ data: [call, value, error] }) => this.#settle(call, value, error);
         this.#worker.onerror = this.#worker.onmessageerror = (event) => {
             event.preventDefault();
-            this.#lose(event.message ?? 'relampago_worker.js or what it imports cannot be loaded');
+            this.#lose(event.message ?? 'relampago_worker.js, or a message from it, cannot be read');
         };
     }
 
@@ -64,6 +64,9 @@ export class Link {
     }
 
     #settle(call, value, error) {
+        if (this.#loss) {
+            return; // It was under way when everyone was told.
+        }
         if (error && typeof error.code !== 'string') {
             // None of the package's errors: whatever the worker does next may be wrong.
             return this.#lose(error.message);
