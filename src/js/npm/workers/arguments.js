@@ -5,7 +5,7 @@ import { RelampagoError } from '../core.js';
 /** A copy to give away, taken now; whatever is wrong with it is for the worker to say. */
 export function copied(value) {
     if (value instanceof Float32Array) {
-        return copiedArray(value);
+        return allocated(value.length, () => new Float32Array(value));
     }
     if (typeof value !== 'object' || value === null) {
         return value;
@@ -17,12 +17,13 @@ export function copied(value) {
     return copy;
 }
 
-function copiedArray(array) {
+/** What `make` makes for so many values, or why it cannot. */
+export function allocated(length, make) {
     try {
-        return new Float32Array(array);
+        return make();
     } catch (error) {
         const code = error instanceof RangeError ? 'OUT_OF_MEMORY' : 'INVALID_ARGUMENT';
-        throw new RelampagoError(code, `${array.length} values cannot be copied: ${error.message}`, error);
+        throw new RelampagoError(code, `${length} values cannot be copied: ${error.message}`, error);
     }
 }
 

@@ -2,7 +2,7 @@
 // treat every row alike, so the values are those of one thread.
 
 import { GpuCommandBatch, ops } from '../core.js';
-import { abortable, copied } from './arguments.js';
+import { abortable, allocated, copied } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { plans } from './plans.js';
 
@@ -23,8 +23,11 @@ export async function helped(device, spawn, count, abort, again) {
 function employed(device, helpers, again) {
     for (const [index, [name, inputs, parameters]] of ops.entries()) {
         const plan = plans[name];
+        if (!plan) {
+            continue;
+        }
         const alone = device[name].bind(device);
-        const divided = async (...values) => {
+        device[name] = async (...values) => {
             // A helper that failed takes its share of one operation with it, but not of the next.
             const present = helpers.filter(({ handle }) => !handle.link.lost);
             const call = values.slice(0, inputs + parameters);
@@ -33,9 +36,6 @@ function employed(device, helpers, again) {
                 ? abortable(values[call.length], () => together(name, parts, present, alone))
                 : alone(...values);
         };
-        if (plan) {
-            device[name] = divided;
-        }
     }
     device.rebuild = async (abort) => device.info && again(abort);
     for (const end of ['dispose', 'free']) {
@@ -65,7 +65,8 @@ async function together(name, parts, helpers, alone) {
     const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
     const theirs = others.map(({ values }, i) => helpers[i].call(name, values.map(give)));
     const results = await Promise.all([alone(...own.values), ...theirs]);
-    const result = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));
+    const total = parts.reduce((sum, { length }) => sum + length, 0);
+    const result = allocated(total, () => new Float32Array(total));
     let start = 0;
     parts.forEach(({ skipped = 0, length }, i) => {
         result.set(results[i].subarray(skipped, skipped + length), start);
@@ -79,9 +80,9 @@ function sharing() {
     const copies = new Map();
     return (value) => {
         if (value instanceof Float32Array && !copies.has(value)) {
-            const copy = new Float32Array(new SharedArrayBuffer(value.byteLength));
-            copy.set(value);
-            copies.set(value, copy);
+            const memory = allocated(value.length, () => new SharedArrayBuffer(value.byteLength));
+            copies.set(value, new Float32Array(memory));
+            copies.get(value).set(value);
         }
         return copies.get(value) ?? value;
     };
