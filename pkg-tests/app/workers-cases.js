@@ -231,16 +231,16 @@ export async function options(relampago) {
 // Large enough to be divided, but for the last two convolutions: of one, the parts would be hardly
 // larger than its kernel; of the other, each would need padding of its own.
 const PRODUCTS = [
-  [1024, 512, 128], [257, 512, 512], [131, 4096, 128], [512, 257, 513], [128, 4200, 128], [300, 130, 2050],
+  [1024, 1024, 256], [257, 1024, 1025], [300, 3500, 256], [512, 1025, 513], [256, 4200, 256], [700, 256, 2050],
 ];
 const CONVOLUTIONS = [
-  { inputRows: 420, inputCols: 401, kernelRows: 15, kernelCols: 15, padding: 'valid' },
-  { inputRows: 420, inputCols: 401, kernelRows: 15, kernelCols: 14, padding: 'same' },
-  { inputRows: 601, inputCols: 500, kernelRows: 16, kernelCols: 9, padding: 'same', strideCols: 1 },
-  { inputRows: 1200, inputCols: 701, kernelRows: 13, kernelCols: 15, strideRows: 2, strideCols: 2 },
-  { inputRows: 700, inputCols: 401, kernelRows: 8, kernelCols: 31, padding: 'same', strideCols: 2 },
-  { inputRows: 60, inputCols: 2000, kernelRows: 33, kernelCols: 9, padding: 'same' },
-  { inputRows: 800, inputCols: 401, kernelRows: 15, kernelCols: 15, padding: 'same', strideRows: 2 },
+  { inputRows: 840, inputCols: 801, kernelRows: 15, kernelCols: 15, padding: 'valid' },
+  { inputRows: 840, inputCols: 801, kernelRows: 15, kernelCols: 14, padding: 'same' },
+  { inputRows: 1001, inputCols: 1000, kernelRows: 16, kernelCols: 9, padding: 'same', strideCols: 1 },
+  { inputRows: 1700, inputCols: 1701, kernelRows: 13, kernelCols: 15, strideRows: 2, strideCols: 2 },
+  { inputRows: 1200, inputCols: 1001, kernelRows: 8, kernelCols: 31, padding: 'same', strideCols: 2 },
+  { inputRows: 60, inputCols: 9000, kernelRows: 33, kernelCols: 9, padding: 'same' },
+  { inputRows: 1200, inputCols: 1201, kernelRows: 15, kernelCols: 15, padding: 'same', strideRows: 2 },
 ];
 
 // Whether devices with threads compute what one thread does, bit by bit, and what their helpers
@@ -292,8 +292,8 @@ export async function nested(relampago) {
   const lengths = [];
   for (const worker of [false, true]) {
     const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2, worker });
-    const matrix = noise(512 * 512, 1);
-    lengths.push((await device.matmul(matrix, matrix, 512, 512, 512)).length);
+    const matrix = noise(768 * 768, 1);
+    lengths.push((await device.matmul(matrix, matrix, 768, 768, 768)).length);
     device.dispose();
   }
   return lengths;
@@ -304,7 +304,7 @@ export async function helperCrash(relampago) {
   await relampago.default();
   const workers = watchWorkers();
   const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2 });
-  const side = 512;
+  const side = 768;
   const matrix = noise(side * side, 1);
   const pending = codeOf(relampago, () => device.matmul(matrix, matrix, side, side, side));
   workers[0].dispatchEvent(new ErrorEvent('error', { message: 'a failure' }));
@@ -316,7 +316,7 @@ export async function helperCrash(relampago) {
 export async function threadsAbort(relampago) {
   await relampago.default();
   const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2 });
-  const side = 512;
+  const side = 768;
   const matrix = noise(side * side, 1);
   const call = (options) => device.matmul(matrix, matrix, side, side, side, options);
   const code = (action) => codeOf(relampago, action);

@@ -67,7 +67,7 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
     });
 
     test('threads, on the page and in a worker', async () => {
-      assert.deepEqual((await pages.run('nested')).result, [512 * 512, 512 * 512]);
+      assert.deepEqual((await pages.run('nested')).result, [768 * 768, 768 * 768]);
     });
   });
 }

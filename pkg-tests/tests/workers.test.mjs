@@ -116,7 +116,7 @@ describe('threads', () => {
   });
 
   test('a device that lost its helpers goes on alone', async () => {
-    assert.deepEqual(await result('helperCrash'), { code: 'DEVICE_LOST', length: 512 * 512 });
+    assert.deepEqual(await result('helperCrash'), { code: 'DEVICE_LOST', length: 768 * 768 });
   });
 });
 
@@ -129,7 +129,7 @@ function verifyThreads({ isolated, outcomes }, expected) {
   assert.deepEqual(given, [
     '1 1 1 1 1 1 1 1 1 1 1 0 0',
     '2 2 2 2 2 2 2 2 2 2 2 0 0',
-    '4 4 3 4 3 4 4 4 4 4 4 0 0',
+    '4 4 4 4 4 4 4 4 4 4 4 0 0',
     '1 1 1 1 1 1 1 1 1 1 1 1 1', // All of it is the device's, whose helpers the page does not see.
   ]);
 }

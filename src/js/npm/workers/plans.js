@@ -6,12 +6,12 @@
 // take longer than any function of it.
 
 /** Multiply–adds of a product, and rows and columns of its matrices, from which division pays. */
-const LEAST_PRODUCT = 2 ** 26;
-const LEAST_SIDE = 128;
+const LEAST_PRODUCT = 2 ** 28;
+const LEAST_SIDE = 256;
 
 /** Multiply–adds of a convolution, and values of its kernel. */
-const LEAST_CONVOLUTION = 2 ** 24;
-const LEAST_TAPS = 16;
+const LEAST_CONVOLUTION = 2 ** 27;
+const LEAST_TAPS = 121;
 
 /** Rows of a part of a product from which it pays for packing the whole right matrix. */
 const LEAST_ROWS = 32;
