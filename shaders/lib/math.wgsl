@@ -1,12 +1,13 @@
 // Elementary functions, the twins of `src/simd/math.rs`, on `real`: f32 or vec4f, as the
 // kernel's aliases say. NaN gives NaN; results below the smallest normal number may be zero.
 
+// NaN by its bits: drivers make min and max of comparison and choice, which lose it.
 fn at_least(x: real, bound: f32) -> real {
-    return select(x, real(bound), x < real(bound));
+    return select(select(x, real(bound), x < real(bound)), x, is_nan(x));
 }
 
 fn at_most(x: real, bound: f32) -> real {
-    return select(x, real(bound), x > real(bound));
+    return select(select(x, real(bound), x > real(bound)), x, is_nan(x));
 }
 
 // 2ⁿ for −126 ≤ n ≤ 127.

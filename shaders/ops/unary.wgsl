@@ -2,7 +2,7 @@
 // operation's parameters in the op table's order. All of them keep NaN.
 
 fn relu(x: real) -> real {
-    return select(x, real(0.0), x < real(0.0));
+    return at_least(x, 0.0);
 }
 
 fn leaky_relu(x: real) -> real {
@@ -37,8 +37,7 @@ fn gelu_tanh(x: real) -> real {
 }
 
 fn clip(x: real) -> real {
-    let low = select(x, real(params.a), x < real(params.a));
-    return select(low, real(params.b), low > real(params.b));
+    return at_most(at_least(x, params.a), params.b);
 }
 
 fn exp_(x: real) -> real {
