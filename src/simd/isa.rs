@@ -70,6 +70,9 @@ pub(super) trait Isa: Copy {
     /// Whether a product's tile reads unpacked rows about as quickly as packed ones.
     const BROADCASTS_ROWS: bool;
 
+    /// Whether [`Isa::mul_add`] rounds once.
+    const FUSED: bool = true;
+
     fn splat(self, value: f32) -> Self::F32;
     fn splat_bits(self, value: i32) -> Self::Bits;
 

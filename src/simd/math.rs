@@ -172,17 +172,30 @@ pub(super) fn gelu_tanh<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     times_sigmoid(isa, x, twice_u)
 }
 
+/// −t²/2 as a rounded number and what the rounding took away.
+#[inline(always)]
+fn half_square<I: Isa>(isa: I, t: I::F32) -> (I::F32, I::F32) {
+    let minus_half = isa.constant(&-0.5);
+    if I::FUSED {
+        let s = isa.mul(t, minus_half);
+        let high = isa.mul(s, t);
+        return (high, isa.mul_add(s, t, isa.neg(high)));
+    }
+    // t² = h² + (t − h)(t + h), where h has 12 bits and its square is exact.
+    let h = isa.reinterpret(isa.and_bits(isa.to_bits(t), isa.constant_bits(&!0xFFF)));
+    let high = isa.mul(isa.mul(h, h), minus_half);
+    let low = isa.mul(isa.mul(isa.sub(t, h), minus_half), isa.add(t, h));
+    (high, low)
+}
+
 /// GELU, `x · Φ(x)`: the lower tail Φ(−|x|) is accurate relative to itself, and the upper is
 /// its complement.
 #[inline(always)]
 pub(super) fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let one = isa.constant(&1.0);
-    let x = isa.at_least(x, isa.constant(&-15.0));
-    let t = isa.at_most(isa.abs(x), isa.constant(&15.0));
-    // t² = h² + (t − h)(t + h), where h has 12 bits and its square is exact.
-    let h = isa.reinterpret(isa.and_bits(isa.to_bits(t), isa.constant_bits(&!0xFFF)));
-    let high = isa.mul(isa.mul(h, h), isa.constant(&-0.5));
-    let low = isa.mul(isa.mul(isa.sub(t, h), isa.constant(&-0.5)), isa.add(t, h));
+    let bounded = isa.at_most(isa.at_least(x, isa.constant(&-15.0)), isa.constant(&15.0));
+    let t = isa.abs(bounded);
+    let (high, low) = half_square(isa, t);
     let n = exponent(isa, isa.add(high, low));
     let r = isa.add(reduce(isa, high, n), low);
     let p = isa.add(expm1_reduced(isa, r), one);
@@ -190,8 +203,6 @@ pub(super) fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let argument = isa.constant(&NORMAL_TAIL_ARGUMENT);
     let u = isa.div(one, isa.mul_add(argument, t, one));
     let p = isa.mul(p, isa.mul(u, polynomial(isa, u, &NORMAL_TAIL)));
-    let tail = isa.scale_exp2_normal(p, isa.at_least(n, isa.constant(&(ROUNDING - 127.0))));
-    let positive = isa.mul(x, isa.sub(one, tail));
-    let negative = isa.scale_exp2(isa.mul(x, p), n);
-    isa.select(isa.ge(x, isa.splat(0.0)), positive, negative)
+    let tail = isa.scale_exp2(isa.mul(bounded, p), n);
+    isa.select(isa.ge(x, isa.splat(0.0)), isa.sub(x, tail), tail)
 }

@@ -25,6 +25,7 @@ impl Isa for Scalar {
     type Mask = bool;
     const TILE_ROWS: usize = 4;
     const BROADCASTS_ROWS: bool = true;
+    const FUSED: bool = false;
     const LANES: usize = 1;
 
     expressions! {

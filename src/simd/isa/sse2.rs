@@ -16,6 +16,7 @@ impl Isa for Sse2 {
     type Mask = __m128;
     const TILE_ROWS: usize = 4;
     const BROADCASTS_ROWS: bool = true;
+    const FUSED: bool = false;
     const LANES: usize = 4;
 
     intrinsics! {

@@ -36,6 +36,8 @@ impl Isa for Simd128 {
     // 8 sums, 2 of b, 1 of a: engines have 16 registers on x86-64; 6 × 8 spills.
     const TILE_ROWS: usize = 4;
     const BROADCASTS_ROWS: bool = false;
+    // Relaxed SIMD leaves it to the engine.
+    const FUSED: bool = false;
     const LANES: usize = 4;
 
     intrinsics! {

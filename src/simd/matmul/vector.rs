@@ -10,7 +10,7 @@ const GROUP: usize = 8;
 const DEPTH: usize = 256;
 
 /// Columns of the buffer.
-const COLS: usize = 1024;
+const COLS: usize = 4096;
 
 /// A row of `C`, or some columns of it, as a sum of multiples of the rows of `B`, which are read
 /// in order and lie `stride` apart.
