@@ -35,17 +35,21 @@ pub(super) fn convolve(
     }
     let bands = rows.div_ceil(layout::BAND).div_ceil(pieces);
     let rows = bands * layout::BAND;
-    threads::share(out.chunks_mut(rows * cols).enumerate(), |(piece, out)| {
-        let convolve = Convolve {
-            options,
-            input,
-            kernel,
-            out,
-            first_row: piece * rows,
-            out_cols: cols,
-        };
-        dispatch(isa, convolve)
-    })
+    threads::share(
+        pieces,
+        out.chunks_mut(rows * cols).enumerate(),
+        |(piece, out)| {
+            let convolve = Convolve {
+                options,
+                input,
+                kernel,
+                out,
+                first_row: piece * rows,
+                out_cols: cols,
+            };
+            dispatch(isa, convolve)
+        },
+    )
 }
 
 struct Convolve<'a> {

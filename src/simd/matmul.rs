@@ -53,48 +53,51 @@ pub(super) fn matmul(
     }
     if n == 1 {
         let rows = m.div_ceil(pieces);
-        return share(a.chunks(rows * k).zip(c.chunks_mut(rows)), |(a, c)| {
+        let parts = a.chunks(rows * k).zip(c.chunks_mut(rows));
+        return share(pieces, parts, |(a, c)| {
             dispatch(isa, Columns { a, b, c });
             Ok(())
         });
     }
     if m <= 2 {
         let cols = n.div_ceil(pieces).next_multiple_of(BLOCK_COLS);
-        let rows = a.chunks_exact(k).zip(c.chunks_exact_mut(n));
-        let parts = rows.flat_map(|(a, c)| {
-            (0..)
-                .step_by(cols)
-                .zip(c.chunks_mut(cols))
-                .map(move |part| (a, part))
-        });
-        return share(parts, |(a, (col, c))| {
-            let b = &b[col..];
-            dispatch(isa, vector::Row { a, b, stride: n, c });
-            Ok(())
-        });
+        for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
+            let parts = (0..).step_by(cols).zip(c.chunks_mut(cols));
+            share(pieces, parts, |(col, c)| {
+                let (b, stride) = (&b[col..], n);
+                dispatch(isa, vector::Row { a, b, stride, c });
+                Ok(())
+            })?;
+        }
+        return Ok(());
     }
-    let a = Matrix {
-        values: a.as_ptr(),
-        row: k,
-        col: 1,
-    };
-    // Its rows are the columns of `B`.
-    let b = Matrix {
-        values: b.as_ptr(),
-        row: 1,
-        col: n,
-    };
-    let c = c.as_mut_ptr();
-    let blocks = grid(pieces, m, n).map(|(rows, cols)| Product {
-        a,
-        b,
-        c,
+    let whole = Product {
+        a: Matrix {
+            values: a.as_ptr(),
+            row: k,
+            col: 1,
+        },
+        // Its rows are the columns of `B`.
+        b: Matrix {
+            values: b.as_ptr(),
+            row: 1,
+            col: n,
+        },
+        c: c.as_mut_ptr(),
         stride: n,
         k,
+        rows: 0..m,
+        cols: 0..n,
+    };
+    if pieces == 1 {
+        return dispatch(isa, whole);
+    }
+    let blocks = grid(pieces, m, n).map(|(rows, cols)| Product {
         rows,
         cols,
+        ..whole
     });
-    share(blocks, |block| dispatch(isa, block))
+    share(pieces, blocks, |block| dispatch(isa, block))
 }
 
 /// Rows and columns of blocks into which a result is split are multiples of these, so that no

@@ -44,7 +44,7 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
         Some(row) if pieces > 1 => {
             let len = out.len().div_ceil(pieces).next_multiple_of(row.max(1));
             let whole = out.len();
-            threads::share(out.chunks_mut(len).enumerate(), |(piece, out)| {
+            threads::share(pieces, out.chunks_mut(len).enumerate(), |(piece, out)| {
                 let range = piece * len..piece * len + out.len();
                 let inputs = inputs.iter().map(|input| {
                     // A bias is shared by all rows.

@@ -57,26 +57,17 @@ fn threads() -> usize {
     1
 }
 
-/// Calls `f` with every item, each on some thread.
-#[cfg(all(feature = "threads", not(target_family = "wasm")))]
+/// Calls `f` with every item, each on some thread if there is to be more than one piece.
 pub(super) fn share<T: Send>(
-    items: impl Iterator<Item = T>,
+    pieces: usize,
+    mut items: impl Iterator<Item = T>,
     f: impl Fn(T) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    use rayon::iter::{IntoParallelIterator, ParallelIterator};
-    let mut items: Vec<T> = items.collect();
-    match items.len() {
-        0 => Ok(()),
-        1 => items.pop().map_or(Ok(()), f),
-        _ => items.into_par_iter().try_for_each(f),
+    #[cfg(all(feature = "threads", not(target_family = "wasm")))]
+    if pieces > 1 {
+        use rayon::iter::{IntoParallelIterator, ParallelIterator};
+        return items.collect::<Vec<T>>().into_par_iter().try_for_each(f);
     }
-}
-
-/// Calls `f` with every item.
-#[cfg(not(all(feature = "threads", not(target_family = "wasm"))))]
-pub(super) fn share<T>(
-    mut items: impl Iterator<Item = T>,
-    f: impl Fn(T) -> Result<()>,
-) -> Result<()> {
+    debug_assert!(THREADED || pieces == 1);
     items.try_for_each(f)
 }

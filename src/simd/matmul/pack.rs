@@ -32,7 +32,10 @@ impl Scratch {
 ///
 /// # Safety
 /// The rows must be readable so far.
-#[inline(always)]
+// Natively the instruction set's features only reach what is inlined. In WebAssembly the whole
+// module has them, and one copy of this serves both operands.
+#[cfg_attr(target_family = "wasm", inline(never))]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 pub(super) unsafe fn strip<I: Isa>(
     isa: I,
     matrix: Matrix,

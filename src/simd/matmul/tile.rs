@@ -41,9 +41,11 @@ pub(super) struct Place {
 /// columns of `place` must be writable, and hold numbers where they are accumulated.
 #[inline(always)]
 pub(super) unsafe fn multiply<I: Isa>(isa: I, a: Strip, b: Strip, depth: usize, place: Place) {
+    // Rows that are slow to read unpacked are always packed.
+    let packed = !I::BROADCASTS_ROWS || a.across == 1;
     // SAFETY: the caller's promise is passed on, the number of vectors chosen by the columns.
     unsafe {
-        match (place.cols > I::LANES, a.across == 1) {
+        match (place.cols > I::LANES, packed) {
             (true, true) => any_height::<I, VECTORS, true>(isa, a, b, depth, place),
             (false, true) => any_height::<I, 1, true>(isa, a, b, depth, place),
             (true, false) => any_height::<I, VECTORS, false>(isa, a, b, depth, place),

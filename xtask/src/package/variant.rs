@@ -12,6 +12,8 @@ use xshell::{Cmd, cmd};
 /// What wasm-opt may assume and do. rustc has optimised for speed already; what is left to
 /// gain is size.
 const WASM_OPT: &[&str] = &[
+    // What the first pass leaves gives the second some more.
+    "-Oz",
     "-Oz",
     "--strip-debug",
     "--strip-producers",
