@@ -8,7 +8,7 @@ use js_sys::Array;
 
 use super::convert::Parameter;
 use crate::error::{Error, Result};
-use crate::ops::{Conv2d, OPS, Op, for_each_op};
+use crate::ops::{Conv2d, Op, for_each_op};
 use crate::shape::output_len;
 
 /// Parameters from JavaScript, taken one after the other.
@@ -17,7 +17,13 @@ struct Parameters<'a> {
     next: u32,
 }
 
-impl Parameters<'_> {
+impl<'a> Parameters<'a> {
+    /// Those after the inputs.
+    fn after(inputs: &[&str], values: &'a Array) -> Self {
+        let next = inputs.len() as u32;
+        Self { values, next }
+    }
+
     fn take<T: Parameter>(&mut self, what: &'static str) -> Result<T> {
         let value = self.values.get(self.next);
         self.next += 1;
@@ -25,16 +31,23 @@ impl Parameters<'_> {
     }
 }
 
-type Builder = fn(&mut Parameters<'_>) -> Result<Op>;
+type Builder = fn(&Array) -> Result<Op>;
 
 macro_rules! define_builders {
     (
         vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
         scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
     ) => {
+        // Without `OPS`, which would bring its documentation along.
         const BUILDERS: &[Builder] = &[
-            $( |_parameters| Ok(Op::$vop { $($vp: _parameters.take::<$vt>(stringify!($vp))?),* }), )*
-            $( |_parameters| Ok(Op::$sop { $($sp: _parameters.take::<$st>(stringify!($sp))?),* }), )*
+            $( |arguments| {
+                let mut _parameters = Parameters::after(&[$(stringify!($vin)),+], arguments);
+                Ok(Op::$vop { $($vp: _parameters.take::<$vt>(stringify!($vp))?),* })
+            }, )*
+            $( |arguments| {
+                let mut _parameters = Parameters::after(&[$(stringify!($sin)),+], arguments);
+                Ok(Op::$sop { $($sp: _parameters.take::<$st>(stringify!($sp))?),* })
+            }, )*
         ];
     };
 }
@@ -48,10 +61,7 @@ pub(super) fn build(index: usize, arguments: &Array) -> Result<Op> {
         value: index as u64,
         limit: BUILDERS.len() as u64 - 1,
     })?;
-    builder(&mut Parameters {
-        values: arguments,
-        next: OPS[index].inputs.len() as u32,
-    })
+    builder(arguments)
 }
 
 /// How many values the operation at a place in the table gives for inputs of the lengths that
