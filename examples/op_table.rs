@@ -43,7 +43,9 @@ fn js() {
 }
 
 fn typescript() {
-    println!("import type {{ AbortOptions, BufferId, Conv2dOptions }} from './relampago.js';\n");
+    println!(
+        "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions }} from './relampago.js';\n"
+    );
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
     for op in OPS {
@@ -85,6 +87,7 @@ fn method(op: &OpInfo, input: &str, last: Option<String>, result: &str) {
 fn type_name(rust: &str) -> &str {
     match rust {
         "Conv2d" => "Conv2dOptions",
+        "Matmul" => "MatmulOptions",
         _ => "number",
     }
 }

@@ -30,7 +30,7 @@ pub use buffer::DeviceBuffer;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 pub use error::{Error, Result};
 pub use graph::{BufferId, GpuCommandBatch};
-pub use ops::{Conv2d, Op, Padding};
+pub use ops::{Conv2d, Matmul, Op, Padding};
 pub use policy::Policy;
 pub use simd::InstructionSet;
 

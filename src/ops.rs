@@ -76,6 +76,8 @@ macro_rules! for_each_op {
                 log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Matrix product `C = A · B` of row-major matrices, `m × k` times `k × n`; zeros where `k` is 0.
                 matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 16.0;
+                /// Matrix product `C = A · B` as [`Matmul`] says: its operands may be stored transposed.
+                matmul_with matmul_with_async matmulWith MatmulWith(a, b) -> c { options: Matmul } Matmul, 16.0;
                 /// Transpose of a row-major `rows × cols` matrix.
                 transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
@@ -119,6 +121,54 @@ pub enum OpClass {
     Convolution,
     /// Values moved, not computed.
     Movement,
+}
+
+/// Shape and storage of a matrix product `C = A · B`, `m × k` times `k × n`. Matrices are stored
+/// row by row, or column by column where they are said to be transposed: a transposed `B`, as
+/// the weights of most models are, is an `n × k` matrix stored row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Matmul {
+    /// Rows of `A` and `C`.
+    pub m: usize,
+    /// Columns of `A`, rows of `B`.
+    pub k: usize,
+    /// Columns of `B` and `C`.
+    pub n: usize,
+    /// Whether `A` is stored as a `k × m` matrix.
+    pub transpose_a: bool,
+    /// Whether `B` is stored as an `n × k` matrix.
+    pub transpose_b: bool,
+}
+
+impl Matmul {
+    /// A product of matrices that are both stored row by row.
+    pub fn new(m: usize, k: usize, n: usize) -> Self {
+        Self {
+            m,
+            k,
+            n,
+            transpose_a: false,
+            transpose_b: false,
+        }
+    }
+
+    /// The same product of an `A` stored column by column.
+    #[must_use]
+    pub fn transpose_a(self) -> Self {
+        Self {
+            transpose_a: true,
+            ..self
+        }
+    }
+
+    /// The same product with a `B` stored column by column.
+    #[must_use]
+    pub fn transpose_b(self) -> Self {
+        Self {
+            transpose_b: true,
+            ..self
+        }
+    }
 }
 
 /// How far a convolution's window may reach over the border of its input.
@@ -259,6 +309,7 @@ trait Parameter {
 
 impl Parameter for usize {}
 impl Parameter for Conv2d {}
+impl Parameter for Matmul {}
 impl Parameter for f32 {
     fn push_to(&self, list: &mut ScalarList) {
         list.values[list.len] = *self;

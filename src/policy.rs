@@ -1,6 +1,6 @@
 //! When a single operation is worth a trip to the GPU.
 
-use crate::ops::{Op, OpClass};
+use crate::ops::{Matmul, Op, OpClass};
 
 /// For each class of operations the least work from which the automatic choice takes the GPU.
 ///
@@ -86,7 +86,10 @@ pub(crate) fn work(op: &Op, inputs: impl Iterator<Item = usize>) -> u64 {
         widened.fold(1, u64::saturating_mul)
     };
     match *op {
-        Op::Matmul { m, k, n } => product(&[m, k, n]),
+        Op::Matmul { m, k, n }
+        | Op::MatmulWith {
+            options: Matmul { m, k, n, .. },
+        } => product(&[m, k, n]),
         Op::Convolve2d { options } => {
             let (rows, cols) = options.output_shape();
             product(&[rows, cols, options.kernel_rows, options.kernel_cols])

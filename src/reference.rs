@@ -7,7 +7,7 @@
 //! inputs, and neither is the back-end's fault. The accuracy stated in the op table is relative
 //! to this magnitude.
 
-use crate::ops::{Conv2d, Op};
+use crate::ops::{Conv2d, Matmul, Op};
 
 /// A true result and the magnitude that its error is measured against.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,8 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::LogSoftmax {} => rows_of(x, 1, x.len(), log_softmax),
         Op::SoftmaxRows { rows, cols } => rows_of(x, rows, cols, softmax),
         Op::LogSoftmaxRows { rows, cols } => rows_of(x, rows, cols, log_softmax),
-        Op::Matmul { m, k, n } => matmul(x, inputs[1], m, k, n),
+        Op::Matmul { m, k, n } => matmul(x, inputs[1], Matmul::new(m, k, n)),
+        Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
         Op::Convolve2d { ref options } => convolve2d(x, inputs[1], options),
         Op::Dot {} => vec![sum(x
@@ -218,8 +219,18 @@ fn log_softmax(row: &[f32]) -> Vec<Expected> {
     row.iter().map(one).collect()
 }
 
-fn matmul(a: &[f32], b: &[f32], m: usize, k: usize, n: usize) -> Vec<Expected> {
-    let at = |i: usize, j: usize| sum((0..k).map(|p| wide(a[i * k + p]) * wide(b[p * n + j])));
+fn matmul(a: &[f32], b: &[f32], options: Matmul) -> Vec<Expected> {
+    let Matmul { m, k, n, .. } = options;
+    let place = |transposed: bool, [row, col]: [usize; 2], [rows, cols]: [usize; 2]| {
+        if transposed {
+            col * rows + row
+        } else {
+            row * cols + col
+        }
+    };
+    let a = |i, p| wide(a[place(options.transpose_a, [i, p], [m, k])]);
+    let b = |p, j| wide(b[place(options.transpose_b, [p, j], [k, n])]);
+    let at = |i: usize, j: usize| sum((0..k).map(|p| a(i, p) * b(p, j)));
     let cells = |i: usize| (0..n).map(move |j| (i, j));
     let all = (0..if n == 0 { 0 } else { m }).flat_map(cells);
     all.map(|(i, j)| at(i, j)).collect()

@@ -1,7 +1,7 @@
 //! Validation of lengths and parameters, the same for every back-end and done before any of them.
 
 use crate::error::{Error, Result};
-use crate::ops::{Conv2d, Op, Padding};
+use crate::ops::{Conv2d, Matmul, Op, Padding};
 
 /// The largest count that a batch's `f32` result of `argmax` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
@@ -32,7 +32,10 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
         }
-        Op::Matmul { m, k, n } => {
+        Op::Matmul { m, k, n }
+        | Op::MatmulWith {
+            options: Matmul { m, k, n, .. },
+        } => {
             expect(0, product("a", m, k)?)?;
             expect(1, product("b", k, n)?)?;
             product("c", m, n)

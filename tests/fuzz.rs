@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use relampago::{Backend, Conv2d, GpuCommandBatch, GpuDevice, InstructionSet, Op, Padding};
+use relampago::{Backend, Conv2d, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op, Padding};
 use support::{Case, SPECIAL};
 
 /// Dimensions that are small, zero, or enough to overflow.
@@ -37,6 +37,18 @@ fn conv() -> impl Strategy<Value = Conv2d> {
     )
 }
 
+fn matmul() -> impl Strategy<Value = Matmul> {
+    (dim(), dim(), dim(), any::<bool>(), any::<bool>()).prop_map(
+        |(m, k, n, transpose_a, transpose_b)| Matmul {
+            m,
+            k,
+            n,
+            transpose_a,
+            transpose_b,
+        },
+    )
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let fixed = support::unary_ops()
         .into_iter()
@@ -54,6 +66,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::LogSoftmaxRows { rows, cols }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::Transpose { rows, cols }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
+        2 => matmul().prop_map(|options| Op::MatmulWith { options }),
         2 => conv().prop_map(|options| Op::Convolve2d { options }),
     ]
 }
@@ -72,7 +85,10 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
         | Op::Transpose { rows, cols } => {
             vec![area(rows, cols)]
         }
-        Op::Matmul { m, k, n } => vec![area(m, k), area(k, n)],
+        Op::Matmul { m, k, n }
+        | Op::MatmulWith {
+            options: Matmul { m, k, n, .. },
+        } => vec![area(m, k), area(k, n)],
         Op::Convolve2d { options: c } => vec![
             area(c.input_rows, c.input_cols),
             area(c.kernel_rows, c.kernel_cols),
@@ -117,6 +133,7 @@ fn is_judged(case: &Case) -> bool {
     let sums = matches!(
         case.op,
         Op::Matmul { .. }
+            | Op::MatmulWith { .. }
             | Op::Convolve2d { .. }
             | Op::Dot {}
             | Op::Sum {}

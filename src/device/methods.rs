@@ -2,7 +2,7 @@
 
 use super::GpuDevice;
 use crate::error::Result;
-use crate::ops::{Conv2d, Op, for_each_op};
+use crate::ops::{Conv2d, Matmul, Op, for_each_op};
 use crate::shape::MAX_EXACT_INDEX;
 
 /// The type of an operation's single result.

@@ -3,7 +3,7 @@
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
-use crate::ops::{Conv2d, Op};
+use crate::ops::{Conv2d, Matmul, Op};
 
 /// Invocations in every kernel's workgroup.
 const WORKGROUP: usize = 256;
@@ -56,7 +56,8 @@ pub(super) fn lower(
         Op::LogSoftmax {} => softmax(recorder, x, output, (1, len), true),
         Op::SoftmaxRows { rows, cols } => softmax(recorder, x, output, (rows, cols), false),
         Op::LogSoftmaxRows { rows, cols } => softmax(recorder, x, output, (rows, cols), true),
-        Op::Matmul { m, k, n } => matmul(recorder, inputs, output, (m, k, n)),
+        Op::Matmul { m, k, n } => matmul(recorder, inputs, output, &Matmul::new(m, k, n)),
+        Op::MatmulWith { ref options } => matmul(recorder, inputs, output, options),
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
         Op::Convolve2d { ref options } => convolve2d(recorder, inputs, output, options),
         Op::Dot {} => dot(recorder, inputs, output),
@@ -230,8 +231,18 @@ fn matmul(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],
     output: &GpuBuffer,
-    (m, k, n): (usize, usize, usize),
+    options: &Matmul,
 ) -> Result<()> {
+    let Matmul { m, k, n, .. } = *options;
+    let mut row_major = |x: &GpuBuffer, transposed: bool, shape: (usize, usize)| {
+        if !transposed || x.len == 0 {
+            return Ok(x.clone());
+        }
+        let y = recorder.allocate(x.len)?;
+        transpose(recorder, x, &y, shape).map(|()| y)
+    };
+    let a = row_major(&inputs[0], options.transpose_a, (k, m))?;
+    let b = row_major(&inputs[1], options.transpose_b, (n, k))?;
     let (kernel, tile, tiles_a_group) = if recorder.gpu.adapter().software {
         (&kernels::MATMUL_DIRECT, DIRECT_TILE, WORKGROUP)
     } else {
@@ -240,8 +251,7 @@ fn matmul(
     let across = n.div_ceil(tile);
     let groups = (across * m.div_ceil(tile)).div_ceil(tiles_a_group);
     let params = [m, k, n, across].map(|dim| dim as u32);
-    let inputs = [&inputs[0], &inputs[1]];
-    recorder.dispatch(kernel, &params, &inputs, output, groups)
+    recorder.dispatch(kernel, &params, &[&a, &b], output, groups)
 }
 
 fn convolve2d(

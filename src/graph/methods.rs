@@ -1,7 +1,7 @@
 //! The methods of [`GpuCommandBatch`] that come from the op table.
 
 use super::{BufferId, GpuCommandBatch};
-use crate::ops::{Conv2d, Op, for_each_op};
+use crate::ops::{Conv2d, Matmul, Op, for_each_op};
 
 macro_rules! define_batch_methods {
     (

@@ -5,7 +5,7 @@ use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, Result, try_reserved};
-use crate::ops::{Conv2d, Padding};
+use crate::ops::{Conv2d, Matmul, Padding};
 use crate::policy::Policy;
 
 /// A parameter of an operation.
@@ -48,6 +48,28 @@ impl Parameter for Conv2d {
             stride_rows: stride("strideRows")?,
             stride_cols: stride("strideCols")?,
             padding: padding(&get(options, "padding"))?,
+        })
+    }
+}
+
+impl Parameter for Matmul {
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        if !options.is_object() {
+            return Err(invalid(what, options, "an object"));
+        }
+        let dim = |key| usize::from_js(&get(options, key), key);
+        let flag = |key| match get(options, key) {
+            absent if absent.is_undefined() => Ok(false),
+            value => value
+                .as_bool()
+                .ok_or_else(|| invalid(key, &value, "true or false")),
+        };
+        Ok(Self {
+            m: dim("m")?,
+            k: dim("k")?,
+            n: dim("n")?,
+            transpose_a: flag("transposeA")?,
+            transpose_b: flag("transposeB")?,
         })
     }
 }

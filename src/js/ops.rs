@@ -8,7 +8,7 @@ use js_sys::Array;
 
 use super::convert::Parameter;
 use crate::error::{Error, Result};
-use crate::ops::{Conv2d, Op, for_each_op};
+use crate::ops::{Conv2d, Matmul, Op, for_each_op};
 use crate::shape::output_len;
 
 /// Parameters from JavaScript, taken one after the other.

@@ -67,6 +67,17 @@ export interface DeviceInfo {
     readonly maxBufferLength: number | undefined;
 }
 
+/** Shape and storage of a matrix product, `m × k` times `k × n`, stored row by row. */
+export interface MatmulOptions {
+    m: number;
+    k: number;
+    n: number;
+    /** Whether `a` is stored as a `k × m` matrix. */
+    transposeA?: boolean;
+    /** Whether `b` is stored as an `n × k` matrix, as the weights of most models are. */
+    transposeB?: boolean;
+}
+
 /** Shape and options of a convolution; matrices are stored row by row. */
 export interface Conv2dOptions {
     inputRows: number;

@@ -151,7 +151,7 @@ impl<I: Isa, const N: usize> Sums<I, N> {
     fn add_products(&mut self, isa: I, weights: &[f32], stride: usize, input: &[f32]) {
         let (mut weights, mut input) = (weights, input);
         while !weights.is_empty() {
-            let (first, rest) = weights.split_at(weights.len().min(CHAIN * stride));
+            let (first, rest) = weights.split_at(weights.len().min(CHAIN.saturating_mul(stride)));
             let count = if stride == 1 {
                 first.len()
             } else {

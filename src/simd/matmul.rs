@@ -12,6 +12,7 @@ use super::isa::{Isa, Kernel, dispatch};
 use super::reduce::{Products, Sum};
 use super::threads::share;
 use crate::error::Result;
+use crate::ops::Matmul;
 use pack::Scratch;
 use std::ops::Range;
 use tile::{Place, Strip, VECTORS};
@@ -33,15 +34,22 @@ const PACK_B_VALUES: usize = 128 * 128;
 /// to pack it.
 const PACK_STRIPS: usize = 6;
 
-/// `C = A · B` for row-major `m × k` times `k × n`.
+/// `C = A · B`, `m × k` times `k × n`.
 pub(super) fn matmul(
     isa: InstructionSet,
     pieces: usize,
+    options: &Matmul,
     a: &[f32],
     b: &[f32],
     c: &mut [f32],
-    [m, k, n]: [usize; 3],
 ) -> Result<()> {
+    let Matmul {
+        m,
+        k,
+        n,
+        transpose_a,
+        transpose_b,
+    } = *options;
     let lengths = [m.checked_mul(k), k.checked_mul(n), m.checked_mul(n)];
     // Checked again because the kernels' pointers rely on it.
     if c.is_empty() || lengths != [Some(a.len()), Some(b.len()), Some(c.len())] {
@@ -51,38 +59,29 @@ pub(super) fn matmul(
         c.fill(0.0);
         return Ok(());
     }
-    if n == 1 {
-        let rows = m.div_ceil(pieces);
-        let parts = a.chunks(rows * k).zip(c.chunks_mut(rows));
-        return share(pieces, parts, |(a, c)| {
-            dispatch(isa, Columns { a, b, c });
-            Ok(())
-        });
+    // Vectors are stored alike either way.
+    let transpose_a = transpose_a && m.min(k) > 1;
+    let transpose_b = transpose_b && k.min(n) > 1;
+    // Products with a vector read the matrix once, row by row as it is stored.
+    if n == 1 && !transpose_a {
+        return columns(isa, pieces, a, b, c);
     }
-    if m <= 2 {
-        let cols = n.div_ceil(pieces).next_multiple_of(BLOCK_COLS);
-        for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
-            let parts = (0..).step_by(cols).zip(c.chunks_mut(cols));
-            share(pieces, parts, |(col, c)| {
-                let (b, stride) = (&b[col..], n);
-                dispatch(isa, vector::Row { a, b, stride, c });
-                Ok(())
-            })?;
-        }
-        return Ok(());
+    if m == 1 && transpose_b {
+        return columns(isa, pieces, b, a, c);
+    }
+    if n == 1 {
+        return row(isa, pieces, b, a, c);
+    }
+    if m <= 2 && !transpose_a && !transpose_b {
+        let rows = a.chunks_exact(k).zip(c.chunks_exact_mut(n));
+        return rows
+            .into_iter()
+            .try_for_each(|(a, c)| row(isa, pieces, a, b, c));
     }
     let whole = Product {
-        a: Matrix {
-            values: a.as_ptr(),
-            row: k,
-            col: 1,
-        },
+        a: Matrix::new(a, [m, k], transpose_a),
         // Its rows are the columns of `B`.
-        b: Matrix {
-            values: b.as_ptr(),
-            row: 1,
-            col: n,
-        },
+        b: Matrix::new(b, [n, k], !transpose_b),
         c: c.as_mut_ptr(),
         stride: n,
         k,
@@ -98,6 +97,28 @@ pub(super) fn matmul(
         ..whole
     });
     share(pieces, blocks, |block| dispatch(isa, block))
+}
+
+/// Matrix times vector, the matrix stored row by row: a dot product a row.
+fn columns(isa: InstructionSet, pieces: usize, a: &[f32], b: &[f32], c: &mut [f32]) -> Result<()> {
+    let rows = c.len().div_ceil(pieces);
+    let parts = a.chunks(rows * b.len()).zip(c.chunks_mut(rows));
+    share(pieces, parts, |(a, c)| {
+        dispatch(isa, Columns { a, b, c });
+        Ok(())
+    })
+}
+
+/// Vector times matrix, the matrix stored row by row: a sum of multiples of the rows.
+fn row(isa: InstructionSet, pieces: usize, a: &[f32], b: &[f32], c: &mut [f32]) -> Result<()> {
+    let stride = c.len();
+    let cols = stride.div_ceil(pieces).next_multiple_of(BLOCK_COLS);
+    let parts = (0..).step_by(cols).zip(c.chunks_mut(cols));
+    share(pieces, parts, |(col, c)| {
+        let b = &b[col..];
+        dispatch(isa, vector::Row { a, b, stride, c });
+        Ok(())
+    })
 }
 
 /// Rows and columns of blocks into which a result is split are multiples of these, so that no
@@ -144,6 +165,13 @@ struct Matrix {
 }
 
 impl Matrix {
+    /// A matrix of `rows × cols` values, stored column by column if it is `transposed`.
+    fn new(values: &[f32], [rows, cols]: [usize; 2], transposed: bool) -> Self {
+        let (row, col) = if transposed { (1, rows) } else { (cols, 1) };
+        let values = values.as_ptr();
+        Self { values, row, col }
+    }
+
     #[inline(always)]
     unsafe fn at(self, row: usize, col: usize) -> *const f32 {
         // SAFETY: the caller stays within the matrix.
@@ -190,8 +218,9 @@ impl Kernel for Product {
             )
         };
         let depth = KC.min(k);
-        let pack_a = n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
-        let pack_b = m > PACK_STRIPS * I::TILE_ROWS && k * n > PACK_B_VALUES;
+        // The tile reads rows of `A` and columns of `B` that lie as they do untransposed.
+        let pack_a = self.a.col != 1 || n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
+        let pack_b = self.b.row != 1 || (m > PACK_STRIPS * I::TILE_ROWS && k * n > PACK_B_VALUES);
         let mut block = Scratch::new(if pack_a { MC.min(m) } else { 0 }, depth)?;
         let in_place = if pack_b { 0 } else { n / width * width };
         let packed_cols = NC.min(n - in_place).next_multiple_of(width);

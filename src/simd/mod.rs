@@ -26,7 +26,7 @@ pub use instruction_set::InstructionSet;
 pub(crate) use threads::Cpu;
 
 use crate::error::Result;
-use crate::ops::Op;
+use crate::ops::{Matmul, Op};
 use elementwise::{add_bias, map, map2};
 use reduce::{argmax, dot, fold, mean, sum};
 use softmax::softmax;
@@ -108,7 +108,10 @@ fn execute_in_pieces(
         Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
         Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
         Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
-        Op::Matmul { m, k, n } => return matmul::matmul(isa, pieces, x, b, out, [m, k, n]),
+        Op::Matmul { m, k, n } => {
+            return matmul::matmul(isa, pieces, &Matmul::new(m, k, n), x, b, out);
+        }
+        Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::Dot {} => write(out, dot(isa, x, b)),

@@ -4,7 +4,7 @@
 #![allow(dead_code, unreachable_pub)]
 
 use relampago::reference::{self, Expected};
-use relampago::{Conv2d, Op};
+use relampago::{Conv2d, Matmul, Op};
 
 /// An operation with inputs.
 #[derive(Debug)]
@@ -300,6 +300,15 @@ pub fn matrix_cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for (m, k, n) in MATMUL_SHAPES {
         let inputs = vec![random.values(m * k), random.values(k * n)];
+        let plain = Matmul::new(m, k, n);
+        let stored = [
+            plain.transpose_a(),
+            plain.transpose_b(),
+            plain.transpose_a().transpose_b(),
+        ];
+        for options in stored {
+            cases.push(Case::new(Op::MatmulWith { options }, inputs.clone()));
+        }
         cases.push(Case::new(Op::Matmul { m, k, n }, inputs));
     }
     for (rows, cols) in ROW_SHAPES {
