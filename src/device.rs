@@ -174,20 +174,38 @@ impl GpuDevice {
     /// Runs an operation that is known only at run time; nothing is written to `out` unless all
     /// went well. A reduction's result is one value.
     pub async fn run_into_async(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+        match self.run_unless_gpu(op, inputs, out)? {
+            Some(gpu) if op.is_elementwise() => run_in_pieces(gpu, op, inputs, out).await,
+            Some(gpu) => gpu.run_into(op, inputs, out).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Runs an operation on SIMD, or gives the GPU that should.
+    fn run_unless_gpu(
+        &self,
+        op: &Op,
+        inputs: &[&[f32]],
+        out: &mut [f32],
+    ) -> Result<Option<&Arc<Gpu>>> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         check_len(op.output(), output_len(op, &lens)?, out.len())?;
         self.check()?;
-        match self.gpu_for(op, &lens) {
-            Some(gpu) if op.is_elementwise() => run_in_pieces(gpu, op, inputs, out).await,
-            Some(gpu) => gpu.run_into(op, inputs, out).await,
-            None => simd::execute(self.cpu(), op, inputs, out),
+        let gpu = self.gpu_for(op, &lens);
+        if gpu.is_none() {
+            simd::execute(self.cpu(), op, inputs, out)?;
         }
+        Ok(gpu)
     }
 
     /// [`GpuDevice::run_into_async`], waited for.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-        crate::runtime::block_on(self.run_into_async(op, inputs, out))
+        // Waiting for what need not be waited for takes longer than a small operation.
+        match self.run_unless_gpu(op, inputs, out)? {
+            Some(_) => crate::runtime::block_on(self.run_into_async(op, inputs, out)),
+            None => Ok(()),
+        }
     }
 
     /// [`GpuDevice::run_into_async`], whose result is new memory.

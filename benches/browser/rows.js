@@ -18,7 +18,7 @@ export const rows = [
   { name: 'relu → scale → add 1M, resident', op: 'chain', shapes: [[M], [M]], tolerance: ALONE, resident: true },
   { name: 'sum 1M', op: 'sum', shapes: [[M]], tolerance: ALONE },
   ...[3, 7].map((side) => convolution(side)),
-  ...[matmul(1024), matmul(2048), convolution(15, 1024)].map(onTwoThreads),
+  ...[matmul(1024), convolution(15, 1024)].map(onTwoThreads),
 ];
 
 function matmul(side) {

@@ -73,7 +73,7 @@ macro_rules! define_methods {
                 #[doc = concat!("Waits for [`GpuDevice::", stringify!($vasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 pub fn $vname(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
-                    crate::runtime::block_on(self.$vasync($($vin,)+ $vout $(, $vp)*))
+                    self.run_into(&Op::$vop { $($vp),* }, &[$($vin),+], $vout)
                 }
             )*
             $(

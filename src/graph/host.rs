@@ -12,10 +12,24 @@ use crate::error::{Error, Result, try_reserved, try_zeros};
 use crate::ops::Op;
 use crate::simd::{self, Cpu};
 
-/// Values that a chain of elementwise operations works on at a time.
-const BLOCK: usize = 4096;
+/// Values that a chain of elementwise operations works on at a time: a few blocks fit into a
+/// first-level cache.
+const BLOCK: usize = 1024;
 
 type Values = Arc<Vec<f32>>;
+
+/// An elementwise operation in a chain.
+struct Step<'a> {
+    op: &'a Op,
+    inputs: [Input<'a>; 2],
+}
+
+#[derive(Clone, Copy)]
+enum Input<'a> {
+    /// A block of the step at this place.
+    Block(usize),
+    Values(&'a [f32]),
+}
 
 /// The values of every node but those that lie within a chain.
 pub(super) struct HostResults {
@@ -81,33 +95,51 @@ impl HostResults {
 
     /// Runs the elementwise operations that lead to a node, a block after the other.
     fn chain(&self, nodes: &[Node], last: usize) -> Result<Values> {
-        let steps = self.steps(nodes, last);
         let len = nodes[last].len;
         let mut out = try_reserved(len)?;
+        let steps = self.steps(nodes, last);
         let blocks = steps.iter().map(|_| try_zeros(len.min(BLOCK)));
         let mut blocks = blocks.collect::<Result<Vec<_>>>()?;
+        let cpu = Cpu::new(self.cpu.isa, Some(1));
         for at in (0..len).step_by(BLOCK) {
             let range = at..len.min(at + BLOCK);
-            for (place, &step) in steps.iter().enumerate() {
-                let Source::Op { op, inputs } = &nodes[step].source else {
-                    continue;
-                };
+            for (place, step) in steps.iter().enumerate() {
                 let (before, block) = blocks.split_at_mut(place);
-                let earlier = |input| steps.iter().position(|&step| step == input);
-                let input = |&input: &usize| match earlier(input) {
-                    Some(earlier) => &before[earlier][..range.len()],
-                    None => self.part(input, range.clone()),
-                };
-                let inputs: Vec<&[f32]> = inputs.iter().map(input).collect();
-                simd::execute(self.cpu, op, &inputs, &mut block[0][..range.len()])?;
+                let inputs = step.inputs.map(|input| match input {
+                    Input::Block(earlier) => &before[earlier][..range.len()],
+                    Input::Values(values) => values.get(range.clone()).unwrap_or_default(),
+                });
+                let inputs = &inputs[..step.op.inputs().len()];
+                simd::execute(cpu, step.op, inputs, &mut block[0][..range.len()])?;
             }
             out.extend_from_slice(&blocks[steps.len() - 1][..range.len()]);
         }
         Ok(Arc::new(out))
     }
 
+    /// What leads to a node from nodes that have values, in the order in which it runs.
+    fn steps<'a>(&'a self, nodes: &'a [Node], last: usize) -> Vec<Step<'a>> {
+        let order = self.order(nodes, last);
+        let step = |&node: &usize| {
+            // Everything else has values.
+            let Source::Op { op, inputs } = &nodes[node].source else {
+                return None;
+            };
+            let input = |&input: &usize| match order.iter().position(|&earlier| earlier == input) {
+                Some(place) => Input::Block(place),
+                None => Input::Values(self.part(input, 0..self.len(input))),
+            };
+            let mut found = [Input::Values(&[]); 2];
+            for (place, node) in found.iter_mut().zip(inputs) {
+                *place = input(node);
+            }
+            Some(Step { op, inputs: found })
+        };
+        order.iter().filter_map(step).collect()
+    }
+
     /// The node and those before it that have no values, in the order in which they run.
-    fn steps(&self, nodes: &[Node], last: usize) -> Vec<usize> {
+    fn order(&self, nodes: &[Node], last: usize) -> Vec<usize> {
         let mut needed = vec![false; last + 1];
         needed[last] = true;
         for step in (0..=last).rev() {

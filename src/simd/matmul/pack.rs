@@ -14,6 +14,10 @@ pub(super) struct Scratch {
 impl Scratch {
     /// Memory for `width × depth` values.
     pub(super) fn new(width: usize, depth: usize) -> Result<Self> {
+        if width == 0 {
+            let (values, start) = (Vec::new(), 0);
+            return Ok(Self { values, start });
+        }
         let values = try_zeros(width.saturating_mul(depth).saturating_add(LINE))?;
         let offset = values.as_ptr().align_offset(LINE * size_of::<f32>());
         Ok(Self {
