@@ -220,9 +220,9 @@ fn empty_shapes_return_at_once() {
 #[test]
 #[cfg(not(target_arch = "wasm32"))]
 fn threads_change_no_result() {
-    let (rows, cols) = (700, 701);
+    let (rows, cols) = (1_000, 1_001);
     let options = Conv2d::same(rows, cols, 3, 3);
-    let (m, k, n) = (300, 200, 310);
+    let (m, k, n) = (300, 400, 310);
     let long = rows * cols;
     let cases = [
         (Op::Relu {}, [long, 0], long),
