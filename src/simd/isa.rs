@@ -77,12 +77,14 @@ pub(super) trait Isa: Copy {
     fn splat_bits(self, value: i32) -> Self::Bits;
 
     /// A constant in every lane.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // WebAssembly loads it from where it is.
     #[inline(always)]
     fn constant(self, value: &'static f32) -> Self::F32 {
         self.splat(*value)
     }
 
     /// A constant pattern in every lane.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // As above.
     #[inline(always)]
     fn constant_bits(self, value: &'static i32) -> Self::Bits {
         self.splat_bits(*value)
