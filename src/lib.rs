@@ -20,6 +20,8 @@ mod graph;
 mod js;
 pub mod ops;
 mod policy;
+#[cfg(feature = "ptx")]
+pub mod ptx;
 #[doc(hidden)]
 pub mod reference;
 pub mod runtime;

@@ -29,6 +29,10 @@ pub(super) const PARTS: &[Part] = &[
         run: native,
     },
     Part {
+        name: "ptx",
+        run: ptx,
+    },
+    Part {
         name: "wasm-simd128",
         run: |context| wasm(context, &Variant::SIMD128),
     },
@@ -112,6 +116,14 @@ fn exhaustive(context: &Context) -> Result<()> {
          -- --nocapture --test-threads 1"
     );
     counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))
+/// Prints how many kernels, targets, interpreted cases and faults there were.
+fn ptx(context: &Context) -> Result<()> {
+    let test = cmd!(
+        context.project.sh,
+        "cargo test --no-default-features --features ptx --lib --test ptx -- --nocapture ptx
+         every_kernel ptxas faults"
+    );
+    Ok(test.env("PTXAS", &context.tools.ptxas).run()?)
 }
 
 /// The library's own tests and those in `tests/`; examples and the documentation's are for

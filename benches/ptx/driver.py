@@ -1,0 +1,130 @@
+"""The CUDA driver through ctypes: kernels of a bundle, launched from PyTorch's context."""
+
+import ctypes
+import json
+import pathlib
+import time
+
+import torch
+
+cuda = ctypes.CDLL("libcuda.so.1")
+SWIZZLE_128B, PROMOTE_256B = 3, 3
+TENSOR_TYPES = {"f16": 6, "bf16": 9}
+DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+JIT_ERRORS, JIT_ERRORS_BYTES = 5, 6
+
+
+def check(code, what):
+    if code:
+        text = ctypes.c_char_p()
+        cuda.cuGetErrorString(code, ctypes.byref(text))
+        raise RuntimeError(f"{what}: {text.value}")
+
+
+class Kernel:
+    """A kernel of the bundle, compiled by the driver; `jit` is how many seconds that took."""
+
+    def __init__(self, folder, entry):
+        self.entry = entry
+        text = (folder / f"{entry['name']}.ptx").read_bytes()
+        module, self.function = ctypes.c_void_p(), ctypes.c_void_p()
+        log = ctypes.create_string_buffer(1 << 16)
+        options = (ctypes.c_int * 2)(JIT_ERRORS, JIT_ERRORS_BYTES)
+        values = (ctypes.c_void_p * 2)(ctypes.addressof(log), len(log))
+        began = time.perf_counter()
+        code = cuda.cuModuleLoadDataEx(ctypes.byref(module), text, 2, options, values)
+        self.jit = time.perf_counter() - began
+        check(code, f"{entry['name']}: {log.value.decode()}")
+        name = entry["name"].encode()
+        check(cuda.cuModuleGetFunction(ctypes.byref(self.function), module, name), "cuModuleGetFunction")
+        if entry["shared"]:
+            check(cuda.cuFuncSetAttribute(self.function, DYNAMIC_SHARED, entry["shared"]), "shared memory")
+
+    def prepare(self, **values):
+        """A function that launches with these tensors and numbers."""
+        held, pointers = [], []
+        for param in self.entry["params"]:
+            value = values[param["name"]]
+            if "tensor" in param:
+                argument = tensor_map(value, param)
+            elif "pointer" in param:
+                argument = ctypes.c_uint64(value.data_ptr())
+            elif param["scalar"] == "f32":
+                argument = ctypes.c_float(value)
+            else:
+                argument = ctypes.c_uint32(value)
+            held.append(argument)
+            pointers.append(ctypes.addressof(argument))
+        array = (ctypes.c_void_p * len(pointers))(*pointers)
+        grid = [self.extent(extent, values) for extent in self.entry["grid"]]
+        shared, block = self.entry["shared"], self.entry["block"]
+
+        def launch(stream=None, held=(held, values)):
+            stream = torch.cuda.current_stream().cuda_stream if stream is None else stream
+            code = cuda.cuLaunchKernel(
+                self.function, *grid, *block, shared, ctypes.c_void_p(stream), array, None)
+            check(code, self.entry["name"])
+
+        return launch
+
+    @staticmethod
+    def extent(extent, values):
+        if "fixed" in extent:
+            return extent["fixed"]
+        if "multiprocessors" in extent:
+            count = torch.cuda.get_device_properties(0).multi_processor_count
+            return count * extent["multiprocessors"]
+        return -(-values[extent["param"]] // extent["per"])
+
+
+def tensor_map(tensor, param):
+    """A row-major matrix in boxes with the 128-byte swizzle."""
+    rows, cols = tensor.shape
+    # The driver wants it aligned to 64 bytes.
+    raw = ctypes.create_string_buffer(192)
+    offset = -ctypes.addressof(raw) % 64
+    map_ = (ctypes.c_char * 128).from_buffer(raw, offset)
+    sizes = (ctypes.c_uint64 * 2)(cols, rows)
+    pitch = (ctypes.c_uint64 * 1)(cols * tensor.element_size())
+    box = (ctypes.c_uint32 * 2)(param["box"][1], param["box"][0])
+    ones = (ctypes.c_uint32 * 2)(1, 1)
+    check(cuda.cuTensorMapEncodeTiled(
+        ctypes.byref(map_), TENSOR_TYPES[param["tensor"]], 2, ctypes.c_void_p(tensor.data_ptr()),
+        sizes, pitch, box, ones, 0, SWIZZLE_128B, PROMOTE_256B, 0), "cuTensorMapEncodeTiled")
+    return map_
+
+
+def bundle(folder):
+    """All kernels by name; what the driver refuses is reported and left out."""
+    torch.zeros(1, device="cuda")
+    folder = pathlib.Path(folder)
+    kernels = {}
+    for entry in json.loads((folder / "manifest.json").read_text()):
+        try:
+            kernels[entry["name"]] = Kernel(folder, entry)
+        except RuntimeError as error:
+            print("REFUSED", error)
+    return kernels
+
+
+def median_seconds(launches, rounds=7, least=0.02):
+    """The median time of one launch; several launches with buffers of their own are rotated."""
+    for launch in launches:
+        launch()
+    torch.cuda.synchronize()
+    began, count = time.perf_counter(), 0
+    while time.perf_counter() - began < least:
+        launches[count % len(launches)]()
+        torch.cuda.synchronize()
+        count += 1
+    repeat = max(len(launches), count)
+    times = []
+    for _ in range(rounds):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for i in range(repeat):
+            launches[i % len(launches)]()
+        end.record()
+        torch.cuda.synchronize()
+        times.append(start.elapsed_time(end) / 1e3 / repeat)
+    return sorted(times)[rounds // 2]

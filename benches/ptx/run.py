@@ -1,0 +1,113 @@
+"""Measures a bundle of PTX kernels beside PyTorch (cuBLAS) in one process, on random normal data.
+
+python3 benches/ptx/run.py FOLDER [RESULTS.json]
+"""
+
+import json
+import sys
+
+import torch
+
+from driver import bundle, median_seconds
+
+torch.manual_seed(1)
+kernels = bundle(sys.argv[1])
+results = []
+torch.backends.cuda.matmul.allow_tf32 = False
+L2_BYTES = 256 << 20
+
+
+def report(what, shape, ours, theirs, unit, error):
+    row = dict(kernel=what, shape=shape, ours=ours, theirs=theirs, unit=unit,
+               percent=100 * ours / theirs if theirs else None, error=error)
+    results.append(row)
+    print(f"{what:34} {shape:>18} {ours:8.1f} {theirs:8.1f} {unit:8} {100 * ours / theirs:6.1f}%  error {error:.1e}",
+          flush=True)
+
+
+def relative(actual, expected):
+    return ((actual.double() - expected).norm() / expected.norm()).item()
+
+
+def copies(make, bytes_each):
+    """Buffers to rotate, together larger than the L2 cache."""
+    count = max(1, min(16, -(-L2_BYTES // bytes_each)))
+    return [make() for _ in range(count)]
+
+
+def gemm(name, dtype, out, m, n, k, check_rows=256):
+    if name not in kernels:
+        return
+    size = torch.empty(0, dtype=dtype).element_size()
+    sets = copies(lambda: (torch.randn(m, k, device="cuda").to(dtype),
+                           torch.randn(k, n, device="cuda").to(dtype),
+                           torch.full((m, n), float("nan"), device="cuda", dtype=out)),
+                  (m * k + k * n + m * n) * size)
+    launches = [kernels[name].prepare(a=a, b=b, c=c, m=m, n=n, k=k, alpha=1.0, beta=0.0)
+                for a, b, c in sets]
+    launches[0]()
+    torch.cuda.synchronize()
+    a, b, c = sets[0]
+    rows = slice(max(0, m - check_rows), m)
+    error = relative(c[rows], a[rows].double() @ b.double())
+    if not torch.isfinite(c).all():
+        error = float("nan")
+    ours = median_seconds(launches)
+    theirs = median_seconds([lambda a=a, b=b: torch.matmul(a, b) for a, b, _ in sets])
+    flops = 2 * m * n * k / 1e12
+    report(name, f"{m}x{n}x{k}", flops / ours, flops / theirs, "TFLOP/s", error)
+
+
+def rows(name, reference, cols, extra={}):
+    if name not in kernels:
+        return
+    count = (256 << 20) // 4 // cols
+    x = torch.randn(count, cols, device="cuda")
+    y = torch.full_like(x, float("nan"))
+    values = dict(x=x, y=y, rows=count, cols=cols, **extra)
+    launch = kernels[name].prepare(**values)
+    launch()
+    torch.cuda.synchronize()
+    part = slice(count - 512, count)
+    error = relative(y[part], reference(x[part].double()))
+    if not torch.isfinite(y).all():
+        error = float("nan")
+    gigabytes = 2 * x.numel() * 4 / 1e9
+    ours = gigabytes / median_seconds([launch])
+    copy = gigabytes / median_seconds([lambda: y.copy_(x)])
+    torch_ = gigabytes / median_seconds([lambda: reference(x)])
+    report(name, f"{count}x{cols}", ours, copy, "GB/s", error)
+    print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
+
+
+print(torch.cuda.get_device_name(), torch.__version__)
+for kernel in kernels.values():
+    print(f"compiled {kernel.entry['name']} in {kernel.jit * 1e3:.0f} ms")
+bf16, f16, f32 = torch.bfloat16, torch.float16, torch.float32
+for dtype, ty in [(bf16, "bf16"), (f16, "f16")]:
+    for cols in [256, 128]:
+        for m, n, k in [(200, 264, 136), (2048,) * 3, (4096,) * 3, (8192,) * 3,
+                        (4096, 14336, 4096), (128, 4096, 4096)]:
+            gemm(f"gemm_wgmma_128x{cols}_{ty}_{ty}", dtype, dtype, m, n, k)
+for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
+    gemm("gemm_wmma_f16_f32", f16, f32, *shape)
+    gemm("gemm_wmma_f16_f16", f16, f16, *shape)
+    for name in ["gemm_tiled_128x128x8_v1", "gemm_tiled_128x128x16_v4", "gemm_tiled_64x64x16_v4"]:
+        if shape[0] != 1000 or "v1" in name:
+            gemm(name, f32, f32, *shape)
+gemm("gemm_naive", f32, f32, 1000, 777, 333)
+for cols in [1024, 4096, 16384, 65536]:
+    weight, bias = torch.randn(cols, device="cuda"), torch.randn(cols, device="cuda")
+    norm = torch.nn.functional
+    for name in [name for name in kernels if kernels[name].entry["cols"] == cols]:
+        if name.startswith("softmax"):
+            rows(name, lambda x: torch.softmax(x, -1), cols)
+        elif name.startswith("layer"):
+            rows(name, lambda x: norm.layer_norm(x, (cols,), weight.to(x.dtype), bias.to(x.dtype)),
+                 cols, dict(weight=weight, bias=bias, epsilon=1e-5))
+        else:
+            rows(name, lambda x: norm.rms_norm(x, (cols,), weight.to(x.dtype), 1e-5), cols,
+                 dict(weight=weight, epsilon=1e-5))
+if len(sys.argv) > 2:
+    with open(sys.argv[2], "w") as file:
+        json.dump(results, file, indent=1)

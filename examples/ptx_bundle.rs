@@ -1,0 +1,99 @@
+//! Writes every kernel's PTX for one target, with its launch as JSON, into a folder: what a
+//! machine with a GPU and without Rust needs (`benches/ptx/run.py`).
+//!
+//! `cargo run --no-default-features --features ptx --example ptx_bundle -- sm_90a FOLDER`
+
+use relampago::ptx::kernels::{RowLayout, Tile};
+use relampago::ptx::{
+    Error, Extent, GemmKernel, Kernel, LayerNormKernel, ParamType, PtxKernel, PtxModule, PtxType,
+    SoftmaxKernel, Target,
+};
+use std::fmt::Write;
+use std::path::PathBuf;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let target: Target = arguments.next().as_deref().unwrap_or("sm_90a").parse()?;
+    let folder = PathBuf::from(
+        arguments
+            .next()
+            .unwrap_or_else(|| "target/bench/ptx".into()),
+    );
+    std::fs::create_dir_all(&folder)?;
+    let mut manifest = Vec::new();
+    for (kernel, cols) in kernels() {
+        let built = match kernel.build(target) {
+            Err(Error::Target { .. }) => continue,
+            built => built?,
+        };
+        manifest.push(describe(&built, cols)?);
+        let text = PtxModule::new(target).with(built)?.emit();
+        std::fs::write(folder.join(kernel.name() + ".ptx"), text)?;
+    }
+    let manifest = format!("[\n{}\n]\n", manifest.join(",\n"));
+    std::fs::write(folder.join("manifest.json"), manifest)?;
+    println!("{}", folder.display());
+    Ok(())
+}
+
+/// What the benchmark measures, and for rows of how many columns.
+fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
+    let mut products: Vec<Box<dyn Kernel>> = vec![
+        Box::new(GemmKernel::naive()),
+        Box::new(GemmKernel::tiled()),
+        Box::new(GemmKernel::tiled_by(Tile::LARGE.aligned())),
+        Box::new(GemmKernel::tiled_by(Tile::SMALL.aligned())),
+        Box::new(GemmKernel::wmma_fp16()),
+        Box::new(GemmKernel::tensor_core()),
+    ];
+    for ty in [PtxType::BF16, PtxType::F16] {
+        for cols in [128, 256] {
+            products.push(Box::new(GemmKernel::wgmma_by(ty, cols)));
+        }
+    }
+    let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
+    for cols in [1024, 4096, 16384, 65536] {
+        let layout = RowLayout::for_cols(cols);
+        kernels.push((Box::new(SoftmaxKernel::for_cols(cols)), cols));
+        kernels.push((Box::new(LayerNormKernel::new().with_layout(layout)), cols));
+        kernels.push((Box::new(LayerNormKernel::rms().with_layout(layout)), cols));
+    }
+    kernels
+}
+
+/// A kernel's launch as JSON.
+fn describe(kernel: &PtxKernel, cols: u32) -> Result<String, std::fmt::Error> {
+    let mut json = String::new();
+    let launch = kernel.launch();
+    write!(
+        json,
+        r#"{{"name": "{}", "cols": {cols}, "block": {:?}, "shared": {}, "grid": ["#,
+        kernel.name(),
+        launch.block,
+        kernel.dynamic_shared()
+    )?;
+    let grid = launch.grid.iter().map(|extent| match extent {
+        Extent::Fixed(blocks) => format!(r#"{{"fixed": {blocks}}}"#),
+        Extent::Param(name) => format!(r#"{{"param": "{name}", "per": 1}}"#),
+        Extent::Tiles(name, per) => format!(r#"{{"param": "{name}", "per": {per}}}"#),
+        Extent::Multiprocessors(times) => format!(r#"{{"multiprocessors": {times}}}"#),
+    });
+    write!(
+        json,
+        "{}], \"params\": [",
+        grid.collect::<Vec<_>>().join(", ")
+    )?;
+    let params = kernel.params().iter().map(|param| {
+        let name = param.name;
+        match param.ty {
+            ParamType::Pointer(ty) => format!(r#"{{"name": "{name}", "pointer": "{ty}"}}"#),
+            ParamType::Scalar(ty) => format!(r#"{{"name": "{name}", "scalar": "{ty}"}}"#),
+            ParamType::TensorMap(tensor) => format!(
+                r#"{{"name": "{name}", "tensor": "{}", "box": [{}, {}], "shape": {:?}}}"#,
+                tensor.ty, tensor.rows, tensor.cols, tensor.shape
+            ),
+        }
+    });
+    write!(json, "{}]}}", params.collect::<Vec<_>>().join(", "))?;
+    Ok(json)
+}

@@ -1,0 +1,489 @@
+//! The instruction table: what can be emitted, on which types, with which operands, and from
+//! which target and version of PTX on.
+//!
+//! A row is one instruction. The builder, the verifier and the emitter all read it; nothing
+//! else says what an instruction looks like. Source: NVIDIA's *PTX ISA*, release 9.0.
+
+use super::types::{PtxType, Target, Version};
+
+/// A register of a kernel under construction. It may be written more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reg {
+    pub(crate) id: u32,
+    pub(crate) ty: PtxType,
+}
+
+impl Reg {
+    /// The type that the register was made with.
+    pub fn ty(self) -> PtxType {
+        self.ty
+    }
+}
+
+/// A read-only register of the hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // PTX's own names
+pub enum Special {
+    TidX,
+    TidY,
+    NtidX,
+    CtaidX,
+    CtaidY,
+    CtaidZ,
+    NctaidX,
+    LaneId,
+    ClusterCtaRank,
+}
+
+impl Special {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Special::TidX => "%tid.x",
+            Special::TidY => "%tid.y",
+            Special::NtidX => "%ntid.x",
+            Special::CtaidX => "%ctaid.x",
+            Special::CtaidY => "%ctaid.y",
+            Special::CtaidZ => "%ctaid.z",
+            Special::NctaidX => "%nctaid.x",
+            Special::LaneId => "%laneid",
+            Special::ClusterCtaRank => "%cluster_ctarank",
+        }
+    }
+}
+
+/// What an instruction reads or writes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Operand {
+    /// A register.
+    Reg(Reg),
+    /// An integer constant.
+    Int(i64),
+    /// An `f32` constant, written bit by bit.
+    Float(f32),
+    /// A read-only register.
+    Special(Special),
+    /// The address of a shared array, by its index in the kernel.
+    Shared(usize),
+    /// A kernel parameter, by its index in the kernel.
+    Param(usize),
+    /// Memory: an address and a constant number of bytes beyond it.
+    At(Reg, i32),
+    /// A box of a tensor: the tensor map's address and the coordinates, innermost first.
+    Box(Reg, Vec<Reg>),
+    /// Registers of one type that make a vector or a fragment of a matrix.
+    Group(Vec<Reg>),
+}
+
+impl Operand {
+    /// The registers that it names.
+    pub(crate) fn regs(&self) -> Vec<Reg> {
+        match self {
+            Operand::Reg(reg) | Operand::At(reg, _) => vec![*reg],
+            Operand::Group(regs) => regs.clone(),
+            Operand::Box(map, at) => [&[*map], at.as_slice()].concat(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl From<Reg> for Operand {
+    fn from(reg: Reg) -> Self {
+        Operand::Reg(reg)
+    }
+}
+
+impl From<&[Reg]> for Operand {
+    fn from(regs: &[Reg]) -> Self {
+        Operand::Group(regs.to_vec())
+    }
+}
+
+impl From<i32> for Operand {
+    fn from(value: i32) -> Self {
+        Operand::Int(value.into())
+    }
+}
+
+impl From<u32> for Operand {
+    fn from(value: u32) -> Self {
+        Operand::Int(value.into())
+    }
+}
+
+impl From<i64> for Operand {
+    fn from(value: i64) -> Self {
+        Operand::Int(value)
+    }
+}
+
+impl From<f32> for Operand {
+    fn from(value: f32) -> Self {
+        Operand::Float(value)
+    }
+}
+
+impl From<Special> for Operand {
+    fn from(special: Special) -> Self {
+        Operand::Special(special)
+    }
+}
+
+/// One instruction of a kernel.
+#[derive(Clone, Debug)]
+pub(crate) struct Inst {
+    pub(crate) op: Op,
+    /// What replaces `{}` in the row's text.
+    pub(crate) ty: PtxType,
+    /// It runs only in threads where this predicate has this value.
+    pub(crate) guard: Option<(Reg, bool)>,
+    pub(crate) to: Vec<Operand>,
+    pub(crate) from: Vec<Operand>,
+}
+
+/// What may stand at one place of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Kind {
+    /// A register or a constant of the instruction's type.
+    Same,
+    /// A register of twice the size.
+    Wide,
+    /// A register or a constant of this type.
+    Is(PtxType),
+    /// A constant integer.
+    Int,
+    /// Memory in a space of 64-bit addresses.
+    Global,
+    /// Memory in the space of 32-bit addresses.
+    Shared,
+    /// The name of a shared array.
+    SharedName,
+    /// A kernel parameter.
+    Param,
+    /// A read-only register.
+    Special,
+    /// So many registers of this type.
+    Group(usize, PtxType),
+    /// Any number of registers of this type, read and written.
+    Sums(PtxType),
+    /// One register of the instruction's type, or two or four; for types shorter than a register
+    /// also one of 32 bits.
+    Vector,
+    /// A box of a tensor of two dimensions.
+    Box,
+}
+
+/// Which threads have to execute an instruction together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Together {
+    Alone,
+    Warp,
+    Block,
+}
+
+/// A row of the table.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// `{}` stands for the type, `{v}` for the vector's suffix, `{n}` for the columns of a
+    /// `wgmma` accumulator.
+    pub(crate) text: &'static str,
+    pub(crate) types: &'static [PtxType],
+    pub(crate) to: &'static [Kind],
+    pub(crate) from: &'static [Kind],
+    /// The least compute capability.
+    pub(crate) capability: u16,
+    /// Whether it belongs to one architecture alone (`sm_90a`).
+    pub(crate) only: bool,
+    pub(crate) since: Version,
+}
+
+impl Row {
+    pub(crate) fn runs_on(&self, target: Target) -> bool {
+        if self.only {
+            return target == Target::Sm90a;
+        }
+        target.capability() >= self.capability
+    }
+
+    /// The first target that has it.
+    pub(crate) fn first_target(&self) -> Target {
+        let has = |target: &Target| self.runs_on(*target);
+        Target::ALL.into_iter().find(has).unwrap_or(Target::Sm120)
+    }
+
+    pub(crate) fn together(&self) -> Together {
+        if self.text == "bar.sync" {
+            Together::Block
+        } else if self.text.contains(".sync") || self.text.contains(".aligned") {
+            Together::Warp
+        } else {
+            Together::Alone
+        }
+    }
+}
+
+macro_rules! instructions {
+    ($($(#[$doc:meta])* $op:ident = $text:literal, $types:expr,
+       [$($to:expr),*] <- [$($from:expr),*], $since:ident;)*) => {
+        /// An instruction, by its row in the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Op {
+            $($(#[$doc])* #[doc = concat!("`", $text, "`")] $op,)*
+        }
+
+        impl Op {
+            /// Every row of the table.
+            pub const ALL: &[Op] = &[$(Op::$op,)*];
+
+            pub(crate) fn row(self) -> &'static Row {
+                match self {
+                    $(Op::$op => {
+                        static ROW: Row = Row {
+                            text: $text,
+                            types: $types,
+                            to: &[$($to),*],
+                            from: &[$($from),*],
+                            capability: $since.0,
+                            only: $since.2,
+                            since: $since.1,
+                        };
+                        &ROW
+                    })*
+                }
+            }
+        }
+    };
+}
+
+type Since = (u16, Version, bool);
+const VOLTA: Since = (70, Version(6, 0), false);
+const VOLTA_ALIGNED: Since = (70, Version(6, 3), false);
+const TURING: Since = (75, Version(6, 5), false);
+const AMPERE: Since = (80, Version(7, 0), false);
+const HOPPER: Since = (90, Version(8, 0), false);
+const HOPPER_ONLY: Since = (90, Version(8, 0), true);
+
+type Types = &'static [PtxType];
+const NONE: Types = &[PtxType::B32];
+const INTEGERS: Types = {
+    use PtxType::{S16, S32, S64, U16, U32, U64};
+    &[U16, S16, U32, S32, U64, S64]
+};
+const SHORT: Types = &[PtxType::U16, PtxType::S16, PtxType::U32, PtxType::S32];
+const REALS: Types = &[PtxType::F32, PtxType::F64];
+const F32: Types = &[PtxType::F32];
+const HALVES: Types = &[PtxType::F16, PtxType::F16x2];
+const SHIFTED: Types = INTEGERS;
+const ORDERED: Types = {
+    use PtxType::{F32, F64, S16, S32, S64, U16, U32, U64};
+    &[U16, S16, U32, S32, U64, S64, F32, F64]
+};
+const BITS: Types = &[PtxType::B16, PtxType::B32, PtxType::B64, PtxType::Pred];
+const UNTYPED: Types = &[PtxType::B16, PtxType::B32, PtxType::B64];
+const CHOSEN: Types = {
+    use PtxType::{B16, B32, B64, F32, F64, S16, S32, S64, U16, U32, U64};
+    &[B16, B32, B64, U16, S16, U32, S32, U64, S64, F32, F64]
+};
+const LOADED: Types = {
+    use PtxType::{B16, B32, B64, F32, F64, S8, S16, S32, S64, U8, U16, U32, U64};
+    &[
+        U8, S8, B16, B32, B64, U16, S16, U32, S32, U64, S64, F32, F64,
+    ]
+};
+const U32S: Types = &[PtxType::U32];
+const U64S: Types = &[PtxType::U64];
+const B32S: Types = &[PtxType::B32];
+const PREDS: Types = &[PtxType::Pred];
+const F16S: Types = &[PtxType::F16];
+
+use Kind::{Global, Group, Int, Same, Shared, Sums, Vector, Wide};
+const PRED: Kind = Kind::Is(PtxType::Pred);
+const WORD: Kind = Kind::Is(PtxType::U32);
+const LONG: Kind = Kind::Is(PtxType::U64);
+const BITS32: Kind = Kind::Is(PtxType::B32);
+const REAL: Kind = Kind::Is(PtxType::F32);
+
+instructions! {
+    // Integers.
+    Add = "add.{}", INTEGERS, [Same] <- [Same, Same], VOLTA;
+    Sub = "sub.{}", INTEGERS, [Same] <- [Same, Same], VOLTA;
+    MulLo = "mul.lo.{}", INTEGERS, [Same] <- [Same, Same], VOLTA;
+    MulHi = "mul.hi.{}", INTEGERS, [Same] <- [Same, Same], VOLTA;
+    MulWide = "mul.wide.{}", SHORT, [Wide] <- [Same, Same], VOLTA;
+    MadLo = "mad.lo.{}", INTEGERS, [Same] <- [Same, Same, Same], VOLTA;
+    MadWide = "mad.wide.{}", SHORT, [Wide] <- [Same, Same, Wide], VOLTA;
+    Div = "div.{}", INTEGERS, [Same] <- [Same, Same], VOLTA;
+    Rem = "rem.{}", INTEGERS, [Same] <- [Same, Same], VOLTA;
+    And = "and.{}", BITS, [Same] <- [Same, Same], VOLTA;
+    Or = "or.{}", BITS, [Same] <- [Same, Same], VOLTA;
+    Xor = "xor.{}", BITS, [Same] <- [Same, Same], VOLTA;
+    Not = "not.{}", BITS, [Same] <- [Same], VOLTA;
+    Shl = "shl.{}", UNTYPED, [Same] <- [Same, WORD], VOLTA;
+    Shr = "shr.{}", SHIFTED, [Same] <- [Same, WORD], VOLTA;
+    /// Bits `length` from `position` on.
+    Bfe = "bfe.{}", U32S, [Same] <- [Same, WORD, WORD], VOLTA;
+    /// Chooses four bytes of two words.
+    Prmt = "prmt.{}", B32S, [Same] <- [Same, Same, Same], VOLTA;
+    /// Dot product of four signed bytes with four signed bytes, added to a word.
+    Dp4a = "dp4a.s32.s32", NONE, [Kind::Is(PtxType::S32)] <- [BITS32, BITS32, Kind::Is(PtxType::S32)], VOLTA;
+
+    // Floating-point numbers. Rounding is always stated, so that ptxas contracts nothing and a
+    // GPU computes what the interpreter computes.
+    AddRn = "add.rn.{}", REALS, [Same] <- [Same, Same], VOLTA;
+    SubRn = "sub.rn.{}", REALS, [Same] <- [Same, Same], VOLTA;
+    MulRn = "mul.rn.{}", REALS, [Same] <- [Same, Same], VOLTA;
+    Fma = "fma.rn.{}", REALS, [Same] <- [Same, Same, Same], VOLTA;
+    FmaHalf = "fma.rn.{}", HALVES, [Same] <- [Same, Same, Same], VOLTA;
+    DivRn = "div.rn.{}", REALS, [Same] <- [Same, Same], VOLTA;
+    SqrtRn = "sqrt.rn.{}", REALS, [Same] <- [Same], VOLTA;
+    /// 1/x, rounded to nearest.
+    RcpRn = "rcp.rn.{}", REALS, [Same] <- [Same], VOLTA;
+    /// 1/√x with a relative error below 2⁻²².
+    Rsqrt = "rsqrt.approx.{}", F32, [Same] <- [Same], VOLTA;
+    /// 2ˣ with a relative error below 2⁻²²; −∞ gives 0.
+    Ex2 = "ex2.approx.ftz.{}", F32, [Same] <- [Same], VOLTA;
+    /// log₂ x with an absolute error below 2⁻²² near 1, a relative one elsewhere.
+    Lg2 = "lg2.approx.{}", F32, [Same] <- [Same], VOLTA;
+    Min = "min.{}", ORDERED, [Same] <- [Same, Same], VOLTA;
+    Max = "max.{}", ORDERED, [Same] <- [Same, Same], VOLTA;
+    Neg = "neg.{}", ORDERED, [Same] <- [Same], VOLTA;
+    Abs = "abs.{}", ORDERED, [Same] <- [Same], VOLTA;
+
+    // Comparisons. Those of floating-point numbers are false where either is NaN, but `neu`.
+    SetEq = "setp.eq.{}", ORDERED, [PRED] <- [Same, Same], VOLTA;
+    SetNe = "setp.ne.{}", INTEGERS, [PRED] <- [Same, Same], VOLTA;
+    SetNeu = "setp.neu.{}", REALS, [PRED] <- [Same, Same], VOLTA;
+    SetLt = "setp.lt.{}", ORDERED, [PRED] <- [Same, Same], VOLTA;
+    SetLe = "setp.le.{}", ORDERED, [PRED] <- [Same, Same], VOLTA;
+    SetGt = "setp.gt.{}", ORDERED, [PRED] <- [Same, Same], VOLTA;
+    SetGe = "setp.ge.{}", ORDERED, [PRED] <- [Same, Same], VOLTA;
+    /// The first where the predicate holds, the second elsewhere.
+    Selp = "selp.{}", CHOSEN, [Same] <- [Same, Same, PRED], VOLTA;
+
+    // Moves and conversions.
+    Mov = "mov.{}", CHOSEN, [Same] <- [Same], VOLTA;
+    MovSpecial = "mov.{}", U32S, [Same] <- [Kind::Special], VOLTA;
+    MovShared = "mov.{}", U32S, [Same] <- [Kind::SharedName], VOLTA;
+    /// The address of a parameter that the kernel does not load.
+    MovParam = "mov.{}", &[PtxType::B64], [LONG] <- [Kind::Param], HOPPER;
+    /// Two halves make a word, the first the low half.
+    Pack = "mov.{}", B32S, [Same] <- [Group(2, PtxType::B16)], VOLTA;
+    /// A word's halves, the low one first.
+    Unpack = "mov.{}", B32S, [Group(2, PtxType::B16)] <- [Same], VOLTA;
+    /// An address in global memory from a generic one.
+    CvtaGlobal = "cvta.to.global.{}", U64S, [Same] <- [Same], VOLTA;
+    /// A generic address from one of a parameter.
+    CvtaParam = "cvta.param.{}", U64S, [Same] <- [Same], HOPPER;
+    CvtU64U32 = "cvt.u64.u32", NONE, [LONG] <- [WORD], VOLTA;
+    CvtU32U64 = "cvt.u32.u64", NONE, [WORD] <- [LONG], VOLTA;
+    CvtU32U16 = "cvt.u32.u16", NONE, [WORD] <- [Kind::Is(PtxType::U16)], VOLTA;
+    CvtU16U32 = "cvt.u16.u32", NONE, [Kind::Is(PtxType::U16)] <- [WORD], VOLTA;
+    CvtF32U32 = "cvt.rn.f32.u32", NONE, [REAL] <- [WORD], VOLTA;
+    CvtF32S32 = "cvt.rn.f32.s32", NONE, [REAL] <- [Kind::Is(PtxType::S32)], VOLTA;
+    /// Rounded to the nearest integer, ties to even.
+    CvtS32F32 = "cvt.rni.s32.f32", NONE, [Kind::Is(PtxType::S32)] <- [REAL], VOLTA;
+    CvtF32F16 = "cvt.f32.f16", NONE, [REAL] <- [Kind::Is(PtxType::F16)], VOLTA;
+    CvtF16F32 = "cvt.rn.f16.f32", NONE, [Kind::Is(PtxType::F16)] <- [REAL], VOLTA;
+    CvtBf16F32 = "cvt.rn.bf16.f32", NONE, [Kind::Is(PtxType::BF16)] <- [REAL], AMPERE;
+    /// Rounded to nearest, ties away from zero.
+    CvtTf32F32 = "cvt.rna.tf32.f32", NONE, [BITS32] <- [REAL], AMPERE;
+    /// Two numbers, the first into the upper half.
+    CvtF16x2F32 = "cvt.rn.f16x2.f32", NONE, [Kind::Is(PtxType::F16x2)] <- [REAL, REAL], AMPERE;
+    /// Two numbers, the first into the upper half.
+    CvtBf16x2F32 = "cvt.rn.bf16x2.f32", NONE, [Kind::Is(PtxType::BF16x2)] <- [REAL, REAL], AMPERE;
+
+    // Memory.
+    LdParam = "ld.param.{}", LOADED, [Same] <- [Kind::Param], VOLTA;
+    LdGlobal = "ld.global{v}.{}", LOADED, [Vector] <- [Global], VOLTA;
+    /// For memory that nothing writes while the kernel runs.
+    LdGlobalNc = "ld.global.nc{v}.{}", LOADED, [Vector] <- [Global], VOLTA;
+    StGlobal = "st.global{v}.{}", LOADED, [] <- [Global, Vector], VOLTA;
+    LdShared = "ld.shared{v}.{}", LOADED, [Vector] <- [Shared], VOLTA;
+    StShared = "st.shared{v}.{}", LOADED, [] <- [Shared, Vector], VOLTA;
+    /// Atomic addition without a result.
+    RedAdd = "red.global.add.{}", &[PtxType::U32, PtxType::F32], [] <- [Global, Same], VOLTA;
+    /// Copies so many bytes (16), of which so many come from memory and the rest are zeros.
+    CpAsync16 = "cp.async.cg.shared.global", NONE, [] <- [Shared, Global, Int, WORD], AMPERE;
+    /// Copies so many bytes (4 or 8), of which so many come from memory and the rest are zeros.
+    CpAsync4 = "cp.async.ca.shared.global", NONE, [] <- [Shared, Global, Int, WORD], AMPERE;
+    CpAsyncCommit = "cp.async.commit_group", NONE, [] <- [], AMPERE;
+    /// Waits until at most so many groups are under way.
+    CpAsyncWait = "cp.async.wait_group", NONE, [] <- [Int], AMPERE;
+
+    // Threads together.
+    /// All threads of the block wait for each other, and see each other's writes.
+    BarSync = "bar.sync", NONE, [] <- [Int], VOLTA;
+    /// So many threads of the block wait at a barrier of this number.
+    NamedBarrier = "barrier.sync.aligned", NONE, [] <- [Kind::Is(PtxType::U32), Int], VOLTA;
+    BarWarpSync = "bar.warp.sync", NONE, [] <- [Int], VOLTA;
+    /// Value of the lane whose number differs by an XOR.
+    ShflBfly = "shfl.sync.bfly.{}", B32S, [Kind::Same] <- [Same, WORD, Int, Int], VOLTA;
+    /// Value of a higher lane.
+    ShflDown = "shfl.sync.down.{}", B32S, [Kind::Same] <- [Same, WORD, Int, Int], VOLTA;
+    /// Value of one lane.
+    ShflIdx = "shfl.sync.idx.{}", B32S, [Kind::Same] <- [Same, WORD, Int, Int], VOLTA;
+    VoteAny = "vote.sync.any.{}", PREDS, [Same] <- [Same, Int], VOLTA;
+    VoteAll = "vote.sync.all.{}", PREDS, [Same] <- [Same, Int], VOLTA;
+
+    // Matrices, a warp at a time.
+    /// Four 8×8 matrices of 16-bit values; lane `8i + j` gives row `j` of matrix `i`.
+    LdMatrix4 = "ldmatrix.sync.aligned.m8n8.x4.shared.b16", NONE, [Group(4, PtxType::B32)] <- [Shared], TURING;
+    /// The same, each matrix transposed.
+    LdMatrix4Trans = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", NONE, [Group(4, PtxType::B32)] <- [Shared], TURING;
+    MmaF16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", NONE,
+        [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
+    MmaBf16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", NONE,
+        [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
+    MmaTf32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", NONE,
+        [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
+    WmmaLoadA = "wmma.load.a.sync.aligned.row.m16n16k16.shared.{}", F16S,
+        [Group(8, PtxType::B32)] <- [Shared, WORD], VOLTA_ALIGNED;
+    WmmaLoadB = "wmma.load.b.sync.aligned.row.m16n16k16.shared.{}", F16S,
+        [Group(8, PtxType::B32)] <- [Shared, WORD], VOLTA_ALIGNED;
+    WmmaMma = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32", NONE,
+        [Group(8, PtxType::F32)] <- [Group(8, PtxType::B32), Group(8, PtxType::B32), Group(8, PtxType::F32)], VOLTA_ALIGNED;
+    WmmaStore = "wmma.store.d.sync.aligned.row.m16n16k16.shared.{}", F32,
+        [] <- [Shared, Group(8, PtxType::F32), WORD], VOLTA_ALIGNED;
+
+    // Asynchronous barriers in shared memory.
+    /// A barrier of so many arrivals a phase.
+    MbarrierInit = "mbarrier.init.shared::cta.b64", NONE, [] <- [Shared, WORD], HOPPER;
+    MbarrierArrive = "mbarrier.arrive.shared::cta.b64 _,", NONE, [] <- [Shared], HOPPER;
+    /// Arrives, and announces so many bytes of asynchronous copies in this phase.
+    MbarrierExpect = "mbarrier.arrive.expect_tx.shared::cta.b64 _,", NONE, [] <- [Shared, WORD], HOPPER;
+    /// Whether the phase of this parity is over; waits a while for it.
+    MbarrierTryWait = "mbarrier.try_wait.parity.shared::cta.b64", NONE, [PRED] <- [Shared, WORD], HOPPER;
+    /// Makes initialised barriers visible to asynchronous copies and to the cluster.
+    FenceMbarrierInit = "fence.mbarrier_init.release.cluster", NONE, [] <- [], HOPPER;
+    /// Makes earlier writes to shared memory visible to asynchronous copies and `wgmma`.
+    FenceProxyAsync = "fence.proxy.async.shared::cta", NONE, [] <- [], HOPPER;
+
+    // The tensor memory accelerator: boxes of tensors between global and shared memory.
+    PrefetchTensorMap = "prefetch.tensormap", NONE, [] <- [Kind::Global], HOPPER;
+    TmaLoad = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", NONE,
+        [] <- [Shared, Kind::Box, Shared], HOPPER;
+    TmaStore = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group", NONE,
+        [] <- [Kind::Box, Shared], HOPPER;
+    BulkCommit = "cp.async.bulk.commit_group", NONE, [] <- [], HOPPER;
+    /// Waits until at most so many groups of stores still read shared memory.
+    BulkWaitRead = "cp.async.bulk.wait_group.read", NONE, [] <- [Int], HOPPER;
+
+    // Matrices, four warps at a time, asynchronously.
+    WgmmaFence = "wgmma.fence.sync.aligned", NONE, [] <- [], HOPPER_ONLY;
+    WgmmaCommit = "wgmma.commit_group.sync.aligned", NONE, [] <- [], HOPPER_ONLY;
+    /// Waits until at most so many groups are under way.
+    WgmmaWait = "wgmma.wait_group.sync.aligned", NONE, [] <- [Int], HOPPER_ONLY;
+    /// Sums += A·B of two descriptors; then: whether to add, the signs of A and B, and whether
+    /// each is stored transposed.
+    WgmmaBf16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16", NONE,
+        [Sums(PtxType::F32)] <- [LONG, LONG, PRED, Int, Int, Int, Int], HOPPER_ONLY;
+    WgmmaF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16", NONE,
+        [Sums(PtxType::F32)] <- [LONG, LONG, PRED, Int, Int, Int, Int], HOPPER_ONLY;
+    /// Gives this warp more registers, taken from what others gave up.
+    SetMaxRegInc = "setmaxnreg.inc.sync.aligned.u32", NONE, [] <- [Int], HOPPER_ONLY;
+    /// Gives up all registers but so many.
+    SetMaxRegDec = "setmaxnreg.dec.sync.aligned.u32", NONE, [] <- [Int], HOPPER_ONLY;
+
+    /// Ends the thread.
+    Ret = "ret", NONE, [] <- [], VOLTA;
+}

@@ -1,0 +1,225 @@
+//! An interpreter for PTX: runs kernels from their text on the CPU, thread by thread, and says
+//! what a GPU would leave undefined.
+//!
+//! It knows the instructions of the [table](super::Op) and nothing of the builder: text comes in,
+//! so what is checked is what a driver gets. A launch ends with an error on accesses out of
+//! bounds or misaligned, reads of shared memory that nothing wrote, races between threads or
+//! with asynchronous copies, barriers that not all threads reach, and blocks that touch what
+//! another block writes.
+//!
+//! ```
+//! use relampago::ptx::interp::{Argument, Memory, Program};
+//! use relampago::ptx::{GemmKernel, Kernel};
+//!
+//! # fn main() -> Result<(), relampago::ptx::Error> {
+//! let kernel = GemmKernel::tiled();
+//! let program = Program::parse(&kernel.emit_ptx()?)?;
+//! let mut memory = Memory::new();
+//! let a = memory.upload_f32(&[1.0, 2.0, 3.0, 4.0]);
+//! let b = memory.upload_f32(&[5.0, 6.0, 7.0, 8.0]);
+//! let c = memory.upload_f32(&[f32::NAN; 4]);
+//! let arguments = [
+//!     Argument::Pointer(a), Argument::Pointer(b), Argument::Pointer(c),
+//!     Argument::U32(2), Argument::U32(2), Argument::U32(2),
+//!     Argument::F32(1.0), Argument::F32(0.0),
+//! ];
+//! program.launch(&kernel.build(kernel.first_target())?, &arguments, &mut memory)?;
+//! assert_eq!(memory.read_f32(c), [19.0, 22.0, 43.0, 50.0]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod alu;
+mod block;
+mod copies;
+mod decode;
+mod memory;
+mod parse;
+mod shared;
+mod warp;
+mod wgmma;
+
+use super::error::{Error, Result};
+use super::kernel::{PtxKernel, Sizes};
+use super::types::PtxType;
+use block::Block;
+use decode::Step;
+pub use memory::Memory;
+use parse::Entry;
+
+/// Multiprocessors that the interpreter claims to have; kernels that share out work themselves
+/// get as many blocks.
+const MULTIPROCESSORS: u32 = 3;
+
+/// An argument of a launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Argument {
+    /// An address in [`Memory`].
+    Pointer(u64),
+    /// An integer.
+    U32(u32),
+    /// A number.
+    F32(f32),
+    /// What a tensor map says.
+    Tensor(Tensor),
+}
+
+/// A row-major matrix in memory that a tensor map describes, with the 128-byte swizzle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tensor {
+    /// The first value's address.
+    pub address: u64,
+    /// The type of the values.
+    pub ty: PtxType,
+    /// Rows and columns.
+    pub shape: [u64; 2],
+    /// Rows and columns of a box.
+    pub tile: [u32; 2],
+}
+
+impl Sizes for &[Argument] {
+    fn size(&self, index: usize) -> Option<u64> {
+        match self.get(index) {
+            Some(Argument::U32(value)) => Some((*value).into()),
+            _ => None,
+        }
+    }
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Blocks that ran.
+    pub blocks: u64,
+    /// Instructions, counted once a thread.
+    pub instructions: u64,
+    /// A hash of all results and addresses in their order: the same for two texts that compute
+    /// the same in the same way.
+    pub trace: u64,
+}
+
+/// The kernels of a text.
+#[derive(Clone, Debug)]
+pub struct Program {
+    entries: Vec<(Entry, Vec<Step>)>,
+    step_limit: u64,
+}
+
+/// Steps of one thread after which it is taken to be in an endless loop.
+const STEP_LIMIT: u64 = 1 << 30;
+
+impl Program {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// [`Error::Parse`] where it is not PTX or has an instruction that is not in the table.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut entries = Vec::new();
+        for entry in parse::module(text)? {
+            let steps = entry
+                .lines
+                .iter()
+                .map(decode::step)
+                .collect::<Result<_>>()?;
+            entries.push((entry, steps));
+        }
+        Ok(Program {
+            entries,
+            step_limit: STEP_LIMIT,
+        })
+    }
+
+    /// Takes a thread to be in an endless loop after fewer steps than 2³⁰.
+    #[must_use]
+    pub fn with_step_limit(self, step_limit: u64) -> Self {
+        Program { step_limit, ..self }
+    }
+
+    /// Runs every block of the grid that `kernel` asks for with these arguments, one after the
+    /// other.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if the arguments are not what the kernel takes, [`Error::Fault`] if it
+    /// does something undefined.
+    pub fn launch(
+        &self,
+        kernel: &PtxKernel,
+        arguments: &[Argument],
+        memory: &mut Memory,
+    ) -> Result<Statistics> {
+        let (entry, steps) = self.entry(kernel)?;
+        let (params, tensors) = pack(kernel, entry, arguments)?;
+        let grid = kernel.grid(&arguments, MULTIPROCESSORS)?;
+        let mut statistics = Statistics::default();
+        let launch = block::Launch {
+            entry,
+            steps,
+            params: &params,
+            tensors: &tensors,
+            grid,
+            dynamic_shared: kernel.dynamic_shared(),
+            step_limit: self.step_limit,
+        };
+        for z in 0..grid[2] {
+            for y in 0..grid[1] {
+                for x in 0..grid[0] {
+                    let block = Block::new(&launch, [x, y, z], memory);
+                    let block = block.run()?;
+                    statistics.blocks += block.blocks;
+                    statistics.instructions += block.instructions;
+                    statistics.trace = statistics.trace.rotate_left(1) ^ block.trace;
+                }
+            }
+        }
+        memory.settle();
+        Ok(statistics)
+    }
+
+    fn entry(&self, kernel: &PtxKernel) -> Result<&(Entry, Vec<Step>)> {
+        let found = self
+            .entries
+            .iter()
+            .find(|(entry, _)| entry.name == kernel.name());
+        found.ok_or_else(|| Error::Parse {
+            line: 0,
+            message: format!("there is no kernel `{}`", kernel.name()),
+        })
+    }
+}
+
+/// Tensors by the offset of their parameter.
+type Tensors = Vec<(usize, Tensor)>;
+
+/// The parameter buffer, and the tensors by their offset in it.
+fn pack(kernel: &PtxKernel, entry: &Entry, arguments: &[Argument]) -> Result<(Vec<u8>, Tensors)> {
+    let mismatch = |position: usize, found: String| Error::Argument {
+        kernel: kernel.name().to_owned(),
+        position,
+        wanted: match kernel.params().get(position.wrapping_sub(1)) {
+            Some(param) => format!("`{}`, {:?}", param.name, param.ty),
+            None => format!("the last of {}", kernel.params().len()),
+        },
+        found,
+    };
+    if arguments.len() != entry.params.len() {
+        return Err(mismatch(arguments.len(), "the last one".to_owned()));
+    }
+    let (mut params, mut tensors) = (Vec::new(), Vec::new());
+    for (i, (slot, argument)) in entry.params.iter().zip(arguments).enumerate() {
+        let bytes = match argument {
+            Argument::Pointer(address) => address.to_le_bytes().to_vec(),
+            Argument::U32(value) => value.to_le_bytes().to_vec(),
+            Argument::F32(value) => value.to_le_bytes().to_vec(),
+            Argument::Tensor(tensor) => {
+                tensors.push((slot.offset, *tensor));
+                vec![0; 128]
+            }
+        };
+        if bytes.len() != slot.bytes {
+            return Err(mismatch(i + 1, format!("{argument:?}")));
+        }
+        params.resize(slot.offset, 0);
+        params.extend(bytes);
+    }
+    Ok((params, tensors))
+}

@@ -1,0 +1,374 @@
+//! Text to lines: kernels, their declarations, and instructions with operands resolved to
+//! register numbers and addresses.
+
+use crate::ptx::error::{Error, Result};
+use std::collections::HashMap;
+
+/// A kernel as it was written.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) params: Vec<ParamSlot>,
+    pub(super) block: [u32; 3],
+    /// Named ranges of shared memory, first to last byte.
+    pub(super) shared: Vec<SharedRange>,
+    pub(super) registers: usize,
+    pub(super) lines: Vec<Line>,
+}
+
+/// A parameter's place in the parameter buffer.
+#[derive(Clone, Debug)]
+pub(super) struct ParamSlot {
+    pub(super) name: String,
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct SharedRange {
+    pub(super) name: String,
+    pub(super) from: u32,
+    /// Nothing for an array whose size the launch states; it is the last.
+    pub(super) bytes: Option<u32>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub(super) number: usize,
+    pub(super) guard: Option<(usize, bool)>,
+    pub(super) opcode: String,
+    pub(super) args: Vec<Arg>,
+}
+
+/// An operand.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Arg {
+    Reg(usize),
+    /// An integer, or the bits of an `f32`.
+    Imm(u64),
+    Special(&'static str),
+    /// The offset of a parameter, in brackets.
+    Param(usize),
+    /// The same, without brackets: its address.
+    ParamAddress(usize),
+    Mem(usize, i64),
+    Box(usize, Vec<usize>),
+    Group(Vec<usize>),
+    /// The instruction that a label stands before.
+    Label(usize),
+    Sink,
+}
+
+const SPECIALS: [&str; 16] = [
+    "%tid.x",
+    "%tid.y",
+    "%tid.z",
+    "%ntid.x",
+    "%ntid.y",
+    "%ntid.z",
+    "%ctaid.x",
+    "%ctaid.y",
+    "%ctaid.z",
+    "%nctaid.x",
+    "%nctaid.y",
+    "%nctaid.z",
+    "%laneid",
+    "%warpid",
+    "%cluster_ctarank",
+    "%clock",
+];
+
+/// Gap between shared arrays, so that a step over the end of one is noticed.
+const GAP: u32 = 64;
+
+/// All kernels of a text.
+pub(super) fn module(text: &str) -> Result<Vec<Entry>> {
+    let lines: Vec<(usize, &str)> = text
+        .lines()
+        .enumerate()
+        .map(|(i, line)| (i + 1, line.split("//").next().unwrap_or("").trim()))
+        .filter(|(_, line)| !line.is_empty())
+        .collect();
+    let mut externs = Vec::new();
+    let mut entries = Vec::new();
+    let mut rest = lines.as_slice();
+    while let Some(&(number, line)) = rest.first() {
+        if let Some(name) = line.strip_prefix(".visible .entry ") {
+            let end = rest.iter().position(|(_, line)| *line == "}");
+            let end = end.ok_or_else(|| bad(number, "the kernel has no end"))?;
+            let name = name.trim_end_matches('(').trim();
+            let lines = &rest[1..end];
+            entries.push(Parser::new(name).entry(lines, &externs)?);
+            rest = &rest[end + 1..];
+            continue;
+        }
+        if let Some(array) = line.strip_prefix(".extern .shared ") {
+            externs.push(declaration(number, array)?.0);
+        } else if ![".version", ".target", ".address_size"]
+            .iter()
+            .any(|directive| line.starts_with(directive))
+        {
+            return Err(bad(number, format!("`{line}` is not known here")));
+        }
+        rest = &rest[1..];
+    }
+    Ok(entries)
+}
+
+fn bad(line: usize, message: impl Into<String>) -> Error {
+    Error::Parse {
+        line,
+        message: message.into(),
+    }
+}
+
+/// Name, bytes and alignment of `.align 16 .b8 name[bytes];`.
+fn declaration(number: usize, text: &str) -> Result<(String, Option<u32>, u32)> {
+    let wrong = || bad(number, "not a declaration of shared memory");
+    let words: Vec<&str> = text.trim_end_matches(';').split_whitespace().collect();
+    let [".align", align, ".b8", array] = words[..] else {
+        return Err(wrong());
+    };
+    let (name, bytes) = array.split_once('[').ok_or_else(wrong)?;
+    let bytes = bytes.trim_end_matches(']');
+    let bytes = match bytes {
+        "" => None,
+        bytes => Some(bytes.parse().map_err(|_| wrong())?),
+    };
+    Ok((name.to_owned(), bytes, align.parse().map_err(|_| wrong())?))
+}
+
+struct Parser {
+    entry: Entry,
+    registers: HashMap<String, usize>,
+    labels: HashMap<String, usize>,
+}
+
+impl Parser {
+    fn new(name: &str) -> Self {
+        Parser {
+            entry: Entry {
+                name: name.to_owned(),
+                params: Vec::new(),
+                block: [1; 3],
+                shared: Vec::new(),
+                registers: 0,
+                lines: Vec::new(),
+            },
+            registers: HashMap::new(),
+            labels: HashMap::new(),
+        }
+    }
+
+    fn entry(mut self, lines: &[(usize, &str)], externs: &[String]) -> Result<Entry> {
+        let mut instructions = Vec::new();
+        for &(number, line) in lines {
+            if line.starts_with(".param") {
+                self.param(number, line)?;
+            } else if let Some(list) = line.strip_prefix(".reqntid ") {
+                self.block(number, list)?;
+            } else if let Some(list) = line.strip_prefix(".reg ") {
+                self.registers(number, list)?;
+            } else if let Some(array) = line.strip_prefix(".shared ") {
+                let (name, bytes, align) = declaration(number, array)?;
+                self.shared(name, bytes, align);
+            } else if let Some(label) = line.strip_suffix(':') {
+                self.labels.insert(label.to_owned(), instructions.len());
+            } else if !matches!(line, "{" | ")") && !line.starts_with(".minnctapersm") {
+                instructions.push((number, line));
+            }
+        }
+        // Dynamic shared memory comes after all arrays; this kernel's bears its name.
+        let own = externs
+            .iter()
+            .find(|name| name.starts_with(&self.entry.name));
+        if let Some(name) = own {
+            self.shared(name.clone(), None, 1024);
+        }
+        for (number, line) in instructions {
+            let line = self.instruction(number, line)?;
+            self.entry.lines.push(line);
+        }
+        Ok(self.entry)
+    }
+
+    fn param(&mut self, number: usize, line: &str) -> Result<()> {
+        let line = line.trim_end_matches(',');
+        let last = line.rsplit(' ').next().unwrap_or_default();
+        let size = |text: &str| {
+            let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+            let size = digits.trim_end_matches(']').parse::<usize>();
+            size.map_err(|_| bad(number, "not a parameter"))
+        };
+        let (name, bytes, align) = if let Some((name, bytes)) = last.split_once('[') {
+            (name, size(bytes)?, 64)
+        } else {
+            let bytes = size(line.split_whitespace().nth(1).unwrap_or_default())? / 8;
+            (last, bytes, bytes)
+        };
+        let end = self.entry.params.last().map_or(0, |p| p.offset + p.bytes);
+        self.entry.params.push(ParamSlot {
+            name: name.to_owned(),
+            offset: end.next_multiple_of(align),
+            bytes,
+        });
+        Ok(())
+    }
+
+    fn block(&mut self, number: usize, list: &str) -> Result<()> {
+        for (axis, threads) in list.split(',').enumerate() {
+            let place = self.entry.block.get_mut(axis);
+            let threads = threads.trim().parse().ok();
+            match (place, threads) {
+                (Some(place), Some(threads)) => *place = threads,
+                _ => return Err(bad(number, "not the size of a block")),
+            }
+        }
+        Ok(())
+    }
+
+    /// `.f32 %f<12>;` declares `%f0` to `%f11`.
+    fn registers(&mut self, number: usize, list: &str) -> Result<()> {
+        let wrong = || bad(number, "not a declaration of registers");
+        let (_, names) = list
+            .trim_end_matches(';')
+            .split_once(' ')
+            .ok_or_else(wrong)?;
+        let (prefix, count) = names
+            .trim_end_matches('>')
+            .split_once('<')
+            .ok_or_else(wrong)?;
+        let count: usize = count.parse().map_err(|_| wrong())?;
+        for i in 0..count {
+            self.registers
+                .insert(format!("{prefix}{i}"), self.entry.registers);
+            self.entry.registers += 1;
+        }
+        Ok(())
+    }
+
+    fn shared(&mut self, name: String, bytes: Option<u32>, align: u32) {
+        let end = |range: &SharedRange| range.from + range.bytes.unwrap_or(0) + GAP;
+        let from = self.entry.shared.last().map_or(0, end);
+        self.entry.shared.push(SharedRange {
+            name,
+            from: from.next_multiple_of(align),
+            bytes,
+        });
+    }
+
+    fn instruction(&self, number: usize, line: &str) -> Result<Line> {
+        let line = line
+            .strip_suffix(';')
+            .ok_or_else(|| bad(number, "no semicolon at the end"))?;
+        let (guard, line) = match line.strip_prefix('@') {
+            None => (None, line),
+            Some(line) => {
+                let (reg, line) = line
+                    .split_once(' ')
+                    .ok_or_else(|| bad(number, "nothing after the guard"))?;
+                let name = reg.trim_start_matches('!');
+                (
+                    Some((self.reg(number, name)?, name.len() == reg.len())),
+                    line,
+                )
+            }
+        };
+        let (opcode, args) = line.split_once(' ').unwrap_or((line, ""));
+        let args = split(args).into_iter().map(|arg| self.arg(number, arg));
+        Ok(Line {
+            number,
+            guard,
+            opcode: opcode.to_owned(),
+            args: args.collect::<Result<_>>()?,
+        })
+    }
+
+    fn reg(&self, number: usize, name: &str) -> Result<usize> {
+        let found = self.registers.get(name.trim()).copied();
+        found.ok_or_else(|| bad(number, format!("`{name}` is not declared")))
+    }
+
+    fn regs(&self, number: usize, list: &str) -> Result<Vec<usize>> {
+        let names = list.trim().trim_matches(['{', '}']).split(',');
+        names.map(|name| self.reg(number, name)).collect()
+    }
+
+    fn arg(&self, number: usize, arg: &str) -> Result<Arg> {
+        if let Some(special) = SPECIALS.iter().find(|name| **name == arg) {
+            return Ok(Arg::Special(special));
+        }
+        if arg.starts_with('%') {
+            return Ok(Arg::Reg(self.reg(number, arg)?));
+        }
+        if arg.starts_with('{') {
+            return Ok(Arg::Group(self.regs(number, arg)?));
+        }
+        if let Some(inner) = arg.strip_prefix('[').and_then(|arg| arg.strip_suffix(']')) {
+            return self.memory(number, inner);
+        }
+        if arg == "_" {
+            return Ok(Arg::Sink);
+        }
+        if let Some(value) = constant(arg) {
+            return Ok(Arg::Imm(value));
+        }
+        if let Some(range) = self.entry.shared.iter().find(|range| range.name == arg) {
+            return Ok(Arg::Imm(range.from.into()));
+        }
+        if let Some(param) = self.entry.params.iter().find(|param| param.name == arg) {
+            return Ok(Arg::ParamAddress(param.offset));
+        }
+        let label = self.labels.get(arg).copied();
+        let label = label.ok_or_else(|| bad(number, format!("`{arg}` is not known")))?;
+        Ok(Arg::Label(label))
+    }
+
+    fn memory(&self, number: usize, inner: &str) -> Result<Arg> {
+        if let Some((map, at)) = inner.split_once(',') {
+            return Ok(Arg::Box(self.reg(number, map)?, self.regs(number, at)?));
+        }
+        if let Some(param) = self.entry.params.iter().find(|param| param.name == inner) {
+            return Ok(Arg::Param(param.offset));
+        }
+        let sign = inner.find(['+', '-']).unwrap_or(inner.len());
+        let (base, offset) = inner.split_at(sign);
+        let offset = match offset {
+            "" => 0,
+            offset => offset
+                .parse()
+                .map_err(|_| bad(number, format!("`{offset}` is not an offset")))?,
+        };
+        Ok(Arg::Mem(self.reg(number, base)?, offset))
+    }
+}
+
+/// Operands, parted by the commas outside of braces and brackets.
+fn split(args: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
+    for (i, c) in args.char_indices() {
+        match c {
+            '{' | '[' => depth += 1,
+            '}' | ']' => depth -= 1,
+            ',' if depth == 0 => {
+                parts.push(args[start..i].trim());
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(args[start..].trim());
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn constant(text: &str) -> Option<u64> {
+    if let Some(bits) = text.strip_prefix("0f") {
+        return u64::from_str_radix(bits, 16).ok();
+    }
+    if let Some(bits) = text.strip_prefix("0x") {
+        return u64::from_str_radix(bits, 16).ok();
+    }
+    text.parse::<i64>().map(|value| value as u64).ok()
+}

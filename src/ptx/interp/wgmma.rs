@@ -1,0 +1,171 @@
+//! Products of four warps together, which run on while their threads go on.
+//!
+//! A product reads shared memory when it is waited for, the latest that the hardware may: what
+//! was overwritten too early is then gone, and what was not awaited is a race.
+
+use super::block::Block;
+use super::copies::swizzle_128;
+use super::decode::{Group, Src};
+use crate::ptx::half::{bf16_to_f32, f16_to_f32};
+use crate::ptx::types::PtxType;
+
+/// Products of one warpgroup that are under way.
+pub(super) struct Flight {
+    /// Committed groups, oldest first, and the one that is open.
+    groups: Vec<Vec<Product>>,
+    /// Whether `wgmma.fence` came after the registers were last free.
+    fenced: bool,
+}
+
+impl Default for Flight {
+    fn default() -> Self {
+        Flight {
+            groups: vec![Vec::new()],
+            fenced: false,
+        }
+    }
+}
+
+struct Product {
+    ty: PtxType,
+    sums: Vec<usize>,
+    a: u64,
+    b: u64,
+    add: bool,
+    transpose_b: bool,
+}
+
+/// A matrix in shared memory, as a descriptor says.
+#[derive(Clone, Copy)]
+struct Descriptor {
+    start: u64,
+    leading: u64,
+    stride: u64,
+}
+
+impl Descriptor {
+    fn new(bits: u64) -> Result<Self, String> {
+        if bits >> 62 != 1 || (bits >> 49) & 7 != 0 {
+            return Err(format!(
+                "descriptor {bits:#x} is not of the 128-byte swizzle"
+            ));
+        }
+        let field = |at: u64| ((bits >> at) & 0x3fff) << 4;
+        Ok(Descriptor {
+            start: field(0),
+            leading: field(16),
+            stride: field(32),
+        })
+    }
+
+    /// The address of value `k` of row `row`, where `k` is contiguous: groups of eight rows lie
+    /// `stride` apart.
+    fn along_k(self, row: u64, k: u64) -> u64 {
+        swizzle_128(self.start + row / 8 * self.stride + row % 8 * 128 + k * 2)
+    }
+
+    /// The address of value `k` of column `col`, where columns are contiguous: 64 of them in a
+    /// row of the box, more of them `leading` apart, and groups of eight `k` `stride` apart.
+    fn across_k(self, col: u64, k: u64) -> u64 {
+        let base = self.start + col / 64 * self.leading + k / 8 * self.stride;
+        swizzle_128(base + k % 8 * 128 + col % 64 * 2)
+    }
+}
+
+impl Block<'_> {
+    /// Executes an instruction of the warpgroup that begins with thread `first`.
+    pub(super) fn group(&mut self, first: usize, group: &Group) -> Result<(), String> {
+        let flight = &mut self.flight[first / 128];
+        match group {
+            Group::Fence => flight.fenced = true,
+            Group::Commit => {
+                flight.groups.push(Vec::new());
+                flight.fenced = false;
+            }
+            Group::Wait(left) => {
+                let done = (flight.groups.len() - 1).saturating_sub(*left);
+                let done: Vec<Vec<Product>> = flight.groups.drain(..done).collect();
+                for product in done.into_iter().flatten() {
+                    self.multiply(first, &product)?;
+                }
+            }
+            Group::Mma {
+                ty,
+                sums,
+                a,
+                b,
+                add,
+                transpose_b,
+            } => {
+                if !flight.fenced {
+                    return Err("there is no wgmma.fence before this group of products".to_owned());
+                }
+                let uniform = |src: Src| {
+                    let value = self.value(first, src);
+                    let same = (first..first + 128).all(|t| self.value(t, src) == value);
+                    same.then_some(value)
+                        .ok_or("threads disagree on a descriptor")
+                };
+                let product = Product {
+                    ty: *ty,
+                    sums: sums.clone(),
+                    a: uniform(*a)?,
+                    b: uniform(*b)?,
+                    add: uniform(Src::Reg(*add))? == 1,
+                    transpose_b: *transpose_b,
+                };
+                if let Some(open) = self.flight[first / 128].groups.last_mut() {
+                    open.push(product);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn multiply(&mut self, first: usize, product: &Product) -> Result<(), String> {
+        let columns = product.sums.len() * 2;
+        let (a, b) = (Descriptor::new(product.a)?, Descriptor::new(product.b)?);
+        let mut left = vec![[0f64; 16]; 64];
+        for (row, values) in left.iter_mut().enumerate() {
+            for (k, value) in values.iter_mut().enumerate() {
+                let address = a.along_k(row as u64, k as u64);
+                *value = self.operand(address, product.ty, first + row / 16 * 32)?;
+            }
+        }
+        let mut right = vec![[0f64; 16]; columns];
+        for (col, values) in right.iter_mut().enumerate() {
+            for (k, value) in values.iter_mut().enumerate() {
+                let (col, k) = (col as u64, k as u64);
+                let address = if product.transpose_b {
+                    b.across_k(col, k)
+                } else {
+                    b.along_k(col, k)
+                };
+                *value = self.operand(address, product.ty, first)?;
+            }
+        }
+        for thread in 0..128 {
+            let (warp, lane) = (thread / 32, thread % 32);
+            for (i, &reg) in product.sums.iter().enumerate() {
+                // Rows of a warp are 16 w + lane/4 and, for the second pair, 8 below.
+                let row = 16 * warp + lane / 4 + i % 4 / 2 * 8;
+                let col = i / 4 * 8 + lane % 4 * 2 + i % 2;
+                let old = f32::from_bits(self.get(first + thread, reg) as u32);
+                let start = if product.add { f64::from(old) } else { 0.0 };
+                let pairs = left[row].iter().zip(&right[col]);
+                let sum = pairs.fold(start, |sum, (x, y)| sum + x * y);
+                self.set(first + thread, reg, (sum as f32).to_bits().into());
+            }
+        }
+        Ok(())
+    }
+
+    fn operand(&mut self, address: u64, ty: PtxType, thread: usize) -> Result<f64, String> {
+        let bytes = self.shared.read_by_hardware(address, 2, thread)?;
+        let bits = u16::from_le_bytes([bytes[0], bytes[1]]);
+        Ok(f64::from(match ty {
+            PtxType::F16 => f16_to_f32(bits),
+            _ => bf16_to_f32(bits),
+        }))
+    }
+}

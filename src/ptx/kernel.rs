@@ -1,0 +1,203 @@
+//! A kernel as data: its parameters, its shared memory, its launch and its instructions.
+
+use super::error::{Error, Result};
+use super::inst::{Inst, Reg};
+use super::types::{PtxType, Target};
+
+/// A kernel's body, structured: branches and loops are written as such and become labels only
+/// in the text.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    Inst(Inst),
+    Comment(String),
+    If {
+        cond: Reg,
+        then: Vec<Node>,
+        otherwise: Vec<Node>,
+    },
+    /// The body runs once and again for as long as `again` holds after it.
+    Loop {
+        body: Vec<Node>,
+        again: Reg,
+    },
+}
+
+/// What a parameter holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ParamType {
+    /// An address in global memory of values of this type.
+    Pointer(PtxType),
+    /// A number.
+    Scalar(PtxType),
+    /// The 128 bytes that `cuTensorMapEncodeTiled` writes, of a row-major matrix.
+    TensorMap(TensorBox),
+}
+
+/// What the tensor map of a parameter has to describe: a row-major matrix, read or written in
+/// boxes that lie in shared memory with the 128-byte swizzle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorBox {
+    /// The type of the values.
+    pub ty: PtxType,
+    /// Rows of a box.
+    pub rows: u32,
+    /// Columns of a box: 128 bytes.
+    pub cols: u32,
+    /// The parameters that hold the matrix's number of rows and of columns.
+    pub shape: [&'static str; 2],
+}
+
+/// A parameter, in the order of launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Its name in the text.
+    pub name: &'static str,
+    /// What it holds.
+    pub ty: ParamType,
+}
+
+impl ParamType {
+    /// Size and alignment in the parameter buffer, in bytes.
+    pub fn layout(self) -> (u32, u32) {
+        match self {
+            ParamType::Pointer(_) => (8, 8),
+            ParamType::Scalar(ty) => (ty.bytes(), ty.bytes()),
+            ParamType::TensorMap(_) => (128, 64),
+        }
+    }
+}
+
+/// How many blocks a grid has in one dimension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// So many.
+    Fixed(u32),
+    /// As many as the parameter of this name says.
+    Param(&'static str),
+    /// The parameter divided by so much, rounded up.
+    Tiles(&'static str, u32),
+    /// A multiple of the GPU's multiprocessors, for kernels that share out work themselves.
+    Multiprocessors(u32),
+}
+
+/// How a kernel has to be launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// Threads of a block. The text asks for exactly these (`.reqntid`).
+    pub block: [u32; 3],
+    /// Blocks of the grid.
+    pub grid: [Extent; 3],
+    /// Blocks that fewest registers must allow on one multiprocessor at once (`.minnctapersm`).
+    pub min_blocks: u32,
+}
+
+impl Launch {
+    /// Blocks of `threads` in a row, one in each place of `grid`.
+    pub fn new(threads: u32, grid: [Extent; 3]) -> Self {
+        Launch {
+            block: [threads, 1, 1],
+            grid,
+            min_blocks: 1,
+        }
+    }
+}
+
+/// The hardware's bounds of a grid.
+const MAX_GRID: [u64; 3] = [0x7fff_ffff, 65_535, 65_535];
+
+/// A shared array of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SharedArray {
+    pub(crate) name: String,
+    pub(crate) bytes: u32,
+    pub(crate) align: u32,
+    /// Its size is part of the launch; needed beyond 48 KiB.
+    pub(crate) dynamic: bool,
+}
+
+/// A checked kernel.
+#[derive(Clone, Debug)]
+pub struct PtxKernel {
+    pub(crate) name: String,
+    pub(crate) target: Target,
+    pub(crate) params: Vec<Param>,
+    pub(crate) shared: Vec<SharedArray>,
+    pub(crate) launch: Launch,
+    pub(crate) body: Vec<Node>,
+}
+
+/// What a grid is computed from: the values of a launch's integer parameters.
+pub trait Sizes {
+    /// The value of the parameter at this place in the kernel's list.
+    fn size(&self, index: usize) -> Option<u64>;
+}
+
+impl PtxKernel {
+    /// The entry point's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it was written for.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
+    /// The parameters, in order.
+    pub fn params(&self) -> &[Param] {
+        &self.params
+    }
+
+    /// Block, grid and registers.
+    pub fn launch(&self) -> &Launch {
+        &self.launch
+    }
+
+    /// Shared memory that the launch has to ask for, in bytes.
+    pub fn dynamic_shared(&self) -> u32 {
+        let dynamic = self.shared.iter().filter(|array| array.dynamic);
+        dynamic.map(|array| array.bytes).sum()
+    }
+
+    /// All shared memory, in bytes.
+    pub fn shared_bytes(&self) -> u32 {
+        self.shared.iter().map(|array| array.bytes).sum()
+    }
+
+    /// The grid for these arguments on a GPU of so many multiprocessors.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] if an extent's parameter has no value, [`Error::Limit`] beyond what
+    /// the hardware launches.
+    pub fn grid(&self, sizes: &dyn Sizes, multiprocessors: u32) -> Result<[u32; 3]> {
+        let mut grid = [1; 3];
+        for (axis, extent) in self.launch.grid.iter().enumerate() {
+            let blocks = match *extent {
+                Extent::Fixed(blocks) => u64::from(blocks),
+                Extent::Param(name) => self.size(name, sizes)?,
+                Extent::Tiles(name, per) => self.size(name, sizes)?.div_ceil(per.into()),
+                Extent::Multiprocessors(per) => u64::from(multiprocessors) * u64::from(per),
+            };
+            if blocks > MAX_GRID[axis] {
+                return Err(Error::Limit {
+                    what: format!("{}: the grid along {}", self.name, ["x", "y", "z"][axis]),
+                    value: blocks,
+                    limit: MAX_GRID[axis],
+                });
+            }
+            grid[axis] = blocks as u32;
+        }
+        Ok(grid)
+    }
+
+    fn size(&self, name: &'static str, sizes: &dyn Sizes) -> Result<u64> {
+        let index = self.params.iter().position(|param| param.name == name);
+        let value = index.and_then(|index| sizes.size(index));
+        value.ok_or_else(|| Error::Argument {
+            kernel: self.name.clone(),
+            position: index.map_or(0, |index| index + 1),
+            wanted: format!("`{name}`, a u32"),
+            found: "nothing that is a size".to_owned(),
+        })
+    }
+}

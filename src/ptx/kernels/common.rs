@@ -1,0 +1,96 @@
+//! What kernels share: thread numbers, and reductions over a warp or a block.
+
+use crate::ptx::build::Builder;
+use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::kernel::Extent;
+use crate::ptx::types::PtxType::F32;
+use std::cell::Cell;
+
+/// Threads of a warp.
+pub(super) const WARP: u32 = 32;
+
+/// A grid of one dimension.
+pub(super) fn along_x(extent: Extent) -> [Extent; 3] {
+    [extent, Extent::Fixed(1), Extent::Fixed(1)]
+}
+
+/// How partial results are put together.
+#[derive(Clone, Copy)]
+pub(super) enum Combine {
+    Sum,
+    Max,
+}
+
+impl Combine {
+    pub(super) fn neutral(self) -> f32 {
+        match self {
+            Combine::Sum => 0.0,
+            Combine::Max => f32::NEG_INFINITY,
+        }
+    }
+
+    pub(super) fn apply(self, k: &mut Builder, to: Reg, value: Reg) {
+        let op = match self {
+            Combine::Sum => Op::AddRn,
+            Combine::Max => Op::Max,
+        };
+        k.emit(op, F32, &[to.into()], &[to.into(), value.into()]);
+    }
+}
+
+/// The combination over `lanes` lanes that differ in their lowest bits, in every one of them.
+pub(super) fn over_lanes(k: &mut Builder, combine: Combine, value: Reg, lanes: u32) -> Reg {
+    let total = k.value(F32, value);
+    let mut mask = lanes / 2;
+    while mask > 0 {
+        let other = k.shuffle_xor(total, mask);
+        combine.apply(k, total, other);
+        mask /= 2;
+    }
+    total
+}
+
+/// Reductions over a whole block, through one word of shared memory a warp.
+///
+/// Two arrays take turns: before the first is written again, a barrier of the second says that
+/// it has been read. So there is one barrier to a reduction.
+pub(super) struct BlockReduce {
+    scratch: [Reg; 2],
+    turn: Cell<usize>,
+    warps: u32,
+    lane: Reg,
+    warp: Reg,
+}
+
+impl BlockReduce {
+    /// For blocks of `threads` in a row, a power of two of at most 1024.
+    pub(super) fn new(k: &mut Builder, threads: u32) -> Self {
+        let warps = threads / WARP;
+        let scratch = ["reduced", "reduced_next"].map(|name| k.shared(name, F32, warps));
+        let thread = k.special(Special::TidX);
+        BlockReduce {
+            scratch,
+            turn: Cell::new(0),
+            warps,
+            lane: k.and(thread, 31),
+            warp: k.shr(thread, 5),
+        }
+    }
+
+    /// The combination over the block, in every thread. Not for loops, in which one array would
+    /// be its own successor.
+    pub(super) fn all(&self, k: &mut Builder, combine: Combine, value: Reg) -> Reg {
+        let partial = over_lanes(k, combine, value, WARP);
+        let first = k.eq(self.lane, 0);
+        let scratch = self.scratch[self.turn.get()];
+        self.turn.set(1 - self.turn.get());
+        let mine = k.fma(self.warp, 4, scratch);
+        k.guarded(first, true, |k| k.st_shared(F32, mine, 0, partial));
+        k.barrier();
+        // Every warp adds up all partial results, in the same order.
+        let index = k.and(self.lane, self.warps - 1);
+        let theirs = k.fma(index, 4, scratch);
+        let partial = k.ld_shared(F32, theirs, 0);
+        over_lanes(k, combine, partial, self.warps)
+    }
+}

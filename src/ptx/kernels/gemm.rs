@@ -1,0 +1,169 @@
+//! Matrix products `C = act(α · A · B + β · C + bias)` of row-major matrices.
+//!
+//! One file a method: `naive` shows the idea, `tiled` is for any GPU, the others use tensor
+//! cores of one generation each.
+
+mod epilogue;
+mod naive;
+mod tiled;
+mod wgmma;
+mod wmma;
+
+pub use epilogue::{Activation, Epilogue};
+pub use tiled::Tile;
+
+use super::Kernel;
+use crate::ptx::build::Builder;
+use crate::ptx::error::Result;
+use crate::ptx::inst::Reg;
+use crate::ptx::kernel::PtxKernel;
+use crate::ptx::types::PtxType::{self, F16, F32, U32};
+use crate::ptx::types::Target;
+
+/// How a product is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Method {
+    Naive,
+    Tiled(Tile),
+    Wmma,
+    /// By the columns of a tile.
+    Wgmma(u32),
+}
+
+/// A matrix product `C = act(α · A · B + β · C + bias)`: `A` is `m × k`, `B` is `k × n`, `C` is
+/// `m × n`, all row-major and without gaps.
+///
+/// Parameters: `a`, `b`, `c`, `m`, `n`, `k` (u32), `alpha`, `beta` (f32), and `bias` (f32, `n`
+/// values) if the [`Epilogue`] has one. `C` is not read where β is 0, and sizes are below 2³¹.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GemmKernel {
+    method: Method,
+    /// The types of `A` and `B`, and of `C`.
+    types: [PtxType; 2],
+    epilogue: Epilogue,
+}
+
+impl GemmKernel {
+    fn new(method: Method, types: [PtxType; 2]) -> Self {
+        GemmKernel {
+            method,
+            types,
+            epilogue: Epilogue::default(),
+        }
+    }
+
+    /// f32, one thread to a value of `C`, for any GPU: to be read and compared with, not to be
+    /// fast.
+    pub fn naive() -> Self {
+        Self::new(Method::Naive, [F32, F32])
+    }
+
+    /// f32, tiles in shared memory and registers, for any GPU and any sizes.
+    pub fn tiled() -> Self {
+        Self::tiled_by(Tile::LARGE)
+    }
+
+    /// The same with another tile.
+    pub fn tiled_by(tile: Tile) -> Self {
+        Self::new(Method::Tiled(tile), [F32, F32])
+    }
+
+    /// f16 with sums in f32, on the tensor cores of any GPU since Volta, for any sizes. `C` is f32.
+    pub fn wmma_fp16() -> Self {
+        Self::new(Method::Wmma, [F16, F32])
+    }
+
+    /// The same with `C` in f16.
+    pub fn tensor_core() -> Self {
+        Self::new(Method::Wmma, [F16, F16])
+    }
+
+    /// bf16 or f16 with sums in f32, on Hopper's tensor cores (`sm_90a`), persistent, for large
+    /// products. `C` has the inputs' type.
+    ///
+    /// `a` and `b` are tensor maps; `n` and `k` are multiples of 8 and all matrices aligned to 16
+    /// bytes, as those ask.
+    pub fn wgmma(ty: PtxType) -> Self {
+        Self::wgmma_by(ty, 256)
+    }
+
+    /// The same with tiles of 128 or 256 columns.
+    pub fn wgmma_by(ty: PtxType, cols: u32) -> Self {
+        Self::new(Method::Wgmma(cols), [ty, ty])
+    }
+
+    /// What happens to a sum before it is stored.
+    #[must_use]
+    pub fn with_epilogue(self, epilogue: Epilogue) -> Self {
+        GemmKernel { epilogue, ..self }
+    }
+}
+
+/// The registers that hold a product's parameters.
+struct Product {
+    a: Reg,
+    b: Reg,
+    c: Reg,
+    m: Reg,
+    n: Reg,
+    k: Reg,
+    /// Bytes of a value of `C`.
+    c_bytes: u32,
+    finish: epilogue::Finish,
+}
+
+impl Product {
+    /// Declares the parameters.
+    fn declare(k: &mut Builder, gemm: &GemmKernel) -> Self {
+        let [input, _] = gemm.types;
+        let (a, b) = (k.pointer("a", input), k.pointer("b", input));
+        Self::declare_with(k, gemm, a, b)
+    }
+
+    /// Declares the parameters after the first two.
+    fn declare_with(k: &mut Builder, gemm: &GemmKernel, a: Reg, b: Reg) -> Self {
+        let ([_, output], epilogue) = (gemm.types, gemm.epilogue);
+        let c = k.pointer("c", output);
+        let (m, n, depth) = (k.scalar("m", U32), k.scalar("n", U32), k.scalar("k", U32));
+        let finish = epilogue::Finish::declare(k, epilogue, output);
+        Product {
+            a,
+            b,
+            c,
+            m,
+            n,
+            k: depth,
+            c_bytes: output.bytes(),
+            finish,
+        }
+    }
+}
+
+impl Kernel for GemmKernel {
+    fn first_target(&self) -> Target {
+        match self.method {
+            Method::Wgmma(_) => Target::Sm90a,
+            _ => Target::Sm70,
+        }
+    }
+
+    fn name(&self) -> String {
+        let [input, output] = self.types;
+        let method = match self.method {
+            Method::Naive => "gemm_naive".to_owned(),
+            Method::Tiled(tile) => format!("gemm_tiled_{}", tile.suffix()),
+            Method::Wmma => format!("gemm_wmma_{input}_{output}"),
+            Method::Wgmma(cols) => format!("gemm_wgmma_128x{cols}_{input}_{output}"),
+        };
+        method + &self.epilogue.suffix()
+    }
+
+    fn build(&self, target: Target) -> Result<PtxKernel> {
+        match self.method {
+            Method::Naive => naive::build(self, target),
+            Method::Tiled(tile) => tiled::build(self, target, tile),
+            Method::Wmma => wmma::build(self, target),
+            Method::Wgmma(cols) => wgmma::build(self, target, cols),
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What happens to a product's sums before they are stored.
+
+use crate::ptx::build::Builder;
+use crate::ptx::inst::{Op, Reg};
+use crate::ptx::types::PtxType::{self, BF16, F16, F32};
+
+/// A function applied to every value of a product.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Activation {
+    /// None.
+    #[default]
+    None,
+    /// `max(x, 0)`; NaN stays NaN.
+    Relu,
+    /// `x / (1 + e⁻ˣ)`, also called Swish.
+    Silu,
+    /// `x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))` (Hendrycks and Gimpel, 2016).
+    GeluTanh,
+}
+
+/// The end of a product: `act(α · sum + β · c + bias)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Epilogue {
+    /// Whether a vector of `n` values is added to every row.
+    pub bias: bool,
+    /// What is applied last.
+    pub activation: Activation,
+}
+
+impl Epilogue {
+    pub(super) fn suffix(self) -> String {
+        let bias = if self.bias { "_bias" } else { "" };
+        let activation = match self.activation {
+            Activation::None => "",
+            Activation::Relu => "_relu",
+            Activation::Silu => "_silu",
+            Activation::GeluTanh => "_gelu",
+        };
+        format!("{bias}{activation}")
+    }
+}
+
+/// An epilogue with its parameters in registers.
+pub(super) struct Finish {
+    alpha: Reg,
+    beta: Reg,
+    bias: Option<Reg>,
+    activation: Activation,
+    /// Whether C is to be read.
+    adds: Reg,
+    output: PtxType,
+}
+
+impl Finish {
+    pub(super) fn declare(k: &mut Builder, epilogue: Epilogue, output: PtxType) -> Self {
+        let (alpha, beta) = (k.scalar("alpha", F32), k.scalar("beta", F32));
+        Finish {
+            alpha,
+            beta,
+            bias: epilogue.bias.then(|| k.pointer("bias", F32)),
+            activation: epilogue.activation,
+            adds: k.ne(beta, 0.0f32),
+            output,
+        }
+    }
+
+    /// Stores the values of one, two or four `sums` from `address + offset` on, in columns from
+    /// `col` on; several need an address that is a multiple of their size.
+    pub(super) fn store(&self, k: &mut Builder, sums: &[Reg], address: Reg, offset: i32, col: Reg) {
+        let values: Vec<Reg> = sums.iter().map(|&sum| k.mul(sum, self.alpha)).collect();
+        k.when(self.adds, |k| {
+            let old = load(k, Op::LdGlobal, self.output, values.len(), address, offset);
+            for (&value, old) in values.iter().zip(old) {
+                let old = widen(k, old);
+                k.fma_assign(value, self.beta, old);
+            }
+        });
+        if let Some(bias) = self.bias {
+            let bias = k.at(bias, col, 4);
+            let bias = load(k, Op::LdGlobalNc, F32, values.len(), bias, 0);
+            for (&value, bias) in values.iter().zip(bias) {
+                k.add_assign(value, bias);
+            }
+        }
+        let mut finished = |value| {
+            let value = activate(k, self.activation, value);
+            narrow(k, self.output, value)
+        };
+        let finished: Vec<Reg> = values.into_iter().map(&mut finished).collect();
+        match finished.as_slice() {
+            [one] => k.st_global(self.output, address, offset, *one),
+            many => k.st_global(self.output, address, offset, many),
+        }
+    }
+}
+
+/// One, two or four values.
+fn load(k: &mut Builder, op: Op, ty: PtxType, count: usize, address: Reg, offset: i32) -> Vec<Reg> {
+    match count {
+        1 => vec![k.ld(op, ty, address, offset)],
+        _ => k.ld_vector(op, ty, count, address, offset),
+    }
+}
+
+/// A value of any floating-point type as `f32`.
+pub(in crate::ptx::kernels) fn widen(k: &mut Builder, value: Reg) -> Reg {
+    match value.ty() {
+        F16 => k.convert(Op::CvtF32F16, F32, &[value.into()]),
+        // Its bits are the upper half of an f32's.
+        BF16 => {
+            let zero = k.value(PtxType::B16, 0);
+            let bits = k.op(
+                Op::Pack,
+                PtxType::B32,
+                PtxType::B32,
+                &[[zero, value].as_slice().into()],
+            );
+            k.op(Op::Mov, PtxType::B32, F32, &[bits.into()])
+        }
+        _ => value,
+    }
+}
+
+/// An `f32` rounded to `ty`.
+pub(in crate::ptx::kernels) fn narrow(k: &mut Builder, ty: PtxType, value: Reg) -> Reg {
+    match ty {
+        F16 => k.convert(Op::CvtF16F32, F16, &[value.into()]),
+        BF16 => k.convert(Op::CvtBf16F32, BF16, &[value.into()]),
+        _ => value,
+    }
+}
+
+/// The activation of one value.
+pub(in crate::ptx::kernels) fn activate(k: &mut Builder, activation: Activation, x: Reg) -> Reg {
+    match activation {
+        Activation::None => x,
+        Activation::Relu => {
+            let negative = k.lt(x, 0.0f32);
+            k.select(negative, 0.0f32, x)
+        }
+        Activation::Silu => over_one_plus_exp(k, x, x),
+        // x/2 · (1 + tanh u) = x / (1 + e⁻²ᵘ).
+        Activation::GeluTanh => {
+            let square = k.mul(x, x);
+            let scale = (2.0 / std::f32::consts::PI).sqrt() * 2.0;
+            let factor = k.fma(square, scale * 0.044_715, scale);
+            let u = k.mul(x, factor);
+            over_one_plus_exp(k, x, u)
+        }
+    }
+}
+
+/// `x / (1 + e⁻ᵘ)`; its limit 0 where e⁻ᵘ is infinite.
+fn over_one_plus_exp(k: &mut Builder, x: Reg, u: Reg) -> Reg {
+    let minus = k.neg(u);
+    let exp = k.exp(minus);
+    let below = k.add(exp, 1.0f32);
+    k.div(x, below)
+}

@@ -1,0 +1,61 @@
+//! The kernels: each a description that builds itself for a target.
+
+mod common;
+mod gemm;
+mod norm;
+mod rows;
+mod softmax;
+
+pub use gemm::{Activation, Epilogue, GemmKernel, Tile};
+pub use norm::LayerNormKernel;
+pub use rows::RowLayout;
+pub use softmax::SoftmaxKernel;
+
+use super::emit::PtxModule;
+use super::error::Result;
+use super::kernel::PtxKernel;
+use super::types::Target;
+
+/// A kernel that can be written for any target that has what it needs. Sizes are parameters of
+/// the launch: one text serves all of them.
+pub trait Kernel {
+    /// The entry point's name, different for every variant.
+    fn name(&self) -> String;
+
+    /// The first target that has what the kernel needs.
+    fn first_target(&self) -> Target {
+        Target::Sm70
+    }
+
+    /// The kernel, verified, with its launch and its parameters as data.
+    ///
+    /// # Errors
+    /// [`super::Error::Target`] if `target` lacks what the kernel needs.
+    fn build(&self, target: Target) -> Result<PtxKernel>;
+
+    /// A module with this kernel alone, for [`Kernel::first_target`].
+    ///
+    /// # Errors
+    /// As [`Kernel::build`].
+    fn as_module(&self) -> Result<PtxModule> {
+        let target = self.first_target();
+        PtxModule::new(target).with(self.build(target)?)
+    }
+
+    /// The text for [`Kernel::first_target`], which every later GPU runs, too, unless the target
+    /// is `sm_90a`.
+    ///
+    /// # Errors
+    /// As [`Kernel::build`].
+    fn emit_ptx(&self) -> Result<String> {
+        Ok(self.as_module()?.emit())
+    }
+
+    /// The text for one target.
+    ///
+    /// # Errors
+    /// As [`Kernel::build`].
+    fn emit_ptx_for_target(&self, target: Target) -> Result<String> {
+        Ok(PtxModule::new(target).with(self.build(target)?)?.emit())
+    }
+}

@@ -1,0 +1,84 @@
+//! Accumulators of `wgmma` stay untouched until a wait says that they are done.
+
+use super::super::emit;
+use super::super::error::{Error, Result};
+use super::super::inst::{Inst, Op, Operand};
+use super::super::kernel::{Node, PtxKernel};
+use std::collections::HashSet;
+
+/// Registers that tensor cores may still write: committed groups, oldest first, and last those
+/// not committed yet.
+#[derive(Clone)]
+struct Flight(Vec<HashSet<u32>>);
+
+pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
+    walk(kernel, &kernel.body, &mut Flight(vec![HashSet::new()]))
+}
+
+fn walk(kernel: &PtxKernel, nodes: &[Node], flight: &mut Flight) -> Result<()> {
+    for node in nodes {
+        match node {
+            Node::Inst(inst) => step(kernel, inst, flight)?,
+            Node::Comment(_) => {}
+            Node::If {
+                then, otherwise, ..
+            } => {
+                let mut other = flight.clone();
+                walk(kernel, then, flight)?;
+                walk(kernel, otherwise, &mut other)?;
+                flight.join(other);
+            }
+            // A second time round, with what the first left under way.
+            Node::Loop { body, .. } => {
+                walk(kernel, body, flight)?;
+                walk(kernel, body, flight)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Flight {
+    /// Either path may have been taken: groups are matched from the newest on.
+    fn join(&mut self, other: Flight) {
+        let missing = other.0.len().saturating_sub(self.0.len());
+        self.0.splice(0..0, (0..missing).map(|_| HashSet::new()));
+        let newest = self.0.len() - other.0.len();
+        for (group, other) in self.0[newest..].iter_mut().zip(other.0) {
+            group.extend(other);
+        }
+    }
+
+    fn contains(&self, id: u32) -> bool {
+        self.0.iter().any(|group| group.contains(&id))
+    }
+}
+
+fn step(kernel: &PtxKernel, inst: &Inst, flight: &mut Flight) -> Result<()> {
+    match inst.op {
+        // Products may follow each other into one accumulator.
+        Op::WgmmaBf16 | Op::WgmmaF16 => {
+            let sums = inst.to.iter().flat_map(Operand::regs).map(|reg| reg.id);
+            if let Some(open) = flight.0.last_mut() {
+                open.extend(sums);
+            }
+            return Ok(());
+        }
+        Op::WgmmaCommit => flight.0.push(HashSet::new()),
+        Op::WgmmaWait => {
+            if let Some(Operand::Int(left)) = inst.from.first() {
+                let done = flight.0.len().saturating_sub(*left as usize + 1);
+                flight.0.drain(..done);
+            }
+        }
+        _ => {}
+    }
+    let mut regs = inst.to.iter().chain(&inst.from).flat_map(Operand::regs);
+    if flight.0.iter().any(|group| !group.is_empty()) && regs.any(|reg| flight.contains(reg.id)) {
+        return Err(Error::InFlight {
+            kernel: kernel.name.clone(),
+            instruction: emit::instruction_text(inst),
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,11 @@
+//! Every kernel of `relampago::ptx`, from its text: assembled by ptxas, interpreted against `f64`
+//! oracles, and with faults put in.
+
+#![cfg(all(feature = "ptx", not(target_arch = "wasm32")))]
+
+mod assemble;
+mod case;
+mod interpret;
+mod mutate;
+mod oracle;
+mod variants;

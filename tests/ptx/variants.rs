@@ -1,0 +1,277 @@
+//! Every kernel variant, with the cases that it is tried on.
+
+use super::case::{Case, Value, random, rounded};
+use super::oracle;
+use relampago::ptx::kernels::{Activation, Epilogue, RowLayout, Tile};
+use relampago::ptx::{GemmKernel, Kernel, LayerNormKernel, PtxType, SoftmaxKernel};
+
+pub(crate) struct Variant {
+    pub(crate) kernel: Box<dyn Kernel + Sync>,
+    pub(crate) cases: Vec<Case>,
+}
+
+impl Variant {
+    fn new(kernel: impl Kernel + Sync + 'static, cases: Vec<Case>) -> Self {
+        Variant {
+            kernel: Box::new(kernel),
+            cases,
+        }
+    }
+}
+
+pub(crate) fn all() -> Vec<Variant> {
+    [gemms(), softmaxes(), norms()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+const EPILOGUES: [Epilogue; 4] = [
+    Epilogue {
+        bias: false,
+        activation: Activation::None,
+    },
+    Epilogue {
+        bias: true,
+        activation: Activation::Relu,
+    },
+    Epilogue {
+        bias: false,
+        activation: Activation::Silu,
+    },
+    Epilogue {
+        bias: true,
+        activation: Activation::GeluTanh,
+    },
+];
+
+fn gemms() -> Vec<Variant> {
+    let odd = [[1, 1, 1], [17, 33, 5], [16, 16, 16], [3, 70, 40], [5, 7, 0]];
+    let odd_large = [
+        [130, 67, 37],
+        [66, 66, 9],
+        [1, 129, 16],
+        [65, 1, 3],
+        [4, 4, 0],
+    ];
+    let multiples = [
+        [130, 68, 36],
+        [67, 72, 20],
+        [1, 132, 16],
+        [64, 64, 4],
+        [128, 128, 32],
+    ];
+    let f32s = |shapes: &[[usize; 3]], epilogue| {
+        gemm_cases(shapes, epilogue, PtxType::F32, PtxType::F32, 0.0)
+    };
+    let mut variants = Vec::new();
+    for epilogue in EPILOGUES {
+        let naive = GemmKernel::naive().with_epilogue(epilogue);
+        variants.push(Variant::new(naive, f32s(&odd, epilogue)));
+    }
+    for epilogue in [EPILOGUES[0], EPILOGUES[1]] {
+        for tile in [Tile::LARGE, Tile::SMALL] {
+            let any = GemmKernel::tiled_by(tile).with_epilogue(epilogue);
+            variants.push(Variant::new(any, f32s(&odd_large, epilogue)));
+            let aligned = GemmKernel::tiled_by(tile.aligned()).with_epilogue(epilogue);
+            variants.push(Variant::new(aligned, f32s(&multiples, epilogue)));
+        }
+    }
+    let wmma_shapes = [[65, 70, 33], [1, 1, 1], [64, 64, 32], [3, 5, 0]];
+    for epilogue in [EPILOGUES[0], EPILOGUES[3]] {
+        for (kernel, output) in [
+            (GemmKernel::wmma_fp16(), PtxType::F32),
+            (GemmKernel::tensor_core(), PtxType::F16),
+        ] {
+            let cases = gemm_cases(&wmma_shapes, epilogue, PtxType::F16, output, 0.0);
+            variants.push(Variant::new(kernel.with_epilogue(epilogue), cases));
+        }
+    }
+    let wgmma_shapes = [[200, 264, 136], [1, 8, 8], [300, 512, 64], [129, 40, 464]];
+    for (ty, cols, epilogue) in [
+        (PtxType::BF16, 256, EPILOGUES[0]),
+        (PtxType::F16, 256, EPILOGUES[1]),
+        (PtxType::BF16, 128, EPILOGUES[2]),
+        (PtxType::F16, 128, EPILOGUES[0]),
+    ] {
+        let cases = gemm_cases(&wgmma_shapes, epilogue, ty, ty, 0.0);
+        let kernel = GemmKernel::wgmma_by(ty, cols).with_epilogue(epilogue);
+        variants.push(Variant::new(kernel, cases));
+    }
+    variants
+}
+
+fn gemm_cases(
+    shapes: &[[usize; 3]],
+    epilogue: Epilogue,
+    input: PtxType,
+    output: PtxType,
+    input_error: f64,
+) -> Vec<Case> {
+    let case = |(i, &shape): (usize, &[usize; 3])| {
+        let [m, n, k] = shape;
+        let (alpha, beta) = [(1.0, 0.0), (0.5, -2.0)][i % 2];
+        let (a, b) = (random(m * k, 1), random(k * n, 2));
+        let (mut a, b) = (rounded(&a, input), rounded(&b, input));
+        // What a row's neighbour reads by mistake times zero is NaN then.
+        if i == 1 {
+            a.chunks_mut(k)
+                .step_by(2)
+                .for_each(|row| row[0] = f32::INFINITY);
+        }
+        // Without β it must not matter what was there.
+        let c = if beta == 0.0 {
+            vec![f32::NAN; m * n]
+        } else {
+            rounded(&random(m * n, 3), output)
+        };
+        let bias = random(n, 4);
+        let gemm = oracle::Gemm {
+            a: &a,
+            b: &b,
+            c: &c,
+            bias: &bias,
+            shape,
+            alpha,
+            beta,
+            epilogue,
+            output,
+            input_error,
+        };
+        let expected = gemm.expected();
+        let matrix = |values, ty| match ty {
+            PtxType::F16 => Value::F16s(values),
+            PtxType::BF16 => Value::Bf16s(values),
+            _ => Value::F32s(values),
+        };
+        let mut arguments = vec![matrix(a, input), matrix(b, input), matrix(c, output)];
+        arguments.extend([m, n, k].map(|size| Value::U32(size as u32)));
+        arguments.extend([Value::F32(alpha), Value::F32(beta)]);
+        if epilogue.bias {
+            arguments.push(Value::F32s(bias));
+        }
+        Case {
+            label: format!("{m}×{n}×{k}, α {alpha}, β {beta}"),
+            arguments,
+            output: 2,
+            expected,
+        }
+    };
+    shapes.iter().enumerate().map(case).collect()
+}
+
+/// Layouts with the shapes that they are tried on.
+fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
+    let held = |group, threads, width, held| RowLayout {
+        group,
+        threads,
+        width,
+        held: Some(held),
+    };
+    let any = RowLayout {
+        group: 32,
+        threads: 64,
+        width: 1,
+        held: None,
+    };
+    vec![
+        (RowLayout::ANY, vec![[3, 1], [2, 300], [1, 777], [1, 256]]),
+        (any, vec![[5, 3], [3, 70]]),
+        (held(32, 128, 4, 2), vec![[7, 256], [5, 100], [3, 132]]),
+        (
+            held(32, 128, 1, 4),
+            vec![[9, 37], [4, 128], [1, 1], [3, 64], [3, 96]],
+        ),
+        (held(64, 64, 4, 2), vec![[2, 256], [3, 512], [1, 260]]),
+        (held(256, 256, 1, 2), vec![[2, 511], [2, 256], [1, 255]]),
+        (
+            RowLayout {
+                group: 128,
+                threads: 128,
+                width: 4,
+                held: None,
+            },
+            vec![[2, 1204], [1, 1024], [2, 512]],
+        ),
+    ]
+}
+
+fn matrix_case(
+    label: String,
+    x: Vec<f32>,
+    extra: Vec<Value>,
+    shape: [usize; 2],
+    expected: Vec<super::case::Expected>,
+) -> Case {
+    let y = vec![f32::from_bits(0x7fc1_2345); x.len()];
+    let mut arguments = vec![Value::F32s(x), Value::F32s(y)];
+    let (arrays, scalars): (Vec<_>, Vec<_>) = extra
+        .into_iter()
+        .partition(|value| matches!(value, Value::F32s(_)));
+    arguments.extend(arrays);
+    arguments.extend(shape.map(|size| Value::U32(size as u32)));
+    arguments.extend(scalars);
+    Case {
+        label,
+        arguments,
+        output: 1,
+        expected,
+    }
+}
+
+fn softmaxes() -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for (layout, shapes) in layouts() {
+        for log in [false, true] {
+            let cases = shapes.iter().enumerate().map(|(i, &[rows, cols])| {
+                let mut x = random(rows * cols, 5);
+                x.iter_mut().for_each(|x| *x *= [200.0, 1e38, 3.0][i % 3]);
+                if i == 1 {
+                    x[0] = f32::NEG_INFINITY;
+                }
+                if rows > 2 {
+                    x[2 * cols] = f32::NAN;
+                    x[cols..2 * cols].fill(f32::NEG_INFINITY);
+                }
+                let expected = oracle::softmax(&x, cols, log);
+                matrix_case(
+                    format!("{rows}×{cols}"),
+                    x,
+                    Vec::new(),
+                    [rows, cols],
+                    expected,
+                )
+            });
+            let kernel = SoftmaxKernel::new().with_layout(layout);
+            let kernel = if log { kernel.log() } else { kernel };
+            variants.push(Variant::new(kernel, cases.collect()));
+        }
+    }
+    variants
+}
+
+fn norms() -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for (layout, shapes) in layouts() {
+        for centred in [true, false] {
+            let cases = shapes.iter().map(|&[rows, cols]| {
+                let x: Vec<f32> = random(rows * cols, 6).iter().map(|x| x + 3.0).collect();
+                let (weight, bias) = (random(cols, 7), random(cols, 8));
+                let expected = oracle::norm(&x, &weight, centred.then_some(&bias), 0.1);
+                let mut extra = vec![Value::F32s(weight)];
+                if centred {
+                    extra.push(Value::F32s(bias));
+                }
+                extra.push(Value::F32(0.1));
+                matrix_case(format!("{rows}×{cols}"), x, extra, [rows, cols], expected)
+            });
+            let kernel = if centred {
+                LayerNormKernel::new()
+            } else {
+                LayerNormKernel::rms()
+            };
+            variants.push(Variant::new(kernel.with_layout(layout), cases.collect()));
+        }
+    }
+    variants
+}
