@@ -130,7 +130,7 @@ impl Case {
             let same = actual == f64::from(expected.value as f32)
                 || (actual.is_nan() && expected.value.is_nan());
             let error = (actual - expected.value).abs() / expected.bound;
-            if !same && !(error <= 1.0) {
+            if !same && (error > 1.0 || error.is_nan()) {
                 return Err(format!(
                     "value {i} is {actual:e}, not {:e} ± {:e}",
                     expected.value, expected.bound

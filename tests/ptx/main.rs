@@ -8,4 +8,5 @@ mod case;
 mod interpret;
 mod mutate;
 mod oracle;
+mod quantized;
 mod variants;

@@ -11,7 +11,7 @@ pub(crate) struct Variant {
 }
 
 impl Variant {
-    fn new(kernel: impl Kernel + Sync + 'static, cases: Vec<Case>) -> Self {
+    pub(crate) fn new(kernel: impl Kernel + Sync + 'static, cases: Vec<Case>) -> Self {
         Variant {
             kernel: Box::new(kernel),
             cases,
@@ -20,7 +20,7 @@ impl Variant {
 }
 
 pub(crate) fn all() -> Vec<Variant> {
-    [gemms(), softmaxes(), norms()]
+    [gemms(), softmaxes(), norms(), super::quantized::variants()]
         .into_iter()
         .flatten()
         .collect()
@@ -86,6 +86,20 @@ fn gemms() -> Vec<Variant> {
             let cases = gemm_cases(&wmma_shapes, epilogue, PtxType::F16, output, 0.0);
             variants.push(Variant::new(kernel.with_epilogue(epilogue), cases));
         }
+    }
+    let mma_shapes = [
+        [130, 136, 40],
+        [1, 8, 8],
+        [128, 128, 64],
+        [67, 264, 104],
+        [2, 8, 0],
+    ];
+    for (ty, epilogue) in [(PtxType::BF16, EPILOGUES[0]), (PtxType::F16, EPILOGUES[1])] {
+        let cases = gemm_cases(&mma_shapes, epilogue, ty, ty, 0.0);
+        variants.push(Variant::new(
+            GemmKernel::mma(ty).with_epilogue(epilogue),
+            cases,
+        ));
     }
     let wgmma_shapes = [[200, 264, 136], [1, 8, 8], [300, 512, 64], [129, 40, 464]];
     for (ty, cols, epilogue) in [
@@ -225,7 +239,9 @@ fn softmaxes() -> Vec<Variant> {
         for log in [false, true] {
             let cases = shapes.iter().enumerate().map(|(i, &[rows, cols])| {
                 let mut x = random(rows * cols, 5);
-                x.iter_mut().for_each(|x| *x *= [200.0, 1e38, 3.0][i % 3]);
+                for x in &mut x {
+                    *x *= [200.0, 1e38, 3.0][i % 3];
+                }
                 if i == 1 {
                     x[0] = f32::NEG_INFINITY;
                 }

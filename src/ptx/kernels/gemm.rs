@@ -4,6 +4,7 @@
 //! cores of one generation each.
 
 mod epilogue;
+mod mma;
 mod naive;
 mod tiled;
 mod wgmma;
@@ -26,6 +27,7 @@ enum Method {
     Naive,
     Tiled(Tile),
     Wmma,
+    Mma,
     /// By the columns of a tile.
     Wgmma(u32),
 }
@@ -76,6 +78,14 @@ impl GemmKernel {
     /// The same with `C` in f16.
     pub fn tensor_core() -> Self {
         Self::new(Method::Wmma, [F16, F16])
+    }
+
+    /// bf16 or f16 with sums in f32, on the tensor cores of any GPU since Ampere (`sm_80`). `C` has
+    /// the inputs' type.
+    ///
+    /// `n` and `k` are multiples of 8 and all matrices aligned to 16 bytes.
+    pub fn mma(ty: PtxType) -> Self {
+        Self::new(Method::Mma, [ty, ty])
     }
 
     /// bf16 or f16 with sums in f32, on Hopper's tensor cores (`sm_90a`), persistent, for large
@@ -142,6 +152,7 @@ impl Product {
 impl Kernel for GemmKernel {
     fn first_target(&self) -> Target {
         match self.method {
+            Method::Mma => Target::Sm80,
             Method::Wgmma(_) => Target::Sm90a,
             _ => Target::Sm70,
         }
@@ -153,6 +164,7 @@ impl Kernel for GemmKernel {
             Method::Naive => "gemm_naive".to_owned(),
             Method::Tiled(tile) => format!("gemm_tiled_{}", tile.suffix()),
             Method::Wmma => format!("gemm_wmma_{input}_{output}"),
+            Method::Mma => format!("gemm_mma_{input}_{output}"),
             Method::Wgmma(cols) => format!("gemm_wgmma_128x{cols}_{input}_{output}"),
         };
         method + &self.epilogue.suffix()
@@ -163,6 +175,7 @@ impl Kernel for GemmKernel {
             Method::Naive => naive::build(self, target),
             Method::Tiled(tile) => tiled::build(self, target, tile),
             Method::Wmma => wmma::build(self, target),
+            Method::Mma => mma::build(self, target),
             Method::Wgmma(cols) => wgmma::build(self, target, cols),
         }
     }

@@ -3,11 +3,13 @@
 mod common;
 mod gemm;
 mod norm;
+mod quantize;
 mod rows;
 mod softmax;
 
 pub use gemm::{Activation, Epilogue, GemmKernel, Tile};
 pub use norm::LayerNormKernel;
+pub use quantize::{QuantFormat, QuantizeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
 

@@ -1,0 +1,281 @@
+//! Products on the tensor cores of any GPU since Ampere: `mma.sync`, fed by `cp.async` and
+//! `ldmatrix`.
+//!
+//! Eight warps share a tile of 128 × 128, each 64 × 32 as 4 × 4 fragments of 16 × 8. Tiles come
+//! in 16 bytes a copy through a ring of three stages. In shared memory their 16-byte units change
+//! places by row, so that the eight rows an `ldmatrix` reads lie in different banks.
+
+use super::{GemmKernel, Product};
+use crate::ptx::build::Builder;
+use crate::ptx::error::Result;
+use crate::ptx::inst::{Op, Operand, Reg, Special};
+use crate::ptx::kernel::{Extent, Launch, PtxKernel};
+use crate::ptx::kernels::Kernel;
+use crate::ptx::types::PtxType::{self, B32, BF16, F32, U32};
+use crate::ptx::types::Target;
+
+/// Rows and columns of a block's tile.
+const SIDE: u32 = 128;
+/// How much of `k` a stage holds.
+const DEPTH: u32 = 32;
+const STAGES: u32 = 3;
+const THREADS: u32 = 256;
+/// Bytes of a stage's part of `A`, and of a whole stage.
+const A_BYTES: u32 = SIDE * DEPTH * 2;
+const STAGE: u32 = 2 * A_BYTES;
+/// Values in 16 bytes: one copy, one row of a small matrix.
+const UNIT: u32 = 8;
+/// Units of a row of A's tile and of B's.
+const A_UNITS: u32 = DEPTH / UNIT;
+const B_UNITS: u32 = SIDE / UNIT;
+
+pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
+    let grid = [
+        Extent::Tiles("n", SIDE),
+        Extent::Tiles("m", SIDE),
+        Extent::Fixed(1),
+    ];
+    let mut launch = Launch::new(THREADS, grid);
+    launch.min_blocks = 2;
+    let mut k = Builder::new(gemm.name(), target, launch);
+    let p = Product::declare(&mut k, gemm);
+    let block = Block::new(&mut k, gemm.types[0]);
+    let sums = block.multiply(&mut k, &p);
+    block.store(&mut k, &p, &sums);
+    k.finish()
+}
+
+struct Block {
+    ty: PtxType,
+    thread: Reg,
+    lane: Reg,
+    first_row: Reg,
+    first_col: Reg,
+    /// The warp's first row and column in the tile.
+    warp_row: Reg,
+    warp_col: Reg,
+    stages: Reg,
+}
+
+/// One thread's share in copying a tile: two units.
+struct Copy {
+    from: [Reg; 2],
+    /// Bytes from one stage's tile to the next.
+    step: Operand,
+    /// The index in `k` of each unit, which decides whether it is copied.
+    depth: [Reg; 2],
+    /// Whether they lie in the matrix otherwise.
+    exists: Reg,
+    to: [Reg; 2],
+}
+
+/// Where unit `unit` of row `row` lies in a tile of rows of four units: two rows make 128 bytes.
+fn swizzled_a(k: &mut Builder, row: Reg, unit: Reg) -> Reg {
+    let pair = k.shr(row, 1);
+    let turn = k.and(pair, A_UNITS - 1);
+    let unit = k.xor(unit, turn);
+    let index = k.fma(row, A_UNITS, unit);
+    k.mul(index, 16)
+}
+
+/// The same in a tile of rows of 16 units.
+fn swizzled_b(k: &mut Builder, row: Reg, unit: Reg) -> Reg {
+    let turn = k.and(row, 7);
+    let unit = k.xor(unit, turn);
+    let index = k.fma(row, B_UNITS, unit);
+    k.mul(index, 16)
+}
+
+impl Block {
+    fn new(k: &mut Builder, ty: PtxType) -> Self {
+        let thread = k.special(Special::TidX);
+        let (x, y) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
+        let warp = k.shr(thread, 5);
+        let (row, col) = (k.shr(warp, 2), k.and(warp, 3));
+        Block {
+            ty,
+            thread,
+            lane: k.and(thread, 31),
+            first_row: k.mul(y, SIDE),
+            first_col: k.mul(x, SIDE),
+            warp_row: k.mul(row, 64),
+            warp_col: k.mul(col, 32),
+            stages: k.shared("stages", U32, STAGES * STAGE / 4),
+        }
+    }
+
+    fn copy_a(&self, k: &mut Builder, p: &Product) -> Copy {
+        let (row, unit) = (k.shr(self.thread, 2), k.and(self.thread, A_UNITS - 1));
+        let col = k.mul(unit, UNIT);
+        let last = k.sub(p.m, 1);
+        let rows = [0, 64].map(|further| k.offset(row, further));
+        let from = rows.map(|row| {
+            // Rows beyond the last repeat it; their sums are not stored.
+            let row = k.add(row, self.first_row);
+            let row = k.min(row, last);
+            k.at_2d(p.a, row, p.k, col, 2)
+        });
+        let always = k.ge(row, 0);
+        Copy {
+            from,
+            step: (DEPTH * 2).into(),
+            depth: [k.value(U32, col), k.value(U32, col)],
+            exists: always,
+            to: rows.map(|row| swizzled_a(k, row, unit)),
+        }
+    }
+
+    fn copy_b(&self, k: &mut Builder, p: &Product) -> Copy {
+        let (row, unit) = (k.shr(self.thread, 4), k.and(self.thread, B_UNITS - 1));
+        let col = k.fma(unit, UNIT, self.first_col);
+        let inside = k.lt(col, p.n);
+        let rows = [0, 16].map(|further| k.offset(row, further));
+        let from = rows.map(|row| k.at_2d(p.b, row, p.n, col, 2));
+        let step = [p.n.into(), (DEPTH * 2).into()];
+        let step = k.op(Op::MulWide, U32, PtxType::U64, &step);
+        let to = rows.map(|row| {
+            let at = swizzled_b(k, row, unit);
+            k.add(at, A_BYTES)
+        });
+        Copy {
+            from,
+            step: step.into(),
+            depth: rows.map(|row| k.value(U32, row)),
+            exists: inside,
+            to,
+        }
+    }
+
+    /// The warp's sums: 4 × 4 fragments of 4 registers.
+    fn multiply(&self, k: &mut Builder, p: &Product) -> Vec<Vec<Reg>> {
+        let (a, b) = (self.copy_a(k, p), self.copy_b(k, p));
+        let sums: Vec<Vec<Reg>> = (0..16).map(|_| k.filled(F32, 4, 0.0f32)).collect();
+        let (filled, read) = (k.value(U32, 0), k.value(U32, 0));
+        let fill = |k: &mut Builder| {
+            let stage = k.add(self.stages, filled);
+            a.start(k, p, stage);
+            b.start(k, p, stage);
+            k.act(Op::CpAsyncCommit, &[]);
+            next_stage(k, filled);
+        };
+        for _ in 1..STAGES {
+            fill(k);
+        }
+        k.for_range(0, p.k, DEPTH, |k, _| {
+            // All but the last stage asked for have come, and all have read the one before.
+            k.act(Op::CpAsyncWait, &[(STAGES - 2).into()]);
+            k.barrier();
+            fill(k);
+            let stage = k.add(self.stages, read);
+            for step in 0..DEPTH / 16 {
+                self.step(k, &sums, stage, step);
+            }
+            next_stage(k, read);
+        });
+        k.act(Op::CpAsyncWait, &[0.into()]);
+        sums
+    }
+
+    /// Multiplies 16 of `k`.
+    fn step(&self, k: &mut Builder, sums: &[Vec<Reg>], stage: Reg, step: u32) {
+        // Lane 8i + j names row j of matrix i: below each other, then side by side.
+        let (low, high) = (k.and(self.lane, 15), k.shr(self.lane, 4));
+        let unit = k.offset(high, step * 2);
+        let row = k.add(self.warp_row, low);
+        let a: Vec<Vec<Reg>> = (0..4)
+            .map(|i| {
+                let row = k.offset(row, 16 * i);
+                let at = swizzled_a(k, row, unit);
+                let at = k.add(at, stage);
+                load_matrices(k, Op::LdMatrix4, at)
+            })
+            .collect();
+        let row = k.offset(low, step * 16);
+        let first = k.shr(self.warp_col, 3);
+        let unit = k.add(first, high);
+        for pair in 0..2 {
+            let unit = k.offset(unit, 2 * pair);
+            let at = swizzled_b(k, row, unit);
+            let at = k.add(at, stage);
+            let at = k.add(at, A_BYTES);
+            let b = load_matrices(k, Op::LdMatrix4Trans, at);
+            for (i, a) in a.iter().enumerate() {
+                for (half, b) in b.chunks_exact(2).enumerate() {
+                    let sums = &sums[i * 4 + pair as usize * 2 + half];
+                    self.mma(k, sums, a, b);
+                }
+            }
+        }
+    }
+
+    fn mma(&self, k: &mut Builder, sums: &[Reg], a: &[Reg], b: &[Reg]) {
+        let op = if self.ty == BF16 {
+            Op::MmaBf16
+        } else {
+            Op::MmaF16
+        };
+        k.emit(op, B32, &[sums.into()], &[a.into(), b.into(), sums.into()]);
+    }
+
+    /// Lane `4g + t` holds columns `2t` and the next of rows `g` and `g + 8` of each fragment.
+    fn store(&self, k: &mut Builder, p: &Product, sums: &[Vec<Reg>]) {
+        let (g, t) = (k.shr(self.lane, 2), k.and(self.lane, 3));
+        let row = k.add(self.first_row, self.warp_row);
+        let row = k.add(row, g);
+        let col = k.add(self.first_col, self.warp_col);
+        let col = k.fma(t, 2, col);
+        for i in 0..4u32 {
+            for half in 0..2u32 {
+                let row = k.offset(row, 16 * i + 8 * half);
+                let in_rows = k.lt(row, p.m);
+                k.when(in_rows, |k| {
+                    let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
+                    for j in 0..4u32 {
+                        let col = k.offset(col, 8 * j);
+                        // n is a multiple of 8: both columns are within or neither.
+                        let in_cols = k.lt(col, p.n);
+                        let sums = &sums[(i * 4 + j) as usize][2 * half as usize..][..2];
+                        k.when(in_cols, |k| {
+                            let offset = (8 * j * p.c_bytes) as i32;
+                            p.finish.store(k, sums, c, offset, col);
+                        });
+                    }
+                });
+            }
+        }
+    }
+}
+
+fn next_stage(k: &mut Builder, stage: Reg) {
+    k.add_assign(stage, STAGE);
+    let over = k.eq(stage, STAGES * STAGE);
+    k.guarded(over, true, |k| k.assign(stage, 0));
+}
+
+fn load_matrices(k: &mut Builder, op: Op, address: Reg) -> Vec<Reg> {
+    let to = k.regs(B32, 4);
+    k.emit(op, B32, &[to.as_slice().into()], &[Operand::At(address, 0)]);
+    to
+}
+
+impl Copy {
+    /// Asks for this thread's two units of the next tile, zeros beyond the matrix.
+    fn start(&self, k: &mut Builder, p: &Product, stage: Reg) {
+        for i in 0..2 {
+            let in_depth = k.lt(self.depth[i], p.k);
+            let inside = k.and(in_depth, self.exists);
+            let none = k.value(U32, 0);
+            let bytes = k.select(inside, 16, none);
+            let to = k.add(self.to[i], stage);
+            let operands = [
+                Operand::At(to, 0),
+                Operand::At(self.from[i], 0),
+                16.into(),
+                bytes.into(),
+            ];
+            k.act(Op::CpAsync16, &operands);
+            k.add_assign(self.from[i], self.step.clone());
+            k.add_assign(self.depth[i], DEPTH);
+        }
+    }
+}

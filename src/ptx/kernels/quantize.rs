@@ -1,0 +1,92 @@
+//! Weights in ggml's block formats: dequantised, or multiplied with a vector as they are.
+
+mod dot;
+mod formats;
+
+pub use formats::QuantFormat;
+
+use super::Kernel;
+use super::common::along_x;
+use crate::ptx::build::Builder;
+use crate::ptx::error::Result;
+use crate::ptx::inst::Special;
+use crate::ptx::kernel::{Extent, Launch, PtxKernel};
+use crate::ptx::types::PtxType::{F32, U8, U32};
+use crate::ptx::types::Target;
+
+/// What is done with the weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Task {
+    Dequantize,
+    Gemv,
+}
+
+/// Kernels for weights in one of ggml's block formats, bit-exact to its layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct QuantizeKernel {
+    format: QuantFormat,
+    task: Task,
+}
+
+impl QuantizeKernel {
+    /// Writes the weights as f32, rounded where ggml's own reference rounds.
+    ///
+    /// Parameters: `w` (blocks), `y` (f32), `blocks` (u32).
+    pub fn dequantize(format: QuantFormat) -> Self {
+        QuantizeKernel {
+            format,
+            task: Task::Dequantize,
+        }
+    }
+
+    /// Multiplies a matrix of weights, `rows × cols` with each row in whole blocks, with a vector:
+    /// one warp to a row.
+    ///
+    /// Parameters: `w` (blocks), `x` (f32, `cols` values), `y` (f32, `rows` values), `rows`,
+    /// `cols` (u32, a multiple of the format's block).
+    pub fn gemv(format: QuantFormat) -> Self {
+        QuantizeKernel {
+            format,
+            task: Task::Gemv,
+        }
+    }
+
+    /// The format of the weights.
+    pub fn format(&self) -> QuantFormat {
+        self.format
+    }
+}
+
+impl Kernel for QuantizeKernel {
+    fn name(&self) -> String {
+        let task = match self.task {
+            Task::Dequantize => "dequantize",
+            Task::Gemv => "gemv",
+        };
+        format!("{task}_{}", self.format.name())
+    }
+
+    fn build(&self, target: Target) -> Result<PtxKernel> {
+        match self.task {
+            Task::Dequantize => dequantize(*self, target),
+            Task::Gemv => dot::build(*self, target),
+        }
+    }
+}
+
+/// One thread to a weight.
+fn dequantize(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel> {
+    let format = kernel.format;
+    let (values, bytes) = format.block();
+    let launch = Launch::new(values, along_x(Extent::Param("blocks")));
+    let mut k = Builder::new(kernel.name(), target, launch);
+    let (w, y) = (k.pointer("w", U8), k.pointer("y", F32));
+    let _ = k.scalar("blocks", U32);
+    let (block, i) = (k.special(Special::CtaidX), k.special(Special::TidX));
+    let block_at = k.at(w, block, bytes);
+    let value = format.dequantize(&mut k, block_at, i);
+    let first = k.at(y, block, values * 4);
+    let to = k.at(first, i, 4);
+    k.st_global(F32, to, 0, value);
+    k.finish()
+}
