@@ -89,8 +89,11 @@ fn describe(kernel: &PtxKernel, cols: u32) -> Result<String, std::fmt::Error> {
             ParamType::Pointer(ty) => format!(r#"{{"name": "{name}", "pointer": "{ty}"}}"#),
             ParamType::Scalar(ty) => format!(r#"{{"name": "{name}", "scalar": "{ty}"}}"#),
             ParamType::TensorMap(tensor) => format!(
-                r#"{{"name": "{name}", "tensor": "{}", "box": [{}, {}], "shape": {:?}}}"#,
-                tensor.ty, tensor.rows, tensor.cols, tensor.shape
+                r#"{{"name": "{name}", "tensor": "{}", "box": [{}, {}], "planes": {}}}"#,
+                tensor.ty,
+                tensor.rows,
+                tensor.cols,
+                !tensor.planes.is_empty()
             ),
         }
     });

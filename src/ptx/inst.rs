@@ -462,6 +462,9 @@ instructions! {
     PrefetchTensorMap = "prefetch.tensormap", NONE, [] <- [Kind::Global], HOPPER;
     TmaLoad = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes", NONE,
         [] <- [Shared, Kind::Box, Shared], HOPPER;
+    /// The same of one of several matrices.
+    TmaLoad3 = "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes", NONE,
+        [] <- [Shared, Kind::Box, Shared], HOPPER;
     TmaStore = "cp.async.bulk.tensor.2d.global.shared::cta.bulk_group", NONE,
         [] <- [Kind::Box, Shared], HOPPER;
     BulkCommit = "cp.async.bulk.commit_group", NONE, [] <- [], HOPPER;
@@ -477,6 +480,12 @@ instructions! {
     /// each is stored transposed.
     WgmmaBf16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16", NONE,
         [Sums(PtxType::F32)] <- [LONG, LONG, PRED, Int, Int, Int, Int], HOPPER_ONLY;
+    /// The same with A in registers, as `mma.sync` takes it: whether to add, the signs, and whether
+    /// B is stored transposed.
+    WgmmaBf16Regs = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16", NONE,
+        [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int, Int], HOPPER_ONLY;
+    WgmmaF16Regs = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16", NONE,
+        [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int, Int], HOPPER_ONLY;
     WgmmaF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16", NONE,
         [Sums(PtxType::F32)] <- [LONG, LONG, PRED, Int, Int, Int, Int], HOPPER_ONLY;
     /// Gives this warp more registers, taken from what others gave up.

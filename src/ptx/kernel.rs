@@ -33,8 +33,9 @@ pub enum ParamType {
     TensorMap(TensorBox),
 }
 
-/// What the tensor map of a parameter has to describe: a row-major matrix, read or written in
-/// boxes that lie in shared memory with the 128-byte swizzle.
+/// What the tensor map of a parameter has to describe: a row-major matrix, or several of one
+/// shape after each other, read or written in boxes of one of them that lie in shared memory with
+/// the 128-byte swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorBox {
     /// The type of the values.
@@ -43,8 +44,11 @@ pub struct TensorBox {
     pub rows: u32,
     /// Columns of a box: 128 bytes.
     pub cols: u32,
-    /// The parameters that hold the matrix's number of rows and of columns.
-    pub shape: [&'static str; 2],
+    /// A matrix's number of rows and of columns.
+    pub shape: [Extent; 2],
+    /// The parameters whose product is the number of matrices; none for one alone, whose map has
+    /// two dimensions and not three.
+    pub planes: &'static [&'static str],
 }
 
 /// A parameter, in the order of launch.

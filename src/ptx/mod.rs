@@ -49,5 +49,7 @@ pub use emit::PtxModule;
 pub use error::{Error, Place, Result};
 pub use inst::{Op, Operand, Reg, Special};
 pub use kernel::{Extent, Launch, Param, ParamType, PtxKernel, Sizes, TensorBox};
-pub use kernels::{GemmKernel, Kernel, LayerNormKernel, QuantizeKernel, SoftmaxKernel};
+pub use kernels::{
+    AttentionKernel, GemmKernel, Kernel, LayerNormKernel, QuantizeKernel, SoftmaxKernel,
+};
 pub use types::{PtxType, Target, Version};

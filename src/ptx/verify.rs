@@ -79,7 +79,9 @@ fn accepts(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: boo
         (Kind::Global, Operand::At(base, _)) => base.ty.fits(PtxType::U64),
         (Kind::Shared, Operand::At(base, _)) => base.ty.fits(PtxType::U32),
         (Kind::Box, Operand::Box(map, at)) => {
-            map.ty.fits(PtxType::U64) && at.len() == 2 && at.iter().all(|c| c.ty.fits(PtxType::S32))
+            map.ty.fits(PtxType::U64)
+                && at.len() == if row.text.contains(".3d.") { 3 } else { 2 }
+                && at.iter().all(|c| c.ty.fits(PtxType::S32))
         }
         (Kind::Group(n, ty), Operand::Group(regs)) => {
             regs.len() == n && regs.iter().all(|reg| reg.ty.fits(ty))
@@ -139,7 +141,7 @@ fn describe(kind: Kind, ty: PtxType) -> String {
         Kind::Special => "a special register".to_owned(),
         Kind::Group(n, ty) => format!("{n} registers of type {ty}"),
         Kind::Sums(ty) => format!("4 to 128 registers of type {ty}, a multiple of 4"),
-        Kind::Box => "a tensor map with two coordinates".to_owned(),
+        Kind::Box => "a tensor map with two coordinates, or three".to_owned(),
     }
 }
 

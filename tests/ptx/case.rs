@@ -2,7 +2,7 @@
 
 use relampago::ptx::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use relampago::ptx::interp::{Argument, Memory, Program, Statistics, Tensor};
-use relampago::ptx::{ParamType, PtxKernel, PtxType};
+use relampago::ptx::{Extent, ParamType, PtxKernel, PtxType};
 
 /// An argument with its data.
 #[derive(Clone, Debug)]
@@ -99,7 +99,16 @@ impl Case {
             (_, ParamType::TensorMap(tensor)) => Argument::Tensor(Tensor {
                 address,
                 ty: tensor.ty,
-                shape: tensor.shape.map(|name| self.size(kernel, name)),
+                shape: tensor.shape.map(|extent| match extent {
+                    Extent::Param(name) => self.size(kernel, name),
+                    Extent::Fixed(size) => size.into(),
+                    other => panic!("{other:?} is no size of a matrix"),
+                }),
+                planes: tensor
+                    .planes
+                    .iter()
+                    .map(|name| self.size(kernel, name))
+                    .product(),
                 tile: [tensor.rows, tensor.cols],
             }),
             _ => Argument::Pointer(address),

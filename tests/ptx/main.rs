@@ -4,6 +4,7 @@
 #![cfg(all(feature = "ptx", not(target_arch = "wasm32")))]
 
 mod assemble;
+mod attention;
 mod case;
 mod interpret;
 mod mutate;

@@ -20,10 +20,16 @@ impl Variant {
 }
 
 pub(crate) fn all() -> Vec<Variant> {
-    [gemms(), softmaxes(), norms(), super::quantized::variants()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        gemms(),
+        softmaxes(),
+        norms(),
+        super::quantized::variants(),
+        super::attention::variants(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 const EPILOGUES: [Epilogue; 4] = [

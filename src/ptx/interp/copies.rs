@@ -4,6 +4,7 @@
 //! copies at once, the earliest. What the other order would have done wrong, the race detector
 //! finds.
 
+use super::Tensor;
 use super::block::Block;
 use super::decode::{At, Mbarrier, Src, Tma};
 use super::memory::Access;
@@ -178,23 +179,20 @@ impl Block<'_> {
     }
 
     pub(super) fn tma(&mut self, thread: usize, tma: &Tma) -> Result<(), String> {
-        match *tma {
+        match tma {
             Tma::Load {
                 to,
                 map,
-                x,
-                y,
+                at,
                 barrier,
             } => {
-                let (to, barrier) = (
-                    self.shared_address(thread, to),
-                    self.shared_address(thread, barrier),
-                );
-                self.load_box(thread, to, self.get(thread, map), [x, y], barrier)
+                let to = self.shared_address(thread, *to);
+                let barrier = self.shared_address(thread, *barrier);
+                self.load_box(thread, to, self.get(thread, *map), at, barrier)
             }
-            Tma::Store { map, x, y, from } => {
-                let from = self.shared_address(thread, from);
-                self.store_box(thread, self.get(thread, map), [x, y], from)
+            Tma::Store { map, at, from } => {
+                let from = self.shared_address(thread, *from);
+                self.store_box(thread, self.get(thread, *map), at, from)
             }
             Tma::Commit => {
                 self.copies.stores[thread].push(0);
@@ -202,7 +200,7 @@ impl Block<'_> {
             }
             Tma::WaitRead(left) => {
                 let groups = &mut self.copies.stores[thread];
-                let done = (groups.len() - 1).saturating_sub(left);
+                let done = (groups.len() - 1).saturating_sub(*left);
                 let clock = groups.drain(..done).max().unwrap_or(0);
                 let mut known = self.shared.clock(thread).clone();
                 if let Some(copies) = known.last_mut() {
@@ -212,6 +210,15 @@ impl Block<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Column, row and matrix of a box's first value.
+    fn corner(&self, thread: usize, at: &[usize]) -> [i64; 3] {
+        let mut corner = [0; 3];
+        for (place, &reg) in corner.iter_mut().zip(at) {
+            *place = i64::from(self.get(thread, reg) as i32);
+        }
+        corner
     }
 
     /// Where byte `byte` of row `row` of a box lies: 16-byte units change places by the row's
@@ -225,7 +232,7 @@ impl Block<'_> {
         thread: usize,
         to: u64,
         map: u64,
-        at: [usize; 2],
+        at: &[usize],
         barrier: u64,
     ) -> Result<(), String> {
         let tensor = self.tensor(map)?;
@@ -234,19 +241,15 @@ impl Block<'_> {
                 "shared address {to} of a swizzled box is not a multiple of 1024"
             ));
         }
-        let [x, y] = at.map(|reg| i64::from(self.get(thread, reg) as i32));
+        let corner = self.corner(thread, at);
         let size = u64::from(tensor.ty.bytes());
         let number = self.number(thread);
         for row in 0..u64::from(tensor.tile[0]) {
             for unit in 0..u64::from(tensor.tile[1]) * size / 16 {
                 let mut data = [0; 16];
                 for i in 0..16 / size {
-                    let (r, c) = (y + row as i64, x + (unit * 16 / size + i) as i64);
-                    let inside = (0..tensor.shape[0] as i64).contains(&r)
-                        && (0..tensor.shape[1] as i64).contains(&c);
-                    if inside {
-                        let index = r as u64 * tensor.shape[1] + c as u64;
-                        let address = tensor.address + index * size;
+                    let col = unit * 16 / size + i;
+                    if let Some(address) = tensor.value_at(corner, row, col) {
                         let from = self.memory.access(
                             address,
                             size as usize,
@@ -278,11 +281,11 @@ impl Block<'_> {
         &mut self,
         thread: usize,
         map: u64,
-        at: [usize; 2],
+        at: &[usize],
         from: u64,
     ) -> Result<(), String> {
         let tensor = self.tensor(map)?;
-        let [x, y] = at.map(|reg| i64::from(self.get(thread, reg) as i32));
+        let corner = self.corner(thread, at);
         let size = u64::from(tensor.ty.bytes());
         let number = self.number(thread);
         // The copy knows what the thread that starts it knows.
@@ -290,16 +293,10 @@ impl Block<'_> {
         self.shared.learn(COPIES, &known);
         for row in 0..u64::from(tensor.tile[0]) {
             for col in 0..u64::from(tensor.tile[1]) {
-                let (r, c) = (y + row as i64, x + col as i64);
                 let from = Self::swizzled(from, row, col * size);
-                let data = self
-                    .shared
-                    .read_by_hardware(from, size as usize, COPIES)?
-                    .to_vec();
-                let inside = (0..tensor.shape[0] as i64).contains(&r)
-                    && (0..tensor.shape[1] as i64).contains(&c);
-                if inside {
-                    let address = tensor.address + (r as u64 * tensor.shape[1] + c as u64) * size;
+                let data = self.shared.read_by_hardware(from, size as usize, COPIES)?;
+                let data = data.to_vec();
+                if let Some(address) = tensor.value_at(corner, row, col) {
                     let to = self
                         .memory
                         .access(address, size as usize, Access::Write, number)?;
@@ -313,6 +310,20 @@ impl Block<'_> {
             *open = clock;
         }
         Ok(())
+    }
+}
+
+impl Tensor {
+    /// The address of a value of the box whose first value is at `corner`, if it lies in the
+    /// tensor.
+    fn value_at(&self, [x, y, z]: [i64; 3], row: u64, col: u64) -> Option<u64> {
+        let row = u64::try_from(y + row as i64).ok()?;
+        let col = u64::try_from(x + col as i64).ok()?;
+        let plane = u64::try_from(z).ok()?;
+        let [rows, cols] = self.shape;
+        let inside = row < rows && col < cols && plane < self.planes;
+        let index = (plane * rows + row) * cols + col;
+        inside.then_some(self.address + index * u64::from(self.ty.bytes()))
     }
 }
 

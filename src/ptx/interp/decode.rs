@@ -157,17 +157,16 @@ pub(super) enum Mbarrier {
 
 #[derive(Clone, Debug)]
 pub(super) enum Tma {
+    /// Coordinates are column, row and, if there are several matrices, which of them.
     Load {
         to: At,
         map: usize,
-        x: usize,
-        y: usize,
+        at: Vec<usize>,
         barrier: At,
     },
     Store {
         map: usize,
-        x: usize,
-        y: usize,
+        at: Vec<usize>,
         from: At,
     },
     Commit,
@@ -182,11 +181,19 @@ pub(super) enum Group {
     Mma {
         ty: PtxType,
         sums: Vec<usize>,
-        a: Src,
+        a: Left,
         b: Src,
         add: usize,
         transpose_b: bool,
     },
+}
+
+/// Where a product's left matrix comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Left {
+    Descriptor(Src),
+    /// Registers of each lane, as `mma.sync` has them.
+    Regs([usize; 4]),
 }
 
 /// An action, its guard and its line.
@@ -266,9 +273,9 @@ impl Decoder<'_> {
         }
     }
 
-    fn boxed(&self, i: usize) -> Option<(usize, usize, usize)> {
+    fn boxed(&self, i: usize) -> Option<(usize, Vec<usize>)> {
         match self.line.args.get(i)? {
-            Arg::Box(map, at) => Some((*map, *at.first()?, *at.get(1)?)),
+            Arg::Box(map, at) => Some((*map, at.clone())),
             _ => None,
         }
     }
@@ -451,21 +458,19 @@ impl Decoder<'_> {
             "commit_group" => Tma::Commit,
             "wait_group" => Tma::WaitRead(self.imm(0)? as usize),
             "tensor" if parts[5] == "global" => {
-                let (map, x, y) = self.boxed(0)?;
+                let (map, at) = self.boxed(0)?;
                 Tma::Store {
                     map,
-                    x,
-                    y,
+                    at,
                     from: self.at(1)?,
                 }
             }
             "tensor" => {
-                let (map, x, y) = self.boxed(1)?;
+                let (map, at) = self.boxed(1)?;
                 Tma::Load {
                     to: self.at(0)?,
                     map,
-                    x,
-                    y,
+                    at,
                     barrier: self.at(2)?,
                 }
             }
@@ -563,17 +568,23 @@ impl Decoder<'_> {
             "wait_group" => Group::Wait(self.imm(0)? as usize),
             _ => {
                 // Negated inputs and a transposed A are used by no kernel.
-                let plain = self.imm(4)? == 1 && self.imm(5)? == 1 && self.imm(6)? == 0;
+                let a = match self.line.args.get(1)? {
+                    Arg::Group(regs) => Left::Regs(regs.as_slice().try_into().ok()?),
+                    _ => Left::Descriptor(self.src(1)?),
+                };
+                let in_memory = matches!(a, Left::Descriptor(_));
+                let plain = self.imm(4)? == 1 && self.imm(5)? == 1;
+                let plain = plain && (!in_memory || self.imm(6)? == 0);
                 let sums = self.group(0)?;
                 let columns = format!("m64n{}k16", sums.len() * 2);
                 (plain && parts[4] == columns).then_some(())?;
                 Group::Mma {
                     ty: type_named(parts[6])?,
                     sums,
-                    a: self.src(1)?,
+                    a,
                     b: self.src(2)?,
                     add: self.reg(3)?,
-                    transpose_b: self.imm(7)? == 1,
+                    transpose_b: self.imm(if in_memory { 7 } else { 6 })? == 1,
                 }
             }
         })

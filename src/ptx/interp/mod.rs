@@ -73,6 +73,8 @@ pub struct Tensor {
     pub ty: PtxType,
     /// Rows and columns.
     pub shape: [u64; 2],
+    /// How many matrices of that shape follow each other.
+    pub planes: u64,
     /// Rows and columns of a box.
     pub tile: [u32; 2],
 }

@@ -5,7 +5,7 @@
 
 use super::block::Block;
 use super::copies::swizzle_128;
-use super::decode::{Group, Src};
+use super::decode::{Group, Left, Src};
 use crate::ptx::half::{bf16_to_f32, f16_to_f32};
 use crate::ptx::types::PtxType;
 
@@ -29,7 +29,7 @@ impl Default for Flight {
 struct Product {
     ty: PtxType,
     sums: Vec<usize>,
-    a: u64,
+    a: Left,
     b: u64,
     add: bool,
     transpose_b: bool,
@@ -109,7 +109,10 @@ impl Block<'_> {
                 let product = Product {
                     ty: *ty,
                     sums: sums.clone(),
-                    a: uniform(*a)?,
+                    a: match a {
+                        Left::Descriptor(src) => Left::Descriptor(Src::Imm(uniform(*src)?)),
+                        Left::Regs(regs) => Left::Regs(*regs),
+                    },
                     b: uniform(*b)?,
                     add: uniform(Src::Reg(*add))? == 1,
                     transpose_b: *transpose_b,
@@ -124,14 +127,8 @@ impl Block<'_> {
 
     fn multiply(&mut self, first: usize, product: &Product) -> Result<(), String> {
         let columns = product.sums.len() * 2;
-        let (a, b) = (Descriptor::new(product.a)?, Descriptor::new(product.b)?);
-        let mut left = vec![[0f64; 16]; 64];
-        for (row, values) in left.iter_mut().enumerate() {
-            for (k, value) in values.iter_mut().enumerate() {
-                let address = a.along_k(row as u64, k as u64);
-                *value = self.operand(address, product.ty, first + row / 16 * 32)?;
-            }
-        }
+        let b = Descriptor::new(product.b)?;
+        let left = self.left(first, product)?;
         let mut right = vec![[0f64; 16]; columns];
         for (col, values) in right.iter_mut().enumerate() {
             for (k, value) in values.iter_mut().enumerate() {
@@ -160,12 +157,44 @@ impl Block<'_> {
         Ok(())
     }
 
+    /// The 64 × 16 values of the left matrix.
+    fn left(&mut self, first: usize, product: &Product) -> Result<Vec<[f64; 16]>, String> {
+        let mut left = vec![[0f64; 16]; 64];
+        match product.a {
+            Left::Descriptor(src) => {
+                let a = Descriptor::new(self.value(first, src))?;
+                for (row, values) in left.iter_mut().enumerate() {
+                    for (k, value) in values.iter_mut().enumerate() {
+                        let address = a.along_k(row as u64, k as u64);
+                        *value = self.operand(address, product.ty, first + row / 16 * 32)?;
+                    }
+                }
+            }
+            Left::Regs(regs) => {
+                for thread in 0..128 {
+                    let (warp, lane) = (thread / 32, thread % 32);
+                    for (i, reg) in regs.into_iter().enumerate() {
+                        let word = self.get(first + thread, reg);
+                        let row = 16 * warp + lane / 4 + i % 2 * 8;
+                        let k = lane % 4 * 2 + i / 2 * 8;
+                        left[row][k] = number(product.ty, word as u16);
+                        left[row][k + 1] = number(product.ty, (word >> 16) as u16);
+                    }
+                }
+            }
+        }
+        Ok(left)
+    }
+
     fn operand(&mut self, address: u64, ty: PtxType, thread: usize) -> Result<f64, String> {
         let bytes = self.shared.read_by_hardware(address, 2, thread)?;
-        let bits = u16::from_le_bytes([bytes[0], bytes[1]]);
-        Ok(f64::from(match ty {
-            PtxType::F16 => f16_to_f32(bits),
-            _ => bf16_to_f32(bits),
-        }))
+        Ok(number(ty, u16::from_le_bytes([bytes[0], bytes[1]])))
     }
+}
+
+fn number(ty: PtxType, bits: u16) -> f64 {
+    f64::from(match ty {
+        PtxType::F16 => f16_to_f32(bits),
+        _ => bf16_to_f32(bits),
+    })
 }

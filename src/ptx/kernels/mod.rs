@@ -1,12 +1,15 @@
 //! The kernels: each a description that builds itself for a target.
 
+mod attention;
 mod common;
 mod gemm;
+mod hopper;
 mod norm;
 mod quantize;
 mod rows;
 mod softmax;
 
+pub use attention::AttentionKernel;
 pub use gemm::{Activation, Epilogue, GemmKernel, Tile};
 pub use norm::LayerNormKernel;
 pub use quantize::{QuantFormat, QuantizeKernel};

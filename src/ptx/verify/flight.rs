@@ -1,4 +1,5 @@
-//! Accumulators of `wgmma` stay untouched until a wait says that they are done.
+//! Accumulators of `wgmma`, and what it reads from registers, stay untouched until a wait says
+//! that it is done.
 
 use super::super::emit;
 use super::super::error::{Error, Result};
@@ -57,10 +58,12 @@ impl Flight {
 fn step(kernel: &PtxKernel, inst: &Inst, flight: &mut Flight) -> Result<()> {
     match inst.op {
         // Products may follow each other into one accumulator.
-        Op::WgmmaBf16 | Op::WgmmaF16 => {
-            let sums = inst.to.iter().flat_map(Operand::regs).map(|reg| reg.id);
+        Op::WgmmaBf16 | Op::WgmmaF16 | Op::WgmmaBf16Regs | Op::WgmmaF16Regs => {
+            let groups = inst.to.iter().chain(&inst.from);
+            let groups = groups.filter(|operand| matches!(operand, Operand::Group(_)));
+            let regs = groups.flat_map(Operand::regs).map(|reg| reg.id);
             if let Some(open) = flight.0.last_mut() {
-                open.extend(sums);
+                open.extend(regs);
             }
             return Ok(());
         }

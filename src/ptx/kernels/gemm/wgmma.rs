@@ -15,7 +15,8 @@ use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel, TensorBox};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::along_x;
-use crate::ptx::types::PtxType::{self, BF16, F32, Pred, U32, U64};
+use crate::ptx::kernels::hopper::{BOX_COLS, GROUP, Place, SWIZZLE, descriptor, wait};
+use crate::ptx::types::PtxType::{self, BF16, F32, U32};
 use crate::ptx::types::Target;
 
 /// Rows of `C` to a block: 64 to each group of four warps that multiply.
@@ -27,15 +28,9 @@ const DEPTH: u32 = 64;
 const WARPS: u32 = 8;
 /// Bytes of a stage's part of `A`; that of `B` follows.
 const A_BYTES: u32 = ROWS * DEPTH * 2;
-/// Threads of a group of four warps.
-const GROUP: u32 = 128;
 /// Rows of tiles that blocks work through before they go on to the next column, so that those
 /// under way share their part of `A` and `B` in the L2 cache.
 const ROWS_TOGETHER: u32 = 16;
-/// Columns of a box of `B`: 128 bytes.
-const BOX_COLS: u32 = 64;
-/// Bytes in which the swizzle repeats.
-const SWIZZLE: u32 = 1024;
 
 /// A stage of the ring, and how many there are.
 #[derive(Clone, Copy)]
@@ -70,11 +65,12 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, cols: u32) -> Result<PtxK
     let launch = Launch::new(3 * GROUP, along_x(Extent::Multiprocessors(1)));
     let mut k = Builder::new(gemm.name(), target, launch);
     let [ty, _] = gemm.types;
-    let tensor = |rows, shape| TensorBox {
+    let tensor = |rows, shape: [&'static str; 2]| TensorBox {
         ty,
         rows,
         cols: BOX_COLS,
-        shape,
+        shape: shape.map(Extent::Param),
+        planes: &[],
     };
     let a = k.tensor_map("a", tensor(ROWS, ["m", "k"]));
     let b = k.tensor_map("b", tensor(DEPTH, ["k", "n"]));
@@ -110,31 +106,6 @@ struct Block {
     across: Reg,
     tiles: Reg,
     steps: Reg,
-}
-
-/// A place in the ring: the stage, and the parity of the round.
-struct Place {
-    stage: Reg,
-    parity: Reg,
-}
-
-impl Place {
-    fn first(k: &mut Builder) -> Self {
-        Place {
-            stage: k.value(U32, 0),
-            parity: k.value(U32, 0),
-        }
-    }
-
-    fn advance(&self, k: &mut Builder, ring: Ring) {
-        k.add_assign(self.stage, 1);
-        let over = k.eq(self.stage, ring.stages);
-        k.guarded(over, true, |k| {
-            k.assign(self.stage, 0);
-            let other = [self.parity.into(), 1.into()];
-            k.emit(Op::Xor, PtxType::B32, &[self.parity.into()], &other);
-        });
-    }
 }
 
 impl Block {
@@ -206,7 +177,7 @@ impl Block {
                     wait(k, self.empty, &place, parity);
                     self.fill(k, p, &place, [row, col, depth]);
                     k.add_assign(depth, DEPTH);
-                    place.advance(k, self.ring);
+                    place.advance(k, self.ring.stages);
                 });
             });
         });
@@ -248,7 +219,7 @@ impl Block {
                 let frees = k.and(later, speaks);
                 self.free(k, before, frees);
                 k.assign(before, place.stage);
-                place.advance(k, self.ring);
+                place.advance(k, self.ring.stages);
             });
             k.act(Op::WgmmaWait, &[0.into()]);
             let some = k.gt(self.steps, 0);
@@ -323,28 +294,4 @@ impl Block {
             });
         }
     }
-}
-
-/// Waits for the phase of this parity of the stage's barrier to end.
-fn wait(k: &mut Builder, barriers: Reg, place: &Place, parity: Reg) {
-    let barrier = k.fma(place.stage, 8, barriers);
-    k.repeat_while(|k| {
-        let from = [Operand::At(barrier, 0), parity.into()];
-        let over = k.op(Op::MbarrierTryWait, PtxType::B32, Pred, &from);
-        k.not(over)
-    });
-}
-
-/// A matrix in shared memory, for `wgmma`: its address, the distances `leading` and `stride`, and
-/// the 128-byte swizzle.
-fn descriptor(k: &mut Builder, address: Reg, leading: u32, stride: u32) -> Reg {
-    let units = k.shr(address, 4);
-    let low = k.widen(units);
-    let high = u64::from(leading / 16) << 16 | u64::from(stride / 16) << 32 | 1 << 62;
-    k.op(
-        Op::Or,
-        PtxType::B64,
-        U64,
-        &[low.into(), (high as i64).into()],
-    )
 }
