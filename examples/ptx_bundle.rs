@@ -3,10 +3,10 @@
 //!
 //! `cargo run --no-default-features --features ptx --example ptx_bundle -- sm_90a FOLDER`
 
-use relampago::ptx::kernels::{RowLayout, Tile};
+use relampago::ptx::kernels::{QuantFormat, RowLayout, Tile};
 use relampago::ptx::{
-    Error, Extent, GemmKernel, Kernel, LayerNormKernel, ParamType, PtxKernel, PtxModule, PtxType,
-    SoftmaxKernel, Target,
+    AttentionKernel, Error, Extent, GemmKernel, Kernel, LayerNormKernel, ParamType, PtxKernel,
+    PtxModule, PtxType, QuantizeKernel, SoftmaxKernel, Target,
 };
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -50,6 +50,20 @@ fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
         for cols in [128, 256] {
             products.push(Box::new(GemmKernel::wgmma_by(ty, cols)));
         }
+        products.push(Box::new(GemmKernel::mma(ty)));
+    }
+    for (ty, dim) in [
+        (PtxType::BF16, 64),
+        (PtxType::BF16, 128),
+        (PtxType::F16, 128),
+    ] {
+        products.push(Box::new(AttentionKernel::flash(ty, dim)));
+        products.push(Box::new(AttentionKernel::flash(ty, dim).causal()));
+    }
+    products.push(Box::new(AttentionKernel::simple(128)));
+    for format in QuantFormat::ALL {
+        products.push(Box::new(QuantizeKernel::dequantize(format)));
+        products.push(Box::new(QuantizeKernel::gemv(format)));
     }
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
     for cols in [1024, 4096, 16384, 65536] {

@@ -11,6 +11,8 @@
 
 mod buffer;
 mod coefficients;
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+pub mod cuda;
 mod device;
 mod error;
 #[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]

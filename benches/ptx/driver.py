@@ -78,19 +78,21 @@ class Kernel:
 
 
 def tensor_map(tensor, param):
-    """A row-major matrix in boxes with the 128-byte swizzle."""
-    rows, cols = tensor.shape
+    """A row-major matrix, or one of several, in boxes with the 128-byte swizzle."""
+    dims = 3 if param["planes"] else 2
+    rows, cols = tensor.shape[-2:]
     # The driver wants it aligned to 64 bytes.
     raw = ctypes.create_string_buffer(192)
     offset = -ctypes.addressof(raw) % 64
     map_ = (ctypes.c_char * 128).from_buffer(raw, offset)
-    sizes = (ctypes.c_uint64 * 2)(cols, rows)
-    pitch = (ctypes.c_uint64 * 1)(cols * tensor.element_size())
-    box = (ctypes.c_uint32 * 2)(param["box"][1], param["box"][0])
-    ones = (ctypes.c_uint32 * 2)(1, 1)
+    pitch = cols * tensor.element_size()
+    sizes = (ctypes.c_uint64 * 3)(cols, rows, tensor.numel() // (rows * cols))
+    pitches = (ctypes.c_uint64 * 2)(pitch, pitch * rows)
+    box = (ctypes.c_uint32 * 3)(param["box"][1], param["box"][0], 1)
+    ones = (ctypes.c_uint32 * 3)(1, 1, 1)
     check(cuda.cuTensorMapEncodeTiled(
-        ctypes.byref(map_), TENSOR_TYPES[param["tensor"]], 2, ctypes.c_void_p(tensor.data_ptr()),
-        sizes, pitch, box, ones, 0, SWIZZLE_128B, PROMOTE_256B, 0), "cuTensorMapEncodeTiled")
+        ctypes.byref(map_), TENSOR_TYPES[param["tensor"]], dims, ctypes.c_void_p(tensor.data_ptr()),
+        sizes, pitches, box, ones, 0, SWIZZLE_128B, PROMOTE_256B, 0), "cuTensorMapEncodeTiled")
     return map_
 
 

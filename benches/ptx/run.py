@@ -80,6 +80,64 @@ def rows(name, reference, cols, extra={}):
     print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
 
 
+def attention(name, dtype, batch, heads, kv_heads, seq, dim, causal):
+    if name not in kernels:
+        return
+    q, o = (torch.randn(batch, heads, seq, dim, device="cuda").to(dtype) for _ in range(2))
+    k, v = (torch.randn(batch, kv_heads, seq, dim, device="cuda").to(dtype) for _ in range(2))
+    o.fill_(float("nan"))
+    launch = kernels[name].prepare(q=q, k=k, v=v, o=o, batch=batch, heads=heads, kv_heads=kv_heads,
+                                   seq_q=seq, seq_k=seq, scale=dim ** -0.5)
+    launch()
+    torch.cuda.synchronize()
+    sharing = heads // kv_heads
+    first = slice(seq - 128, seq)
+    scores = q[0, -1, first].double() @ k[0, -1].double().T * dim ** -0.5
+    if causal:
+        seen = torch.ones(seq, seq, device="cuda", dtype=torch.bool).tril()[first]
+        scores = scores.masked_fill(~seen, float("-inf"))
+    error = relative(o[0, -1, first], torch.softmax(scores, -1) @ v[0, -1].double())
+    if not torch.isfinite(o).all():
+        error = float("nan")
+    ours = median_seconds([launch])
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    theirs = median_seconds([lambda: sdpa(q, k, v, is_causal=causal, enable_gqa=sharing > 1)])
+    flops = 4 * batch * heads * seq * seq * dim / (2 if causal else 1) / 1e12
+    report(name, f"{batch}x{heads}/{kv_heads}x{seq}", flops / ours, flops / theirs, "TFLOP/s", error)
+
+
+BLOCKS = {"q4_0": (32, 18, [0]), "q8_0": (32, 34, [0]), "q4_k": (256, 144, [0, 2]),
+          "q5_k": (256, 176, [0, 2]), "q6_k": (256, 210, [208])}
+
+
+def gemv(format_, rows_, cols):
+    values, size, scales = BLOCKS[format_]
+    count = rows_ * cols // values
+
+    def weights():
+        blocks = torch.randint(0, 256, (count, size), dtype=torch.uint8, device="cuda")
+        for at in scales:
+            scale = (torch.randn(count, 1, device="cuda") * 0.01).half()
+            blocks[:, at:at + 2] = scale.view(torch.uint8)
+        return blocks
+
+    sets = copies(weights, count * size)
+    x, y = torch.randn(cols, device="cuda"), torch.full((rows_,), float("nan"), device="cuda")
+    kernel = kernels["gemv_" + format_]
+    launches = [kernel.prepare(w=w, x=x, y=y, rows=rows_, cols=cols) for w in sets]
+    launches[0]()
+    full = torch.full((rows_, cols), float("nan"), device="cuda")
+    kernels["dequantize_" + format_].prepare(w=sets[0], y=full, blocks=count)()
+    torch.cuda.synchronize()
+    error = relative(y, full.double() @ x.double())
+    gigabytes = count * size / 1e9
+    ours = gigabytes / median_seconds(launches)
+    big = torch.empty(1 << 28, device="cuda")
+    other = torch.empty_like(big)
+    copy = 2 * big.numel() * 4 / 1e9 / median_seconds([lambda: other.copy_(big)])
+    report("gemv_" + format_, f"{rows_}x{cols}", ours, copy, "GB/s", error)
+
+
 print(torch.cuda.get_device_name(), torch.__version__)
 for kernel in kernels.values():
     print(f"compiled {kernel.entry['name']} in {kernel.jit * 1e3:.0f} ms")
@@ -89,6 +147,17 @@ for dtype, ty in [(bf16, "bf16"), (f16, "f16")]:
         for m, n, k in [(200, 264, 136), (2048,) * 3, (4096,) * 3, (8192,) * 3,
                         (4096, 14336, 4096), (128, 4096, 4096)]:
             gemm(f"gemm_wgmma_128x{cols}_{ty}_{ty}", dtype, dtype, m, n, k)
+    for m, n, k in [(200, 264, 136), (4096,) * 3, (8192,) * 3, (128, 4096, 4096)]:
+        gemm(f"gemm_mma_{ty}_{ty}", dtype, dtype, m, n, k)
+for causal in [False, True]:
+    suffix = "_causal" if causal else ""
+    for ty, dtype, dim in [("bf16", bf16, 128), ("f16", f16, 128), ("bf16", bf16, 64)]:
+        for batch, heads, kv_heads, seq in [(2, 4, 2, 300), (2, 16, 16, 8192), (4, 32, 8, 2048)]:
+            name = f"attention_flash_{ty}_{dim}{suffix}"
+            attention(name, dtype, batch, heads, kv_heads, seq, dim, causal)
+attention("attention_simple_f32_128", f32, 2, 4, 2, 300, 128, False)
+for format_ in BLOCKS:
+    gemv(format_, 4096, 14336)
 for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
     gemm("gemm_wmma_f16_f32", f16, f32, *shape)
     gemm("gemm_wmma_f16_f16", f16, f16, *shape)

@@ -1,0 +1,142 @@
+//! Memory on the GPU.
+
+use super::device::CudaDevice;
+use super::driver::check;
+use super::error::{Error, Result};
+use cudarc::driver::sys;
+use std::marker::PhantomData;
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for u32 {}
+    impl Sealed for u16 {}
+    impl Sealed for u8 {}
+}
+
+/// What buffers hold: numbers of which every pattern of bits is one. f16 and bf16 are `u16`.
+pub trait Element: Copy + Default + sealed::Sealed {}
+impl Element for f32 {}
+impl Element for u32 {}
+impl Element for u16 {}
+impl Element for u8 {}
+
+/// Values in a GPU's memory, freed when dropped.
+#[derive(Debug)]
+pub struct CudaBuffer<T> {
+    device: CudaDevice,
+    address: sys::CUdeviceptr,
+    len: usize,
+    values: PhantomData<T>,
+}
+
+impl<T: Element> CudaBuffer<T> {
+    /// Memory that holds whatever was there.
+    pub(super) fn uninitialised(device: &CudaDevice, len: usize) -> Result<Self> {
+        device.enter()?;
+        let bytes = len.checked_mul(size_of::<T>()).ok_or(Error::Limit {
+            what: "len",
+            value: len,
+            limit: usize::MAX / size_of::<T>(),
+        })?;
+        let mut address = 0;
+        // SAFETY: the pointer is to a living address. The driver refuses zero bytes.
+        check("cuMemAlloc", unsafe {
+            sys::cuMemAlloc_v2(&raw mut address, bytes.max(1))
+        })?;
+        Ok(CudaBuffer {
+            device: device.clone(),
+            address,
+            len,
+            values: PhantomData,
+        })
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// What it was made with.
+    pub fn device(&self) -> &CudaDevice {
+        &self.device
+    }
+
+    /// Where it lies in the GPU's memory.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    pub(super) fn clear(&self) -> Result<()> {
+        self.device.enter()?;
+        // SAFETY: the buffer has so many bytes, and zeros are values of every element.
+        check("cuMemsetD8", unsafe {
+            sys::cuMemsetD8_v2(self.address, 0, self.bytes())
+        })
+    }
+
+    /// Replaces all values.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there are not as many.
+    pub fn write(&mut self, values: &[T]) -> Result<()> {
+        self.expect("values", values.len())?;
+        self.device.enter()?;
+        // SAFETY: both places have so many bytes; the call returns when the host's have been read.
+        check("cuMemcpyHtoD", unsafe {
+            sys::cuMemcpyHtoD_v2(self.address, values.as_ptr().cast(), self.bytes())
+        })
+    }
+
+    /// Copies all values, once everything asked of the GPU before is done.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if `to` does not have as many, [`Error::Driver`] if earlier work failed.
+    pub fn read(&self, to: &mut [T]) -> Result<()> {
+        self.expect("to", to.len())?;
+        self.device.enter()?;
+        // SAFETY: both places have so many bytes, and every pattern of bits is a value.
+        check("cuMemcpyDtoH", unsafe {
+            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.address, self.bytes())
+        })
+    }
+
+    /// All values.
+    ///
+    /// # Errors
+    /// As [`CudaBuffer::read`].
+    pub fn download(&self) -> Result<Vec<T>> {
+        let mut values = vec![T::default(); self.len];
+        self.read(&mut values)?;
+        Ok(values)
+    }
+
+    fn expect(&self, what: &'static str, actual: usize) -> Result<()> {
+        let expected = self.len;
+        let error = Error::Length {
+            what,
+            expected,
+            actual,
+        };
+        (actual == expected).then_some(()).ok_or(error)
+    }
+}
+
+impl<T> Drop for CudaBuffer<T> {
+    fn drop(&mut self) {
+        if self.device.enter().is_ok() {
+            // SAFETY: the address is the buffer's own, and is used no more. The call waits for
+            // kernels that still use it.
+            let _ = unsafe { sys::cuMemFree_v2(self.address) };
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Kernels of [`crate::ptx`] on NVIDIA GPUs, through the driver that is there at run time.
+//!
+//! Nothing is linked: without a driver, or with one older than CUDA 12.0, every call returns
+//! [`Error::NoDriver`]. [`matmul`] is the plain way in; [`CudaDevice`] keeps data on the GPU and
+//! loads kernels of one's own.
+//!
+//! ```no_run
+//! use relampago::cuda::CudaDevice;
+//! use relampago::ptx::SoftmaxKernel;
+//! use relampago::cuda::Argument;
+//!
+//! # fn main() -> Result<(), relampago::cuda::Error> {
+//! let device = CudaDevice::open(0)?;
+//! let kernel = device.load(&SoftmaxKernel::for_cols(1024))?;
+//! let x = device.upload(&vec![1.0f32; 4 * 1024])?;
+//! let y = device.zeros::<f32>(4 * 1024)?;
+//! // SAFETY: both buffers hold 4 rows of 1024 values, as the kernel's documentation asks.
+//! unsafe {
+//!     kernel.launch(&[
+//!         Argument::Pointer(x.address()), Argument::Pointer(y.address()),
+//!         Argument::U32(4), Argument::U32(1024),
+//!     ])?;
+//! }
+//! assert_eq!(y.download()?[0], 1.0 / 1024.0);
+//! # Ok(())
+//! # }
+//! ```
+
+mod buffer;
+mod compile;
+mod device;
+mod driver;
+mod error;
+mod launch;
+mod ops;
+
+pub use buffer::{CudaBuffer, Element};
+pub use device::CudaDevice;
+pub use error::{Error, Result};
+pub use launch::{Argument, CudaKernel};
+pub use ops::matmul;

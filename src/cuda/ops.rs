@@ -1,0 +1,197 @@
+//! Operations on host slices and on buffers, with the kernel chosen by size and GPU.
+
+use super::buffer::{CudaBuffer, Element};
+use super::device::CudaDevice;
+use super::error::{Error, Result};
+use super::launch::Argument;
+use crate::ptx::kernels::{RowLayout, Tile};
+use crate::ptx::{GemmKernel, LayerNormKernel, PtxType, SoftmaxKernel, Target};
+use std::sync::OnceLock;
+
+/// Sizes beyond which a kernel's arithmetic on indices would wrap.
+const LARGEST: usize = 1 << 30;
+
+/// `C = A · B` of row-major `f32` slices, `m × k` times `k × n`, on the first GPU.
+///
+/// # Errors
+/// [`Error::NoDriver`] or [`Error::NoDevice`] without a GPU, [`Error::Length`] if a slice does not
+/// have its shape.
+pub fn matmul(a: &[f32], b: &[f32], c: &mut [f32], m: usize, k: usize, n: usize) -> Result<()> {
+    let device = first()?;
+    shape("a", a.len(), m, k)?;
+    shape("b", b.len(), k, n)?;
+    shape("c", c.len(), m, n)?;
+    let (a, b) = (device.upload(a)?, device.upload(b)?);
+    let mut result = CudaBuffer::uninitialised(&device, c.len())?;
+    device.matmul(&a, &b, &mut result, m, k, n)?;
+    result.read(c)
+}
+
+/// The first GPU, opened once.
+fn first() -> Result<CudaDevice> {
+    static FIRST: OnceLock<Result<CudaDevice>> = OnceLock::new();
+    FIRST.get_or_init(|| CudaDevice::open(0)).clone()
+}
+
+fn shape(what: &'static str, actual: usize, rows: usize, cols: usize) -> Result<()> {
+    for (what, value) in [("rows", rows), ("columns", cols)] {
+        if value > LARGEST {
+            let limit = LARGEST;
+            return Err(Error::Limit { what, value, limit });
+        }
+    }
+    let expected = rows.saturating_mul(cols);
+    let error = Error::Length {
+        what,
+        expected,
+        actual,
+    };
+    (actual == expected).then_some(()).ok_or(error)
+}
+
+impl CudaDevice {
+    /// Whether a buffer is of this GPU and has the values of a matrix.
+    fn check<T: Element>(
+        &self,
+        what: &'static str,
+        buffer: &CudaBuffer<T>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<()> {
+        if !self.is(buffer.device()) {
+            return Err(Error::Foreign { what });
+        }
+        shape(what, buffer.len(), rows, cols)
+    }
+
+    /// `C = A · B` of row-major `f32` matrices, `m × k` times `k × n`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape.
+    pub fn matmul(
+        &self,
+        a: &CudaBuffer<f32>,
+        b: &CudaBuffer<f32>,
+        c: &mut CudaBuffer<f32>,
+        m: usize,
+        k: usize,
+        n: usize,
+    ) -> Result<()> {
+        let blocks = |tile: Tile| m.div_ceil(tile.rows as usize) * n.div_ceil(tile.cols as usize);
+        let large = blocks(Tile::LARGE) >= self.multiprocessors() as usize;
+        let tile = if large { Tile::LARGE } else { Tile::SMALL };
+        let aligned = k.is_multiple_of(4) && n.is_multiple_of(4);
+        let tile = if aligned { tile.aligned() } else { tile };
+        self.gemm(GemmKernel::tiled_by(tile), [a, b, c], [m, k, n])
+    }
+
+    /// The same of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16`, on tensor cores. `n`
+    /// and `k` must be multiples of 8.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape, [`Error::Ptx`] for another type,
+    /// sizes that are no multiples of 8, or a GPU older than Ampere.
+    pub fn matmul_half(
+        &self,
+        ty: PtxType,
+        a: &CudaBuffer<u16>,
+        b: &CudaBuffer<u16>,
+        c: &mut CudaBuffer<u16>,
+        [m, k, n]: [usize; 3],
+    ) -> Result<()> {
+        if !matches!(ty, PtxType::F16 | PtxType::BF16) {
+            return Err(invalid("ty", ty.to_string(), "f16 or bf16"));
+        }
+        for (what, size) in [("k", k), ("n", n)] {
+            if !size.is_multiple_of(8) {
+                return Err(invalid(what, size.to_string(), "a multiple of 8"));
+            }
+        }
+        let blocks = m.div_ceil(128) * n.div_ceil(256);
+        let kernel = match self.target() {
+            // Tiles half as wide where few would leave multiprocessors idle.
+            Target::Sm90a if blocks < self.multiprocessors() as usize => {
+                GemmKernel::wgmma_by(ty, 128)
+            }
+            Target::Sm90a => GemmKernel::wgmma(ty),
+            _ => GemmKernel::mma(ty),
+        };
+        self.gemm(kernel, [a, b, c], [m, k, n])
+    }
+
+    fn gemm<T: Element>(
+        &self,
+        kernel: GemmKernel,
+        [a, b, c]: [&CudaBuffer<T>; 3],
+        [m, k, n]: [usize; 3],
+    ) -> Result<()> {
+        self.check("a", a, m, k)?;
+        self.check("b", b, k, n)?;
+        self.check("c", c, m, n)?;
+        let pointers = [a, b, c].map(|buffer| Argument::Pointer(buffer.address()));
+        let sizes = [m, n, k].map(|size| Argument::U32(size as u32));
+        let factors = [Argument::F32(1.0), Argument::F32(0.0)];
+        let arguments = [&pointers[..], &sizes, &factors].concat();
+        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and the
+        // caller of the public function lent `c` exclusively.
+        unsafe { self.load(&kernel)?.launch(&arguments) }
+    }
+
+    /// Softmax of each row of a row-major matrix.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape.
+    pub fn softmax_rows(
+        &self,
+        x: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<()> {
+        self.check("x", x, rows, cols)?;
+        self.check("y", y, rows, cols)?;
+        let kernel = self.load(&SoftmaxKernel::for_cols(cols as u32))?;
+        let arguments = [
+            Argument::Pointer(x.address()),
+            Argument::Pointer(y.address()),
+            Argument::U32(rows as u32),
+            Argument::U32(cols as u32),
+        ];
+        // SAFETY: both buffers have the matrix's length; `y` is lent exclusively.
+        unsafe { kernel.launch(&arguments) }
+    }
+
+    /// Layer norm of each row of a row-major matrix of `weight.len()` columns.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape.
+    pub fn layer_norm(
+        &self,
+        x: &CudaBuffer<f32>,
+        weight: &CudaBuffer<f32>,
+        bias: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+        epsilon: f32,
+    ) -> Result<()> {
+        let cols = weight.len();
+        let rows = x.len() / cols.max(1);
+        self.check("x", x, rows, cols)?;
+        self.check("y", y, rows, cols)?;
+        self.check("bias", bias, 1, cols)?;
+        let layout = RowLayout::for_cols(cols as u32);
+        let kernel = self.load(&LayerNormKernel::new().with_layout(layout))?;
+        let buffers = [x, y, weight, bias].map(|buffer| Argument::Pointer(buffer.address()));
+        let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
+        let arguments = [&buffers[..], &sizes, &[Argument::F32(epsilon)]].concat();
+        // SAFETY: all buffers have the lengths of their shapes; `y` is lent exclusively.
+        unsafe { kernel.launch(&arguments) }
+    }
+}
+
+fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
+    Error::Ptx(crate::ptx::Error::Invalid {
+        what,
+        value,
+        requirement,
+    })
+}

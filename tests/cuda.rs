@@ -1,0 +1,157 @@
+//! What an NVIDIA GPU computes, where there is one; elsewhere that its absence is an error.
+
+#![cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+
+use relampago::cuda::{self, CudaDevice, CudaKernel, Error};
+use relampago::ptx::half::{bf16_to_f32, f32_to_bf16};
+use relampago::ptx::{GemmKernel, Kernel, PtxType, Target};
+
+/// The first GPU, or nothing where the lack of one was reported as it should be.
+fn device() -> Option<CudaDevice> {
+    match CudaDevice::open(0) {
+        Ok(device) => Some(device),
+        Err(Error::NoDriver { .. } | Error::NoDevice { .. }) => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn numbers(count: usize) -> Vec<f32> {
+    (0..count)
+        .map(|i| ((i * 7919) % 1009) as f32 / 504.5 - 1.0)
+        .collect()
+}
+
+/// The largest error of a product in units of its bound.
+fn error(a: &[f32], b: &[f32], c: &[f32], [m, k, n]: [usize; 3], unit: f64) -> f64 {
+    let mut largest = 0f64;
+    for i in 0..m * n {
+        let terms = (0..k).map(|j| f64::from(a[i / n * k + j]) * f64::from(b[j * n + i % n]));
+        let (sum, size) = terms.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + f64::abs(x)));
+        let bound = size * k as f64 * 2f64.powi(-24) + sum.abs() * unit + 1e-30;
+        largest = largest.max((f64::from(c[i]) - sum).abs() / bound);
+    }
+    largest
+}
+
+#[test]
+fn without_a_gpu_there_is_an_error() {
+    let mut c = [0.0; 1];
+    match cuda::matmul(&[2.0], &[3.0], &mut c, 1, 1, 1) {
+        Ok(()) => assert_eq!(c, [6.0]),
+        Err(error) => assert!(
+            matches!(error, Error::NoDriver { .. } | Error::NoDevice { .. }),
+            "{error}"
+        ),
+    }
+}
+
+#[test]
+fn products_of_all_shapes() {
+    let Some(device) = device() else { return };
+    println!(
+        "{} {:?} {}",
+        device.name(),
+        device.capability(),
+        device.target()
+    );
+    for [m, k, n] in [
+        [1, 1, 1],
+        [37, 53, 91],
+        [128, 64, 132],
+        [300, 0, 7],
+        [260, 516, 388],
+    ] {
+        let (a, b) = (numbers(m * k), numbers(k * n));
+        let mut c = vec![f32::NAN; m * n];
+        cuda::matmul(&a, &b, &mut c, m, k, n).unwrap();
+        let error = error(&a, &b, &c, [m, k, n], 2f64.powi(-24));
+        assert!(error <= 1.0, "{m}×{k}×{n}: {error}");
+    }
+}
+
+#[test]
+fn products_on_tensor_cores() {
+    let Some(device) = device() else { return };
+    if device.target() < Target::Sm80 {
+        return;
+    }
+    for [m, k, n] in [[1, 8, 8], [200, 136, 264], [130, 0, 8], [513, 520, 1032]] {
+        let round = |x: Vec<f32>| -> Vec<u16> { x.into_iter().map(f32_to_bf16).collect() };
+        let back = |x: &[u16]| -> Vec<f32> { x.iter().map(|x| bf16_to_f32(*x)).collect() };
+        let (a, b) = (round(numbers(m * k)), round(numbers(k * n)));
+        let (on_a, on_b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
+        let mut c = device.upload(&vec![0x7fff; m * n]).unwrap();
+        device
+            .matmul_half(PtxType::BF16, &on_a, &on_b, &mut c, [m, k, n])
+            .unwrap();
+        let c = back(&c.download().unwrap());
+        let error = error(&back(&a), &back(&b), &c, [m, k, n], 2f64.powi(-8));
+        assert!(error <= 1.0, "{m}×{k}×{n}: {error}");
+    }
+}
+
+#[test]
+fn softmax_and_layer_norm() {
+    let Some(device) = device() else { return };
+    let (rows, cols) = (7, 1001);
+    let x = numbers(rows * cols);
+    let on_x = device.upload(&x).unwrap();
+    let mut y = device.zeros(x.len()).unwrap();
+    device.softmax_rows(&on_x, &mut y, rows, cols).unwrap();
+    let values = y.download().unwrap();
+    for (x, y) in x.chunks(cols).zip(values.chunks(cols)) {
+        let total: f64 = x.iter().map(|x| f64::from(*x).exp()).sum();
+        for (x, y) in x.iter().zip(y) {
+            assert!((f64::from(*y) - f64::from(*x).exp() / total).abs() < 1e-8);
+        }
+    }
+    let (ones, zeros) = (
+        device.upload(&vec![1.0; cols]).unwrap(),
+        device.zeros(cols).unwrap(),
+    );
+    device
+        .layer_norm(&on_x, &ones, &zeros, &mut y, 1e-5)
+        .unwrap();
+    for row in y.download().unwrap().chunks(cols) {
+        let mean = row.iter().sum::<f32>() / cols as f32;
+        assert!(mean.abs() < 1e-5, "{mean}");
+    }
+}
+
+#[test]
+fn wrong_lengths_are_errors() {
+    let Some(device) = device() else { return };
+    let (a, mut c) = (
+        device.zeros::<f32>(6).unwrap(),
+        device.zeros::<f32>(4).unwrap(),
+    );
+    let b = device.zeros::<f32>(5).unwrap();
+    let error = device.matmul(&a, &b, &mut c, 2, 3, 2).unwrap_err();
+    assert!(
+        matches!(
+            error,
+            Error::Length {
+                what: "b",
+                expected: 6,
+                actual: 5
+            }
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_second_compilation_comes_from_the_cache() {
+    let Some(device) = device() else { return };
+    let kernel = if device.target() == Target::Sm90a {
+        GemmKernel::wgmma(PtxType::BF16)
+    } else {
+        GemmKernel::tiled()
+    };
+    let built = || kernel.build(device.target()).unwrap();
+    for _ in 0..2 {
+        let began = std::time::Instant::now();
+        CudaKernel::compile(&device, built()).unwrap();
+        println!("loaded in {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
+    }
+}
