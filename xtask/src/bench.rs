@@ -23,6 +23,8 @@ enum What {
     Simd,
     /// The npm package beside onnxruntime-web, tfjs, jax-js and plain JavaScript
     Browser,
+    /// A folder of PTX kernels, to measure beside cuBLAS where there is a GPU and no Rust
+    Ptx,
     /// Every operation on the GPU beside SIMD, and a plain wgpu loop
     Gpu,
 }
@@ -36,8 +38,30 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         )
         .run()?,
         What::Browser => browser(project, arguments)?,
+        What::Ptx => ptx(project)?,
         What::Gpu => cmd!(sh, "cargo bench -p relampago {arguments...}").run()?,
     }
+    Ok(())
+}
+
+/// Writes the kernels beside the script that measures them: the machine with the GPU needs no Rust.
+fn ptx(project: &Project) -> Result<()> {
+    let sh = &project.sh;
+    let folder = project.target("bench/ptx");
+    sh.remove_path(&folder)?;
+    let kernels = folder.join("kernels");
+    cmd!(
+        sh,
+        "cargo run --release --no-default-features --features ptx --example ptx_bundle -- sm_90a {kernels}"
+    )
+    .run()?;
+    for script in ["driver.py", "run.py"] {
+        sh.copy_file(project.root.join("benches/ptx").join(script), &folder)?;
+    }
+    println!(
+        "copy {} to the machine, and there: python3 run.py kernels results.json",
+        folder.display()
+    );
     Ok(())
 }
 
