@@ -24,6 +24,8 @@ fn main() -> Result<(), Error> {
         GemmKernel::tiled_by(Tile::SMALL.aligned()),
         GemmKernel::wmma_fp16(),
         GemmKernel::tensor_core(),
+        GemmKernel::wmma_fp16().aligned(),
+        GemmKernel::tensor_core().aligned(),
     ];
     for ty in [PtxType::F16, PtxType::BF16] {
         kernels.extend([

@@ -45,6 +45,8 @@ fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
         Box::new(GemmKernel::tiled_by(Tile::SMALL.aligned())),
         Box::new(GemmKernel::wmma_fp16()),
         Box::new(GemmKernel::tensor_core()),
+        Box::new(GemmKernel::wmma_fp16().aligned()),
+        Box::new(GemmKernel::tensor_core().aligned()),
     ];
     for ty in [PtxType::BF16, PtxType::F16] {
         for cols in [128, 256] {

@@ -159,8 +159,9 @@ attention("attention_simple_f32_128", f32, 2, 4, 2, 300, 128, False)
 for format_ in BLOCKS:
     gemv(format_, 4096, 14336)
 for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
-    gemm("gemm_wmma_f16_f32", f16, f32, *shape)
-    gemm("gemm_wmma_f16_f16", f16, f16, *shape)
+    for width in ["v1", "v8"] if shape[0] != 1000 else ["v1"]:
+        gemm(f"gemm_wmma_{width}_f16_f32", f16, f32, *shape)
+        gemm(f"gemm_wmma_{width}_f16_f16", f16, f16, *shape)
     for name in ["gemm_tiled_128x128x8_v1", "gemm_tiled_128x128x16_v4", "gemm_tiled_64x64x16_v4"]:
         if shape[0] != 1000 or "v1" in name:
             gemm(name, f32, f32, *shape)

@@ -83,16 +83,6 @@ fn gemms() -> Vec<Variant> {
             variants.push(Variant::new(aligned, f32s(&multiples, epilogue)));
         }
     }
-    let wmma_shapes = [[65, 70, 33], [1, 1, 1], [64, 64, 32], [3, 5, 0]];
-    for epilogue in [EPILOGUES[0], EPILOGUES[3]] {
-        for (kernel, output) in [
-            (GemmKernel::wmma_fp16(), PtxType::F32),
-            (GemmKernel::tensor_core(), PtxType::F16),
-        ] {
-            let cases = gemm_cases(&wmma_shapes, epilogue, PtxType::F16, output, 0.0);
-            variants.push(Variant::new(kernel.with_epilogue(epilogue), cases));
-        }
-    }
     let mma_shapes = [
         [130, 136, 40],
         [1, 8, 8],
@@ -100,6 +90,19 @@ fn gemms() -> Vec<Variant> {
         [67, 264, 104],
         [2, 8, 0],
     ];
+    let wmma_shapes = [[129, 70, 33], [1, 1, 1], [64, 130, 32], [3, 5, 0]];
+    for epilogue in [EPILOGUES[0], EPILOGUES[3]] {
+        for (kernel, output) in [
+            (GemmKernel::wmma_fp16(), PtxType::F32),
+            (GemmKernel::tensor_core(), PtxType::F16),
+        ] {
+            let cases = gemm_cases(&wmma_shapes, epilogue, PtxType::F16, output, 0.0);
+            variants.push(Variant::new(kernel.with_epilogue(epilogue), cases));
+            let cases = gemm_cases(&mma_shapes, epilogue, PtxType::F16, output, 0.0);
+            let kernel = kernel.aligned().with_epilogue(epilogue);
+            variants.push(Variant::new(kernel, cases));
+        }
+    }
     for (ty, epilogue) in [(PtxType::BF16, EPILOGUES[0]), (PtxType::F16, EPILOGUES[1])] {
         let cases = gemm_cases(&mma_shapes, epilogue, ty, ty, 0.0);
         variants.push(Variant::new(

@@ -26,7 +26,8 @@ use crate::ptx::types::Target;
 enum Method {
     Naive,
     Tiled(Tile),
-    Wmma,
+    /// By the values loaded at once.
+    Wmma(u32),
     Mma,
     /// By the columns of a tile.
     Wgmma(u32),
@@ -72,12 +73,12 @@ impl GemmKernel {
 
     /// f16 with sums in f32, on the tensor cores of any GPU since Volta, for any sizes. `C` is f32.
     pub fn wmma_fp16() -> Self {
-        Self::new(Method::Wmma, [F16, F32])
+        Self::new(Method::Wmma(1), [F16, F32])
     }
 
     /// The same with `C` in f16.
     pub fn tensor_core() -> Self {
-        Self::new(Method::Wmma, [F16, F16])
+        Self::new(Method::Wmma(1), [F16, F16])
     }
 
     /// bf16 or f16 with sums in f32, on the tensor cores of any GPU since Ampere (`sm_80`). `C` has
@@ -100,6 +101,17 @@ impl GemmKernel {
     /// The same with tiles of 128 or 256 columns.
     pub fn wgmma_by(ty: PtxType, cols: u32) -> Self {
         Self::new(Method::Wgmma(cols), [ty, ty])
+    }
+
+    /// A product by WMMA for `n` and `k` that are multiples of 8 and matrices aligned to 16 bytes,
+    /// several times as fast; others stay as they are.
+    #[must_use]
+    pub fn aligned(self) -> Self {
+        let method = match self.method {
+            Method::Wmma(_) => Method::Wmma(8),
+            method => method,
+        };
+        GemmKernel { method, ..self }
     }
 
     /// What happens to a sum before it is stored.
@@ -163,7 +175,7 @@ impl Kernel for GemmKernel {
         let method = match self.method {
             Method::Naive => "gemm_naive".to_owned(),
             Method::Tiled(tile) => format!("gemm_tiled_{}", tile.suffix()),
-            Method::Wmma => format!("gemm_wmma_{input}_{output}"),
+            Method::Wmma(width) => format!("gemm_wmma_v{width}_{input}_{output}"),
             Method::Mma => format!("gemm_mma_{input}_{output}"),
             Method::Wgmma(cols) => format!("gemm_wgmma_128x{cols}_{input}_{output}"),
         };
@@ -174,7 +186,7 @@ impl Kernel for GemmKernel {
         match self.method {
             Method::Naive => naive::build(self, target),
             Method::Tiled(tile) => tiled::build(self, target, tile),
-            Method::Wmma => wmma::build(self, target),
+            Method::Wmma(width) => wmma::build(self, target, width),
             Method::Mma => mma::build(self, target),
             Method::Wgmma(cols) => wgmma::build(self, target, cols),
         }

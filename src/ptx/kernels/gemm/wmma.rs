@@ -1,7 +1,7 @@
 //! Products on the tensor cores of any GPU since Volta, through WMMA: f16 inputs, f32 sums.
 //!
-//! Two warps by two share a tile of 64 × 64, each with 2 × 2 fragments of 16 × 16. Sizes are
-//! free: what lies beyond the matrices is zero in shared memory.
+//! Eight warps share a tile of 128 × 128, each 64 × 32 as 4 × 2 fragments of 16 × 16. While a
+//! block multiplies one pair of tiles, its threads load the next into registers.
 
 use super::{GemmKernel, Product};
 use crate::ptx::build::Builder;
@@ -9,21 +9,27 @@ use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::types::PtxType::{self, B32, F16, F32};
+use crate::ptx::kernels::common::WARP;
+use crate::ptx::types::PtxType::{B16, B32, F16, F32, U32, U64};
 use crate::ptx::types::Target;
 
 /// Rows and columns of a block's tile.
-const SIDE: u32 = 64;
+const SIDE: u32 = 128;
 /// How much of `k` lies in shared memory at once.
 const DEPTH: u32 = 32;
-const THREADS: u32 = 128;
+const THREADS: u32 = 256;
 /// Values from row to row in shared memory: a multiple of 8, as WMMA asks, with a gap that
 /// spreads rows over the banks.
 const A_STRIDE: u32 = DEPTH + 8;
 const B_STRIDE: u32 = SIDE + 8;
-const C_STRIDE: u32 = SIDE + 8;
+/// The same of one fragment of sums.
+const C_STRIDE: u32 = 16 + 4;
+/// Bytes of a buffer: its tile of `A`, then its tile of `B`.
+const A_BYTES: u32 = SIDE * A_STRIDE * 2;
+const BUFFER: u32 = A_BYTES + DEPTH * B_STRIDE * 2;
 
-pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
+/// `width` values are loaded at once: 8 if `n` and `k` are multiples of that, or 1.
+pub(super) fn build(gemm: &GemmKernel, target: Target, width: u32) -> Result<PtxKernel> {
     let grid = [
         Extent::Tiles("n", SIDE),
         Extent::Tiles("m", SIDE),
@@ -31,166 +37,208 @@ pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
     ];
     let mut k = Builder::new(gemm.name(), target, Launch::new(THREADS, grid));
     let p = Product::declare(&mut k, gemm);
-    let block = Block::new(&mut k);
+    let block = Block::new(&mut k, width);
     let sums = block.multiply(&mut k, &p);
     block.store(&mut k, &p, &sums);
     k.finish()
 }
 
 struct Block {
+    width: u32,
     thread: Reg,
-    /// The warp's row and column of warps.
-    warp_row: Reg,
-    warp_col: Reg,
+    lane: Reg,
+    warp: Reg,
     first_row: Reg,
     first_col: Reg,
-    a_tile: Reg,
-    b_tile: Reg,
-    c_tile: Reg,
+    /// The warp's first row and column in the tile.
+    warp_row: Reg,
+    warp_col: Reg,
+    buffers: Reg,
+    sums: Reg,
+}
+
+/// One thread's share in copying a tile.
+struct Copy {
+    width: u32,
+    from: Vec<Reg>,
+    /// Bytes from one tile to the next.
+    step: Operand,
+    /// The index in `k` of each load.
+    depth: Vec<Reg>,
+    /// Where the first load goes in a buffer, and how far apart the others follow.
+    to: Reg,
+    apart: u32,
 }
 
 impl Block {
-    fn new(k: &mut Builder) -> Self {
+    fn new(k: &mut Builder, width: u32) -> Self {
         let thread = k.special(Special::TidX);
         let (x, y) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let warp = k.shr(thread, 5);
+        let (row, col) = (k.shr(warp, 2), k.and(warp, 3));
         Block {
+            width,
             thread,
-            warp_row: k.shr(warp, 1),
-            warp_col: k.and(warp, 1),
+            lane: k.and(thread, WARP - 1),
+            warp,
             first_row: k.mul(y, SIDE),
             first_col: k.mul(x, SIDE),
-            a_tile: k.shared("a_tile", F16, SIDE * A_STRIDE),
-            b_tile: k.shared("b_tile", F16, DEPTH * B_STRIDE),
-            c_tile: k.shared("c_tile", F32, SIDE * C_STRIDE),
+            warp_row: k.mul(row, 64),
+            warp_col: k.mul(col, 32),
+            buffers: k.shared("buffers", U32, 2 * BUFFER / 4),
+            sums: k.shared("sums", F32, THREADS / WARP * 16 * C_STRIDE),
         }
     }
 
-    /// Fragments of a warp: 2 × 2, each 8 sums a lane.
+    /// The thread's row and column in a tile of `cols` columns, and how many rows all threads
+    /// cover at once.
+    fn share(&self, k: &mut Builder, cols: u32) -> (Reg, Reg, u32) {
+        let across = cols / self.width;
+        let row = k.shr(self.thread, across.trailing_zeros());
+        let col = k.and(self.thread, across - 1);
+        (row, k.mul(col, self.width), THREADS / across)
+    }
+
+    fn copy_a(&self, k: &mut Builder, p: &Product) -> Copy {
+        let (row, col, per_pass) = self.share(k, DEPTH);
+        let to = k.fma(row, A_STRIDE, col);
+        let to = k.fma(to, 2, self.buffers);
+        let row = k.add(row, self.first_row);
+        let last = k.sub(p.m, 1);
+        let from = |pass| {
+            // Rows beyond the last repeat it; their sums are not stored.
+            let row = k.offset(row, pass * per_pass);
+            let row = k.min(row, last);
+            k.at_2d(p.a, row, p.k, col, 2)
+        };
+        let from: Vec<Reg> = (0..SIDE / per_pass).map(from).collect();
+        Copy {
+            width: self.width,
+            step: (DEPTH * 2).into(),
+            depth: from.iter().map(|_| k.value(U32, col)).collect(),
+            from,
+            to,
+            apart: per_pass * A_STRIDE * 2,
+        }
+    }
+
+    fn copy_b(&self, k: &mut Builder, p: &Product) -> Copy {
+        let (row, col, per_pass) = self.share(k, SIDE);
+        let to = k.fma(row, B_STRIDE, col);
+        let to = k.fma(to, 2, self.buffers);
+        let to = k.add(to, A_BYTES);
+        let col = k.add(col, self.first_col);
+        let last = k.sub(p.n, self.width);
+        let col = k.min(col, last);
+        let step = [p.n.into(), (DEPTH * 2).into()];
+        let step = k.op(Op::MulWide, U32, U64, &step).into();
+        let (mut from, mut depth) = (Vec::new(), Vec::new());
+        for pass in 0..DEPTH / per_pass {
+            let row = k.offset(row, pass * per_pass);
+            from.push(k.at_2d(p.b, row, p.n, col, 2));
+            depth.push(k.value(U32, row));
+        }
+        Copy {
+            width: self.width,
+            from,
+            step,
+            depth,
+            to,
+            apart: per_pass * B_STRIDE * 2,
+        }
+    }
+
+    /// The warp's sums: 4 × 2 fragments of 8 registers.
     fn multiply(&self, k: &mut Builder, p: &Product) -> Vec<Vec<Reg>> {
-        let sums: Vec<Vec<Reg>> = (0..4).map(|_| k.filled(F32, 8, 0.0f32)).collect();
-        let row = k.mul(self.warp_row, 32 * A_STRIDE * 2);
-        let a_from = k.add(row, self.a_tile);
-        let b_from = k.fma(self.warp_col, 32 * 2, self.b_tile);
-        k.for_range(0, p.k, DEPTH, |k, depth| {
-            let a = Share {
-                tile: self.a_tile,
-                stride: A_STRIDE,
-                rows: SIDE,
-                cols: DEPTH,
-                origin: [self.first_row, depth],
-                shape: [p.m, p.k],
-                from: p.a,
-            };
-            let b = Share {
-                tile: self.b_tile,
-                stride: B_STRIDE,
-                rows: DEPTH,
-                cols: SIDE,
-                origin: [depth, self.first_col],
-                shape: [p.k, p.n],
-                from: p.b,
-            };
-            a.copy(k, self.thread);
-            b.copy(k, self.thread);
-            k.barrier();
+        let (a, b) = (self.copy_a(k, p), self.copy_b(k, p));
+        let sums: Vec<Vec<Reg>> = (0..8).map(|_| k.filled(F32, 8, 0.0f32)).collect();
+        let row = k.mul(self.warp_row, A_STRIDE * 2);
+        let a_from = k.add(row, self.buffers);
+        let b_from = k.fma(self.warp_col, 2, self.buffers);
+        let (x, y) = (a.load(k, p.k), b.load(k, p.k));
+        let buffer = k.value(U32, 0);
+        a.store(k, &x, buffer);
+        b.store(k, &y, buffer);
+        k.barrier();
+        k.for_range(0, p.k, DEPTH, |k, _| {
+            let (x, y) = (a.load(k, p.k), b.load(k, p.k));
+            let (a_now, b_now) = (k.add(a_from, buffer), k.add(b_from, buffer));
             for step in 0..DEPTH / 16 {
-                let a: Vec<_> = (0..2)
-                    .map(|i| {
-                        let at = (i * 16 * A_STRIDE + step * 16) * 2;
-                        fragment(k, Op::WmmaLoadA, a_from, at, A_STRIDE)
-                    })
-                    .collect();
-                for j in 0..2 {
-                    let at = (step * 16 * B_STRIDE + j * 16) * 2;
-                    let b = fragment(k, Op::WmmaLoadB, b_from, at, B_STRIDE);
-                    for (i, a) in a.iter().enumerate() {
-                        let sums: Operand = sums[i * 2 + j as usize].as_slice().into();
-                        let from = [a.as_slice().into(), b.as_slice().into(), sums.clone()];
-                        k.emit(Op::WmmaMma, B32, &[sums], &from);
-                    }
-                }
+                step_of(k, &sums, a_now, b_now, step);
             }
+            // 0 and the buffer's size in turn.
+            let other = k.sub(BUFFER, buffer);
+            k.assign(buffer, other);
+            a.store(k, &x, buffer);
+            b.store(k, &y, buffer);
             k.barrier();
         });
         sums
     }
 
-    /// Which lane holds which sum is not specified, so they go through shared memory.
+    /// Which lane holds which sum is not specified, so fragments go through shared memory; there
+    /// a lane takes half a row.
     fn store(&self, k: &mut Builder, p: &Product, sums: &[Vec<Reg>]) {
-        let row = k.mul(self.warp_row, 32 * C_STRIDE * 4);
-        let to = k.fma(self.warp_col, 32 * 4, row);
-        let to = k.add(to, self.c_tile);
+        let own = k.fma(self.warp, 16 * C_STRIDE * 4, self.sums);
+        let (in_row, half) = (k.shr(self.lane, 1), k.and(self.lane, 1));
+        let start = k.mul(half, 8);
+        let from = k.fma(in_row, C_STRIDE, start);
+        let from = k.fma(from, 4, own);
+        let row = k.add(self.first_row, self.warp_row);
+        let row = k.add(row, in_row);
+        let col = k.add(self.first_col, self.warp_col);
+        let col = k.add(col, start);
         for (i, sums) in sums.iter().enumerate() {
-            let (row, col) = (i as u32 / 2 * 16, i as u32 % 2 * 16);
-            let at = Operand::At(to, ((row * C_STRIDE + col) * 4) as i32);
-            let from = [at, sums.as_slice().into(), C_STRIDE.into()];
-            k.emit(Op::WmmaStore, F32, &[], &from);
+            let at = Operand::At(own, 0);
+            let operands = [at, sums.as_slice().into(), C_STRIDE.into()];
+            k.emit(Op::WmmaStore, F32, &[], &operands);
+            k.act(Op::BarWarpSync, &[u32::MAX.into()]);
+            let values = (0..2).flat_map(|part| k.ld_vector(Op::LdShared, F32, 4, from, 16 * part));
+            let values: Vec<Reg> = values.collect();
+            k.act(Op::BarWarpSync, &[u32::MAX.into()]);
+            let row = k.offset(row, i as u32 / 2 * 16);
+            let col = k.offset(col, i as u32 % 2 * 16);
+            self.store_half_row(k, p, [row, col], &values);
         }
-        k.barrier();
-        let in_col = k.and(self.thread, SIDE - 1);
-        let in_row = k.shr(self.thread, 6);
-        let col = k.add(in_col, self.first_col);
-        let from = k.fma(in_row, C_STRIDE, in_col);
-        let from = k.fma(from, 4, self.c_tile);
-        let in_cols = k.lt(col, p.n);
-        k.when(in_cols, |k| {
-            k.for_range(in_row, SIDE, THREADS / SIDE, |k, i| {
-                let row = k.add(i, self.first_row);
-                let in_rows = k.lt(row, p.m);
-                k.when(in_rows, |k| {
-                    let sum = k.ld_shared(F32, from, 0);
-                    let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
-                    p.finish.store(k, &[sum], c, 0, col);
+    }
+
+    fn store_half_row(&self, k: &mut Builder, p: &Product, [row, col]: [Reg; 2], values: &[Reg]) {
+        let in_rows = k.lt(row, p.m);
+        k.when(in_rows, |k| {
+            let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
+            let at_once = self.width.min(4) as usize;
+            for (j, values) in values.chunks(at_once).enumerate() {
+                let further = (j * at_once) as u32;
+                let col = k.offset(col, further);
+                let in_cols = k.lt(col, p.n);
+                k.when(in_cols, |k| {
+                    let offset = (further * p.c_bytes) as i32;
+                    p.finish.store(k, values, c, offset, col);
                 });
-                k.add_assign(from, THREADS / SIDE * C_STRIDE * 4);
-            });
+            }
         });
     }
 }
 
-/// A tile of a matrix that a block copies to shared memory.
-struct Share {
-    tile: Reg,
-    stride: u32,
-    rows: u32,
-    cols: u32,
-    origin: [Reg; 2],
-    shape: [Reg; 2],
-    from: Reg,
-}
-
-impl Share {
-    /// Consecutive threads copy consecutive columns; all loads come before the first store.
-    fn copy(&self, k: &mut Builder, thread: Reg) {
-        let per_pass = THREADS / self.cols;
-        let in_col = k.and(thread, self.cols - 1);
-        let in_row = k.shr(thread, self.cols.trailing_zeros());
-        let col = k.add(in_col, self.origin[1]);
-        let row = k.add(in_row, self.origin[0]);
-        let in_cols = k.lt(col, self.shape[1]);
-        let mut values = Vec::new();
-        for pass in 0..self.rows / per_pass {
-            let row = k.offset(row, pass * per_pass);
-            let in_rows = k.lt(row, self.shape[0]);
-            let inside = k.and(in_rows, in_cols);
-            let at = k.at_2d(self.from, row, self.shape[1], col, 2);
-            let value = k.value(PtxType::B16, 0);
-            k.guarded(inside, true, |k| {
-                k.emit(
-                    Op::LdGlobalNc,
-                    PtxType::B16,
-                    &[value.into()],
-                    &[Operand::At(at, 0)],
-                );
-            });
-            values.push(value);
-        }
-        let to = k.fma(in_row, self.stride, in_col);
-        let to = k.fma(to, 2, self.tile);
-        for (pass, value) in values.into_iter().enumerate() {
-            let offset = pass as u32 * per_pass * self.stride * 2;
-            k.st_shared(PtxType::B16, to, offset as i32, value);
+/// Multiplies 16 of `k`.
+fn step_of(k: &mut Builder, sums: &[Vec<Reg>], a: Reg, b: Reg, step: u32) {
+    let left: Vec<Vec<Reg>> = (0..4)
+        .map(|i| {
+            let at = (i * 16 * A_STRIDE + step * 16) * 2;
+            fragment(k, Op::WmmaLoadA, a, at, A_STRIDE)
+        })
+        .collect();
+    for j in 0..2 {
+        let at = A_BYTES + (step * 16 * B_STRIDE + j * 16) * 2;
+        let right = fragment(k, Op::WmmaLoadB, b, at, B_STRIDE);
+        for (i, left) in left.iter().enumerate() {
+            let sums: Operand = sums[i * 2 + j as usize].as_slice().into();
+            let from = [
+                left.as_slice().into(),
+                right.as_slice().into(),
+                sums.clone(),
+            ];
+            k.emit(Op::WmmaMma, B32, &[sums], &from);
         }
     }
 }
@@ -200,4 +248,38 @@ fn fragment(k: &mut Builder, op: Op, base: Reg, at: u32, stride: u32) -> Vec<Reg
     let from = [Operand::At(base, at as i32), stride.into()];
     k.emit(op, F16, &[to.as_slice().into()], &from);
     to
+}
+
+impl Copy {
+    /// Loads this thread's share, zeros beyond `end` in `k`, and goes on to the next tile.
+    fn load(&self, k: &mut Builder, end: Reg) -> Vec<Vec<Reg>> {
+        let mut loads = Vec::new();
+        for (&from, &depth) in self.from.iter().zip(&self.depth) {
+            let inside = k.lt(depth, end);
+            let (ty, count) = if self.width == 8 { (B32, 4) } else { (B16, 1) };
+            let values = k.filled(ty, count, 0);
+            let to = match values.as_slice() {
+                [one] => (*one).into(),
+                many => Operand::from(many),
+            };
+            k.guarded(inside, true, |k| {
+                k.emit(Op::LdGlobalNc, ty, &[to], &[Operand::At(from, 0)]);
+            });
+            k.add_assign(from, self.step.clone());
+            k.add_assign(depth, DEPTH);
+            loads.push(values);
+        }
+        loads
+    }
+
+    fn store(&self, k: &mut Builder, loads: &[Vec<Reg>], buffer: Reg) {
+        let to = k.add(self.to, buffer);
+        for (i, values) in loads.iter().enumerate() {
+            let at = i as i32 * self.apart as i32;
+            match values.as_slice() {
+                [one] => k.st_shared(B16, to, at, *one),
+                many => k.st_shared(B32, to, at, many),
+            }
+        }
+    }
 }
