@@ -1,7 +1,7 @@
 //! A matrix of quantised weights times a vector, limited by how quickly weights can be read.
 //!
-//! Four rows go to a block of two warps; a warp takes 1024 weights of each row at a time, and
-//! a lane 32 of them, which two runs of 16 consecutive ones make up. A weight `q` of `b` bits
+//! Four rows go to a block of four warps; a warp takes 512 weights of each row at a time, and
+//! a lane 16 of them, which two runs of eight consecutive ones make up. A weight `q` of `b` bits
 //! becomes the number `1 + q/2ᵇ` by placing its bits in a mantissa: one instruction, where a
 //! conversion takes a quarter of the rate. With `S` the sum of these times `x`, and `X` the sum
 //! of `x`, a run adds `scale · S + bias · X`.
@@ -18,14 +18,13 @@ use crate::ptx::types::Target;
 
 /// Rows to a block, and warps that share them.
 const ROWS: u32 = 4;
-const WARPS: u32 = 2;
-/// Weights to a lane, and of a run.
-const LANE: u32 = 32;
-const RUN: u32 = LANE / 2;
+const WARPS: u32 = 4;
+/// Weights to a lane.
+const LANE: u32 = 16;
 
-/// Consecutive weights of a lane.
+/// Eight consecutive weights of a lane.
 struct Run {
-    /// As bytes of words, or for weights of 8 bits as numbers.
+    /// As bytes, in two words, or for weights of 8 bits as numbers.
     values: Vec<Reg>,
     scale: Reg,
     bias: Option<Reg>,
@@ -66,7 +65,7 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     k.for_range(own, blocks, WARPS * WARP * LANE / values, |k, block| {
         let start = k.fma(block, values, place.first);
         let x = k.at(x, start, 4);
-        let runs = [0, place.second].map(|further| load_run(k, x, further * 4));
+        let runs = [0, place.second].map(|further| load_eight(k, x, further * 4));
         let totals = runs.each_ref().map(|run| total(k, run));
         for (&row, &sum) in row_starts.iter().zip(&sums) {
             let block = k.at(row, block, bytes);
@@ -104,9 +103,10 @@ fn finish(k: &mut Builder, thread: Reg, sums: &[Reg], [first_row, rows, y]: [Reg
     });
 }
 
-fn load_run(k: &mut Builder, x: Reg, offset: u32) -> Vec<Reg> {
-    let four = |i| k.ld_vector(Op::LdGlobalNc, F32, 4, x, (offset + 16 * i) as i32);
-    (0..RUN / 4).flat_map(four).collect()
+fn load_eight(k: &mut Builder, x: Reg, offset: u32) -> Vec<Reg> {
+    let mut values = k.ld_vector(Op::LdGlobalNc, F32, 4, x, offset as i32);
+    values.extend(k.ld_vector(Op::LdGlobalNc, F32, 4, x, offset as i32 + 16));
+    values
 }
 
 fn total(k: &mut Builder, values: &[Reg]) -> Reg {
@@ -120,12 +120,10 @@ fn total(k: &mut Builder, values: &[Reg]) -> Reg {
 impl Run {
     fn add_to(&self, k: &mut Builder, sum: Reg, x: &[Reg], total: Reg) {
         let dot = k.value(F32, 0.0f32);
-        let packed = self.values.len() < x.len();
         for (i, &x) in x.iter().enumerate() {
-            let weight = if packed {
-                in_mantissa(k, self.values[i / 4], i % 4)
-            } else {
-                self.values[i]
+            let weight = match self.values.len() {
+                2 => in_mantissa(k, self.values[i / 4], i % 4),
+                _ => self.values[i],
             };
             k.fma_assign(dot, weight, x);
         }
@@ -152,17 +150,17 @@ impl Place {
         let (first, second) = match format {
             // Two groups of 32 share 32 bytes.
             QuantFormat::Q4K | QuantFormat::Q5K => {
-                let (pair, in_pair) = (k.shr(lane, 1), k.and(lane, 1));
-                let start = k.mul(in_pair, RUN);
+                let (pair, in_pair) = (k.shr(lane, 2), k.and(lane, 3));
+                let start = k.mul(in_pair, 8);
                 (k.fma(pair, 64, start), 32)
             }
             QuantFormat::Q6K => {
-                let (half, in_half) = (k.shr(lane, 2), k.and(lane, 3));
-                let start = k.mul(in_half, RUN);
+                let (half, in_half) = (k.shr(lane, 3), k.and(lane, 7));
+                let start = k.mul(in_half, 8);
                 (k.fma(half, 128, start), 64)
             }
-            // A block to a lane.
-            QuantFormat::Q4_0 | QuantFormat::Q8_0 => (k.value(U32, 0), RUN),
+            QuantFormat::Q4_0 => (k.mul(lane, 8), 16),
+            QuantFormat::Q8_0 => (k.mul(lane, LANE), 8),
         };
         Place {
             lane,
@@ -178,23 +176,22 @@ impl QuantFormat {
         match self {
             QuantFormat::Q4K | QuantFormat::Q5K => with_minimum(k, block, place, self),
             QuantFormat::Q6K => q6_k(k, block, place),
-            QuantFormat::Q4_0 => q4_0(k, block),
-            QuantFormat::Q8_0 => q8_0(k, block),
+            QuantFormat::Q4_0 => q4_0(k, block, place),
+            QuantFormat::Q8_0 => q8_0(k, block, place),
         }
     }
 }
 
-/// 16 bytes as four words, from an address that is a multiple of 2 only.
+/// Eight bytes as two words, from an address that is a multiple of 2 only.
 fn words_by_halves(k: &mut Builder, address: Reg, at: i32) -> Vec<Reg> {
-    let word = |i| {
-        let at = at + 4 * i;
+    let word = |k: &mut Builder, at| {
         let halves = [
             k.ld_global(B16, address, at),
             k.ld_global(B16, address, at + 2),
         ];
         k.op(Op::Pack, B32, B32, &[halves.as_slice().into()])
     };
-    (0..4).map(word).collect()
+    vec![word(k, at), word(k, at + 4)]
 }
 
 /// The low or the high four bits of each byte, as the upper bits of a mantissa.
@@ -221,9 +218,9 @@ fn half_times(k: &mut Builder, block: Reg, at: i32, factor: f32) -> Reg {
 fn with_minimum(k: &mut Builder, block: Reg, place: &Place, format: QuantFormat) -> [Run; 2] {
     let five = format == QuantFormat::Q5K;
     let (quants, unit) = if five { (48, 32.0) } else { (16, 16.0) };
-    let pair = k.shr(place.lane, 1);
-    let own = k.at(block, place.lane, RUN);
-    let words = k.ld_vector(Op::LdGlobalNc, B32, 4, own, quants);
+    let pair = k.shr(place.lane, 2);
+    let own = k.at(block, place.lane, 8);
+    let words = k.ld_vector(Op::LdGlobalNc, B32, 2, own, quants);
     let both = k.ld(Op::LdGlobalNc, B32, block, 0);
     let halves = k.regs(F16, 2);
     k.emit(Op::Unpack, B32, &[halves.as_slice().into()], &[both.into()]);
@@ -231,11 +228,13 @@ fn with_minimum(k: &mut Builder, block: Reg, place: &Place, format: QuantFormat)
     let (d, dmin) = (k.mul(d, unit), k.neg(dmin));
     let (scales, minima) = scales_of_pair(k, block, pair);
     let high_bits = five.then(|| {
-        let in_pair = k.and(place.lane, 1);
-        let own = k.at(block, in_pair, RUN);
-        let words = k.ld_vector(Op::LdGlobalNc, B32, 4, own, 16);
+        let in_pair = k.and(place.lane, 3);
+        let own = k.at(block, in_pair, 8);
+        let words = k.ld_vector(Op::LdGlobalNc, B32, 2, own, 16);
         let from = k.shl(pair, 1);
-        shifted_right(k, &words, from)
+        let shift =
+            |word: Reg, k: &mut Builder| k.op(Op::Shr, U32, B32, &[word.into(), from.into()]);
+        [shift(words[0], k), shift(words[1], k)]
     });
     [0, 1].map(|group| {
         let scale = byte_of(k, scales, group);
@@ -294,24 +293,19 @@ fn byte_of(k: &mut Builder, word: Reg, i: u32) -> Reg {
     k.convert(Op::CvtF32U32, F32, &[byte.into()])
 }
 
-fn shifted_right(k: &mut Builder, words: &[Reg], by: Reg) -> Vec<Reg> {
-    let shift = |&word: &Reg| k.op(Op::Shr, U32, B32, &[word.into(), by.into()]);
-    words.iter().map(shift).collect()
-}
-
 /// `d · scale · (q − 32)`.
 fn q6_k(k: &mut Builder, block: Reg, place: &Place) -> [Run; 2] {
-    let (half, in_half) = (k.shr(place.lane, 2), k.and(place.lane, 3));
-    let own = k.at(block, place.lane, RUN);
+    let (half, in_half) = (k.shr(place.lane, 3), k.and(place.lane, 7));
+    let own = k.at(block, place.lane, 8);
     let low = words_by_halves(k, own, 0);
     // Four weights 32 apart share a byte of two high bits.
-    let in_32 = k.and(in_half, 1);
-    let index = k.fma(half, 2, in_32);
-    let own = k.at(block, index, RUN);
+    let in_32 = k.and(in_half, 3);
+    let index = k.fma(half, 4, in_32);
+    let own = k.at(block, index, 8);
     let high = words_by_halves(k, own, 128);
-    let upper = k.shr(in_half, 1);
+    let upper = k.shr(in_half, 2);
     let from = k.shl(upper, 1);
-    let high = shifted_right(k, &high, from);
+    let high = [0, 1].map(|i| k.op(Op::Shr, U32, B32, &[high[i].into(), from.into()]));
     let d = half_times(k, block, 208, 64.0);
     let index = k.shr(place.first, 4);
     let scales = k.at(block, index, 1);
@@ -321,16 +315,20 @@ fn q6_k(k: &mut Builder, block: Reg, place: &Place) -> [Run; 2] {
         let scale = k.mul(scale, d);
         // 64 · (1 + q/64) is q + 64, so q − 32 is 96 less.
         let bias = k.mul(scale, -1.5f32);
-        let one = |(&low, &high): (&Reg, &Reg)| {
-            let low = nibbles(k, low, second == 1);
+        let values = [0, 1].map(|i| {
+            let low = nibbles(k, low[i], second == 1);
             let low = k.op(Op::Shr, U32, B32, &[low.into(), 2.into()]);
-            let high = k.shl(high, if second == 0 { 5 } else { 1 });
+            let high = if second == 0 {
+                k.shl(high[i], 5)
+            } else {
+                k.shl(high[i], 1)
+            };
             let high = k.and(high, 0x6060_6060);
             let bits = k.or(low, high);
             marked(k, bits)
-        };
+        });
         Run {
-            values: low.iter().zip(&high).map(one).collect(),
+            values: values.to_vec(),
             scale,
             bias: Some(bias),
         }
@@ -338,17 +336,18 @@ fn q6_k(k: &mut Builder, block: Reg, place: &Place) -> [Run; 2] {
 }
 
 /// `d · (q − 8)`.
-fn q4_0(k: &mut Builder, block: Reg) -> [Run; 2] {
-    let words = words_by_halves(k, block, 2);
+fn q4_0(k: &mut Builder, block: Reg, place: &Place) -> [Run; 2] {
+    let own = k.at(block, place.lane, 8);
+    let words = words_by_halves(k, own, 2);
     let scale = half_times(k, block, 0, 16.0);
     let bias = k.mul(scale, -1.5f32);
     [false, true].map(|high| {
-        let one = |&word: &Reg| {
-            let bits = nibbles(k, word, high);
+        let values = [0, 1].map(|i| {
+            let bits = nibbles(k, words[i], high);
             marked(k, bits)
-        };
+        });
         Run {
-            values: words.iter().map(one).collect(),
+            values: values.to_vec(),
             scale,
             bias: Some(bias),
         }
@@ -356,12 +355,13 @@ fn q4_0(k: &mut Builder, block: Reg) -> [Run; 2] {
 }
 
 /// `d · q`.
-fn q8_0(k: &mut Builder, block: Reg) -> [Run; 2] {
+fn q8_0(k: &mut Builder, block: Reg, place: &Place) -> [Run; 2] {
+    let own = k.at(block, place.lane, LANE);
     let scale = super::formats::half(k, block, 0);
     // 2²³ + u has u as its lowest bits; with u = q + 128 the difference is exact.
     let upper = k.value(B32, 0x4b00_0000);
-    [0, 16].map(|at| {
-        let words = words_by_halves(k, block, 2 + at);
+    [0, 8].map(|at| {
+        let words = words_by_halves(k, own, 2 + at);
         let mut values = Vec::new();
         for word in words {
             let shifted = k.xor(word, 0x8080_8080u32);
