@@ -114,7 +114,8 @@ fn exhaustive(context: &Context) -> Result<()> {
          -- --nocapture --test-threads 1"
     );
     counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))
-/// Prints how many kernels, targets, interpreted cases and faults there were.
+}
+
 /// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were.
 fn ptx(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
