@@ -7,6 +7,7 @@ mod assemble;
 mod attention;
 mod case;
 mod interpret;
+mod mistakes;
 mod mutate;
 mod oracle;
 mod quantized;
