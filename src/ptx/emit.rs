@@ -4,7 +4,6 @@ use super::inst::{Inst, Kind, Op, Operand, Reg};
 use super::kernel::{Node, ParamType, PtxKernel, SharedArray};
 use super::types::{Class, Target, Version};
 use super::verify;
-use std::collections::HashMap;
 use std::fmt::Write;
 
 /// A text that any PTX compiler reads: kernels for one target.
@@ -100,27 +99,46 @@ struct Emitter<'a> {
 /// Registers are numbered within their class in the order of their first appearance.
 #[derive(Default)]
 struct Names {
-    of: HashMap<u32, u32>,
-    count: HashMap<Class, u32>,
+    /// A register's number plus one; 0 where it has not appeared.
+    of: Vec<u32>,
+    /// How many there are of each class.
+    count: [u32; Class::ALL.len()],
 }
 
 impl Names {
     fn collect(&mut self, nodes: &[Node]) {
         verify::each(nodes, &mut |inst| {
             for reg in inst.to.iter().chain(&inst.from).flat_map(Operand::regs) {
-                self.of.entry(reg.id).or_insert_with(|| {
-                    let count = self.count.entry(reg.ty.class()).or_default();
-                    *count += 1;
-                    *count - 1
-                });
+                self.meet(reg);
             }
         });
     }
 
-    fn write(&self, reg: Reg, text: &mut String) {
-        let number = self.of.get(&reg.id).copied().unwrap_or(reg.id);
-        let _ = write!(text, "{}{number}", reg.ty.class().names().1);
+    fn meet(&mut self, reg: Reg) {
+        let id = reg.id as usize;
+        if self.of.len() <= id {
+            self.of.resize(id + 1, 0);
+        }
+        if self.of[id] == 0 {
+            let count = &mut self.count[reg.ty.class() as usize];
+            *count += 1;
+            self.of[id] = *count;
+        }
     }
+
+    fn write(&self, reg: Reg, text: &mut String) {
+        let number = self.of.get(reg.id as usize).copied().unwrap_or(1);
+        text.push_str(reg.ty.class().names().1);
+        number_into(text, number.saturating_sub(1));
+    }
+}
+
+/// Decimal digits, without the cost of the formatter: a text is mostly these.
+fn number_into(text: &mut String, number: u32) {
+    if number >= 10 {
+        number_into(text, number / 10);
+    }
+    text.push(char::from(b'0' + (number % 10) as u8));
 }
 
 impl<'a> Emitter<'a> {
@@ -172,7 +190,8 @@ impl<'a> Emitter<'a> {
 
     fn registers(&mut self) {
         for class in Class::ALL {
-            if let Some(count) = self.names.count.get(&class) {
+            let count = self.names.count[class as usize];
+            if count > 0 {
                 let (ty, prefix) = class.names();
                 put!(self.text, "    .reg .{ty} {prefix}<{count}>;");
             }
@@ -316,6 +335,9 @@ impl<'a> Emitter<'a> {
             .any(|op| text.starts_with(op));
         let _ = if is_mask && last {
             write!(self.text, "{value:#x}")
+        } else if let Ok(value) = u32::try_from(value) {
+            number_into(self.text, value);
+            Ok(())
         } else {
             write!(self.text, "{value}")
         };
@@ -376,7 +398,10 @@ fn mnemonic(inst: &Inst, text: &mut String) {
             ("n", Some(regs)) => write!(text, "{}", regs * 2),
             ("v", Some(regs)) if is_vector => write!(text, ".v{regs}"),
             ("v" | "n", _) => Ok(()),
-            _ => write!(text, "{}", inst.ty),
+            _ => {
+                text.push_str(inst.ty.name());
+                Ok(())
+            }
         };
         rest = after;
     }

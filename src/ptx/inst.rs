@@ -76,13 +76,14 @@ pub enum Operand {
 
 impl Operand {
     /// The registers that it names.
-    pub(crate) fn regs(&self) -> Vec<Reg> {
-        match self {
-            Operand::Reg(reg) | Operand::At(reg, _) => vec![*reg],
-            Operand::Group(regs) => regs.clone(),
-            Operand::Box(map, at) => [&[*map], at.as_slice()].concat(),
-            _ => Vec::new(),
-        }
+    pub(crate) fn regs(&self) -> impl Iterator<Item = Reg> + '_ {
+        let (first, others): (Option<Reg>, &[Reg]) = match self {
+            Operand::Reg(reg) | Operand::At(reg, _) => (Some(*reg), &[]),
+            Operand::Group(regs) => (None, regs),
+            Operand::Box(map, at) => (Some(*map), at),
+            _ => (None, &[]),
+        };
+        first.into_iter().chain(others.iter().copied())
     }
 }
 

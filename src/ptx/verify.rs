@@ -217,7 +217,9 @@ fn shared_bounds(kernel: &PtxKernel) -> Result<()> {
             return;
         };
         let values = inst.to.iter().chain(&inst.from[1..]);
-        let count = values.map(|value| value.regs().len().max(1)).sum::<usize>();
+        let count = values
+            .map(|value| value.regs().count().max(1))
+            .sum::<usize>();
         let (from, array) = (i64::from(*offset), &kernel.shared[array]);
         let to = from + count as i64 * i64::from(inst.ty.bytes());
         if from < 0 || to > i64::from(array.bytes) {

@@ -13,6 +13,13 @@ use std::collections::HashSet;
 struct Flight(Vec<HashSet<u32>>);
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
+    let mut multiplies = false;
+    super::each(&kernel.body, &mut |inst| {
+        multiplies |= inst.op == Op::WgmmaCommit
+    });
+    if !multiplies {
+        return Ok(());
+    }
     walk(kernel, &kernel.body, &mut Flight(vec![HashSet::new()]))
 }
 

@@ -21,6 +21,7 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     let mut uniformity = Uniformity {
         kernel,
         of: Vec::new(),
+        thread_numbers: thread_numbers(kernel),
         changed: true,
     };
     // A loop's registers may depend on what is written later in the loop.
@@ -34,7 +35,20 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
 struct Uniformity<'a> {
     kernel: &'a PtxKernel,
     of: Vec<Same>,
+    /// Registers that hold `%tid.x`.
+    thread_numbers: Vec<u32>,
     changed: bool,
+}
+
+fn thread_numbers(kernel: &PtxKernel) -> Vec<u32> {
+    let mut found = Vec::new();
+    super::each(&kernel.body, &mut |inst| {
+        let from = inst.from.first();
+        if from == Some(&Operand::Special(Special::TidX)) {
+            found.extend(inst.to.iter().flat_map(Operand::regs).map(|reg| reg.id));
+        }
+    });
+    found
 }
 
 impl Uniformity<'_> {
@@ -109,13 +123,7 @@ impl Uniformity<'_> {
     }
 
     fn is_thread_number(&self, operand: &Operand) -> bool {
-        let mut found = false;
-        super::each(&self.kernel.body, &mut |inst| {
-            let from = inst.from.first();
-            found |=
-                inst.to.first() == Some(operand) && from == Some(&Operand::Special(Special::TidX));
-        });
-        found
+        matches!(operand, Operand::Reg(reg) if self.thread_numbers.contains(&reg.id))
     }
 
     fn judge(&self, nodes: &[Node], path: Same) -> Result<()> {
