@@ -15,7 +15,7 @@ struct Flight(Vec<HashSet<u32>>);
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     let mut multiplies = false;
     super::each(&kernel.body, &mut |inst| {
-        multiplies |= inst.op == Op::WgmmaCommit
+        multiplies |= inst.op == Op::WgmmaCommit;
     });
     if !multiplies {
         return Ok(());
