@@ -172,25 +172,35 @@ fn whole(op: Alu, ty: PtxType, a: u64, b: u64, c: u64) -> Result<u64, String> {
     ))
 }
 
+/// What an operation does alike to every type of real numbers.
+macro_rules! real {
+    ($op:expr, $a:expr, $b:expr, $c:expr) => {
+        match $op {
+            Alu::Add => Some($a + $b),
+            Alu::Sub => Some($a - $b),
+            Alu::MulLo => Some($a * $b),
+            Alu::Mad => Some($a.mul_add($b, $c)),
+            Alu::Div => Some($a / $b),
+            Alu::Min => Some($a.min($b)),
+            Alu::Max => Some($a.max($b)),
+            Alu::Neg => Some(-$a),
+            Alu::Abs => Some($a.abs()),
+            Alu::Sqrt => Some($a.sqrt()),
+            Alu::Rcp => Some(1.0 / $a),
+            _ => None,
+        }
+    };
+}
+
 fn real32(op: Alu, a: f32, b: f32, c: f32) -> Result<f32, String> {
-    Ok(match op {
-        Alu::Add => a + b,
-        Alu::Sub => a - b,
-        Alu::MulLo => a * b,
-        Alu::Mad => a.mul_add(b, c),
-        Alu::Div => a / b,
-        Alu::Min => a.min(b),
-        Alu::Max => a.max(b),
-        Alu::Neg => -a,
-        Alu::Abs => a.abs(),
-        Alu::Sqrt => a.sqrt(),
-        Alu::Rcp => 1.0 / a,
-        Alu::Rsqrt => (1.0 / f64::from(a).sqrt()) as f32,
+    let value = match op {
+        Alu::Rsqrt => Some((1.0 / f64::from(a).sqrt()) as f32),
         // Results below the normal range are flushed to zero.
-        Alu::Ex2 => flush(f64::from(a).exp2() as f32),
-        Alu::Lg2 => f64::from(a).log2() as f32,
-        _ => return Err(format!("{op:?} of f32 is not known")),
-    })
+        Alu::Ex2 => Some(flush(f64::from(a).exp2() as f32)),
+        Alu::Lg2 => Some(f64::from(a).log2() as f32),
+        _ => real!(op, a, b, c),
+    };
+    value.ok_or_else(|| format!("{op:?} of f32 is not known"))
 }
 
 fn flush(value: f32) -> f32 {
@@ -198,20 +208,7 @@ fn flush(value: f32) -> f32 {
 }
 
 fn real64(op: Alu, a: f64, b: f64, c: f64) -> Result<f64, String> {
-    Ok(match op {
-        Alu::Add => a + b,
-        Alu::Sub => a - b,
-        Alu::MulLo => a * b,
-        Alu::Mad => a.mul_add(b, c),
-        Alu::Div => a / b,
-        Alu::Min => a.min(b),
-        Alu::Max => a.max(b),
-        Alu::Neg => -a,
-        Alu::Abs => a.abs(),
-        Alu::Sqrt => a.sqrt(),
-        Alu::Rcp => 1.0 / a,
-        _ => return Err(format!("{op:?} of f64 is not known")),
-    })
+    real!(op, a, b, c).ok_or_else(|| format!("{op:?} of f64 is not known"))
 }
 
 fn convert(to: PtxType, from: PtxType, a: u64) -> Result<u64, String> {
