@@ -1,6 +1,7 @@
 //! Every kernel of `relampago::ptx`, from its text: assembled by ptxas, interpreted against `f64`
 //! oracles, and with faults put in.
 
+// Not `required-features`: tests in browsers are asked for by `*`, this one among them.
 #![cfg(all(feature = "ptx", not(target_arch = "wasm32")))]
 
 mod assemble;
