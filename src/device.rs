@@ -175,8 +175,7 @@ impl GpuDevice {
     /// went well. A reduction's result is one value.
     pub async fn run_into_async(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         match self.run_unless_gpu(op, inputs, out)? {
-            Some(gpu) if op.is_elementwise() => run_in_pieces(gpu, op, inputs, out).await,
-            Some(gpu) => gpu.run_into(op, inputs, out).await,
+            Some(gpu) => run_on_gpu(gpu, op, inputs, out).await,
             None => Ok(()),
         }
     }
@@ -203,7 +202,7 @@ impl GpuDevice {
     pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         // Waiting for what need not be waited for takes longer than a small operation.
         match self.run_unless_gpu(op, inputs, out)? {
-            Some(_) => crate::runtime::block_on(self.run_into_async(op, inputs, out)),
+            Some(gpu) => crate::runtime::block_on(run_on_gpu(gpu, op, inputs, out)),
             None => Ok(()),
         }
     }
@@ -240,10 +239,11 @@ impl std::fmt::Debug for GpuDevice {
     }
 }
 
-/// Runs an elementwise operation in pieces that fit into a GPU's bindings.
-async fn run_in_pieces(gpu: &Arc<Gpu>, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+/// Runs an operation that was checked; an elementwise one in pieces that fit into a GPU's
+/// bindings.
+async fn run_on_gpu(gpu: &Arc<Gpu>, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
     let piece = gpu.max_len();
-    if out.len() <= piece {
+    if !op.is_elementwise() || out.len() <= piece {
         return gpu.run_into(op, inputs, out).await;
     }
     // Into new memory first: a failure half-way must leave `out` as it was.

@@ -77,20 +77,14 @@ impl HostResults {
     }
 
     fn operation(&self, op: &Op, inputs: &[usize], len: usize) -> Result<Values> {
-        let inputs = inputs.iter().map(|&i| self.part(i, 0..self.len(i)));
-        let inputs: Vec<&[f32]> = inputs.collect();
+        let inputs: Vec<&[f32]> = inputs.iter().map(|&input| self.known(input)).collect();
         let mut out = try_zeros(len)?;
         simd::execute(self.cpu, op, &inputs, &mut out)?;
         Ok(Arc::new(out))
     }
 
-    fn len(&self, index: usize) -> usize {
-        self.values[index].as_ref().map_or(0, |values| values.len())
-    }
-
-    fn part(&self, index: usize, range: std::ops::Range<usize>) -> &[f32] {
-        let values = self.values[index].as_ref();
-        values.map_or(&[], |values| &values[range])
+    fn known(&self, index: usize) -> &[f32] {
+        self.values[index].as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Runs the elementwise operations that lead to a node, a block after the other.
@@ -127,7 +121,7 @@ impl HostResults {
             };
             let input = |&input: &usize| match order.iter().position(|&earlier| earlier == input) {
                 Some(place) => Input::Block(place),
-                None => Input::Values(self.part(input, 0..self.len(input))),
+                None => Input::Values(self.known(input)),
             };
             let mut found = [Input::Values(&[]); 2];
             for (place, node) in found.iter_mut().zip(inputs) {
