@@ -27,9 +27,12 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     // A loop's registers may depend on what is written later in the loop.
     while uniformity.changed {
         uniformity.changed = false;
-        uniformity.infer(&kernel.body, Same::InBlock);
+        uniformity.walk(&kernel.body, Same::InBlock, |uniformity, inst, path| {
+            uniformity.infer(inst, path);
+            Ok(())
+        })?;
     }
-    uniformity.judge(&kernel.body, Same::InBlock)
+    uniformity.walk(&kernel.body, Same::InBlock, Uniformity::judge)
 }
 
 struct Uniformity<'a> {
@@ -59,10 +62,16 @@ impl Uniformity<'_> {
             .unwrap_or(Same::InBlock)
     }
 
-    fn infer(&mut self, nodes: &[Node], path: Same) {
+    /// Calls `visit` with each instruction and how uniform the way there is.
+    fn walk(
+        &mut self,
+        nodes: &[Node],
+        path: Same,
+        visit: fn(&mut Self, &Inst, Same) -> Result<()>,
+    ) -> Result<()> {
         for node in nodes {
             match node {
-                Node::Inst(inst) => self.infer_one(inst, path),
+                Node::Inst(inst) => visit(self, inst, path)?,
                 Node::Comment(_) => {}
                 Node::If {
                     cond,
@@ -70,15 +79,19 @@ impl Uniformity<'_> {
                     otherwise,
                 } => {
                     let path = path.max(self.get(*cond));
-                    self.infer(then, path);
-                    self.infer(otherwise, path);
+                    self.walk(then, path, visit)?;
+                    self.walk(otherwise, path, visit)?;
                 }
-                Node::Loop { body, again } => self.infer(body, path.max(self.get(*again))),
+                Node::Loop { body, again } => {
+                    let path = path.max(self.get(*again));
+                    self.walk(body, path, visit)?;
+                }
             }
         }
+        Ok(())
     }
 
-    fn infer_one(&mut self, inst: &Inst, path: Same) {
+    fn infer(&mut self, inst: &Inst, path: Same) {
         let same = self.result(inst).max(path);
         for reg in inst.to.iter().flat_map(Operand::regs) {
             let id = reg.id as usize;
@@ -126,27 +139,7 @@ impl Uniformity<'_> {
         matches!(operand, Operand::Reg(reg) if self.thread_numbers.contains(&reg.id))
     }
 
-    fn judge(&self, nodes: &[Node], path: Same) -> Result<()> {
-        for node in nodes {
-            match node {
-                Node::Inst(inst) => self.judge_one(inst, path)?,
-                Node::Comment(_) => {}
-                Node::If {
-                    cond,
-                    then,
-                    otherwise,
-                } => {
-                    let path = path.max(self.get(*cond));
-                    self.judge(then, path)?;
-                    self.judge(otherwise, path)?;
-                }
-                Node::Loop { body, again } => self.judge(body, path.max(self.get(*again)))?,
-            }
-        }
-        Ok(())
-    }
-
-    fn judge_one(&self, inst: &Inst, path: Same) -> Result<()> {
+    fn judge(&mut self, inst: &Inst, path: Same) -> Result<()> {
         let path = path.max(inst.guard.map_or(Same::InBlock, |(cond, _)| self.get(cond)));
         let (allowed, group) = match inst.op.row().together() {
             Together::Alone => return Ok(()),
