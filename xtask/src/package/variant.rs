@@ -27,6 +27,13 @@ const WASM_OPT: &[&str] = &[
     "--enable-multivalue",
 ];
 
+/// The standard library, built for size and without the texts of panics, which a module has no
+/// way to show: a twelfth of the download.
+const SMALL_STD: &[&str] = &[
+    "-Zbuild-std=std,panic_abort",
+    "-Zbuild-std-features=optimize_for_size",
+];
+
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
 pub(super) const GLUE: [&str; 2] = ["relampago.js", "relampago.d.ts"];
 const MODULE: &str = "relampago_bg.wasm";
@@ -57,7 +64,9 @@ impl Variant {
     pub(super) fn build(&self, project: &Project, tools: &Tools, sources: u64) -> Result<Built> {
         let folder = project.target(format!("npm/build-{}", self.name));
         let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
-        unless_made(&bound, &sources, || self.compile(project, tools, &folder))?;
+        unless_made(&bound, &(sources, SMALL_STD), || {
+            self.compile(project, tools, &folder)
+        })?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
         unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
             self.optimise(project, tools, &bound, &module)
@@ -75,13 +84,21 @@ impl Variant {
         // Panics name their places; nobody need know where on this machine those lie.
         let registry = Tools::cargo_home()?.join("registry/src");
         let remap = format!("--remap-path-prefix={}=", registry.display());
-        let config = format!("target.wasm32-unknown-unknown.rustflags=[{remap:?}]");
+        let flags = [
+            remap.as_str(),
+            "-Zunstable-options",
+            "-Cpanic=immediate-abort",
+        ];
+        let config = format!("target.wasm32-unknown-unknown.rustflags={flags:?}");
         let build = cmd!(
             sh,
             "{wasm_pack} --log-level warn build --mode no-install --target web --profile wasm
              --no-opt --no-pack --out-name relampago --out-dir {folder}
              -- --no-default-features --features gpu,js --config {config}"
-        );
+        )
+        .args(SMALL_STD)
+        // The options above are cargo's and the compiler's own, though not yet stable.
+        .env("RUSTC_BOOTSTRAP", "1");
         self.select(tools.for_wasm(build)).run()?;
         shorten_names(folder)
     }

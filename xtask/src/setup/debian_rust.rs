@@ -5,7 +5,7 @@
 //! name. Nothing outside the cache is written, apt's packages apart.
 
 use super::apt;
-use super::wasm_target::TARGET;
+use super::wasm_target::{LIBRARY, TARGET};
 use crate::progress::Progress;
 use crate::project::Project;
 use anyhow::{Context, Result};
@@ -40,7 +40,8 @@ impl<'a> DebianRust<'a> {
     /// another version cannot be linked.
     pub(super) fn is_built(&self) -> bool {
         let built_by = fs::read_to_string(self.stamp());
-        built_by.is_ok_and(|version| self.compiler_version().is_ok_and(|now| now == version))
+        self.rustlib(LIBRARY).is_dir()
+            && built_by.is_ok_and(|version| self.compiler_version().is_ok_and(|now| now == version))
     }
 
     pub(super) fn install(&self, progress: &Progress) -> Result<()> {
@@ -99,6 +100,11 @@ impl<'a> DebianRust<'a> {
         let sh = &self.project.sh;
         let debian = Path::new("/usr/lib/rustlib").join(HOST).join("lib");
         let host = self.rustlib(HOST);
+        let source = "src/rust";
+        link(
+            &Path::new("/usr/lib/rustlib").join(source),
+            &self.rustlib(source),
+        )?;
         link(&debian, &host.join("lib"))?;
         // Debian ships no rust-lld; rustup's is of nearly the same LLVM, apt's lld is years older.
         let rustup = cmd!(sh, "rustc --print sysroot").quiet().read()?;

@@ -1,4 +1,5 @@
-//! A Rust toolchain that compiles to wasm32-unknown-unknown.
+//! A Rust toolchain that compiles to wasm32-unknown-unknown, with the standard library's source:
+//! the package builds its own.
 
 use super::Requirement;
 use super::debian_rust::DebianRust;
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 use xshell::cmd;
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+/// Where a toolchain keeps the standard library's source.
+pub(super) const LIBRARY: &str = "src/rust/library";
 
 pub(super) struct WasmTarget<'a> {
     pub(super) project: &'a Project,
@@ -25,7 +28,11 @@ impl WasmTarget<'_> {
     fn rustup_has_it(&self) -> bool {
         let sh = &self.project.sh;
         let sysroot = cmd!(sh, "rustc --print sysroot").quiet().read();
-        sysroot.is_ok_and(|root| Path::new(&root).join("lib/rustlib").join(TARGET).is_dir())
+        let complete = |root: String| {
+            let rustlib = Path::new(&root).join("lib/rustlib");
+            rustlib.join(TARGET).is_dir() && rustlib.join(LIBRARY).is_dir()
+        };
+        sysroot.is_ok_and(complete)
     }
 }
 
@@ -40,7 +47,9 @@ impl Requirement for WasmTarget<'_> {
 
     fn install(&self, progress: &Progress) -> Result<()> {
         let sh = &self.project.sh;
-        let Err(no_rustup) = progress.run(cmd!(sh, "rustup target add {TARGET}")) else {
+        let target = progress.run(cmd!(sh, "rustup target add {TARGET}"));
+        let source = || progress.run(cmd!(sh, "rustup component add rust-src"));
+        let Err(no_rustup) = target.and_then(|()| source()) else {
             return Ok(());
         };
         progress.note("rustup cannot add it; building it with Debian's Rust");
@@ -49,6 +58,6 @@ impl Requirement for WasmTarget<'_> {
     }
 
     fn by_hand(&self) -> String {
-        format!("`rustup target add {TARGET}`")
+        format!("`rustup target add {TARGET}` and `rustup component add rust-src`")
     }
 }
