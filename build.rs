@@ -1,10 +1,10 @@
 //! Composes the shaders and validates them, so that nothing parses or checks WGSL at run time
 //! but the driver.
 //!
-//! `shaders/kernels/*.wgsl` are entry points. Where `shaders/ops/` has a file of the same name,
-//! the kernel is a template: it is instantiated once for each function there, whose name stands
-//! for `OP`. `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of
-//! items; each kernel gets just those that it needs, directly or through others.
+//! `shaders/kernels/*.wgsl` are entry points, `shaders/ops/*.wgsl` the functions of elementwise
+//! operations, from which `src/gpu/fused.rs` makes what runs before and after a kernel.
+//! `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of items; each
+//! kernel and function gets just those that it needs, directly or through others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -35,10 +35,16 @@ type Items = BTreeMap<String, String>;
 
 struct Kernel {
     name: String,
-    template: String,
-    op: String,
+    source: String,
     items: Vec<String>,
     inputs: usize,
+}
+
+/// An elementwise operation.
+struct Function {
+    name: String,
+    source: String,
+    items: Vec<String>,
 }
 
 fn main() {
@@ -47,25 +53,18 @@ fn main() {
     }
     declare_relaxed_simd();
 
-    let mut items = library();
-    let mut kernels = Vec::new();
-    let mut templates = BTreeMap::new();
-    for (template, source) in wgsl_files("shaders/kernels") {
-        let ops = split_items(&read_or_empty(format!("shaders/ops/{template}.wgsl")));
-        let mut names: Vec<String> = ops.keys().cloned().collect();
-        if names.is_empty() {
-            names.push(String::new());
-        }
-        items.extend(ops);
-        kernels.extend(
-            names
-                .iter()
-                .map(|op| compose(&template, &source, op, &items)),
-        );
-        templates.insert(template, source);
-    }
+    let items = library();
+    let kernels: Vec<Kernel> = wgsl_files("shaders/kernels")
+        .into_iter()
+        .map(|(name, source)| compose(name, source, &items))
+        .collect();
+    let files = wgsl_files("shaders/ops").into_iter();
+    let functions: Vec<Function> = files
+        .flat_map(|(_, source)| split_items(&source))
+        .map(|(name, source)| function(&name, source, &items))
+        .collect();
     let out = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("kernels.rs");
-    fs::write(out, generate(&items, &templates, &kernels)).expect("OUT_DIR is writable");
+    fs::write(out, generate(&items, &kernels, &functions)).expect("OUT_DIR is writable");
 }
 
 /// The npm package has one module an instruction set. Asking for relaxed SIMD by a variable
@@ -143,7 +142,7 @@ fn split_items(source: &str) -> Items {
 }
 
 fn declared_name(line: &str) -> Option<String> {
-    let rest = ["fn ", "const ", "struct ", "var<workgroup> "]
+    let rest = ["fn ", "const ", "struct ", "alias ", "var<workgroup> "]
         .iter()
         .find_map(|keyword| line.strip_prefix(keyword))?;
     identifiers(rest).next().map(str::to_owned)
@@ -171,29 +170,64 @@ fn needed_items(source: &str, items: &Items) -> BTreeSet<String> {
     needed
 }
 
-/// Instantiates a kernel and checks it as a driver would.
-fn compose(template: &str, source: &str, op: &str, items: &Items) -> Kernel {
-    let main = source.replace("OP", op);
-    // A template's own declarations win over library items of the same name.
-    let own = split_items(&main);
-    let needed = needed_items(&main, items);
-    let needed: Vec<String> = needed
-        .into_iter()
-        .filter(|n| !own.contains_key(n))
-        .collect();
-    let library: String = needed.iter().map(|name| items[name].as_str()).collect();
-    // WGSL's own functions may not be hidden, hence the underscores in `shaders/ops`.
-    let name = if op.is_empty() {
-        template
-    } else {
-        op.trim_end_matches('_')
-    };
+/// The types of elementwise operations, in which a kernel that runs with any of them says what
+/// its values are.
+const TYPES: [&str; 4] = ["real", "word", "integer", "truth"];
+
+/// Checks a kernel as a driver would.
+fn compose(name: String, source: String, items: &Items) -> Kernel {
+    // A kernel's own declarations win over library items of the same name.
+    let own = split_items(&source);
+    let mut needed = needed_items(&source, items);
+    if needed.contains("after") || own.contains_key("before0") {
+        needed.extend(TYPES.map(String::from));
+    }
+    needed.retain(|name| !own.contains_key(name));
+    let items = needed.iter().map(|name| items[name].as_str());
     Kernel {
-        name: name.to_owned(),
-        template: template.to_owned(),
-        op: op.to_owned(),
-        items: needed,
-        inputs: validate(name, &(library + &main)),
+        inputs: validate(&name, &(items.collect::<String>() + &source)),
+        items: needed.into_iter().collect(),
+        name,
+        source,
+    }
+}
+
+/// Checks an elementwise operation on single values and on vectors.
+fn function(name: &str, source: String, items: &Items) -> Function {
+    let needed = needed_items(&source, items);
+    let arguments = if source.contains("b: real") {
+        "y[0], y[1]"
+    } else {
+        "y[0]"
+    };
+    for real in ["f32", "vec4f"] {
+        let (word, integer, truth) = match real {
+            "f32" => ("u32", "i32", "bool"),
+            _ => ("vec4u", "vec4i", "vec4<bool>"),
+        };
+        let library = needed.iter().filter(|name| !TYPES.contains(&name.as_str()));
+        let library: String = library.map(|name| items[name].as_str()).collect();
+        let main = format!(
+            "alias real = {real};
+alias word = {word};
+alias integer = {integer};
+alias truth = {truth};
+struct Params {{ a: f32, b: f32 }}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read_write> y: array<real>;
+@compute @workgroup_size(1) fn main() {{ y[0] = {name}({arguments}); }}
+"
+        );
+        validate(name, &(main + &library + &source));
+    }
+    Function {
+        // WGSL's own functions may not be hidden, hence the underscores in `shaders/ops`.
+        name: name.trim_end_matches('_').to_owned(),
+        source,
+        items: needed
+            .into_iter()
+            .filter(|name| !TYPES.contains(&name.as_str()))
+            .collect(),
     }
 }
 
@@ -231,48 +265,47 @@ fn validate(name: &str, source: &str) -> usize {
 }
 
 /// Writes the Rust that `src/gpu/kernels.rs` includes.
-fn generate(items: &Items, templates: &BTreeMap<String, String>, kernels: &[Kernel]) -> String {
-    let used: BTreeSet<&String> = kernels.iter().flat_map(|kernel| &kernel.items).collect();
+fn generate(items: &Items, kernels: &[Kernel], functions: &[Function]) -> String {
+    let of_kernels = kernels.iter().flat_map(|kernel| &kernel.items);
+    let of_functions = functions.iter().flat_map(|function| &function.items);
+    let used: BTreeSet<&String> = of_kernels.chain(of_functions).collect();
     let mut rust = String::new();
     for name in used {
-        let _ = writeln!(
-            rust,
-            "static ITEM_{}: &str = {:?};",
-            upper(name),
-            items[name]
-        );
-    }
-    for (name, source) in templates {
-        let pieces: Vec<&str> = source.split("OP").collect();
-        let name = upper(name);
-        let _ = writeln!(rust, "static TEMPLATE_{name}: &[&str] = &{pieces:?};");
+        let (upper, text) = (upper(name), &items[name]);
+        let _ = writeln!(rust, "static ITEM_{upper}: &str = {text:?};");
     }
     for (index, kernel) in kernels.iter().enumerate() {
-        let items = list(
-            kernel
-                .items
-                .iter()
-                .map(|name| format!("&ITEM_{}", upper(name))),
-        );
-        let (name, op, inputs) = (&kernel.name, &kernel.op, kernel.inputs);
+        let Kernel {
+            name,
+            source,
+            items,
+            inputs,
+        } = kernel;
+        let (upper, items) = (upper(name), references("ITEM_", items));
+        let vectors = source.contains("alias real = vec4f");
         let _ = writeln!(
             rust,
-            "pub(super) static {}: Kernel = Kernel {{ index: {index}, name: {name:?}, template: TEMPLATE_{}, op: {op:?}, items: &{items}, inputs: {inputs} }};",
-            upper(name),
-            upper(&kernel.template),
+            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, text: {source:?}, items: &{items}, inputs: {inputs}, vectors: {vectors} }};",
         );
     }
-    let all = list(
-        kernels
-            .iter()
-            .map(|kernel| format!("&{}", upper(&kernel.name))),
-    );
-    let _ = writeln!(
-        rust,
-        "pub(super) static ALL: [&Kernel; {}] = {all};",
-        kernels.len()
-    );
+    let functions = functions.iter().map(|function| {
+        let Function {
+            name,
+            source,
+            items,
+        } = function;
+        let items = references("ITEM_", items);
+        format!("Function {{ name: {name:?}, text: {source:?}, items: &{items} }}")
+    });
+    let (functions, kernels) = (list(functions), kernels.len());
+    let _ = writeln!(rust, "static FUNCTIONS: &[Function] = &{functions};");
+    let _ = writeln!(rust, "pub(super) const KERNELS: usize = {kernels};");
     rust
+}
+
+/// References to statics of these names.
+fn references(prefix: &str, names: &[String]) -> String {
+    list(names.iter().map(|name| format!("&{prefix}{}", upper(name))))
 }
 
 /// An array of Rust expressions.

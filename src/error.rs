@@ -92,6 +92,9 @@ pub enum Error {
     /// A batch's buffer was read before the batch was executed.
     #[error("the batch has not been executed yet")]
     NotExecuted,
+    /// A batch with placeholders was executed, which have no values there.
+    #[error("the batch has placeholders: compile it, and run the program with values for them")]
+    Unbound,
     /// Recording an operation into a batch failed; reported by `execute` and `read`.
     #[error("recorded at {location}: {source}")]
     Record {
@@ -127,6 +130,7 @@ impl Error {
             Error::Foreign { .. } => "FOREIGN",
             Error::AlreadyExecuted => "ALREADY_EXECUTED",
             Error::NotExecuted => "NOT_EXECUTED",
+            Error::Unbound => "UNBOUND",
             Error::Record { source, .. } => source.code(),
             Error::Disposed { .. } => "DISPOSED",
             Error::Aborted => "ABORTED",

@@ -1,7 +1,15 @@
 //! [`GpuCommandBatch`]: operations recorded first and then run together.
 
+mod chain;
+mod fuse;
 mod host;
 mod methods;
+mod node;
+mod plan;
+mod program;
+mod rewrite;
+mod run;
+mod slots;
 
 use std::panic::Location;
 use std::sync::Arc;
@@ -10,10 +18,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::buffer::{DeviceBuffer, Storage};
 use crate::device::{GpuDevice, try_copy};
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, GpuBuffer};
+use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::shape::output_len;
-use host::HostResults;
+use node::live;
+use run::Runtime;
+
+pub(crate) use fuse::{Chain, Kernel, Operand, Step};
+pub(crate) use node::{Node, Source};
+pub(crate) use plan::Plan;
+pub use plan::{BufferPlace, Explanation, KernelInfo, PlanSummary};
+pub use program::Program;
+pub use run::Argument;
+pub(crate) use run::{Outside, Repeat};
 
 /// A buffer of a batch: an input or the result of a recorded operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,29 +52,13 @@ impl BufferId {
     }
 }
 
-/// One buffer and where its values come from.
-pub(crate) struct Node {
-    pub(crate) source: Source,
-    pub(crate) len: usize,
-}
-
-pub(crate) enum Source {
-    /// Values that the batch copied when they were recorded.
-    Upload(Arc<Vec<f32>>),
-    /// Values that are on the device already.
-    Input(DeviceBuffer),
-    /// The result of an operation on earlier nodes.
-    Op { op: Op, inputs: Vec<usize> },
-}
-
-/// What was computed.
-enum Results {
-    Host(HostResults),
-    Gpu(Vec<GpuBuffer>),
-}
-
 /// Operations that are recorded, run together, and then read: on a GPU in one submission, with
-/// nothing but what is read coming back; on SIMD one after the other.
+/// nothing but what is read coming back.
+///
+/// Before it runs a batch is rewritten to fewer operations with the same results, and elementwise
+/// operations run together with what they follow or precede, so that values between them never
+/// lie in memory; [`explain`](Self::explain) tells how. [`compile`](Self::compile) makes a
+/// [`Program`] that does so once and runs again and again.
 ///
 /// Recording never fails by itself: the first mistake (a wrong length, a buffer of another
 /// batch) is kept, with the place in the caller's code, and comes back from
@@ -84,8 +85,14 @@ pub struct GpuCommandBatch {
     device: GpuDevice,
     id: u64,
     nodes: Vec<Node>,
+    /// The lengths of placeholders.
+    placeholders: Vec<usize>,
+    /// Asked for beside what nothing else is computed from.
+    outputs: Vec<usize>,
+    optimised: bool,
     error: Option<Error>,
-    results: Option<Results>,
+    /// What was computed and is kept, by node.
+    results: Option<Vec<Option<Storage>>>,
 }
 
 static NEXT_BATCH: AtomicU64 = AtomicU64::new(1);
@@ -100,6 +107,9 @@ impl GpuCommandBatch {
             device,
             id: NEXT_BATCH.fetch_add(1, Ordering::Relaxed),
             nodes: Vec::new(),
+            placeholders: Vec::new(),
+            outputs: Vec::new(),
+            optimised: true,
             error: None,
             results: None,
         }
@@ -119,21 +129,74 @@ impl GpuCommandBatch {
         self.keep_error(id)
     }
 
+    /// Records `len` values that come with each run of a [`Program`], in the order in which
+    /// they are recorded.
+    #[track_caller]
+    pub fn placeholder(&mut self, len: usize) -> BufferId {
+        let id = self.try_placeholder(len);
+        self.keep_error(id)
+    }
+
+    /// Says that a value will be read though others are computed from it. Such a value is found
+    /// without this, too, but may have to be computed again.
+    ///
+    /// # Errors
+    /// `Foreign` for a buffer of another batch, `Record`.
+    pub fn output(&mut self, id: BufferId) -> Result<()> {
+        let index = self.index("id", id)?;
+        self.outputs.push(index);
+        Ok(())
+    }
+
+    /// Whether operations are rewritten and fused, as they are unless this says otherwise: to
+    /// find out whether a result comes of that.
+    pub fn set_optimised(&mut self, optimised: bool) {
+        self.optimised = optimised;
+    }
+
+    /// How [`execute`](Self::execute) would run what is recorded so far.
+    pub fn explain(&self) -> Explanation {
+        Plan::new(&self.nodes, &self.ends(), self.optimised).explain()
+    }
+
+    /// Plans how to compute some values from the recorded ones, for any number of runs. Uploads
+    /// stay on the device; placeholders are the program's arguments.
+    ///
+    /// # Errors
+    /// `Record` where recording went wrong, `Foreign` for a buffer of another batch, and what
+    /// the device has to say.
+    pub async fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
+        self.check_recorded()?;
+        let outputs = outputs.iter().map(|&id| self.index("outputs", id));
+        let outputs = outputs.collect::<Result<Vec<usize>>>()?;
+        Program::new(self.runtime(&outputs, self.device.gpu().cloned())).await
+    }
+
+    /// [`GpuCommandBatch::compile`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
+        crate::runtime::block_on(self.compile(outputs))
+    }
+
     /// Runs everything recorded, once.
     ///
     /// # Errors
-    /// `Record` where recording went wrong, `AlreadyExecuted` the second time, and what the
-    /// device has to say. After an error of the device the batch may be executed again.
+    /// `Record` where recording went wrong, `AlreadyExecuted` the second time, `Unbound` where
+    /// there are placeholders, and what the device has to say. After an error of the device the
+    /// batch may be executed again.
     pub async fn execute(&mut self) -> Result<()> {
-        if let Some(error) = &self.error {
-            return Err(error.clone());
-        }
+        self.check_recorded()?;
         self.check_recording()?;
-        self.device.check()?;
-        self.results = Some(match self.chosen_gpu() {
-            Some(gpu) => Results::Gpu(gpu.run_graph(&self.nodes).await?),
-            None => Results::Host(HostResults::compute(self.device.cpu(), &self.nodes)?),
-        });
+        let ends = self.ends();
+        let (values, running) = self.start(&ends)?;
+        if let Some(running) = running {
+            running.await?;
+        }
+        let mut results = vec![None; self.nodes.len()];
+        for (end, value) in ends.into_iter().zip(values) {
+            results[end] = Some(value);
+        }
+        self.results = Some(results);
         Ok(())
     }
 
@@ -164,13 +227,16 @@ impl GpuCommandBatch {
     /// As [`GpuCommandBatch::read`].
     pub fn keep(&self, id: BufferId) -> Result<DeviceBuffer> {
         self.check_owner("id", id)?;
-        let failed = || self.error.clone().unwrap_or(Error::AlreadyExecuted);
-        let storage = match &self.results {
-            None => return Err(self.error.clone().unwrap_or(Error::NotExecuted)),
-            Some(Results::Host(results)) => results.get(&self.nodes, id.index)?.map(Storage::Host),
-            Some(Results::Gpu(buffers)) => buffers.get(id.index).cloned().map(Storage::Gpu),
+        let Some(results) = &self.results else {
+            return Err(self.error.clone().unwrap_or(Error::NotExecuted));
         };
-        let storage = storage.ok_or_else(failed)?;
+        let failed = || self.error.clone().unwrap_or(Error::AlreadyExecuted);
+        let storage = match results.get(id.index).ok_or_else(failed)? {
+            Some(storage) => storage.clone(),
+            // Within a kernel, so computed again. Should the device fail, whoever uses the
+            // buffer is told.
+            None => self.start(&[id.index])?.0.remove(0),
+        };
         Ok(DeviceBuffer::new(self.device.clone(), storage))
     }
 
@@ -195,6 +261,13 @@ impl GpuCommandBatch {
         Ok(self.push(values.len(), Source::Upload(Arc::new(values))))
     }
 
+    pub(crate) fn try_placeholder(&mut self, len: usize) -> Result<BufferId> {
+        self.check_recording()?;
+        let place = self.placeholders.len();
+        self.placeholders.push(len);
+        Ok(self.push(len, Source::Placeholder(place)))
+    }
+
     pub(crate) fn try_input(&mut self, buffer: &DeviceBuffer) -> Result<BufferId> {
         self.check_recording()?;
         if !buffer.device().same_device(&self.device) {
@@ -209,15 +282,12 @@ impl GpuCommandBatch {
         if let Some(error) = &self.error {
             return Err(error.clone());
         }
-        for (&input, &what) in inputs.iter().zip(op.inputs()) {
-            self.check_owner(what, input)?;
-        }
-        let inputs: Vec<usize> = inputs.iter().map(|id| id.index).collect();
-        if inputs.iter().any(|&index| index >= self.nodes.len()) {
-            // Only an id that JavaScript made up gets here.
-            let (what, owner) = ("id", "batch");
-            return Err(Error::Foreign { what, owner });
-        }
+        let named = inputs.iter().zip(op.inputs());
+        let indices = named.map(|(&input, &what)| self.index(what, input));
+        let mut known = indices.collect::<Result<Vec<usize>>>()?;
+        // One too many is told by its length alone.
+        known.resize(inputs.len(), 0);
+        let inputs = known;
         let len = output_len(&op, &self.lens(&inputs))?;
         Ok(self.push(len, Source::Op { op, inputs }))
     }
@@ -256,14 +326,62 @@ impl GpuCommandBatch {
         Ok(())
     }
 
+    /// The place of a buffer of this batch.
+    fn index(&self, what: &'static str, id: BufferId) -> Result<usize> {
+        self.check_owner(what, id)?;
+        if id.index < self.nodes.len() {
+            return Ok(id.index);
+        }
+        // A record that failed, or an id that JavaScript made up.
+        let owner = "batch";
+        Err(self.error.clone().unwrap_or(Error::Foreign { what, owner }))
+    }
+
+    fn check_recorded(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
     fn lens(&self, nodes: &[usize]) -> Vec<usize> {
         nodes.iter().map(|&i| self.nodes[i].len).collect()
     }
 
-    /// The GPU, if anything is there already or any operation alone would be sent there.
-    fn chosen_gpu(&self) -> Option<&Arc<Gpu>> {
-        self.nodes.iter().find_map(|node| match &node.source {
-            Source::Upload(_) => None,
+    /// What nothing else is computed from, and what was asked for.
+    fn ends(&self) -> Vec<usize> {
+        let mut ends = vec![true; self.nodes.len()];
+        for &input in self.nodes.iter().flat_map(Node::inputs) {
+            ends[input] = false;
+        }
+        for &output in &self.outputs {
+            ends[output] = true;
+        }
+        (0..ends.len()).filter(|&node| ends[node]).collect()
+    }
+
+    fn start(
+        &self,
+        outputs: &[usize],
+    ) -> Result<(
+        Vec<Storage>,
+        Option<impl Future<Output = Result<()>> + use<>>,
+    )> {
+        if !self.placeholders.is_empty() {
+            return Err(Error::Unbound);
+        }
+        let gpu = self.chosen_gpu(outputs).cloned();
+        self.runtime(outputs, gpu).start(&[], Repeat::ONCE)
+    }
+
+    fn runtime(&self, outputs: &[usize], gpu: Option<Arc<Gpu>>) -> Runtime {
+        let plan = Plan::new(&self.nodes, outputs, self.optimised);
+        Runtime::new(self.device.clone(), gpu, plan, self.placeholders.clone())
+    }
+
+    /// The GPU, if anything needed is there already or any operation alone would be sent there.
+    fn chosen_gpu(&self, outputs: &[usize]) -> Option<&Arc<Gpu>> {
+        let live = live(&self.nodes, outputs);
+        let mut needed = self.nodes.iter().zip(live).filter(|(_, live)| *live);
+        needed.find_map(|(node, _)| match &node.source {
+            Source::Upload(_) | Source::Placeholder(_) => None,
             Source::Input(buffer) => buffer.gpu().and(self.device.gpu()),
             Source::Op { op, inputs } => self.device.gpu_for(op, &self.lens(inputs)),
         })

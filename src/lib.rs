@@ -33,7 +33,9 @@ mod simd;
 pub use buffer::DeviceBuffer;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 pub use error::{Error, Result};
-pub use graph::{BufferId, GpuCommandBatch};
+pub use graph::{
+    Argument, BufferId, BufferPlace, Explanation, GpuCommandBatch, KernelInfo, PlanSummary, Program,
+};
 pub use ops::{Conv2d, Matmul, Op, Padding};
 pub use policy::Policy;
 pub use simd::InstructionSet;

@@ -1,9 +1,5 @@
 // Index of the first largest value, or of the first NaN. The first dispatch reads values and
 // leaves a pair (value, index) a workgroup; the second reads `pairs` and leaves the index.
-alias real = f32;
-alias word = u32;
-alias truth = bool;
-
 struct Params {
     len: u32,
     groups: u32,
@@ -22,11 +18,15 @@ struct Candidate {
 
 var<workgroup> candidates: array<Candidate, 256>;
 
+fn before0(i: u32) -> f32 {
+    return x[i];
+}
+
 fn load(i: u32) -> Candidate {
     if params.read_pairs != 0u {
         return Candidate(x[2u * i], x[2u * i + 1u]);
     }
-    return Candidate(x[i], f32(i));
+    return Candidate(before0(i), f32(i));
 }
 
 // NaN before numbers, larger before smaller, earlier before later.

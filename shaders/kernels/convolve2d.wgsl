@@ -42,5 +42,5 @@ fn main(
             }
         }
     }
-    result[index] = total;
+    result[index] = after(index, total);
 }

@@ -16,10 +16,10 @@ fn store(row: u32, col: u32, values: vec4f) {
         return;
     }
     let start = row * params.n + col;
-    c[start] = values.x;
-    if col + 1u < params.n { c[start + 1u] = values.y; }
-    if col + 2u < params.n { c[start + 2u] = values.z; }
-    if col + 3u < params.n { c[start + 3u] = values.w; }
+    c[start] = after(start, values.x);
+    if col + 1u < params.n { c[start + 1u] = after(start + 1u, values.y); }
+    if col + 2u < params.n { c[start + 2u] = after(start + 2u, values.z); }
+    if col + 3u < params.n { c[start + 3u] = after(start + 3u, values.w); }
 }
 
 @compute @workgroup_size(256)

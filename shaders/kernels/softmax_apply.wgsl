@@ -1,10 +1,5 @@
 // The second of two dispatches for long rows: every workgroup folds its row's pairs, of which
 // there are at most 256, then writes its chunk.
-alias real = f32;
-alias word = u32;
-alias integer = i32;
-alias truth = bool;
-
 struct Params {
     rows: u32,
     cols: u32,
@@ -17,6 +12,10 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> partials: array<vec2f>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
+
+fn before0(i: u32) -> f32 {
+    return x[i];
+}
 
 @compute @workgroup_size(256)
 fn main(
@@ -39,6 +38,6 @@ fn main(
     let first = (index % params.chunks) * params.chunk_len;
     let end = row * params.cols + min(first + params.chunk_len, params.cols);
     for (var i = row * params.cols + first + local; i < end; i += 256u) {
-        y[i] = normalise(x[i], largest, total, params.as_log);
+        y[i] = after(i, normalise(before0(i), largest, total, params.as_log));
     }
 }

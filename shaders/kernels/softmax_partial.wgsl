@@ -1,10 +1,5 @@
 // The first of two dispatches for long rows: maximum and sum of exponentials of each chunk of
 // each row, as pairs (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
-alias real = f32;
-alias word = u32;
-alias integer = i32;
-alias truth = bool;
-
 struct Params {
     rows: u32,
     cols: u32,
@@ -15,6 +10,10 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> partials: array<vec2f>;
+
+fn before0(i: u32) -> f32 {
+    return x[i];
+}
 
 @compute @workgroup_size(256)
 fn main(
@@ -32,12 +31,12 @@ fn main(
     let start = row * params.cols + first + local;
     var largest = params.lowest;
     for (var i = start; i < end; i += 256u) {
-        largest = maximum(largest, x[i]);
+        largest = maximum(largest, before0(i));
     }
     largest = workgroup_reduce(MAX, largest, local);
     var total = 0.0;
     for (var i = start; i < end; i += 256u) {
-        total += rescale(x[i], largest);
+        total += rescale(before0(i), largest);
     }
     total = workgroup_reduce(SUM, total, local);
     if local == 0u {

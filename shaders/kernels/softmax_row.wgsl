@@ -1,10 +1,5 @@
 // One workgroup a row: maximum, sum of exponentials, result; three passes over the row, which
 // stays in cache as long as this kernel is chosen for it.
-alias real = f32;
-alias word = u32;
-alias integer = i32;
-alias truth = bool;
-
 struct Params {
     rows: u32,
     cols: u32,
@@ -14,6 +9,10 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+fn before0(i: u32) -> f32 {
+    return x[i];
+}
 
 @compute @workgroup_size(256)
 fn main(
@@ -28,15 +27,16 @@ fn main(
     let start = row * params.cols;
     var largest = params.lowest;
     for (var i = local; i < params.cols; i += 256u) {
-        largest = maximum(largest, x[start + i]);
+        largest = maximum(largest, before0(start + i));
     }
     largest = workgroup_reduce(MAX, largest, local);
     var total = 0.0;
     for (var i = local; i < params.cols; i += 256u) {
-        total += exponential(x[start + i] - largest);
+        total += exponential(before0(start + i) - largest);
     }
     total = workgroup_reduce(SUM, total, local);
     for (var i = local; i < params.cols; i += 256u) {
-        y[start + i] = normalise(x[start + i], largest, total, params.as_log);
+        let value = normalise(before0(start + i), largest, total, params.as_log);
+        y[start + i] = after(start + i, value);
     }
 }

@@ -26,6 +26,7 @@ fn main(
     workgroupBarrier();
     let destination = origin.yx + local.xy;
     if destination.x < params.rows && destination.y < params.cols {
-        y[destination.y * params.rows + destination.x] = tile[local.x][local.y];
+        let i = destination.y * params.rows + destination.x;
+        y[i] = after(i, tile[local.x][local.y]);
     }
 }

@@ -1,31 +1,43 @@
 //! The shaders that `build.rs` composed and validated, and their text.
 
+/// A piece of the library in `shaders/lib`.
+pub(super) type Item = &'static &'static str;
+
 /// An entry point and where its text comes from.
 pub(super) struct Kernel {
-    /// Position in [`ALL`], by which pipelines are cached.
+    /// By which pipelines are cached.
     pub(super) index: usize,
-    /// The operation's name, or the template's where it has no variants.
     pub(super) name: &'static str,
     /// Storage bindings that are read. One that is written follows them.
     pub(super) inputs: usize,
-    /// The entry point, cut where the operation's function stands.
-    template: &'static [&'static str],
-    op: &'static str,
-    items: &'static [&'static &'static str],
+    /// Whether what runs before and after it works on vectors of four values.
+    pub(super) vectors: bool,
+    text: &'static str,
+    items: &'static [Item],
+}
+
+/// An elementwise operation in WGSL.
+pub(super) struct Function {
+    /// The operation's name.
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+    pub(super) items: &'static [Item],
 }
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 impl Kernel {
-    /// The kernel's WGSL.
-    pub(super) fn source(&self) -> String {
-        let mut source: String = self.items.iter().map(|item| **item).collect();
-        source.push_str(&self.template.join(self.op));
+    /// The kernel's WGSL, with `others` of the library.
+    pub(super) fn source(&self, others: &[Item]) -> String {
+        let added = others.iter().filter(|other| !self.items.contains(other));
+        let mut source: String = self.items.iter().chain(added).map(|item| **item).collect();
+        source.push_str(self.text);
         source
     }
+}
 
-    /// The kernel of an elementwise operation, which has the operation's name.
+impl Function {
     pub(super) fn named(name: &str) -> Option<&'static Self> {
-        ALL.into_iter().find(|kernel| kernel.name == name)
+        FUNCTIONS.iter().find(|function| function.name == name)
     }
 }

@@ -1,6 +1,7 @@
 //! From operations to dispatches: which kernel, how many workgroups, what parameters.
 
-use super::kernels::{self, Kernel};
+use super::fused::Addition;
+use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
 use crate::ops::{Conv2d, Matmul, Op};
@@ -51,7 +52,6 @@ pub(super) fn lower(
     let x = &inputs[0];
     let len = x.len;
     match *op {
-        Op::BiasAdd { cols, .. } => bias_add(recorder, inputs, output, cols),
         Op::Softmax {} => softmax(recorder, x, output, (1, len), false),
         Op::LogSoftmax {} => softmax(recorder, x, output, (1, len), true),
         Op::SoftmaxRows { rows, cols } => softmax(recorder, x, output, (rows, cols), false),
@@ -66,42 +66,30 @@ pub(super) fn lower(
         Op::Max {} => reduce(recorder, x, output, MAX, 1.0),
         Op::Min {} => reduce(recorder, x, output, MIN, 1.0),
         Op::Argmax {} => argmax(recorder, x, output),
-        _ => elementwise(recorder, op, inputs, output),
+        // Elementwise operations are chains, not kernels.
+        _ => Err(Error::Gpu {
+            message: format!("there is no kernel for {}", op.name()),
+        }),
     }
 }
 
-fn elementwise(
+/// Elementwise operations, the first of which reads `x`.
+pub(super) fn elementwise(
     recorder: &mut Recorder<'_>,
-    op: &Op,
-    inputs: &[GpuBuffer],
+    x: &GpuBuffer,
+    operations: Addition,
     output: &GpuBuffer,
 ) -> Result<()> {
-    let kernel = Kernel::named(op.name()).ok_or_else(|| Error::Gpu {
-        message: format!("there is no kernel for {}", op.name()),
-    })?;
     let vectors = output.len.div_ceil(4);
-    let [a, b] = op.scalars().map(f32::to_bits);
-    let inputs: Vec<&GpuBuffer> = inputs.iter().collect();
-    let params = [vectors as u32, a, b];
-    recorder.dispatch(
-        kernel,
+    let (params, workgroups) = ([vectors as u32], vectors.div_ceil(WORKGROUP));
+    recorder.dispatch_with(
+        &kernels::ELEMENTWISE,
+        operations,
         &params,
-        &inputs,
+        &[x],
         output,
-        vectors.div_ceil(WORKGROUP),
+        workgroups,
     )
-}
-
-fn bias_add(
-    recorder: &mut Recorder<'_>,
-    inputs: &[GpuBuffer],
-    output: &GpuBuffer,
-    cols: usize,
-) -> Result<()> {
-    let params = [output.len as u32, cols as u32];
-    let workgroups = output.len.div_ceil(WORKGROUP);
-    let inputs = [&inputs[0], &inputs[1]];
-    recorder.dispatch(&kernels::BIAS_ADD, &params, &inputs, output, workgroups)
 }
 
 /// Workgroups of a reduction's first dispatch.

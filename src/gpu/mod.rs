@@ -5,10 +5,12 @@
 //! bind groups from `pipelines.rs`, buffers from `pool.rs`.
 
 mod context;
+mod fused;
 mod health;
 mod kernels;
 mod lower;
 mod pipelines;
+mod plan;
 mod pool;
 mod readback;
 mod recorder;
@@ -20,9 +22,8 @@ use std::sync::Arc;
 pub(crate) use context::{Gpu, Preference};
 pub(crate) use recorder::GpuBuffer;
 
-use crate::buffer::Storage;
 use crate::error::{Result, try_zeros};
-use crate::graph::{Node, Source};
+use crate::graph::{Outside, Plan, Repeat};
 use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;
@@ -36,13 +37,10 @@ impl Gpu {
         inputs: &[&[f32]],
         out: &mut [f32],
     ) -> Result<()> {
-        let reading = {
-            let mut recorder = Recorder::new(self)?;
-            let uploads = inputs.iter().map(|values| recorder.upload(values));
-            let inputs = uploads.collect::<Result<Vec<_>>>()?;
-            let output = recorder.op(op, &inputs, out.len())?;
-            recorder.submit(&[output])?
-        };
+        let plan = Plan::of_one(op, inputs, out.len());
+        let outside = inputs.iter().copied().map(Outside::Values);
+        let outside = outside.chain([Outside::Nothing]).collect();
+        let reading = self.record_plan(&plan, outside, Repeat::ONCE, true)?.1;
         copy_first(&reading.await?, out)
     }
 
@@ -62,38 +60,6 @@ impl Gpu {
         let reading = Recorder::new(self)?.submit(std::slice::from_ref(buffer))?;
         copy_first(&reading.await?, &mut values)?;
         Ok(values)
-    }
-
-    /// Runs a graph in one submission; a buffer for each of its nodes.
-    pub(crate) async fn run_graph(self: &Arc<Self>, nodes: &[Node]) -> Result<Vec<GpuBuffer>> {
-        let (buffers, running) = {
-            let mut recorder = Recorder::new(self)?;
-            let mut buffers: Vec<GpuBuffer> = Vec::with_capacity(nodes.len());
-            for node in nodes {
-                buffers.push(record_node(&mut recorder, node, &buffers)?);
-            }
-            (buffers, recorder.submit(&[])?)
-        };
-        running.await?;
-        Ok(buffers)
-    }
-}
-
-fn record_node(
-    recorder: &mut Recorder<'_>,
-    node: &Node,
-    buffers: &[GpuBuffer],
-) -> Result<GpuBuffer> {
-    match &node.source {
-        Source::Upload(values) => recorder.upload(values),
-        Source::Input(buffer) => match &buffer.storage {
-            Storage::Gpu(resident) => Ok(resident.clone()),
-            Storage::Host(values) => recorder.upload(values),
-        },
-        Source::Op { op, inputs } => {
-            let inputs: Vec<_> = inputs.iter().map(|&i| buffers[i].clone()).collect();
-            recorder.op(op, &inputs, node.len)
-        }
     }
 }
 

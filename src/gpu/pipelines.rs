@@ -2,15 +2,23 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::kernels::{ALL, Kernel};
+use super::fused::Addition;
+use super::kernels::{KERNELS, Kernel};
 
 /// Bytes of a dispatch's parameters.
-pub(super) const PARAMS_SIZE: u64 = 64;
+pub(super) const PARAMS_SIZE: u64 = 256;
 
 /// Bind groups kept; a batch of another shape every time would fill memory otherwise.
 const MAX_BIND_GROUPS: usize = 1024;
 
-/// Ids of the uniform buffer, the inputs and the output.
+/// Pipelines kept of kernels with elementwise operations in them.
+const MAX_FUSED: usize = 1024;
+
+/// How many inputs a kernel has, and how many buffers are read beside them.
+pub(super) type Shape = (usize, usize);
+
+/// The number of inputs, and ids of the uniform buffer, the inputs, the output and what else is
+/// read.
 type BindGroupKey = Vec<u64>;
 
 type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
@@ -19,8 +27,9 @@ pub(super) struct Pipelines {
     device: wgpu::Device,
     /// By [`Kernel::index`].
     compute: Vec<OnceLock<wgpu::ComputePipeline>>,
-    /// By number of inputs, of which there is at least one.
-    layouts: [OnceLock<wgpu::BindGroupLayout>; 2],
+    /// Of kernels with elementwise operations in them, by kernel and operations.
+    fused: Mutex<Vec<(usize, String, wgpu::ComputePipeline)>>,
+    layouts: Mutex<Vec<(Shape, wgpu::BindGroupLayout)>>,
     /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.
     bind_groups: Mutex<BindGroups>,
 }
@@ -29,28 +38,55 @@ impl Pipelines {
     pub(super) fn new(device: wgpu::Device) -> Self {
         Self {
             device,
-            compute: ALL.iter().map(|_| OnceLock::new()).collect(),
-            layouts: [const { OnceLock::new() }; 2],
+            compute: (0..KERNELS).map(|_| OnceLock::new()).collect(),
+            fused: Mutex::default(),
+            layouts: Mutex::default(),
             bind_groups: Mutex::default(),
         }
     }
 
-    pub(super) fn pipeline(&self, kernel: &'static Kernel) -> &wgpu::ComputePipeline {
-        self.compute[kernel.index].get_or_init(|| self.create_pipeline(kernel))
+    pub(super) fn pipeline(
+        &self,
+        kernel: &'static Kernel,
+        addition: &Addition,
+    ) -> wgpu::ComputePipeline {
+        let key = addition.key();
+        let create = || self.create_pipeline(kernel, addition);
+        if key.is_empty() {
+            return self.compute[kernel.index].get_or_init(create).clone();
+        }
+        let mut fused = lock(&self.fused);
+        let same = |(index, operations, _): &&(usize, String, _)| {
+            *index == kernel.index && operations == key
+        };
+        if let Some((_, _, pipeline)) = fused.iter().find(same) {
+            return pipeline.clone();
+        }
+        let pipeline = create();
+        if fused.len() >= MAX_FUSED {
+            fused.clear();
+        }
+        fused.push((kernel.index, key.to_owned(), pipeline.clone()));
+        pipeline
     }
 
     /// The bind group of a uniform buffer (with a dynamic offset) and storage buffers, the
-    /// inputs first, each with its id.
-    pub(super) fn bind_group(&self, buffers: &[(u64, &wgpu::Buffer)]) -> Arc<wgpu::BindGroup> {
-        let key: BindGroupKey = buffers.iter().map(|&(id, _)| id).collect();
-        let mut cache = self.lock();
+    /// inputs first, then the output and what else is read, each with its id.
+    pub(super) fn bind_group(
+        &self,
+        shape: Shape,
+        buffers: &[(u64, &wgpu::Buffer)],
+    ) -> Arc<wgpu::BindGroup> {
+        let ids = buffers.iter().map(|&(id, _)| id);
+        let key: BindGroupKey = [shape.0 as u64].into_iter().chain(ids).collect();
+        let mut cache = lock(&self.bind_groups);
         if cache.len() >= MAX_BIND_GROUPS {
             cache.clear();
         }
         match cache.binary_search_by(|(other, _)| other.cmp(&key)) {
             Ok(place) => cache[place].1.clone(),
             Err(place) => {
-                let group = Arc::new(self.create_bind_group(buffers));
+                let group = Arc::new(self.create_bind_group(shape, buffers));
                 cache.insert(place, (key, group.clone()));
                 group
             }
@@ -59,27 +95,25 @@ impl Pipelines {
 
     /// Forgets every bind group, after an error that may have left some invalid.
     pub(super) fn discard_bind_groups(&self) {
-        let mut cache = self.lock();
-        cache.clear();
+        lock(&self.bind_groups).clear();
     }
 
-    fn lock(&self) -> MutexGuard<'_, BindGroups> {
-        let locked = self.bind_groups.lock();
-        locked.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn create_pipeline(&self, kernel: &'static Kernel) -> wgpu::ComputePipeline {
+    fn create_pipeline(
+        &self,
+        kernel: &'static Kernel,
+        addition: &Addition,
+    ) -> wgpu::ComputePipeline {
         let module = self
             .device
             .create_shader_module(wgpu::ShaderModuleDescriptor {
                 label: Some(kernel.name),
-                source: wgpu::ShaderSource::Wgsl(kernel.source().into()),
+                source: wgpu::ShaderSource::Wgsl(addition.source(kernel).into()),
             });
         let layout = self
             .device
             .create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: None,
-                bind_group_layouts: &[Some(self.layout(kernel.inputs))],
+                bind_group_layouts: &[Some(&self.layout((kernel.inputs, addition.extras.len())))],
                 immediate_size: 0,
             });
         self.device
@@ -97,11 +131,17 @@ impl Pipelines {
             })
     }
 
-    fn layout(&self, inputs: usize) -> &wgpu::BindGroupLayout {
-        self.layouts[inputs - 1].get_or_init(|| self.create_layout(inputs))
+    fn layout(&self, shape: Shape) -> wgpu::BindGroupLayout {
+        let mut layouts = lock(&self.layouts);
+        if let Some((_, layout)) = layouts.iter().find(|(other, _)| *other == shape) {
+            return layout.clone();
+        }
+        let layout = self.create_layout(shape);
+        layouts.push((shape, layout.clone()));
+        layout
     }
 
-    fn create_layout(&self, inputs: usize) -> wgpu::BindGroupLayout {
+    fn create_layout(&self, (inputs, extras): Shape) -> wgpu::BindGroupLayout {
         let entry = |binding: usize, ty, has_dynamic_offset, size| wgpu::BindGroupLayoutEntry {
             binding: binding as u32,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -119,8 +159,10 @@ impl Pipelines {
             true,
             PARAMS_SIZE,
         )];
-        entries.extend((1..=inputs).map(|binding| entry(binding, storage(true), false, 16)));
-        entries.push(entry(inputs + 1, storage(false), false, 16));
+        entries.extend((1..inputs + 2 + extras).map(|binding| {
+            let output = binding == inputs + 1;
+            entry(binding, storage(!output), false, 16)
+        }));
         self.device
             .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: None,
@@ -128,7 +170,7 @@ impl Pipelines {
             })
     }
 
-    fn create_bind_group(&self, buffers: &[(u64, &wgpu::Buffer)]) -> wgpu::BindGroup {
+    fn create_bind_group(&self, shape: Shape, buffers: &[(u64, &wgpu::Buffer)]) -> wgpu::BindGroup {
         let entries: Vec<_> = buffers
             .iter()
             .enumerate()
@@ -147,8 +189,12 @@ impl Pipelines {
             .collect();
         self.device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: None,
-            layout: self.layout(buffers.len() - 2),
+            layout: &self.layout(shape),
             entries: &entries,
         })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

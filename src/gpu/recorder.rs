@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
+use super::fused::{Addition, Fusion, KERNEL_PARAMS};
 use super::health::{Scopes, classify};
-use super::kernels::Kernel;
-use super::pipelines::PARAMS_SIZE;
+use super::kernels::{self, Kernel};
+use super::pipelines::{PARAMS_SIZE, Shape};
 use super::pool::{PooledBuffer, Usage};
 use super::readback::Readback;
 use crate::error::{Error, Result};
+use crate::graph::Operand;
 use crate::ops::Op;
 use crate::shape::check_limit;
 
@@ -17,11 +19,25 @@ use crate::shape::check_limit;
 pub(crate) struct GpuBuffer {
     pub(super) storage: Arc<PooledBuffer>,
     pub(super) len: usize,
+    /// While an operation is recorded: the chain of its [`Fusion`] that computes the values
+    /// which stand here, or goes on with those that are stored here.
+    chain: Option<usize>,
 }
 
 impl GpuBuffer {
     pub(crate) fn len(&self) -> usize {
         self.len
+    }
+
+    /// The same memory for another number of values, no more than it was allocated for.
+    pub(super) fn with_len(&self, len: usize) -> Self {
+        let storage = self.storage.clone();
+        let chain = None;
+        Self {
+            storage,
+            len,
+            chain,
+        }
     }
 
     /// wgpu's buffer, which may be longer than the values.
@@ -35,6 +51,7 @@ impl GpuBuffer {
 /// Lives between two awaits, never across one: the error scopes it opens belong to a thread.
 pub(crate) struct Recorder<'g> {
     pub(super) gpu: &'g Arc<Gpu>,
+    fusion: Option<Fusion<'g>>,
     scopes: Scopes,
     steps: Vec<Step>,
     params: Vec<u32>,
@@ -44,10 +61,14 @@ pub(crate) struct Recorder<'g> {
 /// One dispatch. Its buffers stay out of the pool until the submission: an upload would come
 /// before every step of it.
 struct Step {
-    kernel: &'static Kernel,
+    pipeline: wgpu::ComputePipeline,
+    shape: Shape,
     buffers: Vec<GpuBuffer>,
     grid: (u32, u32),
 }
+
+/// Dispatches of a plan that is repeated before they are submitted.
+const MAX_STEPS: usize = 1024;
 
 const PARAM_WORDS: usize = PARAMS_SIZE as usize / 4;
 
@@ -56,6 +77,7 @@ impl<'g> Recorder<'g> {
         gpu.health.check()?;
         Ok(Self {
             gpu,
+            fusion: None,
             scopes: Scopes::open(&gpu.device),
             steps: Vec::new(),
             params: Vec::new(),
@@ -63,11 +85,20 @@ impl<'g> Recorder<'g> {
         })
     }
 
+    /// Whether what is recorded is enough for a submission of its own.
+    pub(super) fn is_long(&self) -> bool {
+        self.steps.len() >= MAX_STEPS
+    }
+
     /// A buffer of `len` values, whose contents are arbitrary.
     pub(super) fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
         self.bytes += len as u64 * 4;
         let storage = Arc::new(self.gpu.pool.take(Usage::Storage, len)?);
-        Ok(GpuBuffer { storage, len })
+        Ok(GpuBuffer {
+            storage,
+            len,
+            chain: None,
+        })
     }
 
     /// Copies values to the GPU.
@@ -80,13 +111,38 @@ impl<'g> Recorder<'g> {
         Ok(buffer)
     }
 
-    /// Records an operation whose inputs have been validated.
-    pub(crate) fn op(&mut self, op: &Op, inputs: &[GpuBuffer], len: usize) -> Result<GpuBuffer> {
-        let output = self.allocate(len)?;
-        if len > 0 {
-            super::lower::lower(self, op, inputs, &output)?;
+    /// Records an operation that runs with elementwise ones: those that compute an operand stand
+    /// at its place among the chains, and those that follow at the last place.
+    pub(super) fn fused_op(
+        &mut self,
+        op: &Op,
+        mut operands: Vec<GpuBuffer>,
+        fusion: Fusion<'g>,
+        output: &GpuBuffer,
+    ) -> Result<()> {
+        let last = operands.len();
+        let has_steps = |place: usize| !fusion.chains[place].steps.is_empty();
+        for (place, operand) in operands.iter_mut().enumerate() {
+            operand.chain = has_steps(place).then_some(place);
         }
-        Ok(output)
+        let mut output = output.clone();
+        output.chain = has_steps(last).then_some(last);
+        self.fusion = Some(fusion);
+        let recorded = super::lower::lower(self, op, &operands, &output);
+        self.fusion = None;
+        recorded
+    }
+
+    /// Records elementwise operations alone.
+    pub(super) fn elementwise(&mut self, fusion: Fusion<'g>, output: &GpuBuffer) -> Result<()> {
+        let first = fusion.chains[0].steps[0].operands[0];
+        let Operand::Input(input) = first else {
+            return Ok(());
+        };
+        let x = fusion.inputs[input].clone();
+        let mut addition = Addition::new(&kernels::ELEMENTWISE);
+        addition.after(first, &fusion, fusion.chains[0])?;
+        super::lower::elementwise(self, &x, addition, output)
     }
 
     /// Records `workgroups` workgroups of a kernel, folded into rows where they are many.
@@ -98,17 +154,46 @@ impl<'g> Recorder<'g> {
         output: &GpuBuffer,
         workgroups: usize,
     ) -> Result<()> {
+        let mut addition = Addition::new(kernel);
+        if let Some(fusion) = &self.fusion {
+            for (place, input) in inputs.iter().enumerate() {
+                if let Some(chain) = input.chain {
+                    addition.before(place, fusion, fusion.chains[chain])?;
+                }
+            }
+            if let Some(chain) = output.chain {
+                addition.after(Operand::Head, fusion, fusion.chains[chain])?;
+            }
+        }
+        self.dispatch_with(kernel, addition, params, inputs, output, workgroups)
+    }
+
+    /// Records a kernel with what is added to it.
+    pub(super) fn dispatch_with(
+        &mut self,
+        kernel: &'static Kernel,
+        addition: Addition,
+        params: &[u32],
+        inputs: &[&GpuBuffer],
+        output: &GpuBuffer,
+        workgroups: usize,
+    ) -> Result<()> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
         let widest = self.gpu.limits.workgroups;
         let rows = workgroups.div_ceil(widest);
         check_limit("the number of workgroups", workgroups, widest * widest)?;
         let start = self.params.len();
         self.params.extend_from_slice(params);
+        if !addition.params.is_empty() {
+            self.params.resize(start + KERNEL_PARAMS, 0);
+            self.params.extend_from_slice(&addition.params);
+        }
         self.params.resize(start + self.param_stride(), 0);
-        let buffers = inputs.iter().copied().chain([output]).cloned().collect();
+        let own = inputs.iter().copied().chain([output]);
         self.steps.push(Step {
-            kernel,
-            buffers,
+            pipeline: self.gpu.pipelines.pipeline(kernel, &addition),
+            shape: (kernel.inputs, addition.extras.len()),
+            buffers: own.chain(&addition.extras).cloned().collect(),
             grid: (workgroups.min(widest) as u32, rows as u32),
         });
         Ok(())
@@ -171,8 +256,9 @@ impl<'g> Recorder<'g> {
                 .chain(storage)
                 .collect();
             let offset = index * self.param_stride() * 4;
-            pass.set_pipeline(gpu.pipelines.pipeline(step.kernel));
-            pass.set_bind_group(0, &*gpu.pipelines.bind_group(&buffers), &[offset as u32]);
+            let bind_group = gpu.pipelines.bind_group(step.shape, &buffers);
+            pass.set_pipeline(&step.pipeline);
+            pass.set_bind_group(0, &*bind_group, &[offset as u32]);
             pass.dispatch_workgroups(step.grid.0, step.grid.1, 1);
         }
         drop(pass);

@@ -1,198 +1,228 @@
-//! A graph on SIMD.
-//!
-//! Elementwise operations that follow each other run block by block, so that what lies between
-//! them stays in the first-level cache and is written nowhere. Such a value is computed again
-//! if it is read after all.
+//! A plan on SIMD.
 
-use std::sync::Arc;
-
-use super::{Node, Source};
-use crate::buffer::Storage;
-use crate::error::{Error, Result, try_reserved, try_zeros};
+use super::chain::{BLOCK, Runner, Scratch};
+use super::fuse::{Chain, Kernel};
+use super::plan::Plan;
+use crate::error::{Result, try_reserved, try_zeros};
 use crate::ops::Op;
-use crate::simd::{self, Cpu};
+use crate::simd::stream::{self, Stream};
+use crate::simd::{self, Cpu, share_out};
 
-/// Values that a chain of elementwise operations works on at a time: a few blocks fit into a
-/// first-level cache.
-const BLOCK: usize = 1024;
+/// Values of whole rows that are worked on at a time: they stay in a second-level cache.
+const ROWS: usize = 8 * BLOCK;
 
-type Values = Arc<Vec<f32>>;
+/// Memory of a plan's slots, kept from run to run: fresh pages cost more than most kernels.
+pub(super) type Slots = Vec<Vec<f32>>;
 
-/// An elementwise operation in a chain.
-struct Step<'a> {
-    op: &'a Op,
-    inputs: [Input<'a>; 2],
-}
-
-#[derive(Clone, Copy)]
-enum Input<'a> {
-    /// A block of the step at this place.
-    Block(usize),
-    Values(&'a [f32]),
-}
-
-/// The values of every node but those that lie within a chain.
-pub(super) struct HostResults {
-    cpu: Cpu,
-    values: Vec<Option<Values>>,
-}
-
-impl HostResults {
-    pub(super) fn compute(cpu: Cpu, nodes: &[Node]) -> Result<Self> {
-        let mut results = Self {
+/// Runs a plan's kernels. `outside` has the values of nodes that none of them computes.
+pub(super) fn run(plan: &Plan, cpu: Cpu, outside: &[&[f32]], slots: &mut Slots) -> Result<()> {
+    slots.resize_with(plan.capacities.len(), Vec::new);
+    for (kernel, &slot) in plan.kernels.iter().zip(&plan.slots) {
+        let mut out = std::mem::take(&mut slots[slot]);
+        let values = |&input: &usize| match plan.home(input) {
+            Some(home) => &slots[home][..],
+            None => outside[input],
+        };
+        let inputs: Vec<&[f32]> = kernel.inputs.iter().map(values).collect();
+        let run = Run {
+            plan,
             cpu,
-            values: vec![None; nodes.len()],
+            kernel,
+            inputs: &inputs,
         };
-        for (index, within) in within_chains(nodes).into_iter().enumerate() {
-            if !within {
-                results.values[index] = Some(results.node(nodes, index)?);
-            }
-        }
-        Ok(results)
+        run.run(plan.len(kernel), &mut out)?;
+        slots[slot] = out;
     }
+    Ok(())
+}
 
-    /// The values of a node, `None` where there is no such node.
-    pub(super) fn get(&self, nodes: &[Node], index: usize) -> Result<Option<Values>> {
-        match self.values.get(index) {
-            Some(Some(values)) => Ok(Some(values.clone())),
-            Some(None) => self.node(nodes, index).map(Some),
-            None => Ok(None),
-        }
-    }
+/// A kernel with the values that it reads.
+struct Run<'a> {
+    plan: &'a Plan,
+    cpu: Cpu,
+    kernel: &'a Kernel,
+    inputs: &'a [&'a [f32]],
+}
 
-    fn node(&self, nodes: &[Node], index: usize) -> Result<Values> {
-        match &nodes[index].source {
-            Source::Upload(values) => Ok(values.clone()),
-            Source::Input(buffer) => match &buffer.storage {
-                Storage::Host(values) => Ok(values.clone()),
-                // A batch with a buffer on the GPU runs there.
-                Storage::Gpu(_) => Err(Error::Foreign {
-                    what: "buffer",
-                    owner: "back-end",
-                }),
-            },
-            Source::Op { op, .. } if op.is_elementwise() => self.chain(nodes, index),
-            Source::Op { op, inputs } => self.operation(op, inputs, nodes[index].len),
-        }
-    }
-
-    fn operation(&self, op: &Op, inputs: &[usize], len: usize) -> Result<Values> {
-        let inputs: Vec<&[f32]> = inputs.iter().map(|&input| self.known(input)).collect();
-        let mut out = try_zeros(len)?;
-        simd::execute(self.cpu, op, &inputs, &mut out)?;
-        Ok(Arc::new(out))
-    }
-
-    fn known(&self, index: usize) -> &[f32] {
-        self.values[index].as_deref().map_or(&[], Vec::as_slice)
-    }
-
-    /// Runs the elementwise operations that lead to a node, a block after the other.
-    fn chain(&self, nodes: &[Node], last: usize) -> Result<Values> {
-        let len = nodes[last].len;
-        let mut out = try_reserved(len)?;
-        let steps = self.steps(nodes, last);
-        let blocks = steps.iter().map(|_| try_zeros(len.min(BLOCK)));
-        let mut blocks = blocks.collect::<Result<Vec<_>>>()?;
-        let cpu = Cpu::new(self.cpu.isa, Some(1));
-        for at in (0..len).step_by(BLOCK) {
-            let range = at..len.min(at + BLOCK);
-            for (place, step) in steps.iter().enumerate() {
-                let (before, block) = blocks.split_at_mut(place);
-                let inputs = step.inputs.map(|input| match input {
-                    Input::Block(earlier) => &before[earlier][..range.len()],
-                    Input::Values(values) => values.get(range.clone()).unwrap_or_default(),
-                });
-                let inputs = &inputs[..step.op.inputs().len()];
-                simd::execute(cpu, step.op, inputs, &mut block[0][..range.len()])?;
-            }
-            out.extend_from_slice(&blocks[steps.len() - 1][..range.len()]);
-        }
-        Ok(Arc::new(out))
-    }
-
-    /// What leads to a node from nodes that have values, in the order in which it runs.
-    fn steps<'a>(&'a self, nodes: &'a [Node], last: usize) -> Vec<Step<'a>> {
-        let order = self.order(nodes, last);
-        let step = |&node: &usize| {
-            // Everything else has values.
-            let Source::Op { op, inputs } = &nodes[node].source else {
-                return None;
-            };
-            let input = |&input: &usize| match order.iter().position(|&earlier| earlier == input) {
-                Some(place) => Input::Block(place),
-                None => Input::Values(self.known(input)),
-            };
-            let mut found = [Input::Values(&[]); 2];
-            for (place, node) in found.iter_mut().zip(inputs) {
-                *place = input(node);
-            }
-            Some(Step { op, inputs: found })
+impl<'a> Run<'a> {
+    fn run(&self, len: usize, out: &mut Vec<f32>) -> Result<()> {
+        let after = self.runner(&self.kernel.chain);
+        let Some(head) = &self.kernel.head else {
+            return self.elementwise(&after, len, out);
         };
-        order.iter().filter_map(step).collect()
-    }
-
-    /// The node and those before it that have no values, in the order in which they run.
-    fn order(&self, nodes: &[Node], last: usize) -> Vec<usize> {
-        let mut needed = vec![false; last + 1];
-        needed[last] = true;
-        for step in (0..=last).rev() {
-            if let (true, Source::Op { inputs, .. }) = (needed[step], &nodes[step].source) {
-                for &input in inputs {
-                    needed[input] |= self.values[input].is_none();
-                }
+        let Some((op, _)) = self.plan.nodes[head.node].operation() else {
+            return Ok(());
+        };
+        fit(out, len)?;
+        let operands = head.operands.iter().map(|chain| self.runner(chain));
+        let operands: Vec<Runner<'_>> = operands.collect();
+        let plain = || {
+            operands
+                .iter()
+                .filter_map(Runner::plain)
+                .collect::<Vec<_>>()
+        };
+        let fused = plain().len() < operands.len() || !after.chain.steps.is_empty();
+        match *op {
+            Op::SoftmaxRows { cols, .. } | Op::LogSoftmaxRows { cols, .. } if fused => {
+                self.rows(op, cols, &operands[0], &after, out)
+            }
+            _ if fused && stream::is_streamable(op) => self.stream(op, &operands, after, out),
+            _ => {
+                simd::execute(self.cpu, op, &plain(), out)?;
+                self.in_place(&after, out)
             }
         }
-        (0..=last).filter(|&step| needed[step]).collect()
+    }
+
+    fn runner(&self, chain: &'a Chain) -> Runner<'a> {
+        Runner {
+            isa: self.cpu.isa,
+            chain,
+            inputs: self.inputs,
+        }
+    }
+
+    fn elementwise(&self, chain: &Runner<'_>, len: usize, out: &mut Vec<f32>) -> Result<()> {
+        let pieces = self.pieces(chain, len);
+        if out.len() != len && pieces == 1 {
+            return append(chain, len, out);
+        }
+        fit(out, len)?;
+        share_out(pieces, BLOCK, out, |at, out| {
+            chain.run(&mut chain.scratch(out.len())?, at, &[], out);
+            Ok(())
+        })
+    }
+
+    /// The chain on what the head has written, where it lies.
+    fn in_place(&self, chain: &Runner<'_>, out: &mut [f32]) -> Result<()> {
+        if chain.chain.steps.is_empty() {
+            return Ok(());
+        }
+        share_out(self.pieces(chain, out.len()), BLOCK, out, |at, out| {
+            chain.run_in_place(&mut chain.scratch(out.len())?, at, out);
+            Ok(())
+        })
+    }
+
+    /// A softmax of rows, some rows at a time with what is before and after it.
+    fn rows(
+        &self,
+        op: &Op,
+        cols: usize,
+        before: &Runner<'_>,
+        after: &Runner<'_>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        if out.is_empty() {
+            return Ok(());
+        }
+        let block = (ROWS / cols).max(1) * cols;
+        let pieces = self.cpu.split(out.len() as u64, op.class());
+        share_out(pieces, block, out, |start, out| {
+            let mut scratch = [before.scratch(block)?, after.scratch(block)?];
+            let mut x = try_zeros(block.min(out.len()))?;
+            for (place, out) in out.chunks_mut(block).enumerate() {
+                let (at, x) = (start + place * block, &mut x[..out.len()]);
+                before.run(&mut scratch[0], at, &[], x);
+                simd::execute(
+                    Cpu {
+                        threads: 1,
+                        ..self.cpu
+                    },
+                    op,
+                    &[x],
+                    out,
+                )?;
+                after.run_in_place(&mut scratch[1], at, out);
+            }
+            Ok(())
+        })
+    }
+
+    /// A reduction or the softmax of one vector, which never sees its operands as a whole.
+    fn stream(
+        &self,
+        op: &Op,
+        operands: &[Runner<'_>],
+        after: Runner<'_>,
+        out: &mut [f32],
+    ) -> Result<()> {
+        let len = self.plan.operand_len(self.kernel);
+        let scratch = operands.iter().map(|operand| operand.scratch(BLOCK));
+        let mut stream = Chains {
+            operands,
+            scratch: scratch.collect::<Result<_>>()?,
+            len,
+            after,
+            after_scratch: after.scratch(BLOCK)?,
+            out,
+        };
+        let value = stream::run(self.cpu.isa, op, &mut stream)?;
+        if op.is_scalar() {
+            out[0] = value as f32;
+        }
+        Ok(())
+    }
+
+    fn pieces(&self, chain: &Runner<'_>, len: usize) -> usize {
+        let work = len as u64 * chain.chain.steps.len() as u64;
+        self.cpu.split(work, chain.class())
     }
 }
 
-/// For each node whether it is elementwise and feeds one other that is, and nothing else.
-fn within_chains(nodes: &[Node]) -> Vec<bool> {
-    const NOBODY: usize = usize::MAX;
-    let mut users = vec![NOBODY; nodes.len()];
-    let mut within = vec![false; nodes.len()];
-    for (index, node) in nodes.iter().enumerate() {
-        if let Source::Op { op, inputs } = &node.source {
-            for &input in inputs {
-                let first = users[input] == NOBODY;
-                within[input] =
-                    op.is_elementwise() && (first || (within[input] && users[input] == index));
-                users[input] = index;
-            }
-        }
-    }
-    for (within, node) in within.iter_mut().zip(nodes) {
-        *within &= matches!(&node.source, Source::Op { op, .. } if op.is_elementwise());
-    }
-    within
+/// Operands that are computed as they are asked for, and results that go on through a chain.
+struct Chains<'a> {
+    operands: &'a [Runner<'a>],
+    scratch: Vec<Scratch>,
+    /// The length of each operand.
+    len: usize,
+    after: Runner<'a>,
+    after_scratch: Scratch,
+    out: &'a mut [f32],
 }
 
-#[cfg(all(test, not(target_arch = "wasm32")))]
-mod tests {
-    use crate::{Backend, GpuCommandBatch, GpuDevice, runtime};
-
-    #[test]
-    fn every_value_of_a_chain_can_be_read() {
-        let device = runtime::block_on(GpuDevice::builder().backend(Backend::Simd).build_async());
-        for len in [0, 1, 4_096, 10_001] {
-            let x: Vec<f32> = (0..len).map(|i| (i % 17) as f32 - 8.0).collect();
-            let mut batch = GpuCommandBatch::new(device.clone().unwrap());
-            let input = batch.upload(&x);
-            let relu = batch.relu(input);
-            let scaled = batch.scale(relu, 2.0);
-            let square = batch.mul(scaled, scaled);
-            let sum = batch.sum(square);
-            let both = batch.vec_add(square, input);
-            let shifted = batch.sub(both, input);
-            runtime::block_on(batch.execute()).unwrap();
-            let read = |id| runtime::block_on(batch.read(id)).unwrap();
-            let of = |f: fn(f32) -> f32| x.iter().copied().map(f).collect::<Vec<f32>>();
-            assert_eq!(read(relu), of(|x| x.max(0.0)));
-            assert_eq!(read(scaled), of(|x| 2.0 * x.max(0.0)));
-            assert_eq!(read(shifted), of(|x| 4.0 * x.max(0.0) * x.max(0.0)));
-            assert_eq!(read(both), of(|x| 4.0 * x.max(0.0) * x.max(0.0) + x));
-            assert_eq!(read(sum), [read(square).iter().sum::<f32>()]);
-        }
+impl Stream for Chains<'_> {
+    fn len(&self) -> usize {
+        self.len
     }
+
+    fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
+        self.operands[input].run(&mut self.scratch[input], at, &[], to);
+    }
+
+    fn store(&mut self, at: usize, from: &[f32]) {
+        let out = &mut self.out[at..at + from.len()];
+        self.after.run(&mut self.after_scratch, at, from, out);
+    }
+}
+
+/// Makes `out` hold `len` values, whichever.
+fn fit(out: &mut Vec<f32>, len: usize) -> Result<()> {
+    reserve(out, len)?;
+    out.resize(len, 0.0);
+    Ok(())
+}
+
+/// Room for `len` values.
+fn reserve(out: &mut Vec<f32>, len: usize) -> Result<()> {
+    if out.capacity() < len {
+        *out = try_reserved(len)?;
+    }
+    Ok(())
+}
+
+/// A chain's values, in memory that is not written before.
+fn append(chain: &Runner<'_>, len: usize, out: &mut Vec<f32>) -> Result<()> {
+    reserve(out, len)?;
+    out.clear();
+    let mut scratch = chain.scratch(len)?;
+    let mut block = [0.0; BLOCK];
+    for at in (0..len).step_by(BLOCK) {
+        let block = &mut block[..BLOCK.min(len - at)];
+        chain.run(&mut scratch, at, &[], block);
+        out.extend_from_slice(block);
+    }
+    Ok(())
 }

@@ -53,7 +53,7 @@ impl stream::Stream for Arrays<'_> {
         self.inputs[0].length() as usize
     }
 
-    fn load(&self, input: usize, at: usize, to: &mut [f32]) {
+    fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
         part(&self.inputs[input], at, to.len()).copy_to(to);
     }
 

@@ -15,7 +15,6 @@ mod math;
 mod matmul;
 mod reduce;
 mod softmax;
-#[cfg(any(test, all(target_arch = "wasm32", feature = "js")))]
 pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
@@ -23,7 +22,7 @@ mod threads;
 mod transpose;
 
 pub use instruction_set::InstructionSet;
-pub(crate) use threads::Cpu;
+pub(crate) use threads::{Cpu, share_out};
 
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
@@ -42,14 +41,16 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
     let pieces = cpu.pieces(op, inputs);
     match row_len(op) {
         Some(row) if pieces > 1 => {
-            let len = out.len().div_ceil(pieces).next_multiple_of(row.max(1));
             let whole = out.len();
-            threads::share(pieces, out.chunks_mut(len).enumerate(), |(piece, out)| {
-                let range = piece * len..piece * len + out.len();
+            share_out(pieces, row.max(1), out, |at, out| {
                 let inputs = inputs.iter().map(|input| {
                     // A bias is shared by all rows.
                     let by_row = input.len() == whole;
-                    if by_row { &input[range.clone()] } else { input }
+                    if by_row {
+                        &input[at..at + out.len()]
+                    } else {
+                        input
+                    }
                 });
                 let inputs: Vec<&[f32]> = inputs.collect();
                 execute_in_pieces(cpu.isa, 1, op, &inputs, out)
@@ -80,6 +81,31 @@ fn execute_in_pieces(
     let x = inputs.first().copied().unwrap_or_default();
     let b = inputs.get(1).copied().unwrap_or_default();
     match *op {
+        Op::BiasAdd { .. } => add_bias(isa, x, b, out),
+        Op::Softmax {} => softmax(isa, false, x, x.len(), out),
+        Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
+        Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
+        Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
+        Op::Matmul { m, k, n } => {
+            return matmul::matmul(isa, pieces, &Matmul::new(m, k, n), x, b, out);
+        }
+        Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
+        Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
+        Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
+        Op::Dot {} => write(out, dot(isa, x, b)),
+        Op::Sum {} => write(out, sum(isa, x)),
+        Op::Max {} => write(out, fold(isa, elementwise::Maximum, x)),
+        Op::Min {} => write(out, fold(isa, elementwise::Minimum, x)),
+        Op::Mean {} => write(out, mean(isa, x)),
+        Op::Argmax {} => write(out, argmax(isa, x) as f32),
+        _ => elementwise(isa, op, [x, b], out),
+    }
+    Ok(())
+}
+
+/// Runs an operation that [`Op::is_elementwise`].
+pub(crate) fn elementwise(isa: InstructionSet, op: &Op, [x, b]: [&[f32]; 2], out: &mut [f32]) {
+    match *op {
         Op::Relu {} => map(isa, elementwise::Relu {}, x, out),
         Op::LeakyRelu { negative_slope } => {
             map(isa, elementwise::LeakyRelu { negative_slope }, x, out);
@@ -103,25 +129,8 @@ fn execute_in_pieces(
         Op::Div {} => map2(isa, elementwise::Div, x, b, out),
         Op::Minimum {} => map2(isa, elementwise::Minimum, x, b, out),
         Op::Maximum {} => map2(isa, elementwise::Maximum, x, b, out),
-        Op::BiasAdd { .. } => add_bias(isa, x, b, out),
-        Op::Softmax {} => softmax(isa, false, x, x.len(), out),
-        Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
-        Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
-        Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
-        Op::Matmul { m, k, n } => {
-            return matmul::matmul(isa, pieces, &Matmul::new(m, k, n), x, b, out);
-        }
-        Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
-        Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
-        Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
-        Op::Dot {} => write(out, dot(isa, x, b)),
-        Op::Sum {} => write(out, sum(isa, x)),
-        Op::Max {} => write(out, fold(isa, elementwise::Maximum, x)),
-        Op::Min {} => write(out, fold(isa, elementwise::Minimum, x)),
-        Op::Mean {} => write(out, mean(isa, x)),
-        Op::Argmax {} => write(out, argmax(isa, x) as f32),
+        _ => debug_assert!(false, "{} is not elementwise", op.name()),
     }
-    Ok(())
 }
 
 fn write(out: &mut [f32], value: f32) {

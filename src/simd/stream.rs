@@ -1,11 +1,12 @@
-//! Operations on values that lie in no memory of ours, such as JavaScript's arrays: a piece at a
-//! time is copied in, worked on while it is in the caches, and copied out.
+//! Operations on values that lie in no memory of ours, such as JavaScript's arrays, or in none at
+//! all, such as what other operations give: a piece at a time is loaded, worked on while it is
+//! in the caches, and stored.
 
+use super::InstructionSet;
 use super::elementwise::{Maximum, Minimum};
 use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
-use super::{Cpu, InstructionSet, execute};
 use crate::error::{Result, try_reserved, try_zeros};
 use crate::ops::Op;
 
@@ -17,7 +18,7 @@ pub(crate) trait Stream {
     /// The length of each input.
     fn len(&self) -> usize;
     /// Copies values of an input from `at` on.
-    fn load(&self, input: usize, at: usize, to: &mut [f32]);
+    fn load(&mut self, input: usize, at: usize, to: &mut [f32]);
     /// Copies values of the result from `at` on.
     fn store(&mut self, at: usize, from: &[f32]);
 }
@@ -37,7 +38,7 @@ pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Res
     match *op {
         Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
         Op::LogSoftmax {} => softmax(isa, true, stream).map(|()| 0.0),
-        _ if op.is_scalar() => Ok(reduction(isa, op, stream)),
+        _ if op.is_scalar() => reduction(isa, op, stream),
         _ => elementwise(isa, op, stream).map(|()| 0.0),
     }
 }
@@ -66,8 +67,7 @@ fn elementwise(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result
         if inputs > 1 {
             stream.load(1, at, &mut b[..len]);
         }
-        let inputs = &[&a[..len], &b[..len]][..inputs];
-        execute(Cpu::new(isa, Some(1)), op, inputs, &mut y[..len])?;
+        super::elementwise(isa, op, [&a[..len], &b[..len]], &mut y[..len]);
         stream.store(at, &y[..len]);
     }
     Ok(())
@@ -81,16 +81,14 @@ struct Progress {
     index: usize,
 }
 
-fn reduction(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> f64 {
+fn reduction(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<f64> {
     let len = stream.len();
     let mut progress = Progress {
         sum: 0.0,
         extreme: f32::NAN,
         index: 0,
     };
-    let Ok([mut a, mut b]) = pieces(len) else {
-        return f64::NAN;
-    };
+    let [mut a, mut b] = pieces(len)?;
     for (at, len) in ranges(len) {
         stream.load(0, at, &mut a[..len]);
         if op.inputs().len() > 1 {
@@ -98,12 +96,12 @@ fn reduction(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> f64 {
         }
         progress.add(isa, op, at, [&a[..len], &b[..len]]);
     }
-    match op {
+    Ok(match op {
         Op::Argmax {} => progress.index as f64,
         Op::Max {} | Op::Min {} => f64::from(progress.extreme),
         Op::Mean {} => f64::from((progress.sum / len as f64) as f32),
         _ => f64::from(progress.sum as f32),
-    }
+    })
 }
 
 impl Progress {

@@ -37,15 +37,20 @@ impl Cpu {
 
     /// Into how many pieces an operation should be split.
     pub(super) fn pieces(self, op: &Op, inputs: &[&[f32]]) -> usize {
-        if !THREADED || self.threads == 1 {
-            return 1;
-        }
         let work = work(op, inputs.iter().map(|input| input.len()));
         let class = match op {
             // With a vector: as bound by memory as a sum.
             Op::Matmul { m, n, .. } if *m.min(n) <= 2 => OpClass::Reduction,
             _ => op.class(),
         };
+        self.split(work, class)
+    }
+
+    /// Into how many pieces so much work of a class should be split.
+    pub(crate) fn split(self, work: u64, class: OpClass) -> usize {
+        if !THREADED || self.threads == 1 {
+            return 1;
+        }
         let pieces = work / GRAIN.threshold(class);
         pieces.clamp(1, self.threads as u64) as usize
     }
@@ -76,4 +81,18 @@ pub(super) fn share<T: Send>(
     }
     debug_assert!(THREADED || pieces == 1);
     items.try_for_each(f)
+}
+
+/// Calls `f` for `pieces` pieces of `out`, each of them whole blocks, with the place where the
+/// piece starts.
+pub(crate) fn share_out(
+    pieces: usize,
+    block: usize,
+    out: &mut [f32],
+    f: impl Fn(usize, &mut [f32]) -> Result<()> + Sync + Send,
+) -> Result<()> {
+    let len = out.len().div_ceil(pieces).next_multiple_of(block).max(1);
+    share(pieces, out.chunks_mut(len).enumerate(), |(piece, out)| {
+        f(piece * len, out)
+    })
 }

@@ -277,7 +277,7 @@ impl Stream for Slices<'_> {
         self.inputs[0].len()
     }
 
-    fn load(&self, input: usize, at: usize, to: &mut [f32]) {
+    fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
         to.copy_from_slice(&self.inputs[input][at..at + to.len()]);
     }
 

@@ -1,5 +1,5 @@
-// y = OP(x), four values an invocation. Buffers are padded to whole vectors; what the padding
-// holds never matters.
+// Elementwise operations, which `after` applies to x and whatever else it reads at i: four values
+// an invocation. Buffers are padded to whole vectors; what the padding holds never matters.
 alias real = vec4f;
 alias word = vec4u;
 alias integer = vec4i;
@@ -7,8 +7,6 @@ alias truth = vec4<bool>;
 
 struct Params {
     vectors: u32,
-    a: f32,
-    b: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
@@ -22,6 +20,6 @@ fn main(
 ) {
     let i = workgroup_index(group, groups) * 256u + local;
     if i < params.vectors {
-        y[i] = OP(x[i]);
+        y[i] = after(i, x[i]);
     }
 }

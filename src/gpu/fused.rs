@@ -1,0 +1,225 @@
+//! Elementwise operations within other kernels: WGSL put together from functions that were
+//! validated when this crate was built.
+//!
+//! A kernel reads its operands by `before0` and `before1` and passes what it stores through
+//! `after`. Where a graph computes an operand on the way, or goes on with the result, a function
+//! that does so takes the place of the kernel's own. What it reads is bound after the kernel's
+//! buffers, and its parameters stand after the kernel's.
+
+use std::fmt::Write as _;
+
+use super::kernels::{Function, Item, Kernel};
+use super::recorder::GpuBuffer;
+use crate::error::{Error, Result};
+use crate::graph::{Chain, Operand, Step};
+
+/// Words of a kernel's own parameters at most; those of elementwise operations follow.
+pub(super) const KERNEL_PARAMS: usize = 16;
+
+/// What runs with the kernels of an operation.
+pub(super) struct Fusion<'a> {
+    /// For each operand the chain that computes it, and then the one that follows the kernel.
+    pub(super) chains: Vec<&'a Chain>,
+    /// What the chains read.
+    pub(super) inputs: Vec<GpuBuffer>,
+}
+
+/// What is added to a kernel.
+#[derive(Default)]
+pub(super) struct Addition {
+    /// The functions that replace the kernel's own, and those that they call.
+    functions: String,
+    /// Which of the kernel's own they replace.
+    replaced: Vec<String>,
+    items: Vec<Item>,
+    /// The types of the parameters, and their bits.
+    fields: Vec<&'static str>,
+    pub(super) params: Vec<u32>,
+    /// What is bound after the kernel's own buffers, and how it is declared.
+    pub(super) extras: Vec<GpuBuffer>,
+    bound: Vec<(usize, &'static str)>,
+    vectors: bool,
+}
+
+impl Addition {
+    pub(super) fn new(kernel: &Kernel) -> Self {
+        Self {
+            vectors: kernel.vectors,
+            ..Self::default()
+        }
+    }
+
+    /// Tells additions to the same kernel apart.
+    pub(super) fn key(&self) -> &str {
+        &self.functions
+    }
+
+    /// Lets a chain compute what the kernel's input at `place` holds.
+    pub(super) fn before(
+        &mut self,
+        place: usize,
+        fusion: &Fusion<'_>,
+        chain: &Chain,
+    ) -> Result<()> {
+        let name = format!("before{place}");
+        self.function(&name, "i: u32", None, fusion, chain)
+    }
+
+    /// Lets a chain go on with what the kernel stores, which stands for `given`.
+    pub(super) fn after(
+        &mut self,
+        given: Operand,
+        fusion: &Fusion<'_>,
+        chain: &Chain,
+    ) -> Result<()> {
+        self.function("after", "i: u32, value: real", Some(given), fusion, chain)
+    }
+
+    fn function(
+        &mut self,
+        name: &str,
+        parameters: &str,
+        given: Option<Operand>,
+        fusion: &Fusion<'_>,
+        chain: &Chain,
+    ) -> Result<()> {
+        let mut body = String::new();
+        let steps = chain.steps.iter().enumerate();
+        for (place, step) in steps {
+            let call = self.call(step, given, fusion)?;
+            let _ = writeln!(body, "let s{place} = {call};");
+        }
+        let result = self.operand(chain.result, given, fusion);
+        let _ = write!(
+            self.functions,
+            "fn {name}({parameters}) -> real {{\n{body}return {result};\n}}\n"
+        );
+        self.replaced.push(name.to_owned());
+        Ok(())
+    }
+
+    fn call(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> Result<String> {
+        let name = step.op.name();
+        let function = Function::named(name).ok_or_else(|| Error::Gpu {
+            message: format!("there is no function for {name}"),
+        })?;
+        let operands = step.operands.iter();
+        let operands: Vec<String> = operands
+            .map(|&operand| self.operand(operand, given, fusion))
+            .collect();
+        let name = self.define(function, step);
+        Ok(format!("{name}({})", operands.join(", ")))
+    }
+
+    /// Adds an operation's function, a second one where it has parameters; its name.
+    fn define(&mut self, function: &Function, step: &Step) -> String {
+        for item in function.items {
+            if !self.items.contains(item) {
+                self.items.push(item);
+            }
+        }
+        let declared = function.text.trim_start_matches("fn ");
+        let name = &declared[..declared.find('(').unwrap_or(0)];
+        if !function.text.contains("params.") {
+            let head = format!("fn {name}(");
+            if !self.functions.contains(&head) {
+                self.functions.push_str(function.text);
+            }
+            return name.to_owned();
+        }
+        let first = self.params.len();
+        let new = format!("{name}{first}");
+        let mut text = function.text.replacen(name, &new, 1);
+        for (place, (parameter, value)) in ["params.a", "params.b"]
+            .iter()
+            .zip(step.op.scalars())
+            .enumerate()
+        {
+            text = text.replace(parameter, &format!("params.f{}", first + place));
+            self.parameter("f32", value.to_bits());
+        }
+        self.functions.push_str(&text);
+        new
+    }
+
+    fn parameter(&mut self, of_type: &'static str, bits: u32) -> usize {
+        self.fields.push(of_type);
+        self.params.push(bits);
+        self.params.len() - 1
+    }
+
+    /// An expression for what a step reads at `i`.
+    fn operand(&mut self, operand: Operand, given: Option<Operand>, fusion: &Fusion<'_>) -> String {
+        match operand {
+            _ if given == Some(operand) => "value".to_owned(),
+            Operand::Step(step) => format!("s{step}"),
+            Operand::Input(input) => format!("e{}[i]", self.bind(input, false, fusion)),
+            Operand::Repeated(input) => self.repeated(input, fusion),
+            Operand::Head => "value".to_owned(),
+        }
+    }
+
+    /// The value of a row that is repeated for ever.
+    fn repeated(&mut self, input: usize, fusion: &Fusion<'_>) -> String {
+        let extra = self.bind(input, true, fusion);
+        let len = self.parameter("u32", fusion.inputs[input].len() as u32);
+        let at = |index: &str| format!("e{extra}[({index}) % params.f{len}]");
+        if !self.vectors {
+            return at("i");
+        }
+        let values = ["4u * i", "4u * i + 1u", "4u * i + 2u", "4u * i + 3u"].map(at);
+        format!("vec4f({})", values.join(", "))
+    }
+
+    /// The place of an input among the buffers bound beside the kernel's own.
+    fn bind(&mut self, input: usize, single: bool, fusion: &Fusion<'_>) -> usize {
+        let of_type = if self.vectors && !single {
+            "vec4f"
+        } else {
+            "f32"
+        };
+        let bound = self
+            .bound
+            .iter()
+            .position(|&other| other == (input, of_type));
+        bound.unwrap_or_else(|| {
+            self.bound.push((input, of_type));
+            self.extras.push(fusion.inputs[input].clone());
+            self.bound.len() - 1
+        })
+    }
+
+    /// The kernel's text with all of this in it.
+    pub(super) fn source(&self, kernel: &Kernel) -> String {
+        let mut source = kernel.source(&self.items);
+        for name in &self.replaced {
+            remove_function(&mut source, name);
+        }
+        let fields = self.fields.iter().enumerate().map(|(place, of_type)| {
+            // The first one starts where the kernel's parameters end on the host's side.
+            let align = if place == 0 { "@align(64) " } else { "" };
+            format!("{align}f{place}: {of_type},\n")
+        });
+        let fields: String = fields.collect();
+        const END: &str = "}\n@group(0) @binding(0)";
+        source = source.replacen(END, &format!("{fields}{END}"), 1);
+        for (place, (_, of_type)) in self.bound.iter().enumerate() {
+            let binding = kernel.inputs + 2 + place;
+            let _ = writeln!(
+                source,
+                "@group(0) @binding({binding}) var<storage, read> e{place}: array<{of_type}>;"
+            );
+        }
+        source + &self.functions
+    }
+}
+
+/// Takes a function without inner blocks out of a text.
+fn remove_function(source: &mut String, name: &str) {
+    const END: &str = "\n}\n";
+    if let Some(start) = source.find(&format!("fn {name}("))
+        && let Some(len) = source[start..].find(END)
+    {
+        source.replace_range(start..start + len + END.len(), "");
+    }
+}

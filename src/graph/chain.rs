@@ -1,0 +1,148 @@
+//! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
+//! in the first-level cache and is written nowhere else.
+
+use super::fuse::{Chain, Operand, Step};
+use crate::error::{Result, try_zeros};
+use crate::ops::OpClass;
+use crate::simd::{self, InstructionSet};
+
+/// Values in a block: a few blocks fit into a first-level cache.
+pub(super) const BLOCK: usize = 1024;
+
+/// A chain with the values that it reads.
+#[derive(Clone, Copy)]
+pub(super) struct Runner<'a> {
+    pub(super) isa: InstructionSet,
+    pub(super) chain: &'a Chain,
+    /// The kernel's inputs.
+    pub(super) inputs: &'a [&'a [f32]],
+}
+
+/// Memory for what lies between the steps.
+pub(super) struct Scratch {
+    blocks: Vec<Vec<f32>>,
+    /// A bias, repeated.
+    repeated: Vec<f32>,
+}
+
+/// Some places of the result, and what the kernel's head gives there.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    at: usize,
+    len: usize,
+    head: &'a [f32],
+}
+
+impl<'a> Runner<'a> {
+    /// The values that are the result already, where there is nothing to compute.
+    pub(super) fn plain(&self) -> Option<&'a [f32]> {
+        match self.chain.result {
+            Operand::Input(input) => Some(self.inputs[input]),
+            _ => None,
+        }
+    }
+
+    /// What the steps cost most.
+    pub(super) fn class(&self) -> OpClass {
+        let classes = self.chain.steps.iter().map(|step| step.op.class());
+        let costly = |class: &OpClass| *class == OpClass::Transcendental;
+        classes
+            .into_iter()
+            .find(costly)
+            .unwrap_or(OpClass::Elementwise)
+    }
+
+    /// For blocks of at most `len` values.
+    pub(super) fn scratch(&self, len: usize) -> Result<Scratch> {
+        let len = len.min(BLOCK);
+        let mut operands = self.chain.steps.iter().flat_map(|step| &step.operands);
+        let repeats = operands.any(|operand| matches!(operand, Operand::Repeated(_)));
+        let blocks = (0..self.chain.blocks).map(|_| try_zeros(len));
+        Ok(Scratch {
+            blocks: blocks.collect::<Result<_>>()?,
+            repeated: try_zeros(if repeats { len } else { 0 })?,
+        })
+    }
+
+    /// Computes the values from `at` on, block by block. `head` gives the kernel's head's.
+    pub(super) fn run(&self, scratch: &mut Scratch, at: usize, head: &[f32], out: &mut [f32]) {
+        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
+            let (start, len) = (block * BLOCK, out.len());
+            let head = head.get(start..start + len).unwrap_or_default();
+            let at = at + start;
+            self.block(scratch, Here { at, len, head }, out);
+        }
+    }
+
+    /// [`Runner::run`] on the head's values where they lie.
+    pub(super) fn run_in_place(&self, scratch: &mut Scratch, at: usize, values: &mut [f32]) {
+        if self.chain.steps.is_empty() {
+            return;
+        }
+        let mut head = [0.0; BLOCK];
+        for (block, out) in values.chunks_mut(BLOCK).enumerate() {
+            let head = &mut head[..out.len()];
+            head.copy_from_slice(out);
+            let (at, len) = (at + block * BLOCK, out.len());
+            self.block(scratch, Here { at, len, head }, out);
+        }
+    }
+
+    fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
+        let Scratch { blocks, repeated } = scratch;
+        let Some((last, steps)) = self.chain.steps.split_last() else {
+            out.copy_from_slice(self.operand(self.chain.result, blocks, repeated, here));
+            return;
+        };
+        for step in steps {
+            let mut block = std::mem::take(&mut blocks[step.block]);
+            self.step(step, blocks, repeated, here, &mut block[..here.len]);
+            blocks[step.block] = block;
+        }
+        self.step(last, blocks, repeated, here, out);
+    }
+
+    fn step(
+        &self,
+        step: &Step,
+        blocks: &[Vec<f32>],
+        repeated: &mut [f32],
+        here: Here<'_>,
+        out: &mut [f32],
+    ) {
+        if let Some(&Operand::Repeated(bias)) = step.operands.last() {
+            repeat(self.inputs[bias], here.at, &mut repeated[..here.len]);
+        }
+        let mut operands: [&[f32]; 2] = [&[]; 2];
+        for (values, &operand) in operands.iter_mut().zip(&step.operands) {
+            *values = self.operand(operand, blocks, repeated, here);
+        }
+        simd::elementwise(self.isa, &step.op, operands, out);
+    }
+
+    fn operand<'b>(
+        &'b self,
+        operand: Operand,
+        blocks: &'b [Vec<f32>],
+        repeated: &'b [f32],
+        here: Here<'b>,
+    ) -> &'b [f32] {
+        match operand {
+            Operand::Step(earlier) => &blocks[self.chain.steps[earlier].block][..here.len],
+            Operand::Input(input) => &self.inputs[input][here.at..here.at + here.len],
+            Operand::Repeated(_) => &repeated[..here.len],
+            Operand::Head => here.head,
+        }
+    }
+}
+
+/// The values that a row repeated for ever has from `at` on.
+fn repeat(row: &[f32], at: usize, out: &mut [f32]) {
+    let mut done = 0;
+    while done < out.len() {
+        let from = (at + done) % row.len();
+        let len = (row.len() - from).min(out.len() - done);
+        out[done..done + len].copy_from_slice(&row[from..from + len]);
+        done += len;
+    }
+}

@@ -1,0 +1,307 @@
+//! Which operations run together: elementwise ones with each other, after a product, a
+//! convolution, a softmax or a transpose whose result they take, and before a softmax or a
+//! reduction that takes theirs.
+
+use super::node::{Node, live};
+use super::slots;
+use crate::ops::Op;
+
+/// Inputs of a kernel at most: WebGPU promises eight storage buffers, and one is written.
+const MAX_INPUTS: usize = 7;
+/// Elementwise operations of a kernel at most, whose parameters must fit beside the others'.
+const MAX_STEPS: usize = 24;
+
+/// Operations that run together, of which only the last one's result is written.
+pub(crate) struct Kernel {
+    /// The nodes computed, the last of them the one that is written.
+    pub(crate) members: Vec<usize>,
+    /// The nodes read.
+    pub(crate) inputs: Vec<usize>,
+    /// An operation that is not elementwise, whose result the chain takes.
+    pub(crate) head: Option<Head>,
+    pub(crate) chain: Chain,
+}
+
+/// An operation that does not go value by value.
+pub(crate) struct Head {
+    pub(crate) node: usize,
+    /// What computes each of its operands.
+    pub(crate) operands: Vec<Chain>,
+}
+
+/// Elementwise operations on values at one place.
+pub(crate) struct Chain {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) result: Operand,
+    /// Blocks of values that lie between the steps at most.
+    pub(crate) blocks: usize,
+}
+
+pub(crate) struct Step {
+    pub(crate) op: Op,
+    pub(crate) operands: Vec<Operand>,
+    /// Which block its values go to.
+    pub(crate) block: usize,
+}
+
+/// Where a step finds values; numbers of inputs are places in [`Kernel::inputs`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Operand {
+    Step(usize),
+    Input(usize),
+    /// Repeated for every row.
+    Repeated(usize),
+    /// What the kernel's head gives.
+    Head,
+}
+
+impl Kernel {
+    /// The node whose values are written.
+    pub(crate) fn root(&self) -> usize {
+        self.members.last().copied().unwrap_or_default()
+    }
+}
+
+/// A node's role in its kernel.
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    /// Elementwise: what is written depends on its values, each on the one at the same place.
+    After,
+    Head,
+    /// Elementwise: computes an operand of the head.
+    Before(usize),
+}
+
+/// A kernel while nodes are still being found for it.
+#[derive(Default)]
+struct Draft {
+    /// From the last node to the first.
+    members: Vec<usize>,
+    inputs: Vec<usize>,
+    head: Option<usize>,
+}
+
+struct Fuser<'a> {
+    nodes: &'a [Node],
+    /// The operations that read a node, and as which operand.
+    users: Vec<Vec<(usize, usize)>>,
+    drafts: Vec<Draft>,
+    /// The draft of each node, with its role there.
+    roles: Vec<Option<(usize, Role)>>,
+}
+
+/// The kernels that compute `outputs`, in the order in which they run. Each operation has its
+/// own unless they are to be `fused`.
+pub(super) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
+    let live = live(nodes, outputs);
+    let mut users = vec![Vec::new(); nodes.len()];
+    for (user, node) in nodes.iter().enumerate().filter(|(user, _)| live[*user]) {
+        for (operand, &input) in node.inputs().iter().enumerate() {
+            users[input].push((user, operand));
+        }
+    }
+    let mut fuser = Fuser {
+        nodes,
+        users,
+        drafts: Vec::new(),
+        roles: vec![None; nodes.len()],
+    };
+    for (node, _) in live.iter().enumerate().rev().filter(|(_, live)| **live) {
+        if nodes[node].operation().is_some() {
+            fuser.place(node, fused && !outputs.contains(&node));
+        }
+    }
+    // Found from the last to the first.
+    let drafts = fuser.drafts.iter().enumerate().rev();
+    drafts
+        .map(|(index, draft)| fuser.finish(index, draft))
+        .collect()
+}
+
+/// Whether values at a place depend on the operands' at that place alone; a bias, on one of a
+/// row.
+fn is_map(op: &Op) -> bool {
+    op.is_elementwise() || matches!(op, Op::BiasAdd { .. })
+}
+
+/// Whether elementwise operations can compute an operand on the way.
+fn takes_chains(op: &Op) -> bool {
+    op.is_scalar() || is_softmax(op)
+}
+
+/// Whether elementwise operations can follow before the result is written.
+fn heads_chains(op: &Op) -> bool {
+    is_softmax(op)
+        || matches!(
+            op,
+            Op::Matmul { .. }
+                | Op::MatmulWith { .. }
+                | Op::Convolve2d { .. }
+                | Op::Transpose { .. }
+        )
+}
+
+fn is_softmax(op: &Op) -> bool {
+    op.class() == crate::ops::OpClass::Softmax
+}
+
+impl Fuser<'_> {
+    fn op(&self, node: usize) -> Option<&Op> {
+        Some(self.nodes[node].operation()?.0)
+    }
+
+    /// Puts a node into the kernel of those that read it, or into a new one.
+    fn place(&mut self, node: usize, fused: bool) {
+        let place = if fused { self.joins(node) } else { None };
+        let (draft, role) = place.unwrap_or_else(|| {
+            self.drafts.push(Draft::default());
+            let role = if self.op(node).is_some_and(is_map) {
+                Role::After
+            } else {
+                Role::Head
+            };
+            (self.drafts.len() - 1, role)
+        });
+        self.roles[node] = Some((draft, role));
+        let inputs = self.inputs_with(draft, node);
+        let draft = &mut self.drafts[draft];
+        draft.inputs = inputs;
+        draft.members.push(node);
+        if role == Role::Head {
+            draft.head = Some(node);
+        }
+    }
+
+    /// What a draft reads once it has a node.
+    fn inputs_with(&self, draft: usize, node: usize) -> Vec<usize> {
+        let others = self.drafts[draft]
+            .inputs
+            .iter()
+            .filter(|&&input| input != node);
+        let mut inputs: Vec<usize> = others.copied().collect();
+        for &input in self.nodes[node].inputs() {
+            if !inputs.contains(&input) {
+                inputs.push(input);
+            }
+        }
+        inputs
+    }
+
+    /// The draft that a node can be computed in, with its role: the one that has all of its
+    /// users, if each of them takes its values in the same role.
+    fn joins(&self, node: usize) -> Option<(usize, Role)> {
+        let mut uses = self.users[node]
+            .iter()
+            .map(|&(user, operand)| self.taken(user, operand));
+        let (draft, role) = uses.next()??;
+        if !uses.all(|other| other == Some((draft, role))) {
+            return None;
+        }
+        let op = self.op(node)?;
+        let role = match role {
+            _ if is_map(op) => role,
+            Role::After if heads_chains(op) && self.drafts[draft].head.is_none() => Role::Head,
+            _ => return None,
+        };
+        let fits = self.drafts[draft].members.len() < MAX_STEPS
+            && self.inputs_with(draft, node).len() <= MAX_INPUTS;
+        fits.then_some((draft, role))
+    }
+
+    /// The draft of a node, and the role that an elementwise operation would have which
+    /// computes one of its operands.
+    fn taken(&self, user: usize, operand: usize) -> Option<(usize, Role)> {
+        let (draft, role) = self.roles[user]?;
+        let op = self.op(user)?;
+        match role {
+            Role::Head if takes_chains(op) => Some((draft, Role::Before(operand))),
+            Role::Head => None,
+            // A bias is not read at the place of what it is added to.
+            _ if matches!(op, Op::BiasAdd { .. }) && operand > 0 => None,
+            role => Some((draft, role)),
+        }
+    }
+
+    fn finish(&self, index: usize, draft: &Draft) -> Kernel {
+        let members: Vec<usize> = draft.members.iter().rev().copied().collect();
+        let chain = |role: Role, end: usize| self.chain(index, draft, role, end);
+        let head = draft.head.map(|node| {
+            let inputs = self.nodes[node].inputs().iter().enumerate();
+            let operands = inputs.map(|(place, &input)| chain(Role::Before(place), input));
+            let operands = operands.collect();
+            Head { node, operands }
+        });
+        let chain = chain(Role::After, draft.members[0]);
+        let inputs = draft.inputs.clone();
+        Kernel {
+            members,
+            inputs,
+            head,
+            chain,
+        }
+    }
+
+    /// The steps of a draft in one role, which end in a node.
+    fn chain(&self, index: usize, draft: &Draft, role: Role, end: usize) -> Chain {
+        let in_role = |&node: &usize| self.roles[node] == Some((index, role));
+        let steps: Vec<usize> = draft
+            .members
+            .iter()
+            .rev()
+            .copied()
+            .filter(in_role)
+            .collect();
+        let operand = |node: usize| {
+            let step = steps.iter().position(|&step| step == node);
+            let input = || draft.inputs.iter().position(|&input| input == node);
+            match step {
+                Some(step) => Operand::Step(step),
+                None => input().map_or(Operand::Head, Operand::Input),
+            }
+        };
+        let step = |&node: &usize| self.step(node, operand);
+        let mut steps: Vec<Step> = steps.iter().map(step).collect();
+        let blocks = share_blocks(&mut steps);
+        Chain {
+            steps,
+            result: operand(end),
+            blocks,
+        }
+    }
+
+    fn step(&self, node: usize, operand: impl Fn(usize) -> Operand) -> Step {
+        let mut operands: Vec<Operand> = self.nodes[node]
+            .inputs()
+            .iter()
+            .copied()
+            .map(operand)
+            .collect();
+        let mut op = self.op(node).cloned().unwrap_or(Op::Neg {});
+        if let (Op::BiasAdd { .. }, Some(Operand::Input(bias))) = (&op, operands.last().copied()) {
+            op = Op::VecAdd {};
+            operands[1] = Operand::Repeated(bias);
+        }
+        Step {
+            op,
+            operands,
+            block: 0,
+        }
+    }
+}
+
+/// Says for each step which block its values go to; the number of blocks.
+fn share_blocks(steps: &mut [Step]) -> usize {
+    let mut last_uses: Vec<usize> = (0..steps.len()).collect();
+    for (place, step) in steps.iter().enumerate() {
+        for operand in &step.operands {
+            if let Operand::Step(earlier) = *operand {
+                last_uses[earlier] = place;
+            }
+        }
+    }
+    let shared = slots::share(&vec![1; steps.len()], &last_uses);
+    for (step, slot) in steps.iter_mut().zip(shared.slots) {
+        step.block = slot;
+    }
+    shared.capacities.len()
+}

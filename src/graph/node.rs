@@ -1,0 +1,56 @@
+//! What a graph is made of.
+
+use std::sync::Arc;
+
+use crate::buffer::DeviceBuffer;
+use crate::ops::Op;
+
+/// One buffer and where its values come from.
+#[derive(Clone)]
+pub(crate) struct Node {
+    pub(crate) source: Source,
+    pub(crate) len: usize,
+}
+
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// Values that the batch copied when they were recorded.
+    Upload(Arc<Vec<f32>>),
+    /// Values that are on the device already.
+    Input(DeviceBuffer),
+    /// Values that come with each run of a program, by their place among its arguments.
+    Placeholder(usize),
+    /// The result of an operation on earlier nodes.
+    Op { op: Op, inputs: Vec<usize> },
+}
+
+impl Node {
+    /// The operation and its inputs, if it is one.
+    pub(crate) fn operation(&self) -> Option<(&Op, &[usize])> {
+        match &self.source {
+            Source::Op { op, inputs } => Some((op, inputs)),
+            _ => None,
+        }
+    }
+
+    /// The nodes that it is computed from.
+    pub(crate) fn inputs(&self) -> &[usize] {
+        self.operation().map_or(&[], |(_, inputs)| inputs)
+    }
+}
+
+/// For each node whether any of `outputs` is computed from it.
+pub(crate) fn live(nodes: &[Node], outputs: &[usize]) -> Vec<bool> {
+    let mut live = vec![false; nodes.len()];
+    for &output in outputs {
+        live[output] = true;
+    }
+    for (index, node) in nodes.iter().enumerate().rev() {
+        if live[index] {
+            for &input in node.inputs() {
+                live[input] = true;
+            }
+        }
+    }
+    live
+}

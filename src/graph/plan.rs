@@ -1,0 +1,271 @@
+//! What a graph becomes before it runs: kernels in order, and memory for what lies between them.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::fuse::{self, Kernel};
+use super::node::{Node, Source};
+use super::rewrite::rewrite;
+use super::slots;
+use crate::ops::Op;
+
+/// How to compute some nodes of a graph.
+pub(crate) struct Plan {
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) kernels: Vec<Kernel>,
+    /// The slot that each kernel writes.
+    pub(crate) slots: Vec<usize>,
+    /// The length of each slot.
+    pub(crate) capacities: Vec<usize>,
+    /// The nodes asked for.
+    pub(crate) outputs: Vec<usize>,
+    /// The slot of each node that is written.
+    homes: Vec<Option<usize>>,
+    /// The number of operations recorded.
+    recorded: usize,
+}
+
+impl Plan {
+    /// A plan to compute `outputs`; operation by operation as recorded unless `optimised`.
+    pub(crate) fn new(nodes: &[Node], outputs: &[usize], optimised: bool) -> Self {
+        let recorded = nodes
+            .iter()
+            .filter(|node| node.operation().is_some())
+            .count();
+        let (nodes, places) = if optimised {
+            rewrite(nodes)
+        } else {
+            (nodes.to_vec(), (0..nodes.len()).collect())
+        };
+        let outputs: Vec<usize> = outputs.iter().map(|&output| places[output]).collect();
+        let kernels = fuse::kernels(&nodes, &outputs, optimised);
+        let lens: Vec<usize> = kernels
+            .iter()
+            .map(|kernel| nodes[kernel.root()].len)
+            .collect();
+        let shared = slots::share(&lens, &last_uses(&kernels, &outputs, nodes.len()));
+        let mut homes = vec![None; nodes.len()];
+        for (kernel, &slot) in kernels.iter().zip(&shared.slots) {
+            homes[kernel.root()] = Some(slot);
+        }
+        Self {
+            nodes,
+            kernels,
+            slots: shared.slots,
+            capacities: shared.capacities,
+            outputs,
+            homes,
+            recorded,
+        }
+    }
+
+    /// A plan of one operation on inputs of its own.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn of_one(op: &Op, inputs: &[&[f32]], len: usize) -> Self {
+        let lens = inputs.iter().map(|input| input.len());
+        let placeholders = lens.enumerate().map(|(place, len)| Node {
+            source: Source::Placeholder(place),
+            len,
+        });
+        let mut nodes: Vec<Node> = placeholders.collect();
+        let (op, inputs) = (op.clone(), (0..nodes.len()).collect());
+        let source = Source::Op { op, inputs };
+        nodes.push(Node { source, len });
+        Self::new(&nodes, &[nodes.len() - 1], false)
+    }
+
+    /// The slot of a node; `None` where its values come from outside.
+    pub(crate) fn home(&self, node: usize) -> Option<usize> {
+        self.homes[node]
+    }
+
+    /// The number of values that a kernel writes.
+    pub(crate) fn len(&self, kernel: &Kernel) -> usize {
+        self.nodes[kernel.root()].len
+    }
+
+    /// The number of values of the first operand of a kernel's head.
+    pub(crate) fn operand_len(&self, kernel: &Kernel) -> usize {
+        let head = kernel.head.as_ref().map_or(kernel.root(), |head| head.node);
+        self.nodes[self.nodes[head].inputs()[0]].len
+    }
+
+    /// What a kernel reads and writes, in bytes.
+    fn bytes_moved(&self, kernel: &Kernel) -> usize {
+        let read: usize = kernel
+            .inputs
+            .iter()
+            .map(|&input| self.nodes[input].len)
+            .sum();
+        (read + self.len(kernel)) * size_of::<f32>()
+    }
+
+    fn summary(&self) -> PlanSummary {
+        let fused = self
+            .kernels
+            .iter()
+            .filter(|kernel| kernel.members.len() > 1);
+        PlanSummary {
+            operations: self.recorded,
+            kernels: self.kernels.len(),
+            fused: fused.count(),
+            buffers: self.capacities.len(),
+            peak_bytes: self.capacities.iter().sum::<usize>() * size_of::<f32>(),
+            bytes_moved: self
+                .kernels
+                .iter()
+                .map(|kernel| self.bytes_moved(kernel))
+                .sum(),
+        }
+    }
+
+    pub(crate) fn explain(&self) -> Explanation {
+        let kernels = self
+            .kernels
+            .iter()
+            .zip(&self.slots)
+            .map(|(kernel, &slot)| KernelInfo {
+                operations: kernel
+                    .members
+                    .iter()
+                    .filter_map(|&node| Some(self.nodes[node].operation()?.0.name()))
+                    .collect(),
+                reads: kernel
+                    .inputs
+                    .iter()
+                    .map(|&input| self.place(input))
+                    .collect(),
+                writes: BufferPlace::Buffer(slot),
+                len: self.len(kernel),
+                bytes_moved: self.bytes_moved(kernel),
+            });
+        Explanation {
+            kernels: kernels.collect(),
+            outputs: self
+                .outputs
+                .iter()
+                .map(|&output| self.place(output))
+                .collect(),
+            summary: self.summary(),
+        }
+    }
+
+    fn place(&self, node: usize) -> BufferPlace {
+        self.home(node)
+            .map_or(BufferPlace::Input(node), BufferPlace::Buffer)
+    }
+}
+
+/// For each kernel the last one that reads its result; none that is asked for is ever free.
+fn last_uses(kernels: &[Kernel], outputs: &[usize], nodes: usize) -> Vec<usize> {
+    let mut by_node = vec![0; nodes];
+    for (place, kernel) in kernels.iter().enumerate() {
+        for &input in &kernel.inputs {
+            by_node[input] = place;
+        }
+    }
+    for &output in outputs {
+        by_node[output] = usize::MAX;
+    }
+    kernels
+        .iter()
+        .map(|kernel| by_node[kernel.root()])
+        .collect()
+}
+
+/// What a plan amounts to. Bytes are those of values that kernels read and write in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PlanSummary {
+    /// Operations recorded.
+    pub operations: usize,
+    /// Kernels that compute what was asked for.
+    pub kernels: usize,
+    /// How many of these run several operations.
+    pub fused: usize,
+    /// Buffers for results, those asked for included.
+    pub buffers: usize,
+    /// Their size together, in bytes.
+    pub peak_bytes: usize,
+    /// What all kernels read and write, in bytes.
+    pub bytes_moved: usize,
+}
+
+/// Where a kernel reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BufferPlace {
+    /// Values from outside: an upload, an input, a placeholder, by the order of recording.
+    Input(usize),
+    /// A buffer of the plan, of which there are as few as values live at once.
+    Buffer(usize),
+}
+
+/// One kernel of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelInfo {
+    /// The names of its operations, in order.
+    pub operations: Vec<&'static str>,
+    /// What it reads.
+    pub reads: Vec<BufferPlace>,
+    /// What it writes.
+    pub writes: BufferPlace,
+    /// The number of values written.
+    pub len: usize,
+    /// What it reads and writes, in bytes.
+    pub bytes_moved: usize,
+}
+
+/// A plan, to be looked at or printed: [`GpuCommandBatch::explain`](crate::GpuCommandBatch::explain).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The kernels, in the order in which they run.
+    pub kernels: Vec<KernelInfo>,
+    /// Where the results are.
+    pub outputs: Vec<BufferPlace>,
+    /// What all of them amount to.
+    pub summary: PlanSummary,
+}
+
+impl Display for BufferPlace {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(node) => write!(f, "input {node}"),
+            Self::Buffer(slot) => write!(f, "buffer {slot}"),
+        }
+    }
+}
+
+impl Display for Explanation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let PlanSummary {
+            operations,
+            kernels,
+            fused,
+            buffers,
+            peak_bytes,
+            bytes_moved,
+        } = self.summary;
+        writeln!(
+            f,
+            "{operations} operations in {kernels} kernels, {fused} of them fused"
+        )?;
+        writeln!(
+            f,
+            "{buffers} buffers of {peak_bytes} bytes; {bytes_moved} bytes moved"
+        )?;
+        for (place, kernel) in self.kernels.iter().enumerate() {
+            let reads: Vec<String> = kernel.reads.iter().map(ToString::to_string).collect();
+            writeln!(
+                f,
+                "{place:3}  {}: {} -> {}, {} bytes",
+                kernel.operations.join(" + "),
+                reads.join(", "),
+                kernel.writes,
+                kernel.bytes_moved
+            )?;
+        }
+        Ok(())
+    }
+}

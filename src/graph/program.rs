@@ -1,0 +1,159 @@
+//! [`Program`]: a graph planned once, run again and again.
+
+use super::node::Source;
+use super::plan::Explanation;
+use super::run::{Argument, Repeat, Runtime};
+use crate::buffer::{DeviceBuffer, Storage};
+use crate::device::GpuDevice;
+use crate::error::{Error, Result};
+
+/// A batch that was planned once ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile))
+/// and runs with new arguments each time; nothing is recorded, planned or compiled again. Runs on
+/// the device's GPU if it has one.
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::{GpuCommandBatch, GpuDevice};
+///
+/// let mut batch = GpuCommandBatch::new(GpuDevice::new()?);
+/// let x = batch.placeholder(3);
+/// let y = batch.relu(x);
+/// let z = batch.scale(y, 2.0);
+/// let program = batch.compile_sync(&[z])?;
+/// assert_eq!(program.read_sync(&[(&vec![1.0, -2.0, 3.0]).into()])?, [[2.0, 0.0, 6.0]]);
+/// assert_eq!(program.explain().kernels.len(), 1);
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+pub struct Program {
+    runtime: Runtime,
+}
+
+impl Program {
+    pub(super) async fn new(mut runtime: Runtime) -> Result<Self> {
+        runtime.device.check()?;
+        if runtime.gpu.is_some() {
+            for node in &mut runtime.plan.nodes {
+                if let Source::Upload(values) = &node.source {
+                    node.source = Source::Input(runtime.device.upload_async(values).await?);
+                }
+            }
+        }
+        Ok(Self { runtime })
+    }
+
+    /// Runs with a value for each placeholder, in the order in which they were recorded; the
+    /// results stay on the device. Memory of results that nobody has any more is used again.
+    ///
+    /// # Errors
+    /// `LengthMismatch` for a wrong number or length of arguments, `Foreign` for a buffer of
+    /// another device, and what the device has to say.
+    pub async fn run(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
+        self.start(arguments, Repeat::ONCE).await
+    }
+
+    /// [`Program::run`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn run_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
+        crate::runtime::block_on(self.run(arguments))
+    }
+
+    /// [`Program::run`], whose results come back; on a GPU in the same submission.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+        self.runtime.read(arguments).await
+    }
+
+    /// [`Program::read`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn read_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+        crate::runtime::block_on(self.read(arguments))
+    }
+
+    /// Runs `times` times; after each run the results at the first places of `feedback` become
+    /// the arguments at the second ones. Nothing comes to the host between runs. The results
+    /// are those of the last run.
+    ///
+    /// # Errors
+    /// As [`Program::run`]; `LengthMismatch` where a result cannot be an argument;
+    /// `InvalidArgument` where there is no run or no such place.
+    pub async fn run_n(
+        &self,
+        arguments: &[Argument<'_>],
+        times: usize,
+        feedback: &[(usize, usize)],
+    ) -> Result<Vec<DeviceBuffer>> {
+        if times == 0 {
+            return Err(invalid("times", 0, "at least 1"));
+        }
+        let feedback = feedback.iter().map(|&pair| self.feedback(pair));
+        let feedback = &feedback.collect::<Result<Vec<_>>>()?;
+        self.start(arguments, Repeat { times, feedback }).await
+    }
+
+    /// [`Program::run_n`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn run_n_sync(
+        &self,
+        arguments: &[Argument<'_>],
+        times: usize,
+        feedback: &[(usize, usize)],
+    ) -> Result<Vec<DeviceBuffer>> {
+        crate::runtime::block_on(self.run_n(arguments, times, feedback))
+    }
+
+    /// How it runs.
+    pub fn explain(&self) -> Explanation {
+        self.runtime.plan.explain()
+    }
+
+    /// The device that it runs on.
+    pub fn device(&self) -> &GpuDevice {
+        &self.runtime.device
+    }
+
+    async fn start(
+        &self,
+        arguments: &[Argument<'_>],
+        repeat: Repeat<'_>,
+    ) -> Result<Vec<DeviceBuffer>> {
+        let (results, running) = self.runtime.start(arguments, repeat)?;
+        if let Some(running) = running {
+            running.await?;
+        }
+        let buffer = |storage: Storage| DeviceBuffer::new(self.runtime.device.clone(), storage);
+        Ok(results.into_iter().map(buffer).collect())
+    }
+
+    /// A pair of places as one of a place and a node.
+    fn feedback(&self, (result, argument): (usize, usize)) -> Result<(usize, usize)> {
+        let plan = &self.runtime.plan;
+        let beyond = "the place of a result and of an argument";
+        let output = plan.outputs.get(result);
+        let output = output.ok_or_else(|| invalid("feedback", result, beyond))?;
+        let expected = self.runtime.placeholders.get(argument);
+        let expected = expected.ok_or_else(|| invalid("feedback", argument, beyond))?;
+        crate::shape::check_len("feedback", *expected, plan.nodes[*output].len)?;
+        let holds =
+            |source: &Source| matches!(source, Source::Placeholder(place) if *place == argument);
+        let node = plan.nodes.iter().position(|node| holds(&node.source));
+        Ok((result, node.unwrap_or_default()))
+    }
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Program").field(&self.explain()).finish()
+    }
+}
+
+fn invalid(what: &'static str, value: usize, requirement: &'static str) -> Error {
+    let value = value.to_string();
+    Error::InvalidArgument {
+        what,
+        value,
+        requirement,
+    }
+}

@@ -1,0 +1,242 @@
+//! A plan on the device that it was made for.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::host::{self, Slots};
+use super::node::Source;
+use super::plan::Plan;
+use crate::buffer::{DeviceBuffer, Storage};
+use crate::device::GpuDevice;
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::shape::check_len;
+
+/// Values for a placeholder of a [`Program`](crate::Program).
+#[derive(Clone, Copy, Debug)]
+pub enum Argument<'a> {
+    /// Values in memory, copied to the device.
+    Values(&'a [f32]),
+    /// Values that are on the device already.
+    Buffer(&'a DeviceBuffer),
+}
+
+impl<'a> From<&'a [f32]> for Argument<'a> {
+    fn from(values: &'a [f32]) -> Self {
+        Self::Values(values)
+    }
+}
+
+impl<'a> From<&'a Vec<f32>> for Argument<'a> {
+    fn from(values: &'a Vec<f32>) -> Self {
+        Self::Values(values)
+    }
+}
+
+impl<'a> From<&'a DeviceBuffer> for Argument<'a> {
+    fn from(buffer: &'a DeviceBuffer) -> Self {
+        Self::Buffer(buffer)
+    }
+}
+
+/// Values that no kernel of a plan computes.
+#[derive(Clone)]
+pub(crate) enum Outside<'a> {
+    /// A kernel does, or nobody needs them.
+    Nothing,
+    Values(&'a [f32]),
+    Stored(Storage),
+}
+
+/// How often a plan runs, and what goes from each run to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Repeat<'a> {
+    pub(crate) times: usize,
+    /// Places among the outputs and nodes that take their values next time.
+    pub(crate) feedback: &'a [(usize, usize)],
+}
+
+impl Repeat<'_> {
+    pub(crate) const ONCE: Self = Self {
+        times: 1,
+        feedback: &[],
+    };
+}
+
+/// A plan with its device, and on SIMD with the memory that it keeps from run to run.
+pub(super) struct Runtime {
+    pub(super) device: GpuDevice,
+    pub(super) gpu: Option<Arc<Gpu>>,
+    pub(super) plan: Plan,
+    /// The lengths of the batch's placeholders.
+    pub(super) placeholders: Vec<usize>,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    slots: Slots,
+    /// Results of the last run, by slot: used again once nobody else has them.
+    given: Vec<(usize, Arc<Vec<f32>>)>,
+}
+
+impl Memory {
+    fn reclaim(&mut self) {
+        for (slot, values) in self.given.drain(..) {
+            if let (Ok(values), Some(free)) = (Arc::try_unwrap(values), self.slots.get_mut(slot)) {
+                *free = values;
+            }
+        }
+    }
+
+    /// Takes a result out of its slot.
+    fn give(&mut self, slot: usize) -> Arc<Vec<f32>> {
+        // Two results may be one value.
+        if let Some((_, values)) = self.given.iter().find(|(other, _)| *other == slot) {
+            return values.clone();
+        }
+        let values = Arc::new(std::mem::take(&mut self.slots[slot]));
+        self.given.push((slot, values.clone()));
+        values
+    }
+}
+
+impl Runtime {
+    pub(super) fn new(
+        device: GpuDevice,
+        gpu: Option<Arc<Gpu>>,
+        plan: Plan,
+        placeholders: Vec<usize>,
+    ) -> Self {
+        Self {
+            device,
+            gpu,
+            plan,
+            placeholders,
+            memory: Mutex::default(),
+        }
+    }
+
+    /// Runs the plan. On a GPU the results may be used at once, though whether all went well
+    /// is known only when the future says so.
+    pub(super) fn start(
+        &self,
+        arguments: &[Argument<'_>],
+        repeat: Repeat<'_>,
+    ) -> Result<(
+        Vec<Storage>,
+        Option<impl Future<Output = Result<()>> + use<>>,
+    )> {
+        let outside = self.outside(arguments)?;
+        match &self.gpu {
+            Some(gpu) => {
+                let (buffers, running) = gpu.run_plan(&self.plan, outside, repeat, false)?;
+                let buffers = buffers.into_iter().map(Storage::Gpu).collect();
+                Ok((buffers, Some(async move { running.await.map(|_| ()) })))
+            }
+            None => Ok((self.on_host(outside, repeat)?, None)),
+        }
+    }
+
+    /// Runs the plan and brings the results to the host, on a GPU in one submission.
+    pub(super) async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+        let Some(gpu) = &self.gpu else {
+            let (results, _) = self.start(arguments, Repeat::ONCE)?;
+            return results.into_iter().map(copied).collect();
+        };
+        let running = gpu
+            .run_plan(&self.plan, self.outside(arguments)?, Repeat::ONCE, true)?
+            .1;
+        running.await
+    }
+
+    fn on_host(&self, mut outside: Vec<Outside<'_>>, repeat: Repeat<'_>) -> Result<Vec<Storage>> {
+        let mut memory = self.memory();
+        let mut results = Vec::new();
+        for time in 0..repeat.times {
+            memory.reclaim();
+            let values = outside
+                .iter()
+                .map(host_values)
+                .collect::<Result<Vec<_>>>()?;
+            host::run(&self.plan, self.device.cpu(), &values, &mut memory.slots)?;
+            let plan = &self.plan;
+            let output = |&node: &usize| match plan.home(node) {
+                Some(slot) => Ok(memory.give(slot)),
+                None => host_copy(&outside[node]),
+            };
+            results = plan
+                .outputs
+                .iter()
+                .map(output)
+                .collect::<Result<Vec<_>>>()?;
+            if time + 1 < repeat.times {
+                for &(output, node) in repeat.feedback {
+                    outside[node] = Outside::Stored(Storage::Host(results[output].clone()));
+                }
+                results.clear();
+            }
+        }
+        Ok(results.into_iter().map(Storage::Host).collect())
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What each node has from outside.
+    fn outside<'a>(&'a self, arguments: &[Argument<'a>]) -> Result<Vec<Outside<'a>>> {
+        self.device.check()?;
+        check_len("arguments", self.placeholders.len(), arguments.len())?;
+        for (argument, &len) in arguments.iter().zip(&self.placeholders) {
+            self.check(argument, len)?;
+        }
+        let outside = self.plan.nodes.iter().map(|node| match &node.source {
+            Source::Op { .. } => Outside::Nothing,
+            Source::Upload(values) => Outside::Values(values),
+            Source::Input(buffer) => Outside::Stored(buffer.storage.clone()),
+            Source::Placeholder(place) => match arguments[*place] {
+                Argument::Values(values) => Outside::Values(values),
+                Argument::Buffer(buffer) => Outside::Stored(buffer.storage.clone()),
+            },
+        });
+        Ok(outside.collect())
+    }
+
+    fn check(&self, argument: &Argument<'_>, len: usize) -> Result<()> {
+        match argument {
+            Argument::Values(values) => check_len("argument", len, values.len()),
+            Argument::Buffer(buffer) if !buffer.device().same_device(&self.device) => {
+                let (what, owner) = ("argument", "device");
+                Err(Error::Foreign { what, owner })
+            }
+            Argument::Buffer(buffer) => check_len("argument", len, buffer.len()),
+        }
+    }
+}
+
+fn host_values<'a>(outside: &'a Outside<'_>) -> Result<&'a [f32]> {
+    match outside {
+        Outside::Nothing => Ok(&[]),
+        Outside::Values(values) => Ok(values),
+        Outside::Stored(Storage::Host(values)) => Ok(values),
+        // What has a buffer on the GPU runs there.
+        Outside::Stored(Storage::Gpu(_)) => Err(Error::Foreign {
+            what: "buffer",
+            owner: "back-end",
+        }),
+    }
+}
+
+fn host_copy(outside: &Outside<'_>) -> Result<Arc<Vec<f32>>> {
+    match outside {
+        Outside::Stored(Storage::Host(values)) => Ok(values.clone()),
+        other => crate::device::try_copy(host_values(other)?).map(Arc::new),
+    }
+}
+
+fn copied(storage: Storage) -> Result<Vec<f32>> {
+    match storage {
+        Storage::Host(values) => crate::device::try_copy(&values),
+        Storage::Gpu(_) => Ok(Vec::new()),
+    }
+}

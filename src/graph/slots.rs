@@ -1,0 +1,71 @@
+//! Memory for values that do not all live at once.
+
+/// Where each value goes.
+pub(super) struct Shared {
+    /// The slot of each value.
+    pub(super) slots: Vec<usize>,
+    /// How long the longest value of each slot is.
+    pub(super) capacities: Vec<usize>,
+}
+
+/// Shares slots among values, given in the order in which they are made: their lengths, and the
+/// place in that order of what reads each one last. What makes a value never writes where it
+/// reads.
+pub(super) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
+    let mut shared = Shared {
+        slots: Vec::with_capacity(lens.len()),
+        capacities: Vec::new(),
+    };
+    // The place from which on a slot is free.
+    let mut free_after: Vec<usize> = Vec::new();
+    for (place, (&len, &last_use)) in lens.iter().zip(last_uses).enumerate() {
+        let free = (0..free_after.len()).filter(|&slot| free_after[slot] < place);
+        let slot = best(free, &shared.capacities, len).unwrap_or_else(|| {
+            shared.capacities.push(0);
+            free_after.push(0);
+            free_after.len() - 1
+        });
+        shared.capacities[slot] = shared.capacities[slot].max(len);
+        free_after[slot] = last_use;
+        shared.slots.push(slot);
+    }
+    shared
+}
+
+/// The slot that fits best: the smallest that is long enough, else the longest. A value of less
+/// than half a slot's length would waste it for what comes.
+fn best(free: impl Iterator<Item = usize>, capacities: &[usize], len: usize) -> Option<usize> {
+    let rank = |&slot: &usize| {
+        let capacity = capacities[slot];
+        (capacity < len, capacity.abs_diff(len))
+    };
+    free.filter(|&slot| capacities[slot] / 2 <= len)
+        .min_by_key(rank)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_needs_two_slots_however_long() {
+        let last_uses: Vec<usize> = (1..=100).collect();
+        let shared = share(&[1_000; 100], &last_uses);
+        assert_eq!(shared.capacities, [1_000, 1_000]);
+    }
+
+    #[test]
+    fn values_that_live_at_once_do_not_share() {
+        // The first is read by the last.
+        let shared = share(&[8, 8, 8, 8], &[3, 2, 3, usize::MAX]);
+        let slots = &shared.slots;
+        assert_eq!(slots[1], slots[3]);
+        assert!(slots[0] != slots[1] && slots[2] != slots[1] && slots[0] != slots[2]);
+    }
+
+    #[test]
+    fn small_values_leave_large_slots_alone() {
+        let shared = share(&[1_000, 1_000, 4, 1_000], &[1, 2, 3, usize::MAX]);
+        assert_eq!(shared.capacities.iter().sum::<usize>(), 2_004);
+    }
+}
