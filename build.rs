@@ -223,12 +223,45 @@ struct Params {{ a: f32, b: f32 }}
     Function {
         // WGSL's own functions may not be hidden, hence the underscores in `shaders/ops`.
         name: name.trim_end_matches('_').to_owned(),
-        source,
         items: needed
             .into_iter()
             .filter(|name| !TYPES.contains(&name.as_str()))
             .collect(),
+        source: numbered(name, source),
     }
+}
+
+/// The text with `#` for the number that tells a function with parameters from others of its
+/// kind, and its parameters from theirs.
+fn numbered(name: &str, source: String) -> String {
+    if !source.contains("params.") {
+        return source;
+    }
+    let own = source.replacen(name, &format!("{name}#"), 1);
+    own.replace("params.a", "params.a#")
+        .replace("params.b", "params.b#")
+}
+
+/// Functions of a kernel that elementwise operations replace.
+const HOOKS: [&str; 3] = ["after", "before0", "before1"];
+
+/// A kernel's text without its hooks, cut where its parameters end, and the hooks.
+fn cut(source: &str) -> (String, String, Vec<(String, String)>) {
+    let mut rest = source.to_owned();
+    let mut hooks = Vec::new();
+    for hook in HOOKS {
+        const END: &str = "\n}\n";
+        if let Some(at) = rest.find(&format!("fn {hook}(")) {
+            let len = rest[at..].find(END).expect("a hook is a function") + END.len();
+            let text: String = rest.drain(at..at + len).collect();
+            hooks.push((hook.to_owned(), text));
+        }
+    }
+    const END: &str = "}\n@group(0) @binding(0)";
+    let at = rest
+        .find(END)
+        .expect("parameters stand before the bindings");
+    (rest[..at].to_owned(), rest[at..].to_owned() + "\n", hooks)
 }
 
 /// Checks the bindings' convention (uniform parameters, inputs, one output) and returns the
@@ -265,13 +298,14 @@ fn validate(name: &str, source: &str) -> usize {
 }
 
 /// Writes the Rust that `src/gpu/kernels.rs` includes.
-fn generate(items: &Items, kernels: &[Kernel], functions: &[Function]) -> String {
+fn generate(library: &Items, kernels: &[Kernel], functions: &[Function]) -> String {
     let of_kernels = kernels.iter().flat_map(|kernel| &kernel.items);
     let of_functions = functions.iter().flat_map(|function| &function.items);
-    let used: BTreeSet<&String> = of_kernels.chain(of_functions).collect();
+    let used = of_kernels.chain(of_functions);
+    let used: BTreeSet<&String> = used.filter(|name| *name != "after").collect();
     let mut rust = String::new();
     for name in used {
-        let (upper, text) = (upper(name), &items[name]);
+        let (upper, text) = (upper(name), &library[name]);
         let _ = writeln!(rust, "static ITEM_{upper}: &str = {text:?};");
     }
     for (index, kernel) in kernels.iter().enumerate() {
@@ -281,11 +315,21 @@ fn generate(items: &Items, kernels: &[Kernel], functions: &[Function]) -> String
             items,
             inputs,
         } = kernel;
-        let (upper, items) = (upper(name), references("ITEM_", items));
         let vectors = source.contains("alias real = vec4f");
+        let (start, end, mut hooks) = cut(source);
+        // The library's `after` is a hook like a kernel's own.
+        let own = items
+            .iter()
+            .filter(|name| *name != "after")
+            .cloned()
+            .collect::<Vec<_>>();
+        if own.len() < items.len() {
+            hooks.push(("after".to_owned(), library["after"].clone()));
+        }
+        let (upper, items) = (upper(name), references("ITEM_", &own));
         let _ = writeln!(
             rust,
-            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, text: {source:?}, items: &{items}, inputs: {inputs}, vectors: {vectors} }};",
+            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start:?}, end: {end:?}, hooks: &{hooks:?}, items: &{items}, inputs: {inputs}, vectors: {vectors} }};",
         );
     }
     let functions = functions.iter().map(|function| {

@@ -24,6 +24,7 @@ use crate::shape::output_len;
 use node::live;
 use run::Runtime;
 
+#[cfg(feature = "gpu")]
 pub(crate) use fuse::{Chain, Kernel, Operand, Step};
 pub(crate) use node::{Node, Source};
 pub(crate) use plan::Plan;
@@ -166,10 +167,15 @@ impl GpuCommandBatch {
     /// `Record` where recording went wrong, `Foreign` for a buffer of another batch, and what
     /// the device has to say.
     pub async fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
+        Program::new(self.prepare(outputs)?).await
+    }
+
+    /// What [`Program::new`] makes a program of.
+    pub(crate) fn prepare(&self, outputs: &[BufferId]) -> Result<Runtime> {
         self.check_recorded()?;
         let outputs = outputs.iter().map(|&id| self.index("outputs", id));
         let outputs = outputs.collect::<Result<Vec<usize>>>()?;
-        Program::new(self.runtime(&outputs, self.device.gpu().cloned())).await
+        Ok(self.runtime(&outputs, self.device.gpu().cloned()))
     }
 
     /// [`GpuCommandBatch::compile`], waited for.

@@ -13,5 +13,6 @@ mod convert;
 mod device;
 mod error;
 mod ops;
+mod program;
 mod simd;
 mod types;

@@ -32,8 +32,10 @@ pub(super) struct Addition {
     /// Which of the kernel's own they replace.
     replaced: Vec<String>,
     items: Vec<Item>,
-    /// The types of the parameters, and their bits.
-    fields: Vec<&'static str>,
+    /// Operations whose functions are among them.
+    defined: Vec<&'static str>,
+    /// Declarations of the parameters, and their bits.
+    fields: String,
     pub(super) params: Vec<u32>,
     /// What is bound after the kernel's own buffers, and how it is declared.
     pub(super) extras: Vec<GpuBuffer>,
@@ -118,34 +120,34 @@ impl Addition {
                 self.items.push(item);
             }
         }
-        let declared = function.text.trim_start_matches("fn ");
-        let name = &declared[..declared.find('(').unwrap_or(0)];
-        if !function.text.contains("params.") {
-            let head = format!("fn {name}(");
-            if !self.functions.contains(&head) {
-                self.functions.push_str(function.text);
+        let number = self.params.len().to_string();
+        let parts: Vec<&str> = function.text.split('#').collect();
+        let text = parts.join(&number);
+        let declared = &text[3..];
+        let name =
+            declared[..declared.bytes().position(|byte| byte == b'(').unwrap_or(0)].to_owned();
+        if parts.len() > 1 {
+            for (prefix, value) in ["a", "b"].into_iter().zip(step.op.scalars()) {
+                self.parameter(prefix, &number, "f32", value.to_bits());
             }
-            return name.to_owned();
+        } else if self.defined.contains(&function.name) {
+            return name;
         }
-        let first = self.params.len();
-        let new = format!("{name}{first}");
-        let mut text = function.text.replacen(name, &new, 1);
-        for (place, (parameter, value)) in ["params.a", "params.b"]
-            .iter()
-            .zip(step.op.scalars())
-            .enumerate()
-        {
-            text = text.replace(parameter, &format!("params.f{}", first + place));
-            self.parameter("f32", value.to_bits());
-        }
+        self.defined.push(function.name);
         self.functions.push_str(&text);
-        new
+        name
     }
 
-    fn parameter(&mut self, of_type: &'static str, bits: u32) -> usize {
-        self.fields.push(of_type);
+    fn parameter(&mut self, prefix: &str, number: &str, of_type: &str, bits: u32) {
+        // The first one starts where the kernel's parameters end on the host's side.
+        let align = if self.params.is_empty() {
+            "@align(64) "
+        } else {
+            ""
+        };
+        self.fields
+            .push_str(&[align, prefix, number, ": ", of_type, ",\n"].concat());
         self.params.push(bits);
-        self.params.len() - 1
     }
 
     /// An expression for what a step reads at `i`.
@@ -162,8 +164,9 @@ impl Addition {
     /// The value of a row that is repeated for ever.
     fn repeated(&mut self, input: usize, fusion: &Fusion<'_>) -> String {
         let extra = self.bind(input, true, fusion);
-        let len = self.parameter("u32", fusion.inputs[input].len() as u32);
-        let at = |index: &str| format!("e{extra}[({index}) % params.f{len}]");
+        let len = self.params.len().to_string();
+        self.parameter("len", &len, "u32", fusion.inputs[input].len() as u32);
+        let at = |index: &str| format!("e{extra}[({index}) % params.len{len}]");
         if !self.vectors {
             return at("i");
         }
@@ -191,18 +194,24 @@ impl Addition {
 
     /// The kernel's text with all of this in it.
     pub(super) fn source(&self, kernel: &Kernel) -> String {
-        let mut source = kernel.source(&self.items);
-        for name in &self.replaced {
-            remove_function(&mut source, name);
+        let added = self
+            .items
+            .iter()
+            .filter(|item| !kernel.items.contains(item));
+        let mut source: String = kernel
+            .items
+            .iter()
+            .chain(added)
+            .map(|item| **item)
+            .collect();
+        for text in [kernel.start, &self.fields, kernel.end, &self.functions] {
+            source.push_str(text);
         }
-        let fields = self.fields.iter().enumerate().map(|(place, of_type)| {
-            // The first one starts where the kernel's parameters end on the host's side.
-            let align = if place == 0 { "@align(64) " } else { "" };
-            format!("{align}f{place}: {of_type},\n")
-        });
-        let fields: String = fields.collect();
-        const END: &str = "}\n@group(0) @binding(0)";
-        source = source.replacen(END, &format!("{fields}{END}"), 1);
+        for (name, text) in kernel.hooks {
+            if !self.replaced.iter().any(|replaced| replaced == name) {
+                source.push_str(text);
+            }
+        }
         for (place, (_, of_type)) in self.bound.iter().enumerate() {
             let binding = kernel.inputs + 2 + place;
             let _ = writeln!(
@@ -210,16 +219,6 @@ impl Addition {
                 "@group(0) @binding({binding}) var<storage, read> e{place}: array<{of_type}>;"
             );
         }
-        source + &self.functions
-    }
-}
-
-/// Takes a function without inner blocks out of a text.
-fn remove_function(source: &mut String, name: &str) {
-    const END: &str = "\n}\n";
-    if let Some(start) = source.find(&format!("fn {name}("))
-        && let Some(len) = source[start..].find(END)
-    {
-        source.replace_range(start..start + len + END.len(), "");
+        source
     }
 }

@@ -12,29 +12,24 @@ pub(super) struct Kernel {
     pub(super) inputs: usize,
     /// Whether what runs before and after it works on vectors of four values.
     pub(super) vectors: bool,
-    text: &'static str,
-    items: &'static [Item],
+    /// Its text up to the end of its parameters, and from there.
+    pub(super) start: &'static str,
+    pub(super) end: &'static str,
+    /// Functions that elementwise operations may replace, by name.
+    pub(super) hooks: &'static [(&'static str, &'static str)],
+    pub(super) items: &'static [Item],
 }
 
 /// An elementwise operation in WGSL.
 pub(super) struct Function {
     /// The operation's name.
     pub(super) name: &'static str,
+    /// `#` stands for the place of the first of its parameters, if it has any.
     pub(super) text: &'static str,
     pub(super) items: &'static [Item],
 }
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
-
-impl Kernel {
-    /// The kernel's WGSL, with `others` of the library.
-    pub(super) fn source(&self, others: &[Item]) -> String {
-        let added = others.iter().filter(|other| !self.items.contains(other));
-        let mut source: String = self.items.iter().chain(added).map(|item| **item).collect();
-        source.push_str(self.text);
-        source
-    }
-}
 
 impl Function {
     pub(super) fn named(name: &str) -> Option<&'static Self> {

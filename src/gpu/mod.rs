@@ -23,7 +23,7 @@ pub(crate) use context::{Gpu, Preference};
 pub(crate) use recorder::GpuBuffer;
 
 use crate::error::{Result, try_zeros};
-use crate::graph::{Outside, Plan, Repeat};
+use crate::graph::{Node, Outside, Plan, Repeat, Source};
 use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;
@@ -37,7 +37,7 @@ impl Gpu {
         inputs: &[&[f32]],
         out: &mut [f32],
     ) -> Result<()> {
-        let plan = Plan::of_one(op, inputs, out.len());
+        let plan = plan_of_one(op, inputs, out.len());
         let outside = inputs.iter().copied().map(Outside::Values);
         let outside = outside.chain([Outside::Nothing]).collect();
         let reading = self.record_plan(&plan, outside, Repeat::ONCE, true)?.1;
@@ -61,6 +61,19 @@ impl Gpu {
         copy_first(&reading.await?, &mut values)?;
         Ok(values)
     }
+}
+
+/// A plan of one operation on inputs of its own.
+fn plan_of_one(op: &Op, inputs: &[&[f32]], len: usize) -> Plan {
+    let placeholders = inputs.iter().enumerate().map(|(place, input)| Node {
+        source: Source::Placeholder(place),
+        len: input.len(),
+    });
+    let mut nodes: Vec<Node> = placeholders.collect();
+    let (op, inputs) = (op.clone(), (0..nodes.len()).collect());
+    let source = Source::Op { op, inputs };
+    nodes.push(Node { source, len });
+    Plan::new(&nodes, &[nodes.len() - 1], false)
 }
 
 fn copy_first(readbacks: &[Readback], out: &mut [f32]) -> Result<()> {

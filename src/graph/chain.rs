@@ -111,7 +111,7 @@ impl<'a> Runner<'a> {
         out: &mut [f32],
     ) {
         if let Some(&Operand::Repeated(bias)) = step.operands.last() {
-            repeat(self.inputs[bias], here.at, &mut repeated[..here.len]);
+            simd::repeat(self.inputs[bias], here.at, &mut repeated[..here.len]);
         }
         let mut operands: [&[f32]; 2] = [&[]; 2];
         for (values, &operand) in operands.iter_mut().zip(&step.operands) {
@@ -133,16 +133,5 @@ impl<'a> Runner<'a> {
             Operand::Repeated(_) => &repeated[..here.len],
             Operand::Head => here.head,
         }
-    }
-}
-
-/// The values that a row repeated for ever has from `at` on.
-fn repeat(row: &[f32], at: usize, out: &mut [f32]) {
-    let mut done = 0;
-    while done < out.len() {
-        let from = (at + done) % row.len();
-        let len = (row.len() - from).min(out.len() - done);
-        out[done..done + len].copy_from_slice(&row[from..from + len]);
-        done += len;
     }
 }

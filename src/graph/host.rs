@@ -120,21 +120,17 @@ impl<'a> Run<'a> {
         }
         let block = (ROWS / cols).max(1) * cols;
         let pieces = self.cpu.split(out.len() as u64, op.class());
+        let one = Cpu {
+            threads: 1,
+            ..self.cpu
+        };
         share_out(pieces, block, out, |start, out| {
             let mut scratch = [before.scratch(block)?, after.scratch(block)?];
             let mut x = try_zeros(block.min(out.len()))?;
             for (place, out) in out.chunks_mut(block).enumerate() {
                 let (at, x) = (start + place * block, &mut x[..out.len()]);
                 before.run(&mut scratch[0], at, &[], x);
-                simd::execute(
-                    Cpu {
-                        threads: 1,
-                        ..self.cpu
-                    },
-                    op,
-                    &[x],
-                    out,
-                )?;
+                simd::execute(one, op, &[x], out)?;
                 after.run_in_place(&mut scratch[1], at, out);
             }
             Ok(())

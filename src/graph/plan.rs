@@ -3,10 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::fuse::{self, Kernel};
-use super::node::{Node, Source};
+use super::node::Node;
 use super::rewrite::rewrite;
 use super::slots;
-use crate::ops::Op;
 
 /// How to compute some nodes of a graph.
 pub(crate) struct Plan {
@@ -56,21 +55,6 @@ impl Plan {
             homes,
             recorded,
         }
-    }
-
-    /// A plan of one operation on inputs of its own.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn of_one(op: &Op, inputs: &[&[f32]], len: usize) -> Self {
-        let lens = inputs.iter().map(|input| input.len());
-        let placeholders = lens.enumerate().map(|(place, len)| Node {
-            source: Source::Placeholder(place),
-            len,
-        });
-        let mut nodes: Vec<Node> = placeholders.collect();
-        let (op, inputs) = (op.clone(), (0..nodes.len()).collect());
-        let source = Source::Op { op, inputs };
-        nodes.push(Node { source, len });
-        Self::new(&nodes, &[nodes.len() - 1], false)
     }
 
     /// The slot of a node; `None` where its values come from outside.

@@ -30,7 +30,7 @@ pub struct Program {
 }
 
 impl Program {
-    pub(super) async fn new(mut runtime: Runtime) -> Result<Self> {
+    pub(crate) async fn new(mut runtime: Runtime) -> Result<Self> {
         runtime.device.check()?;
         if runtime.gpu.is_some() {
             for node in &mut runtime.plan.nodes {
@@ -112,6 +112,12 @@ impl Program {
     /// The device that it runs on.
     pub fn device(&self) -> &GpuDevice {
         &self.runtime.device
+    }
+
+    /// Whether it runs on SIMD.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn is_on_host(&self) -> bool {
+        self.runtime.gpu.is_none()
     }
 
     async fn start(

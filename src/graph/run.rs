@@ -63,7 +63,7 @@ impl Repeat<'_> {
 }
 
 /// A plan with its device, and on SIMD with the memory that it keeps from run to run.
-pub(super) struct Runtime {
+pub(crate) struct Runtime {
     pub(super) device: GpuDevice,
     pub(super) gpu: Option<Arc<Gpu>>,
     pub(super) plan: Plan,

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use super::convert::{self, invalid};
+use super::convert::{self, Parameter, invalid};
 use super::device::{JsBuffer, read};
 use super::error::{promise, to_js};
 use super::ops;
+use super::program::JsProgram;
 use super::types::*;
 use crate::error::{Error, Result};
-use crate::graph::{BufferId, GpuCommandBatch};
+use crate::graph::{BufferId, GpuCommandBatch, Program};
 
 /// Operations that are recorded, run together by `execute`, and then read. A mistake in
 /// recording throws at once.
@@ -39,6 +40,38 @@ impl JsBatch {
     /// Records values that are on the device already; they are not copied.
     pub fn input(&self, buffer: &JsBuffer) -> Result<Id, JsValue> {
         self.record(|batch| batch.try_input(&buffer.handle()?))
+    }
+
+    /// Records `length` values that come with each run of a program, in the order in which they
+    /// are recorded.
+    pub fn placeholder(&self, length: JsValue) -> Result<Id, JsValue> {
+        self.record(|batch| batch.try_placeholder(usize::from_js(&length, "length")?))
+    }
+
+    /// Says that a value will be read though others are computed from it. Such a value is found
+    /// without this, too, but may have to be computed again.
+    pub fn output(&self, id: Id) -> Result<(), JsValue> {
+        let marked = self.with(|batch| batch.output(buffer_id(&id, "id")?));
+        marked.map_err(|error| to_js(&error))
+    }
+
+    /// How `execute` would run what is recorded so far: kernels, what they read and write, and
+    /// the memory between them.
+    pub fn explain(&self) -> Result<String, JsValue> {
+        let explained = self.with(|batch| Ok(batch.explain().to_string()));
+        explained.map_err(|error| to_js(&error))
+    }
+
+    /// Plans how to compute some values, for any number of runs. Uploads stay on the device;
+    /// placeholders are the program's arguments.
+    pub fn compile(&self, outputs: Ids, abort: Option<AbortOptions>) -> PromiseOfProgram {
+        let outputs = Array::from(&outputs);
+        let prepared = self.with(|batch| {
+            let ids = outputs.iter().map(|id| buffer_id(&id, "outputs"));
+            batch.prepare(&ids.collect::<Result<Vec<_>>>()?)
+        });
+        let work = async move { Ok(JsProgram::from(Program::new(prepared?).await?).into()) };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
     /// Records the operation at a place in the op table. `index.js` makes a method of each.

@@ -95,6 +95,31 @@ export interface Conv2dOptions {
 declare const bufferId: unique symbol;
 /** A buffer of one batch: an input or the result of a recorded operation. */
 export type BufferId = number & { readonly [bufferId]: true };
+
+/** What a program takes for a placeholder: values, or a buffer of its device. */
+export type ProgramArgument = Float32Array | DeviceBuffer;
+
+export interface Program {
+    /** Runs with an argument for each placeholder; the results stay on the device. */
+    run(args: readonly ProgramArgument[], options?: AbortOptions): Promise<DeviceBuffer[]>;
+    /** Runs, and copies the results back. */
+    read(args: readonly ProgramArgument[], options?: AbortOptions): Promise<Float32Array<ArrayBuffer>[]>;
+    /**
+     * Runs `times` times. After each run the results at the first places of `feedback` become
+     * the arguments at the second ones, without leaving the device.
+     */
+    runN(
+        args: readonly ProgramArgument[],
+        times: number,
+        feedback: readonly (readonly [result: number, argument: number])[],
+        options?: AbortOptions,
+    ): Promise<DeviceBuffer[]>;
+    /** Runs with one list of arguments after the other; the results, in that order. */
+    stream(
+        runs: Iterable<readonly ProgramArgument[]> | AsyncIterable<readonly ProgramArgument[]>,
+        options?: AbortOptions,
+    ): AsyncGenerator<Float32Array<ArrayBuffer>[], void, undefined>;
+}
 "#;
 
 #[wasm_bindgen]
@@ -125,6 +150,10 @@ extern "C" {
     pub type PromiseOfDevice;
     #[wasm_bindgen(typescript_type = "Promise<DeviceBuffer>")]
     pub type PromiseOfBuffer;
+    #[wasm_bindgen(typescript_type = "readonly BufferId[]")]
+    pub type Ids;
+    #[wasm_bindgen(typescript_type = "Promise<Program>")]
+    pub type PromiseOfProgram;
     #[wasm_bindgen(typescript_type = "Promise<boolean>")]
     pub type PromiseOfBool;
 }

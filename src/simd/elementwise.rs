@@ -79,23 +79,72 @@ binary! {
 
 /// `yᵢ = f(xᵢ)` for slices of one length.
 pub(super) fn map<F: Unary>(isa: InstructionSet, f: F, x: &[f32], y: &mut [f32]) {
+    let whole = y.len() / WIDEST * WIDEST;
+    let (y, y_tail) = y.split_at_mut(whole);
+    let x_tail = &x[whole..];
     dispatch(isa, Map { f, x, y });
+    if !y_tail.is_empty() {
+        let (x, y) = (&padded(x_tail), &mut [0.0; WIDEST]);
+        dispatch(isa, Map { f, x, y });
+        y_tail.copy_from_slice(&y[..x_tail.len()]);
+    }
 }
 
 /// `yᵢ = f(aᵢ, bᵢ)` for slices of one length.
 pub(super) fn map2<F: Binary>(isa: InstructionSet, f: F, a: &[f32], b: &[f32], y: &mut [f32]) {
+    let whole = y.len() / WIDEST * WIDEST;
+    let (y, y_tail) = y.split_at_mut(whole);
+    let (a_tail, b_tail) = (&a[whole..], &b[whole..]);
     dispatch(isa, Map2 { f, a, b, y });
+    if !y_tail.is_empty() {
+        let (a, b, y) = (&padded(a_tail), &padded(b_tail), &mut [0.0; WIDEST]);
+        dispatch(isa, Map2 { f, a, b, y });
+        y_tail.copy_from_slice(&y[..a_tail.len()]);
+    }
+}
+
+/// Values of the widest vectors. What is left of a slice is brought to that length outside of the
+/// kernels, which would hold every function twice otherwise.
+const WIDEST: usize = 16;
+
+fn padded(values: &[f32]) -> [f32; WIDEST] {
+    let mut padded = [1.0; WIDEST];
+    padded[..values.len()].copy_from_slice(values);
+    padded
 }
 
 /// Adds `bias` to each row of `x`, whose rows are as long as it.
 pub(super) fn add_bias(isa: InstructionSet, x: &[f32], bias: &[f32], y: &mut [f32]) {
-    dispatch(isa, AddBias { x, bias, y });
+    // Short rows go several at a time.
+    let mut repeated = [0.0; 256];
+    let mut row = bias;
+    if !bias.is_empty() && bias.len() <= repeated.len() / 2 {
+        let whole = repeated.len() / bias.len() * bias.len();
+        repeat(bias, 0, &mut repeated[..whole]);
+        row = &repeated[..whole];
+    }
+    let len = row.len().max(1);
+    for (a, y) in x.chunks(len).zip(y.chunks_mut(len)) {
+        map2(isa, Add, a, &row[..a.len()], y);
+    }
 }
 
-pub(super) struct Map<'a, F> {
-    pub(super) f: F,
-    pub(super) x: &'a [f32],
-    pub(super) y: &'a mut [f32],
+/// The values that a row repeated for ever has from `at` on.
+pub(crate) fn repeat(row: &[f32], at: usize, out: &mut [f32]) {
+    let mut done = 0;
+    while done < out.len() {
+        let from = (at + done) % row.len();
+        let len = (row.len() - from).min(out.len() - done);
+        out[done..done + len].copy_from_slice(&row[from..from + len]);
+        done += len;
+    }
+}
+
+/// Of whole vectors.
+struct Map<'a, F> {
+    f: F,
+    x: &'a [f32],
+    y: &'a mut [f32],
 }
 
 impl<F: Unary> Kernel for Map<'_, F> {
@@ -103,18 +152,14 @@ impl<F: Unary> Kernel for Map<'_, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let whole = self.x.len().min(self.y.len()) / I::LANES * I::LANES;
-        let (x, x_tail) = self.x.split_at(whole);
-        let (y, y_tail) = self.y.split_at_mut(whole);
-        for (x, y) in x.chunks_exact(I::LANES).zip(y.chunks_exact_mut(I::LANES)) {
+        let vectors = self.x.chunks_exact(I::LANES);
+        for (x, y) in vectors.zip(self.y.chunks_exact_mut(I::LANES)) {
             isa.store(self.f.eval(isa, isa.load(x)), y);
-        }
-        if !y_tail.is_empty() {
-            isa.store_first(self.f.eval(isa, isa.load_first(x_tail, 0.0)), y_tail);
         }
     }
 }
 
+/// Of whole vectors.
 struct Map2<'a, F> {
     f: F,
     a: &'a [f32],
@@ -127,50 +172,9 @@ impl<F: Binary> Kernel for Map2<'_, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let len = self.a.len().min(self.b.len()).min(self.y.len());
-        let whole = len / I::LANES * I::LANES;
-        let (a, a_tail) = self.a.split_at(whole);
-        let (b, b_tail) = self.b.split_at(whole);
-        let (y, y_tail) = self.y.split_at_mut(whole);
-        let inputs = a.chunks_exact(I::LANES).zip(b.chunks_exact(I::LANES));
-        for ((a, b), y) in inputs.zip(y.chunks_exact_mut(I::LANES)) {
+        let (a, b) = (self.a.chunks_exact(I::LANES), self.b.chunks_exact(I::LANES));
+        for ((a, b), y) in a.zip(b).zip(self.y.chunks_exact_mut(I::LANES)) {
             isa.store(self.f.eval(isa, isa.load(a), isa.load(b)), y);
-        }
-        if !y_tail.is_empty() {
-            let (a, b) = (isa.load_first(a_tail, 0.0), isa.load_first(b_tail, 1.0));
-            isa.store_first(self.f.eval(isa, a, b), y_tail);
-        }
-    }
-}
-
-struct AddBias<'a> {
-    x: &'a [f32],
-    bias: &'a [f32],
-    y: &'a mut [f32],
-}
-
-impl Kernel for AddBias<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        if self.bias.is_empty() {
-            return;
-        }
-        // Short rows go several at a time, so that vectors are full.
-        let mut repeated = [0.0; 256];
-        let mut bias = self.bias;
-        if bias.len() <= repeated.len() / 2 {
-            let whole = repeated.len() / bias.len() * bias.len();
-            for row in repeated[..whole].chunks_exact_mut(bias.len()) {
-                row.copy_from_slice(bias);
-            }
-            bias = &repeated[..whole];
-        }
-        let rows = self.x.chunks(bias.len());
-        for (a, y) in rows.zip(self.y.chunks_mut(bias.len())) {
-            let b = &bias[..a.len()];
-            Map2 { f: Add, a, b, y }.run(isa);
         }
     }
 }

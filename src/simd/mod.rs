@@ -21,6 +21,7 @@ mod tests;
 mod threads;
 mod transpose;
 
+pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
 pub(crate) use threads::{Cpu, share_out};
 

@@ -6,7 +6,7 @@
 //! (2018).
 
 use super::InstructionSet;
-use super::elementwise::{Larger, Map, Scale, Unary, unary};
+use super::elementwise::{Larger, Log, Scale, Unary, map, unary};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
 use super::reduce::{Fold, sum_lanes};
@@ -30,16 +30,14 @@ pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usi
         dispatch(isa, Exponentials { x, y, partials });
         let total = &dispatch(isa, Sum(&blocks));
         let partials = &blocks;
-        dispatch(
-            isa,
-            Finish {
-                logarithm,
-                x,
-                y,
-                partials,
-                total,
-            },
-        );
+        Finish {
+            logarithm,
+            x,
+            y,
+            partials,
+            total,
+        }
+        .run(isa);
     }
 }
 
@@ -118,7 +116,7 @@ impl Kernel for Sum<'_> {
     }
 }
 
-/// Turns the exponentials in `y` into softmax, or writes its logarithm there.
+/// What is left to do once the exponentials of a row are known.
 pub(super) struct Finish<'a> {
     pub(super) logarithm: bool,
     pub(super) x: &'a [f32],
@@ -127,20 +125,33 @@ pub(super) struct Finish<'a> {
     pub(super) total: &'a Total,
 }
 
-impl Kernel for Finish<'_> {
+impl Finish<'_> {
+    /// Turns the exponentials in `y` into softmax, or writes its logarithm there.
+    pub(super) fn run(self, isa: InstructionSet) {
+        let Total { max, sum } = *self.total;
+        if !self.logarithm {
+            return dispatch(isa, Normalize(self));
+        }
+        let mut log_sum = [0.0];
+        map(isa, Log {}, &[sum as f32], &mut log_sum);
+        let [log_sum] = log_sum;
+        map(isa, LogNormalize { max, log_sum }, self.x, self.y);
+    }
+}
+
+struct Normalize<'a>(Finish<'a>);
+
+impl Kernel for Normalize<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Total { max, sum } = *self.total;
-        if self.logarithm {
-            let log_sum = isa.to_array(math::log(isa, isa.splat(sum as f32)))[0];
-            let (f, x, y) = (LogNormalize { max, log_sum }, self.x, self.y);
-            return Map { f, x, y }.run(isa);
-        }
-        for (y, partial) in self.y.chunks_mut(BLOCK).zip(self.partials) {
-            let rescaling = f64::from(self.total.rescaling(isa, partial));
-            let factor = (rescaling / sum) as f32;
+        let Finish {
+            y, partials, total, ..
+        } = self.0;
+        for (y, partial) in y.chunks_mut(BLOCK).zip(partials) {
+            let rescaling = f64::from(total.rescaling(isa, partial));
+            let factor = (rescaling / total.sum) as f32;
             scale(isa, Scale { factor }, y);
         }
     }

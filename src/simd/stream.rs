@@ -34,7 +34,7 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
 ///
 /// # Errors
 /// `OutOfMemory` where there is no memory for pieces or a softmax's exponentials.
-pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<f64> {
+pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     match *op {
         Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
         Op::LogSoftmax {} => softmax(isa, true, stream).map(|()| 0.0),
@@ -59,7 +59,7 @@ fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |at| (at, PIECE.min(len - at)))
 }
 
-fn elementwise(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<()> {
+fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<()> {
     let (len, inputs) = (stream.len(), op.inputs().len());
     let [mut a, mut b, mut y] = pieces(len)?;
     for (at, len) in ranges(len) {
@@ -81,7 +81,7 @@ struct Progress {
     index: usize,
 }
 
-fn reduction(isa: InstructionSet, op: &Op, stream: &mut impl Stream) -> Result<f64> {
+fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     let len = stream.len();
     let mut progress = Progress {
         sum: 0.0,
@@ -130,7 +130,7 @@ impl Progress {
     }
 }
 
-fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut impl Stream) -> Result<()> {
+fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
     let [mut x, mut y] = pieces(len)?;
     // The logarithm is taken of the inputs again, and spares this memory.
@@ -160,7 +160,7 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut impl Stream) -> Re
             partials,
             total,
         };
-        dispatch(isa, finish);
+        finish.run(isa);
         stream.store(at, y);
     }
     Ok(())

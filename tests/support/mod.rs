@@ -3,6 +3,8 @@
 // Each test program includes this file and uses some of it.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod graphs;
+
 use relampago::reference::{self, Expected};
 use relampago::{Conv2d, Matmul, Op};
 
@@ -133,6 +135,16 @@ impl Random {
     /// Uniform between −8 and 8.
     pub fn value(&mut self) -> f32 {
         ((self.next() >> 40) as f32 / (1 << 24) as f32 - 0.5) * 16.0
+    }
+
+    /// A whole number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next() % limit as u64) as usize
+    }
+
+    pub fn one_of<T>(&mut self, mut choices: Vec<T>) -> T {
+        let choice = self.below(choices.len());
+        choices.swap_remove(choice)
     }
 
     pub fn values(&mut self, len: usize) -> Vec<f32> {

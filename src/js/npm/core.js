@@ -1,14 +1,14 @@
 // What pages and workers have in common.
 
-import load, { DeviceBuffer, GpuCommandBatch, GpuDevice } from './relampago.js';
+import load, { DeviceBuffer, GpuCommandBatch, GpuDevice, Program } from './relampago.js';
 import { RelampagoError } from './error.js';
 import { ops } from './ops.js';
 
-export { DeviceBuffer, GpuCommandBatch, GpuDevice, RelampagoError, load, ops };
+export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops };
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
 // later calls an error with a code.
-for (const { prototype } of [DeviceBuffer, GpuCommandBatch, GpuDevice]) {
+for (const { prototype } of [DeviceBuffer, GpuCommandBatch, GpuDevice, Program]) {
     if (Symbol.dispose) {
         prototype[Symbol.dispose] = function () {
             this.dispose();
@@ -28,3 +28,41 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
         return this.record(index, values);
     };
 }
+
+/** Runs a program with these arguments. */
+const start = async (program, args, read, options, times = 1, feedback = []) => {
+    for (const [place, argument] of args.entries()) {
+        argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
+    }
+    return program.start(args.length, read, times, feedback, options);
+};
+
+Object.assign(Program.prototype, {
+    run(args, options) {
+        return start(this, args, false, options);
+    },
+
+    read(args, options) {
+        return start(this, args, true, options);
+    },
+
+    runN(args, times, feedback, options) {
+        return start(this, args, false, options, times, feedback);
+    },
+
+    async *stream(runs, options) {
+        // The next run is under way while the last one's results are looked at.
+        let last;
+        for await (const args of runs) {
+            const next = this.read(args, options);
+            next.catch(() => {}); // Whoever takes the result is told.
+            if (last) {
+                yield await last;
+            }
+            last = next;
+        }
+        if (last) {
+            yield await last;
+        }
+    },
+});

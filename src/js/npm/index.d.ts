@@ -8,10 +8,13 @@ export {
     type Conv2dOptions,
     type DeviceInfo,
     type DeviceOptions,
+    type MatmulOptions,
     type Policy,
+    type ProgramArgument,
     DeviceBuffer,
     GpuCommandBatch,
     GpuDevice,
+    Program,
 } from './relampago.js';
 
 /** What is wrong; the same in every release. */
@@ -30,6 +33,7 @@ export type ErrorCode =
     | 'NO_GPU'
     | 'OUT_OF_MEMORY'
     | 'SHAPE_OVERFLOW'
+    | 'UNBOUND'
     | 'UNSUPPORTED';
 
 /** Every error that relampago throws or rejects with. */

@@ -1,6 +1,6 @@
-import { DeviceBuffer, GpuCommandBatch, GpuDevice, RelampagoError, load, ops } from './core.js';
+import { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops } from './core.js';
 
-export { DeviceBuffer, GpuCommandBatch, GpuDevice, RelampagoError };
+export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError };
 
 /** For what is loaded below; no part of the interface. */
 export { ops };

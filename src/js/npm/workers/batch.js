@@ -7,6 +7,8 @@ import { nextNumber } from './link.js';
 const EXECUTING = ['NOT_EXECUTED', 'the batch has not been executed yet'];
 const EXECUTED = ['ALREADY_EXECUTED', 'the batch was executed already; record a new one'];
 
+const notHere = () => new RelampagoError('UNSUPPORTED', 'programs and plans are for devices on the page itself');
+
 /** Finds mistakes in a recording on the page, at once, and records in the worker. */
 export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     /** What the worker holds of it: the batch, and its buffers, whose ids these are. */
@@ -42,6 +44,24 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         const lengths = held.map((id) => this.#lengthOf(id));
         const length = GpuCommandBatch.lengthOf(index, [...lengths, ...parameters]);
         return this.#record(name, length, { held, values: parameters });
+    }
+
+    /** Values may be asked for in any order here as well. */
+    output(id) {
+        this.#lengthOf(id);
+        this.handle.post('output', { held: [id] });
+    }
+
+    explain() {
+        throw notHere();
+    }
+
+    placeholder() {
+        throw notHere();
+    }
+
+    async compile() {
+        throw notHere();
     }
 
     execute(options) {

@@ -1,0 +1,287 @@
+//! Random graphs, run as recorded and as optimised.
+
+use relampago::reference;
+use relampago::{BufferId, Conv2d, GpuCommandBatch, GpuDevice, Op, Padding, Result};
+
+use super::{Random, binary_ops, reductions, unary_ops};
+
+/// Operations of a graph at most.
+const LONGEST: usize = 12;
+/// Roundings tried to find out how much of a result they are.
+const DRAWS: u64 = 8;
+
+/// A row-major matrix and where it comes from.
+struct Node {
+    rows: usize,
+    cols: usize,
+    source: Source,
+}
+
+enum Source {
+    Values(Vec<f32>),
+    Op(Op, Vec<usize>),
+}
+
+/// A graph of up to twelve operations.
+pub struct Graph {
+    nodes: Vec<Node>,
+    /// What is read, and what of that the batch is told of before.
+    reads: Vec<usize>,
+    told: Vec<usize>,
+}
+
+impl Graph {
+    pub fn random(seed: u64) -> Self {
+        let mut random = Random(seed);
+        let mut graph = Self {
+            nodes: Vec::new(),
+            reads: Vec::new(),
+            told: Vec::new(),
+        };
+        let (rows, cols) = (1 + random.below(9), 1 + random.below(40));
+        for _ in 0..=random.below(3) {
+            graph.values(&mut random, rows, cols);
+        }
+        for _ in 0..=random.below(LONGEST) {
+            graph.operation(&mut random);
+        }
+        graph.choose_reads(&mut random);
+        graph
+    }
+
+    /// The number of operations.
+    pub fn len(&self) -> usize {
+        let operation = |node: &&Node| matches!(node.source, Source::Op(..));
+        self.nodes.iter().filter(operation).count()
+    }
+
+    fn values(&mut self, random: &mut Random, rows: usize, cols: usize) -> usize {
+        let source = Source::Values(random.values(rows * cols));
+        self.push(rows, cols, source)
+    }
+
+    fn push(&mut self, rows: usize, cols: usize, source: Source) -> usize {
+        self.nodes.push(Node { rows, cols, source });
+        self.nodes.len() - 1
+    }
+
+    /// Mostly one of the last nodes, so that there are chains.
+    fn any(&self, random: &mut Random) -> usize {
+        let recent = self.nodes.len().min(3);
+        if random.below(3) > 0 {
+            return self.nodes.len() - 1 - random.below(recent);
+        }
+        random.below(self.nodes.len())
+    }
+
+    /// A node of this shape, or new values.
+    fn of_shape(&mut self, random: &mut Random, rows: usize, cols: usize) -> usize {
+        let fits = |node: &usize| (self.nodes[*node].rows, self.nodes[*node].cols) == (rows, cols);
+        let fitting: Vec<usize> = (0..self.nodes.len()).filter(fits).collect();
+        if fitting.is_empty() || random.below(4) == 0 {
+            return self.values(random, rows, cols);
+        }
+        fitting[random.below(fitting.len())]
+    }
+
+    fn operation(&mut self, random: &mut Random) {
+        let x = self.any(random);
+        let (rows, cols) = (self.nodes[x].rows, self.nodes[x].cols);
+        let (op, inputs, shape) = match random.below(20) {
+            0..=6 => (random.one_of(unary_ops()), vec![x], (rows, cols)),
+            7..=10 => {
+                let y = self.of_shape(random, rows, cols);
+                (random.one_of(binary_ops()), vec![x, y], (rows, cols))
+            }
+            11 => {
+                let bias = self.of_shape(random, 1, cols);
+                (Op::BiasAdd { rows, cols }, vec![x, bias], (rows, cols))
+            }
+            12 | 13 => (softmax(random, rows, cols), vec![x], (rows, cols)),
+            14 => (Op::Transpose { rows, cols }, vec![x], (cols, rows)),
+            15 | 16 => {
+                let n = 1 + random.below(12);
+                let weights = self.of_shape(random, cols, n);
+                let op = Op::Matmul {
+                    m: rows,
+                    k: cols,
+                    n,
+                };
+                (op, vec![x, weights], (rows, n))
+            }
+            17 => self.convolution(random, x),
+            18 => (random.one_of(reductions()), vec![x], (1, 1)),
+            _ => {
+                let y = self.of_shape(random, rows, cols);
+                (Op::Dot {}, vec![x, y], (1, 1))
+            }
+        };
+        self.push(shape.0, shape.1, Source::Op(op, inputs));
+    }
+
+    fn convolution(&mut self, random: &mut Random, x: usize) -> (Op, Vec<usize>, (usize, usize)) {
+        let (rows, cols) = (self.nodes[x].rows, self.nodes[x].cols);
+        let (height, width) = (1 + random.below(rows.min(3)), 1 + random.below(cols.min(5)));
+        let kernel = self.of_shape(random, height, width);
+        let mut options = Conv2d::valid(rows, cols, height, width);
+        if random.below(2) == 0 {
+            options.padding = Padding::Same;
+        }
+        (
+            Op::Convolve2d { options },
+            vec![x, kernel],
+            options.output_shape(),
+        )
+    }
+
+    /// The ends, and now and then what is on the way.
+    fn choose_reads(&mut self, random: &mut Random) {
+        let mut read: Vec<bool> = self.nodes.iter().map(|_| random.below(6) == 0).collect();
+        self.told = (0..read.len())
+            .filter(|&node| read[node] && random.below(2) == 0)
+            .collect();
+        let mut end = vec![true; self.nodes.len()];
+        for node in &self.nodes {
+            if let Source::Op(_, inputs) = &node.source {
+                inputs.iter().for_each(|&input| end[input] = false);
+            }
+        }
+        read.iter_mut()
+            .zip(end)
+            .for_each(|(read, end)| *read |= end);
+        self.reads = (0..read.len()).filter(|&node| read[node]).collect();
+    }
+
+    fn record(&self, device: &GpuDevice, optimised: bool) -> (GpuCommandBatch, Vec<BufferId>) {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        batch.set_optimised(optimised);
+        let mut ids: Vec<BufferId> = Vec::new();
+        for node in &self.nodes {
+            ids.push(match &node.source {
+                Source::Values(values) => batch.upload(values),
+                Source::Op(op, inputs) => {
+                    let inputs: Vec<BufferId> = inputs.iter().map(|&input| ids[input]).collect();
+                    batch.record(op.clone(), &inputs)
+                }
+            });
+        }
+        (batch, ids)
+    }
+
+    async fn run(&self, device: &GpuDevice, optimised: bool) -> Result<Vec<Vec<f32>>> {
+        let (mut batch, ids) = self.record(device, optimised);
+        for &told in &self.told {
+            batch.output(ids[told])?;
+        }
+        batch.execute().await?;
+        let mut results = Vec::new();
+        for &read in &self.reads {
+            results.push(batch.read(ids[read]).await?);
+        }
+        Ok(results)
+    }
+
+    /// Runs the graph as recorded and as optimised; how many kernels each took, or what differs.
+    pub async fn compare(&self, device: &GpuDevice) -> std::result::Result<[usize; 2], String> {
+        let describe = |error| format!("{error}\n{}", self.describe());
+        let plain = self.run(device, false).await.map_err(describe)?;
+        let optimised = self.run(device, true).await.map_err(describe)?;
+        let same = |(a, b): (&Vec<f32>, &Vec<f32>)| a.iter().zip(b).all(|(a, b)| a == b);
+        if !plain.iter().zip(&optimised).all(same) {
+            let bounds = self.bounds();
+            for (place, &read) in self.reads.iter().enumerate() {
+                check(&plain[place], &optimised[place], &bounds[read])
+                    .map_err(|error| format!("node {read}: {error}\n{}", self.describe()))?;
+            }
+        }
+        let kernels = |optimised| self.record(device, optimised).0.explain().kernels.len();
+        Ok([kernels(false), kernels(true)])
+    }
+
+    fn describe(&self) -> String {
+        let lines = self.nodes.iter().enumerate().map(|(place, node)| {
+            let Node { rows, cols, source } = node;
+            match source {
+                Source::Values(_) => format!("{place}: {rows} x {cols} values"),
+                Source::Op(op, inputs) => format!("{place}: {rows} x {cols}, {op:?} of {inputs:?}"),
+            }
+        });
+        let told = format!("read {:?}, told of {:?}", self.reads, self.told);
+        lines.chain([told]).collect::<Vec<_>>().join("\n")
+    }
+
+    /// For each node and value the least and the largest result that roundings within the op
+    /// table's bounds gave, operation by operation.
+    fn bounds(&self) -> Vec<Vec<[f64; 2]>> {
+        let mut bounds: Vec<Vec<[f64; 2]>> = Vec::new();
+        for draw in 0..DRAWS {
+            for (place, values) in self.rounded(draw).into_iter().enumerate() {
+                if bounds.len() <= place {
+                    bounds.push(vec![[f64::INFINITY, f64::NEG_INFINITY]; values.len()]);
+                }
+                for (bound, value) in bounds[place].iter_mut().zip(values) {
+                    let value = f64::from(value);
+                    // Where one rounding gives NaN, anything may come of it.
+                    *bound = if value.is_nan() {
+                        [f64::NEG_INFINITY, f64::INFINITY]
+                    } else {
+                        [bound[0].min(value), bound[1].max(value)]
+                    };
+                }
+            }
+        }
+        bounds
+    }
+
+    /// Every node's values, each rounded somewhere within its operation's bound.
+    fn rounded(&self, draw: u64) -> Vec<Vec<f32>> {
+        let mut random = Random(draw);
+        let mut all: Vec<Vec<f32>> = Vec::new();
+        for node in &self.nodes {
+            let values = match &node.source {
+                Source::Values(values) => values.clone(),
+                Source::Op(op, inputs) => {
+                    let inputs: Vec<&[f32]> = inputs.iter().map(|&i| &all[i][..]).collect();
+                    let expected = reference::evaluate(op, &inputs).into_iter();
+                    let round = |want: reference::Expected| {
+                        let error = f64::from(random.value() / 8.0) * op.ulp();
+                        let unit = f64::from(f32::EPSILON) * want.magnitude;
+                        // An infinite magnitude leaves no digit certain.
+                        let error = if unit.is_finite() { error * unit } else { 0.0 };
+                        (want.value + error) as f32
+                    };
+                    expected.map(round).collect()
+                }
+            };
+            all.push(values);
+        }
+        all
+    }
+}
+
+fn softmax(random: &mut Random, rows: usize, cols: usize) -> Op {
+    random.one_of(vec![
+        Op::Softmax {},
+        Op::LogSoftmax {},
+        Op::SoftmaxRows { rows, cols },
+        Op::LogSoftmaxRows { rows, cols },
+    ])
+}
+
+/// Whether two results differ by no more than roundings make of them.
+fn check(plain: &[f32], optimised: &[f32], bounds: &[[f64; 2]]) -> std::result::Result<(), String> {
+    for (i, (&a, &b)) in plain.iter().zip(optimised).enumerate() {
+        let (a, b, [low, high]) = (f64::from(a), f64::from(b), bounds[i]);
+        if a == b || (a.is_nan() && b.is_nan()) || low.is_infinite() || high.is_infinite() {
+            continue;
+        }
+        // A few draws do not find the extremes.
+        let room = 4.0 * (high - low) + f64::from(f32::MIN_POSITIVE);
+        if !((a - b).abs() <= room) {
+            return Err(format!(
+                "value {i} is {a} as recorded and {b} optimised; {low} to {high}"
+            ));
+        }
+    }
+    Ok(())
+}
