@@ -63,8 +63,12 @@ fn main() {
         .flat_map(|(_, source)| split_items(&source))
         .map(|(name, source)| function(&name, source, &items))
         .collect();
-    let out = Path::new(&env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("kernels.rs");
-    fs::write(out, generate(&items, &kernels, &functions)).expect("OUT_DIR is writable");
+    let mut texts = Texts::default();
+    let table = generate(&mut texts, &items, &kernels, &functions);
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    for (file, content) in [("kernels.rs", table), ("shaders.wgsl", texts.all)] {
+        fs::write(Path::new(&out).join(file), content).expect("OUT_DIR is writable");
+    }
 }
 
 /// The npm package has one module an instruction set. Asking for relaxed SIMD by a variable
@@ -72,6 +76,7 @@ fn main() {
 fn declare_relaxed_simd() {
     println!("cargo::rerun-if-env-changed=RELAMPAGO_WASM_RELAXED");
     println!("cargo::rustc-check-cfg=cfg(relampago_relaxed)");
+    println!("cargo::rustc-check-cfg=cfg(relampago_package)");
     let target_features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let wasm = env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32");
     let asked = env::var("RELAMPAGO_WASM_RELAXED").as_deref() == Ok("1");
@@ -297,17 +302,42 @@ fn validate(name: &str, source: &str) -> usize {
     last - 1
 }
 
-/// Writes the Rust that `src/gpu/kernels.rs` includes.
-fn generate(library: &Items, kernels: &[Kernel], functions: &[Function]) -> String {
-    let of_kernels = kernels.iter().flat_map(|kernel| &kernel.items);
-    let of_functions = functions.iter().flat_map(|function| &function.items);
-    let used = of_kernels.chain(of_functions);
-    let used: BTreeSet<&String> = used.filter(|name| *name != "after").collect();
-    let mut rust = String::new();
-    for name in used {
-        let (upper, text) = (upper(name), &library[name]);
-        let _ = writeln!(rust, "static ITEM_{upper}: &str = {text:?};");
+/// Everything that shaders are put together from, one after the other. Rust knows the pieces by
+/// their places, so that the npm package can load them when there is a GPU.
+#[derive(Default)]
+struct Texts {
+    all: String,
+    places: BTreeMap<String, String>,
+}
+
+impl Texts {
+    /// The Rust expression for a piece.
+    fn add(&mut self, text: &str) -> String {
+        if let Some(place) = self.places.get(text) {
+            return place.clone();
+        }
+        let start = self.all.len();
+        self.all.push_str(text);
+        let place = format!("Text({start}, {})", self.all.len());
+        self.places.insert(text.to_owned(), place.clone());
+        place
     }
+
+    /// The Rust expression for pieces of the library.
+    fn items(&mut self, library: &Items, names: &[String]) -> String {
+        let named = names.iter().filter(|name| *name != "after");
+        list(named.map(|name| self.add(&library[name])))
+    }
+}
+
+/// Writes the Rust that `src/gpu/kernels.rs` includes.
+fn generate(
+    texts: &mut Texts,
+    library: &Items,
+    kernels: &[Kernel],
+    functions: &[Function],
+) -> String {
+    let mut rust = String::new();
     for (index, kernel) in kernels.iter().enumerate() {
         let Kernel {
             name,
@@ -318,18 +348,18 @@ fn generate(library: &Items, kernels: &[Kernel], functions: &[Function]) -> Stri
         let vectors = source.contains("alias real = vec4f");
         let (start, end, mut hooks) = cut(source);
         // The library's `after` is a hook like a kernel's own.
-        let own = items
-            .iter()
-            .filter(|name| *name != "after")
-            .cloned()
-            .collect::<Vec<_>>();
-        if own.len() < items.len() {
+        if items.iter().any(|name| name == "after") {
             hooks.push(("after".to_owned(), library["after"].clone()));
         }
-        let (upper, items) = (upper(name), references("ITEM_", &own));
+        let hooks = hooks
+            .iter()
+            .map(|(name, text)| format!("({name:?}, {})", texts.add(text)));
+        let hooks = list(hooks);
+        let (start, end) = (texts.add(&start), texts.add(&end));
+        let (upper, items) = (upper(name), texts.items(library, items));
         let _ = writeln!(
             rust,
-            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start:?}, end: {end:?}, hooks: &{hooks:?}, items: &{items}, inputs: {inputs}, vectors: {vectors} }};",
+            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, vectors: {vectors} }};",
         );
     }
     let functions = functions.iter().map(|function| {
@@ -338,18 +368,14 @@ fn generate(library: &Items, kernels: &[Kernel], functions: &[Function]) -> Stri
             source,
             items,
         } = function;
-        let items = references("ITEM_", items);
-        format!("Function {{ name: {name:?}, text: {source:?}, items: &{items} }}")
+        let (text, items) = (texts.add(source), texts.items(library, items));
+        format!("Function {{ name: {name:?}, text: {text}, items: &{items} }}")
     });
     let (functions, kernels) = (list(functions), kernels.len());
     let _ = writeln!(rust, "static FUNCTIONS: &[Function] = &{functions};");
     let _ = writeln!(rust, "pub(super) const KERNELS: usize = {kernels};");
+    let _ = writeln!(rust, "const LENGTH: usize = {};", texts.all.len());
     rust
-}
-
-/// References to statics of these names.
-fn references(prefix: &str, names: &[String]) -> String {
-    list(names.iter().map(|name| format!("&{prefix}{}", upper(name))))
 }
 
 /// An array of Rust expressions.

@@ -1,5 +1,6 @@
 //! Prints the op table as documentation (`markdown`) or as what the npm package adds from it to
-//! the classes that wasm-bindgen writes: the list of methods (`js`) and their types (`d.ts`).
+//! the classes that wasm-bindgen writes: the list of methods (`js`) and their types (`d.ts`); or
+//! what its shaders are made of (`shaders`).
 
 use relampago::ops::{OPS, OpInfo};
 
@@ -8,7 +9,8 @@ fn main() -> Result<(), String> {
         Some("markdown") => markdown(),
         Some("js") => js(),
         Some("d.ts") => typescript(),
-        other => return Err(format!("markdown, js or d.ts, not {other:?}")),
+        Some("shaders") => shaders(),
+        other => return Err(format!("markdown, js, d.ts or shaders, not {other:?}")),
     }
     Ok(())
 }
@@ -40,6 +42,12 @@ fn js() {
         );
     }
     println!("];");
+}
+
+/// What the npm package loads where there is a GPU.
+fn shaders() {
+    let text = include_str!(concat!(env!("OUT_DIR"), "/shaders.wgsl"));
+    println!("export default {text:?};");
 }
 
 fn typescript() {

@@ -157,7 +157,12 @@ impl GpuCommandBatch {
 
     /// How [`execute`](Self::execute) would run what is recorded so far.
     pub fn explain(&self) -> Explanation {
-        Plan::new(&self.nodes, &self.ends(), self.optimised).explain()
+        self.planned().explain()
+    }
+
+    /// The plan that [`execute`](Self::execute) would follow.
+    pub(crate) fn planned(&self) -> Plan {
+        Plan::new(&self.nodes, &self.ends(), self.optimised)
     }
 
     /// Plans how to compute some values from the recorded ones, for any number of runs. Uploads
@@ -173,9 +178,11 @@ impl GpuCommandBatch {
     /// What [`Program::new`] makes a program of.
     pub(crate) fn prepare(&self, outputs: &[BufferId]) -> Result<Runtime> {
         self.check_recorded()?;
-        let outputs = outputs.iter().map(|&id| self.index("outputs", id));
-        let outputs = outputs.collect::<Result<Vec<usize>>>()?;
-        Ok(self.runtime(&outputs, self.device.gpu().cloned()))
+        let mut indices = Vec::new();
+        for &id in outputs {
+            indices.push(self.index("outputs", id)?);
+        }
+        Ok(self.runtime(&indices, self.device.gpu().cloned()))
     }
 
     /// [`GpuCommandBatch::compile`], waited for.

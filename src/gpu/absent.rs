@@ -6,6 +6,7 @@
 use std::future::Ready;
 use std::sync::Arc;
 
+use crate::buffer::Storage;
 use crate::error::{Error, Result};
 use crate::graph::{Outside, Plan, Repeat};
 use crate::ops::Op;
@@ -73,7 +74,7 @@ impl Gpu {
         _: Vec<Outside<'_>>,
         _: Repeat<'_>,
         _: bool,
-    ) -> Result<(Vec<GpuBuffer>, Ready<Result<Vec<Vec<f32>>>>)> {
+    ) -> Result<(Vec<Storage>, Ready<Result<Vec<Vec<f32>>>>)> {
         match **self {}
     }
 }

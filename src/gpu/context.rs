@@ -64,8 +64,12 @@ impl Gpu {
             memory_hints: wgpu::MemoryHints::Performance,
             ..Default::default()
         };
+        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        let shaders = super::kernels::load();
         let request = adapter.request_device(&descriptor).await;
         let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
+        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        shaders.await?;
         // Whatever no error scope sees is no result of ours; the default would be a panic.
         device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
         let gpu = Self::adopt(device, queue);

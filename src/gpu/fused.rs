@@ -8,7 +8,7 @@
 
 use std::fmt::Write as _;
 
-use super::kernels::{Function, Item, Kernel};
+use super::kernels::{Function, Kernel, Text};
 use super::recorder::GpuBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{Chain, Operand, Step};
@@ -31,7 +31,7 @@ pub(super) struct Addition {
     functions: String,
     /// Which of the kernel's own they replace.
     replaced: Vec<String>,
-    items: Vec<Item>,
+    items: Vec<Text>,
     /// Operations whose functions are among them.
     defined: Vec<&'static str>,
     /// Declarations of the parameters, and their bits.
@@ -105,28 +105,35 @@ impl Addition {
         let function = Function::named(name).ok_or_else(|| Error::Gpu {
             message: format!("there is no function for {name}"),
         })?;
-        let operands = step.operands.iter();
-        let operands: Vec<String> = operands
-            .map(|&operand| self.operand(operand, given, fusion))
-            .collect();
+        let mut operands = String::new();
+        for &operand in &step.operands {
+            operands += &self.operand(operand, given, fusion);
+            operands.push(',');
+        }
         let name = self.define(function, step);
-        Ok(format!("{name}({})", operands.join(", ")))
+        Ok(format!("{name}({operands})"))
     }
 
     /// Adds an operation's function, a second one where it has parameters; its name.
     fn define(&mut self, function: &Function, step: &Step) -> String {
         for item in function.items {
             if !self.items.contains(item) {
-                self.items.push(item);
+                self.items.push(*item);
             }
         }
         let number = self.params.len().to_string();
-        let parts: Vec<&str> = function.text.split('#').collect();
-        let text = parts.join(&number);
+        let (mut text, mut numbered) = (String::new(), false);
+        for character in function.text.get().chars() {
+            match character {
+                '#' => text += &number,
+                other => text.push(other),
+            }
+            numbered |= character == '#';
+        }
         let declared = &text[3..];
         let name =
             declared[..declared.bytes().position(|byte| byte == b'(').unwrap_or(0)].to_owned();
-        if parts.len() > 1 {
+        if numbered {
             for (prefix, value) in ["a", "b"].into_iter().zip(step.op.scalars()) {
                 self.parameter(prefix, &number, "f32", value.to_bits());
             }
@@ -170,8 +177,12 @@ impl Addition {
         if !self.vectors {
             return at("i");
         }
-        let values = ["4u * i", "4u * i + 1u", "4u * i + 2u", "4u * i + 3u"].map(at);
-        format!("vec4f({})", values.join(", "))
+        let mut values = String::new();
+        for place in ["", " + 1u", " + 2u", " + 3u"] {
+            values += &at(&format!("4u * i{place}"));
+            values.push(',');
+        }
+        format!("vec4f({values})")
     }
 
     /// The place of an input among the buffers bound beside the kernel's own.
@@ -198,18 +209,19 @@ impl Addition {
             .items
             .iter()
             .filter(|item| !kernel.items.contains(item));
-        let mut source: String = kernel
-            .items
-            .iter()
-            .chain(added)
-            .map(|item| **item)
-            .collect();
-        for text in [kernel.start, &self.fields, kernel.end, &self.functions] {
+        let items = kernel.items.iter().chain(added);
+        let mut source: String = items.map(|item| item.get()).collect();
+        for text in [
+            kernel.start.get(),
+            &self.fields,
+            kernel.end.get(),
+            &self.functions,
+        ] {
             source.push_str(text);
         }
         for (name, text) in kernel.hooks {
             if !self.replaced.iter().any(|replaced| replaced == name) {
-                source.push_str(text);
+                source.push_str(text.get());
             }
         }
         for (place, (_, of_type)) in self.bound.iter().enumerate() {

@@ -1,7 +1,11 @@
 //! The shaders that `build.rs` composed and validated, and their text.
 
-/// A piece of the library in `shaders/lib`.
-pub(super) type Item = &'static &'static str;
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+pub(super) use on_demand::load;
+
+/// A piece of the shaders' text, from a place to another.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Text(usize, usize);
 
 /// An entry point and where its text comes from.
 pub(super) struct Kernel {
@@ -13,11 +17,12 @@ pub(super) struct Kernel {
     /// Whether what runs before and after it works on vectors of four values.
     pub(super) vectors: bool,
     /// Its text up to the end of its parameters, and from there.
-    pub(super) start: &'static str,
-    pub(super) end: &'static str,
+    pub(super) start: Text,
+    pub(super) end: Text,
     /// Functions that elementwise operations may replace, by name.
-    pub(super) hooks: &'static [(&'static str, &'static str)],
-    pub(super) items: &'static [Item],
+    pub(super) hooks: &'static [(&'static str, Text)],
+    /// What it needs of the library in `shaders/lib`.
+    pub(super) items: &'static [Text],
 }
 
 /// An elementwise operation in WGSL.
@@ -25,14 +30,73 @@ pub(super) struct Function {
     /// The operation's name.
     pub(super) name: &'static str,
     /// `#` stands for the place of the first of its parameters, if it has any.
-    pub(super) text: &'static str,
-    pub(super) items: &'static [Item],
+    pub(super) text: Text,
+    /// What it needs of the library.
+    pub(super) items: &'static [Text],
 }
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
+impl Text {
+    pub(super) fn get(self) -> &'static str {
+        all().get(self.0..self.1).unwrap_or_default()
+    }
+}
+
 impl Function {
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         FUNCTIONS.iter().find(|function| function.name == name)
+    }
+}
+
+#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+fn all() -> &'static str {
+    const ALL: &str = include_str!(concat!(env!("OUT_DIR"), "/shaders.wgsl"));
+    const { assert!(ALL.len() == LENGTH) };
+    ALL
+}
+
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+use on_demand::all;
+
+/// In the npm package the text is a script of its own: who has no GPU need not load it.
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+mod on_demand {
+    use std::sync::OnceLock;
+
+    use wasm_bindgen::prelude::*;
+    use wasm_bindgen_futures::JsFuture;
+
+    use super::LENGTH;
+    use crate::error::{Error, Result};
+
+    #[wasm_bindgen(raw_module = "./shaders_loader.js")]
+    extern "C" {
+        #[wasm_bindgen(js_name = loadShaders)]
+        fn load_shaders() -> js_sys::Promise;
+    }
+
+    static TEXT: OnceLock<String> = OnceLock::new();
+
+    pub(in crate::gpu) fn all() -> &'static str {
+        TEXT.get().map_or("", String::as_str)
+    }
+
+    /// Starts to load the text; the future waits for it.
+    pub(in crate::gpu) fn load() -> impl Future<Output = Result<()>> {
+        let loading = load_shaders();
+        async {
+            if TEXT.get().is_some() {
+                return Ok(());
+            }
+            let text = JsFuture::from(loading).await.ok();
+            let text = text.and_then(|text| text.as_string());
+            // Another version's would be cut in the wrong places.
+            let text = text.filter(|text| text.len() == LENGTH);
+            let reason = || "shaders.js could not be loaded, or is of another version".to_owned();
+            let text = text.ok_or_else(|| Error::NoGpu { reason: reason() })?;
+            let _ = TEXT.set(text);
+            Ok(())
+        }
     }
 }

@@ -20,20 +20,24 @@ impl Gpu {
         repeat: Repeat<'_>,
         read: bool,
     ) -> Result<(
-        Vec<GpuBuffer>,
+        Vec<Storage>,
         impl Future<Output = Result<Vec<Vec<f32>>>> + use<>,
     )> {
         let (outputs, running) = self.record_plan(plan, outside, repeat, read)?;
-        let lens: Vec<usize> = outputs.iter().map(GpuBuffer::len).collect();
         let values = async move {
-            let readbacks = running.await?;
-            let copies = readbacks.iter().zip(lens).map(|(readback, len)| {
-                let mut values = try_zeros(len)?;
-                readback.copy_to(&mut values).map(|()| values)
-            });
-            copies.collect()
+            let mut all = Vec::new();
+            for readback in running.await? {
+                let mut values = try_zeros(readback.len())?;
+                readback.copy_to(&mut values)?;
+                all.push(values);
+            }
+            Ok(all)
         };
-        Ok((outputs, values))
+        let mut results = Vec::new();
+        for output in outputs {
+            results.push(Storage::Gpu(output));
+        }
+        Ok((results, values))
     }
 
     pub(super) fn record_plan(
@@ -47,17 +51,18 @@ impl Gpu {
         impl Future<Output = Result<Vec<Readback>>> + use<>,
     )> {
         let mut recorder = Recorder::new(self)?;
-        let outside = outside
-            .into_iter()
-            .map(|outside| bring(&mut recorder, outside));
-        let mut outside = outside.collect::<Result<Vec<_>>>()?;
+        let mut resident = Vec::new();
+        for outside in outside {
+            resident.push(bring(&mut recorder, outside)?);
+        }
         let mut outputs = Vec::new();
-        let (mut slots, mut spare) = (vec![None; plan.capacities.len()], Vec::new());
+        let mut slots = vec![None; plan.capacities.len()];
+        let mut spare = slots.clone();
         for time in 0..repeat.times {
             if time > 0 {
                 for &(output, node) in repeat.feedback {
                     let values: &GpuBuffer = &outputs[output];
-                    outside[node] = Some(values.clone());
+                    resident[node] = Some(values.clone());
                 }
                 if recorder.is_long() {
                     // A failure here fails what is submitted after it, too.
@@ -65,11 +70,12 @@ impl Gpu {
                     recorder = Recorder::new(self)?;
                 }
             }
-            outputs = record_once(&mut recorder, plan, &outside, &mut slots)?;
+            outputs = record_once(&mut recorder, plan, &resident, &mut slots)?;
             // What is read next time is written again the time after it.
-            for slot in plan.outputs.iter().filter_map(|&output| plan.home(output)) {
-                spare.resize(slots.len(), None);
-                std::mem::swap(&mut slots[slot], &mut spare[slot]);
+            for &output in &plan.outputs {
+                if let Some(slot) = plan.home(output) {
+                    std::mem::swap(&mut slots[slot], &mut spare[slot]);
+                }
             }
         }
         let running = recorder.submit(if read { &outputs } else { &[] })?;
@@ -94,38 +100,37 @@ fn record_once<'g>(
     outside: &[Option<GpuBuffer>],
     slots: &mut [Option<GpuBuffer>],
 ) -> Result<Vec<GpuBuffer>> {
-    for (kernel, &slot) in plan.kernels.iter().zip(&plan.slots) {
+    for (place, kernel) in plan.kernels.iter().enumerate() {
+        let (slot, len) = (plan.slots[place], plan.len(kernel));
         let output = match &slots[slot] {
-            Some(memory) => memory.with_len(plan.len(kernel)),
-            None => recorder
-                .allocate(plan.capacities[slot])?
-                .with_len(plan.len(kernel)),
+            Some(memory) => memory.with_len(len),
+            None => recorder.allocate(plan.capacities[slot])?.with_len(len),
         };
-        if output.len() > 0 {
-            let inputs = kernel
-                .inputs
-                .iter()
-                .map(|&input| values(plan, slots, outside, input));
-            record_kernel(recorder, plan, kernel, inputs.collect(), &output)?;
+        if len > 0 {
+            let inputs = values(plan, slots, outside, &kernel.inputs);
+            record_kernel(recorder, plan, kernel, inputs, &output)?;
         }
         slots[slot] = Some(output);
     }
-    let output = |&output: &usize| values(plan, slots, outside, output);
-    Ok(plan.outputs.iter().map(output).collect())
+    Ok(values(plan, slots, outside, &plan.outputs))
 }
 
 fn values(
     plan: &Plan,
     slots: &[Option<GpuBuffer>],
     outside: &[Option<GpuBuffer>],
-    node: usize,
-) -> GpuBuffer {
-    let found = match plan.home(node) {
-        Some(slot) => &slots[slot],
-        None => &outside[node],
-    };
-    // Kernels come after those that they read.
-    found.clone().expect("a plan computes what it reads before")
+    nodes: &[usize],
+) -> Vec<GpuBuffer> {
+    let mut values = Vec::new();
+    for &node in nodes {
+        let found = match plan.home(node) {
+            Some(slot) => &slots[slot],
+            None => &outside[node],
+        };
+        // Kernels come after those that they read.
+        values.push(found.clone().expect("a plan computes what it reads before"));
+    }
+    values
 }
 
 fn record_kernel<'g>(
@@ -141,15 +146,19 @@ fn record_kernel<'g>(
         let chains = vec![&kernel.chain];
         return recorder.elementwise(Fusion { chains, inputs }, output);
     };
-    let operands = head.operands.iter().map(|chain| {
+    let (mut operands, mut chains) = (Vec::new(), Vec::new());
+    for chain in &head.operands {
         // Where a chain computes it, one of the same length stands for it.
-        let first = chain.steps.first().and_then(|step| step.operands.first());
-        match first.copied().unwrap_or(chain.result) {
+        let first = chain
+            .steps
+            .first()
+            .map_or(chain.result, |step| step.operands[0]);
+        operands.push(match first {
             Operand::Input(input) => inputs[input].clone(),
             _ => output.clone(),
-        }
-    });
-    let operands = operands.collect();
-    let chains = head.operands.iter().chain([&kernel.chain]).collect();
+        });
+        chains.push(chain);
+    }
+    chains.push(&kernel.chain);
     recorder.fused_op(op, operands, Fusion { chains, inputs }, output)
 }

@@ -90,6 +90,11 @@ impl Readback {
         let _ = submission;
     }
 
+    /// The number of values.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     /// Waits until the values are there.
     pub(super) fn arrived(&self) -> impl Future<Output = Result<()>> {
         Arrival {

@@ -44,24 +44,24 @@ impl<'a> Runner<'a> {
 
     /// What the steps cost most.
     pub(super) fn class(&self) -> OpClass {
-        let classes = self.chain.steps.iter().map(|step| step.op.class());
-        let costly = |class: &OpClass| *class == OpClass::Transcendental;
-        classes
-            .into_iter()
-            .find(costly)
-            .unwrap_or(OpClass::Elementwise)
+        let costly = |step: &Step| step.op.class() == OpClass::Transcendental;
+        if self.chain.steps.iter().any(costly) {
+            return OpClass::Transcendental;
+        }
+        OpClass::Elementwise
     }
 
     /// For blocks of at most `len` values.
     pub(super) fn scratch(&self, len: usize) -> Result<Scratch> {
         let len = len.min(BLOCK);
-        let mut operands = self.chain.steps.iter().flat_map(|step| &step.operands);
-        let repeats = operands.any(|operand| matches!(operand, Operand::Repeated(_)));
-        let blocks = (0..self.chain.blocks).map(|_| try_zeros(len));
-        Ok(Scratch {
-            blocks: blocks.collect::<Result<_>>()?,
-            repeated: try_zeros(if repeats { len } else { 0 })?,
-        })
+        let mut blocks = Vec::new();
+        for _ in 0..self.chain.blocks {
+            blocks.push(try_zeros(len)?);
+        }
+        let repeats = |step: &Step| matches!(step.operands.last(), Some(Operand::Repeated(_)));
+        let repeated = self.chain.steps.iter().any(repeats);
+        let repeated = try_zeros(if repeated { len } else { 0 })?;
+        Ok(Scratch { blocks, repeated })
     }
 
     /// Computes the values from `at` on, block by block. `head` gives the kernel's head's.

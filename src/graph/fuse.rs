@@ -95,9 +95,11 @@ struct Fuser<'a> {
 pub(super) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
     let live = live(nodes, outputs);
     let mut users = vec![Vec::new(); nodes.len()];
-    for (user, node) in nodes.iter().enumerate().filter(|(user, _)| live[*user]) {
-        for (operand, &input) in node.inputs().iter().enumerate() {
-            users[input].push((user, operand));
+    for (user, node) in nodes.iter().enumerate() {
+        if live[user] {
+            for (operand, &input) in node.inputs().iter().enumerate() {
+                users[input].push((user, operand));
+            }
         }
     }
     let mut fuser = Fuser {
@@ -106,16 +108,17 @@ pub(super) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Ker
         drafts: Vec::new(),
         roles: vec![None; nodes.len()],
     };
-    for (node, _) in live.iter().enumerate().rev().filter(|(_, live)| **live) {
-        if nodes[node].operation().is_some() {
+    for node in (0..nodes.len()).rev() {
+        if live[node] && nodes[node].operation().is_some() {
             fuser.place(node, fused && !outputs.contains(&node));
         }
     }
     // Found from the last to the first.
-    let drafts = fuser.drafts.iter().enumerate().rev();
-    drafts
-        .map(|(index, draft)| fuser.finish(index, draft))
-        .collect()
+    let mut kernels = Vec::new();
+    for (index, draft) in fuser.drafts.iter().enumerate().rev() {
+        kernels.push(fuser.finish(index, draft));
+    }
+    kernels
 }
 
 /// Whether values at a place depend on the operands' at that place alone; a bias, on one of a
@@ -174,14 +177,11 @@ impl Fuser<'_> {
 
     /// What a draft reads once it has a node.
     fn inputs_with(&self, draft: usize, node: usize) -> Vec<usize> {
-        let others = self.drafts[draft]
-            .inputs
-            .iter()
-            .filter(|&&input| input != node);
-        let mut inputs: Vec<usize> = others.copied().collect();
-        for &input in self.nodes[node].inputs() {
-            if !inputs.contains(&input) {
-                inputs.push(input);
+        let mut inputs = self.drafts[draft].inputs.clone();
+        inputs.retain(|&input| input != node);
+        for input in self.nodes[node].inputs() {
+            if !inputs.contains(input) {
+                inputs.push(*input);
             }
         }
         inputs
@@ -190,12 +190,12 @@ impl Fuser<'_> {
     /// The draft that a node can be computed in, with its role: the one that has all of its
     /// users, if each of them takes its values in the same role.
     fn joins(&self, node: usize) -> Option<(usize, Role)> {
-        let mut uses = self.users[node]
-            .iter()
-            .map(|&(user, operand)| self.taken(user, operand));
-        let (draft, role) = uses.next()??;
-        if !uses.all(|other| other == Some((draft, role))) {
-            return None;
+        let (user, operand) = *self.users[node].first()?;
+        let (draft, role) = self.taken(user, operand)?;
+        for &(user, operand) in &self.users[node] {
+            if self.taken(user, operand) != Some((draft, role)) {
+                return None;
+            }
         }
         let op = self.op(node)?;
         let role = match role {
@@ -223,59 +223,46 @@ impl Fuser<'_> {
     }
 
     fn finish(&self, index: usize, draft: &Draft) -> Kernel {
-        let members: Vec<usize> = draft.members.iter().rev().copied().collect();
-        let chain = |role: Role, end: usize| self.chain(index, draft, role, end);
-        let head = draft.head.map(|node| {
-            let inputs = self.nodes[node].inputs().iter().enumerate();
-            let operands = inputs.map(|(place, &input)| chain(Role::Before(place), input));
-            let operands = operands.collect();
-            Head { node, operands }
-        });
+        let mut members = draft.members.clone();
+        members.reverse();
+        let chain = |role: Role, end: usize| self.chain((index, role), &members, draft, end);
+        let mut head = None;
+        if let Some(node) = draft.head {
+            let mut operands = Vec::new();
+            for (place, &input) in self.nodes[node].inputs().iter().enumerate() {
+                operands.push(chain(Role::Before(place), input));
+            }
+            head = Some(Head { node, operands });
+        }
         let chain = chain(Role::After, draft.members[0]);
-        let inputs = draft.inputs.clone();
         Kernel {
             members,
-            inputs,
+            inputs: draft.inputs.clone(),
             head,
             chain,
         }
     }
 
     /// The steps of a draft in one role, which end in a node.
-    fn chain(&self, index: usize, draft: &Draft, role: Role, end: usize) -> Chain {
-        let in_role = |&node: &usize| self.roles[node] == Some((index, role));
-        let steps: Vec<usize> = draft
-            .members
-            .iter()
-            .rev()
-            .copied()
-            .filter(in_role)
-            .collect();
-        let operand = |node: usize| {
-            let step = steps.iter().position(|&step| step == node);
-            let input = || draft.inputs.iter().position(|&input| input == node);
-            match step {
-                Some(step) => Operand::Step(step),
-                None => input().map_or(Operand::Head, Operand::Input),
-            }
-        };
-        let step = |&node: &usize| self.step(node, operand);
-        let mut steps: Vec<Step> = steps.iter().map(step).collect();
-        let blocks = share_blocks(&mut steps);
+    fn chain(&self, role: (usize, Role), members: &[usize], draft: &Draft, end: usize) -> Chain {
+        let mut nodes = members.to_vec();
+        nodes.retain(|&node| self.roles[node] == Some(role));
+        let mut steps = Vec::new();
+        for &node in &nodes {
+            steps.push(self.step(node, &nodes, &draft.inputs));
+        }
         Chain {
+            blocks: share_blocks(&mut steps),
             steps,
-            result: operand(end),
-            blocks,
+            result: operand(end, &nodes, &draft.inputs),
         }
     }
 
-    fn step(&self, node: usize, operand: impl Fn(usize) -> Operand) -> Step {
-        let mut operands: Vec<Operand> = self.nodes[node]
-            .inputs()
-            .iter()
-            .copied()
-            .map(operand)
-            .collect();
+    fn step(&self, node: usize, steps: &[usize], inputs: &[usize]) -> Step {
+        let mut operands = Vec::new();
+        for &input in self.nodes[node].inputs() {
+            operands.push(operand(input, steps, inputs));
+        }
         let mut op = self.op(node).cloned().unwrap_or(Op::Neg {});
         if let (Op::BiasAdd { .. }, Some(Operand::Input(bias))) = (&op, operands.last().copied()) {
             op = Op::VecAdd {};
@@ -289,10 +276,21 @@ impl Fuser<'_> {
     }
 }
 
+/// Where a step finds a node's values.
+fn operand(node: usize, steps: &[usize], inputs: &[usize]) -> Operand {
+    let place = |list: &[usize]| list.iter().position(|&other| other == node);
+    match (place(steps), place(inputs)) {
+        (Some(step), _) => Operand::Step(step),
+        (None, Some(input)) => Operand::Input(input),
+        (None, None) => Operand::Head,
+    }
+}
+
 /// Says for each step which block its values go to; the number of blocks.
 fn share_blocks(steps: &mut [Step]) -> usize {
-    let mut last_uses: Vec<usize> = (0..steps.len()).collect();
+    let mut last_uses = vec![0; steps.len()];
     for (place, step) in steps.iter().enumerate() {
+        last_uses[place] = place;
         for operand in &step.operands {
             if let Operand::Step(earlier) = *operand {
                 last_uses[earlier] = place;
@@ -300,8 +298,8 @@ fn share_blocks(steps: &mut [Step]) -> usize {
         }
     }
     let shared = slots::share(&vec![1; steps.len()], &last_uses);
-    for (step, slot) in steps.iter_mut().zip(shared.slots) {
-        step.block = slot;
+    for (place, step) in steps.iter_mut().enumerate() {
+        step.block = shared.slots[place];
     }
     shared.capacities.len()
 }

@@ -16,14 +16,17 @@ pub(super) type Slots = Vec<Vec<f32>>;
 
 /// Runs a plan's kernels. `outside` has the values of nodes that none of them computes.
 pub(super) fn run(plan: &Plan, cpu: Cpu, outside: &[&[f32]], slots: &mut Slots) -> Result<()> {
-    slots.resize_with(plan.capacities.len(), Vec::new);
-    for (kernel, &slot) in plan.kernels.iter().zip(&plan.slots) {
+    slots.resize(plan.capacities.len(), Vec::new());
+    for (place, kernel) in plan.kernels.iter().enumerate() {
+        let slot = plan.slots[place];
         let mut out = std::mem::take(&mut slots[slot]);
-        let values = |&input: &usize| match plan.home(input) {
-            Some(home) => &slots[home][..],
-            None => outside[input],
-        };
-        let inputs: Vec<&[f32]> = kernel.inputs.iter().map(values).collect();
+        let mut inputs = Vec::new();
+        for &input in &kernel.inputs {
+            inputs.push(match plan.home(input) {
+                Some(home) => &slots[home][..],
+                None => outside[input],
+            });
+        }
         let run = Run {
             plan,
             cpu,
@@ -54,22 +57,20 @@ impl<'a> Run<'a> {
             return Ok(());
         };
         fit(out, len)?;
-        let operands = head.operands.iter().map(|chain| self.runner(chain));
-        let operands: Vec<Runner<'_>> = operands.collect();
-        let plain = || {
-            operands
-                .iter()
-                .filter_map(Runner::plain)
-                .collect::<Vec<_>>()
-        };
-        let fused = plain().len() < operands.len() || !after.chain.steps.is_empty();
+        let (mut operands, mut plain) = (Vec::new(), Vec::new());
+        for chain in &head.operands {
+            let operand = self.runner(chain);
+            operands.push(operand);
+            plain.extend(operand.plain());
+        }
+        let fused = plain.len() < operands.len() || !after.chain.steps.is_empty();
         match *op {
             Op::SoftmaxRows { cols, .. } | Op::LogSoftmaxRows { cols, .. } if fused => {
                 self.rows(op, cols, &operands[0], &after, out)
             }
             _ if fused && stream::is_streamable(op) => self.stream(op, &operands, after, out),
             _ => {
-                simd::execute(self.cpu, op, &plain(), out)?;
+                simd::execute(self.cpu, op, &plain, out)?;
                 self.in_place(&after, out)
             }
         }
@@ -146,10 +147,13 @@ impl<'a> Run<'a> {
         out: &mut [f32],
     ) -> Result<()> {
         let len = self.plan.operand_len(self.kernel);
-        let scratch = operands.iter().map(|operand| operand.scratch(BLOCK));
+        let mut scratch = Vec::new();
+        for operand in operands {
+            scratch.push(operand.scratch(BLOCK)?);
+        }
         let mut stream = Chains {
             operands,
-            scratch: scratch.collect::<Result<_>>()?,
+            scratch,
             len,
             after,
             after_scratch: after.scratch(BLOCK)?,

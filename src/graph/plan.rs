@@ -19,32 +19,31 @@ pub(crate) struct Plan {
     pub(crate) outputs: Vec<usize>,
     /// The slot of each node that is written.
     homes: Vec<Option<usize>>,
-    /// The number of operations recorded.
+    /// The number of nodes recorded.
     recorded: usize,
 }
 
 impl Plan {
     /// A plan to compute `outputs`; operation by operation as recorded unless `optimised`.
     pub(crate) fn new(nodes: &[Node], outputs: &[usize], optimised: bool) -> Self {
-        let recorded = nodes
-            .iter()
-            .filter(|node| node.operation().is_some())
-            .count();
         let (nodes, places) = if optimised {
             rewrite(nodes)
         } else {
             (nodes.to_vec(), (0..nodes.len()).collect())
         };
-        let outputs: Vec<usize> = outputs.iter().map(|&output| places[output]).collect();
+        let mut outputs = outputs.to_vec();
+        for output in &mut outputs {
+            *output = places[*output];
+        }
         let kernels = fuse::kernels(&nodes, &outputs, optimised);
-        let lens: Vec<usize> = kernels
-            .iter()
-            .map(|kernel| nodes[kernel.root()].len)
-            .collect();
+        let mut lens = Vec::new();
+        for kernel in &kernels {
+            lens.push(nodes[kernel.root()].len);
+        }
         let shared = slots::share(&lens, &last_uses(&kernels, &outputs, nodes.len()));
         let mut homes = vec![None; nodes.len()];
-        for (kernel, &slot) in kernels.iter().zip(&shared.slots) {
-            homes[kernel.root()] = Some(slot);
+        for (place, kernel) in kernels.iter().enumerate() {
+            homes[kernel.root()] = Some(shared.slots[place]);
         }
         Self {
             nodes,
@@ -53,7 +52,7 @@ impl Plan {
             capacities: shared.capacities,
             outputs,
             homes,
-            recorded,
+            recorded: places.len(),
         }
     }
 
@@ -89,7 +88,7 @@ impl Plan {
             .iter()
             .filter(|kernel| kernel.members.len() > 1);
         PlanSummary {
-            operations: self.recorded,
+            recorded: self.recorded,
             kernels: self.kernels.len(),
             fused: fused.count(),
             buffers: self.capacities.len(),
@@ -160,8 +159,8 @@ fn last_uses(kernels: &[Kernel], outputs: &[usize], nodes: usize) -> Vec<usize> 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanSummary {
-    /// Operations recorded.
-    pub operations: usize,
+    /// Buffers recorded: inputs, and results of operations.
+    pub recorded: usize,
     /// Kernels that compute what was asked for.
     pub kernels: usize,
     /// How many of these run several operations.
@@ -224,7 +223,7 @@ impl Display for BufferPlace {
 impl Display for Explanation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let PlanSummary {
-            operations,
+            recorded,
             kernels,
             fused,
             buffers,
@@ -233,7 +232,7 @@ impl Display for Explanation {
         } = self.summary;
         writeln!(
             f,
-            "{operations} operations in {kernels} kernels, {fused} of them fused"
+            "{recorded} recorded buffers; {kernels} kernels, {fused} of them fused"
         )?;
         writeln!(
             f,

@@ -88,8 +88,11 @@ impl Program {
         if times == 0 {
             return Err(invalid("times", 0, "at least 1"));
         }
-        let feedback = feedback.iter().map(|&pair| self.feedback(pair));
-        let feedback = &feedback.collect::<Result<Vec<_>>>()?;
+        let mut nodes = Vec::new();
+        for &pair in feedback {
+            nodes.push(self.feedback(pair)?);
+        }
+        let feedback = &nodes;
         self.start(arguments, Repeat { times, feedback }).await
     }
 
@@ -112,6 +115,11 @@ impl Program {
     /// The device that it runs on.
     pub fn device(&self) -> &GpuDevice {
         &self.runtime.device
+    }
+
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn plan(&self) -> &super::plan::Plan {
+        &self.runtime.plan
     }
 
     /// Whether it runs on SIMD.

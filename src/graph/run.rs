@@ -129,9 +129,8 @@ impl Runtime {
         let outside = self.outside(arguments)?;
         match &self.gpu {
             Some(gpu) => {
-                let (buffers, running) = gpu.run_plan(&self.plan, outside, repeat, false)?;
-                let buffers = buffers.into_iter().map(Storage::Gpu).collect();
-                Ok((buffers, Some(async move { running.await.map(|_| ()) })))
+                let (results, running) = gpu.run_plan(&self.plan, outside, repeat, false)?;
+                Ok((results, Some(async move { running.await.map(|_| ()) })))
             }
             None => Ok((self.on_host(outside, repeat)?, None)),
         }
@@ -159,24 +158,20 @@ impl Runtime {
                 .map(host_values)
                 .collect::<Result<Vec<_>>>()?;
             host::run(&self.plan, self.device.cpu(), &values, &mut memory.slots)?;
-            let plan = &self.plan;
-            let output = |&node: &usize| match plan.home(node) {
-                Some(slot) => Ok(memory.give(slot)),
-                None => host_copy(&outside[node]),
-            };
-            results = plan
-                .outputs
-                .iter()
-                .map(output)
-                .collect::<Result<Vec<_>>>()?;
+            for &node in &self.plan.outputs {
+                results.push(match self.plan.home(node) {
+                    Some(slot) => Storage::Host(memory.give(slot)),
+                    None => Storage::Host(host_copy(&outside[node])?),
+                });
+            }
             if time + 1 < repeat.times {
                 for &(output, node) in repeat.feedback {
-                    outside[node] = Outside::Stored(Storage::Host(results[output].clone()));
+                    outside[node] = Outside::Stored(results[output].clone());
                 }
                 results.clear();
             }
         }
-        Ok(results.into_iter().map(Storage::Host).collect())
+        Ok(results)
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -187,19 +182,22 @@ impl Runtime {
     fn outside<'a>(&'a self, arguments: &[Argument<'a>]) -> Result<Vec<Outside<'a>>> {
         self.device.check()?;
         check_len("arguments", self.placeholders.len(), arguments.len())?;
-        for (argument, &len) in arguments.iter().zip(&self.placeholders) {
-            self.check(argument, len)?;
+        for (place, argument) in arguments.iter().enumerate() {
+            self.check(argument, self.placeholders[place])?;
         }
-        let outside = self.plan.nodes.iter().map(|node| match &node.source {
-            Source::Op { .. } => Outside::Nothing,
-            Source::Upload(values) => Outside::Values(values),
-            Source::Input(buffer) => Outside::Stored(buffer.storage.clone()),
-            Source::Placeholder(place) => match arguments[*place] {
-                Argument::Values(values) => Outside::Values(values),
-                Argument::Buffer(buffer) => Outside::Stored(buffer.storage.clone()),
-            },
-        });
-        Ok(outside.collect())
+        let mut outside = Vec::new();
+        for node in &self.plan.nodes {
+            outside.push(match &node.source {
+                Source::Op { .. } => Outside::Nothing,
+                Source::Upload(values) => Outside::Values(values),
+                Source::Input(buffer) => Outside::Stored(buffer.storage.clone()),
+                Source::Placeholder(place) => match arguments[*place] {
+                    Argument::Values(values) => Outside::Values(values),
+                    Argument::Buffer(buffer) => Outside::Stored(buffer.storage.clone()),
+                },
+            });
+        }
+        Ok(outside)
     }
 
     fn check(&self, argument: &Argument<'_>, len: usize) -> Result<()> {

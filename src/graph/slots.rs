@@ -18,29 +18,30 @@ pub(super) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
     };
     // The place from which on a slot is free.
     let mut free_after: Vec<usize> = Vec::new();
-    for (place, (&len, &last_use)) in lens.iter().zip(last_uses).enumerate() {
-        let free = (0..free_after.len()).filter(|&slot| free_after[slot] < place);
-        let slot = best(free, &shared.capacities, len).unwrap_or_else(|| {
+    for (place, &len) in lens.iter().enumerate() {
+        let slot = best(&free_after, &shared.capacities, place, len);
+        if slot == free_after.len() {
             shared.capacities.push(0);
             free_after.push(0);
-            free_after.len() - 1
-        });
+        }
         shared.capacities[slot] = shared.capacities[slot].max(len);
-        free_after[slot] = last_use;
+        free_after[slot] = last_uses[place];
         shared.slots.push(slot);
     }
     shared
 }
 
-/// The slot that fits best: the smallest that is long enough, else the longest. A value of less
-/// than half a slot's length would waste it for what comes.
-fn best(free: impl Iterator<Item = usize>, capacities: &[usize], len: usize) -> Option<usize> {
-    let rank = |&slot: &usize| {
-        let capacity = capacities[slot];
-        (capacity < len, capacity.abs_diff(len))
-    };
-    free.filter(|&slot| capacities[slot] / 2 <= len)
-        .min_by_key(rank)
+/// The free slot that fits best: the smallest that is long enough, else the longest; a new one
+/// where there is none. A value of less than half a slot's length would waste it for what comes.
+fn best(free_after: &[usize], capacities: &[usize], place: usize, len: usize) -> usize {
+    let mut best = (capacities.len(), (true, usize::MAX));
+    for (slot, &capacity) in capacities.iter().enumerate() {
+        let rank = (capacity < len, capacity.abs_diff(len));
+        if free_after[slot] < place && capacity / 2 <= len && rank < best.1 {
+            best = (slot, rank);
+        }
+    }
+    best.0
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::convert::{self, Parameter, invalid};
 use super::device::{JsBuffer, read};
 use super::error::{promise, to_js};
 use super::ops;
-use super::program::JsProgram;
+use super::program::{JsProgram, described};
 use super::types::*;
 use crate::error::{Error, Result};
 use crate::graph::{BufferId, GpuCommandBatch, Program};
@@ -55,11 +55,11 @@ impl JsBatch {
         marked.map_err(|error| to_js(&error))
     }
 
-    /// How `execute` would run what is recorded so far: kernels, what they read and write, and
-    /// the memory between them.
-    pub fn explain(&self) -> Result<String, JsValue> {
-        let explained = self.with(|batch| Ok(batch.explain().to_string()));
-        explained.map_err(|error| to_js(&error))
+    /// What `explain` makes objects of.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn describe(&self) -> Result<Array, JsValue> {
+        let described = self.with(|batch| Ok(described(&batch.planned())));
+        described.map_err(|error| to_js(&error))
     }
 
     /// Plans how to compute some values, for any number of runs. Uploads stay on the device;
@@ -67,8 +67,11 @@ impl JsBatch {
     pub fn compile(&self, outputs: Ids, abort: Option<AbortOptions>) -> PromiseOfProgram {
         let outputs = Array::from(&outputs);
         let prepared = self.with(|batch| {
-            let ids = outputs.iter().map(|id| buffer_id(&id, "outputs"));
-            batch.prepare(&ids.collect::<Result<Vec<_>>>()?)
+            let mut ids = Vec::new();
+            for at in 0..outputs.length() {
+                ids.push(buffer_id(&outputs.get(at), "outputs")?);
+            }
+            batch.prepare(&ids)
         });
         let work = async move { Ok(JsProgram::from(Program::new(prepared?).await?).into()) };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()

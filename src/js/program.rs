@@ -12,7 +12,7 @@ use super::error::{promise, to_js};
 use super::types::*;
 use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Argument, Program};
+use crate::graph::{Argument, Plan, Program};
 
 /// A batch that was planned once and runs with new arguments each time.
 #[wasm_bindgen(js_name = Program)]
@@ -68,8 +68,11 @@ impl JsProgram {
         let call = usize::from_js(&times, "times").and_then(|times| Ok((times, pairs(&feedback)?)));
         let work = async move {
             let (program, (times, feedback)) = (program?, call?);
-            let arguments: Vec<Argument<'_>> =
-                arguments.iter().map(JsArgument::as_argument).collect();
+            let mut borrowed = Vec::new();
+            for argument in &arguments {
+                borrowed.push(argument.as_argument());
+            }
+            let arguments = borrowed;
             if read && !program.is_on_host() {
                 let results = program.read(&arguments).await?;
                 return Ok(list(&results, |values| {
@@ -85,11 +88,11 @@ impl JsProgram {
         promise(abort.as_ref(), Box::pin(work))
     }
 
-    /// How it runs: its kernels, what they read and write, and the memory between them.
-    #[wasm_bindgen]
-    pub fn explain(&self) -> Result<String, JsValue> {
+    /// What `explain` makes objects of.
+    #[wasm_bindgen(skip_typescript)]
+    pub fn describe(&self) -> Result<Array, JsValue> {
         let program = self.handle().map_err(|error| to_js(&error))?;
-        Ok(program.explain().to_string())
+        Ok(described(program.plan()))
     }
 
     /// Gives its memory back. Later calls fail with code `DISPOSED`.
@@ -135,11 +138,42 @@ fn list<T>(results: &[T], item: impl Fn(&T) -> JsValue) -> JsValue {
     list.into()
 }
 
+/// The number of buffers and the length of each, and then for each kernel: the names of its
+/// operations, how many values it writes to which buffer, and what it reads, of which input `n`
+/// is `−1 − n`.
+pub(super) fn described(plan: &Plan) -> Array {
+    let list = Array::new();
+    let push = |number: usize| list.push(&(number as f64).into());
+    push(plan.capacities.len());
+    for &capacity in &plan.capacities {
+        push(capacity);
+    }
+    for (place, kernel) in plan.kernels.iter().enumerate() {
+        for &node in &kernel.members {
+            if let Some((op, _)) = plan.nodes[node].operation() {
+                list.push(&op.name().into());
+            }
+        }
+        push(plan.len(kernel));
+        push(plan.slots[place]);
+        push(kernel.inputs.len());
+        for &input in &kernel.inputs {
+            push(plan.nodes[input].len);
+            let place = plan
+                .home(input)
+                .map_or(-1.0 - input as f64, |slot| slot as f64);
+            list.push(&place.into());
+        }
+    }
+    list
+}
+
+/// Pairs of places, one after the other.
 fn pairs(feedback: &Array) -> Result<Vec<(usize, usize)>> {
-    let pair = |pair: JsValue| {
-        let pair = Array::from(&pair);
-        let place = |at| usize::from_js(&pair.get(at), "feedback");
-        Ok((place(0)?, place(1)?))
-    };
-    feedback.iter().map(pair).collect()
+    let mut pairs = Vec::new();
+    for at in 0..feedback.length() / 2 {
+        let place = |at| usize::from_js(&feedback.get(at), "feedback");
+        pairs.push((place(2 * at)?, place(2 * at + 1)?));
+    }
+    Ok(pairs)
 }

@@ -99,7 +99,23 @@ export type BufferId = number & { readonly [bufferId]: true };
 /** What a program takes for a placeholder: values, or a buffer of its device. */
 export type ProgramArgument = Float32Array | DeviceBuffer;
 
+/** Where a kernel reads or writes: an input, by the order of recording, or a buffer of the plan. */
+export type PlanPlace = { length: number } & ({ input: number } | { buffer: number });
+
+/** What becomes of a batch: kernels in order, and the buffers between them, by their lengths. */
+export interface Plan {
+    kernels: { operations: string[]; reads: PlanPlace[]; writes: PlanPlace; bytesMoved: number }[];
+    buffers: number[];
+}
+
+export interface GpuCommandBatch {
+    /** How `execute` would run what is recorded so far. */
+    explain(): Plan;
+}
+
 export interface Program {
+    /** How it runs. */
+    explain(): Plan;
     /** Runs with an argument for each placeholder; the results stay on the device. */
     run(args: readonly ProgramArgument[], options?: AbortOptions): Promise<DeviceBuffer[]>;
     /** Runs, and copies the results back. */

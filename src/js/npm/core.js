@@ -34,8 +34,34 @@ const start = async (program, args, read, options, times = 1, feedback = []) => 
     for (const [place, argument] of args.entries()) {
         argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
     }
-    return program.start(args.length, read, times, feedback, options);
+    return program.start(args.length, read, times, feedback.flat(), options);
 };
+
+/** What a plan's description, a list of numbers and names, says. */
+const explain = (description) => {
+    const next = () => description.shift();
+    const list = (length, item) => Array.from({ length }, item);
+    const place = (number) => (number < 0 ? { input: -1 - number } : { buffer: number });
+    const buffers = list(next(), next);
+    const kernels = [];
+    while (description.length) {
+        const operations = [];
+        while (typeof description[0] === 'string') {
+            operations.push(next());
+        }
+        const writes = { length: next(), ...place(next()) };
+        const reads = list(next(), () => ({ length: next(), ...place(next()) }));
+        const bytesMoved = reads.reduce((sum, read) => sum + read.length, writes.length) * 4;
+        kernels.push({ operations, reads, writes, bytesMoved });
+    }
+    return { kernels, buffers };
+};
+
+for (const { prototype } of [GpuCommandBatch, Program]) {
+    prototype.explain = function () {
+        return explain(this.describe());
+    };
+}
 
 Object.assign(Program.prototype, {
     run(args, options) {

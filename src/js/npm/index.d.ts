@@ -9,6 +9,8 @@ export {
     type DeviceInfo,
     type DeviceOptions,
     type MatmulOptions,
+    type Plan,
+    type PlanPlace,
     type Policy,
     type ProgramArgument,
     DeviceBuffer,

@@ -29,7 +29,7 @@ pub(super) fn assemble(
     for file in GLUE {
         sh.copy_file(glue.join(file), folder)?;
     }
-    write_op_table(project, folder)?;
+    write_tables(project, folder)?;
     if sh.path_exists(glue.join("snippets")) {
         copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
     }
@@ -44,16 +44,21 @@ pub(super) fn assemble(
     pack(project, package)
 }
 
-/// The methods that come from the op table, and their types.
-fn write_op_table(project: &Project, folder: &Path) -> Result<()> {
-    for format in ["js", "d.ts"] {
+/// The methods that come from the op table, their types, and what shaders are made of.
+fn write_tables(project: &Project, folder: &Path) -> Result<()> {
+    const TABLES: [(&str, &str); 3] = [
+        ("js", "ops.js"),
+        ("d.ts", "ops.d.ts"),
+        ("shaders", "shaders.js"),
+    ];
+    for (format, file) in TABLES {
         let example = "run --quiet --no-default-features --example op_table".split(' ');
         let table = cmd!(project.sh, "cargo")
             .args(example)
             .arg("--")
             .arg(format);
         let table = table.quiet().read()? + "\n";
-        fs::write(folder.join(format!("ops.{format}")), table)?;
+        fs::write(folder.join(file), table)?;
     }
     Ok(())
 }
@@ -64,29 +69,40 @@ fn write_op_table(project: &Project, folder: &Path) -> Result<()> {
 /// A worker's has the core once more. If it shared that of `index.js`, which may start workers,
 /// webpack would warn everyone of a script that starts itself.
 fn bundle(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
-    const READABLE: &[&str] = &["--minify-whitespace", "--minify-syntax"];
     const SCRIPTS: &[(&str, &[&str])] = &[
-        ("workers/relampago_worker.js", &["--minify"]),
-        ("workers/create.js", &["--minify", "--external:../core.js"]),
-        // Names are kept, for the sake of stack traces.
-        ("index.js", &["--external:./workers/create.js"]),
+        ("workers/relampago_worker.js", &["--external:./shaders.js"]),
+        ("workers/create.js", &["--external:../core.js"]),
+        (
+            "index.js",
+            &["--external:./workers/create.js", "--external:./shaders.js"],
+        ),
     ];
     let (sh, esbuild) = (&project.sh, tools.npm_bin.join("esbuild"));
-    let mut keep = vec![folder.join("node.js")];
+    let mut keep = vec![folder.join("node.js"), folder.join("shaders.js")];
     for (name, options) in SCRIPTS {
         let script = folder.join(name);
         let bundle = cmd!(
             sh,
-            "{esbuild} {script} --bundle --format=esm --target=es2022 --outfile={script}
+            "{esbuild} {script} --bundle --minify --format=esm --target=es2022 --outfile={script}
              --allow-overwrite --log-level=warning"
         );
-        bundle.args(READABLE).args(*options).quiet().run()?;
+        bundle.args(*options).quiet().run()?;
         keep.push(script);
     }
-    // By now `index.js` has the core in it.
-    let create = folder.join("workers/create.js");
-    let text = fs::read_to_string(&create)?.replace("../core.js", "../index.js");
-    fs::write(create, text)?;
+    // By now `index.js` has the core in it, and a worker's core lies beside that.
+    const MOVED: [(&str, &str, &str); 2] = [
+        ("workers/create.js", "../core.js", "../index.js"),
+        (
+            "workers/relampago_worker.js",
+            "./shaders.js",
+            "../shaders.js",
+        ),
+    ];
+    for (script, from, to) in MOVED {
+        let script = folder.join(script);
+        let text = fs::read_to_string(&script)?.replace(from, to);
+        fs::write(script, text)?;
+    }
     for file in files::list(folder)? {
         if file.extension().is_some_and(|extension| extension == "js") && !keep.contains(&file) {
             sh.remove_path(file)?;

@@ -10,8 +10,9 @@ use std::path::Path;
 
 /// The script and one module, each compressed as a web server would send it.
 const LIMIT: usize = 110 * 1024;
-/// What only pages that ask for workers load, and its limits.
-const ON_DEMAND: [(&str, usize); 2] = [
+/// What only pages that have a GPU or ask for workers load, and its limits.
+const ON_DEMAND: [(&str, usize); 3] = [
+    ("shaders.js", 12 * 1024),
     ("create.js", 4 * 1024),
     // With a copy of the core.
     ("relampago_worker.js", 12 * 1024),

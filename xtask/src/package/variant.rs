@@ -28,10 +28,19 @@ const WASM_OPT: &[&str] = &[
 ];
 
 /// The standard library, built for size and without the texts of panics, which a module has no
-/// way to show: a twelfth of the download.
+/// way to show.
 const SMALL_STD: &[&str] = &[
     "-Zbuild-std=std,panic_abort",
     "-Zbuild-std-features=optimize_for_size",
+];
+
+/// Without texts of panics, and with short functions inlined though all is compiled for size, which
+/// makes it smaller. The `cfg` marks kernels as what is compiled for speed.
+const SMALL_CODE: &[&str] = &[
+    "-Zunstable-options",
+    "-Cpanic=immediate-abort",
+    "-Zinline-mir=yes",
+    "--cfg=relampago_package",
 ];
 
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
@@ -64,7 +73,7 @@ impl Variant {
     pub(super) fn build(&self, project: &Project, tools: &Tools, sources: u64) -> Result<Built> {
         let folder = project.target(format!("npm/build-{}", self.name));
         let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
-        unless_made(&bound, &(sources, SMALL_STD), || {
+        unless_made(&bound, &(sources, SMALL_STD, SMALL_CODE), || {
             self.compile(project, tools, &folder)
         })?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
@@ -94,7 +103,7 @@ impl Variant {
             sh,
             "{wasm_pack} --log-level warn build --mode no-install --target web --profile wasm
              --no-opt --no-pack --out-name relampago --out-dir {folder}
-             -- --no-default-features --features gpu,js --config {config}"
+             -- --no-default-features --features gpu,js,log/release_max_level_off --config {config}"
         )
         .args(SMALL_STD)
         // The options above are cargo's and the compiler's own, though not yet stable.
