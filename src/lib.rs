@@ -26,11 +26,13 @@ pub mod ops;
 mod policy;
 #[cfg(feature = "ptx")]
 pub mod ptx;
+mod reduce;
 #[doc(hidden)]
 pub mod reference;
 pub mod runtime;
 mod shape;
 mod simd;
+mod views;
 
 pub use buffer::DeviceBuffer;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
@@ -40,7 +42,12 @@ pub use graph::{
 };
 pub use ops::{Conv2d, Matmul, Op, Padding};
 pub use policy::Policy;
+pub use reduce::{
+    MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE, tiled_max_2d, tiled_min_2d,
+    tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
+};
 pub use simd::InstructionSet;
+pub use views::{BoundView, MemoryLayout, PartitionView, TensorView, TileInfo};
 
 #[cfg(feature = "gpu")]
 pub use wgpu;

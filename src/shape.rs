@@ -94,7 +94,7 @@ fn check_not_empty(op: &Op, len: usize) -> Result<()> {
     Err(Error::Empty { op: op.name() })
 }
 
-fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
+pub(crate) fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
     rows.checked_mul(cols)
         // A slice of f32 holds at most isize::MAX bytes.
         .filter(|&len| len <= isize::MAX as usize / size_of::<f32>())

@@ -27,6 +27,12 @@ pub(crate) struct Adapter {
 /// There is no value of this type, and so no code that uses one runs.
 pub(crate) enum Gpu {}
 
+/// A reduction: an expression of `a` and `b`, and the value that changes nothing.
+pub(crate) struct TileFold {
+    pub(crate) expression: &'static str,
+    pub(crate) identity: f32,
+}
+
 /// There is no value of this type.
 #[derive(Clone)]
 pub(crate) enum GpuBuffer {}
@@ -64,6 +70,24 @@ impl Gpu {
     }
 
     pub(crate) async fn read(self: &Arc<Self>, _: &GpuBuffer) -> Result<Vec<f32>> {
+        match **self {}
+    }
+
+    pub(crate) async fn fold_tiles(
+        self: &Arc<Self>,
+        _: &TileFold,
+        _: &[f32],
+        _: [usize; 2],
+    ) -> Result<Vec<f32>> {
+        match **self {}
+    }
+
+    pub(crate) async fn fold_all_tiles(
+        self: &Arc<Self>,
+        _: &TileFold,
+        _: &[f32],
+        _: [usize; 2],
+    ) -> Result<f32> {
         match **self {}
     }
 

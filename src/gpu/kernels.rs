@@ -35,6 +35,13 @@ pub(super) struct Function {
     pub(super) items: &'static [Text],
 }
 
+/// Functions that shaders composed at run time may call, with the types that they are of.
+pub(super) const LIBRARY: &str = concat!(
+    "alias real = f32; alias word = u32; alias truth = bool;\n",
+    include_str!("../../shaders/lib/grid.wgsl"),
+    include_str!("../../shaders/lib/nan.wgsl"),
+);
+
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));
 
 impl Text {

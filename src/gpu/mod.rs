@@ -16,11 +16,13 @@ mod readback;
 mod recorder;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
+mod tiles;
 
 use std::sync::Arc;
 
 pub(crate) use context::{Gpu, Preference};
 pub(crate) use recorder::GpuBuffer;
+pub(crate) use tiles::TileFold;
 
 use crate::error::{Result, try_zeros};
 use crate::graph::{Node, Outside, Plan, Repeat, Source};

@@ -23,11 +23,23 @@ type BindGroupKey = Vec<u64>;
 
 type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
 
+/// A kernel whose text is put together at run time, by the conventions of all others: uniform
+/// parameters, inputs, one output.
+pub(super) struct Composed {
+    pub(super) name: &'static str,
+    pub(super) source: String,
+    pub(super) inputs: usize,
+}
+
+/// Stands for the kernel's index among fused ones where the text is the key.
+const COMPOSED: usize = usize::MAX;
+
 pub(super) struct Pipelines {
     device: wgpu::Device,
     /// By [`Kernel::index`].
     compute: Vec<OnceLock<wgpu::ComputePipeline>>,
-    /// Of kernels with elementwise operations in them, by kernel and operations.
+    /// Of kernels with elementwise operations in them, by kernel and operations; and of
+    /// [`Composed`] ones.
     fused: Mutex<Vec<(usize, String, wgpu::ComputePipeline)>>,
     layouts: Mutex<Vec<(Shape, wgpu::BindGroupLayout)>>,
     /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.
@@ -51,14 +63,28 @@ impl Pipelines {
         addition: &Addition,
     ) -> wgpu::ComputePipeline {
         let key = addition.key();
-        let create = || self.create_pipeline(kernel, addition);
+        let shape = (kernel.inputs, addition.extras.len());
+        let create = || self.create_pipeline(kernel.name, addition.source(kernel), shape);
         if key.is_empty() {
             return self.compute[kernel.index].get_or_init(create).clone();
         }
+        self.fused(kernel.index, key, create)
+    }
+
+    pub(super) fn composed(&self, kernel: &Composed) -> wgpu::ComputePipeline {
+        let source = &kernel.source;
+        let create = || self.create_pipeline(kernel.name, source.clone(), (kernel.inputs, 0));
+        self.fused(COMPOSED, source, create)
+    }
+
+    fn fused(
+        &self,
+        kernel: usize,
+        key: &str,
+        create: impl FnOnce() -> wgpu::ComputePipeline,
+    ) -> wgpu::ComputePipeline {
         let mut fused = lock(&self.fused);
-        let same = |(index, operations, _): &&(usize, String, _)| {
-            *index == kernel.index && operations == key
-        };
+        let same = |(index, text, _): &&(usize, String, _)| *index == kernel && text == key;
         if let Some((_, _, pipeline)) = fused.iter().find(same) {
             return pipeline.clone();
         }
@@ -66,7 +92,7 @@ impl Pipelines {
         if fused.len() >= MAX_FUSED {
             fused.clear();
         }
-        fused.push((kernel.index, key.to_owned(), pipeline.clone()));
+        fused.push((kernel, key.to_owned(), pipeline.clone()));
         pipeline
     }
 
@@ -93,32 +119,30 @@ impl Pipelines {
         }
     }
 
-    /// Forgets every bind group, after an error that may have left some invalid.
-    pub(super) fn discard_bind_groups(&self) {
+    /// Forgets every bind group, and every pipeline whose text was put together at run time,
+    /// after an error that may have left some invalid.
+    pub(super) fn discard(&self) {
         lock(&self.bind_groups).clear();
+        lock(&self.fused).clear();
     }
 
-    fn create_pipeline(
-        &self,
-        kernel: &'static Kernel,
-        addition: &Addition,
-    ) -> wgpu::ComputePipeline {
+    fn create_pipeline(&self, name: &str, source: String, shape: Shape) -> wgpu::ComputePipeline {
         let module = self
             .device
             .create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: Some(kernel.name),
-                source: wgpu::ShaderSource::Wgsl(addition.source(kernel).into()),
+                label: Some(name),
+                source: wgpu::ShaderSource::Wgsl(source.into()),
             });
         let layout = self
             .device
             .create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
                 label: None,
-                bind_group_layouts: &[Some(&self.layout((kernel.inputs, addition.extras.len())))],
+                bind_group_layouts: &[Some(&self.layout(shape))],
                 immediate_size: 0,
             });
         self.device
             .create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-                label: Some(kernel.name),
+                label: Some(name),
                 layout: Some(&layout),
                 module: &module,
                 entry_point: Some("main"),

@@ -6,7 +6,7 @@ use super::context::Gpu;
 use super::fused::{Addition, Fusion, KERNEL_PARAMS};
 use super::health::{Scopes, classify};
 use super::kernels::{self, Kernel};
-use super::pipelines::{PARAMS_SIZE, Shape};
+use super::pipelines::{Composed, PARAMS_SIZE, Shape};
 use super::pool::{PooledBuffer, Usage};
 use super::readback::Readback;
 use crate::error::{Error, Result};
@@ -179,9 +179,6 @@ impl<'g> Recorder<'g> {
         workgroups: usize,
     ) -> Result<()> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
-        let widest = self.gpu.limits.workgroups;
-        let rows = workgroups.div_ceil(widest);
-        check_limit("the number of workgroups", workgroups, widest * widest)?;
         let start = self.params.len();
         self.params.extend_from_slice(params);
         if !addition.params.is_empty() {
@@ -194,9 +191,40 @@ impl<'g> Recorder<'g> {
             pipeline: self.gpu.pipelines.pipeline(kernel, &addition),
             shape: (kernel.inputs, addition.extras.len()),
             buffers: own.chain(&addition.extras).cloned().collect(),
-            grid: (workgroups.min(widest) as u32, rows as u32),
+            grid: self.grid(workgroups)?,
         });
         Ok(())
+    }
+
+    /// [`Recorder::dispatch`] of a kernel composed at run time.
+    pub(super) fn dispatch_composed(
+        &mut self,
+        kernel: &Composed,
+        params: &[u32],
+        inputs: &[&GpuBuffer],
+        output: &GpuBuffer,
+        workgroups: usize,
+    ) -> Result<()> {
+        debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
+        let start = self.params.len();
+        self.params.extend_from_slice(params);
+        self.params.resize(start + self.param_stride(), 0);
+        self.steps.push(Step {
+            pipeline: self.gpu.pipelines.composed(kernel),
+            shape: (kernel.inputs, 0),
+            buffers: inputs.iter().copied().chain([output]).cloned().collect(),
+            grid: self.grid(workgroups)?,
+        });
+        Ok(())
+    }
+
+    fn grid(&self, workgroups: usize) -> Result<(u32, u32)> {
+        let widest = self.gpu.limits.workgroups;
+        check_limit("the number of workgroups", workgroups, widest * widest)?;
+        Ok((
+            workgroups.min(widest) as u32,
+            workgroups.div_ceil(widest) as u32,
+        ))
     }
 
     /// Words from one dispatch's parameters to the next one's.
@@ -273,7 +301,7 @@ impl Gpu {
         if error.is_some() {
             self.deliver_callbacks();
             self.pool.discard_all();
-            self.pipelines.discard_bind_groups();
+            self.pipelines.discard();
         }
         // A lost device also fails validation; the loss is the reason.
         self.health.check()?;

@@ -19,11 +19,13 @@ pub(crate) mod stream;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod tiles;
 mod transpose;
 
 pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
 pub(crate) use threads::{Cpu, share_out};
+pub(crate) use tiles::fold_tiles;
 
 use crate::error::Result;
 use crate::ops::{Matmul, Op};

@@ -1,0 +1,42 @@
+// Each workgroup folds a tile of 16 × 16 values of a row-major matrix into one.
+struct Params {
+    rows: u32,
+    cols: u32,
+    tiles_across: u32,
+    identity: f32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+var<workgroup> scratch: array<f32, 256>;
+
+fn combine(a: f32, b: f32) -> f32 {
+    return EXPRESSION;
+}
+
+@compute @workgroup_size(256)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let tile = workgroup_index(group, groups);
+    let row = (tile / params.tiles_across) * 16u + local / 16u;
+    let col = (tile % params.tiles_across) * 16u + local % 16u;
+    var value = params.identity;
+    if row < params.rows && col < params.cols {
+        value = x[row * params.cols + col];
+    }
+    scratch[local] = value;
+    for (var half = 128u; half > 0u; half >>= 1u) {
+        workgroupBarrier();
+        if local < half {
+            scratch[local] = combine(scratch[local], scratch[local + half]);
+        }
+    }
+    // The last row of workgroups may have more than there are tiles.
+    if local == 0u && tile < arrayLength(&y) {
+        y[tile] = scratch[0];
+    }
+}

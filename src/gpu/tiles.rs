@@ -1,0 +1,90 @@
+//! Tiled reductions by a function that is given as WGSL.
+
+use std::sync::Arc;
+
+use super::context::Gpu;
+use super::pipelines::Composed;
+use super::recorder::{GpuBuffer, Recorder};
+use super::{copy_first, kernels};
+use crate::error::{Result, try_zeros};
+use crate::reduce::TILE_SIZE;
+
+/// A reduction: an expression of `a` and `b`, and the value that changes nothing.
+pub(crate) struct TileFold {
+    pub(crate) expression: &'static str,
+    pub(crate) identity: f32,
+}
+
+impl TileFold {
+    fn kernel(&self) -> Composed {
+        let template = include_str!("../../shaders/composed/fold_tiles.wgsl");
+        Composed {
+            name: "fold_tiles",
+            source: kernels::LIBRARY.to_owned() + &template.replace("EXPRESSION", self.expression),
+            inputs: 1,
+        }
+    }
+}
+
+impl Gpu {
+    /// A value for each tile of a row-major matrix that has at least one value, row by row.
+    pub(crate) async fn fold_tiles(
+        self: &Arc<Self>,
+        fold: &TileFold,
+        data: &[f32],
+        shape: [usize; 2],
+    ) -> Result<Vec<f32>> {
+        let (len, reading) = {
+            let mut recorder = Recorder::new(self)?;
+            let x = recorder.upload(data)?;
+            let y = recorder.fold_tiles(&fold.kernel(), fold.identity, &x, shape)?;
+            (y.len(), recorder.submit(&[y])?)
+        };
+        let mut values = try_zeros(len)?;
+        copy_first(&reading.await?, &mut values)?;
+        Ok(values)
+    }
+
+    /// One value for a matrix that has at least one: tiles of what tiles gave, in one submission.
+    pub(crate) async fn fold_all_tiles(
+        self: &Arc<Self>,
+        fold: &TileFold,
+        data: &[f32],
+        mut shape: [usize; 2],
+    ) -> Result<f32> {
+        let reading = {
+            let mut recorder = Recorder::new(self)?;
+            let kernel = fold.kernel();
+            let mut x = recorder.upload(data)?;
+            loop {
+                x = recorder.fold_tiles(&kernel, fold.identity, &x, shape)?;
+                if x.len() == 1 {
+                    break;
+                }
+                shape = shape.map(|len| len.div_ceil(TILE_SIZE));
+            }
+            recorder.submit(&[x])?
+        };
+        let mut value = [0.0];
+        copy_first(&reading.await?, &mut value)?;
+        Ok(value[0])
+    }
+}
+
+impl Recorder<'_> {
+    fn fold_tiles(
+        &mut self,
+        kernel: &Composed,
+        identity: f32,
+        x: &GpuBuffer,
+        [rows, cols]: [usize; 2],
+    ) -> Result<GpuBuffer> {
+        let across = cols.div_ceil(TILE_SIZE);
+        let tiles = across * rows.div_ceil(TILE_SIZE);
+        let y = self.allocate(tiles)?;
+        let dims = [rows, cols, across].map(|dim| dim as u32);
+        let params = [dims[0], dims[1], dims[2], identity.to_bits()];
+        self.dispatch_composed(kernel, &params, &[x], &y, tiles)?;
+        Ok(y)
+    }
+}
