@@ -4,7 +4,7 @@ use relampago::{
     Backend, GpuDevice, MaxOp, PartitionView, ReduceOp, Result, SumOp, TILE_SIZE, TensorView,
 };
 
-/// Square root of the sum of squares, scaled so that neither overflows: `hypot` of all values.
+/// Square root of the sum of squares.
 struct Norm;
 
 impl ReduceOp for Norm {

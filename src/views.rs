@@ -6,6 +6,7 @@
 //! reductions ([`BoundView::reduce`], [`PartitionView::reduce`]) read it where it is.
 
 mod bound;
+mod device;
 mod partition;
 mod planes;
 

@@ -4,35 +4,24 @@
 //! where they are read so often that this pays.
 
 mod pack;
+mod packed;
+mod panel;
+mod product;
 mod tile;
 mod vector;
+
+pub(crate) use packed::Packed;
 
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::reduce::{Products, Sum};
-use super::threads::share;
+use super::threads::{Cpu, matmul_class, share};
 use crate::error::Result;
 use crate::ops::Matmul;
-use pack::Scratch;
+use crate::views::Plane;
+use panel::{Panels, Unpacked};
+use product::Product;
 use std::ops::Range;
-use tile::{Place, Strip, VECTORS};
-
-/// Depth of a panel: a strip of packed `B` stays in the first-level cache, and no sum gathers
-/// more than this many products, which bounds the rounding error.
-const KC: usize = 256;
-
-/// Rows of a block of `A`: `MC × KC` values take half of a second-level cache.
-const MC: usize = 192;
-
-/// Columns of a panel of `B`.
-const NC: usize = 2048;
-
-/// Values of `B` above which it is packed: fewer stay in the caches however they lie.
-const PACK_B_VALUES: usize = 128 * 128;
-
-/// Strips of one operand by which each strip of the other is multiplied, from which on it pays
-/// to pack it.
-const PACK_STRIPS: usize = 6;
 
 /// `C = A · B`, `m × k` times `k × n`.
 pub(super) fn matmul(
@@ -78,10 +67,64 @@ pub(super) fn matmul(
             .into_iter()
             .try_for_each(|(a, c)| row(isa, pieces, a, b, c));
     }
+    let a = Matrix::new(a, [m, k], transpose_a);
+    // Its rows are the columns of `B`.
+    let b = Unpacked(Matrix::new(b, [n, k], !transpose_b));
+    // SAFETY: the lengths are those of the shapes.
+    unsafe { multiply(isa, pieces, a, b, [m, k, n], c) }
+}
+
+/// `C = A · B` of matrices at any strides: `C`, row-major, must have `a.rows × b.cols` values,
+/// and `A` as many columns as `B` has rows; else nothing is done.
+///
+/// # Errors
+/// `OutOfMemory` where there is no memory for packed operands.
+pub(crate) fn multiply_planes(
+    cpu: Cpu,
+    (a_data, a): (&[f32], Plane),
+    (b_data, b): (&[f32], Plane),
+    c: &mut [f32],
+) -> Result<()> {
+    let shape = [a.rows, a.cols, b.cols];
+    let within = a.end() <= a_data.len() && b.end() <= b_data.len();
+    // Checked again because the kernels' pointers rely on it.
+    if c.is_empty() || !within || a.cols != b.rows || a.rows.checked_mul(b.cols) != Some(c.len()) {
+        return Ok(());
+    }
+    let matrix = |data: &[f32], offset: usize, row: usize, col: usize| Matrix {
+        values: data[offset..].as_ptr(),
+        row,
+        col,
+    };
+    let a = matrix(a_data, a.offset, a.row_stride, a.col_stride);
+    let b = Unpacked(matrix(b_data, b.offset, b.col_stride, b.row_stride));
+    // SAFETY: neither plane reaches beyond its values, and `C` has its length.
+    unsafe { multiply(cpu.isa, pieces(cpu, shape), a, b, shape, c) }
+}
+
+/// Into how many pieces a product should be split.
+fn pieces(cpu: Cpu, [m, k, n]: [usize; 3]) -> usize {
+    let work = [m, k, n].map(|dim| dim as u64);
+    let work = work.into_iter().fold(1, u64::saturating_mul);
+    cpu.split(work, matmul_class(m, n))
+}
+
+/// A product by blocks of `C`, in so many pieces.
+///
+/// # Safety
+/// `a` must have `m` rows of `k` values, `b` as many columns of as many as the shape says, and
+/// `c` `m · n` values, of which there must be some.
+unsafe fn multiply<B: Panels>(
+    isa: InstructionSet,
+    pieces: usize,
+    a: Matrix,
+    b: B,
+    [m, k, n]: [usize; 3],
+    c: &mut [f32],
+) -> Result<()> {
     let whole = Product {
-        a: Matrix::new(a, [m, k], transpose_a),
-        // Its rows are the columns of `B`.
-        b: Matrix::new(b, [n, k], !transpose_b),
+        a,
+        b,
         c: c.as_mut_ptr(),
         stride: n,
         k,
@@ -183,189 +226,5 @@ impl Matrix {
         // SAFETY: the caller stays within the matrix.
         let values = unsafe { self.at(row, col) };
         Self { values, ..self }
-    }
-}
-
-/// A block of `C`: some rows of `A`, as deep as `k`, times some columns of `B`.
-struct Product {
-    a: Matrix,
-    b: Matrix,
-    /// `C` with its rows `stride` apart.
-    c: *mut f32,
-    stride: usize,
-    k: usize,
-    rows: Range<usize>,
-    cols: Range<usize>,
-}
-
-// SAFETY: operands are only read, and blocks that run at the same time do not overlap in `C`.
-unsafe impl Send for Product {}
-
-impl Kernel for Product {
-    type Output = Result<()>;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> Result<()> {
-        let (k, stride) = (self.k, self.stride);
-        let (m, n) = (self.rows.len(), self.cols.len());
-        let width = VECTORS * I::LANES;
-        // SAFETY: the block lies within the matrices.
-        let (a, b, c) = unsafe {
-            (
-                self.a.from(self.rows.start, 0),
-                self.b.from(self.cols.start, 0),
-                self.c.add(self.rows.start * stride + self.cols.start),
-            )
-        };
-        let depth = KC.min(k);
-        // The tile reads rows of `A` and columns of `B` that lie as they do untransposed.
-        let pack_a = self.a.col != 1 || n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
-        let pack_b = self.b.row != 1 || (m > PACK_STRIPS * I::TILE_ROWS && k * n > PACK_B_VALUES);
-        let mut block = Scratch::new(if pack_a { MC.min(m) } else { 0 }, depth)?;
-        let in_place = if pack_b { 0 } else { n / width * width };
-        let packed_cols = NC.min(n - in_place).next_multiple_of(width);
-        let mut panel = Scratch::new(packed_cols, depth)?;
-        for col in (0..n).step_by(NC) {
-            let cols = NC.min(n - col);
-            for p in (0..k).step_by(KC) {
-                let depth = KC.min(k - p);
-                // SAFETY: all of these lie within the matrices, by their lengths.
-                unsafe {
-                    let panel = Panel::new(isa, b.from(col, p), cols, depth, pack_b, &mut panel);
-                    for row in (0..m).step_by(MC) {
-                        let place = Place {
-                            c: c.add(row * stride + col),
-                            stride,
-                            rows: MC.min(m - row),
-                            cols,
-                            accumulate: p > 0,
-                        };
-                        let scratch = pack_a.then(|| block.values());
-                        multiply_block(isa, a.from(row, p), scratch, &panel, place);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Columns of `B` as strips: the first in place, the rest packed.
-struct Panel<'a> {
-    b: Matrix,
-    depth: usize,
-    in_place: usize,
-    packed: &'a [f32],
-}
-
-impl<'a> Panel<'a> {
-    /// # Safety
-    /// `b`, transposed, must have `cols` rows of `depth` values.
-    #[inline(always)]
-    unsafe fn new<I: Isa>(
-        isa: I,
-        b: Matrix,
-        cols: usize,
-        depth: usize,
-        pack: bool,
-        scratch: &'a mut Scratch,
-    ) -> Self {
-        let width = VECTORS * I::LANES;
-        let in_place = if pack { 0 } else { cols / width * width };
-        let packed = scratch.values();
-        for col in (in_place..cols).step_by(width) {
-            let used = width.min(cols - col);
-            let to = &mut packed[(col - in_place) * depth..];
-            // SAFETY: the caller's promise.
-            unsafe {
-                let widths = [used, used.next_multiple_of(I::LANES)];
-                pack::strip(isa, b.from(col, 0), widths, depth, to);
-            }
-        }
-        Self {
-            b,
-            depth,
-            in_place,
-            packed,
-        }
-    }
-
-    #[inline(always)]
-    fn strip(&self, col: usize, width: usize) -> Strip {
-        if col < self.in_place {
-            Strip {
-                // SAFETY: within the columns that `new` was promised.
-                values: unsafe { self.b.at(col, 0) },
-                across: 1,
-                deep: self.b.col,
-            }
-        } else {
-            Strip {
-                values: self.packed[(col - self.in_place) * self.depth..].as_ptr(),
-                across: 1,
-                deep: width,
-            }
-        }
-    }
-}
-
-/// Multiplies a block of `A`, packed to `scratch` if there is some, and a panel of `B`.
-///
-/// # Safety
-/// `a` must have the rows of `place`, as deep as the panel, which must have its columns; those
-/// must be writable.
-#[inline(always)]
-unsafe fn multiply_block<I: Isa>(
-    isa: I,
-    a: Matrix,
-    mut scratch: Option<&mut [f32]>,
-    panel: &Panel<'_>,
-    place: Place,
-) {
-    let (width, depth) = (VECTORS * I::LANES, panel.depth);
-    for col in (0..place.cols).step_by(width) {
-        let cols = width.min(place.cols - col);
-        let b = panel.strip(col, cols.next_multiple_of(I::LANES));
-        let mut row = 0;
-        while row < place.rows {
-            let rows = height::<I>(place.rows - row);
-            // SAFETY: rows and columns of the block and the panel.
-            unsafe {
-                let a = a.from(row, 0);
-                let a = match &mut scratch {
-                    Some(scratch) if col == 0 => {
-                        pack::strip(isa, a, [rows, rows], depth, &mut scratch[row * depth..])
-                    }
-                    Some(scratch) => Strip {
-                        values: scratch[row * depth..].as_ptr(),
-                        across: 1,
-                        deep: rows,
-                    },
-                    None => Strip {
-                        values: a.values,
-                        across: a.row,
-                        deep: a.col,
-                    },
-                };
-                let place = Place {
-                    c: place.c.add(row * place.stride + col),
-                    rows,
-                    cols,
-                    ..place
-                };
-                tile::multiply(isa, a, b, depth, place);
-            }
-            row += rows;
-        }
-    }
-}
-
-/// Rows of the next tile: what would be left for a last low tile is shared by the last two.
-#[inline(always)]
-fn height<I: Isa>(rows: usize) -> usize {
-    if rows > I::TILE_ROWS && rows < 2 * I::TILE_ROWS {
-        rows.div_ceil(2)
-    } else {
-        rows.min(I::TILE_ROWS)
     }
 }

@@ -39,8 +39,7 @@ impl Cpu {
     pub(super) fn pieces(self, op: &Op, inputs: &[&[f32]]) -> usize {
         let work = work(op, inputs.iter().map(|input| input.len()));
         let class = match op {
-            // With a vector: as bound by memory as a sum.
-            Op::Matmul { m, n, .. } if *m.min(n) <= 2 => OpClass::Reduction,
+            Op::Matmul { m, n, .. } => matmul_class(*m, *n),
             _ => op.class(),
         };
         self.split(work, class)
@@ -53,6 +52,15 @@ impl Cpu {
         }
         let pieces = work / GRAIN.threshold(class);
         pieces.clamp(1, self.threads as u64) as usize
+    }
+}
+
+/// What bounds a product of so many rows and columns: with a vector it is memory, as for a sum.
+pub(super) fn matmul_class(m: usize, n: usize) -> OpClass {
+    if m.min(n) <= 2 {
+        OpClass::Reduction
+    } else {
+        OpClass::Matmul
     }
 }
 

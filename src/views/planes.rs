@@ -16,6 +16,14 @@ pub(crate) struct Plane {
     pub(crate) col_stride: usize,
 }
 
+impl Plane {
+    /// One past the place of the last value of a plane that has some.
+    pub(crate) fn end(&self) -> usize {
+        let last_row = self.rows.saturating_sub(1) * self.row_stride;
+        self.offset + last_row + self.cols.saturating_sub(1) * self.col_stride + 1
+    }
+}
+
 /// Calls `f` with planes that make up the values of a view from `start` on, of this size,
 /// which must lie within the view and have at least one value.
 #[inline(always)]

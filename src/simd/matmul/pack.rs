@@ -29,6 +29,11 @@ impl Scratch {
     pub(super) fn values(&mut self) -> &mut [f32] {
         &mut self.values[self.start..]
     }
+
+    /// What has been packed.
+    pub(super) fn packed(&self) -> &[f32] {
+        &self.values[self.start..]
+    }
 }
 
 /// Packs `used` rows of a matrix, `depth` values of each, as a strip of `width` rows of which

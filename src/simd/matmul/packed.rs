@@ -1,0 +1,163 @@
+//! `B` packed once, for any number of products.
+
+use super::pack::{self, Scratch};
+use super::panel::{KC, Panel, Panels, Part};
+use super::tile::VECTORS;
+use super::{Matrix, multiply, pieces};
+use crate::error::Result;
+use crate::simd::InstructionSet;
+use crate::simd::isa::{Isa, Kernel, dispatch};
+use crate::simd::threads::Cpu;
+use crate::views::Plane;
+
+/// A `k × n` matrix in strips as the tiles of an instruction set read them: for each panel of
+/// [`KC`] rows all columns, a strip of a tile's width after the other, row by row.
+pub(crate) struct Packed {
+    isa: InstructionSet,
+    k: usize,
+    n: usize,
+    /// The columns, rounded up to whole strips.
+    padded: usize,
+    values: Scratch,
+}
+
+impl Packed {
+    /// Packs a matrix that lies in `data` at any strides, within which it must stay.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(crate) fn new(isa: InstructionSet, data: &[f32], b: Plane) -> Result<Self> {
+        let isa = isa.or_best();
+        let values = data.get(b.offset..b.end()).unwrap_or_default();
+        let transposed = Matrix {
+            values: values.as_ptr(),
+            row: b.col_stride,
+            col: b.row_stride,
+        };
+        // A plane beyond its data is none.
+        let missing = values.is_empty() && b.rows.min(b.cols) > 0;
+        let (k, n) = if missing { (0, 0) } else { (b.rows, b.cols) };
+        dispatch(
+            isa,
+            Pack {
+                isa,
+                k,
+                n,
+                transposed,
+            },
+        )
+    }
+
+    /// The bytes that the packed values take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.padded * self.k * size_of::<f32>()
+    }
+
+    /// `C = A · B` of row-major matrices: `m × k` values of `A`, `m × n` of `C`; else nothing is
+    /// done.
+    ///
+    /// # Errors
+    /// `OutOfMemory` where there is no memory to pack `A`.
+    pub(crate) fn multiply(&self, cpu: Cpu, a: &[f32], c: &mut [f32], m: usize) -> Result<()> {
+        let (k, n) = (self.k, self.n);
+        let lengths = [m.checked_mul(k), m.checked_mul(n)];
+        // Checked again because the kernels' pointers rely on it.
+        if c.is_empty() || lengths != [Some(a.len()), Some(c.len())] {
+            return Ok(());
+        }
+        if k == 0 {
+            c.fill(0.0);
+            return Ok(());
+        }
+        let shape = [m, k, n];
+        let a = Matrix::new(a, [m, k], false);
+        // SAFETY: the lengths are those of the shapes, and the strips are of this instruction
+        // set.
+        unsafe { multiply(self.isa, pieces(cpu, shape), a, Strips::of(self), shape, c) }
+    }
+}
+
+/// Makes a [`Packed`] of a matrix that is given transposed: its columns are the matrix' rows.
+struct Pack {
+    isa: InstructionSet,
+    k: usize,
+    n: usize,
+    transposed: Matrix,
+}
+
+impl Kernel for Pack {
+    type Output = Result<Packed>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Result<Packed> {
+        let Pack { k, n, .. } = self;
+        let width = VECTORS * I::LANES;
+        let padded = n.next_multiple_of(width);
+        let mut values = Scratch::new(padded, k)?;
+        for p in (0..k).step_by(KC) {
+            let depth = KC.min(k - p);
+            let panel = &mut values.values()[p * padded..];
+            for col in (0..n).step_by(width) {
+                let used = width.min(n - col);
+                let widths = [used, used.next_multiple_of(I::LANES)];
+                // SAFETY: columns and depths of the matrix.
+                unsafe {
+                    let strip = self.transposed.from(col, p);
+                    pack::strip(isa, strip, widths, depth, &mut panel[col * depth..]);
+                }
+            }
+        }
+        Ok(Packed {
+            isa: self.isa,
+            k,
+            n,
+            padded,
+            values,
+        })
+    }
+}
+
+/// Where the strips of a [`Packed`] lie.
+#[derive(Clone, Copy)]
+struct Strips<'a> {
+    values: &'a [f32],
+    padded: usize,
+}
+
+impl<'a> Strips<'a> {
+    fn of(packed: &'a Packed) -> Self {
+        Self {
+            values: packed.values.packed(),
+            padded: packed.padded,
+        }
+    }
+}
+
+impl Panels for Strips<'_> {
+    // There is nothing to pack, so that a panel may have all columns.
+    const PANEL_COLS: usize = usize::MAX / 2 + 1;
+    type Room = ();
+
+    #[inline(always)]
+    fn room<I: Isa>(self, _: [usize; 3]) -> Result<()> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    unsafe fn panel<'r, I: Isa>(self, _: I, part: Part, _: &'r mut ()) -> Panel<'r>
+    where
+        Self: 'r,
+    {
+        let start = part.p * self.padded + part.col * part.depth;
+        Panel {
+            b: Matrix {
+                values: std::ptr::null(),
+                row: 1,
+                col: 0,
+            },
+            depth: part.depth,
+            in_place: 0,
+            packed: &self.values[start..],
+        }
+    }
+}

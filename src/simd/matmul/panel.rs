@@ -1,0 +1,138 @@
+//! Where the columns of `B` come from, panel by panel.
+
+use super::Matrix;
+use super::pack::{self, Scratch};
+use super::tile::{Strip, VECTORS};
+use crate::error::Result;
+use crate::simd::isa::Isa;
+
+/// Depth of a panel: a strip of packed `B` stays in the first-level cache, and no sum gathers
+/// more than this many products, which bounds the rounding error.
+pub(super) const KC: usize = 256;
+
+/// Panels of a panel of `B`.
+const NC: usize = 2048;
+
+/// Values of `B` above which it is packed: fewer stay in the caches however they lie.
+const PACK_B_VALUES: usize = 128 * 128;
+
+/// Strips of one operand by which each strip of the other is multiplied, from which on it pays
+/// to pack it.
+pub(super) const PACK_STRIPS: usize = 6;
+
+/// Which columns of `B`, and which of their values.
+#[derive(Clone, Copy)]
+pub(super) struct Part {
+    pub(super) col: usize,
+    pub(super) cols: usize,
+    pub(super) p: usize,
+    pub(super) depth: usize,
+}
+
+/// An operand `B` that gives panels of its columns.
+pub(super) trait Panels: Copy {
+    /// Panels of a panel, a multiple of every strip's width.
+    const PANEL_COLS: usize;
+    /// Memory for a panel at a time, and what is known of all.
+    type Room;
+
+    /// What panels of an `m × k` by `k × n` product need.
+    fn room<I: Isa>(self, shape: [usize; 3]) -> Result<Self::Room>;
+
+    /// The columns of a part as strips. A part starts at a multiple of [`KC`] and has that
+    /// depth, unless `B` ends; it has at most `PANEL_COLS` columns.
+    ///
+    /// # Safety
+    /// The part must lie within the matrix, and `room` be of a product at least so large.
+    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Self::Room) -> Panel<'r>
+    where
+        Self: 'r;
+}
+
+/// `B`, transposed, as it lies in memory: its columns are packed where they are read so often
+/// that this pays, or lie so that the tile cannot read them.
+#[derive(Clone, Copy)]
+pub(super) struct Unpacked(pub(super) Matrix);
+
+impl Panels for Unpacked {
+    const PANEL_COLS: usize = NC;
+    /// Whether all columns are packed, and where to; else only those that fill no strip are.
+    type Room = (bool, Scratch);
+
+    #[inline(always)]
+    fn room<I: Isa>(self, [m, k, n]: [usize; 3]) -> Result<(bool, Scratch)> {
+        let width = VECTORS * I::LANES;
+        let often = m > PACK_STRIPS * I::TILE_ROWS && k * n > PACK_B_VALUES;
+        let pack = self.0.row != 1 || often;
+        let in_place = if pack { 0 } else { n / width * width };
+        let packed_cols = NC.min(n - in_place).next_multiple_of(width);
+        Ok((pack, Scratch::new(packed_cols, KC.min(k))?))
+    }
+
+    #[inline(always)]
+    unsafe fn panel<'r, I: Isa>(
+        self,
+        isa: I,
+        part: Part,
+        (pack, scratch): &'r mut (bool, Scratch),
+    ) -> Panel<'r>
+    where
+        Self: 'r,
+    {
+        let Part {
+            col,
+            cols,
+            p,
+            depth,
+        } = part;
+        // SAFETY: the part lies within the matrix.
+        let b = unsafe { self.0.from(col, p) };
+        let width = VECTORS * I::LANES;
+        let in_place = if *pack { 0 } else { cols / width * width };
+        let packed = scratch.values();
+        for col in (in_place..cols).step_by(width) {
+            let used = width.min(cols - col);
+            let to = &mut packed[(col - in_place) * depth..];
+            // SAFETY: these columns are the part's.
+            unsafe {
+                let widths = [used, used.next_multiple_of(I::LANES)];
+                pack::strip(isa, b.from(col, 0), widths, depth, to);
+            }
+        }
+        Panel {
+            b,
+            depth,
+            in_place,
+            packed,
+        }
+    }
+}
+
+/// Panels of `B` as strips: the first in place, the rest packed.
+pub(super) struct Panel<'a> {
+    /// Where those in place lie.
+    pub(super) b: Matrix,
+    pub(super) depth: usize,
+    pub(super) in_place: usize,
+    pub(super) packed: &'a [f32],
+}
+
+impl Panel<'_> {
+    #[inline(always)]
+    pub(super) fn strip(&self, col: usize, width: usize) -> Strip {
+        if col < self.in_place {
+            Strip {
+                // SAFETY: within the columns that the panel was promised to have.
+                values: unsafe { self.b.at(col, 0) },
+                across: 1,
+                deep: self.b.col,
+            }
+        } else {
+            Strip {
+                values: self.packed[(col - self.in_place) * self.depth..].as_ptr(),
+                across: 1,
+                deep: width,
+            }
+        }
+    }
+}

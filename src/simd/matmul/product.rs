@@ -1,0 +1,137 @@
+//! A product block by block: panels of `B`, blocks of `A`, strips of both, tiles of `C`.
+
+use std::ops::Range;
+
+use super::Matrix;
+use super::pack::{self, Scratch};
+use super::panel::{KC, PACK_STRIPS, Panel, Panels, Part};
+use super::tile::{self, Place, Strip, VECTORS};
+use crate::error::Result;
+use crate::simd::isa::{Isa, Kernel};
+
+/// Rows of a block of `A`: `MC × KC` values take half of a second-level cache.
+const MC: usize = 192;
+
+/// A block of `C`: some rows of `A`, as deep as `k`, times some columns of `B`.
+pub(super) struct Product<B> {
+    pub(super) a: Matrix,
+    pub(super) b: B,
+    /// `C` with its rows `stride` apart.
+    pub(super) c: *mut f32,
+    pub(super) stride: usize,
+    pub(super) k: usize,
+    pub(super) rows: Range<usize>,
+    pub(super) cols: Range<usize>,
+}
+
+// SAFETY: operands are only read, and blocks that run at the same time do not overlap in `C`.
+unsafe impl<B: Panels> Send for Product<B> {}
+
+impl<B: Panels> Kernel for Product<B> {
+    type Output = Result<()>;
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) -> Result<()> {
+        let (k, stride) = (self.k, self.stride);
+        let (m, n) = (self.rows.len(), self.cols.len());
+        let width = VECTORS * I::LANES;
+        // SAFETY: the block lies within the matrices.
+        let (a, c) = unsafe {
+            (
+                self.a.from(self.rows.start, 0),
+                self.c.add(self.rows.start * stride + self.cols.start),
+            )
+        };
+        // The tile reads rows of `A` that lie as they do untransposed.
+        let pack_a = self.a.col != 1 || n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
+        let mut block = Scratch::new(if pack_a { MC.min(m) } else { 0 }, KC.min(k))?;
+        let mut room = self.b.room::<I>([m, k, n])?;
+        for col in (0..n).step_by(B::PANEL_COLS) {
+            for p in (0..k).step_by(KC) {
+                let part = Part {
+                    col: self.cols.start + col,
+                    cols: B::PANEL_COLS.min(n - col),
+                    p,
+                    depth: KC.min(k - p),
+                };
+                // SAFETY: all of these lie within the matrices, by their lengths.
+                unsafe {
+                    let panel = self.b.panel(isa, part, &mut room);
+                    for row in (0..m).step_by(MC) {
+                        let place = Place {
+                            c: c.add(row * stride + col),
+                            stride,
+                            rows: MC.min(m - row),
+                            cols: part.cols,
+                            accumulate: p > 0,
+                        };
+                        let scratch = pack_a.then(|| block.values());
+                        multiply_block(isa, a.from(row, p), scratch, &panel, place);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Multiplies a block of `A`, packed to `scratch` if there is some, and a panel of `B`.
+///
+/// # Safety
+/// `a` must have the rows of `place`, as deep as the panel, which must have its columns; those
+/// must be writable.
+#[inline(always)]
+unsafe fn multiply_block<I: Isa>(
+    isa: I,
+    a: Matrix,
+    mut scratch: Option<&mut [f32]>,
+    panel: &Panel<'_>,
+    place: Place,
+) {
+    let (width, depth) = (VECTORS * I::LANES, panel.depth);
+    for col in (0..place.cols).step_by(width) {
+        let cols = width.min(place.cols - col);
+        let b = panel.strip(col, cols.next_multiple_of(I::LANES));
+        let mut row = 0;
+        while row < place.rows {
+            let rows = height::<I>(place.rows - row);
+            // SAFETY: rows and columns of the block and the panel.
+            unsafe {
+                let a = a.from(row, 0);
+                let a = match &mut scratch {
+                    Some(scratch) if col == 0 => {
+                        pack::strip(isa, a, [rows, rows], depth, &mut scratch[row * depth..])
+                    }
+                    Some(scratch) => Strip {
+                        values: scratch[row * depth..].as_ptr(),
+                        across: 1,
+                        deep: rows,
+                    },
+                    None => Strip {
+                        values: a.values,
+                        across: a.row,
+                        deep: a.col,
+                    },
+                };
+                let place = Place {
+                    c: place.c.add(row * place.stride + col),
+                    rows,
+                    cols,
+                    ..place
+                };
+                tile::multiply(isa, a, b, depth, place);
+            }
+            row += rows;
+        }
+    }
+}
+
+/// Rows of the next tile: what would be left for a last low tile is shared by the last two.
+#[inline(always)]
+fn height<I: Isa>(rows: usize) -> usize {
+    if rows > I::TILE_ROWS && rows < 2 * I::TILE_ROWS {
+        rows.div_ceil(2)
+    } else {
+        rows.min(I::TILE_ROWS)
+    }
+}
