@@ -22,6 +22,7 @@ mod gpu;
 mod graph;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod js;
+mod matmul_cache;
 pub mod ops;
 mod policy;
 #[cfg(feature = "ptx")]
@@ -40,6 +41,7 @@ pub use error::{Error, Result};
 pub use graph::{
     Argument, BufferId, BufferPlace, Explanation, GpuCommandBatch, KernelInfo, PlanSummary, Program,
 };
+pub use matmul_cache::{GpuMatmulCache, QuantizedWeights, WeightFormat};
 pub use ops::{Conv2d, Matmul, Op, Padding};
 pub use policy::Policy;
 pub use reduce::{

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::buffer::Storage;
 use crate::error::{Error, Result};
 use crate::graph::{Outside, Plan, Repeat};
+use crate::matmul_cache::WeightFormat;
 use crate::ops::Op;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,6 +89,21 @@ impl Gpu {
         _: &[f32],
         _: [usize; 2],
     ) -> Result<f32> {
+        match **self {}
+    }
+
+    pub(crate) async fn upload_words(self: &Arc<Self>, _: &[u32]) -> Result<GpuBuffer> {
+        match **self {}
+    }
+
+    pub(crate) async fn multiply_words(
+        self: &Arc<Self>,
+        _: WeightFormat,
+        _: &GpuBuffer,
+        _: &[f32],
+        _: &mut [f32],
+        _: [usize; 3],
+    ) -> Result<()> {
         match **self {}
     }
 

@@ -17,6 +17,7 @@ mod recorder;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 mod tiles;
+mod weights;
 
 use std::sync::Arc;
 

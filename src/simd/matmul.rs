@@ -9,8 +9,10 @@ mod panel;
 mod product;
 mod tile;
 mod vector;
+mod words;
 
 pub(crate) use packed::Packed;
+pub(crate) use words::multiply_words;
 
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
@@ -208,6 +210,13 @@ struct Matrix {
 }
 
 impl Matrix {
+    /// Without values.
+    const NONE: Self = Self {
+        values: std::ptr::null(),
+        row: 1,
+        col: 1,
+    };
+
     /// A matrix of `rows × cols` values, stored column by column if it is `transposed`.
     fn new(values: &[f32], [rows, cols]: [usize; 2], transposed: bool) -> Self {
         let (row, col) = if transposed { (1, rows) } else { (cols, 1) };

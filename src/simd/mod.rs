@@ -24,7 +24,7 @@ mod transpose;
 
 pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
-pub(crate) use matmul::{Packed, multiply_planes};
+pub(crate) use matmul::{Packed, multiply_planes, multiply_words};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
 

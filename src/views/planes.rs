@@ -17,6 +17,16 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
+    pub(crate) fn row_major(rows: usize, cols: usize) -> Self {
+        Self {
+            offset: 0,
+            rows,
+            cols,
+            row_stride: cols,
+            col_stride: 1,
+        }
+    }
+
     /// One past the place of the last value of a plane that has some.
     pub(crate) fn end(&self) -> usize {
         let last_row = self.rows.saturating_sub(1) * self.row_stride;

@@ -150,11 +150,7 @@ impl Panels for Strips<'_> {
     {
         let start = part.p * self.padded + part.col * part.depth;
         Panel {
-            b: Matrix {
-                values: std::ptr::null(),
-                row: 1,
-                col: 0,
-            },
+            b: Matrix::NONE,
             depth: part.depth,
             in_place: 0,
             packed: &self.values[start..],

@@ -1,0 +1,74 @@
+// C = A · W, where W lies in blocks of 32 of its rows: a row of scales where there are some, then
+// rows of words with PER_WORD numbers of a column each. A workgroup computes 4 rows of C by 64
+// columns; its four layers of invocations take every fourth block, and are added up at the end.
+struct Params {
+    m: u32,
+    k: u32,
+    n: u32,
+    blocks: u32,
+    tiles_across: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<f32>;
+@group(0) @binding(2) var<storage, read> words: array<u32>;
+@group(0) @binding(3) var<storage, read_write> c: array<f32>;
+
+const WORDS = 32u / PER_WORD;
+const LAYERS = 4u;
+
+var<workgroup> layers: array<array<vec4f, 64>, 4>;
+
+// Products of four rows of A, which start at `rows`, and a column of a block.
+fn block_sum(block: u32, col: u32, rows: vec4u) -> vec4f {
+    let first = block * (SCALES + WORDS) * params.n + col;
+    var sum = vec4f();
+    for (var w = 0u; w < WORDS; w++) {
+        let word = words[first + (SCALES + w) * params.n];
+        for (var i = 0u; i < PER_WORD; i++) {
+            let p = block * 32u + w * PER_WORD + i;
+            // Zeros fill the last block, but A has no values for them.
+            if p < params.k {
+                let q = rows + p;
+                sum += number(word, i) * vec4f(a[q.x], a[q.y], a[q.z], a[q.w]);
+            }
+        }
+    }
+    if SCALES == 1u {
+        sum *= bitcast<f32>(words[first]);
+    }
+    return sum;
+}
+
+fn store(row: u32, col: u32, value: f32) {
+    if row < params.m {
+        c[row * params.n + col] = value;
+    }
+}
+
+@compute @workgroup_size(64, 4)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_id) local: vec3u,
+) {
+    let tile = workgroup_index(group, groups);
+    let row = (tile / params.tiles_across) * 4u;
+    let col = (tile % params.tiles_across) * 64u + local.x;
+    // Past the edge, the last row stands in; its sums are not stored.
+    let rows = min(vec4u(row) + vec4u(0u, 1u, 2u, 3u), vec4u(params.m - 1u)) * params.k;
+    var sum = vec4f();
+    if col < params.n {
+        for (var block = local.y; block < params.blocks; block += LAYERS) {
+            sum += block_sum(block, col, rows);
+        }
+    }
+    layers[local.y][local.x] = sum;
+    workgroupBarrier();
+    if local.y == 0u && col < params.n {
+        let all = (layers[0][local.x] + layers[1][local.x]) + (layers[2][local.x] + layers[3][local.x]);
+        store(row, col, all.x);
+        store(row + 1u, col, all.y);
+        store(row + 2u, col, all.z);
+        store(row + 3u, col, all.w);
+    }
+}

@@ -1,0 +1,48 @@
+//! Weights as ggml's files have them: `n` rows of blocks of 32 weights each, a binary16 scale
+//! before the numbers of a block.
+
+use super::weights::{BLOCK, QuantizedWeights, WeightFormat};
+use crate::error::{Error, Result};
+use crate::shape::{check_len, product};
+
+impl QuantizedWeights {
+    /// Takes blocks of ggml's `Q8_0` (34 bytes: a scale and 32 signed bytes) or `Q4_0` (18
+    /// bytes: a scale and 16 bytes, of which the low halves come first). They hold a matrix
+    /// stored transposed, `n` rows of `k` weights, as models have it.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for another format and for a `k` that is no multiple of 32,
+    /// `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`.
+    pub fn from_blocks(blocks: &[u8], k: usize, n: usize, format: WeightFormat) -> Result<Self> {
+        let bytes = match format {
+            WeightFormat::Q8_0 => 2 + BLOCK,
+            WeightFormat::Q4_0 => 2 + BLOCK / 2,
+            _ => return Err(invalid("format", format!("{format:?}"), "Q8_0 or Q4_0")),
+        };
+        if !k.is_multiple_of(BLOCK) {
+            return Err(invalid("k", k.to_string(), "a multiple of 32"));
+        }
+        let len = product("blocks", n, k / BLOCK * bytes)?;
+        check_len("blocks", len, blocks.len())?;
+        let mut weights = Self::zeros(k, n, format)?;
+        let a_column = k / BLOCK;
+        for (index, block) in blocks.chunks_exact(bytes).enumerate() {
+            let (scale, numbers) = (u16::from_le_bytes([block[0], block[1]]), &block[2..]);
+            let bits = |i: usize| match format {
+                WeightFormat::Q8_0 => numbers[i].into(),
+                _ if i < BLOCK / 2 => (numbers[i] & 15).into(),
+                _ => (numbers[i - BLOCK / 2] >> 4).into(),
+            };
+            weights.store(index % a_column, index / a_column, scale, bits);
+        }
+        Ok(weights)
+    }
+}
+
+fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
+    Error::InvalidArgument {
+        what,
+        value,
+        requirement,
+    }
+}
