@@ -73,6 +73,13 @@ pub(super) trait Isa: Copy {
     /// Whether [`Isa::mul_add`] rounds once.
     const FUSED: bool = true;
 
+    /// Runs a kernel as a function of its own, of which there is one however many other kernels
+    /// end in it. WebAssembly, where few do, has it inlined.
+    #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        kernel.run(self)
+    }
+
     fn splat(self, value: f32) -> Self::F32;
     fn splat_bits(self, value: i32) -> Self::Bits;
 

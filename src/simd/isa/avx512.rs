@@ -63,6 +63,12 @@ impl Isa for Avx512 {
     }
 
     #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        // SAFETY: a value of `Self` is made only where the CPU has the features.
+        unsafe { run(kernel) }
+    }
+
+    #[inline(always)]
     fn prefetch(self, from: *const f32) {
         // SAFETY: a hint, which touches no memory.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(from.cast()) };

@@ -49,6 +49,11 @@ impl Isa for Neon {
     }
 
     #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        run(kernel)
+    }
+
+    #[inline(always)]
     unsafe fn load_ptr(self, from: *const f32) -> float32x4_t {
         // SAFETY: NEON is a target feature here; the caller says that 4 values are readable.
         unsafe { vld1q_f32(from) }

@@ -58,6 +58,11 @@ impl Isa for Scalar {
     }
 
     #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        run(kernel)
+    }
+
+    #[inline(always)]
     unsafe fn load_ptr(self, from: *const f32) -> f32 {
         // SAFETY: the caller says that one value is readable.
         unsafe { from.read() }

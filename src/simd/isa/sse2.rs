@@ -52,6 +52,11 @@ impl Isa for Sse2 {
     }
 
     #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        run(kernel)
+    }
+
+    #[inline(always)]
     unsafe fn load_ptr(self, from: *const f32) -> __m128 {
         // SAFETY: SSE is everywhere; the caller says that 4 values are readable.
         unsafe { _mm_loadu_ps(from) }

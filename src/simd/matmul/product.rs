@@ -65,8 +65,12 @@ impl<B: Panels> Kernel for Product<B> {
                             cols: part.cols,
                             accumulate: p > 0,
                         };
-                        let scratch = pack_a.then(|| block.values());
-                        multiply_block(isa, a.from(row, p), scratch, &panel, place);
+                        isa.call(Block {
+                            a: a.from(row, p),
+                            scratch: pack_a.then(|| block.values()),
+                            panel: &panel,
+                            place,
+                        });
                     }
                 }
             }
@@ -75,53 +79,62 @@ impl<B: Panels> Kernel for Product<B> {
     }
 }
 
-/// Multiplies a block of `A`, packed to `scratch` if there is some, and a panel of `B`.
+/// A block of `A`, packed to `scratch` if there is some, times a panel of `B`.
 ///
-/// # Safety
-/// `a` must have the rows of `place`, as deep as the panel, which must have its columns; those
-/// must be writable.
-#[inline(always)]
-unsafe fn multiply_block<I: Isa>(
-    isa: I,
+/// `a` has the rows of `place`, as deep as the panel, which has its columns; those are writable.
+struct Block<'a> {
     a: Matrix,
-    mut scratch: Option<&mut [f32]>,
-    panel: &Panel<'_>,
+    scratch: Option<&'a mut [f32]>,
+    panel: &'a Panel<'a>,
     place: Place,
-) {
-    let (width, depth) = (VECTORS * I::LANES, panel.depth);
-    for col in (0..place.cols).step_by(width) {
-        let cols = width.min(place.cols - col);
-        let b = panel.strip(col, cols.next_multiple_of(I::LANES));
-        let mut row = 0;
-        while row < place.rows {
-            let rows = height::<I>(place.rows - row);
-            // SAFETY: rows and columns of the block and the panel.
-            unsafe {
-                let a = a.from(row, 0);
-                let a = match &mut scratch {
-                    Some(scratch) if col == 0 => {
-                        pack::strip(isa, a, [rows, rows], depth, &mut scratch[row * depth..])
-                    }
-                    Some(scratch) => Strip {
-                        values: scratch[row * depth..].as_ptr(),
-                        across: 1,
-                        deep: rows,
-                    },
-                    None => Strip {
-                        values: a.values,
-                        across: a.row,
-                        deep: a.col,
-                    },
-                };
-                let place = Place {
-                    c: place.c.add(row * place.stride + col),
-                    rows,
-                    cols,
-                    ..place
-                };
-                tile::multiply(isa, a, b, depth, place);
+}
+
+impl Kernel for Block<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Block {
+            a,
+            mut scratch,
+            panel,
+            place,
+        } = self;
+        let (width, depth) = (VECTORS * I::LANES, panel.depth);
+        for col in (0..place.cols).step_by(width) {
+            let cols = width.min(place.cols - col);
+            let b = panel.strip(col, cols.next_multiple_of(I::LANES));
+            let mut row = 0;
+            while row < place.rows {
+                let rows = height::<I>(place.rows - row);
+                // SAFETY: rows and columns of the block and the panel.
+                unsafe {
+                    let a = a.from(row, 0);
+                    let a = match &mut scratch {
+                        Some(scratch) if col == 0 => {
+                            pack::strip(isa, a, [rows, rows], depth, &mut scratch[row * depth..])
+                        }
+                        Some(scratch) => Strip {
+                            values: scratch[row * depth..].as_ptr(),
+                            across: 1,
+                            deep: rows,
+                        },
+                        None => Strip {
+                            values: a.values,
+                            across: a.row,
+                            deep: a.col,
+                        },
+                    };
+                    let place = Place {
+                        c: place.c.add(row * place.stride + col),
+                        rows,
+                        cols,
+                        ..place
+                    };
+                    tile::multiply(isa, a, b, depth, place);
+                }
+                row += rows;
             }
-            row += rows;
         }
     }
 }
