@@ -2,7 +2,7 @@
 
 mod blocks;
 // The file stands alone, so that PTX needs nothing else of the crate.
-#[allow(dead_code, unreachable_pub)]
+#[allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
 #[path = "ptx/half.rs"]
 mod half;
 mod weights;

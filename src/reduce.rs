@@ -65,7 +65,7 @@ impl ReduceOp for SumOp {
         0.0
     }
 
-    #[inline(always)]
+    #[inline]
     fn combine(a: f32, b: f32) -> f32 {
         a + b
     }
@@ -84,7 +84,7 @@ impl ReduceOp for MaxOp {
         f32::NEG_INFINITY
     }
 
-    #[inline(always)]
+    #[inline]
     fn combine(a: f32, b: f32) -> f32 {
         // A NaN in `b` fails the comparison and is taken by that.
         if a > b || a.is_nan() { a } else { b }
@@ -104,7 +104,7 @@ impl ReduceOp for MinOp {
         f32::INFINITY
     }
 
-    #[inline(always)]
+    #[inline]
     fn combine(a: f32, b: f32) -> f32 {
         if a < b || a.is_nan() { a } else { b }
     }

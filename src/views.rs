@@ -333,7 +333,7 @@ impl<T> TensorView<T> {
     }
 
     /// Where a value within the shape lies, which `checked` made sure can be counted.
-    #[inline(always)]
+    #[inline]
     fn index_of(&self, indices: [usize; 4]) -> usize {
         let [i, j, k, l] = indices;
         let [s0, s1, s2, s3] = self.strides;
@@ -370,7 +370,7 @@ impl<T> TensorView<T> {
         };
         let last = (0..=LAST_DIM)
             .map(last)
-            .fold(self.offset as u128, |sum, last| sum.saturating_add(last));
+            .fold(self.offset as u128, u128::saturating_add);
         let reach = usize::try_from(last).map_or(usize::MAX, |last| last.saturating_add(1));
         check_limit("the reach of a view", reach, MAX_LEN)?;
         Ok(self)

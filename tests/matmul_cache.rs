@@ -45,13 +45,11 @@ fn devices() -> Vec<GpuDevice> {
 
 /// Weights as they are after quantisation.
 fn rounded(weights: &[f32], k: usize, n: usize, format: WeightFormat) -> Vec<f32> {
-    match format {
-        WeightFormat::F32 => weights.to_vec(),
-        _ => {
-            let quantized = QuantizedWeights::new(weights, k, n, format).unwrap();
-            quantized.dequantize().unwrap()
-        }
+    if format == WeightFormat::F32 {
+        return weights.to_vec();
     }
+    let quantized = QuantizedWeights::new(weights, k, n, format).unwrap();
+    quantized.dequantize().unwrap()
 }
 
 /// A product beside one in `f64` with the weights that the format holds.
@@ -243,9 +241,11 @@ fn blocks(k: usize, n: usize, format: WeightFormat) -> (Vec<u8>, Vec<f32>) {
                 .collect(),
             _ => (0..32).map(|i| (i * 5 + index as i32) % 16 - 8).collect(),
         };
-        match format {
-            WeightFormat::Q8_0 => bytes.extend(numbers.iter().map(|&q| q as i8 as u8)),
-            _ => bytes.extend((0..16).map(|i| (numbers[i] + 8 | (numbers[i + 16] + 8) << 4) as u8)),
+        let low = |i: usize| (numbers[i] + 8) as u8;
+        if format == WeightFormat::Q8_0 {
+            bytes.extend(numbers.iter().map(|&q| q as i8 as u8));
+        } else {
+            bytes.extend((0..16).map(|i| low(i) | (low(i + 16) << 4)));
         }
         let (col, first) = (index / (k / 32), index % (k / 32) * 32);
         for (i, q) in numbers.into_iter().enumerate() {

@@ -10,7 +10,7 @@ use super::threads::{Cpu, share_out};
 use crate::error::{Result, try_zeros};
 use crate::ops::OpClass;
 use crate::reduce::{Partials, ReduceOp};
-use crate::views::{BoundView, PartitionView, Plane};
+use crate::views::{BoundView, PartitionView, Plane, for_each_plane};
 
 /// Values that gather in [`MAX_LANES`] lanes before they count as one: the longest chain of
 /// roundings is that of one lane here, plus those of pairing.
@@ -66,7 +66,7 @@ impl<O: ReduceOp> Kernel for FoldTiles<'_, O> {
         for (index, out) in (self.first..).zip(self.out) {
             let tile = self.tiles.nth_tile(index);
             let mut pairs = Pairs::<O>::new();
-            self.values.for_each_plane(tile.start, tile.size, |plane| {
+            for_each_plane(self.values.view(), tile.start, tile.size, |plane| {
                 fold_plane::<O>(self.values.data(), plane, &mut pairs);
             });
             *out = pairs.fold();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{MemoryLayout, Plane, TensorView, for_each_plane};
+use super::{MemoryLayout, Plane, TensorView};
 use crate::error::{Error, Result, try_reserved};
 
 /// A view of values, within which it is known to stay. Made by [`TensorView::bind`].
@@ -98,11 +98,5 @@ impl<'a> BoundView<'a> {
             row_stride: view.strides[0],
             col_stride: view.strides[1],
         })
-    }
-
-    /// See [`for_each_plane`].
-    #[inline(always)]
-    pub(crate) fn for_each_plane(&self, start: [usize; 4], size: [usize; 4], f: impl FnMut(Plane)) {
-        for_each_plane(&self.view, start, size, f);
     }
 }

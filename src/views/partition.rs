@@ -142,7 +142,7 @@ impl<T> PartitionView<T> {
     }
 
     /// The tile at this place in the order of [`PartitionView::iter_tiles`].
-    #[inline(always)]
+    #[inline]
     pub(crate) fn nth_tile(&self, mut index: usize) -> TileInfo {
         let count = self.tile_count();
         let mut tile_idx = [0; 4];
@@ -157,7 +157,7 @@ impl<T> PartitionView<T> {
     }
 
     /// A tile that exists.
-    #[inline(always)]
+    #[inline]
     fn tile(&self, tile_idx: [usize; 4]) -> TileInfo {
         let (mut start, mut size) = ([0; 4], [0; 4]);
         for dim in 0..=LAST_DIM {

@@ -1,6 +1,9 @@
 //! Parts of a view as planes: rows and columns of values at constant strides, which is what
 //! kernels read.
 
+// A kernel's target features reach its closure only through inlining: see `simd::isa`.
+#![allow(clippy::inline_always)]
+
 use std::ops::Range;
 
 use super::TensorView;

@@ -144,7 +144,7 @@ impl Panels for Strips<'_> {
     }
 
     #[inline(always)]
-    unsafe fn panel<'r, I: Isa>(self, _: I, part: Part, _: &'r mut ()) -> Panel<'r>
+    unsafe fn panel<'r, I: Isa>(self, _: I, part: Part, (): &'r mut ()) -> Panel<'r>
     where
         Self: 'r,
     {
