@@ -29,6 +29,7 @@ pub(crate) struct Adapter {
 pub(crate) enum Gpu {}
 
 /// A reduction: an expression of `a` and `b`, and the value that changes nothing.
+#[allow(dead_code)] // Nobody is there to read it.
 pub(crate) struct TileFold {
     pub(crate) expression: &'static str,
     pub(crate) identity: f32,
