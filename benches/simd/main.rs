@@ -6,7 +6,9 @@ mod machine;
 mod products;
 mod race;
 mod report;
+mod tiles;
 mod vectors;
+mod weights;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -68,7 +70,9 @@ fn main() -> Result<()> {
     let before = machine::describe(&device.info());
     let wanted = |name: &str| name.contains(&options.only);
     let mut rows = products::rows(&team, options.rounds, &wanted)?;
+    rows.extend(weights::rows(&team, options.rounds, &wanted)?);
     rows.extend(vectors::rows(&team, options.rounds, &wanted)?);
+    rows.extend(tiles::rows(&team, options.rounds, &wanted)?);
     let report = report::Report::new(before, options.rounds, options.threads, &rows);
     std::fs::create_dir_all(&options.out)
         .and_then(|()| report.write(&options.out))

@@ -88,7 +88,13 @@ fn check(results: &[Vec<f32>; 3]) -> Result<()> {
     Ok(())
 }
 
-fn by_gemm([m, k, n]: [usize; 3], a: &[f32], b: &[f32], c: &mut [f32], threads: Parallelism) {
+pub(crate) fn by_gemm(
+    [m, k, n]: [usize; 3],
+    a: &[f32],
+    b: &[f32],
+    c: &mut [f32],
+    threads: Parallelism,
+) {
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
     let (ak, bn) = (k as isize, n as isize);
     // SAFETY: the matrices lie row by row in slices of m·k, k·n and m·n values; `c` is borrowed
@@ -100,7 +106,7 @@ fn by_gemm([m, k, n]: [usize; 3], a: &[f32], b: &[f32], c: &mut [f32], threads: 
     }
 }
 
-fn by_matrixmultiply([m, k, n]: [usize; 3], a: &[f32], b: &[f32], c: &mut [f32]) {
+pub(crate) fn by_matrixmultiply([m, k, n]: [usize; 3], a: &[f32], b: &[f32], c: &mut [f32]) {
     let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
     let (ak, bn) = (k as isize, n as isize);
     // SAFETY: as for `by_gemm`.
