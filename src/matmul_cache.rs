@@ -9,7 +9,7 @@ mod weights;
 
 use std::collections::BTreeMap;
 
-pub(crate) use weights::BLOCK;
+pub(crate) use weights::{BLOCK, GROUP, WordLayout};
 pub use weights::{QuantizedWeights, WeightFormat};
 
 use crate::buffer::DeviceBuffer;

@@ -1,6 +1,7 @@
-// C = A · W, where W lies in blocks of 32 of its rows: a row of scales where there are some, then
-// rows of words with PER_WORD numbers of a column each. A workgroup computes 4 rows of C by 64
-// columns; its four layers of invocations take every fourth block, and are added up at the end.
+// C = A · W, where W lies in groups of 32 columns (the last may be smaller), and these in blocks of
+// 32 rows: a row of scales where there are some, then rows of words with PER_WORD numbers of a
+// column each. A workgroup computes 4 rows of C by a group of columns; its eight layers of
+// invocations take every eighth block, and are added up at the end.
 struct Params {
     m: u32,
     k: u32,
@@ -14,16 +15,16 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> c: array<f32>;
 
 const WORDS = 32u / PER_WORD;
-const LAYERS = 4u;
+const LAYERS = 8u;
 
-var<workgroup> layers: array<array<vec4f, 64>, 4>;
+var<workgroup> layers: array<array<vec4f, 32>, 8>;
 
-// Products of four rows of A, which start at `rows`, and a column of a block.
-fn block_sum(block: u32, col: u32, rows: vec4u) -> vec4f {
-    let first = block * (SCALES + WORDS) * params.n + col;
+// Products of four rows of A, which start at `rows`, and a column of a block, whose words start
+// at `first` and lie `width` apart.
+fn block_sum(block: u32, first: u32, width: u32, rows: vec4u) -> vec4f {
     var sum = vec4f();
     for (var w = 0u; w < WORDS; w++) {
-        let word = words[first + (SCALES + w) * params.n];
+        let word = words[first + (SCALES + w) * width];
         for (var i = 0u; i < PER_WORD; i++) {
             let p = block * 32u + w * PER_WORD + i;
             // Zeros fill the last block, but A has no values for them.
@@ -45,7 +46,7 @@ fn store(row: u32, col: u32, value: f32) {
     }
 }
 
-@compute @workgroup_size(64, 4)
+@compute @workgroup_size(32, 8)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
@@ -53,19 +54,25 @@ fn main(
 ) {
     let tile = workgroup_index(group, groups);
     let row = (tile / params.tiles_across) * 4u;
-    let col = (tile % params.tiles_across) * 64u + local.x;
+    let first_col = (tile % params.tiles_across) * 32u;
+    let col = first_col + local.x;
     // Past the edge, the last row stands in; its sums are not stored.
     let rows = min(vec4u(row) + vec4u(0u, 1u, 2u, 3u), vec4u(params.m - 1u)) * params.k;
     var sum = vec4f();
     if col < params.n {
+        let width = min(32u, params.n - first_col);
+        let first = first_col * params.blocks * (SCALES + WORDS) + local.x;
         for (var block = local.y; block < params.blocks; block += LAYERS) {
-            sum += block_sum(block, col, rows);
+            sum += block_sum(block, first + block * (SCALES + WORDS) * width, width, rows);
         }
     }
     layers[local.y][local.x] = sum;
     workgroupBarrier();
     if local.y == 0u && col < params.n {
-        let all = (layers[0][local.x] + layers[1][local.x]) + (layers[2][local.x] + layers[3][local.x]);
+        var all = sum;
+        for (var layer = 1u; layer < LAYERS; layer++) {
+            all += layers[layer][local.x];
+        }
         store(row, col, all.x);
         store(row + 1u, col, all.y);
         store(row + 2u, col, all.z);

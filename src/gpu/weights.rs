@@ -7,10 +7,9 @@ use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::Result;
-use crate::matmul_cache::{BLOCK, WeightFormat};
+use crate::matmul_cache::{BLOCK, GROUP, WeightFormat};
 
-/// Columns and rows of a workgroup's part of the result.
-const COLS: usize = 64;
+/// Rows of a workgroup's part of the result, which has the columns of a group.
 const ROWS: usize = 4;
 
 fn kernel(format: WeightFormat) -> Composed {
@@ -58,7 +57,7 @@ impl Gpu {
             let mut recorder = Recorder::new(self)?;
             let a = recorder.upload(a)?;
             let output = recorder.allocate(c.len())?;
-            let across = n.div_ceil(COLS);
+            let across = n.div_ceil(GROUP);
             let groups = across * m.div_ceil(ROWS);
             let params = [m, k, n, k.div_ceil(BLOCK), across].map(|dim| dim as u32);
             let inputs = [&a, words];

@@ -1,9 +1,10 @@
 //! Weights in few bits, in words that GPUs and SIMD unpack alike.
 //!
-//! Rows of the matrix are taken in blocks of 32. A block is some rows of words, with one word for
-//! each column: first, where the format has them, the scales, then the numbers, several rows of
-//! the matrix a word. So neighbouring columns lie side by side, which is how both kinds of
-//! kernel read them. The last block is filled up with zeros.
+//! Columns are taken in groups of 32, of which the last may be smaller, and a group's rows in
+//! blocks of 32, of which the last is filled up with zeros. A block is some rows of words, with
+//! one word for each column of the group: first, where the format has them, the scales, then the
+//! numbers, several rows of the matrix a word. So neighbouring columns lie side by side, as
+//! vectors and workgroups take them, and whoever goes down some columns reads from front to back.
 
 use super::half::{f16_to_f32, f32_to_f16};
 use crate::error::{Error, Result};
@@ -12,6 +13,9 @@ use crate::views::{BoundView, TensorView};
 
 /// Rows of the matrix that share a scale.
 pub(crate) const BLOCK: usize = 32;
+
+/// Columns of a group: a strip of the widest tile, and a subgroup of most GPUs.
+pub(crate) const GROUP: usize = 32;
 
 /// How weights are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -185,8 +189,18 @@ impl QuantizedWeights {
     }
 
     /// Where a row of a block's words has that of a column.
-    fn place(&self, block: usize, row: usize, col: usize) -> usize {
-        (block * self.layout.rows() + row) * self.n + col
+    #[inline]
+    pub(crate) fn place(&self, block: usize, row: usize, col: usize) -> usize {
+        let first = col / GROUP * GROUP;
+        let rows = self.layout.rows();
+        let before = first * self.k.div_ceil(BLOCK) * rows;
+        before + (block * rows + row) * self.stride(col) + col - first
+    }
+
+    /// From one row of words to the next: the columns of a column's group.
+    #[inline]
+    pub(crate) fn stride(&self, col: usize) -> usize {
+        GROUP.min(self.n - col / GROUP * GROUP)
     }
 
     fn check(&self, weight: f32, row: usize, col: usize) -> Result<()> {

@@ -1,23 +1,23 @@
 //! Tiles of a view to one value each, by a function of the caller's.
 //!
-//! Values gather in an array of lanes, which becomes vector registers of whatever instruction
-//! set the kernel is compiled for; so a function that knows nothing of vectors gains by them.
+//! Everything is a loop over two slices of one length, which compilers turn into whatever vector
+//! instructions the kernel is compiled for; so a function that knows nothing of vectors gains
+//! by them.
 
 use std::marker::PhantomData;
 
-use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
+use super::isa::{Isa, Kernel, dispatch};
 use super::threads::{Cpu, share_out};
 use crate::error::{Result, try_zeros};
 use crate::ops::OpClass;
 use crate::reduce::{Partials, ReduceOp};
 use crate::views::{BoundView, PartitionView, Plane, for_each_plane};
 
-/// Values that gather in [`MAX_LANES`] lanes before they count as one: the longest chain of
-/// roundings is that of one lane here, plus those of pairing.
-const BLOCK: usize = 256;
-
-/// Rows of a block, where there are so many.
-const BLOCK_ROWS: usize = 16;
+/// Rows whose columns are combined one by one, and columns that there is room for; these are
+/// then combined by halves. So no value goes through more than `ROWS + log₂ COLS` roundings in
+/// a block.
+const ROWS: usize = 16;
+const COLS: usize = 1024;
 
 /// Folds each tile of a view's values. `tiles` must be of the same view.
 ///
@@ -63,14 +63,46 @@ impl<O: ReduceOp> Kernel for FoldTiles<'_, O> {
 
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
-        for (index, out) in (self.first..).zip(self.out) {
+        let data = self.values.data();
+        let matrix = self.matrix_in_bands();
+        let columns = &mut [0.0; COLS];
+        let (mut index, mut out) = (self.first, self.out);
+        while !out.is_empty() {
             let tile = self.tiles.nth_tile(index);
-            let mut pairs = Pairs::<O>::new();
-            for_each_plane(self.values.view(), tile.start, tile.size, |plane| {
-                fold_plane::<O>(self.values.data(), plane, &mut pairs);
-            });
-            *out = pairs.fold();
+            let side_by_side = match matrix {
+                Some(_) => self.tiles.tile_count()[1] - tile.tile_idx[1],
+                None => 1,
+            };
+            let tile_cols = self.tiles.tile_shape()[1];
+            let tiles = side_by_side.min(COLS / tile_cols).clamp(1, out.len());
+            let (band, rest) = out.split_at_mut(tiles);
+            if let (Some(matrix), 2..) = (matrix, tiles) {
+                let [row, col, ..] = tile.start;
+                let part = Plane {
+                    offset: matrix.offset + row * matrix.row_stride + col,
+                    rows: tile.size[0],
+                    cols: (tiles * tile_cols).min(matrix.cols - col),
+                    ..matrix
+                };
+                fold_band::<O>(data, part, tile_cols, columns, band);
+            } else {
+                let mut pairs = Pairs::<O>::new();
+                for_each_plane(self.values.view(), tile.start, tile.size, |plane| {
+                    fold_plane::<O>(data, plane, columns, &mut pairs);
+                });
+                band[0] = pairs.fold();
+            }
+            index += tiles;
+            out = rest;
         }
+    }
+}
+
+impl<O> FoldTiles<'_, O> {
+    /// The view, if its tiles are of few rows and those side by side can be folded together.
+    fn matrix_in_bands(&self) -> Option<Plane> {
+        let matrix = self.values.plane()?;
+        (matrix.col_stride == 1 && self.tiles.tile_shape()[0] <= ROWS).then_some(matrix)
     }
 }
 
@@ -114,51 +146,82 @@ impl<O: ReduceOp> Pairs<O> {
     }
 }
 
+/// Folds tiles of `tile_cols` columns that lie side by side; only the last may have fewer.
 #[inline(always)]
-fn fold_plane<O: ReduceOp>(data: &[f32], plane: Plane, pairs: &mut Pairs<O>) {
-    let rows = plane.rows.min(BLOCK_ROWS);
-    let cols = (BLOCK / rows).next_multiple_of(MAX_LANES);
-    for row in (0..plane.rows).step_by(rows) {
-        for col in (0..plane.cols).step_by(cols) {
-            let block = Plane {
-                offset: plane.offset + row * plane.row_stride + col * plane.col_stride,
-                rows: rows.min(plane.rows - row),
-                cols: cols.min(plane.cols - col),
-                ..plane
-            };
-            pairs.push(fold_block::<O>(data, block));
-        }
+fn fold_band<O: ReduceOp>(
+    data: &[f32],
+    band: Plane,
+    tile_cols: usize,
+    columns: &mut [f32; COLS],
+    out: &mut [f32],
+) {
+    let columns = &mut columns[..band.cols];
+    fold_columns::<O>(data, band, columns);
+    for (tile, out) in columns.chunks_mut(tile_cols).zip(out) {
+        *out = fold_halves::<O>(tile);
     }
 }
 
 #[inline(always)]
-fn fold_block<O: ReduceOp>(data: &[f32], block: Plane) -> f32 {
-    let mut lanes = [O::identity(); MAX_LANES];
+fn fold_plane<O: ReduceOp>(
+    data: &[f32],
+    plane: Plane,
+    columns: &mut [f32; COLS],
+    pairs: &mut Pairs<O>,
+) {
+    for row in (0..plane.rows).step_by(ROWS) {
+        for col in (0..plane.cols).step_by(COLS) {
+            let block = Plane {
+                offset: plane.offset + row * plane.row_stride + col * plane.col_stride,
+                rows: ROWS.min(plane.rows - row),
+                cols: COLS.min(plane.cols - col),
+                ..plane
+            };
+            let columns = &mut columns[..block.cols];
+            fold_columns::<O>(data, block, columns);
+            pairs.push(fold_halves::<O>(columns));
+        }
+    }
+}
+
+/// Folds each column of a block that has at least one row.
+#[inline(always)]
+fn fold_columns<O: ReduceOp>(data: &[f32], block: Plane, columns: &mut [f32]) {
     for row in 0..block.rows {
         let start = block.offset + row * block.row_stride;
-        if block.col_stride == 1 {
-            let (whole, rest) = data[start..start + block.cols].as_chunks::<MAX_LANES>();
-            for values in whole {
-                for (lane, &value) in lanes.iter_mut().zip(values) {
-                    *lane = O::combine(*lane, value);
-                }
+        if block.col_stride != 1 {
+            for (col, column) in columns.iter_mut().enumerate() {
+                let value = data[start + col * block.col_stride];
+                *column = if row == 0 {
+                    value
+                } else {
+                    O::combine(*column, value)
+                };
             }
-            for (lane, &value) in lanes.iter_mut().zip(rest) {
-                *lane = O::combine(*lane, value);
-            }
+            continue;
+        }
+        let values = &data[start..start + block.cols];
+        if row == 0 {
+            columns.copy_from_slice(values);
         } else {
-            for col in 0..block.cols {
-                let lane = &mut lanes[col % MAX_LANES];
-                *lane = O::combine(*lane, data[start + col * block.col_stride]);
+            for (column, &value) in columns.iter_mut().zip(values) {
+                *column = O::combine(*column, value);
             }
         }
     }
-    let mut width = MAX_LANES / 2;
-    while width > 0 {
-        for i in 0..width {
-            lanes[i] = O::combine(lanes[i], lanes[i + width]);
+}
+
+/// Folds at least one value, the second half onto the first until one is left.
+#[inline(always)]
+fn fold_halves<O: ReduceOp>(values: &mut [f32]) -> f32 {
+    let mut len = values.len();
+    while len > 1 {
+        let half = len.div_ceil(2);
+        let (low, high) = values[..len].split_at_mut(half);
+        for (low, &high) in low.iter_mut().zip(&*high) {
+            *low = O::combine(*low, high);
         }
-        width /= 2;
+        len = half;
     }
-    lanes[0]
+    values[0]
 }

@@ -46,6 +46,8 @@ impl Isa for Avx2 {
         fn sub_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_sub_epi32(a, b);
         fn and_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
         fn xor_bits(a: __m256i, b: __m256i) -> __m256i = _mm256_xor_si256(a, b);
+        fn shl_bits(x: __m256i, count: u32) -> __m256i = _mm256_sll_epi32(x, _mm_cvtsi32_si128(count as i32));
+        fn shr_bits(x: __m256i, count: u32) -> __m256i = _mm256_srl_epi32(x, _mm_cvtsi32_si128(count as i32));
         fn shl_exponent(x: __m256i) -> __m256i = _mm256_slli_epi32::<23>(x);
         fn shr_exponent(x: __m256i) -> __m256i = _mm256_srai_epi32::<23>(x);
         fn half_bits(x: __m256i) -> __m256i = _mm256_srai_epi32::<1>(x);

@@ -46,6 +46,8 @@ impl Isa for Avx512 {
         fn sub_bits(a: __m512i, b: __m512i) -> __m512i = _mm512_sub_epi32(a, b);
         fn and_bits(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b);
         fn xor_bits(a: __m512i, b: __m512i) -> __m512i = _mm512_xor_si512(a, b);
+        fn shl_bits(x: __m512i, count: u32) -> __m512i = _mm512_sll_epi32(x, _mm_cvtsi32_si128(count as i32));
+        fn shr_bits(x: __m512i, count: u32) -> __m512i = _mm512_srl_epi32(x, _mm_cvtsi32_si128(count as i32));
         fn shl_exponent(x: __m512i) -> __m512i = _mm512_slli_epi32::<23>(x);
         fn shr_exponent(x: __m512i) -> __m512i = _mm512_srai_epi32::<23>(x);
         fn half_bits(x: __m512i) -> __m512i = _mm512_srai_epi32::<1>(x);

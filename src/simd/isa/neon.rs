@@ -43,6 +43,8 @@ impl Isa for Neon {
         fn sub_bits(a: int32x4_t, b: int32x4_t) -> int32x4_t = vsubq_s32(a, b);
         fn and_bits(a: int32x4_t, b: int32x4_t) -> int32x4_t = vandq_s32(a, b);
         fn xor_bits(a: int32x4_t, b: int32x4_t) -> int32x4_t = veorq_s32(a, b);
+        fn shl_bits(x: int32x4_t, count: u32) -> int32x4_t = vshlq_s32(x, vdupq_n_s32(count as i32));
+        fn shr_bits(x: int32x4_t, count: u32) -> int32x4_t = vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(x), vdupq_n_s32(-(count as i32))));
         fn shl_exponent(x: int32x4_t) -> int32x4_t = vshlq_n_s32::<23>(x);
         fn shr_exponent(x: int32x4_t) -> int32x4_t = vshrq_n_s32::<23>(x);
         fn half_bits(x: int32x4_t) -> int32x4_t = vshrq_n_s32::<1>(x);

@@ -52,6 +52,8 @@ impl Isa for Scalar {
         fn sub_bits(a: i32, b: i32) -> i32 = a.wrapping_sub(b);
         fn and_bits(a: i32, b: i32) -> i32 = a & b;
         fn xor_bits(a: i32, b: i32) -> i32 = a ^ b;
+        fn shl_bits(x: i32, count: u32) -> i32 = x << count;
+        fn shr_bits(x: i32, count: u32) -> i32 = (x as u32 >> count) as i32;
         fn shl_exponent(x: i32) -> i32 = x << 23;
         fn shr_exponent(x: i32) -> i32 = x >> 23;
         fn half_bits(x: i32) -> i32 = x >> 1;

@@ -46,6 +46,8 @@ impl Isa for Sse2 {
         fn sub_bits(a: __m128i, b: __m128i) -> __m128i = _mm_sub_epi32(a, b);
         fn and_bits(a: __m128i, b: __m128i) -> __m128i = _mm_and_si128(a, b);
         fn xor_bits(a: __m128i, b: __m128i) -> __m128i = _mm_xor_si128(a, b);
+        fn shl_bits(x: __m128i, count: u32) -> __m128i = _mm_sll_epi32(x, _mm_cvtsi32_si128(count as i32));
+        fn shr_bits(x: __m128i, count: u32) -> __m128i = _mm_srl_epi32(x, _mm_cvtsi32_si128(count as i32));
         fn shl_exponent(x: __m128i) -> __m128i = _mm_slli_epi32::<23>(x);
         fn shr_exponent(x: __m128i) -> __m128i = _mm_srai_epi32::<23>(x);
         fn half_bits(x: __m128i) -> __m128i = _mm_srai_epi32::<1>(x);

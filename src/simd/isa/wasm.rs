@@ -84,6 +84,8 @@ impl Isa for Simd128 {
         fn sub_bits(a: v128, b: v128) -> v128 = i32x4_sub(a, b);
         fn and_bits(a: v128, b: v128) -> v128 = v128_and(a, b);
         fn xor_bits(a: v128, b: v128) -> v128 = v128_xor(a, b);
+        fn shl_bits(x: v128, count: u32) -> v128 = i32x4_shl(x, count);
+        fn shr_bits(x: v128, count: u32) -> v128 = u32x4_shr(x, count);
         fn shl_exponent(x: v128) -> v128 = i32x4_shl(x, 23);
         fn shr_exponent(x: v128) -> v128 = i32x4_shr(x, 23);
         fn half_bits(x: v128) -> v128 = i32x4_shr(x, 1);

@@ -3,18 +3,17 @@
 use super::pack::Scratch;
 use super::panel::{KC, Panel, Panels, Part};
 use super::tile::VECTORS;
-use super::{Matrix, multiply, pieces};
+use super::{BLOCK_COLS, Matrix, multiply, pieces};
 use crate::error::Result;
-use crate::matmul_cache::{BLOCK, QuantizedWeights, WeightFormat};
-use crate::simd::isa::Isa;
+use crate::matmul_cache::{BLOCK, GROUP, QuantizedWeights, WeightFormat, WordLayout};
+use crate::simd::isa::{Isa, MAX_LANES, ROUNDING};
 use crate::simd::threads::Cpu;
 
 /// Columns of a panel: unpacked, they take a quarter of a second-level cache.
 const COLS: usize = 256;
 
-/// Columns that are unpacked at a time: a vector of most instruction sets, half of one of the
-/// widest.
-const GROUP: usize = 8;
+/// How many words before their use they are asked for: they come from memory, front to back.
+const AHEAD: usize = 512;
 
 /// `C = A · B` of row-major matrices: `m × k` values of `A`, `m × n` of `C`; else nothing is
 /// done.
@@ -50,59 +49,70 @@ pub(crate) fn multiply_words(
     }
 }
 
-/// A number of a word, brought to its low bits.
-trait Number: Copy {
-    /// Whether it is a factor of its block's scale.
-    const SCALED: bool;
-    fn value(self, bits: u32) -> f32;
+/// How words hold numbers: of each of a vector of words, the one that starts at bit `shift`.
+trait Numbers: Copy {
+    fn values<I: Isa>(self, isa: I, words: I::Bits, shift: u32) -> I::F32;
+
+    /// Whether they are factors of their block's scale.
+    const SCALED: bool = true;
+}
+
+/// Integers from 0 to 2²² as numbers, less a constant that is about as large at most: they are
+/// the low bits of [`ROUNDING`] plus the integer.
+#[inline(always)]
+fn less<I: Isa>(isa: I, integers: I::Bits, constant: f32) -> I::F32 {
+    let rounding = isa.splat_bits(ROUNDING.to_bits() as i32);
+    let sum = isa.reinterpret(isa.add_bits(integers, rounding));
+    isa.sub(sum, isa.splat(ROUNDING + constant))
 }
 
 #[derive(Clone, Copy)]
 struct Q8;
 
-impl Number for Q8 {
-    const SCALED: bool = true;
-
+impl Numbers for Q8 {
     #[inline(always)]
-    fn value(self, bits: u32) -> f32 {
-        f32::from(bits as i8)
+    fn values<I: Isa>(self, isa: I, words: I::Bits, shift: u32) -> I::F32 {
+        // The sign bit flipped, a byte is 128 too much.
+        let byte = isa.and_bits(isa.shr_bits(words, shift), isa.splat_bits(255));
+        less(isa, isa.xor_bits(byte, isa.splat_bits(128)), 128.0)
     }
 }
 
 #[derive(Clone, Copy)]
 struct Q4;
 
-impl Number for Q4 {
-    const SCALED: bool = true;
-
+impl Numbers for Q4 {
     #[inline(always)]
-    fn value(self, bits: u32) -> f32 {
-        ((bits & 15) as i32 - 8) as f32
+    fn values<I: Isa>(self, isa: I, words: I::Bits, shift: u32) -> I::F32 {
+        less(
+            isa,
+            isa.and_bits(isa.shr_bits(words, shift), isa.splat_bits(15)),
+            8.0,
+        )
     }
 }
 
+/// Finite binary16.
 #[derive(Clone, Copy)]
 struct F16;
 
-impl Number for F16 {
+impl Numbers for F16 {
     const SCALED: bool = false;
 
-    /// Of a finite binary16, by integers and one difference, which vector instructions do.
     #[inline(always)]
-    fn value(self, bits: u32) -> f32 {
-        const REBIAS: u32 = (127 - 15) << 23;
-        const SMALLEST_NORMAL: u32 = REBIAS + (1 << 23);
-        let magnitude = (bits & 0x7fff) << 13;
-        // Subnormal: the fraction of 2⁻¹⁴ without its leading 1.
-        let subnormal =
-            f32::from_bits(magnitude + SMALLEST_NORMAL) - f32::from_bits(SMALLEST_NORMAL);
-        let normal = f32::from_bits(magnitude + REBIAS);
-        let value = if magnitude < 1 << 23 {
-            subnormal
-        } else {
-            normal
-        };
-        f32::from_bits(value.to_bits() | (bits & 0x8000) << 16)
+    fn values<I: Isa>(self, isa: I, words: I::Bits, shift: u32) -> I::F32 {
+        const REBIAS: i32 = (127 - 15) << 23;
+        const SMALLEST_NORMAL: i32 = REBIAS + (1 << 23);
+        let half = isa.shr_bits(words, shift);
+        let magnitude = isa.shl_bits(isa.and_bits(half, isa.splat_bits(0x7fff)), 13);
+        let sign = isa.shl_bits(isa.and_bits(half, isa.splat_bits(0x8000)), 16);
+        let smallest = isa.reinterpret(isa.splat_bits(SMALLEST_NORMAL));
+        let normal = isa.reinterpret(isa.add_bits(magnitude, isa.splat_bits(REBIAS)));
+        // A subnormal number is the fraction of the smallest normal one.
+        let above = isa.add_bits(magnitude, isa.splat_bits(SMALLEST_NORMAL));
+        let subnormal = isa.sub(isa.reinterpret(above), smallest);
+        let value = isa.select(isa.lt(normal, smallest), subnormal, normal);
+        isa.reinterpret(isa.xor_bits(isa.to_bits(value), sign))
     }
 }
 
@@ -110,10 +120,12 @@ impl Number for F16 {
 #[derive(Clone, Copy)]
 struct Words<'a, N>(&'a QuantizedWeights, N);
 
-// Panels start with a block.
-const _: () = assert!(KC.is_multiple_of(BLOCK));
+// Panels start with a block and a group, and no strip is of two groups.
+const _: () = assert!(KC.is_multiple_of(BLOCK) && COLS.is_multiple_of(GROUP));
+const _: () =
+    assert!(BLOCK_COLS.is_multiple_of(GROUP) && GROUP.is_multiple_of(VECTORS * MAX_LANES));
 
-impl<N: Number> Panels for Words<'_, N> {
+impl<N: Numbers> Panels for Words<'_, N> {
     const PANEL_COLS: usize = COLS;
     type Room = Scratch;
 
@@ -124,7 +136,7 @@ impl<N: Number> Panels for Words<'_, N> {
     }
 
     #[inline(always)]
-    unsafe fn panel<'r, I: Isa>(self, _: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
+    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
     where
         Self: 'r,
     {
@@ -141,7 +153,7 @@ impl<N: Number> Panels for Words<'_, N> {
             let wide = used.next_multiple_of(I::LANES);
             let strip = &mut packed[start * depth..][..wide * depth];
             for (block, rows) in strip.chunks_mut(wide * BLOCK).enumerate() {
-                self.unpack(p / BLOCK + block, col + start, [used, wide], rows);
+                self.unpack(isa, p / BLOCK + block, col + start, [used, wide], rows);
             }
         }
         Panel {
@@ -153,50 +165,52 @@ impl<N: Number> Panels for Words<'_, N> {
     }
 }
 
-impl<N: Number> Words<'_, N> {
+impl<N: Numbers> Words<'_, N> {
     /// Unpacks `used` columns of a block, or as many of its rows as there are in `to`, to rows
-    /// of `wide` values of which the last are zero.
+    /// of `wide` values, whole vectors, of which the last are zero.
     #[inline(always)]
-    fn unpack(self, block: usize, col: usize, [used, wide]: [usize; 2], to: &mut [f32]) {
-        let Words(
-            &QuantizedWeights {
-                layout,
-                n,
-                ref words,
-                ..
-            },
-            number,
-        ) = self;
-        let row = |row: usize| &words[(block * layout.rows() + row) * n + col..][..used];
-        let bits = (BLOCK / layout.per_word) as u32;
-        for (index, rows) in to.chunks_mut(wide * layout.per_word).enumerate() {
-            let words = row(layout.scales + index);
-            for (place, to) in rows.chunks_exact_mut(wide).enumerate() {
-                let (to, rest) = to.split_at_mut(used);
-                rest.fill(0.0);
-                unpack_row(number, words, row(0), bits * place as u32, to);
+    fn unpack<I: Isa>(
+        self,
+        isa: I,
+        block: usize,
+        col: usize,
+        [used, wide]: [usize; 2],
+        to: &mut [f32],
+    ) {
+        let Words(weights, numbers) = self;
+        let WordLayout { scales, per_word } = weights.layout;
+        let bits = (BLOCK / per_word) as u32;
+        let stride = weights.stride(col);
+        let words = &weights.words[weights.place(block, 0, col)..];
+        let depth = to.len() / wide;
+        for row in 0..depth.div_ceil(per_word) {
+            let first = row * per_word;
+            for at in (0..wide).step_by(I::LANES) {
+                let of = |row: usize| load(isa, &words[row * stride + at..row * stride + used]);
+                let (words, scale) = (of(scales + row), of(0));
+                for place in 0..per_word.min(depth - first) {
+                    let mut values = numbers.values(isa, words, bits * place as u32);
+                    if N::SCALED {
+                        values = isa.mul(values, isa.reinterpret(scale));
+                    }
+                    isa.store(values, &mut to[(first + place) * wide + at..]);
+                }
             }
         }
     }
 }
 
-/// One row of the matrix: the numbers from bit `shift` of the words on, times the scales.
+/// The first words; where they are fewer than a vector holds, zeros follow.
 #[inline(always)]
-fn unpack_row<N: Number>(number: N, words: &[u32], scales: &[u32], shift: u32, to: &mut [f32]) {
-    let value = |word: u32, scale: u32| {
-        let value = number.value(word >> shift);
-        let scale = f32::from_bits(scale);
-        if N::SCALED { value * scale } else { value }
+fn load<I: Isa>(isa: I, words: &[u32]) -> I::Bits {
+    isa.prefetch(words.as_ptr().wrapping_add(AHEAD).cast());
+    let mut first = [0; MAX_LANES];
+    let from = if words.len() >= I::LANES {
+        words.as_ptr()
+    } else {
+        first[..words.len()].copy_from_slice(words);
+        first.as_ptr()
     };
-    let (words, last_words) = words.as_chunks::<GROUP>();
-    let (scales, last_scales) = scales.as_chunks::<GROUP>();
-    let (to, last) = to.as_chunks_mut::<GROUP>();
-    for ((to, words), scales) in to.iter_mut().zip(words).zip(scales) {
-        for i in 0..GROUP {
-            to[i] = value(words[i], scales[i]);
-        }
-    }
-    for ((to, &word), &scale) in last.iter_mut().zip(last_words).zip(last_scales) {
-        *to = value(word, scale);
-    }
+    // SAFETY: there are as many words as a vector holds, of which a number has the size.
+    isa.to_bits(unsafe { isa.load_ptr(from.cast()) })
 }
