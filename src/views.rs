@@ -7,6 +7,7 @@
 
 mod bound;
 mod device;
+mod layout;
 mod partition;
 mod planes;
 
@@ -14,42 +15,19 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 pub use bound::BoundView;
+pub use layout::MemoryLayout;
 pub use partition::{PartitionView, TileInfo};
 pub(crate) use planes::{Plane, for_each_plane};
 
 use crate::error::{Error, Result};
 use crate::shape::{check_len, check_limit};
+use layout::{Tiling, column_major, row_major, tiled};
 
 /// The most values that a slice of `f32` can hold, and so the farthest that a view may reach.
 const MAX_LEN: usize = isize::MAX as usize / size_of::<f32>();
 
 /// The last of a view's dimensions.
 const LAST_DIM: usize = 3;
-
-/// In which order values lie in memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum MemoryLayout {
-    /// The last dimension varies fastest, as in C.
-    #[default]
-    RowMajor,
-    /// The first dimension varies fastest, as in Fortran.
-    ColumnMajor,
-    /// A matrix in tiles that lie one after the other, a row of tiles after the other; a tile's
-    /// values lie row by row. Tiles at the edges have their full size, and values that no view
-    /// shows.
-    Tiled {
-        /// Rows and columns of a tile, each at least 1.
-        tile_size: [usize; 2],
-    },
-}
-
-/// Tiles of a matrix that are stored as wholes: the strides of the view lead within a tile,
-/// these from one tile to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Tiling {
-    size: [usize; 2],
-    strides: [usize; 2],
-}
 
 /// A shape of four dimensions (unused ones are 1) over values that lie elsewhere.
 ///
@@ -375,37 +353,6 @@ impl<T> TensorView<T> {
         check_limit("the reach of a view", reach, MAX_LEN)?;
         Ok(self)
     }
-}
-
-/// Strides without gaps. Those beyond all memory belong to shapes that `checked` refuses, or
-/// that have no values.
-fn row_major([_, d1, d2, d3]: [usize; 4]) -> [usize; 4] {
-    let plane = d2.saturating_mul(d3);
-    [d1.saturating_mul(plane), plane, d3, 1]
-}
-
-fn column_major([d0, d1, d2, _]: [usize; 4]) -> [usize; 4] {
-    let plane = d0.saturating_mul(d1);
-    [1, d0, plane, plane.saturating_mul(d2)]
-}
-
-fn tiled(shape: [usize; 4], tile_size: [usize; 2]) -> Result<([usize; 4], Tiling)> {
-    let [rows, cols] = tile_size;
-    if rows == 0 || cols == 0 {
-        let value = format!("{rows}×{cols}");
-        return Err(invalid("tile_size", value, "at least 1×1"));
-    }
-    if shape[2..] != [1, 1] {
-        let value = format!("{shape:?}");
-        return Err(invalid("shape", value, "a matrix to be tiled"));
-    }
-    let tile = rows.saturating_mul(cols);
-    let down = tile.saturating_mul(shape[1].div_ceil(cols));
-    let tiling = Tiling {
-        size: tile_size,
-        strides: [down, tile],
-    };
-    Ok(([cols, 1, 1, 1], tiling))
 }
 
 fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {

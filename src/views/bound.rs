@@ -55,28 +55,41 @@ impl<'a> BoundView<'a> {
         if let Some(values) = self.stored_as(MemoryLayout::RowMajor) {
             return Ok(Cow::Borrowed(values));
         }
-        let [d0, d1, d2, d3] = self.view.shape();
         let mut values = try_reserved(self.view.numel())?;
-        // The columns of a plane are the last dimension only of a matrix, so go one by one.
-        for i in 0..d0 {
-            for j in 0..d1 {
-                for k in 0..d2 {
-                    let index = |l: usize| self.view.index_of([i, j, k, l]);
-                    values.extend((0..d3).map(|l| self.data[index(l)]));
-                }
-            }
+        match self.plane() {
+            Some(plane) => self.copy_plane(plane, &mut values),
+            None => self.copy_each(&mut values),
         }
         Ok(Cow::Owned(values))
     }
 
-    /// The values as they lie, if they lie in this layout without gaps.
+    fn copy_plane(&self, plane: Plane, to: &mut Vec<f32>) {
+        for row in 0..plane.rows {
+            let row = &self.data[plane.offset + row * plane.row_stride..];
+            match plane.col_stride {
+                0 => to.extend(std::iter::repeat_n(row[0], plane.cols)),
+                1 => to.extend_from_slice(&row[..plane.cols]),
+                stride => to.extend(row.iter().step_by(stride).take(plane.cols)),
+            }
+        }
+    }
+
+    fn copy_each(&self, to: &mut Vec<f32>) {
+        let [d0, d1, d2, d3] = self.view.shape();
+        for i in 0..d0 {
+            for j in 0..d1 {
+                for k in 0..d2 {
+                    let index = |l: usize| self.view.index_of([i, j, k, l]);
+                    to.extend((0..d3).map(|l| self.data[index(l)]));
+                }
+            }
+        }
+    }
+
+    /// The values as they lie, if they lie in this layout without gaps. A vector is row-major.
     pub(crate) fn stored_as(&self, layout: MemoryLayout) -> Option<&'a [f32]> {
         let (view, len) = (&self.view, self.view.numel());
-        // One row or one column lies alike either way.
-        let [rows, cols, ..] = view.shape();
-        let vector = view.ndim() <= 2 && rows.min(cols) == 1;
-        let stored = view.layout();
-        if stored != Some(layout) && !(vector && stored == Some(MemoryLayout::RowMajor)) {
+        if view.layout() != Some(layout) {
             return None;
         }
         if len == 0 {
