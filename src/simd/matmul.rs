@@ -17,7 +17,7 @@ pub(crate) use words::multiply_words;
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::reduce::{Products, Sum};
-use super::threads::{Cpu, matmul_class, share};
+use super::threads::{Cpu, THREADED, matmul_class, share};
 use crate::error::Result;
 use crate::ops::Matmul;
 use crate::views::Plane;
@@ -133,7 +133,8 @@ unsafe fn multiply<B: Panels>(
         rows: 0..m,
         cols: 0..n,
     };
-    if pieces == 1 {
+    // Where there are no threads, there is no code for blocks either.
+    if pieces == 1 || !THREADED {
         return dispatch(isa, whole);
     }
     let blocks = grid(pieces, m, n).map(|(rows, cols)| Product {

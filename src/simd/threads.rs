@@ -64,7 +64,8 @@ pub(super) fn matmul_class(m: usize, n: usize) -> OpClass {
     }
 }
 
-const THREADED: bool = cfg!(all(feature = "threads", not(target_family = "wasm")));
+/// Whether there may be more than one thread.
+pub(super) const THREADED: bool = cfg!(all(feature = "threads", not(target_family = "wasm")));
 
 #[cfg(all(feature = "threads", not(target_family = "wasm")))]
 fn threads() -> usize {
