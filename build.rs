@@ -252,20 +252,19 @@ const HOOKS: [&str; 3] = ["after", "before0", "before1"];
 
 /// A kernel's text without its hooks, cut where its parameters end, and the hooks.
 fn cut(source: &str) -> (String, String, Vec<(String, String)>) {
+    const FUNCTION_END: &str = "\n}\n";
+    const PARAMETERS_END: &str = "}\n@group(0) @binding(0)";
     let mut rest = source.to_owned();
     let mut hooks = Vec::new();
     for hook in HOOKS {
-        const END: &str = "\n}\n";
         if let Some(at) = rest.find(&format!("fn {hook}(")) {
-            let len = rest[at..].find(END).expect("a hook is a function") + END.len();
-            let text: String = rest.drain(at..at + len).collect();
+            let len = rest[at..].find(FUNCTION_END).expect("a hook is a function");
+            let text: String = rest.drain(at..at + len + FUNCTION_END.len()).collect();
             hooks.push((hook.to_owned(), text));
         }
     }
-    const END: &str = "}\n@group(0) @binding(0)";
-    let at = rest
-        .find(END)
-        .expect("parameters stand before the bindings");
+    let at = rest.find(PARAMETERS_END);
+    let at = at.expect("parameters stand before the bindings");
     (rest[..at].to_owned(), rest[at..].to_owned() + "\n", hooks)
 }
 

@@ -5,6 +5,7 @@
 mod support;
 
 use relampago::{Backend, GpuCommandBatch, GpuDevice, runtime};
+use support::graphs::Graph;
 use support::{Case, Summary, all_cases};
 use wasm_bindgen_test::{console_log, wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -118,4 +119,26 @@ async fn spawned_futures_run() {
     // The device's creation returns to the event loop, which runs what was spawned.
     device(Backend::Gpu).await;
     assert!(done.get());
+}
+
+async fn graphs_agree(backend: Backend, graphs: u64) {
+    let device = device(backend).await;
+    let mut kernels = [0, 0];
+    for seed in 0..graphs {
+        let took = Graph::random(seed).compare(&device).await;
+        let took = took.unwrap_or_else(|error| panic!("graph {seed}: {error}"));
+        kernels = [kernels[0] + took[0], kernels[1] + took[1]];
+    }
+    let [before, after] = kernels;
+    console_log!("{graphs} graphs: {before} kernels as recorded, {after} optimised");
+}
+
+#[wasm_bindgen_test]
+async fn optimised_graphs_give_the_same_on_simd() {
+    graphs_agree(Backend::Simd, 2_000).await;
+}
+
+#[wasm_bindgen_test]
+async fn optimised_graphs_give_the_same_on_webgpu() {
+    graphs_agree(Backend::Gpu, 100).await;
 }

@@ -13,6 +13,7 @@ export async function run(relampago, backend, wasm) {
     ops: await onDevice(device),
     batch: await inBatch(device),
     resident: await resident(device),
+    program: await programs(device).catch(({ code }) => code),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
     errors: await errors(relampago, device),
@@ -58,6 +59,29 @@ async function resident(device) {
   return results;
 }
 
+// A batch that was compiled once, run in every way that there is.
+async function programs(device) {
+  const batch = device.batch();
+  const x = batch.placeholder(4);
+  const y = batch.vecAdd(batch.scale(batch.relu(x), 0.5), batch.upload(Float32Array.of(1, 1, 1, 1)));
+  const kernels = (plan) => plan.kernels.map(({ operations, bytesMoved }) => [operations.join(), bytesMoved]);
+  const results = { batch: kernels(batch.explain()) };
+  const program = await batch.compile([y]);
+  batch.dispose(); // The program has what it needs.
+  results.plan = kernels(program.explain());
+  results.read = plain((await program.read([Float32Array.of(2, -2, 4, -4)]))[0]);
+  const [first] = await program.run([Float32Array.of(2, -2, 4, -4)]);
+  results.again = plain((await program.read([first]))[0]);
+  const [last] = await program.runN([Float32Array.of(8, 8, 8, 8)], 3, [[0, 0]]);
+  results.loop = plain(await last.read());
+  results.stream = [];
+  for await (const [values] of program.stream([[first], [last]])) {
+    results.stream.push(plain(values));
+  }
+  [program, first, last].forEach((object) => object.dispose());
+  return results;
+}
+
 function interop(device) {
   return globalThis.GPUDevice !== undefined && device.gpuDevice instanceof globalThis.GPUDevice;
 }
@@ -72,6 +96,8 @@ async function errors(relampago, device) {
     empty: await code(() => device.max(new Float32Array(0))),
     clip: await code(() => device.clip(one, 1, -1)),
     record: await code(() => recordMismatch(device)),
+    unbound: await code(() => executePlaceholder(device)),
+    missing: await code(() => runWithoutArguments(device)),
     abortedBefore: await code(() => device.relu(one, { signal: AbortSignal.abort() })),
     abortedDuring: await code(() => abortDuring(device)),
     abortedCreation: await code(() => relampago.GpuDevice.create({ signal: AbortSignal.abort() })),
@@ -85,6 +111,19 @@ function recordMismatch(device) {
   } finally {
     batch.dispose();
   }
+}
+
+async function executePlaceholder(device) {
+  const batch = device.batch();
+  batch.relu(batch.placeholder(1));
+  await batch.execute().finally(() => batch.dispose());
+}
+
+async function runWithoutArguments(device) {
+  const batch = device.batch();
+  const program = await batch.compile([batch.relu(batch.placeholder(1))]);
+  batch.dispose();
+  await program.run([]).finally(() => program.dispose());
 }
 
 function abortDuring(device) {

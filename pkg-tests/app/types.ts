@@ -71,6 +71,14 @@ async function batches(device: GpuDevice, x: Float32Array, y: Float32Array) {
   id = batch.softmaxRows(id, 2, 3);
   exactly<typeof input>(batch.sum(id));
   exactly<void>(await batch.execute());
+  using program = await batch.compile([id]);
+  exactly<Float32Array[]>(await program.read([x, weights]));
+  const [buffer] = await program.runN([weights], 10, [[0, 0]]);
+  exactly<number | undefined>(buffer?.length);
+  exactly<string[]>(program.explain().kernels.flatMap((kernel) => kernel.operations));
+  for await (const [values] of program.stream([[x]])) {
+    exactly<Float32Array | undefined>(values);
+  }
   exactly<Float32Array>(await batch.read(id));
   batch.dispose();
   weights.dispose();

@@ -10,13 +10,27 @@ const ERRORS = {
   empty: 'EMPTY',
   clip: 'INVALID_ARGUMENT',
   record: 'LENGTH_MISMATCH',
+  unbound: 'UNBOUND',
+  missing: 'LENGTH_MISMATCH',
   abortedBefore: 'ABORTED',
   abortedDuring: 'ABORTED',
   abortedCreation: 'ABORTED',
   disposed: 'DISPOSED',
 };
 
-export function verify(results, backend) {
+// relu, scale and vecAdd are one kernel, which reads two arrays of four values and writes one.
+const PLAN = [['relu,scale,vec_add', 48]];
+const PROGRAM = {
+  batch: PLAN,
+  plan: PLAN,
+  read: [2, 1, 3, 1],
+  again: [2, 1.5, 2.5, 1.5],
+  loop: [2.75, 2.75, 2.75, 2.75],
+  stream: [[2, 1.5, 2.5, 1.5], [2.375, 2.375, 2.375, 2.375]],
+};
+
+/** Devices in workers have no `programs`. */
+export function verify(results, backend, { programs = true } = {}) {
   assert.equal(results.backend, backend === 'gpu' ? 'webgpu' : 'simd');
   ops.forEach(([method, inputs, parameters], i) => {
     const right = oracle[method](inputs, parameters);
@@ -26,7 +40,9 @@ export function verify(results, backend) {
   assert.deepEqual(results.resident, { length: 4, values: [[0.5, 0, 1.5, 0], [2, 0, 6, 0]] });
   assert.equal(results.interop, backend === 'gpu', 'the GPUDevice behind a WebGPU device');
   assert.equal(results.disposable, 'function');
-  assert.deepEqual(results.errors, ERRORS);
+  const unsupported = { unbound: 'UNSUPPORTED', missing: 'UNSUPPORTED' };
+  assert.deepEqual(results.program, programs ? PROGRAM : 'UNSUPPORTED');
+  assert.deepEqual(results.errors, { ...ERRORS, ...(programs ? {} : unsupported) });
 }
 
 function near(got, right, what) {

@@ -77,7 +77,7 @@ pub(super) fn lower(
 pub(super) fn elementwise(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,
-    operations: Addition,
+    operations: &Addition,
     output: &GpuBuffer,
 ) -> Result<()> {
     let vectors = output.len.div_ceil(4);

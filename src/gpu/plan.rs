@@ -13,6 +13,7 @@ use crate::graph::{Kernel, Operand, Outside, Plan, Repeat};
 impl Gpu {
     /// Records and submits a plan; the outputs' buffers may be used at once. The future brings
     /// what went wrong, or the outputs' values where they are to be `read`.
+    #[allow(clippy::type_complexity)] // Buffers now, and a future of values.
     pub(crate) fn run_plan(
         self: &Arc<Self>,
         plan: &Plan,
@@ -144,7 +145,7 @@ fn record_kernel<'g>(
     let operation = head.and_then(|head| Some((head, plan.nodes[head.node].operation()?.0)));
     let Some((head, op)) = operation else {
         let chains = vec![&kernel.chain];
-        return recorder.elementwise(Fusion { chains, inputs }, output);
+        return recorder.elementwise(&Fusion { chains, inputs }, output);
     };
     let (mut operands, mut chains) = (Vec::new(), Vec::new());
     for chain in &head.operands {

@@ -134,15 +134,15 @@ impl<'g> Recorder<'g> {
     }
 
     /// Records elementwise operations alone.
-    pub(super) fn elementwise(&mut self, fusion: Fusion<'g>, output: &GpuBuffer) -> Result<()> {
+    pub(super) fn elementwise(&mut self, fusion: &Fusion<'_>, output: &GpuBuffer) -> Result<()> {
         let first = fusion.chains[0].steps[0].operands[0];
         let Operand::Input(input) = first else {
             return Ok(());
         };
         let x = fusion.inputs[input].clone();
         let mut addition = Addition::new(&kernels::ELEMENTWISE);
-        addition.after(first, &fusion, fusion.chains[0])?;
-        super::lower::elementwise(self, &x, addition, output)
+        addition.after(first, fusion, fusion.chains[0])?;
+        super::lower::elementwise(self, &x, &addition, output)
     }
 
     /// Records `workgroups` workgroups of a kernel, folded into rows where they are many.
@@ -165,14 +165,14 @@ impl<'g> Recorder<'g> {
                 addition.after(Operand::Head, fusion, fusion.chains[chain])?;
             }
         }
-        self.dispatch_with(kernel, addition, params, inputs, output, workgroups)
+        self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
     }
 
     /// Records a kernel with what is added to it.
     pub(super) fn dispatch_with(
         &mut self,
         kernel: &'static Kernel,
-        addition: Addition,
+        addition: &Addition,
         params: &[u32],
         inputs: &[&GpuBuffer],
         output: &GpuBuffer,
@@ -188,7 +188,7 @@ impl<'g> Recorder<'g> {
         self.params.resize(start + self.param_stride(), 0);
         let own = inputs.iter().copied().chain([output]);
         self.steps.push(Step {
-            pipeline: self.gpu.pipelines.pipeline(kernel, &addition),
+            pipeline: self.gpu.pipelines.pipeline(kernel, addition),
             shape: (kernel.inputs, addition.extras.len()),
             buffers: own.chain(&addition.extras).cloned().collect(),
             grid: self.grid(workgroups)?,

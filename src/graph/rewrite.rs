@@ -90,8 +90,8 @@ impl Rewriter {
                 Rewritten::Node(x)
             }
             (Op::Clip { .. }, Some((earlier, _))) if *earlier == op => Rewritten::Node(x),
-            (&Op::Scale { factor }, _) if factor == 1.0 => Rewritten::Node(x),
-            (&Op::Scale { factor }, _) if factor == -1.0 => {
+            (Op::Scale { factor: 1.0 }, _) => Rewritten::Node(x),
+            (Op::Scale { factor: -1.0 }, _) => {
                 // Again from the start: it may be a second negation.
                 self.simplified(Op::Neg {}, inputs)
             }

@@ -34,6 +34,9 @@ const SMALL_STD: &[&str] = &[
     "-Zbuild-std-features=optimize_for_size",
 ];
 
+/// Nothing listens to the log there.
+const FEATURES: &str = "gpu,js,log/release_max_level_off";
+
 /// Without texts of panics, and with short functions inlined though all is compiled for size, which
 /// makes it smaller. The `cfg` marks kernels as what is compiled for speed.
 const SMALL_CODE: &[&str] = &[
@@ -73,7 +76,7 @@ impl Variant {
     pub(super) fn build(&self, project: &Project, tools: &Tools, sources: u64) -> Result<Built> {
         let folder = project.target(format!("npm/build-{}", self.name));
         let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
-        unless_made(&bound, &(sources, SMALL_STD, SMALL_CODE), || {
+        unless_made(&bound, &(sources, FEATURES, SMALL_STD, SMALL_CODE), || {
             self.compile(project, tools, &folder)
         })?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
@@ -93,17 +96,13 @@ impl Variant {
         // Panics name their places; nobody need know where on this machine those lie.
         let registry = Tools::cargo_home()?.join("registry/src");
         let remap = format!("--remap-path-prefix={}=", registry.display());
-        let flags = [
-            remap.as_str(),
-            "-Zunstable-options",
-            "-Cpanic=immediate-abort",
-        ];
+        let flags = [&[remap.as_str()], SMALL_CODE].concat();
         let config = format!("target.wasm32-unknown-unknown.rustflags={flags:?}");
         let build = cmd!(
             sh,
             "{wasm_pack} --log-level warn build --mode no-install --target web --profile wasm
              --no-opt --no-pack --out-name relampago --out-dir {folder}
-             -- --no-default-features --features gpu,js,log/release_max_level_off --config {config}"
+             -- --no-default-features --features {FEATURES} --config {config}"
         )
         .args(SMALL_STD)
         // The options above are cargo's and the compiler's own, though not yet stable.
