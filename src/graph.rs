@@ -176,6 +176,7 @@ impl GpuCommandBatch {
     }
 
     /// What [`Program::new`] makes a program of.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn prepare(&self, outputs: &[BufferId]) -> Result<Runtime> {
         self.check_recorded()?;
         let mut indices = Vec::new();
@@ -238,6 +239,7 @@ impl GpuCommandBatch {
     ///
     /// # Errors
     /// As [`GpuCommandBatch::read`].
+    #[cfg_attr(relampago_package, optimize(size))]
     pub fn keep(&self, id: BufferId) -> Result<DeviceBuffer> {
         self.check_owner("id", id)?;
         let Some(results) = &self.results else {
@@ -290,6 +292,7 @@ impl GpuCommandBatch {
         Ok(self.push(buffer.len(), Source::Input(buffer.clone())))
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn try_record(&mut self, op: Op, inputs: &[BufferId]) -> Result<BufferId> {
         self.check_recording()?;
         if let Some(error) = &self.error {
@@ -359,6 +362,7 @@ impl GpuCommandBatch {
     }
 
     /// What nothing else is computed from, and what was asked for.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn ends(&self) -> Vec<usize> {
         let mut ends = vec![true; self.nodes.len()];
         for &input in self.nodes.iter().flat_map(Node::inputs) {

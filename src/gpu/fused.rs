@@ -77,6 +77,7 @@ impl Addition {
         self.function("after", "i: u32, value: real", Some(given), fusion, chain)
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn function(
         &mut self,
         name: &str,
@@ -100,6 +101,7 @@ impl Addition {
         Ok(())
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn call(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> Result<String> {
         let name = step.op.name();
         let function = Function::named(name).ok_or_else(|| Error::Gpu {
@@ -115,6 +117,7 @@ impl Addition {
     }
 
     /// Adds an operation's function, a second one where it has parameters; its name.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn define(&mut self, function: &Function, step: &Step) -> String {
         for item in function.items {
             if !self.items.contains(item) {
@@ -158,6 +161,7 @@ impl Addition {
     }
 
     /// An expression for what a step reads at `i`.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn operand(&mut self, operand: Operand, given: Option<Operand>, fusion: &Fusion<'_>) -> String {
         match operand {
             _ if given == Some(operand) => "value".to_owned(),
@@ -204,6 +208,7 @@ impl Addition {
     }
 
     /// The kernel's text with all of this in it.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn source(&self, kernel: &Kernel) -> String {
         let added = self
             .items

@@ -43,6 +43,7 @@ const MIN: Reduction = Reduction {
 };
 
 /// Records the dispatches of an operation whose result has at least one value.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn lower(
     recorder: &mut Recorder<'_>,
     op: &Op,

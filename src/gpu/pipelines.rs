@@ -126,6 +126,7 @@ impl Pipelines {
         lock(&self.fused).clear();
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn create_pipeline(&self, name: &str, source: String, shape: Shape) -> wgpu::ComputePipeline {
         let module = self
             .device
@@ -165,6 +166,7 @@ impl Pipelines {
         layout
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn create_layout(&self, (inputs, extras): Shape) -> wgpu::BindGroupLayout {
         let entry = |binding: usize, ty, has_dynamic_offset, size| wgpu::BindGroupLayoutEntry {
             binding: binding as u32,

@@ -41,6 +41,7 @@ impl Gpu {
         Ok((results, values))
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn record_plan(
         self: &Arc<Self>,
         plan: &Plan,
@@ -95,6 +96,7 @@ fn bring(recorder: &mut Recorder<'_>, outside: Outside<'_>) -> Result<Option<Gpu
 }
 
 /// Records each kernel once; the outputs.
+#[cfg_attr(relampago_package, optimize(size))]
 fn record_once<'g>(
     recorder: &mut Recorder<'g>,
     plan: &'g Plan,
@@ -134,6 +136,7 @@ fn values(
     values
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn record_kernel<'g>(
     recorder: &mut Recorder<'g>,
     plan: &'g Plan,

@@ -169,6 +169,7 @@ impl<'g> Recorder<'g> {
     }
 
     /// Records a kernel with what is added to it.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn dispatch_with(
         &mut self,
         kernel: &'static Kernel,
@@ -234,6 +235,7 @@ impl<'g> Recorder<'g> {
     }
 
     /// Submits everything, and brings the values of `reads` to the host.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn submit(
         mut self,
         reads: &[GpuBuffer],

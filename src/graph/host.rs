@@ -15,6 +15,7 @@ const ROWS: usize = 8 * BLOCK;
 pub(super) type Slots = Vec<Vec<f32>>;
 
 /// Runs a plan's kernels. `outside` has the values of nodes that none of them computes.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn run(plan: &Plan, cpu: Cpu, outside: &[&[f32]], slots: &mut Slots) -> Result<()> {
     slots.resize(plan.capacities.len(), Vec::new());
     for (place, kernel) in plan.kernels.iter().enumerate() {
@@ -48,6 +49,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
+    #[cfg_attr(relampago_package, optimize(size))]
     fn run(&self, len: usize, out: &mut Vec<f32>) -> Result<()> {
         let after = self.runner(&self.kernel.chain);
         let Some(head) = &self.kernel.head else {
@@ -108,6 +110,7 @@ impl<'a> Run<'a> {
     }
 
     /// A softmax of rows, some rows at a time with what is before and after it.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn rows(
         &self,
         op: &Op,
@@ -139,6 +142,7 @@ impl<'a> Run<'a> {
     }
 
     /// A reduction or the softmax of one vector, which never sees its operands as a whole.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn stream(
         &self,
         op: &Op,

@@ -25,6 +25,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// A plan to compute `outputs`; operation by operation as recorded unless `optimised`.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn new(nodes: &[Node], outputs: &[usize], optimised: bool) -> Self {
         let (nodes, places) = if optimised {
             rewrite(nodes)

@@ -118,6 +118,7 @@ impl Runtime {
 
     /// Runs the plan. On a GPU the results may be used at once, though whether all went well
     /// is known only when the future says so.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn start(
         &self,
         arguments: &[Argument<'_>],
@@ -148,6 +149,7 @@ impl Runtime {
         running.await
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn on_host(&self, mut outside: Vec<Outside<'_>>, repeat: Repeat<'_>) -> Result<Vec<Storage>> {
         let mut memory = self.memory();
         let mut results = Vec::new();
@@ -179,6 +181,7 @@ impl Runtime {
     }
 
     /// What each node has from outside.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn outside<'a>(&'a self, arguments: &[Argument<'a>]) -> Result<Vec<Outside<'a>>> {
         self.device.check()?;
         check_len("arguments", self.placeholders.len(), arguments.len())?;

@@ -11,6 +11,7 @@ pub(super) struct Shared {
 /// Shares slots among values, given in the order in which they are made: their lengths, and the
 /// place in that order of what reads each one last. What makes a value never writes where it
 /// reads.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
     let mut shared = Shared {
         slots: Vec::with_capacity(lens.len()),

@@ -12,6 +12,7 @@ use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
 
 /// The operation's result, or undefined where it is for a GPU.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Result<JsValue> {
     let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
     let long_search = matches!(op, Op::Argmax {}) && lens[0] > MAX_EXACT_INDEX;

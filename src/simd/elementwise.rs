@@ -79,33 +79,32 @@ binary! {
 
 /// `yᵢ = f(xᵢ)` for slices of one length.
 pub(super) fn map<F: Unary>(isa: InstructionSet, f: F, x: &[f32], y: &mut [f32]) {
-    let whole = y.len() / WIDEST * WIDEST;
-    let (y, y_tail) = y.split_at_mut(whole);
-    let x_tail = &x[whole..];
-    dispatch(isa, Map { f, x, y });
-    if !y_tail.is_empty() {
-        let (x, y) = (&padded(x_tail), &mut [0.0; WIDEST]);
-        dispatch(isa, Map { f, x, y });
-        y_tail.copy_from_slice(&y[..x_tail.len()]);
-    }
+    in_whole_vectors([x, x], y, &|[x, _], y| dispatch(isa, Map { f, x, y }));
 }
 
 /// `yᵢ = f(aᵢ, bᵢ)` for slices of one length.
 pub(super) fn map2<F: Binary>(isa: InstructionSet, f: F, a: &[f32], b: &[f32], y: &mut [f32]) {
-    let whole = y.len() / WIDEST * WIDEST;
-    let (y, y_tail) = y.split_at_mut(whole);
-    let (a_tail, b_tail) = (&a[whole..], &b[whole..]);
-    dispatch(isa, Map2 { f, a, b, y });
-    if !y_tail.is_empty() {
-        let (a, b, y) = (&padded(a_tail), &padded(b_tail), &mut [0.0; WIDEST]);
-        dispatch(isa, Map2 { f, a, b, y });
-        y_tail.copy_from_slice(&y[..a_tail.len()]);
-    }
+    in_whole_vectors([a, b], y, &|[a, b], y| dispatch(isa, Map2 { f, a, b, y }));
 }
 
-/// Values of the widest vectors. What is left of a slice is brought to that length outside of the
-/// kernels, which would hold every function twice otherwise.
+/// Values of the widest vectors.
 const WIDEST: usize = 16;
+
+/// Calls a kernel with whole vectors only. What is left of the slices is brought to that length
+/// here, since kernels would hold every function twice otherwise.
+fn in_whole_vectors(inputs: [&[f32]; 2], y: &mut [f32], kernel: &dyn Fn([&[f32]; 2], &mut [f32])) {
+    let whole = y.len() / WIDEST * WIDEST;
+    let (y, tail) = y.split_at_mut(whole);
+    if whole > 0 {
+        kernel(inputs.map(|input| &input[..whole]), y);
+    }
+    if !tail.is_empty() {
+        let [a, b] = inputs.map(|input| padded(&input[whole..]));
+        let mut y = [0.0; WIDEST];
+        kernel([&a, &b], &mut y);
+        tail.copy_from_slice(&y[..tail.len()]);
+    }
+}
 
 fn padded(values: &[f32]) -> [f32; WIDEST] {
     let mut padded = [1.0; WIDEST];

@@ -12,7 +12,6 @@ pub(super) struct Simd128 {
 
 // One function a kernel: engines give up on allocating registers well in large functions.
 #[inline(never)]
-#[cfg_attr(relampago_package, optimize(speed))]
 #[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     let zero = std::hint::black_box(0);

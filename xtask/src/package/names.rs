@@ -6,7 +6,7 @@
 
 use anyhow::Result;
 use std::collections::BTreeMap;
-use walrus::Module;
+use walrus::{Import, Module};
 
 type Names = BTreeMap<String, String>;
 
@@ -23,9 +23,15 @@ pub(super) fn shorten(glue: &str, module: &[u8]) -> Result<(String, Vec<u8>)> {
     Ok((rename_in_text(glue, &names), module.emit_wasm()))
 }
 
-/// Imports and closures; what is exported by a name of ours keeps it.
+/// Imports and closures; what is exported by a name of ours, or imported from a script of ours,
+/// keeps it.
 fn short_names(module: &Module) -> Names {
-    let imports = module.imports.iter().map(|import| &import.name);
+    let glue = |import: &&Import| import.module.ends_with("_bg.js");
+    let imports = module
+        .imports
+        .iter()
+        .filter(glue)
+        .map(|import| &import.name);
     let exports = module.exports.iter().map(|export| &export.name);
     let closures = exports.filter(|name| name.starts_with("wasm_bindgen__"));
     let mut long: Vec<&String> = imports.chain(closures).collect();

@@ -37,8 +37,8 @@ const SMALL_STD: &[&str] = &[
 /// Nothing listens to the log there.
 const FEATURES: &str = "gpu,js,log/release_max_level_off";
 
-/// Without texts of panics, and with short functions inlined though all is compiled for size, which
-/// makes it smaller. The `cfg` marks kernels as what is compiled for speed.
+/// Without texts of panics, and with short functions inlined in what is compiled for size, which
+/// makes it smaller. The `cfg` says that functions may be marked so.
 const SMALL_CODE: &[&str] = &[
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
