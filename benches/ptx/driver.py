@@ -3,6 +3,7 @@
 import ctypes
 import json
 import pathlib
+import re
 import time
 
 import torch
@@ -96,12 +97,15 @@ def tensor_map(tensor, param):
     return map_
 
 
-def bundle(folder):
-    """All kernels by name; what the driver refuses is reported and left out."""
+def bundle(folder, only=""):
+    """All kernels by name that the pattern matches; what the driver refuses is reported and left
+    out."""
     torch.zeros(1, device="cuda")
     folder = pathlib.Path(folder)
     kernels = {}
     for entry in json.loads((folder / "manifest.json").read_text()):
+        if not re.search(only, entry["name"]):
+            continue
         try:
             kernels[entry["name"]] = Kernel(folder, entry)
         except RuntimeError as error:
@@ -110,7 +114,8 @@ def bundle(folder):
 
 
 def median_seconds(launches, rounds=7, least=0.02):
-    """The median time of one launch; several launches with buffers of their own are rotated."""
+    """The median time of one launch, of many in a CUDA graph, so that nothing waits for Python;
+    several launches with buffers of their own are rotated."""
     for launch in launches:
         launch()
     torch.cuda.synchronize()
@@ -119,13 +124,17 @@ def median_seconds(launches, rounds=7, least=0.02):
         launches[count % len(launches)]()
         torch.cuda.synchronize()
         count += 1
-    repeat = max(len(launches), count)
+    repeat = -(-max(count, 3) // len(launches)) * len(launches)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for i in range(repeat):
+            launches[i % len(launches)]()
+    graph.replay()
     times = []
     for _ in range(rounds):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
-        for i in range(repeat):
-            launches[i % len(launches)]()
+        graph.replay()
         end.record()
         torch.cuda.synchronize()
         times.append(start.elapsed_time(end) / 1e3 / repeat)

@@ -1,6 +1,6 @@
 """Measures a bundle of PTX kernels beside PyTorch (cuBLAS) in one process, on random normal data.
 
-python3 benches/ptx/run.py FOLDER [RESULTS.json]
+python3 benches/ptx/run.py FOLDER [RESULTS.json [PATTERN]], the pattern of the kernels' names
 """
 
 import json
@@ -11,7 +11,7 @@ import torch
 from driver import bundle, median_seconds
 
 torch.manual_seed(1)
-kernels = bundle(sys.argv[1])
+kernels = bundle(sys.argv[1], *sys.argv[3:4])
 results = []
 torch.backends.cuda.matmul.allow_tf32 = False
 L2_BYTES = 256 << 20
@@ -110,7 +110,10 @@ BLOCKS = {"q4_0": (32, 18, [0]), "q8_0": (32, 34, [0]), "q4_k": (256, 144, [0, 2
           "q5_k": (256, 176, [0, 2]), "q6_k": (256, 210, [208])}
 
 
-def gemv(format_, rows_, cols):
+def gemv(method, format_, rows_, cols):
+    name = f"{method}_{format_}"
+    if name not in kernels:
+        return
     values, size, scales = BLOCKS[format_]
     count = rows_ * cols // values
 
@@ -123,7 +126,7 @@ def gemv(format_, rows_, cols):
 
     sets = copies(weights, count * size)
     x, y = torch.randn(cols, device="cuda"), torch.full((rows_,), float("nan"), device="cuda")
-    kernel = kernels["gemv_" + format_]
+    kernel = kernels[name]
     launches = [kernel.prepare(w=w, x=x, y=y, rows=rows_, cols=cols) for w in sets]
     launches[0]()
     full = torch.full((rows_, cols), float("nan"), device="cuda")
@@ -135,7 +138,7 @@ def gemv(format_, rows_, cols):
     big = torch.empty(1 << 28, device="cuda")
     other = torch.empty_like(big)
     copy = 2 * big.numel() * 4 / 1e9 / median_seconds([lambda: other.copy_(big)])
-    report("gemv_" + format_, f"{rows_}x{cols}", ours, copy, "GB/s", error)
+    report(name, f"{rows_}x{cols}", ours, copy, "GB/s", error)
 
 
 print(torch.cuda.get_device_name(), torch.__version__)
@@ -145,9 +148,9 @@ bf16, f16, f32 = torch.bfloat16, torch.float16, torch.float32
 for dtype, ty in [(bf16, "bf16"), (f16, "f16")]:
     for cols in [256, 128]:
         for m, n, k in [(200, 264, 136), (2048,) * 3, (4096,) * 3, (8192,) * 3,
-                        (4096, 14336, 4096), (128, 4096, 4096)]:
+                        (4096, 14336, 4096), (128, 4096, 4096), (1, 4096, 14336)]:
             gemm(f"gemm_wgmma_128x{cols}_{ty}_{ty}", dtype, dtype, m, n, k)
-    for m, n, k in [(200, 264, 136), (4096,) * 3, (8192,) * 3, (128, 4096, 4096)]:
+    for m, n, k in [(200, 264, 136), (4096,) * 3, (8192,) * 3, (128, 4096, 4096), (1, 4096, 14336)]:
         gemm(f"gemm_mma_{ty}_{ty}", dtype, dtype, m, n, k)
 for causal in [False, True]:
     suffix = "_causal" if causal else ""
@@ -157,7 +160,8 @@ for causal in [False, True]:
             attention(name, dtype, batch, heads, kv_heads, seq, dim, causal)
 attention("attention_simple_f32_128", f32, 2, 4, 2, 300, 128, False)
 for format_ in BLOCKS:
-    gemv(format_, 4096, 14336)
+    for method in ["gemv", "gemv_mma"]:
+        gemv(method, format_, 4096, 14336)
 for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
     for width in ["v1", "v8"] if shape[0] != 1000 else ["v1"]:
         gemm(f"gemm_wmma_{width}_f16_f32", f16, f32, *shape)

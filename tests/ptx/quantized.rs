@@ -45,6 +45,19 @@ pub(crate) fn variants() -> Vec<Variant> {
         let shapes = [[5, 3], [1, 1], [4, 9], [6, 17]];
         let cases = shapes.map(|[rows, blocks]| gemv(&golden, rows, blocks));
         variants.push(Variant::new(QuantizeKernel::gemv(format), cases.to_vec()));
+        if format != QuantFormat::Q8_0 {
+            // In spans of 256 weights; of small blocks three more.
+            let per_span = 256 / golden.weights[0].len();
+            let shapes = [[17, 3], [1, 1], [3, 42], [16, 8]];
+            let cases = shapes.map(|[rows, spans]| {
+                let blocks = spans * per_span + if per_span > 1 { 3 } else { 0 };
+                gemv(&golden, rows, blocks)
+            });
+            variants.push(Variant::new(
+                QuantizeKernel::gemv_mma(format),
+                cases.to_vec(),
+            ));
+        }
     }
     variants
 }

@@ -19,7 +19,9 @@ impl Variant {
     }
 }
 
+/// All of them, or with `KERNELS` set those whose name contains it.
 pub(crate) fn all() -> Vec<Variant> {
+    let wanted = std::env::var("KERNELS").unwrap_or_default();
     [
         gemms(),
         softmaxes(),
@@ -29,6 +31,7 @@ pub(crate) fn all() -> Vec<Variant> {
     ]
     .into_iter()
     .flatten()
+    .filter(|variant| variant.kernel.name().contains(&wanted))
     .collect()
 }
 
