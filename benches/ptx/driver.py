@@ -115,7 +115,8 @@ def bundle(folder, only=""):
 
 def median_seconds(launches, rounds=7, least=0.02):
     """The median time of one launch, of many in a CUDA graph, so that nothing waits for Python;
-    several launches with buffers of their own are rotated."""
+    several launches with buffers of their own are rotated. Copies must be kernels: graphs leave
+    others to another, slower engine."""
     for launch in launches:
         launch()
     torch.cuda.synchronize()

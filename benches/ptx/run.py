@@ -74,7 +74,7 @@ def rows(name, reference, cols, extra={}):
         error = float("nan")
     gigabytes = 2 * x.numel() * 4 / 1e9
     ours = gigabytes / median_seconds([launch])
-    copy = gigabytes / median_seconds([lambda: y.copy_(x)])
+    copy = gigabytes / median_seconds([lambda: torch.add(x, 0, out=y)])
     torch_ = gigabytes / median_seconds([lambda: reference(x)])
     report(name, f"{count}x{cols}", ours, copy, "GB/s", error)
     print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
@@ -137,7 +137,7 @@ def gemv(method, format_, rows_, cols):
     ours = gigabytes / median_seconds(launches)
     big = torch.empty(1 << 28, device="cuda")
     other = torch.empty_like(big)
-    copy = 2 * big.numel() * 4 / 1e9 / median_seconds([lambda: other.copy_(big)])
+    copy = 2 * big.numel() * 4 / 1e9 / median_seconds([lambda: torch.add(big, 0, out=other)])
     report(name, f"{rows_}x{cols}", ours, copy, "GB/s", error)
 
 
@@ -160,7 +160,7 @@ for causal in [False, True]:
             attention(name, dtype, batch, heads, kv_heads, seq, dim, causal)
 attention("attention_simple_f32_128", f32, 2, 4, 2, 300, 128, False)
 for format_ in BLOCKS:
-    for method in ["gemv", "gemv_mma"]:
+    for method in ["gemv", "gemv_mma", "gemv_mma_wide"]:
         gemv(method, format_, 4096, 14336)
 for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
     for width in ["v1", "v8"] if shape[0] != 1000 else ["v1"]:

@@ -437,6 +437,9 @@ instructions! {
         [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
     MmaTf32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", NONE,
         [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
+    /// Of signed bytes, with exact sums in whole numbers.
+    MmaS8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", NONE,
+        [Group(4, PtxType::S32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::S32)], AMPERE;
     WmmaLoadA = "wmma.load.a.sync.aligned.row.m16n16k16.shared.{}", F16S,
         [Group(8, PtxType::B32)] <- [Shared, WORD], VOLTA_ALIGNED;
     WmmaLoadB = "wmma.load.b.sync.aligned.row.m16n16k16.shared.{}", F16S,
@@ -493,6 +496,12 @@ instructions! {
     SetMaxRegInc = "setmaxnreg.inc.sync.aligned.u32", NONE, [] <- [Int], HOPPER_ONLY;
     /// Gives up all registers but so many.
     SetMaxRegDec = "setmaxnreg.dec.sync.aligned.u32", NONE, [] <- [Int], HOPPER_ONLY;
+
+    /// Waits until the kernels before this one are over and their results visible, if it was
+    /// launched to overlap with them.
+    GridWait = "griddepcontrol.wait", NONE, [] <- [], HOPPER;
+    /// Lets the next kernel begin, once all blocks have come here.
+    GridLaunchNext = "griddepcontrol.launch_dependents", NONE, [] <- [], HOPPER;
 
     /// Ends the thread.
     Ret = "ret", NONE, [] <- [], VOLTA;

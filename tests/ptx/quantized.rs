@@ -43,21 +43,19 @@ pub(crate) fn variants() -> Vec<Variant> {
             vec![dequantize(&golden)],
         ));
         let shapes = [[5, 3], [1, 1], [4, 9], [6, 17]];
-        let cases = shapes.map(|[rows, blocks]| gemv(&golden, rows, blocks));
+        let cases = shapes.map(|[rows, blocks]| gemv(&golden, rows, blocks, 0.0));
         variants.push(Variant::new(QuantizeKernel::gemv(format), cases.to_vec()));
-        if format != QuantFormat::Q8_0 {
-            // In spans of 256 weights; of small blocks three more.
-            let per_span = 256 / golden.weights[0].len();
-            let shapes = [[17, 3], [1, 1], [3, 42], [16, 8]];
-            let cases = shapes.map(|[rows, spans]| {
-                let blocks = spans * per_span + if per_span > 1 { 3 } else { 0 };
-                gemv(&golden, rows, blocks)
-            });
-            variants.push(Variant::new(
-                QuantizeKernel::gemv_mma(format),
-                cases.to_vec(),
-            ));
-        }
+        // In spans of 256 weights; of small blocks three more.
+        let per_span = 256 / golden.weights[0].len();
+        let shapes = [[17, 3], [1, 1], [3, 42], [16, 8]];
+        let cases = shapes.map(|[rows, spans]| {
+            let blocks = spans * per_span + if per_span > 1 { 3 } else { 0 };
+            gemv(&golden, rows, blocks, 2f64.powi(-15))
+        });
+        variants.push(Variant::new(
+            QuantizeKernel::gemv_mma(format),
+            cases.to_vec(),
+        ));
     }
     variants
 }
@@ -81,23 +79,28 @@ fn dequantize(golden: &Golden) -> Case {
     }
 }
 
-/// Rows made of the golden blocks in turn.
-fn gemv(golden: &Golden, rows: usize, blocks: usize) -> Case {
+/// Rows made of the golden blocks in turn; `x_error` is how far each value of `x` may be off, of
+/// the largest among 32.
+fn gemv(golden: &Golden, rows: usize, blocks: usize, x_error: f64) -> Case {
     let order = |row: usize| {
         let count = golden.blocks.len();
         (0..blocks).map(move |block| (row * blocks + block) % count)
     };
     let cols = blocks * golden.weights[0].len();
     let x = random(cols, 9);
+    let largest = |x: &[f32]| f64::from(x.iter().fold(0f32, |max, x| max.max(x.abs())));
+    let largest: Vec<f64> = x.chunks(32).map(largest).collect();
     let dot = |row: usize| {
         let weights = order(row).flat_map(|block| &golden.weights[block]);
         let (mut value, mut size) = (0f64, 0f64);
-        for (w, x) in weights.zip(&x) {
+        let mut rounding = 0f64;
+        for (i, (w, x)) in weights.zip(&x).enumerate() {
+            rounding += f64::from(w.abs()) * largest[i / 32] * x_error;
             value += f64::from(*w) * f64::from(*x);
             // Weights are added up with their offset, which may be larger than they are.
             size += f64::from(x.abs()) * f64::from(w.abs()).max(0.3);
         }
-        let bound = size * 64.0 * 2f64.powi(-24);
+        let bound = size * 64.0 * 2f64.powi(-24) + rounding;
         Expected { value, bound }
     };
     let weights = (0..rows)

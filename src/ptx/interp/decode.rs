@@ -302,7 +302,7 @@ impl Decoder<'_> {
             "bar" | "barrier" => self.barrier(&parts),
             "fence" if parts[1] == "proxy" => Some(Act::ProxyFence),
             // Registers are not scarce here, and barriers are visible at once.
-            "fence" | "prefetch" | "setmaxnreg" => Some(Act::Nothing),
+            "fence" | "prefetch" | "setmaxnreg" | "griddepcontrol" => Some(Act::Nothing),
             "cp" => self.copy(&parts),
             "shfl" | "vote" | "ldmatrix" | "mma" | "wmma" => self.warp(&parts).map(Act::Warp),
             "mbarrier" => self.mbarrier(&parts).map(Act::Mbarrier),

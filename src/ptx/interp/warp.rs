@@ -130,7 +130,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// `m16n8k16` of 16-bit types and `m16n8k8` of tf32, by the layouts of the PTX ISA: with
+    /// `m16n8k32` of signed bytes, `m16n8k16` of 16-bit types and `m16n8k8` of tf32, by the layouts of the PTX ISA: with
     /// `g = lane / 4` and `t = lane % 4`, register `i` of A holds row `g + 8 · (i % 2)`, that of C
     /// row `g + 8 · (i / 2)`.
     fn mma(
@@ -142,12 +142,13 @@ impl Block<'_> {
         b: &[usize],
         c: &[usize],
     ) -> Result<(), String> {
-        let (mut left, mut right) = ([[0f32; 16]; 16], [[0f32; 8]; 16]);
+        let (mut left, mut right) = ([[0f32; 32]; 16], [[0f32; 8]; 32]);
         // Values of a register, which follow each other along k.
-        let per = if ty == PtxType::TF32 { 1 } else { 2 };
+        let per = 4 / ty.bytes() as usize;
         let value = |word: u64, i: usize| match ty {
             PtxType::F16 => f16_to_f32((word >> (16 * i)) as u16),
             PtxType::BF16 => bf16_to_f32((word >> (16 * i)) as u16),
+            PtxType::S8 => ((word >> (8 * i)) as i8).into(),
             // Tensor cores read the upper 19 bits.
             _ => f32::from_bits(word as u32 & !0x1fff),
         };
@@ -173,11 +174,19 @@ impl Block<'_> {
             let (g, t) = (lane / 4, lane % 4);
             for i in 0..4 {
                 let (row, col) = (g + 8 * (i / 2), 2 * t + i % 2);
-                let mut sum = f64::from(f32::from_bits(self.get(first + lane, c[i]) as u32));
+                let before = self.get(first + lane, c[i]) as u32;
+                let mut sum = match ty {
+                    PtxType::S8 => f64::from(before as i32),
+                    _ => f64::from(f32::from_bits(before)),
+                };
                 for k in 0..8 * per {
                     sum += f64::from(left[row][k]) * f64::from(right[k][col]);
                 }
-                let bits = (sum as f32).to_bits();
+                let bits = match ty {
+                    // Around, as whole numbers do.
+                    PtxType::S8 => sum as i64 as u32,
+                    _ => (sum as f32).to_bits(),
+                };
                 self.set(first + lane, sums[i], bits.into());
             }
         }

@@ -1,8 +1,10 @@
 //! Weights in ggml's block formats: dequantised, or multiplied with a vector as they are.
 
+mod digits;
 mod dot;
 mod formats;
 mod mma;
+mod ring;
 mod spans;
 
 pub use formats::QuantFormat;
@@ -21,7 +23,8 @@ use crate::ptx::types::Target;
 enum Task {
     Dequantize,
     Gemv,
-    GemvMma,
+    /// By the warps of a block.
+    GemvMma(u32),
 }
 
 /// Kernels for weights in one of ggml's block formats, bit-exact to its layouts.
@@ -54,13 +57,18 @@ impl QuantizeKernel {
         }
     }
 
-    /// The same on the tensor cores of any GPU since Ampere (`sm_80`), for speed; not for
-    /// [`QuantFormat::Q8_0`]. `w` and `x` are aligned to 16 bytes. `x` counts with 16 bits: its
-    /// values are rounded to 2⁻¹⁸ of each. One that is not finite makes every row NaN.
+    /// The same on the tensor cores of any GPU since Ampere (`sm_80`), for speed. `w` and `x` are
+    /// aligned to 16 bytes. Each value of `x` is rounded by at most 2⁻¹⁵ of the largest among 32;
+    /// sums of 32 products are exact. Where `x` is not finite, every row is NaN.
     pub fn gemv_mma(format: QuantFormat) -> Self {
+        Self::gemv_mma_by(format, 8)
+    }
+
+    /// The same with 8 or 16 warps to a block.
+    pub fn gemv_mma_by(format: QuantFormat, warps: u32) -> Self {
         QuantizeKernel {
             format,
-            task: Task::GemvMma,
+            task: Task::GemvMma(warps),
         }
     }
 
@@ -75,7 +83,8 @@ impl Kernel for QuantizeKernel {
         let task = match self.task {
             Task::Dequantize => "dequantize",
             Task::Gemv => "gemv",
-            Task::GemvMma => "gemv_mma",
+            Task::GemvMma(16) => "gemv_mma_wide",
+            Task::GemvMma(_) => "gemv_mma",
         };
         format!("{task}_{}", self.format.name())
     }
@@ -83,7 +92,7 @@ impl Kernel for QuantizeKernel {
     fn first_target(&self) -> Target {
         match self.task {
             Task::Dequantize | Task::Gemv => Target::Sm70,
-            Task::GemvMma => Target::Sm80,
+            Task::GemvMma(_) => Target::Sm80,
         }
     }
 
@@ -91,7 +100,7 @@ impl Kernel for QuantizeKernel {
         match self.task {
             Task::Dequantize => dequantize(*self, target),
             Task::Gemv => dot::build(*self, target),
-            Task::GemvMma => mma::build(*self, target),
+            Task::GemvMma(warps) => mma::build(*self, target, warps),
         }
     }
 }

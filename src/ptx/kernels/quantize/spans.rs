@@ -1,9 +1,9 @@
 //! Block formats as tensor cores see them: spans of 256 weights in shared memory, of which each
-//! lane makes its bf16 fragments.
+//! lane makes its fragments of signed bytes.
 //!
 //! A span has eight runs of 32 weights. Of each, lane `4g + t` takes those at `4t` and the next
-//! three, and those 16 further: two *halves* of a word's four bytes each. For every format a
-//! table says where a run's bits are; what turns them into numbers is the same for all.
+//! three, and those 16 further: two *halves*, each four bytes of one word. For every format a
+//! table says where a run's bits are; what turns them into bytes is the same for all.
 
 use super::formats::QuantFormat;
 use crate::ptx::build::Builder;
@@ -19,27 +19,30 @@ pub(super) const RUN: u32 = 32;
 #[derive(Clone, Copy)]
 pub(super) struct Window {
     /// Bytes of a span.
-    pub(super) bytes: u32,
+    pub(super) span: u32,
     /// Whether spans begin at multiples of 16 bytes.
     pub(super) exact: bool,
-    /// Units of 16 bytes that hold a span wherever it begins, and bytes from a row to the next:
-    /// an odd number of units, so that eight rows lie in different banks.
+    /// Units of 16 bytes that hold a span wherever it begins: an odd number, so that eight rows
+    /// lie in different banks.
     pub(super) units: u32,
-    pub(super) stride: u32,
 }
 
 impl Window {
     pub(super) fn of(format: QuantFormat) -> Self {
         let (values, block) = format.block();
-        let (bytes, exact) = (block * SPAN / values, block.is_multiple_of(16));
+        let (span, exact) = (block * SPAN / values, block.is_multiple_of(16));
         // Blocks of an even number of bytes begin at an even address: at most 14 too far.
-        let units = if exact { bytes } else { bytes + 14 }.div_ceil(16);
+        let bytes = if exact { span } else { span + 14 };
         Window {
-            bytes,
+            span,
             exact,
-            units,
-            stride: (units | 1) * 16,
+            units: bytes.div_ceil(16) | 1,
         }
+    }
+
+    /// Bytes from a row to the next.
+    pub(super) fn bytes(self) -> u32 {
+        self.units * 16
     }
 }
 
@@ -57,7 +60,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row whose window begins at `window`, if its bytes in global memory begin at `from`.
+    /// The row whose window begins at `window`, if its bytes begin at `from`, counted from a
+    /// multiple of 16.
     pub(super) fn new(k: &mut Builder, exact: bool, window: Reg, from: Reg, t: Reg) -> Self {
         if exact {
             let own = k.fma(t, 4, window);
@@ -69,8 +73,7 @@ impl Row {
                 select,
             };
         }
-        let low = k.convert(Op::CvtU32U64, U32, &[from.into()]);
-        let over = k.and(low, 15);
+        let over = k.and(from, 15);
         let begin = k.add(window, over);
         let word = k.and(begin, !3);
         let odd = k.and(begin, 2);
@@ -126,57 +129,63 @@ impl Row {
     }
 }
 
-/// Where half a run's bits are in a span.
-pub(super) struct Half {
-    /// Bytes with four bits of the weights, and whether in their upper halves.
-    pub(super) low: u32,
-    pub(super) upper: bool,
-    /// Bytes with the bits beyond four, and from which bit on.
-    pub(super) rest: Option<(u32, u32)>,
+/// Where half a run's weights are in a span, and what they are as bytes.
+struct Half {
+    /// Bytes with (the first) four bits of the weights, and whether in their upper halves.
+    low: u32,
+    upper: bool,
+    /// Bytes with the bits beyond four, from which bit on, and how many.
+    rest: Option<[u32; 3]>,
+    /// Where the bits go in a byte; beyond 0 the byte's sign is turned round, so that a weight
+    /// becomes signed: `2ᵗᵒ · (q − 2⁷⁻ᵗᵒ)`.
+    to: u32,
 }
 
 impl QuantFormat {
-    /// Bits of a weight.
-    pub(super) fn bits(self) -> u32 {
-        match self {
-            QuantFormat::Q4_0 | QuantFormat::Q4K => 4,
-            QuantFormat::Q5K => 5,
-            QuantFormat::Q6K => 6,
-            QuantFormat::Q8_0 => 8,
-        }
-    }
-
     /// How many scales a run has.
     pub(super) fn parts(self) -> usize {
         if self == QuantFormat::Q6K { 2 } else { 1 }
     }
 
-    /// Half `half` of run `run`; the layouts are those of `formats`.
-    pub(super) fn half(self, run: u32, half: u32) -> Half {
+    /// Runs in an order in which words are used again soon.
+    pub(super) fn order(self) -> [u32; 8] {
+        match self {
+            QuantFormat::Q6K => [0, 2, 1, 3, 4, 6, 5, 7],
+            _ => [0, 1, 2, 3, 4, 5, 6, 7],
+        }
+    }
+
+    /// Half `half` of run `run`, of weights of fewer than eight bits; the layouts are those of
+    /// `formats`.
+    fn half(self, run: u32, half: u32) -> Half {
         let (pair, upper) = (run / 2, run % 2 == 1);
         match self {
             QuantFormat::Q4K => Half {
                 low: 16 + 32 * pair + 16 * half,
                 upper,
                 rest: None,
+                to: 0,
             },
             QuantFormat::Q5K => Half {
                 low: 48 + 32 * pair + 16 * half,
                 upper,
-                rest: Some((16 + 16 * half, run)),
+                rest: Some([16 + 16 * half, run, 1]),
+                to: 0,
             },
             QuantFormat::Q6K => {
                 let (of_two, of_four) = (run / 4, run % 4);
                 Half {
                     low: 64 * of_two + 32 * (of_four % 2) + 16 * half,
                     upper: of_four >= 2,
-                    rest: Some((128 + 32 * of_two + 16 * half, 2 * of_four)),
+                    rest: Some([128 + 32 * of_two + 16 * half, 2 * of_four, 2]),
+                    to: 2,
                 }
             }
             QuantFormat::Q4_0 | QuantFormat::Q8_0 => Half {
                 low: 18 * run + 2,
                 upper: half == 1,
                 rest: None,
+                to: 4,
             },
         }
     }
@@ -190,131 +199,181 @@ pub(super) struct Words {
 
 impl Words {
     fn get(&mut self, k: &mut Builder, row: &Row, at: u32) -> Reg {
-        let known = self.loaded.iter().find(|(known, _)| *known == at);
-        known.map(|(_, word)| *word).unwrap_or_else(|| {
-            let word = row.own_word(k, at);
-            self.loaded.push((at, word));
-            word
-        })
+        if let Some((_, word)) = self.loaded.iter().find(|(known, _)| *known == at) {
+            return *word;
+        }
+        let word = row.own_word(k, at);
+        self.loaded.push((at, word));
+        word
     }
 
-    /// Four weights of `b` bits as bf16 numbers `1 + q/2ᵇ`: the first and the third, the second and
-    /// the fourth.
-    pub(super) fn weights(&mut self, k: &mut Builder, row: &Row, b: u32, half: &Half) -> [Reg; 2] {
-        // A mantissa has seven bits; weights get the highest.
-        let to = 7 - b;
-        let low = self.get(k, row, half.low);
-        let rest = half.rest.map(|(at, from)| (self.get(k, row, at), from));
-        let upper = if half.upper { 4 } else { 0 };
-        // Every other byte: those of a word's halves.
-        [0, 8].map(|odd| {
-            let mut number = bits(k, low, upper + odd, to, 4);
-            if let Some((word, from)) = rest {
-                let beyond = bits(k, word, from + odd, to + 4, b - 4);
-                number = k.or(number, beyond);
-            }
-            k.or(number, 0x3f80_3f80)
-        })
+    /// This lane's four weights of half a run, as signed bytes.
+    pub(super) fn weights(
+        &mut self,
+        k: &mut Builder,
+        row: &Row,
+        format: QuantFormat,
+        [run, half]: [u32; 2],
+    ) -> Reg {
+        if format == QuantFormat::Q8_0 {
+            return self.get(k, row, 34 * run + 2 + 16 * half);
+        }
+        let Half {
+            low,
+            upper,
+            rest,
+            to,
+        } = format.half(run, half);
+        let low = self.get(k, row, low);
+        let mut bytes = bits(k, low, if upper { 4 } else { 0 }, to, 4);
+        if let Some([at, from, count]) = rest {
+            let word = self.get(k, row, at);
+            let rest = bits(k, word, from, to + 4, count);
+            bytes = k.or(bytes, rest);
+        }
+        if to == 0 {
+            bytes
+        } else {
+            k.xor(bytes, 0x8080_8080u32)
+        }
     }
 }
 
-/// Bits `from .. from + count` of each half of a word, moved to `to`.
+/// Bits `from .. from + count` of each byte of a word, moved to `to`.
 fn bits(k: &mut Builder, word: Reg, from: u32, to: u32, count: u32) -> Reg {
     let moved = match from.cmp(&to) {
         Ordering::Less => k.shl(word, to - from),
         Ordering::Equal => word,
         Ordering::Greater => k.op(Op::Shr, U32, B32, &[word.into(), (from - to).into()]),
     };
-    k.and(moved, (((1 << count) - 1) << to) * 0x0001_0001u32)
+    k.and(moved, (((1 << count) - 1) << to) * 0x0101_0101u32)
 }
 
-/// A run's `scale · (1 + q/2ᵇ) + bias`.
+/// What a run's bytes are multiplied by, and what is subtracted from each, if anything.
 pub(super) struct Scale {
     pub(super) scale: Reg,
-    pub(super) bias: Reg,
+    pub(super) minimum: Option<Reg>,
 }
+
+/// What of `Q4_K` and `Q5_K`'s packed scales does not change from span to span: those of the first
+/// four runs are bytes of their own, those of the others are split.
+pub(super) struct Unpacking {
+    plain: Reg,
+    /// The low bits of the packed bytes that count, and the high ones.
+    low: Reg,
+    high: Reg,
+    /// Which bytes of four are those of this lane's two runs, as the lowest bits of 2²³.
+    select: [Reg; 2],
+    upper: Reg,
+    t: Reg,
+}
+
+impl Unpacking {
+    pub(super) fn new(k: &mut Builder, t: Reg) -> Self {
+        let plain = k.lt(t, 2);
+        let mut choose = |then: u32, otherwise: u32| {
+            let otherwise = k.value(B32, otherwise);
+            k.select(plain, then, otherwise)
+        };
+        let (low, high) = (choose(0x3f3f_3f3f, 0x0f0f_0f0f), choose(0, 0x3030_3030));
+        let odd = k.and(t, 1);
+        Unpacking {
+            plain,
+            low,
+            high,
+            select: [0x7440, 0x7441].map(|first| k.fma(odd, 2, first)),
+            upper: k.value(B32, 0x4b00_0000),
+            t,
+        }
+    }
+
+    /// Four numbers of six bits: those of `plain`, or the highest two of it and four of `split`.
+    fn six_bits(&self, k: &mut Builder, plain: Reg, split: Reg) -> Reg {
+        let packed = k.select(self.plain, plain, split);
+        let low = k.and(packed, self.low);
+        let high = k.op(Op::Shr, U32, B32, &[plain.into(), 2.into()]);
+        let high = k.and(high, self.high);
+        k.or(low, high)
+    }
+
+    /// Byte `i` of this lane's two in a word, times `d`. 2²³ + byte has the byte as its lowest bits;
+    /// `minus` is `2²³ · d`, negated.
+    fn times(&self, k: &mut Builder, word: Reg, i: usize, [d, minus]: [Reg; 2]) -> Reg {
+        let bytes = [word.into(), self.upper.into(), self.select[i].into()];
+        let number = k.op(Op::Prmt, B32, F32, &bytes);
+        k.fma(number, d, minus)
+    }
+}
+
+const TWO_TO_23: f32 = 8_388_608.0;
 
 impl QuantFormat {
     /// The scales of runs `2t` and `2t + 1` of a row, by run and part.
-    pub(super) fn scales(self, k: &mut Builder, row: &Row, t: Reg) -> [Vec<Scale>; 2] {
+    pub(super) fn scales(self, k: &mut Builder, row: &Row, lane: &Unpacking) -> [Vec<Scale>; 2] {
         match self {
-            QuantFormat::Q4K | QuantFormat::Q5K => self.with_minimum(k, row, t),
+            QuantFormat::Q4K | QuantFormat::Q5K => with_minimum(k, row, lane),
             QuantFormat::Q6K => {
                 let d = half_at(k, row.begin, 208);
-                let d = k.mul(d, 64.0f32);
-                // Signed bytes: 128 is added, and taken off again.
+                let d = k.mul(d, 0.25f32);
                 let scales = row.own_word(k, 192);
+                // Signed bytes: 128 is added, and taken off again.
                 let scales = k.xor(scales, 0x8080_8080u32);
                 [0, 2].map(|first| {
-                    let part = |i| {
-                        let scale = number(k, scales, i, -128.0);
-                        centred(k, d, scale)
+                    let part = |i: u32| {
+                        let bytes = [scales.into(), lane.upper.into(), (0x7440 | i).into()];
+                        let number = k.op(Op::Prmt, B32, F32, &bytes);
+                        let number = k.sub(number, TWO_TO_23 + 128.0);
+                        let scale = k.mul(number, d);
+                        Scale {
+                            scale,
+                            minimum: None,
+                        }
                     };
                     [first, first + 1].map(part).into()
                 })
             }
             QuantFormat::Q4_0 | QuantFormat::Q8_0 => {
-                let own = k.fma(t, 36, row.begin);
-                [0, 18].map(|at| {
-                    let d = half_at(k, own, at);
-                    let sixteen = k.value(F32, 16.0f32);
-                    vec![centred(k, d, sixteen)]
+                let (bytes, unit) = if self == QuantFormat::Q8_0 {
+                    (34, 1.0)
+                } else {
+                    (18, 0.0625f32)
+                };
+                let own = k.fma(lane.t, 2 * bytes, row.begin);
+                [0, bytes].map(|at| {
+                    let d = half_at(k, own, at as i32);
+                    let scale = k.mul(d, unit);
+                    vec![Scale {
+                        scale,
+                        minimum: None,
+                    }]
                 })
             }
         }
     }
-
-    /// `d · scale · q − dmin · min`; as `scale_and_min` of the formats, for two runs.
-    fn with_minimum(self, k: &mut Builder, row: &Row, t: Reg) -> [Vec<Scale>; 2] {
-        let header = k.ld_vector(Op::LdShared, B32, 4, row.word, 0);
-        let halves = k.regs(F16, 2);
-        k.emit(
-            Op::Unpack,
-            B32,
-            &[halves.as_slice().into()],
-            &[header[0].into()],
-        );
-        let [d, dmin] = [halves[0], halves[1]].map(|h| k.convert(Op::CvtF32F16, F32, &[h.into()]));
-        let unit = (1 << self.bits()) as f32;
-        let (d, dmin) = (k.mul(d, unit), k.neg(dmin));
-        let odd = k.and(t, 1);
-        let from = k.shl(odd, 4);
-        let [first, second, third] =
-            [1, 2, 3].map(|i| k.op(Op::Shr, U32, B32, &[header[i].into(), from.into()]));
-        let plain = k.lt(t, 2);
-        let mut six = |plain_bits: Reg, from: u32| {
-            let low = k.op(Op::Shr, U32, B32, &[third.into(), from.into()]);
-            let low = k.and(low, 0x0f0f);
-            let high = k.op(Op::Shr, U32, B32, &[plain_bits.into(), 2.into()]);
-            let high = k.and(high, 0x3030);
-            let split = k.or(low, high);
-            let own = k.and(plain_bits, 0x3f3f);
-            k.select(plain, own, split)
-        };
-        let (scales, minima) = (six(first, 0), six(second, 4));
-        [0, 1].map(|i| {
-            let (scale, min) = (number(k, scales, i, 0.0), number(k, minima, i, 0.0));
-            let scale = k.mul(d, scale);
-            let bias = k.neg(scale);
-            k.fma_assign(bias, dmin, min);
-            vec![Scale { scale, bias }]
-        })
-    }
 }
 
-/// `d · s · (q − 2ᵇ⁻¹)`, which is `1.5` less than `1 + q/2ᵇ` once divided.
-fn centred(k: &mut Builder, d: Reg, s: Reg) -> Scale {
-    let scale = k.mul(d, s);
-    let bias = k.mul(scale, -1.5f32);
-    Scale { scale, bias }
-}
-
-/// Byte `i` of a word as a number, plus a whole number. 2²³ + byte has the byte as its lowest bits.
-fn number(k: &mut Builder, word: Reg, i: u32, plus: f32) -> Reg {
-    let upper = k.value(B32, 0x4b00_0000);
-    let bytes = [word.into(), upper.into(), (0x7440 | i).into()];
-    let sum = k.op(Op::Prmt, B32, F32, &bytes);
-    k.sub(sum, 8_388_608.0 - plus)
+/// `d · scale` and `dmin · min`; as `scale_and_min` of the formats, for two runs.
+fn with_minimum(k: &mut Builder, row: &Row, lane: &Unpacking) -> [Vec<Scale>; 2] {
+    let header = k.ld_vector(Op::LdShared, B32, 4, row.word, 0);
+    let halves = k.regs(F16, 2);
+    k.emit(
+        Op::Unpack,
+        B32,
+        &[halves.as_slice().into()],
+        &[header[0].into()],
+    );
+    let [d, dmin] = [halves[0], halves[1]].map(|half| {
+        let d = k.convert(Op::CvtF32F16, F32, &[half.into()]);
+        [d, k.mul(d, -TWO_TO_23)]
+    });
+    let upper = k.op(Op::Shr, U32, B32, &[header[3].into(), 4.into()]);
+    let scales = lane.six_bits(k, header[1], header[3]);
+    let minima = lane.six_bits(k, header[2], upper);
+    [0, 1].map(|i| {
+        let scale = lane.times(k, scales, i, d);
+        let minimum = Some(lane.times(k, minima, i, dmin));
+        vec![Scale { scale, minimum }]
+    })
 }
 
 /// An f16 at an even address.

@@ -1,0 +1,146 @@
+//! The vector of a product with quantised weights, as digits that tensor cores multiply exactly.
+
+use super::mma::Warp;
+use super::spans::{RUN, SPAN, Scale};
+use crate::ptx::build::{ALL_LANES, Builder};
+use crate::ptx::inst::{Op, Operand, Reg};
+use crate::ptx::kernels::common::{Combine, over_lanes};
+use crate::ptx::types::PtxType::{self, B32, F32, U32};
+
+/// This lane's eight values of `x`, of the span to come: four at `4t` of run `g`, and four 16
+/// further.
+pub(super) struct Input {
+    values: [Vec<Reg>; 2],
+    at: Reg,
+    col: Reg,
+}
+
+/// The two digits of these values; the unit of the lower and the sum of `x`, of runs `2t` and
+/// `2t + 1`.
+pub(super) struct Digits {
+    pub(super) high: [Reg; 2],
+    pub(super) low: [Reg; 2],
+    unit: [Reg; 2],
+    total: [Reg; 2],
+}
+
+impl Input {
+    pub(super) fn new(k: &mut Builder, warp: &Warp, x: Reg) -> Self {
+        let run = k.fma(warp.warp, SPAN / RUN, warp.g);
+        let in_run = k.mul(warp.t, 4);
+        let col = k.fma(run, RUN, in_run);
+        let input = Input {
+            values: [0, 1].map(|_| k.filled(F32, 4, 0.0f32)),
+            at: k.at(x, col, 4),
+            col,
+        };
+        input.load(k, warp);
+        input
+    }
+
+    /// Loads the next values, zeros beyond the last.
+    pub(super) fn load(&self, k: &mut Builder, warp: &Warp) {
+        let inside = k.lt(self.col, warp.cols);
+        for (half, values) in self.values.iter().enumerate() {
+            for &value in values {
+                k.assign(value, 0.0f32);
+            }
+            let to = [values.as_slice().into()];
+            k.guarded(inside, true, |k| {
+                let from = Operand::At(self.at, 64 * half as i32);
+                k.emit(Op::LdGlobalNc, F32, &to, &[from]);
+            });
+        }
+        k.add_assign(self.at, i64::from(warp.warps * SPAN * 4));
+        k.add_assign(self.col, warp.warps * SPAN);
+    }
+
+    pub(super) fn digits(&self, k: &mut Builder, warp: &Warp) -> Digits {
+        let values = self.values.concat();
+        // The largest magnitude; a little more, so that the upper digit does not overflow, and
+        // not so little that the factor does.
+        let largest = k.value(F32, 1e-30f32);
+        for &value in &values {
+            let size = k.abs(value);
+            Combine::Max.apply(k, largest, size);
+        }
+        let largest = over_lanes(k, Combine::Max, largest, 4);
+        let largest = k.mul(largest, 1.0 + 1.0 / 64.0);
+        let total = k.value(F32, values[0]);
+        for &value in &values[1..] {
+            k.add_assign(total, value);
+        }
+        let total = over_lanes(k, Combine::Sum, total, 4);
+        let (factor, unit) = scaled(k, largest);
+        // What is not finite is so in no digit, but in the unit.
+        let unit = k.fma(total, 0.0f32, unit);
+        let (high, low): (Vec<Reg>, Vec<Reg>) = self
+            .values
+            .iter()
+            .map(|values| digits(k, values, factor))
+            .unzip();
+        let mut of_runs = |value: Reg| {
+            [0, 4].map(|further| {
+                let lane = k.fma(warp.t, 8, further);
+                let from = [value.into(), lane.into(), 31.into(), ALL_LANES.into()];
+                k.op(Op::ShflIdx, B32, F32, &from)
+            })
+        };
+        Digits {
+            unit: of_runs(unit),
+            total: of_runs(total),
+            high: [high[0], high[1]],
+            low: [low[0], low[1]],
+        }
+    }
+}
+
+/// The power of two that brings numbers of up to `largest` below 2¹⁵, and its inverse.
+fn scaled(k: &mut Builder, largest: Reg) -> (Reg, Reg) {
+    let exponent = [largest.into(), 0x7f80_0000.into()];
+    let exponent = k.op(Op::And, B32, U32, &exponent);
+    let inverse = k.sub(exponent, 14 << 23);
+    let twice = k.value(U32, (127 + 127 + 14) << 23);
+    let factor = k.sub(twice, exponent);
+    (bits_as(k, F32, factor), bits_as(k, F32, inverse))
+}
+
+fn bits_as(k: &mut Builder, ty: PtxType, bits: Reg) -> Reg {
+    k.op(Op::Mov, B32, ty, &[bits.into()])
+}
+
+/// The upper and the lower digits of four numbers times `factor`, rounded.
+fn digits(k: &mut Builder, values: &[Reg], factor: Reg) -> (Reg, Reg) {
+    // 1.5 · 2²³ + a whole number has that as its lowest bits.
+    let whole: Vec<Reg> = values
+        .iter()
+        .map(|&x| k.fma(x, factor, 12_582_912.0f32))
+        .collect();
+    // The lower digit is signed: half of its range belongs to the next upper one.
+    let up = whole.iter().map(|&whole| {
+        let bits = bits_as(k, U32, whole);
+        k.add(bits, 128)
+    });
+    let up: Vec<Reg> = up.collect();
+    let mut bytes = |of: &[Reg], select: u32| {
+        let mut pair = |a: Reg, b: Reg, select: u32| {
+            k.op(Op::Prmt, B32, B32, &[a.into(), b.into(), select.into()])
+        };
+        let (first, second) = (pair(of[0], of[1], select), pair(of[2], of[3], select));
+        pair(first, second, 0x5410)
+    };
+    (bytes(&up, 0x0051), bytes(&whole, 0x0040))
+}
+
+impl Digits {
+    /// Adds a run's share to a row's sum.
+    pub(super) fn add(&self, k: &mut Builder, sum: Reg, scale: &Scale, product: Reg, odd: usize) {
+        let product = k.convert(Op::CvtF32S32, F32, &[product.into()]);
+        let factor = k.mul(scale.scale, self.unit[odd]);
+        k.fma_assign(sum, factor, product);
+        if let Some(minimum) = scale.minimum {
+            let minus = k.neg(minimum);
+            k.fma_assign(sum, minus, self.total[odd]);
+        }
+    }
+}

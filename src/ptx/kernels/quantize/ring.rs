@@ -1,0 +1,165 @@
+//! Blocks of weights on their way through shared memory, as they are.
+
+use super::mma::{ROWS, Warp};
+use super::spans::{Row, Window};
+use crate::ptx::build::Builder;
+use crate::ptx::inst::{Op, Operand, Reg};
+use crate::ptx::kernels::common::WARP;
+use crate::ptx::types::PtxType::{S32, U32};
+
+/// Bytes of shared memory that a block may take, so that two of them fit a multiprocessor.
+const SHARED: u32 = 96 << 10;
+const MOST_STAGES: u32 = 4;
+
+/// A warp's own ring of spans: of each row a window of units of 16 bytes. Units follow each other
+/// in memory as lanes do, which copies them at the full width of shared memory.
+pub(super) struct Ring {
+    window: Window,
+    pub(super) stages: u32,
+    /// Where the block's first row has this warp's next span.
+    base: Reg,
+    /// Each of this lane's units from there; and of spans that begin anywhere, how many bytes of
+    /// the row are left from there on.
+    units: Vec<(Reg, Option<Reg>)>,
+    /// Where the first of them goes.
+    to: Reg,
+    /// The next span to be asked for, and the stage that it goes to.
+    span: Reg,
+    filled: Reg,
+    /// The two rows that this lane multiplies.
+    pub(super) rows: [Row; 2],
+}
+
+impl Ring {
+    pub(super) fn new(k: &mut Builder, warp: &Warp, w: Reg) -> Self {
+        let window = Window::of(warp.format);
+        let stage = ROWS * window.bytes();
+        let stages = (SHARED / (warp.warps * stage)).clamp(2, MOST_STAGES);
+        let ring = k.dynamic_shared("ring", warp.warps * stages * stage);
+        let own = k.fma(warp.warp, stages * stage, ring);
+        let (values, bytes) = warp.format.block();
+        let blocks = k.div(warp.cols, values);
+        let row_bytes = k.mul(blocks, bytes);
+        let rows = Rows::new(k, warp, window, row_bytes);
+        let units = 0..(ROWS * window.units).div_ceil(WARP);
+        let units = units.map(|i| {
+            let unit = k.offset(warp.lane, i * WARP);
+            rows.unit(k, unit)
+        });
+        let units = units.collect();
+        Ring {
+            units,
+            base: k.at_2d(w, warp.first_row, row_bytes, rows.zero, 1),
+            to: k.fma(warp.lane, 16, own),
+            rows: [0, 8].map(|further| {
+                let row = k.offset(warp.g, further);
+                let begin = k.fma(row, window.bytes(), own);
+                let from = rows.begin(k, row);
+                Row::new(k, window.exact, begin, from, warp.t)
+            }),
+            window,
+            stages,
+            span: k.value(U32, warp.warp),
+            filled: k.value(U32, 0),
+        }
+    }
+
+    /// On to the next stage.
+    pub(super) fn advance(&self, k: &mut Builder, stage: Reg) {
+        let bytes = ROWS * self.window.bytes();
+        k.add_assign(stage, bytes);
+        let over = k.eq(stage, self.stages * bytes);
+        k.guarded(over, true, |k| k.assign(stage, 0));
+    }
+
+    /// Asks for this warp's next span, if there is one.
+    pub(super) fn fill(&self, k: &mut Builder, warp: &Warp) {
+        let some = k.lt(self.span, warp.spans);
+        k.when(some, |k| {
+            let to = k.add(self.to, self.filled);
+            for (i, unit) in self.units.iter().enumerate() {
+                let place = i as u32 * WARP;
+                let left = ROWS * self.window.units - place;
+                let exists = (left < WARP).then(|| k.lt(warp.lane, left));
+                let operands = self.copy(k, unit, to, place);
+                match exists {
+                    None => k.act(Op::CpAsync16, &operands),
+                    Some(exists) => k.guarded(exists, true, |k| k.act(Op::CpAsync16, &operands)),
+                }
+            }
+        });
+        k.act(Op::CpAsyncCommit, &[]);
+        let step = warp.warps * self.window.span;
+        k.add_assign(self.base, i64::from(step));
+        for left in self.units.iter().filter_map(|unit| unit.1) {
+            k.add_assign(left, -(step as i32));
+        }
+        k.add_assign(self.span, warp.warps);
+        self.advance(k, self.filled);
+    }
+
+    /// From where to where one unit is copied, and how much of it.
+    fn copy(
+        &self,
+        k: &mut Builder,
+        &(offset, left): &(Reg, Option<Reg>),
+        to: Reg,
+        place: u32,
+    ) -> [Operand; 4] {
+        // Nothing beyond the row: it may be NaN, which times zero is one, too.
+        let bytes = left.map_or(Operand::Int(16), |left| {
+            let some = k.max(left, 0);
+            k.min(some, 16).into()
+        });
+        let from = k.at(self.base, offset, 1);
+        let to = Operand::At(to, 16 * place as i32);
+        [to, Operand::At(from, 0), 16.into(), bytes]
+    }
+}
+
+/// Where the block's rows are, counted in bytes from the first.
+struct Rows {
+    window: Window,
+    row_bytes: Reg,
+    /// The last row that exists; those beyond repeat it, and their sums are not stored.
+    last: Reg,
+    /// The warp's first span in a row.
+    first: Reg,
+    zero: Reg,
+}
+
+impl Rows {
+    fn new(k: &mut Builder, warp: &Warp, window: Window, row_bytes: Reg) -> Self {
+        let last = k.sub(warp.rows, 1);
+        Rows {
+            window,
+            row_bytes,
+            last: k.sub(last, warp.first_row),
+            first: k.mul(warp.warp, window.span),
+            zero: k.value(U32, 0),
+        }
+    }
+
+    /// Where the warp's first span of a row begins.
+    fn begin(&self, k: &mut Builder, row: Reg) -> Reg {
+        let row = k.min(row, self.last);
+        k.fma(row, self.row_bytes, self.first)
+    }
+
+    /// Where a unit of all rows' windows begins, and how much is left of its row from there on.
+    fn unit(&self, k: &mut Builder, unit: Reg) -> (Reg, Option<Reg>) {
+        let (row, in_row) = (
+            k.div(unit, self.window.units),
+            k.rem(unit, self.window.units),
+        );
+        let begin = self.begin(k, row);
+        let window = k.and(begin, !15u32);
+        let at = k.fma(in_row, 16, window);
+        let left = (!self.window.exact).then(|| {
+            let passed = k.sub(at, begin);
+            let passed = k.add(passed, self.first);
+            k.op(Op::Sub, S32, S32, &[self.row_bytes.into(), passed.into()])
+        });
+        (at, left)
+    }
+}
