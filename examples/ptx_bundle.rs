@@ -3,7 +3,7 @@
 //!
 //! `cargo run --no-default-features --features ptx --example ptx_bundle -- sm_90a FOLDER`
 
-use relampago::ptx::kernels::{QuantFormat, RowLayout, Tile};
+use relampago::ptx::kernels::{QuantFormat, RowLayout, SplitSumKernel, Tile};
 use relampago::ptx::{
     AttentionKernel, Error, Extent, GemmKernel, Kernel, LayerNormKernel, ParamType, PtxKernel,
     PtxModule, PtxType, QuantizeKernel, SoftmaxKernel, Target,
@@ -51,7 +51,9 @@ fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
     for ty in [PtxType::BF16, PtxType::F16] {
         for cols in [128, 256] {
             products.push(Box::new(GemmKernel::wgmma_by(ty, cols)));
+            products.push(Box::new(GemmKernel::wgmma_split(ty, cols)));
         }
+        products.push(Box::new(SplitSumKernel::new(ty)));
         products.push(Box::new(GemmKernel::mma(ty)));
     }
     for (ty, dim) in [
@@ -85,10 +87,11 @@ fn describe(kernel: &PtxKernel, cols: u32) -> Result<String, std::fmt::Error> {
     let launch = kernel.launch();
     write!(
         json,
-        r#"{{"name": "{}", "cols": {cols}, "block": {:?}, "shared": {}, "grid": ["#,
+        r#"{{"name": "{}", "cols": {cols}, "block": {:?}, "shared": {}, "overlaps": {}, "grid": ["#,
         kernel.name(),
         launch.block,
-        kernel.dynamic_shared()
+        kernel.dynamic_shared(),
+        launch.overlaps
     )?;
     let grid = launch.grid.iter().map(|extent| match extent {
         Extent::Fixed(blocks) => format!(r#"{{"fixed": {blocks}}}"#),

@@ -13,6 +13,7 @@ SWIZZLE_128B, PROMOTE_256B = 3, 3
 TENSOR_TYPES = {"f16": 6, "bf16": 9}
 DYNAMIC_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 JIT_ERRORS, JIT_ERRORS_BYTES = 5, 6
+OVERLAPS = 6  # CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
 
 
 def check(code, what):
@@ -20,6 +21,19 @@ def check(code, what):
         text = ctypes.c_char_p()
         cuda.cuGetErrorString(code, ctypes.byref(text))
         raise RuntimeError(f"{what}: {text.value}")
+
+
+class LaunchConfig(ctypes.Structure):
+    """CUlaunchConfig."""
+    _fields_ = [(name, ctypes.c_uint) for name in
+                ["grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "shared"]]
+    _fields_ += [("stream", ctypes.c_void_p), ("attributes", ctypes.c_void_p), ("count", ctypes.c_uint)]
+
+
+class LaunchAttribute(ctypes.Structure):
+    """CUlaunchAttribute."""
+    _fields_ = [("id", ctypes.c_int), ("padding", ctypes.c_int), ("value", ctypes.c_int),
+                ("rest", ctypes.c_int * 15)]
 
 
 class Kernel:
@@ -58,12 +72,14 @@ class Kernel:
             pointers.append(ctypes.addressof(argument))
         array = (ctypes.c_void_p * len(pointers))(*pointers)
         grid = [self.extent(extent, values) for extent in self.entry["grid"]]
-        shared, block = self.entry["shared"], self.entry["block"]
+        attribute = LaunchAttribute(OVERLAPS, 0, 1)
+        count = 1 if self.entry["overlaps"] else 0
+        config = LaunchConfig(*grid, *self.entry["block"], self.entry["shared"], None,
+                              ctypes.addressof(attribute), count)
 
-        def launch(stream=None, held=(held, values)):
-            stream = torch.cuda.current_stream().cuda_stream if stream is None else stream
-            code = cuda.cuLaunchKernel(
-                self.function, *grid, *block, shared, ctypes.c_void_p(stream), array, None)
+        def launch(held=(held, values, attribute)):
+            config.stream = torch.cuda.current_stream().cuda_stream
+            code = cuda.cuLaunchKernelEx(ctypes.byref(config), self.function, array, None)
             check(code, self.entry["name"])
 
         return launch

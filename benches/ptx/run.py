@@ -58,6 +58,36 @@ def gemm(name, dtype, out, m, n, k, check_rows=256):
     report(name, f"{m}x{n}x{k}", flops / ours, flops / theirs, "TFLOP/s", error)
 
 
+def split_gemm(cols, ty, dtype, m, n, k):
+    """A product whose k is divided, and the sum of its parts."""
+    name = f"gemm_wgmma_split_128x{cols}_{ty}_f32"
+    if name not in kernels:
+        return
+    multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
+    tiles = -(-m // 128) * -(-n // cols)
+    splits = max(1, min(multiprocessors // tiles, -(-k // 256)))
+    sets = copies(lambda: (torch.randn(m, k, device="cuda").to(dtype),
+                           torch.randn(k, n, device="cuda").to(dtype),
+                           torch.full((m, n), float("nan"), device="cuda", dtype=dtype)),
+                  (m * k + k * n + m * n) * 2)
+    sums = torch.full((splits, m, n), float("nan"), device="cuda")
+    pairs = [(kernels[name].prepare(a=a, b=b, c=sums, m=m, n=n, k=k, splits=splits),
+              kernels["split_sum_" + ty].prepare(sums=sums, c=c, m=m, n=n, splits=splits, alpha=1.0,
+                                                 beta=0.0))
+             for a, b, c in sets]
+    launches = [lambda pair=pair: (pair[0](), pair[1]()) for pair in pairs]
+    launches[0]()
+    torch.cuda.synchronize()
+    a, b, c = sets[0]
+    error = relative(c, a.double() @ b.double())
+    if not torch.isfinite(c).all():
+        error = float("nan")
+    ours = median_seconds(launches)
+    theirs = median_seconds([lambda a=a, b=b: torch.matmul(a, b) for a, b, _ in sets])
+    flops = 2 * m * n * k / 1e12
+    report(f"{name} in {splits}", f"{m}x{n}x{k}", flops / ours, flops / theirs, "TFLOP/s", error)
+
+
 def rows(name, reference, cols, extra={}):
     if name not in kernels:
         return
@@ -150,6 +180,8 @@ for dtype, ty in [(bf16, "bf16"), (f16, "f16")]:
         for m, n, k in [(200, 264, 136), (2048,) * 3, (4096,) * 3, (8192,) * 3,
                         (4096, 14336, 4096), (128, 4096, 4096), (1, 4096, 14336)]:
             gemm(f"gemm_wgmma_128x{cols}_{ty}_{ty}", dtype, dtype, m, n, k)
+        for m, n, k in [(200, 264, 1360), (128, 4096, 4096), (1, 4096, 14336), (512, 4096, 4096)]:
+            split_gemm(cols, ty, dtype, m, n, k)
     for m, n, k in [(200, 264, 136), (4096,) * 3, (8192,) * 3, (128, 4096, 4096), (1, 4096, 14336)]:
         gemm(f"gemm_mma_{ty}_{ty}", dtype, dtype, m, n, k)
 for causal in [False, True]:

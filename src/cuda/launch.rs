@@ -138,19 +138,32 @@ impl CudaKernel {
             .collect();
         let [across, down, deep] = kernel.launch().block;
         device.enter()?;
+        let mut overlaps = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue {
+                programmaticStreamSerializationAllowed: 1,
+            },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: across,
+            blockDimY: down,
+            blockDimZ: deep,
+            sharedMemBytes: kernel.dynamic_shared(),
+            hStream: std::ptr::null_mut(),
+            attrs: &raw mut overlaps,
+            numAttrs: kernel.launch().overlaps.into(),
+        };
         // SAFETY: there is a pointer to a value of the right size for each parameter, which the
-        // driver copies before it returns; what the values mean is the caller's promise.
-        check("cuLaunchKernel", unsafe {
-            sys::cuLaunchKernel(
+        // driver copies before it returns, as it does the attribute; what the values mean is the
+        // caller's promise.
+        check("cuLaunchKernelEx", unsafe {
+            sys::cuLaunchKernelEx(
+                &raw const config,
                 *function,
-                x,
-                y,
-                z,
-                across,
-                down,
-                deep,
-                kernel.dynamic_shared(),
-                std::ptr::null_mut(),
                 params.as_mut_ptr(),
                 std::ptr::null_mut(),
             )

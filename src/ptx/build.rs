@@ -465,6 +465,16 @@ impl Builder {
         self.act(Op::BarSync, &[0.into()]);
     }
 
+    /// In a kernel that [overlaps](Launch::overlaps): lets the next kernel begin, and waits for the
+    /// results of those before. Before it nothing may be read that they write, and nothing written.
+    #[track_caller]
+    pub fn wait_for_grid(&mut self) {
+        if self.kernel.launch.overlaps {
+            self.act(Op::GridLaunchNext, &[]);
+            self.act(Op::GridWait, &[]);
+        }
+    }
+
     /// The value of the lane whose number differs from this one's by an XOR with `mask`.
     #[track_caller]
     pub fn shuffle_xor(&mut self, a: Reg, mask: u32) -> Reg {

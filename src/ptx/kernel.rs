@@ -93,6 +93,9 @@ pub struct Launch {
     pub grid: [Extent; 3],
     /// Blocks that fewest registers must allow on one multiprocessor at once (`.minnctapersm`).
     pub min_blocks: u32,
+    /// Whether it may begin before the kernel before it is over (*programmatic dependent launch*),
+    /// for whose results it waits itself.
+    pub overlaps: bool,
 }
 
 impl Launch {
@@ -102,6 +105,17 @@ impl Launch {
             block: [threads, 1, 1],
             grid,
             min_blocks: 1,
+            overlaps: false,
+        }
+    }
+
+    /// The same, overlapping with the kernel before where the target can do that (`sm_90`). The
+    /// kernel has to call [`super::Builder::wait_for_grid`].
+    #[must_use]
+    pub fn overlapping(self, target: Target) -> Self {
+        Launch {
+            overlaps: target.capability() >= 90,
+            ..self
         }
     }
 }

@@ -6,11 +6,13 @@
 mod epilogue;
 mod mma;
 mod naive;
+mod splits;
 mod tiled;
 mod wgmma;
 mod wmma;
 
 pub use epilogue::{Activation, Epilogue};
+pub use splits::SplitSumKernel;
 pub use tiled::Tile;
 
 use super::Kernel;
@@ -29,8 +31,7 @@ enum Method {
     /// By the values loaded at once.
     Wmma(u32),
     Mma,
-    /// By the columns of a tile.
-    Wgmma(u32),
+    Wgmma(wgmma::Shape),
 }
 
 /// A matrix product `C = act(α · A · B + β · C + bias)`: `A` is `m × k`, `B` is `k × n`, `C` is
@@ -100,7 +101,17 @@ impl GemmKernel {
 
     /// The same with tiles of 128 or 256 columns.
     pub fn wgmma_by(ty: PtxType, cols: u32) -> Self {
-        Self::new(Method::Wgmma(cols), [ty, ty])
+        Self::new(Method::Wgmma(wgmma::Shape { cols, split: false }), [ty, ty])
+    }
+
+    /// The sums of a product with few tiles and a large `k`, which is divided so that every
+    /// multiprocessor has work: part `i` of the sums is a matrix of its own, in f32, without an
+    /// epilogue. [`SplitSumKernel`] adds them up.
+    ///
+    /// Parameters: `a`, `b` (tensor maps as for [`GemmKernel::wgmma`]), `c` (f32, `splits` matrices
+    /// after each other), `m`, `n`, `k`, `splits` (u32, at least 1).
+    pub fn wgmma_split(ty: PtxType, cols: u32) -> Self {
+        Self::new(Method::Wgmma(wgmma::Shape { cols, split: true }), [ty, F32])
     }
 
     /// A product by WMMA for `n` and `k` that are multiples of 8 and matrices aligned to 16 bytes,
@@ -145,9 +156,19 @@ impl Product {
     /// Declares the parameters after the first two.
     fn declare_with(k: &mut Builder, gemm: &GemmKernel, a: Reg, b: Reg) -> Self {
         let ([_, output], epilogue) = (gemm.types, gemm.epilogue);
+        let mut product = Self::declare_sizes(k, [a, b], output);
+        product.finish = epilogue::Finish::declare(k, epilogue, output);
+        product
+    }
+
+    /// The same for sums that are stored as they are.
+    fn declare_sums(k: &mut Builder, a: Reg, b: Reg) -> Self {
+        Self::declare_sizes(k, [a, b], F32)
+    }
+
+    fn declare_sizes(k: &mut Builder, [a, b]: [Reg; 2], output: PtxType) -> Self {
         let c = k.pointer("c", output);
         let (m, n, depth) = (k.scalar("m", U32), k.scalar("n", U32), k.scalar("k", U32));
-        let finish = epilogue::Finish::declare(k, epilogue, output);
         Product {
             a,
             b,
@@ -156,7 +177,7 @@ impl Product {
             n,
             k: depth,
             c_bytes: output.bytes(),
-            finish,
+            finish: epilogue::Finish::none(),
         }
     }
 }
@@ -177,7 +198,10 @@ impl Kernel for GemmKernel {
             Method::Tiled(tile) => format!("gemm_tiled_{}", tile.suffix()),
             Method::Wmma(width) => format!("gemm_wmma_v{width}_{input}_{output}"),
             Method::Mma => format!("gemm_mma_{input}_{output}"),
-            Method::Wgmma(cols) => format!("gemm_wgmma_128x{cols}_{input}_{output}"),
+            Method::Wgmma(wgmma::Shape { cols, split }) => {
+                let split = if split { "_split" } else { "" };
+                format!("gemm_wgmma{split}_128x{cols}_{input}_{output}")
+            }
         };
         method + &self.epilogue.suffix()
     }
@@ -188,7 +212,7 @@ impl Kernel for GemmKernel {
             Method::Tiled(tile) => tiled::build(self, target, tile),
             Method::Wmma(width) => wmma::build(self, target, width),
             Method::Mma => mma::build(self, target),
-            Method::Wgmma(cols) => wgmma::build(self, target, cols),
+            Method::Wgmma(shape) => wgmma::build(self, target, shape),
         }
     }
 }

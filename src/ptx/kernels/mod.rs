@@ -10,7 +10,7 @@ mod rows;
 mod softmax;
 
 pub use attention::AttentionKernel;
-pub use gemm::{Activation, Epilogue, GemmKernel, Tile};
+pub use gemm::{Activation, Epilogue, GemmKernel, SplitSumKernel, Tile};
 pub use norm::LayerNormKernel;
 pub use quantize::{QuantFormat, QuantizeKernel};
 pub use rows::RowLayout;

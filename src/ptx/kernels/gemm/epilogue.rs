@@ -42,39 +42,61 @@ impl Epilogue {
 
 /// An epilogue with its parameters in registers.
 pub(super) struct Finish {
-    alpha: Reg,
-    beta: Reg,
+    factors: Option<Factors>,
     bias: Option<Reg>,
     activation: Activation,
+    output: PtxType,
+}
+
+struct Factors {
+    alpha: Reg,
+    beta: Reg,
     /// Whether C is to be read.
     adds: Reg,
-    output: PtxType,
 }
 
 impl Finish {
     pub(super) fn declare(k: &mut Builder, epilogue: Epilogue, output: PtxType) -> Self {
         let (alpha, beta) = (k.scalar("alpha", F32), k.scalar("beta", F32));
         Finish {
-            alpha,
-            beta,
             bias: epilogue.bias.then(|| k.pointer("bias", F32)),
             activation: epilogue.activation,
-            adds: k.ne(beta, 0.0f32),
+            factors: Some(Factors {
+                alpha,
+                beta,
+                adds: k.ne(beta, 0.0f32),
+            }),
             output,
+        }
+    }
+
+    /// Stores sums as they are.
+    pub(super) fn none() -> Self {
+        Finish {
+            factors: None,
+            bias: None,
+            activation: Activation::None,
+            output: F32,
         }
     }
 
     /// Stores the values of one, two or four `sums` from `address + offset` on, in columns from
     /// `col` on; several need an address that is a multiple of their size.
     pub(super) fn store(&self, k: &mut Builder, sums: &[Reg], address: Reg, offset: i32, col: Reg) {
-        let values: Vec<Reg> = sums.iter().map(|&sum| k.mul(sum, self.alpha)).collect();
-        k.when(self.adds, |k| {
-            let old = load(k, Op::LdGlobal, self.output, values.len(), address, offset);
-            for (&value, old) in values.iter().zip(old) {
-                let old = widen(k, old);
-                k.fma_assign(value, self.beta, old);
+        let values: Vec<Reg> = match &self.factors {
+            None => sums.to_vec(),
+            Some(factors) => {
+                let values: Vec<Reg> = sums.iter().map(|&sum| k.mul(sum, factors.alpha)).collect();
+                k.when(factors.adds, |k| {
+                    let old = load(k, Op::LdGlobal, self.output, values.len(), address, offset);
+                    for (&value, old) in values.iter().zip(old) {
+                        let old = widen(k, old);
+                        k.fma_assign(value, factors.beta, old);
+                    }
+                });
+                values
             }
-        });
+        };
         if let Some(bias) = self.bias {
             let bias = k.at(bias, col, 4);
             let bias = load(k, Op::LdGlobalNc, F32, values.len(), bias, 0);

@@ -50,7 +50,17 @@ impl Ring {
     }
 }
 
-pub(super) fn build(gemm: &GemmKernel, target: Target, cols: u32) -> Result<PtxKernel> {
+/// How a product is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Shape {
+    /// Columns of a tile.
+    pub(super) cols: u32,
+    /// Whether `k` is divided, too: each part's sums are a matrix of their own.
+    pub(super) split: bool,
+}
+
+pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<PtxKernel> {
+    let Shape { cols, split } = shape;
     if !matches!(cols, 128 | 256) {
         return Err(Error::Invalid {
             what: "cols",
@@ -62,7 +72,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, cols: u32) -> Result<PtxK
         cols,
         stages: if cols == 256 { 4 } else { 6 },
     };
-    let launch = Launch::new(3 * GROUP, along_x(Extent::Multiprocessors(1)));
+    let launch = Launch::new(3 * GROUP, along_x(Extent::Multiprocessors(1))).overlapping(target);
     let mut k = Builder::new(gemm.name(), target, launch);
     let [ty, _] = gemm.types;
     let tensor = |rows, shape: [&'static str; 2]| TensorBox {
@@ -74,9 +84,15 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, cols: u32) -> Result<PtxK
     };
     let a = k.tensor_map("a", tensor(ROWS, ["m", "k"]));
     let b = k.tensor_map("b", tensor(DEPTH, ["k", "n"]));
-    let p = Product::declare_with(&mut k, gemm, a, b);
-    let block = Block::new(&mut k, &p, ring, ty);
+    let p = if split {
+        Product::declare_sums(&mut k, a, b)
+    } else {
+        Product::declare_with(&mut k, gemm, a, b)
+    };
+    let splits = split.then(|| k.scalar("splits", U32));
+    let block = Block::new(&mut k, &p, ring, ty, splits);
     block.start(&mut k);
+    k.wait_for_grid();
     let group = k.shr(block.thread, 7);
     let produces = k.eq(group, 0);
     k.when_else(
@@ -106,10 +122,28 @@ struct Block {
     across: Reg,
     tiles: Reg,
     steps: Reg,
+    parts: Option<Parts>,
+}
+
+/// How many parts `k` is divided into, and stages' worth of each; the last may be shorter.
+struct Parts {
+    count: Reg,
+    steps: Reg,
+}
+
+/// A tile, or a part of `k` of one.
+struct Work {
+    row: Reg,
+    col: Reg,
+    /// Its steps, and the first value of `k`.
+    steps: Reg,
+    depth: Reg,
+    /// Rows of `C` before those of this part.
+    rows_before: Option<Reg>,
 }
 
 impl Block {
-    fn new(k: &mut Builder, p: &Product, ring: Ring, ty: PtxType) -> Self {
+    fn new(k: &mut Builder, p: &Product, ring: Ring, ty: PtxType, splits: Option<Reg>) -> Self {
         let tiles_of = |k: &mut Builder, size, tile: u32| {
             let up = k.add(size, tile - 1);
             k.div(up, tile)
@@ -117,6 +151,13 @@ impl Block {
         let stages = k.dynamic_shared("stages", ring.bytes());
         let full = k.add(stages, ring.stages * ring.stage_bytes());
         let (down, across) = (tiles_of(k, p.m, ROWS), tiles_of(k, p.n, ring.cols));
+        let steps = tiles_of(k, p.k, DEPTH);
+        let parts = splits.map(|count| {
+            let up = k.add(steps, count);
+            let up = k.sub(up, 1);
+            let steps = k.div(up, count);
+            Parts { count, steps }
+        });
         Block {
             ring,
             ty,
@@ -127,7 +168,8 @@ impl Block {
             down,
             across,
             tiles: k.mul(down, across),
-            steps: tiles_of(k, p.k, DEPTH),
+            steps,
+            parts,
         }
     }
 
@@ -145,23 +187,59 @@ impl Block {
         k.barrier();
     }
 
-    /// Runs `body` with the first row and column of each of this block's tiles.
-    fn each_tile(&self, k: &mut Builder, body: impl FnOnce(&mut Builder, Reg, Reg)) {
+    /// Runs `body` with each of this block's tiles, or parts of them.
+    fn each(&self, k: &mut Builder, p: &Product, body: impl FnOnce(&mut Builder, Work)) {
         let (block, blocks) = (k.special(Special::CtaidX), k.special(Special::NctaidX));
-        k.for_range(block, self.tiles, blocks, |k, tile| {
-            // Bands of rows; in a band column by column.
-            let per_band = k.mul(self.across, ROWS_TOGETHER);
-            let band = k.div(tile, per_band);
-            let in_band = k.rem(tile, per_band);
-            let first = k.mul(band, ROWS_TOGETHER);
-            let left = k.sub(self.down, first);
-            let height = k.min(left, ROWS_TOGETHER);
-            let col = k.div(in_band, height);
-            let row = k.rem(in_band, height);
-            let row = k.add(row, first);
-            let (row, col) = (k.mul(row, ROWS), k.mul(col, self.ring.cols));
-            body(k, row, col);
+        let count = match &self.parts {
+            None => self.tiles,
+            Some(parts) => k.mul(self.tiles, parts.count),
+        };
+        k.for_range(block, count, blocks, |k, index| {
+            let work = match &self.parts {
+                None => {
+                    let (row, col) = self.tile(k, index);
+                    let depth = k.value(U32, 0);
+                    let (steps, rows_before) = (self.steps, None);
+                    Work {
+                        row,
+                        col,
+                        steps,
+                        depth,
+                        rows_before,
+                    }
+                }
+                Some(parts) => {
+                    let (tile, part) = (k.div(index, parts.count), k.rem(index, parts.count));
+                    let (row, col) = self.tile(k, tile);
+                    let first = k.mul(part, parts.steps);
+                    let first = k.min(first, self.steps);
+                    let left = k.sub(self.steps, first);
+                    Work {
+                        row,
+                        col,
+                        steps: k.min(left, parts.steps),
+                        depth: k.mul(first, DEPTH),
+                        rows_before: Some(k.mul(part, p.m)),
+                    }
+                }
+            };
+            body(k, work);
         });
+    }
+
+    /// The first row and column of a tile.
+    fn tile(&self, k: &mut Builder, tile: Reg) -> (Reg, Reg) {
+        // Bands of rows; in a band column by column.
+        let per_band = k.mul(self.across, ROWS_TOGETHER);
+        let band = k.div(tile, per_band);
+        let in_band = k.rem(tile, per_band);
+        let first = k.mul(band, ROWS_TOGETHER);
+        let left = k.sub(self.down, first);
+        let height = k.min(left, ROWS_TOGETHER);
+        let col = k.div(in_band, height);
+        let row = k.rem(in_band, height);
+        let row = k.add(row, first);
+        (k.mul(row, ROWS), k.mul(col, self.ring.cols))
     }
 
     /// One thread asks for the tiles of every step, as stages become empty.
@@ -169,13 +247,13 @@ impl Block {
         let first = k.eq(self.thread, 0);
         k.when(first, |k| {
             let place = Place::first(k);
-            self.each_tile(k, |k, row, col| {
-                let depth = k.value(U32, 0);
-                k.for_range(0, self.steps, 1, |k, _| {
+            self.each(k, p, |k, work| {
+                let depth = k.value(U32, work.depth);
+                k.for_range(0, work.steps, 1, |k, _| {
                     // The first round finds empty barriers in the phase before the first.
                     let parity = k.xor(place.parity, 1);
                     wait(k, self.empty, &place, parity);
-                    self.fill(k, p, &place, [row, col, depth]);
+                    self.fill(k, p, &place, [work.row, work.col, depth]);
                     k.add_assign(depth, DEPTH);
                     place.advance(k, self.ring.stages);
                 });
@@ -208,9 +286,15 @@ impl Block {
         let speaks = k.eq(lane, 0);
         // The first products overwrite these; without any they are the result.
         let sums = k.filled(F32, self.ring.cols as usize / 2, 0.0f32);
-        self.each_tile(k, |k, row, col| {
+        self.each(k, p, |k, work| {
+            if self.parts.is_some() {
+                // A part without steps has the sums of the tile before.
+                for &sum in &sums {
+                    k.assign(sum, 0.0f32);
+                }
+            }
             let before = k.value(U32, 0);
-            k.for_range(0, self.steps, 1, |k, step| {
+            k.for_range(0, work.steps, 1, |k, step| {
                 wait(k, self.full, &place, place.parity);
                 self.multiply(k, &place, group, &sums, step);
                 // The products before these are done when only these are under way.
@@ -222,10 +306,10 @@ impl Block {
                 place.advance(k, self.ring.stages);
             });
             k.act(Op::WgmmaWait, &[0.into()]);
-            let some = k.gt(self.steps, 0);
+            let some = k.gt(work.steps, 0);
             let frees = k.and(some, speaks);
             self.free(k, before, frees);
-            self.store(k, p, group, &sums, [row, col]);
+            self.store(k, p, group, &sums, &work);
         });
     }
 
@@ -266,21 +350,22 @@ impl Block {
 
     /// Lane `4g + t` of warp `w` holds columns `8j + 2t` and the next of rows `16w + g` and
     /// `16w + g + 8`.
-    fn store(&self, k: &mut Builder, p: &Product, group: Reg, sums: &[Reg], [row, col]: [Reg; 2]) {
+    fn store(&self, k: &mut Builder, p: &Product, group: Reg, sums: &[Reg], work: &Work) {
         let lane = k.and(self.thread, 31);
         let warp = k.shr(self.thread, 5);
         let warp = k.and(warp, 3);
         let in_group = k.shr(lane, 2);
         let in_warp = k.fma(warp, 16, in_group);
-        let row = k.fma(group, 64, row);
+        let row = k.fma(group, 64, work.row);
         let row = k.add(row, in_warp);
         let pair = k.and(lane, 3);
-        let col = k.fma(pair, 2, col);
+        let col = k.fma(pair, 2, work.col);
         for half in 0..2 {
             let row = k.offset(row, 8 * half as u32);
             let in_rows = k.lt(row, p.m);
             k.when(in_rows, |k| {
-                let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
+                let of_all = work.rows_before.map_or(row, |before| k.add(row, before));
+                let c = k.at_2d(p.c, of_all, p.n, col, p.c_bytes);
                 for (j, sums) in sums.chunks_exact(4).enumerate() {
                     let col = k.offset(col, 8 * j as u32);
                     // n is a multiple of 8, so both columns are within or neither.

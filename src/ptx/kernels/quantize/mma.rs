@@ -36,7 +36,8 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target, warps: u32) -> Resul
             requirement: "8 or 16",
         });
     }
-    let mut launch = Launch::new(warps * WARP, along_x(Extent::Tiles("rows", ROWS)));
+    let mut launch =
+        Launch::new(warps * WARP, along_x(Extent::Tiles("rows", ROWS))).overlapping(target);
     launch.min_blocks = 2;
     let mut k = Builder::new(kernel.name(), target, launch);
     let (w, x, y) = (k.pointer("w", U8), k.pointer("x", F32), k.pointer("y", F32));
@@ -48,11 +49,7 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target, warps: u32) -> Resul
         ring.fill(&mut k, &warp);
     }
     // Weights do not depend on what ran before, but `x` and `y` may.
-    let overlaps = target.capability() >= 90;
-    if overlaps {
-        k.act(Op::GridLaunchNext, &[]);
-        k.act(Op::GridWait, &[]);
-    }
+    k.wait_for_grid();
     let input = Input::new(&mut k, &warp, x);
     let sums = k.filled(F32, 2, 0.0f32);
     let read = k.value(U32, 0);
