@@ -69,7 +69,6 @@ fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
         products.push(Box::new(QuantizeKernel::dequantize(format)));
         products.push(Box::new(QuantizeKernel::gemv(format)));
         products.push(Box::new(QuantizeKernel::gemv_mma(format)));
-        products.push(Box::new(QuantizeKernel::gemv_mma_by(format, 16)));
     }
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
     for cols in [1024, 4096, 16384, 65536] {

@@ -192,7 +192,7 @@ for causal in [False, True]:
             attention(name, dtype, batch, heads, kv_heads, seq, dim, causal)
 attention("attention_simple_f32_128", f32, 2, 4, 2, 300, 128, False)
 for format_ in BLOCKS:
-    for method in ["gemv", "gemv_mma", "gemv_mma_wide"]:
+    for method in sorted({name[:-5] for name in kernels if name.startswith("gemv")}):
         gemv(method, format_, 4096, 14336)
 for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
     for width in ["v1", "v8"] if shape[0] != 1000 else ["v1"]:

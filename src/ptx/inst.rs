@@ -440,6 +440,8 @@ instructions! {
     /// Of signed bytes, with exact sums in whole numbers.
     MmaS8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", NONE,
         [Group(4, PtxType::S32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::S32)], AMPERE;
+    MmaS8Half = "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", NONE,
+        [Group(4, PtxType::S32)] <- [Group(2, PtxType::B32), Group(1, PtxType::B32), Group(4, PtxType::S32)], AMPERE;
     WmmaLoadA = "wmma.load.a.sync.aligned.row.m16n16k16.shared.{}", F16S,
         [Group(8, PtxType::B32)] <- [Shared, WORD], VOLTA_ALIGNED;
     WmmaLoadB = "wmma.load.b.sync.aligned.row.m16n16k16.shared.{}", F16S,

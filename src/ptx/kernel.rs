@@ -72,7 +72,7 @@ impl ParamType {
 }
 
 /// How many blocks a grid has in one dimension.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
     /// So many.
     Fixed(u32),

@@ -12,4 +12,5 @@ mod mistakes;
 mod mutate;
 mod oracle;
 mod quantized;
+mod values;
 mod variants;

@@ -28,6 +28,7 @@ pub(crate) fn all() -> Vec<Variant> {
         norms(),
         super::quantized::variants(),
         super::attention::variants(),
+        super::values::variants(),
     ]
     .into_iter()
     .flatten()

@@ -130,7 +130,7 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// `m16n8k32` of signed bytes, `m16n8k16` of 16-bit types and `m16n8k8` of tf32, by the layouts of the PTX ISA: with
+    /// `m16n8k32` of signed bytes and half of it, `m16n8k16` of 16-bit types and `m16n8k8` of tf32, by the layouts of the PTX ISA: with
     /// `g = lane / 4` and `t = lane % 4`, register `i` of A holds row `g + 8 · (i % 2)`, that of C
     /// row `g + 8 · (i / 2)`.
     fn mma(
@@ -152,11 +152,11 @@ impl Block<'_> {
             // Tensor cores read the upper 19 bits.
             _ => f32::from_bits(word as u32 & !0x1fff),
         };
-        let (a, b, c): ([usize; 4], [usize; 2], [usize; 4]) =
-            match (a.try_into(), b.try_into(), c.try_into()) {
-                (Ok(a), Ok(b), Ok(c)) => (a, b, c),
-                _ => return Err("a fragment has the wrong number of registers".to_owned()),
-            };
+        let counts = [sums.len(), a.len(), b.len(), c.len()];
+        if !matches!(counts, [4, 4, 2, 4] | [4, 2, 1, 4]) {
+            return Err("a fragment has the wrong number of registers".to_owned());
+        }
+        let depth = 4 * per * b.len();
         for lane in 0..32 {
             let (g, t) = (lane / 4, lane % 4);
             for i in 0..per {
@@ -179,7 +179,7 @@ impl Block<'_> {
                     PtxType::S8 => f64::from(before as i32),
                     _ => f64::from(f32::from_bits(before)),
                 };
-                for k in 0..8 * per {
+                for k in 0..depth {
                     sum += f64::from(left[row][k]) * f64::from(right[k][col]);
                 }
                 let bits = match ty {

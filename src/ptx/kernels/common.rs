@@ -19,6 +19,7 @@ pub(super) fn along_x(extent: Extent) -> [Extent; 3] {
 pub(super) enum Combine {
     Sum,
     Max,
+    Min,
 }
 
 impl Combine {
@@ -26,6 +27,7 @@ impl Combine {
         match self {
             Combine::Sum => 0.0,
             Combine::Max => f32::NEG_INFINITY,
+            Combine::Min => f32::INFINITY,
         }
     }
 
@@ -33,6 +35,7 @@ impl Combine {
         let op = match self {
             Combine::Sum => Op::AddRn,
             Combine::Max => Op::Max,
+            Combine::Min => Op::Min,
         };
         k.emit(op, F32, &[to.into()], &[to.into(), value.into()]);
     }

@@ -12,6 +12,7 @@ mod wgmma;
 mod wmma;
 
 pub use epilogue::{Activation, Epilogue};
+pub(super) use epilogue::{activate, narrow, widen};
 pub use splits::SplitSumKernel;
 pub use tiled::Tile;
 

@@ -2,17 +2,24 @@
 
 mod attention;
 mod common;
+mod elementwise;
 mod gemm;
 mod hopper;
 mod norm;
 mod quantize;
+mod reduce;
+mod rope;
 mod rows;
 mod softmax;
+mod values;
 
 pub use attention::AttentionKernel;
+pub use elementwise::{Binary, ElementwiseKernel, Unary};
 pub use gemm::{Activation, Epilogue, GemmKernel, SplitSumKernel, Tile};
 pub use norm::LayerNormKernel;
 pub use quantize::{QuantFormat, QuantizeKernel};
+pub use reduce::{ReduceKernel, Reduction};
+pub use rope::{Pairs, RopeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
 

@@ -23,8 +23,7 @@ use crate::ptx::types::Target;
 enum Task {
     Dequantize,
     Gemv,
-    /// By the warps of a block.
-    GemvMma(u32),
+    GemvMma,
 }
 
 /// Kernels for weights in one of ggml's block formats, bit-exact to its layouts.
@@ -61,14 +60,9 @@ impl QuantizeKernel {
     /// aligned to 16 bytes. Each value of `x` is rounded by at most 2⁻¹⁵ of the largest among 32;
     /// sums of 32 products are exact. Where `x` is not finite, every row is NaN.
     pub fn gemv_mma(format: QuantFormat) -> Self {
-        Self::gemv_mma_by(format, 8)
-    }
-
-    /// The same with 8 or 16 warps to a block.
-    pub fn gemv_mma_by(format: QuantFormat, warps: u32) -> Self {
         QuantizeKernel {
             format,
-            task: Task::GemvMma(warps),
+            task: Task::GemvMma,
         }
     }
 
@@ -83,8 +77,7 @@ impl Kernel for QuantizeKernel {
         let task = match self.task {
             Task::Dequantize => "dequantize",
             Task::Gemv => "gemv",
-            Task::GemvMma(16) => "gemv_mma_wide",
-            Task::GemvMma(_) => "gemv_mma",
+            Task::GemvMma => "gemv_mma",
         };
         format!("{task}_{}", self.format.name())
     }
@@ -92,7 +85,7 @@ impl Kernel for QuantizeKernel {
     fn first_target(&self) -> Target {
         match self.task {
             Task::Dequantize | Task::Gemv => Target::Sm70,
-            Task::GemvMma(_) => Target::Sm80,
+            Task::GemvMma => Target::Sm80,
         }
     }
 
@@ -100,7 +93,7 @@ impl Kernel for QuantizeKernel {
         match self.task {
             Task::Dequantize => dequantize(*self, target),
             Task::Gemv => dot::build(*self, target),
-            Task::GemvMma(warps) => mma::build(*self, target, warps),
+            Task::GemvMma => mma::build(*self, target),
         }
     }
 }

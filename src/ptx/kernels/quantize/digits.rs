@@ -1,6 +1,6 @@
 //! The vector of a product with quantised weights, as digits that tensor cores multiply exactly.
 
-use super::mma::Warp;
+use super::mma::{WARPS, Warp};
 use super::spans::{RUN, SPAN, Scale};
 use crate::ptx::build::{ALL_LANES, Builder};
 use crate::ptx::inst::{Op, Operand, Reg};
@@ -26,7 +26,7 @@ pub(super) struct Digits {
 
 impl Input {
     pub(super) fn new(k: &mut Builder, warp: &Warp, x: Reg) -> Self {
-        let run = k.fma(warp.warp, SPAN / RUN, warp.g);
+        let run = k.fma(warp.number, SPAN / RUN, warp.g);
         let in_run = k.mul(warp.t, 4);
         let col = k.fma(run, RUN, in_run);
         let input = Input {
@@ -51,8 +51,8 @@ impl Input {
                 k.emit(Op::LdGlobalNc, F32, &to, &[from]);
             });
         }
-        k.add_assign(self.at, i64::from(warp.warps * SPAN * 4));
-        k.add_assign(self.col, warp.warps * SPAN);
+        k.add_assign(self.at, i64::from(WARPS * SPAN * 4));
+        k.add_assign(self.col, WARPS * SPAN);
     }
 
     pub(super) fn digits(&self, k: &mut Builder, warp: &Warp) -> Digits {

@@ -14,10 +14,10 @@
 
 use super::digits::{Digits, Input};
 use super::ring::Ring;
-use super::spans::{Row, SPAN, Unpacking, Words};
+use super::spans::{RUN, Row, SPAN, Unpacking, Words};
 use super::{QuantFormat, QuantizeKernel};
 use crate::ptx::build::{ALL_LANES, Builder};
-use crate::ptx::error::{Error, Result};
+use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
@@ -27,22 +27,21 @@ use crate::ptx::types::Target;
 
 /// Rows to a block.
 pub(super) const ROWS: u32 = 16;
-pub(super) fn build(kernel: QuantizeKernel, target: Target, warps: u32) -> Result<PtxKernel> {
-    // Spans of so many warps are whole units of 16 bytes in every format.
-    if !matches!(warps, 8 | 16) {
-        return Err(Error::Invalid {
-            what: "warps",
-            value: warps.to_string(),
-            requirement: "8 or 16",
-        });
-    }
+/// Warps that share out its spans: of so many, spans are whole units of 16 bytes in every format.
+pub(super) const WARPS: u32 = 8;
+/// Blocks to a multiprocessor.
+pub(super) const BLOCKS: u32 = 2;
+
+pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel> {
     let mut launch =
-        Launch::new(warps * WARP, along_x(Extent::Tiles("rows", ROWS))).overlapping(target);
-    launch.min_blocks = 2;
+        Launch::new(WARPS * WARP, along_x(Extent::Tiles("rows", ROWS))).overlapping(target);
+    // For these, and this format, the assembler would keep registers in memory.
+    let spills = kernel.format == QuantFormat::Q6K && target.capability() >= 100;
+    launch.min_blocks = if spills { 1 } else { BLOCKS };
     let mut k = Builder::new(kernel.name(), target, launch);
     let (w, x, y) = (k.pointer("w", U8), k.pointer("x", F32), k.pointer("y", F32));
     let (rows, cols) = (k.scalar("rows", U32), k.scalar("cols", U32));
-    let warp = Warp::new(&mut k, kernel.format, warps, [rows, cols]);
+    let warp = Warp::new(&mut k, kernel.format, [rows, cols]);
     let ring = Ring::new(&mut k, &warp, w);
     let unpacking = Unpacking::new(&mut k, warp.t);
     for _ in 1..ring.stages {
@@ -53,7 +52,7 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target, warps: u32) -> Resul
     let input = Input::new(&mut k, &warp, x);
     let sums = k.filled(F32, 2, 0.0f32);
     let read = k.value(U32, 0);
-    k.for_range(warp.warp, warp.spans, warps, |k, _| {
+    k.for_range(warp.number, warp.spans, WARPS, |k, span| {
         // All but the latest copies have come, and all lanes have read the span before.
         k.act(Op::CpAsyncWait, &[(ring.stages - 2).into()]);
         k.act(Op::BarWarpSync, &[ALL_LANES.into()]);
@@ -62,8 +61,9 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target, warps: u32) -> Resul
         input.load(k, &warp);
         let rows = ring.rows.each_ref().map(|row| row.at(k, read));
         let products = warp.products(k, &rows, &x);
+        let exist = warp.exist(k, span);
         for (row, &sum) in sums.iter().enumerate() {
-            let scales = kernel.format.scales(k, &rows[row], &unpacking);
+            let scales = kernel.format.scales(k, &rows[row], &unpacking, exist);
             for (odd, scales) in scales.iter().enumerate() {
                 for (part, scale) in scales.iter().enumerate() {
                     x.add(k, sum, scale, products[part][odd][row], odd);
@@ -80,9 +80,8 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target, warps: u32) -> Resul
 /// This thread's place.
 pub(super) struct Warp {
     pub(super) format: QuantFormat,
-    pub(super) warps: u32,
     thread: Reg,
-    pub(super) warp: Reg,
+    pub(super) number: Reg,
     pub(super) lane: Reg,
     /// Of lane `4g + t`.
     pub(super) g: Reg,
@@ -96,16 +95,15 @@ pub(super) struct Warp {
 }
 
 impl Warp {
-    fn new(k: &mut Builder, format: QuantFormat, warps: u32, [rows, cols]: [Reg; 2]) -> Self {
+    fn new(k: &mut Builder, format: QuantFormat, [rows, cols]: [Reg; 2]) -> Self {
         let (thread, block) = (k.special(Special::TidX), k.special(Special::CtaidX));
         let lane = k.and(thread, WARP - 1);
         let t = k.and(lane, 3);
         let up = k.add(cols, SPAN - 1);
         Warp {
             format,
-            warps,
             thread,
-            warp: k.shr(thread, 5),
+            number: k.shr(thread, 5),
             lane,
             g: k.shr(lane, 2),
             t,
@@ -117,31 +115,32 @@ impl Warp {
         }
     }
 
+    /// Whether runs `2t` and `2t + 1` of a span lie in the row.
+    fn exist(&self, k: &mut Builder, span: Reg) -> [Reg; 2] {
+        let first = k.mul(span, SPAN / RUN);
+        let first = k.fma(self.t, 2, first);
+        let runs = k.shr(self.cols, RUN.trailing_zeros());
+        let second = k.add(first, 1);
+        [k.lt(first, runs), k.lt(second, runs)]
+    }
+
     /// The products that mean something in this lane, by part of a run, odd or even run, and row.
     fn products(&self, k: &mut Builder, rows: &[Row; 2], x: &Digits) -> Vec<[[Reg; 2]; 2]> {
         let parts = self.format.parts();
         let kept: Vec<[[Reg; 2]; 2]> = (0..parts)
             .map(|_| [0, 1].map(|_| [k.reg(S32), k.reg(S32)]))
             .collect();
-        let zero = k.value(B32, 0);
         let mut words = [Words::default(), Words::default()];
-        for (i, run) in self.format.order().into_iter().enumerate() {
-            if i == 4 && parts == 2 {
-                // The assembler would load all words first, and run out of registers.
-                k.act(Op::BarWarpSync, &[ALL_LANES.into()]);
-            }
+        for run in self.format.order() {
             let halves = [0, 1].map(|half| {
                 [0, 1].map(|i| words[i].weights(k, &rows[i], self.format, [run, half]))
             });
             let odd = run as usize % 2;
             for (part, kept) in kept.iter().enumerate() {
-                let [first, second] = match (parts, part) {
-                    (1, _) => halves,
-                    (_, 0) => [halves[0], [zero; 2]],
-                    _ => [[zero; 2], halves[1]],
-                };
-                let a = [first, second].concat();
-                let [high, low] = [x.high, x.low].map(|b| mma(k, &a, &b));
+                // A run of two scales is multiplied half by half.
+                let half = part..if parts == 2 { part + 1 } else { 2 };
+                let a = halves[half.clone()].concat();
+                let [high, low] = [x.high, x.low].map(|b| mma(k, &a, &b[half.clone()]));
                 for (row, &kept) in kept[odd].iter().enumerate() {
                     let [high, low] = [high[odd + 2 * row], low[odd + 2 * row]];
                     let from = [high.into(), 256.into(), low.into()];
@@ -160,13 +159,12 @@ impl Warp {
 
     /// Adds up the lanes of each row, then warps; thread `i` stores row `i`.
     fn finish(&self, k: &mut Builder, sums: &[Reg], y: Reg) {
-        let warps = self.warps;
-        let partial = k.shared("partial", F32, ROWS * warps);
-        let to = k.fma(self.g, warps, self.warp);
+        let partial = k.shared("partial", F32, ROWS * WARPS);
+        let to = k.fma(self.g, WARPS, self.number);
         let to = k.fma(to, 4, partial);
         for (half, &sum) in sums.iter().enumerate() {
             let sum = over_lanes(k, Combine::Sum, sum, 4);
-            let offset = (half as u32 * 8 * warps * 4) as i32;
+            let offset = (half as u32 * 8 * WARPS * 4) as i32;
             k.guarded(self.is[0], true, |k| k.st_shared(F32, to, offset, sum));
         }
         k.barrier();
@@ -174,9 +172,9 @@ impl Warp {
         let (mine, exists) = (k.lt(self.thread, ROWS), k.lt(row, self.rows));
         let stores = k.and(mine, exists);
         k.when(stores, |k| {
-            let from = k.fma(self.thread, warps * 4, partial);
+            let from = k.fma(self.thread, WARPS * 4, partial);
             let sum = k.value(F32, 0.0f32);
-            for part in 0..warps / 4 {
+            for part in 0..WARPS / 4 {
                 for value in k.ld_vector(Op::LdShared, F32, 4, from, 16 * part as i32) {
                     k.add_assign(sum, value);
                 }
@@ -187,11 +185,16 @@ impl Warp {
     }
 }
 
-/// Exact products of 16 rows of 32 bytes with eight columns.
-fn mma(k: &mut Builder, a: &[Reg], b: &[Reg; 2]) -> Vec<Reg> {
+/// Exact products of 16 rows of 32 bytes, or 16, with eight columns.
+fn mma(k: &mut Builder, a: &[Reg], b: &[Reg]) -> Vec<Reg> {
     let zeros = k.filled(S32, 4, 0);
     let to = k.regs(S32, 4);
-    let from = [a.into(), b.as_slice().into(), zeros.as_slice().into()];
-    k.emit(Op::MmaS8, B32, &[to.as_slice().into()], &from);
+    let from = [a.into(), b.into(), zeros.as_slice().into()];
+    let op = if b.len() == 2 {
+        Op::MmaS8
+    } else {
+        Op::MmaS8Half
+    };
+    k.emit(op, B32, &[to.as_slice().into()], &from);
     to
 }

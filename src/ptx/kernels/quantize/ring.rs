@@ -1,14 +1,14 @@
 //! Blocks of weights on their way through shared memory, as they are.
 
-use super::mma::{ROWS, Warp};
+use super::mma::{BLOCKS, ROWS, WARPS, Warp};
 use super::spans::{Row, Window};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernels::common::WARP;
-use crate::ptx::types::PtxType::{S32, U32};
+use crate::ptx::types::PtxType::{S32, U32, U64};
 
-/// Bytes of shared memory that a block may take, so that two of them fit a multiprocessor.
-const SHARED: u32 = 96 << 10;
+/// Bytes of shared memory that a multiprocessor's blocks may take together.
+const SHARED: u32 = 222 << 10;
 const MOST_STAGES: u32 = 4;
 
 /// A warp's own ring of spans: of each row a window of units of 16 bytes. Units follow each other
@@ -18,9 +18,10 @@ pub(super) struct Ring {
     pub(super) stages: u32,
     /// Where the block's first row has this warp's next span.
     base: Reg,
-    /// Each of this lane's units from there; and of spans that begin anywhere, how many bytes of
-    /// the row are left from there on.
-    units: Vec<(Reg, Option<Reg>)>,
+    /// How many bytes the matrix has from there on, or very many.
+    left: Reg,
+    /// How far from there each of this lane's units is.
+    units: Vec<Reg>,
     /// Where the first of them goes.
     to: Reg,
     /// The next span to be asked for, and the stage that it goes to.
@@ -34,9 +35,9 @@ impl Ring {
     pub(super) fn new(k: &mut Builder, warp: &Warp, w: Reg) -> Self {
         let window = Window::of(warp.format);
         let stage = ROWS * window.bytes();
-        let stages = (SHARED / (warp.warps * stage)).clamp(2, MOST_STAGES);
-        let ring = k.dynamic_shared("ring", warp.warps * stages * stage);
-        let own = k.fma(warp.warp, stages * stage, ring);
+        let stages = (SHARED / (BLOCKS * WARPS * stage)).clamp(2, MOST_STAGES);
+        let ring = k.dynamic_shared("ring", WARPS * stages * stage);
+        let own = k.fma(warp.number, stages * stage, ring);
         let (values, bytes) = warp.format.block();
         let blocks = k.div(warp.cols, values);
         let row_bytes = k.mul(blocks, bytes);
@@ -47,9 +48,14 @@ impl Ring {
             rows.unit(k, unit)
         });
         let units = units.collect();
+        let zero = k.value(U32, 0);
+        let (rows_left, enough) = (k.add(rows.last, 1), 1 << 30);
+        let bytes_left = k.op(Op::MulWide, U32, U64, &[rows_left.into(), row_bytes.into()]);
+        let bytes_left = k.min(bytes_left, enough);
         Ring {
             units,
-            base: k.at_2d(w, warp.first_row, row_bytes, rows.zero, 1),
+            base: k.at_2d(w, warp.first_row, row_bytes, zero, 1),
+            left: k.convert(Op::CvtU32U64, U32, &[bytes_left.into()]),
             to: k.fma(warp.lane, 16, own),
             rows: [0, 8].map(|further| {
                 let row = k.offset(warp.g, further);
@@ -59,7 +65,7 @@ impl Ring {
             }),
             window,
             stages,
-            span: k.value(U32, warp.warp),
+            span: k.value(U32, warp.number),
             filled: k.value(U32, 0),
         }
     }
@@ -89,28 +95,23 @@ impl Ring {
             }
         });
         k.act(Op::CpAsyncCommit, &[]);
-        let step = warp.warps * self.window.span;
+        let step = WARPS * self.window.span;
         k.add_assign(self.base, i64::from(step));
-        for left in self.units.iter().filter_map(|unit| unit.1) {
-            k.add_assign(left, -(step as i32));
-        }
-        k.add_assign(self.span, warp.warps);
+        k.add_assign(self.left, -(step as i32));
+        k.add_assign(self.span, WARPS);
         self.advance(k, self.filled);
     }
 
     /// From where to where one unit is copied, and how much of it.
-    fn copy(
-        &self,
-        k: &mut Builder,
-        &(offset, left): &(Reg, Option<Reg>),
-        to: Reg,
-        place: u32,
-    ) -> [Operand; 4] {
-        // Nothing beyond the row: it may be NaN, which times zero is one, too.
-        let bytes = left.map_or(Operand::Int(16), |left| {
+    fn copy(&self, k: &mut Builder, &offset: &Reg, to: Reg, place: u32) -> [Operand; 4] {
+        let bytes = if self.window.exact {
+            Operand::Int(16)
+        } else {
+            // A window may be longer than what it is for, and end beyond the matrix.
+            let left = k.op(Op::Sub, S32, S32, &[self.left.into(), offset.into()]);
             let some = k.max(left, 0);
             k.min(some, 16).into()
-        });
+        };
         let from = k.at(self.base, offset, 1);
         let to = Operand::At(to, 16 * place as i32);
         [to, Operand::At(from, 0), 16.into(), bytes]
@@ -125,7 +126,6 @@ struct Rows {
     last: Reg,
     /// The warp's first span in a row.
     first: Reg,
-    zero: Reg,
 }
 
 impl Rows {
@@ -135,8 +135,7 @@ impl Rows {
             window,
             row_bytes,
             last: k.sub(last, warp.first_row),
-            first: k.mul(warp.warp, window.span),
-            zero: k.value(U32, 0),
+            first: k.mul(warp.number, window.span),
         }
     }
 
@@ -146,20 +145,12 @@ impl Rows {
         k.fma(row, self.row_bytes, self.first)
     }
 
-    /// Where a unit of all rows' windows begins, and how much is left of its row from there on.
-    fn unit(&self, k: &mut Builder, unit: Reg) -> (Reg, Option<Reg>) {
-        let (row, in_row) = (
-            k.div(unit, self.window.units),
-            k.rem(unit, self.window.units),
-        );
+    /// Where a unit of all rows' windows begins.
+    fn unit(&self, k: &mut Builder, unit: Reg) -> Reg {
+        let units = self.window.units;
+        let (row, in_row) = (k.div(unit, units), k.rem(unit, units));
         let begin = self.begin(k, row);
         let window = k.and(begin, !15u32);
-        let at = k.fma(in_row, 16, window);
-        let left = (!self.window.exact).then(|| {
-            let passed = k.sub(at, begin);
-            let passed = k.add(passed, self.first);
-            k.op(Op::Sub, S32, S32, &[self.row_bytes.into(), passed.into()])
-        });
-        (at, left)
+        k.fma(in_row, 16, window)
     }
 }

@@ -308,8 +308,15 @@ impl Unpacking {
 const TWO_TO_23: f32 = 8_388_608.0;
 
 impl QuantFormat {
-    /// The scales of runs `2t` and `2t + 1` of a row, by run and part.
-    pub(super) fn scales(self, k: &mut Builder, row: &Row, lane: &Unpacking) -> [Vec<Scale>; 2] {
+    /// The scales of runs `2t` and `2t + 1` of a row, by run and part. Of blocks shorter than a span
+    /// not all may `exist`: what follows a row may be NaN.
+    pub(super) fn scales(
+        self,
+        k: &mut Builder,
+        row: &Row,
+        lane: &Unpacking,
+        exist: [Reg; 2],
+    ) -> [Vec<Scale>; 2] {
         match self {
             QuantFormat::Q4K | QuantFormat::Q5K => with_minimum(k, row, lane),
             QuantFormat::Q6K => {
@@ -339,11 +346,11 @@ impl QuantFormat {
                     (18, 0.0625f32)
                 };
                 let own = k.fma(lane.t, 2 * bytes, row.begin);
-                [0, bytes].map(|at| {
-                    let d = half_at(k, own, at as i32);
+                [0, 1].map(|odd| {
+                    let d = half_at(k, own, (odd * bytes) as i32);
                     let scale = k.mul(d, unit);
                     vec![Scale {
-                        scale,
+                        scale: k.select(exist[odd as usize], scale, 0.0f32),
                         minimum: None,
                     }]
                 })

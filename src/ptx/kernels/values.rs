@@ -1,0 +1,47 @@
+//! Values of any floating-point type in global memory, as f32 in registers.
+
+use super::gemm::{narrow, widen};
+use crate::ptx::build::Builder;
+use crate::ptx::error::{Error, Result};
+use crate::ptx::inst::{Op, Reg};
+use crate::ptx::types::PtxType::{self, BF16, F16, F32};
+use crate::ptx::types::Target;
+
+/// Whether kernels can work on values of this type.
+pub(super) fn check(ty: PtxType) -> Result<()> {
+    if matches!(ty, F32 | F16 | BF16) {
+        return Ok(());
+    }
+    Err(Error::Invalid {
+        what: "type",
+        value: ty.to_string(),
+        requirement: "f32, f16 or bf16",
+    })
+}
+
+/// The first target that has conversions to this type.
+pub(super) fn first_target(ty: PtxType) -> Target {
+    if ty == BF16 {
+        Target::Sm80
+    } else {
+        Target::Sm70
+    }
+}
+
+/// One, two or four values, which the kernel may write later.
+pub(super) fn load(k: &mut Builder, ty: PtxType, count: usize, from: Reg) -> Vec<Reg> {
+    let values = match count {
+        1 => vec![k.ld(Op::LdGlobal, ty, from, 0)],
+        _ => k.ld_vector(Op::LdGlobal, ty, count, from, 0),
+    };
+    values.into_iter().map(|value| widen(k, value)).collect()
+}
+
+/// Rounds and stores one, two or four values.
+pub(super) fn store(k: &mut Builder, ty: PtxType, values: &[Reg], to: Reg) {
+    let values: Vec<Reg> = values.iter().map(|&value| narrow(k, ty, value)).collect();
+    match values.as_slice() {
+        [one] => k.st_global(ty, to, 0, *one),
+        many => k.st_global(ty, to, 0, many),
+    }
+}
