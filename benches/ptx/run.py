@@ -201,6 +201,10 @@ for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
     for name in ["gemm_tiled_128x128x8_v1", "gemm_tiled_128x128x16_v4", "gemm_tiled_64x64x16_v4"]:
         if shape[0] != 1000 or "v1" in name:
             gemm(name, f32, f32, *shape)
+torch.backends.cuda.matmul.allow_tf32 = True
+for shape in [(1000, 776, 332), (2048,) * 3, (4096,) * 3, (8192,) * 3]:
+    gemm("gemm_mma_tf32", f32, f32, *shape)
+torch.backends.cuda.matmul.allow_tf32 = False
 gemm("gemm_naive", f32, f32, 1000, 777, 333)
 for cols in [1024, 4096, 16384, 65536]:
     weight, bias = torch.randn(cols, device="cuda"), torch.randn(cols, device="cuda")

@@ -114,6 +114,23 @@ fn gemms() -> Vec<Variant> {
             cases,
         ));
     }
+    let tf32_shapes = [
+        [130, 132, 36],
+        [1, 4, 4],
+        [128, 128, 64],
+        [67, 260, 100],
+        [2, 8, 0],
+    ];
+    let rounding = 2.01 * 2f64.powi(-11);
+    let cases = gemm_cases(
+        &tf32_shapes,
+        EPILOGUES[1],
+        PtxType::F32,
+        PtxType::F32,
+        rounding,
+    );
+    let kernel = GemmKernel::mma_tf32().with_epilogue(EPILOGUES[1]);
+    variants.push(Variant::new(kernel, cases));
     let wgmma_shapes = [[200, 264, 136], [1, 8, 8], [300, 512, 64], [129, 40, 464]];
     for (ty, cols, epilogue) in [
         (PtxType::BF16, 256, EPILOGUES[0]),

@@ -91,6 +91,12 @@ impl GemmKernel {
         Self::new(Method::Mma, [ty, ty])
     }
 
+    /// f32 rounded to tf32 (11 significant bits) with sums in f32, on the tensor cores of any GPU since
+    /// Ampere (`sm_80`). `n` and `k` are multiples of 4 and all matrices aligned to 16 bytes.
+    pub fn mma_tf32() -> Self {
+        Self::new(Method::Mma, [F32, F32])
+    }
+
     /// bf16 or f16 with sums in f32, on Hopper's tensor cores (`sm_90a`), persistent, for large
     /// products. `C` has the inputs' type.
     ///
@@ -198,6 +204,7 @@ impl Kernel for GemmKernel {
             Method::Naive => "gemm_naive".to_owned(),
             Method::Tiled(tile) => format!("gemm_tiled_{}", tile.suffix()),
             Method::Wmma(width) => format!("gemm_wmma_v{width}_{input}_{output}"),
+            Method::Mma if input == F32 => "gemm_mma_tf32".to_owned(),
             Method::Mma => format!("gemm_mma_{input}_{output}"),
             Method::Wgmma(wgmma::Shape { cols, split }) => {
                 let split = if split { "_split" } else { "" };

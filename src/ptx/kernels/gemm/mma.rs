@@ -4,6 +4,9 @@
 //! Eight warps share a tile of 128 × 128, each 64 × 32 as 4 × 4 fragments of 16 × 8. Tiles come
 //! in 16 bytes a copy through a ring of three stages. In shared memory their 16-byte units change
 //! places by row, so that the eight rows an `ldmatrix` reads lie in different banks.
+//!
+//! Of f32, which is rounded to tf32, half as many values make a unit and a stage. `ldmatrix`
+//! moves them as pairs of 16 bits, but transposes none: right fragments are loaded one by one.
 
 use super::{GemmKernel, Product};
 use crate::ptx::build::Builder;
@@ -16,18 +19,15 @@ use crate::ptx::types::Target;
 
 /// Rows and columns of a block's tile.
 const SIDE: u32 = 128;
-/// How much of `k` a stage holds.
-const DEPTH: u32 = 32;
+/// Bytes of `k` that a stage holds.
+const DEPTH_BYTES: u32 = 64;
 const STAGES: u32 = 3;
 const THREADS: u32 = 256;
 /// Bytes of a stage's part of `A`, and of a whole stage.
-const A_BYTES: u32 = SIDE * DEPTH * 2;
+const A_BYTES: u32 = SIDE * DEPTH_BYTES;
 const STAGE: u32 = 2 * A_BYTES;
-/// Values in 16 bytes: one copy, one row of a small matrix.
-const UNIT: u32 = 8;
-/// Units of a row of A's tile and of B's.
-const A_UNITS: u32 = DEPTH / UNIT;
-const B_UNITS: u32 = SIDE / UNIT;
+/// Units of 16 bytes of a row of A's tile: one copy, one row of a small matrix.
+const A_UNITS: u32 = DEPTH_BYTES / 16;
 
 pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
     let grid = [
@@ -78,15 +78,31 @@ fn swizzled_a(k: &mut Builder, row: Reg, unit: Reg) -> Reg {
     k.mul(index, 16)
 }
 
-/// The same in a tile of rows of 16 units.
-fn swizzled_b(k: &mut Builder, row: Reg, unit: Reg) -> Reg {
-    let turn = k.and(row, 7);
-    let unit = k.xor(unit, turn);
-    let index = k.fma(row, B_UNITS, unit);
-    k.mul(index, 16)
-}
-
 impl Block {
+    /// Values in 16 bytes.
+    fn unit(&self) -> u32 {
+        16 / self.ty.bytes()
+    }
+
+    /// How much of `k` a stage holds.
+    fn depth(&self) -> u32 {
+        DEPTH_BYTES / self.ty.bytes()
+    }
+
+    /// Where unit `unit` of row `row` lies in a tile of `B`. Of tf32, lanes read pairs of units of
+    /// four rows.
+    fn swizzled_b(&self, k: &mut Builder, row: Reg, unit: Reg) -> Reg {
+        let turn = if self.ty == F32 {
+            let turn = k.and(row, 3);
+            k.shl(turn, 1)
+        } else {
+            k.and(row, 7)
+        };
+        let unit = k.xor(unit, turn);
+        let index = k.fma(row, SIDE / self.unit(), unit);
+        k.mul(index, 16)
+    }
+
     fn new(k: &mut Builder, ty: PtxType) -> Self {
         let thread = k.special(Special::TidX);
         let (x, y) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
@@ -106,19 +122,19 @@ impl Block {
 
     fn copy_a(&self, k: &mut Builder, p: &Product) -> Copy {
         let (row, unit) = (k.shr(self.thread, 2), k.and(self.thread, A_UNITS - 1));
-        let col = k.mul(unit, UNIT);
+        let col = k.mul(unit, self.unit());
         let last = k.sub(p.m, 1);
         let rows = [0, 64].map(|further| k.offset(row, further));
         let from = rows.map(|row| {
             // Rows beyond the last repeat it; their sums are not stored.
             let row = k.add(row, self.first_row);
             let row = k.min(row, last);
-            k.at_2d(p.a, row, p.k, col, 2)
+            k.at_2d(p.a, row, p.k, col, self.ty.bytes())
         });
         let always = k.ge(row, 0);
         Copy {
             from,
-            step: (DEPTH * 2).into(),
+            step: DEPTH_BYTES.into(),
             depth: [k.value(U32, col), k.value(U32, col)],
             exists: always,
             to: rows.map(|row| swizzled_a(k, row, unit)),
@@ -126,15 +142,17 @@ impl Block {
     }
 
     fn copy_b(&self, k: &mut Builder, p: &Product) -> Copy {
-        let (row, unit) = (k.shr(self.thread, 4), k.and(self.thread, B_UNITS - 1));
-        let col = k.fma(unit, UNIT, self.first_col);
+        let across = SIDE / self.unit();
+        let row = k.shr(self.thread, across.trailing_zeros());
+        let unit = k.and(self.thread, across - 1);
+        let col = k.fma(unit, self.unit(), self.first_col);
         let inside = k.lt(col, p.n);
-        let rows = [0, 16].map(|further| k.offset(row, further));
-        let from = rows.map(|row| k.at_2d(p.b, row, p.n, col, 2));
-        let step = [p.n.into(), (DEPTH * 2).into()];
+        let rows = [0, THREADS / across].map(|further| k.offset(row, further));
+        let from = rows.map(|row| k.at_2d(p.b, row, p.n, col, self.ty.bytes()));
+        let step = [p.n.into(), DEPTH_BYTES.into()];
         let step = k.op(Op::MulWide, U32, PtxType::U64, &step);
         let to = rows.map(|row| {
-            let at = swizzled_b(k, row, unit);
+            let at = self.swizzled_b(k, row, unit);
             k.add(at, A_BYTES)
         });
         Copy {
@@ -153,22 +171,28 @@ impl Block {
         let (filled, read) = (k.value(U32, 0), k.value(U32, 0));
         let fill = |k: &mut Builder| {
             let stage = k.add(self.stages, filled);
-            a.start(k, p, stage);
-            b.start(k, p, stage);
+            a.start(k, p, stage, self.depth());
+            b.start(k, p, stage, self.depth());
             k.act(Op::CpAsyncCommit, &[]);
             next_stage(k, filled);
         };
         for _ in 1..STAGES {
             fill(k);
         }
-        k.for_range(0, p.k, DEPTH, |k, _| {
+        let columns = self.columns(k);
+        k.for_range(0, p.k, self.depth(), |k, _| {
             // All but the last stage asked for have come, and all have read the one before.
             k.act(Op::CpAsyncWait, &[(STAGES - 2).into()]);
             k.barrier();
             fill(k);
             let stage = k.add(self.stages, read);
-            for step in 0..DEPTH / 16 {
-                self.step(k, &sums, stage, step);
+            for step in 0..DEPTH_BYTES / 32 {
+                let a = self.left(k, stage, step);
+                if self.ty == F32 {
+                    self.step_tf32(k, &sums, &a, &columns, stage, step);
+                } else {
+                    self.step(k, &sums, &a, stage, step);
+                }
             }
             next_stage(k, read);
         });
@@ -176,26 +200,34 @@ impl Block {
         sums
     }
 
-    /// Multiplies 16 of `k`.
-    fn step(&self, k: &mut Builder, sums: &[Vec<Reg>], stage: Reg, step: u32) {
+    /// The warp's left fragments of 32 bytes of `k`.
+    fn left(&self, k: &mut Builder, stage: Reg, step: u32) -> Vec<Vec<Reg>> {
         // Lane 8i + j names row j of matrix i: below each other, then side by side.
         let (low, high) = (k.and(self.lane, 15), k.shr(self.lane, 4));
         let unit = k.offset(high, step * 2);
         let row = k.add(self.warp_row, low);
-        let a: Vec<Vec<Reg>> = (0..4)
-            .map(|i| {
-                let row = k.offset(row, 16 * i);
-                let at = swizzled_a(k, row, unit);
-                let at = k.add(at, stage);
-                load_matrices(k, Op::LdMatrix4, at)
-            })
-            .collect();
+        let fragment = |i| {
+            let row = k.offset(row, 16 * i);
+            let at = swizzled_a(k, row, unit);
+            let at = k.add(at, stage);
+            let values = load_matrices(k, Op::LdMatrix4, at);
+            match self.ty {
+                F32 => values.into_iter().map(|x| rounded(k, x)).collect(),
+                _ => values,
+            }
+        };
+        (0..4u32).map(fragment).collect()
+    }
+
+    /// Multiplies 16 of `k`.
+    fn step(&self, k: &mut Builder, sums: &[Vec<Reg>], a: &[Vec<Reg>], stage: Reg, step: u32) {
+        let (low, high) = (k.and(self.lane, 15), k.shr(self.lane, 4));
         let row = k.offset(low, step * 16);
         let first = k.shr(self.warp_col, 3);
         let unit = k.add(first, high);
         for pair in 0..2 {
             let unit = k.offset(unit, 2 * pair);
-            let at = swizzled_b(k, row, unit);
+            let at = self.swizzled_b(k, row, unit);
             let at = k.add(at, stage);
             let at = k.add(at, A_BYTES);
             let b = load_matrices(k, Op::LdMatrix4Trans, at);
@@ -208,11 +240,49 @@ impl Block {
         }
     }
 
+    /// Where this lane's first value of each of the warp's right fragments of tf32 lies: lane
+    /// `4g + t` holds rows `t` and `t + 4` of column `g`.
+    fn columns(&self, k: &mut Builder) -> [Reg; 4] {
+        let (g, t) = (k.shr(self.lane, 2), k.and(self.lane, 3));
+        let col = k.add(self.warp_col, g);
+        let (unit, in_unit) = (k.shr(col, 2), k.and(col, 3));
+        [0, 1, 2, 3].map(|j| {
+            let unit = k.offset(unit, 2 * j);
+            let at = self.swizzled_b(k, t, unit);
+            let at = k.fma(in_unit, 4, at);
+            k.add(at, A_BYTES)
+        })
+    }
+
+    /// Multiplies 8 of `k`.
+    fn step_tf32(
+        &self,
+        k: &mut Builder,
+        sums: &[Vec<Reg>],
+        a: &[Vec<Reg>],
+        columns: &[Reg; 4],
+        stage: Reg,
+        step: u32,
+    ) {
+        for (j, &column) in columns.iter().enumerate() {
+            let at = k.add(column, stage);
+            // Rows that are four apart change places alike.
+            let b = [0, 4].map(|row| {
+                let offset = (step * 8 + row) * SIDE * 4;
+                let value = k.ld_shared(B32, at, offset as i32);
+                rounded(k, value)
+            });
+            for (i, a) in a.iter().enumerate() {
+                self.mma(k, &sums[i * 4 + j], a, &b);
+            }
+        }
+    }
+
     fn mma(&self, k: &mut Builder, sums: &[Reg], a: &[Reg], b: &[Reg]) {
-        let op = if self.ty == BF16 {
-            Op::MmaBf16
-        } else {
-            Op::MmaF16
+        let op = match self.ty {
+            BF16 => Op::MmaBf16,
+            F32 => Op::MmaTf32,
+            _ => Op::MmaF16,
         };
         k.emit(op, B32, &[sums.into()], &[a.into(), b.into(), sums.into()]);
     }
@@ -252,6 +322,12 @@ fn next_stage(k: &mut Builder, stage: Reg) {
     k.guarded(over, true, |k| k.assign(stage, 0));
 }
 
+/// The bits of an f32 rounded to tf32.
+fn rounded(k: &mut Builder, bits: Reg) -> Reg {
+    let value = k.op(Op::Mov, B32, F32, &[bits.into()]);
+    k.convert(Op::CvtTf32F32, B32, &[value.into()])
+}
+
 fn load_matrices(k: &mut Builder, op: Op, address: Reg) -> Vec<Reg> {
     let to = k.regs(B32, 4);
     k.emit(op, B32, &[to.as_slice().into()], &[Operand::At(address, 0)]);
@@ -260,7 +336,7 @@ fn load_matrices(k: &mut Builder, op: Op, address: Reg) -> Vec<Reg> {
 
 impl Copy {
     /// Asks for this thread's two units of the next tile, zeros beyond the matrix.
-    fn start(&self, k: &mut Builder, p: &Product, stage: Reg) {
+    fn start(&self, k: &mut Builder, p: &Product, stage: Reg, depth: u32) {
         for i in 0..2 {
             let in_depth = k.lt(self.depth[i], p.k);
             let inside = k.and(in_depth, self.exists);
@@ -275,7 +351,7 @@ impl Copy {
             ];
             k.act(Op::CpAsync16, &operands);
             k.add_assign(self.from[i], self.step.clone());
-            k.add_assign(self.depth[i], DEPTH);
+            k.add_assign(self.depth[i], depth);
         }
     }
 }

@@ -35,7 +35,10 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, width: u32) -> Result<Ptx
         Extent::Tiles("m", SIDE),
         Extent::Fixed(1),
     ];
-    let mut k = Builder::new(gemm.name(), target, Launch::new(THREADS, grid));
+    let mut launch = Launch::new(THREADS, grid);
+    // Single values on their way take more registers.
+    launch.min_blocks = if width == 8 { 2 } else { 1 };
+    let mut k = Builder::new(gemm.name(), target, launch);
     let p = Product::declare(&mut k, gemm);
     let block = Block::new(&mut k, width);
     let sums = block.multiply(&mut k, &p);

@@ -9,7 +9,7 @@ use crate::ptx::types::PtxType::{S32, U32, U64};
 
 /// Bytes of shared memory that a multiprocessor's blocks may take together.
 const SHARED: u32 = 222 << 10;
-const MOST_STAGES: u32 = 4;
+const MOST_STAGES: u32 = 6;
 
 /// A warp's own ring of spans: of each row a window of units of 16 bytes. Units follow each other
 /// in memory as lanes do, which copies them at the full width of shared memory.
@@ -49,12 +49,13 @@ impl Ring {
         });
         let units = units.collect();
         let zero = k.value(U32, 0);
+        let base = k.at_2d(w, warp.first_row, row_bytes, zero, 1);
         let (rows_left, enough) = (k.add(rows.last, 1), 1 << 30);
         let bytes_left = k.op(Op::MulWide, U32, U64, &[rows_left.into(), row_bytes.into()]);
         let bytes_left = k.min(bytes_left, enough);
         Ring {
             units,
-            base: k.at_2d(w, warp.first_row, row_bytes, zero, 1),
+            base,
             left: k.convert(Op::CvtU32U64, U32, &[bytes_left.into()]),
             to: k.fma(warp.lane, 16, own),
             rows: [0, 8].map(|further| {
