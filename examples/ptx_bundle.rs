@@ -3,7 +3,10 @@
 //!
 //! `cargo run --no-default-features --features ptx --example ptx_bundle -- sm_90a FOLDER`
 
-use relampago::ptx::kernels::{QuantFormat, RowLayout, SplitSumKernel, Tile};
+use relampago::ptx::kernels::{
+    Activation, Binary, DecodeAttentionKernel, DecodeSumKernel, ElementwiseKernel, Pairs,
+    QuantFormat, ReduceKernel, Reduction, RopeKernel, RowLayout, SplitSumKernel, Tile, Unary,
+};
 use relampago::ptx::{
     AttentionKernel, Error, Extent, GemmKernel, Kernel, LayerNormKernel, ParamType, PtxKernel,
     PtxModule, PtxType, QuantizeKernel, SoftmaxKernel, Target,
@@ -66,6 +69,20 @@ fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
         products.push(Box::new(AttentionKernel::flash(ty, dim).causal()));
     }
     products.push(Box::new(AttentionKernel::simple(128)));
+    for group in [1, 4] {
+        let kernel = DecodeAttentionKernel::new(PtxType::BF16, 128, group);
+        products.push(Box::new(kernel));
+    }
+    products.push(Box::new(DecodeSumKernel::new(PtxType::BF16, 128)));
+    products.push(Box::new(ElementwiseKernel::binary(Binary::Add)));
+    products.push(Box::new(ElementwiseKernel::binary(Binary::SwiGlu)));
+    let gelu = Unary::Activation(Activation::GeluTanh);
+    products.push(Box::new(ElementwiseKernel::unary(gelu)));
+    products.push(Box::new(ReduceKernel::new(Reduction::Sum)));
+    products.push(Box::new(ReduceKernel::new(Reduction::Sum).parts()));
+    products.push(Box::new(ReduceKernel::new(Reduction::Dot).parts()));
+    let rope = RopeKernel::new(128, Pairs::Halves).of(PtxType::BF16);
+    products.push(Box::new(rope));
     for format in QuantFormat::ALL {
         products.push(Box::new(QuantizeKernel::dequantize(format)));
         products.push(Box::new(QuantizeKernel::gemv(format)));

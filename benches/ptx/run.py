@@ -136,6 +136,80 @@ def attention(name, dtype, batch, heads, kv_heads, seq, dim, causal):
     report(name, f"{batch}x{heads}/{kv_heads}x{seq}", flops / ours, flops / theirs, "TFLOP/s", error)
 
 
+def decode(group, batch, heads, kv_heads, length):
+    """One query a sequence over a cache, in bytes of keys and values."""
+    name = f"attention_decode_bf16_128_{group}"
+    if name not in kernels:
+        return
+    multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
+    splits = max(1, min(4 * multiprocessors // (batch * heads // group), length // 64))
+    q, o = (torch.randn(batch, heads, 1, 128, device="cuda").bfloat16() for _ in range(2))
+    o.fill_(float("nan"))
+    cache = lambda: torch.randn(batch, kv_heads, length, 128, device="cuda").bfloat16()
+    bytes_ = 2 * batch * kv_heads * length * 128 * 2
+    sets = copies(lambda: (cache(), cache()), bytes_)
+    sums = torch.full((batch * heads, splits, 128), float("nan"), device="cuda")
+    stats = torch.full((batch * heads, splits, 2), float("nan"), device="cuda")
+    lengths = torch.full((batch,), length, device="cuda", dtype=torch.int32)
+    pairs = [(kernels[name].prepare(q=q, k=k, v=v, sums=sums, stats=stats, lengths=lengths,
+                                    batch=batch, heads=heads, kv_heads=kv_heads, capacity=length,
+                                    splits=splits, scale=128 ** -0.5),
+              kernels["attention_decode_sum_bf16_128"].prepare(
+                  sums=sums, stats=stats, o=o, rows=batch * heads, splits=splits))
+             for k, v in sets]
+    launches = [lambda pair=pair: (pair[0](), pair[1]()) for pair in pairs]
+    launches[0]()
+    torch.cuda.synchronize()
+    k, v = (x.double().repeat_interleave(heads // kv_heads, 1) for x in sets[0])
+    scores = torch.softmax(q.double() @ k.transpose(-1, -2) * 128 ** -0.5, -1)
+    error = relative(o, scores @ v)
+    del k, v
+    ours = median_seconds(launches)
+    sdpa = torch.nn.functional.scaled_dot_product_attention
+    theirs = median_seconds([lambda k=k, v=v: sdpa(q, k, v, enable_gqa=heads > kv_heads)
+                             for k, v in sets])
+    report(name, f"{batch}x{heads}/{kv_heads}x{length}", bytes_ / 1e9 / ours, bytes_ / 1e9 / theirs,
+           "GB/s", error)
+
+
+def small_kernels(n=1 << 26):
+    """Elementwise functions and reductions of 256 MB, beside PyTorch's."""
+    a, b, y = (torch.randn(n, device="cuda") for _ in range(3))
+    silu, gelu = torch.nn.functional.silu, torch.nn.functional.gelu
+    for name, values, theirs in [
+            ("add", dict(a=a, b=b), lambda a=a, b=b: a + b),
+            ("swiglu", dict(a=a, b=b), lambda a=a, b=b: silu(a) * b),
+            ("gelutanh", dict(x=a), lambda a=a: gelu(a, approximate="tanh"))]:
+        name = f"elementwise_{name}_f32"
+        if name not in kernels:
+            continue
+        launch = kernels[name].prepare(**values, y=y, n=n)
+        launch()
+        torch.cuda.synchronize()
+        error = relative(y, theirs().double())
+        gigabytes = (len(values) + 1) * n * 4 / 1e9
+        report(name, str(n), gigabytes / median_seconds([launch]), gigabytes / median_seconds([theirs]),
+               "GB/s", error)
+    parts = torch.full((4096,), float("nan"), device="cuda")
+    total = torch.full((1,), float("nan"), device="cuda")
+    count = 4 * torch.cuda.get_device_properties(0).multi_processor_count
+    for name, values, theirs in [("sum", dict(x=a), lambda: a.sum()),
+                                 ("dot", dict(x=a, z=b), lambda: torch.dot(a, b))]:
+        if f"reduce_{name}_f32_parts" not in kernels:
+            continue
+        first = kernels[f"reduce_{name}_f32_parts"].prepare(**values, y=parts, n=n)
+        last = kernels["reduce_sum_f32"].prepare(x=parts, y=total, n=count)
+        launch = lambda: (first(), last())
+        launch()
+        torch.cuda.synchronize()
+        exact = a.double().sum() if name == "sum" else torch.dot(a.double(), b.double())
+        size = a.double().abs().sum() if name == "sum" else torch.dot(a.double().abs(), b.double().abs())
+        error = ((total.double() - exact).abs() / size).item()
+        gigabytes = len(values) * n * 4 / 1e9
+        report(f"reduce_{name}", str(n), gigabytes / median_seconds([launch]),
+               gigabytes / median_seconds([theirs]), "GB/s", error)
+
+
 BLOCKS = {"q4_0": (32, 18, [0]), "q8_0": (32, 34, [0]), "q4_k": (256, 144, [0, 2]),
           "q5_k": (256, 176, [0, 2]), "q6_k": (256, 210, [208])}
 
@@ -191,6 +265,10 @@ for causal in [False, True]:
             name = f"attention_flash_{ty}_{dim}{suffix}"
             attention(name, dtype, batch, heads, kv_heads, seq, dim, causal)
 attention("attention_simple_f32_128", f32, 2, 4, 2, 300, 128, False)
+for group, batch, heads, kv_heads, length in [
+        (4, 2, 8, 2, 1000), (4, 1, 32, 8, 32768), (4, 16, 32, 8, 4096), (1, 8, 16, 16, 4096)]:
+    decode(group, batch, heads, kv_heads, length)
+small_kernels()
 for format_ in BLOCKS:
     for method in sorted({name[:-5] for name in kernels if name.startswith("gemv")}):
         gemv(method, format_, 4096, 14336)

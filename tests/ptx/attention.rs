@@ -3,6 +3,7 @@
 use super::case::{Case, Expected, Value, random, rounded};
 use super::oracle::unit;
 use super::variants::Variant;
+use relampago::ptx::kernels::{DecodeAttentionKernel, DecodeSumKernel};
 use relampago::ptx::{AttentionKernel, PtxType};
 
 /// Batch, heads, heads of keys, queries and keys.
@@ -29,7 +30,134 @@ pub(crate) fn variants() -> Vec<Variant> {
             variants.push(Variant::new(kernel, cases.collect()));
         }
     }
+    variants.extend(decoding());
     variants
+}
+
+/// One query a sequence: parts of the keys, and what puts them together.
+fn decoding() -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for (ty, dim, group) in [
+        (PtxType::BF16, 128, 4),
+        (PtxType::F16, 64, 1),
+        (PtxType::F16, 256, 2),
+    ] {
+        // Sequences, heads, heads of keys, capacity and parts.
+        let shapes = [[2, 4, 1, 90, 3], [1, 8, 2, 300, 1], [1, 4, 1, 1, 2]];
+        let cases = shapes
+            .iter()
+            .flat_map(|&shape| decode(shape, dim as usize, ty));
+        let kernel = DecodeAttentionKernel::new(ty, dim, group);
+        variants.push(Variant::new(kernel, cases.collect()));
+    }
+    for (ty, dim) in [(PtxType::BF16, 128), (PtxType::F32, 64)] {
+        let cases = [[3, 1], [1, 9], [2, 4]].map(|shape| decode_sum(shape, dim as usize, ty));
+        variants.push(Variant::new(DecodeSumKernel::new(ty, dim), cases.to_vec()));
+    }
+    variants
+}
+
+fn buffer(values: Vec<f32>, ty: PtxType) -> Value {
+    match ty {
+        PtxType::F16 => Value::F16s(values),
+        PtxType::BF16 => Value::Bf16s(values),
+        _ => Value::F32s(values),
+    }
+}
+
+/// The same launch twice, once for each of its results.
+fn decode(shape: [usize; 5], dim: usize, ty: PtxType) -> [Case; 2] {
+    let [batch, heads, kv_heads, capacity, splits] = shape;
+    let q = rounded(&random(batch * heads * dim, 21), ty);
+    let keys = rounded(&random(batch * kv_heads * capacity * dim, 22), ty);
+    let values = rounded(&random(batch * kv_heads * capacity * dim, 23), ty);
+    let scale = 1.0 / (dim as f32).sqrt();
+    let lengths: Vec<usize> = (0..batch).map(|i| capacity - i * (capacity / 3)).collect();
+    let (mut sums, mut stats) = (Vec::new(), Vec::new());
+    let close = |value: f64, size: f64| Expected {
+        value,
+        bound: 256.0 * unit(PtxType::F32) * size + 1e-30,
+    };
+    for (row, query) in q.chunks(dim).enumerate() {
+        let (sequence, head) = (row / heads, row % heads);
+        let first = (sequence * kv_heads + head / (heads / kv_heads)) * capacity;
+        let at = |of: &[f32], key: usize, i: usize| f64::from(of[(first + key) * dim + i]);
+        let length = lengths[sequence];
+        let part = length.div_ceil(splits);
+        for split in 0..splits {
+            let range = (split * part).min(length)..((split + 1) * part).min(length);
+            let scores: Vec<f64> = range
+                .clone()
+                .map(|key| {
+                    let products = (0..dim).map(|i| f64::from(query[i]) * at(&keys, key, i));
+                    products.sum::<f64>() * f64::from(scale) * std::f64::consts::LOG2_E
+                })
+                .collect();
+            let max = scores.iter().copied().fold(-1e30, f64::max);
+            let weights: Vec<f64> = scores.iter().map(|score| (score - max).exp2()).collect();
+            stats.push(close(max, max.abs().min(1e3) + 8.0));
+            stats.push(close(weights.iter().sum(), 2.0 * weights.len() as f64));
+            for i in 0..dim {
+                let terms = weights.iter().zip(range.clone());
+                let terms = terms.map(|(weight, key)| weight * at(&values, key, i));
+                let size = terms.clone().map(f64::abs).sum::<f64>();
+                sums.push(close(terms.sum(), 2.0 * size));
+            }
+        }
+    }
+    let lengths = lengths
+        .iter()
+        .flat_map(|&length| (length as u32).to_le_bytes());
+    let empty = |expected: &[Expected]| Value::F32s(vec![f32::NAN; expected.len()]);
+    let mut arguments = vec![buffer(q, ty), buffer(keys, ty), buffer(values, ty)];
+    arguments.extend([empty(&sums), empty(&stats), Value::Bytes(lengths.collect())]);
+    arguments.extend(shape.map(|size| Value::U32(size as u32)));
+    arguments.push(Value::F32(scale));
+    [(3, sums), (4, stats)].map(|(output, expected)| Case {
+        label: format!("{shape:?}, result {output}"),
+        arguments: arguments.clone(),
+        output,
+        expected,
+    })
+}
+
+fn decode_sum([rows, splits]: [usize; 2], dim: usize, ty: PtxType) -> Case {
+    let sums = random(rows * splits * dim, 24);
+    let mut stats = random(rows * splits * 2, 25);
+    for stat in stats.chunks_mut(2) {
+        stat[1] = stat[1].abs() + 0.5;
+    }
+    // A part without keys.
+    if splits > 1 {
+        stats[..2].copy_from_slice(&[-1e30, 0.0]);
+    }
+    let mut expected = Vec::new();
+    for row in 0..rows {
+        let stat = |i: usize, which: usize| f64::from(stats[(row * splits + i) * 2 + which]);
+        let max = (0..splits).map(|i| stat(i, 0)).fold(f64::MIN, f64::max);
+        let weights: Vec<f64> = (0..splits).map(|i| (stat(i, 0) - max).exp2()).collect();
+        let total: f64 = weights
+            .iter()
+            .enumerate()
+            .map(|(i, w)| w * stat(i, 1))
+            .sum();
+        for col in 0..dim {
+            let term = |i: usize| weights[i] * f64::from(sums[(row * splits + i) * dim + col]);
+            let value = (0..splits).map(term).sum::<f64>() / total;
+            let size = (0..splits).map(|i| term(i).abs()).sum::<f64>() / total;
+            let bound = 16.0 * unit(PtxType::F32) * size + value.abs() * unit(ty) + 1e-30;
+            expected.push(Expected { value, bound });
+        }
+    }
+    let o = buffer(vec![f32::NAN; rows * dim], ty);
+    let mut arguments = vec![Value::F32s(sums), Value::F32s(stats), o];
+    arguments.extend([rows, splits].map(|size| Value::U32(size as u32)));
+    Case {
+        label: format!("{rows} of {splits}"),
+        arguments,
+        output: 2,
+        expected,
+    }
 }
 
 fn case(shape: Shape, dim: usize, causal: bool, ty: PtxType) -> Case {
@@ -63,13 +191,8 @@ fn case(shape: Shape, dim: usize, causal: bool, ty: PtxType) -> Case {
             ));
         }
     }
-    let buffer = |values| match ty {
-        PtxType::F16 => Value::F16s(values),
-        PtxType::BF16 => Value::Bf16s(values),
-        _ => Value::F32s(values),
-    };
     let o = vec![f32::NAN; q.len()];
-    let mut arguments = vec![buffer(q), buffer(k), buffer(v), buffer(o)];
+    let mut arguments = [q, k, v, o].map(|x| buffer(x, ty)).to_vec();
     arguments.extend(shape.map(|size| Value::U32(size as u32)));
     arguments.push(Value::F32(scale));
     Case {

@@ -1,7 +1,12 @@
 //! Attention, forward: `softmax(scale · Q · Kᵀ) · V` for every head.
 
+mod decode;
+mod decode_sum;
 mod flash;
 mod simple;
+
+pub use decode::DecodeAttentionKernel;
+pub use decode_sum::DecodeSumKernel;
 
 use super::Kernel;
 use crate::ptx::build::Builder;

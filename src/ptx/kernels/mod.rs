@@ -13,7 +13,7 @@ mod rows;
 mod softmax;
 mod values;
 
-pub use attention::AttentionKernel;
+pub use attention::{AttentionKernel, DecodeAttentionKernel, DecodeSumKernel};
 pub use elementwise::{Binary, ElementwiseKernel, Unary};
 pub use gemm::{Activation, Epilogue, GemmKernel, SplitSumKernel, Tile};
 pub use norm::LayerNormKernel;
