@@ -75,7 +75,14 @@ fn products_on_tensor_cores() {
     if device.target() < Target::Sm80 {
         return;
     }
-    for [m, k, n] in [[1, 8, 8], [200, 136, 264], [130, 0, 8], [513, 520, 1032]] {
+    for [m, k, n] in [
+        [1, 8, 8],
+        [200, 136, 264],
+        [130, 0, 8],
+        [513, 520, 1032],
+        [3, 1032, 264],
+        [70, 800, 136],
+    ] {
         let round = |x: Vec<f32>| -> Vec<u16> { x.into_iter().map(f32_to_bf16).collect() };
         let back = |x: &[u16]| -> Vec<f32> { x.iter().map(|x| bf16_to_f32(*x)).collect() };
         let (a, b) = (round(numbers(m * k)), round(numbers(k * n)));

@@ -142,7 +142,7 @@ def decode(group, batch, heads, kv_heads, length):
     if name not in kernels:
         return
     multiprocessors = torch.cuda.get_device_properties(0).multi_processor_count
-    splits = max(1, min(4 * multiprocessors // (batch * heads // group), length // 64))
+    splits = max(1, min(8 * multiprocessors // (batch * heads // group), length // 64))
     q, o = (torch.randn(batch, heads, 1, 128, device="cuda").bfloat16() for _ in range(2))
     o.fill_(float("nan"))
     cache = lambda: torch.randn(batch, kv_heads, length, 128, device="cuda").bfloat16()

@@ -131,6 +131,39 @@ impl<T: Element> CudaBuffer<T> {
     }
 }
 
+/// Memory for what kernels hand to each other: taken and given back in their order, without
+/// waiting for any.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    device: CudaDevice,
+    pub(super) address: sys::CUdeviceptr,
+}
+
+impl Scratch {
+    pub(super) fn new(device: &CudaDevice, bytes: usize) -> Result<Self> {
+        device.enter()?;
+        let mut address = 0;
+        // SAFETY: the pointer is to a living address; no stream means the one that kernels are
+        // launched on.
+        check("cuMemAllocAsync", unsafe {
+            sys::cuMemAllocAsync(&raw mut address, bytes.max(1), std::ptr::null_mut())
+        })?;
+        Ok(Scratch {
+            device: device.clone(),
+            address,
+        })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if self.device.enter().is_ok() {
+            // SAFETY: the address is its own, and what was launched before is done with it by then.
+            let _ = unsafe { sys::cuMemFreeAsync(self.address, std::ptr::null_mut()) };
+        }
+    }
+}
+
 impl<T> Drop for CudaBuffer<T> {
     fn drop(&mut self) {
         if self.device.enter().is_ok() {

@@ -1,10 +1,10 @@
 //! Operations on host slices and on buffers, with the kernel chosen by size and GPU.
 
-use super::buffer::{CudaBuffer, Element};
+use super::buffer::{CudaBuffer, Element, Scratch};
 use super::device::CudaDevice;
 use super::error::{Error, Result};
 use super::launch::Argument;
-use crate::ptx::kernels::{RowLayout, Tile};
+use crate::ptx::kernels::{RowLayout, SplitSumKernel, Tile};
 use crate::ptx::{GemmKernel, LayerNormKernel, PtxType, SoftmaxKernel, Target};
 use std::sync::OnceLock;
 
@@ -107,16 +107,52 @@ impl CudaDevice {
                 return Err(invalid(what, size.to_string(), "a multiple of 8"));
             }
         }
-        let blocks = m.div_ceil(128) * n.div_ceil(256);
-        let kernel = match self.target() {
-            // Tiles half as wide where few would leave multiprocessors idle.
-            Target::Sm90a if blocks < self.multiprocessors() as usize => {
-                GemmKernel::wgmma_by(ty, 128)
-            }
-            Target::Sm90a => GemmKernel::wgmma(ty),
-            _ => GemmKernel::mma(ty),
+        if self.target() != Target::Sm90a {
+            return self.gemm(GemmKernel::mma(ty), [a, b, c], [m, k, n]);
+        }
+        // Few rows leave little to add up: tiles twice as wide read A half as often.
+        let cols = if m <= 64 { 256 } else { 128 };
+        let (tiles, count) = (
+            |cols| m.div_ceil(128) * n.div_ceil(cols),
+            self.multiprocessors(),
+        );
+        let splits = (count as usize / tiles(cols).max(1)).min(k.div_ceil(256));
+        if splits > 1 {
+            return self.split_gemm((ty, cols as u32), [a, b, c], [m, k, n], splits);
+        }
+        // Tiles half as wide where few would leave multiprocessors idle.
+        let cols = if tiles(256) < count as usize {
+            128
+        } else {
+            256
         };
-        self.gemm(kernel, [a, b, c], [m, k, n])
+        self.gemm(GemmKernel::wgmma_by(ty, cols), [a, b, c], [m, k, n])
+    }
+
+    /// The same with `k` divided: so many matrices of sums, then their sum.
+    fn split_gemm(
+        &self,
+        (ty, cols): (PtxType, u32),
+        [a, b, c]: [&CudaBuffer<u16>; 3],
+        [m, k, n]: [usize; 3],
+        splits: usize,
+    ) -> Result<()> {
+        self.check("a", a, m, k)?;
+        self.check("b", b, k, n)?;
+        self.check("c", c, m, n)?;
+        let product = self.load(&GemmKernel::wgmma_split(ty, cols))?;
+        let sum = self.load(&SplitSumKernel::new(ty))?;
+        let sums = Scratch::new(self, splits * c.len() * size_of::<f32>())?;
+        let addresses = [a.address(), b.address(), c.address(), sums.address];
+        let [m, k, n, splits] = [m, k, n, splits].map(|size| Argument::U32(size as u32));
+        let [a, b, c, sums_at] = addresses.map(Argument::Pointer);
+        let factors = [1.0, 0.0].map(Argument::F32);
+        // SAFETY: the lengths are those of the shapes, `sums` has a matrix for each part; buffers
+        // are aligned to 256 bytes, and the caller of the public function lent `c` exclusively.
+        unsafe {
+            product.launch(&[a, b, sums_at, m, n, k, splits])?;
+            sum.launch(&[sums_at, c, m, n, splits, factors[0], factors[1]])
+        }
     }
 
     fn gemm<T: Element>(

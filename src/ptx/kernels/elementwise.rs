@@ -123,13 +123,14 @@ impl Kernel for ElementwiseKernel {
         let index = k.fma(block, THREADS, thread);
         let first = k.mul(index, WIDTH);
         k.wait_for_grid();
-        let end = k.add(first, WIDTH);
-        let whole = k.le(end, n);
-        k.when_else(
-            whole,
-            |k| self.apply(k, &inputs, y, first, WIDTH as usize),
-            |k| k.for_range(first, n, 1, |k, i| self.apply(k, &inputs, y, i, 1)),
-        );
+        // The thread after the last whole vector has what is left.
+        let vectors = k.div(n, WIDTH);
+        let whole = k.lt(index, vectors);
+        k.when(whole, |k| self.apply(k, &inputs, y, first, WIDTH as usize));
+        let last = k.eq(index, vectors);
+        k.when(last, |k| {
+            k.for_range(first, n, 1, |k, i| self.apply(k, &inputs, y, i, 1));
+        });
         k.finish()
     }
 }

@@ -16,7 +16,7 @@ const THREADS: u32 = 128;
 /// Which values of a head are a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pairs {
-    /// `i` and `i + dim/2`, as in Llama's and NeoX's published weights.
+    /// `i` and `i + dim/2`, as in the weights that are published of most models.
     Halves,
     /// `2i` and `2i + 1`, as in the paper.
     Neighbours,

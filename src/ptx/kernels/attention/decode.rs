@@ -9,7 +9,7 @@
 
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
@@ -83,7 +83,8 @@ impl Kernel for DecodeAttentionKernel {
             Extent::Tiles("heads", self.group),
             Extent::Param("batch"),
         ];
-        let launch = Launch::new(WARPS * WARP, grid).overlapping(target);
+        let mut launch = Launch::new(WARPS * WARP, grid).overlapping(target);
+        launch.min_blocks = 4;
         let mut k = Builder::new(self.name(), target, launch);
         let [q, keys, values] = ["q", "k", "v"].map(|name| k.pointer(name, self.ty));
         let [sums, stats] = ["sums", "stats"].map(|name| k.pointer(name, F32));
@@ -97,15 +98,21 @@ impl Kernel for DecodeAttentionKernel {
         let states: Vec<State> = (0..self.group).map(|_| State::new(&mut k)).collect();
         let [keys, values] = [keys, values].map(|base| place.rows(&mut k, base));
         let step = WARPS * KEYS * WARP / self.team();
+        // Keys are asked for a round ahead, values while their keys are multiplied.
+        let next: Vec<Vec<Reg>> = (0..KEYS).map(|_| k.regs(B32, 4)).collect();
+        place.load(&mut k, &next, keys, range.first, range.last);
         k.for_range(range.first, range.end, step, |k, first| {
-            let keys = place.keys(k, keys, first, range.last);
-            let values = place.keys(k, values, first, range.last);
-            let keys: Vec<Vec<Reg>> = keys.iter().map(|key| numbers(k, self.ty, key)).collect();
+            let of_values: Vec<Vec<Reg>> = (0..KEYS).map(|_| k.regs(B32, 4)).collect();
+            place.load(k, &of_values, values, first, range.last);
+            let own: Vec<Vec<Reg>> = next.iter().map(|key| numbers(k, self.ty, key)).collect();
             let scores: Vec<Vec<Reg>> = queries
                 .iter()
-                .map(|query| place.scores(k, query, &keys, first, range.end))
+                .map(|query| place.scores(k, query, &own, first, range.end))
                 .collect();
-            let values: Vec<Vec<Reg>> = values.iter().map(|v| numbers(k, self.ty, v)).collect();
+            let following = k.add(first, step);
+            place.load(k, &next, keys, following, range.last);
+            let values = of_values.iter().map(|value| numbers(k, self.ty, value));
+            let values: Vec<Vec<Reg>> = values.collect();
             for (state, scores) in states.iter().zip(&scores) {
                 state.add(k, scores, &values);
             }
@@ -202,16 +209,17 @@ impl Place {
         k.at(at, self.lane, LANE * 2)
     }
 
-    /// The team's share of the keys, or values, from `first` on. Those beyond the last repeat it.
-    fn keys(&self, k: &mut Builder, rows: Reg, first: Reg, last: Reg) -> Vec<Vec<Reg>> {
+    /// Loads the team's share of the keys, or values, from `first` on. Those beyond the last repeat
+    /// it.
+    fn load(&self, k: &mut Builder, to: &[Vec<Reg>], rows: Reg, first: Reg, last: Reg) {
         let first = k.add(first, self.team);
-        let key = |i| {
-            let row = k.offset(first, i * WARP / self.kernel.team());
+        for (i, to) in to.iter().enumerate() {
+            let row = k.offset(first, i as u32 * WARP / self.kernel.team());
             let row = k.min(row, last);
             let at = k.at(rows, row, self.kernel.dim * 2);
-            k.ld_vector(Op::LdGlobalNc, B32, 4, at, 0)
-        };
-        (0..KEYS).map(key).collect()
+            let to = [to.as_slice().into()];
+            k.emit(Op::LdGlobalNc, B32, &to, &[Operand::At(at, 0)]);
+        }
     }
 
     /// The scores of a query, −∞ from `end` on.

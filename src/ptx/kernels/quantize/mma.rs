@@ -30,7 +30,7 @@ pub(super) const ROWS: u32 = 16;
 /// Warps that share out its spans: of so many, spans are whole units of 16 bytes in every format.
 pub(super) const WARPS: u32 = 8;
 /// Blocks to a multiprocessor.
-pub(super) const BLOCKS: u32 = 2;
+const BLOCKS: u32 = 2;
 
 pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel> {
     let mut launch =
@@ -44,17 +44,15 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     let warp = Warp::new(&mut k, kernel.format, [rows, cols]);
     let ring = Ring::new(&mut k, &warp, w);
     let unpacking = Unpacking::new(&mut k, warp.t);
-    for _ in 1..ring.stages {
-        ring.fill(&mut k, &warp);
-    }
+    ring.fill(&mut k, &warp);
     // Weights do not depend on what ran before, but `x` and `y` may.
     k.wait_for_grid();
     let input = Input::new(&mut k, &warp, x);
     let sums = k.filled(F32, 2, 0.0f32);
     let read = k.value(U32, 0);
     k.for_range(warp.number, warp.spans, WARPS, |k, span| {
-        // All but the latest copies have come, and all lanes have read the span before.
-        k.act(Op::CpAsyncWait, &[(ring.stages - 2).into()]);
+        // The copies have come, and all lanes have read the span before.
+        k.act(Op::CpAsyncWait, &[0.into()]);
         k.act(Op::BarWarpSync, &[ALL_LANES.into()]);
         ring.fill(k, &warp);
         let x = input.digits(k, &warp);

@@ -1,21 +1,20 @@
 //! Blocks of weights on their way through shared memory, as they are.
 
-use super::mma::{BLOCKS, ROWS, WARPS, Warp};
+use super::mma::{ROWS, WARPS, Warp};
 use super::spans::{Row, Window};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernels::common::WARP;
 use crate::ptx::types::PtxType::{S32, U32, U64};
 
-/// Bytes of shared memory that a multiprocessor's blocks may take together.
-const SHARED: u32 = 222 << 10;
-const MOST_STAGES: u32 = 6;
+/// Spans of a warp in shared memory, one of which is being multiplied. With more of them under way
+/// the first ones come later: of 3, 4 and 6 each was slower.
+const STAGES: u32 = 2;
 
 /// A warp's own ring of spans: of each row a window of units of 16 bytes. Units follow each other
 /// in memory as lanes do, which copies them at the full width of shared memory.
 pub(super) struct Ring {
     window: Window,
-    pub(super) stages: u32,
     /// Where the block's first row has this warp's next span.
     base: Reg,
     /// How many bytes the matrix has from there on, or very many.
@@ -35,9 +34,8 @@ impl Ring {
     pub(super) fn new(k: &mut Builder, warp: &Warp, w: Reg) -> Self {
         let window = Window::of(warp.format);
         let stage = ROWS * window.bytes();
-        let stages = (SHARED / (BLOCKS * WARPS * stage)).clamp(2, MOST_STAGES);
-        let ring = k.dynamic_shared("ring", WARPS * stages * stage);
-        let own = k.fma(warp.number, stages * stage, ring);
+        let ring = k.dynamic_shared("ring", WARPS * STAGES * stage);
+        let own = k.fma(warp.number, STAGES * stage, ring);
         let (values, bytes) = warp.format.block();
         let blocks = k.div(warp.cols, values);
         let row_bytes = k.mul(blocks, bytes);
@@ -65,7 +63,6 @@ impl Ring {
                 Row::new(k, window.exact, begin, from, warp.t)
             }),
             window,
-            stages,
             span: k.value(U32, warp.number),
             filled: k.value(U32, 0),
         }
@@ -75,7 +72,7 @@ impl Ring {
     pub(super) fn advance(&self, k: &mut Builder, stage: Reg) {
         let bytes = ROWS * self.window.bytes();
         k.add_assign(stage, bytes);
-        let over = k.eq(stage, self.stages * bytes);
+        let over = k.eq(stage, STAGES * bytes);
         k.guarded(over, true, |k| k.assign(stage, 0));
     }
 
@@ -84,7 +81,7 @@ impl Ring {
         let some = k.lt(self.span, warp.spans);
         k.when(some, |k| {
             let to = k.add(self.to, self.filled);
-            for (i, unit) in self.units.iter().enumerate() {
+            for (i, &unit) in self.units.iter().enumerate() {
                 let place = i as u32 * WARP;
                 let left = ROWS * self.window.units - place;
                 let exists = (left < WARP).then(|| k.lt(warp.lane, left));
@@ -104,7 +101,7 @@ impl Ring {
     }
 
     /// From where to where one unit is copied, and how much of it.
-    fn copy(&self, k: &mut Builder, &offset: &Reg, to: Reg, place: u32) -> [Operand; 4] {
+    fn copy(&self, k: &mut Builder, offset: Reg, to: Reg, place: u32) -> [Operand; 4] {
         let bytes = if self.window.exact {
             Operand::Int(16)
         } else {

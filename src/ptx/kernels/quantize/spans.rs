@@ -347,7 +347,7 @@ impl QuantFormat {
                 };
                 let own = k.fma(lane.t, 2 * bytes, row.begin);
                 [0, 1].map(|odd| {
-                    let d = half_at(k, own, (odd * bytes) as i32);
+                    let d = half_at(k, own, odd * bytes);
                     let scale = k.mul(d, unit);
                     vec![Scale {
                         scale: k.select(exist[odd as usize], scale, 0.0f32),
