@@ -1,13 +1,13 @@
 //! How many kernels a second are written, beside aprender-gpu: the same eight kernels, in turns, on
 //! one thread. Of the rounds the best counts for each.
 //!
-//! `cargo run --release -p relampago-benches-ptx`
+//! `cargo run --release --manifest-path benches/ptx/Cargo.toml`
 
 use relampago::ptx::kernels::QuantFormat;
-use relampago::ptx::{self, Kernel as _};
+use relampago::ptx;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
-use trueno_gpu::kernels::{self as peer, Kernel as _};
+use trueno_gpu::kernels as peer;
 
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_millis(100);

@@ -261,6 +261,7 @@ const VOLTA: Since = (70, Version(6, 0), false);
 const VOLTA_ALIGNED: Since = (70, Version(6, 3), false);
 const TURING: Since = (75, Version(6, 5), false);
 const AMPERE: Since = (80, Version(7, 0), false);
+const AMPERE_HINTS: Since = (80, Version(7, 4), false);
 const HOPPER: Since = (90, Version(8, 0), false);
 const HOPPER_ONLY: Since = (90, Version(8, 0), true);
 
@@ -405,6 +406,8 @@ instructions! {
     RedAdd = "red.global.add.{}", &[PtxType::U32, PtxType::F32], [] <- [Global, Same], VOLTA;
     /// Copies so many bytes (16), of which so many come from memory and the rest are zeros.
     CpAsync16 = "cp.async.cg.shared.global", NONE, [] <- [Shared, Global, Int, WORD], AMPERE;
+    /// The same, and brings the 128 bytes around them to the L2 cache.
+    CpAsync16Near = "cp.async.cg.shared.global.L2::128B", NONE, [] <- [Shared, Global, Int, WORD], AMPERE_HINTS;
     /// Copies so many bytes (4 or 8), of which so many come from memory and the rest are zeros.
     CpAsync4 = "cp.async.ca.shared.global", NONE, [] <- [Shared, Global, Int, WORD], AMPERE;
     CpAsyncCommit = "cp.async.commit_group", NONE, [] <- [], AMPERE;

@@ -23,7 +23,8 @@ enum What {
     Simd,
     /// The npm package beside onnxruntime-web, tfjs, jax-js and plain JavaScript
     Browser,
-    /// A folder of PTX kernels, to measure beside cuBLAS where there is a GPU and no Rust
+    /// PTX written beside aprender-gpu, and a folder of kernels, to measure beside cuBLAS where there
+    /// is a GPU and no Rust
     Ptx,
     /// Every operation on the GPU beside SIMD, and a plain wgpu loop
     Gpu,
@@ -58,6 +59,13 @@ fn ptx(project: &Project) -> Result<()> {
     for script in ["driver.py", "run.py"] {
         sh.copy_file(project.root.join("benches/ptx").join(script), &folder)?;
     }
+    let race = project.root.join("benches/ptx/Cargo.toml");
+    let target = project.target("");
+    cmd!(
+        sh,
+        "cargo run --release --manifest-path {race} --target-dir {target}"
+    )
+    .run()?;
     println!(
         "copy {} to the machine, and there: python3 run.py kernels results.json",
         folder.display()

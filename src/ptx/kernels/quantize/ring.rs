@@ -87,8 +87,10 @@ impl Ring {
                 let exists = (left < WARP).then(|| k.lt(warp.lane, left));
                 let operands = self.copy(k, unit, to, place);
                 match exists {
-                    None => k.act(Op::CpAsync16, &operands),
-                    Some(exists) => k.guarded(exists, true, |k| k.act(Op::CpAsync16, &operands)),
+                    None => k.act(Op::CpAsync16Near, &operands),
+                    Some(exists) => {
+                        k.guarded(exists, true, |k| k.act(Op::CpAsync16Near, &operands))
+                    }
                 }
             }
         });
