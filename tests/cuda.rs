@@ -2,8 +2,9 @@
 
 #![cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 
-use relampago::cuda::{self, CudaDevice, CudaKernel, Error};
+use relampago::cuda::{self, AttentionShape, CudaDevice, CudaKernel, Error};
 use relampago::ptx::half::{bf16_to_f32, f32_to_bf16};
+use relampago::ptx::kernels::QuantFormat;
 use relampago::ptx::{GemmKernel, Kernel, PtxType, Target};
 
 /// The first GPU, or nothing where the lack of one was reported as it should be.
@@ -123,6 +124,76 @@ fn softmax_and_layer_norm() {
         let mean = row.iter().sum::<f32>() / cols as f32;
         assert!(mean.abs() < 1e-5, "{mean}");
     }
+}
+
+#[test]
+fn attention_of_equal_keys_is_the_mean_of_values() {
+    let Some(device) = device() else { return };
+    let shape = AttentionShape {
+        batch: 2,
+        heads: 4,
+        kv_heads: 2,
+        seq_q: 3,
+        seq_k: 5,
+        dim: 64,
+        causal: false,
+    };
+    let (q, k) = (numbers(2 * 4 * 3 * 64), vec![0.5; 2 * 2 * 5 * 64]);
+    let v = numbers(k.len());
+    let [on_q, on_k, on_v] = [&q, &k, &v].map(|x| device.upload(x).unwrap());
+    let mut o = device.zeros(q.len()).unwrap();
+    device
+        .attention([&on_q, &on_k, &on_v], &mut o, shape)
+        .unwrap();
+    for (i, o) in o.download().unwrap().into_iter().enumerate() {
+        let head = i / (3 * 64);
+        let of_keys = (head / 4 * 2 + head % 4 / 2) * 5 * 64;
+        let mean = (0..5)
+            .map(|key| v[of_keys + key * 64 + i % 64])
+            .sum::<f32>()
+            / 5.0;
+        assert!((o - mean).abs() < 1e-5, "{i}: {o}, not {mean}");
+    }
+    let shape = AttentionShape {
+        kv_heads: 3,
+        ..shape
+    };
+    let error = device.attention([&on_q, &on_k, &on_v], &mut o, shape);
+    assert!(matches!(error, Err(Error::Ptx(_))), "{error:?}");
+}
+
+#[test]
+fn quantised_weights_times_a_vector() {
+    let Some(device) = device() else { return };
+    // Blocks of a scale of 1 (f16) and of weights 1, −2, 3 and so on.
+    let (rows, cols) = (37, 320);
+    let block = |row: usize| {
+        let weight = move |i: usize| ((i + row) % 7) as i8 - 3;
+        [0x00, 0x3c]
+            .into_iter()
+            .chain((0..32).map(move |i| weight(i) as u8))
+    };
+    let blocks = (0..rows).flat_map(|row| (0..cols / 32).flat_map(move |_| block(row)));
+    let w = device.upload(&blocks.collect::<Vec<u8>>()).unwrap();
+    let x = numbers(cols);
+    let on_x = device.upload(&x).unwrap();
+    let mut y = device.zeros(rows).unwrap();
+    device
+        .quantized_matvec(QuantFormat::Q8_0, &w, &on_x, &mut y)
+        .unwrap();
+    for (row, y) in y.download().unwrap().into_iter().enumerate() {
+        let terms = x.iter().enumerate();
+        let terms = terms.map(|(i, x)| f64::from(*x) * (((i % 32 + row) % 7) as f64 - 3.0));
+        let exact: f64 = terms.sum();
+        let bound = 2f64.powi(-15) * 3.0 * cols as f64;
+        assert!(
+            (f64::from(y) - exact).abs() < bound,
+            "{row}: {y}, not {exact}"
+        );
+    }
+    let short = device.upload(&x[1..]).unwrap();
+    let error = device.quantized_matvec(QuantFormat::Q8_0, &w, &short, &mut y);
+    assert!(matches!(error, Err(Error::Ptx(_))), "{error:?}");
 }
 
 #[test]

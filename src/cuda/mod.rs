@@ -31,11 +31,13 @@ mod compile;
 mod device;
 mod driver;
 mod error;
+mod inference;
 mod launch;
 mod ops;
 
 pub use buffer::{CudaBuffer, Element};
 pub use device::CudaDevice;
 pub use error::{Error, Result};
+pub use inference::AttentionShape;
 pub use launch::{Argument, CudaKernel};
 pub use ops::matmul;

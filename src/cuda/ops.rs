@@ -51,7 +51,7 @@ fn shape(what: &'static str, actual: usize, rows: usize, cols: usize) -> Result<
 
 impl CudaDevice {
     /// Whether a buffer is of this GPU and has the values of a matrix.
-    fn check<T: Element>(
+    pub(super) fn check<T: Element>(
         &self,
         what: &'static str,
         buffer: &CudaBuffer<T>,
@@ -224,7 +224,7 @@ impl CudaDevice {
     }
 }
 
-fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
+pub(super) fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
     Error::Ptx(crate::ptx::Error::Invalid {
         what,
         value,

@@ -89,7 +89,7 @@ impl Ring {
                 match exists {
                     None => k.act(Op::CpAsync16Near, &operands),
                     Some(exists) => {
-                        k.guarded(exists, true, |k| k.act(Op::CpAsync16Near, &operands))
+                        k.guarded(exists, true, |k| k.act(Op::CpAsync16Near, &operands));
                     }
                 }
             }

@@ -1,0 +1,154 @@
+//! What language models are made of besides products: attention, and quantised weights.
+
+use super::buffer::{CudaBuffer, Element};
+use super::device::CudaDevice;
+use super::error::Result;
+use super::launch::Argument;
+use super::ops::invalid;
+use crate::ptx::kernels::QuantFormat;
+use crate::ptx::{AttentionKernel, PtxType, QuantizeKernel, Target};
+
+/// Sizes of attention: `q` and the result are `batch × heads × seq_q × dim`, `k` and `v` are
+/// `batch × kv_heads × seq_k × dim`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttentionShape {
+    /// Sequences.
+    pub batch: usize,
+    /// Heads of queries, a multiple of `kv_heads`.
+    pub heads: usize,
+    /// Heads of keys and values.
+    pub kv_heads: usize,
+    /// Queries of a sequence.
+    pub seq_q: usize,
+    /// Keys of a sequence; with a causal mask at least as many as queries.
+    pub seq_k: usize,
+    /// Values of a head.
+    pub dim: usize,
+    /// Whether query `i` sees only the keys up to `i + seq_k − seq_q`.
+    pub causal: bool,
+}
+
+/// The most blocks of a grid along its second and third axes.
+const MOST_BLOCKS: usize = 65_535;
+
+impl AttentionShape {
+    fn check(&self) -> Result<()> {
+        for (what, size) in [("batch", self.batch), ("heads", self.heads)] {
+            if !(1..=MOST_BLOCKS).contains(&size) {
+                return Err(invalid(what, size.to_string(), "1 to 65535"));
+            }
+        }
+        if self.kv_heads == 0 || !self.heads.is_multiple_of(self.kv_heads) {
+            let value = self.kv_heads.to_string();
+            return Err(invalid("kv_heads", value, "a divisor of heads"));
+        }
+        let most = if self.causal { self.seq_k } else { self.seq_q };
+        if self.seq_q == 0 || self.seq_k == 0 || self.seq_q > most {
+            let value = format!("{} queries, {} keys", self.seq_q, self.seq_k);
+            let requirement = "at least 1 of each, and of queries no more than keys if causal";
+            return Err(invalid("seq_q", value, requirement));
+        }
+        Ok(())
+    }
+}
+
+impl CudaDevice {
+    /// `softmax(q · kᵀ / √dim) · v` of every head, in f32; `dim` is a multiple of 32 up to 256.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if a buffer does not have its shape, [`super::Error::Ptx`] for sizes
+    /// that the kernel does not have.
+    pub fn attention(
+        &self,
+        qkv: [&CudaBuffer<f32>; 3],
+        o: &mut CudaBuffer<f32>,
+        shape: AttentionShape,
+    ) -> Result<()> {
+        self.attend(AttentionKernel::simple(shape.dim as u32), qkv, o, shape)
+    }
+
+    /// The same of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16`, on Hopper's tensor
+    /// cores; `dim` is 64 or 128.
+    ///
+    /// # Errors
+    /// As [`CudaDevice::attention`]; [`super::Error::Ptx`] for another type or GPU.
+    pub fn attention_half(
+        &self,
+        ty: PtxType,
+        qkv: [&CudaBuffer<u16>; 3],
+        o: &mut CudaBuffer<u16>,
+        shape: AttentionShape,
+    ) -> Result<()> {
+        if !matches!(ty, PtxType::F16 | PtxType::BF16) {
+            return Err(invalid("ty", ty.to_string(), "f16 or bf16"));
+        }
+        self.attend(AttentionKernel::flash(ty, shape.dim as u32), qkv, o, shape)
+    }
+
+    fn attend<T: Element>(
+        &self,
+        kernel: AttentionKernel,
+        [q, k, v]: [&CudaBuffer<T>; 3],
+        o: &CudaBuffer<T>,
+        shape: AttentionShape,
+    ) -> Result<()> {
+        shape.check()?;
+        let AttentionShape {
+            batch,
+            heads,
+            kv_heads,
+            seq_q,
+            seq_k,
+            dim,
+            causal,
+        } = shape;
+        let rows = |heads: usize, seq: usize| batch.saturating_mul(heads).saturating_mul(seq);
+        self.check("q", q, rows(heads, seq_q), dim)?;
+        self.check("k", k, rows(kv_heads, seq_k), dim)?;
+        self.check("v", v, rows(kv_heads, seq_k), dim)?;
+        self.check("o", o, rows(heads, seq_q), dim)?;
+        let kernel = if causal { kernel.causal() } else { kernel };
+        let buffers = [q, k, v, o].map(|buffer| Argument::Pointer(buffer.address()));
+        let sizes = [batch, heads, kv_heads, seq_q, seq_k];
+        let sizes = sizes.map(|size| Argument::U32(size as u32));
+        let scale = [Argument::F32(1.0 / (dim as f32).sqrt())];
+        let arguments = [&buffers[..], &sizes, &scale].concat();
+        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and the
+        // callers were lent `o` exclusively.
+        unsafe { self.load(&kernel)?.launch(&arguments) }
+    }
+
+    /// `y = W · x`, where `w` has `y.len()` rows of `x.len()` weights in ggml's blocks. Since Ampere each
+    /// value of `x` counts to 2⁻¹⁵ of the largest among 32, as [`QuantizeKernel::gemv_mma`] says.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if `w` does not have as many blocks, [`super::Error::Ptx`] if a row is
+    /// not of whole blocks.
+    pub fn quantized_matvec(
+        &self,
+        format: QuantFormat,
+        w: &CudaBuffer<u8>,
+        x: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+    ) -> Result<()> {
+        let (rows, cols) = (y.len(), x.len());
+        let (values, bytes) = format.block();
+        if !cols.is_multiple_of(values as usize) {
+            let requirement = "a multiple of the format's block";
+            return Err(invalid("x.len()", cols.to_string(), requirement));
+        }
+        self.check("w", w, rows, cols / values as usize * bytes as usize)?;
+        self.check("x", x, 1, cols)?;
+        self.check("y", y, rows, 1)?;
+        let kernel = if self.target() >= Target::Sm80 {
+            QuantizeKernel::gemv_mma(format)
+        } else {
+            QuantizeKernel::gemv(format)
+        };
+        let buffers = [w.address(), x.address(), y.address()].map(Argument::Pointer);
+        let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
+        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and `y` is
+        // lent exclusively.
+        unsafe { self.load(&kernel)?.launch(&[&buffers[..], &sizes].concat()) }
+    }
+}
