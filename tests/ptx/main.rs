@@ -12,5 +12,6 @@ mod mistakes;
 mod mutate;
 mod oracle;
 mod quantized;
+mod splits;
 mod values;
 mod variants;

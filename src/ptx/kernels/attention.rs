@@ -4,6 +4,7 @@ mod decode;
 mod decode_sum;
 mod flash;
 mod simple;
+mod state;
 
 pub use decode::DecodeAttentionKernel;
 pub use decode_sum::DecodeSumKernel;

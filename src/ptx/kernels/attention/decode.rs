@@ -7,6 +7,7 @@
 //! a running maximum and sum. Teams, then warps are put together at the end, parts by a second
 //! kernel.
 
+use super::state::{LANE, State, numbers, together};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Operand, Reg, Special};
@@ -19,10 +20,6 @@ use crate::ptx::types::Target;
 const WARPS: u32 = 4;
 /// Keys of a team under way together.
 const KEYS: u32 = 4;
-/// Values of a lane.
-const LANE: u32 = 8;
-/// Less than any score, and still a number.
-pub(super) const LOWEST: f32 = -1e30;
 
 /// Attention of one query a sequence, for a part of the keys: sums that
 /// [`DecodeSumKernel`] puts together.
@@ -306,106 +303,5 @@ impl Place {
             let to = k.at(stats, part, 8);
             k.st_global(F32, to, 0, [max, sum].as_slice());
         });
-    }
-}
-
-/// The largest of the parts' maxima, the sum relative to it, and each part's weight.
-fn together(k: &mut Builder, parts: &[[Reg; 2]]) -> (Reg, Reg, Vec<Reg>) {
-    let max = k.value(F32, parts[0][0]);
-    for [other, _] in &parts[1..] {
-        Combine::Max.apply(k, max, *other);
-    }
-    let sum = k.value(F32, 0.0f32);
-    let weights = parts.iter().map(|[of_part, part]| {
-        let down = k.sub(*of_part, max);
-        let weight = k.ex2(down);
-        k.fma_assign(sum, weight, *part);
-        weight
-    });
-    let weights = weights.collect();
-    (max, sum, weights)
-}
-
-/// Pairs of 16-bit numbers as f32.
-fn numbers(k: &mut Builder, ty: PtxType, words: &[Reg]) -> Vec<Reg> {
-    let mut values = Vec::new();
-    for &word in words {
-        if ty == BF16 {
-            values.push(k.op(Op::Shl, B32, F32, &[word.into(), 16.into()]));
-            values.push(k.op(Op::And, B32, F32, &[word.into(), 0xffff_0000u32.into()]));
-        } else {
-            let halves = k.regs(F16, 2);
-            k.emit(Op::Unpack, B32, &[halves.as_slice().into()], &[word.into()]);
-            for half in halves {
-                values.push(k.convert(Op::CvtF32F16, F32, &[half.into()]));
-            }
-        }
-    }
-    values
-}
-
-/// What a team's keys so far add up to, relative to the largest score.
-struct State {
-    max: Reg,
-    sum: Reg,
-    sums: Vec<Reg>,
-}
-
-impl State {
-    fn new(k: &mut Builder) -> Self {
-        State {
-            max: k.value(F32, LOWEST),
-            sum: k.value(F32, 0.0f32),
-            sums: k.filled(F32, LANE as usize, 0.0f32),
-        }
-    }
-
-    fn add(&self, k: &mut Builder, scores: &[Reg], values: &[Vec<Reg>]) {
-        let max = k.value(F32, self.max);
-        for &score in scores {
-            Combine::Max.apply(k, max, score);
-        }
-        let down = k.sub(self.max, max);
-        let rescale = k.ex2(down);
-        k.assign(self.max, max);
-        for &sum in self.sums.iter().chain([&self.sum]) {
-            k.mul_assign(sum, rescale);
-        }
-        for (&score, values) in scores.iter().zip(values) {
-            let down = k.sub(score, max);
-            let weight = k.ex2(down);
-            k.add_assign(self.sum, weight);
-            for (&sum, &value) in self.sums.iter().zip(values) {
-                k.fma_assign(sum, weight, value);
-            }
-        }
-    }
-
-    /// The warp's teams put together, in every one of them.
-    fn over_teams(&self, k: &mut Builder, team: u32) -> State {
-        let max = k.value(F32, self.max);
-        let mut mask = team;
-        while mask < WARP {
-            let other = k.shuffle_xor(max, mask);
-            Combine::Max.apply(k, max, other);
-            mask *= 2;
-        }
-        let down = k.sub(self.max, max);
-        let rescale = k.ex2(down);
-        let mut total = |value: Reg| {
-            let total = k.mul(value, rescale);
-            let mut mask = team;
-            while mask < WARP {
-                let other = k.shuffle_xor(total, mask);
-                k.add_assign(total, other);
-                mask *= 2;
-            }
-            total
-        };
-        State {
-            max,
-            sum: total(self.sum),
-            sums: self.sums.iter().map(|&sum| total(sum)).collect(),
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! The end of attention whose keys were divided.
 
-use super::decode::LOWEST;
+use super::state::LOWEST;
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Reg, Special};
