@@ -3,6 +3,10 @@
 //!
 //! `shaders/kernels/*.wgsl` are entry points, `shaders/ops/*.wgsl` the functions of elementwise
 //! operations, from which `src/gpu/fused.rs` makes what runs before and after a kernel.
+//! A kernel may list instances of itself, in lines `//! name OP: declarations`; `OP` stands there
+//! for the first part of names of library items. The line `//! unchecked` says that the kernel
+//! stays within bounds by itself, which it then has to prove; `//! native` leaves it out of
+//! WebAssembly, whose download it would be too large for.
 //! `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of items; each
 //! kernel and function gets just those that it needs, directly or through others.
 
@@ -33,12 +37,36 @@ const SHADER_CONSTANTS: &[(&str, &[f32])] = &[
 /// Top-level WGSL declarations by name.
 type Items = BTreeMap<String, String>;
 
-struct Kernel {
+/// What makes a kernel of a template.
+struct Instance {
     name: String,
-    source: String,
+    op: String,
+    declarations: String,
+}
+
+struct Kernel {
+    instance: Instance,
+    /// The text up to the end of its parameters, and from there, with `#` for `OP`.
+    start: String,
+    end: String,
+    hooks: Vec<(String, String)>,
     items: Vec<String>,
     inputs: usize,
+    vectors: bool,
+    unchecked: bool,
 }
+
+/// The line, after `//! `, of a kernel that stays within bounds by itself.
+const UNCHECKED: &str = "unchecked";
+/// That of a kernel which is no part of the download.
+const NATIVE: &str = "native";
+/// The `OP` of kernels that read and write vectors, and what hooks work on there.
+const VECTORS: &str = "vectors";
+const VECTOR_TYPES: &str = "alias real = vec4f;
+alias word = vec4u;
+alias integer = vec4i;
+alias truth = vec4<bool>;
+";
 
 /// An elementwise operation.
 struct Function {
@@ -54,10 +82,16 @@ fn main() {
     declare_relaxed_simd();
 
     let items = library();
-    let kernels: Vec<Kernel> = wgsl_files("shaders/kernels")
-        .into_iter()
-        .map(|(name, source)| compose(name, source, &items))
-        .collect();
+    let mut templates = wgsl_files("shaders/kernels");
+    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32") {
+        templates.retain(|(template, _)| !directives(template).iter().any(|line| line == NATIVE));
+    }
+    let of_template = |(template, source): &(String, String)| {
+        let instances = instances(template).into_iter();
+        let kernels = instances.map(|instance| compose(instance, template, source, &items));
+        kernels.collect::<Vec<_>>()
+    };
+    let kernels: Vec<Kernel> = templates.iter().flat_map(of_template).collect();
     let files = wgsl_files("shaders/ops").into_iter();
     let functions: Vec<Function> = files
         .flat_map(|(_, source)| split_items(&source))
@@ -179,8 +213,43 @@ fn needed_items(source: &str, items: &Items) -> BTreeSet<String> {
 /// its values are.
 const TYPES: [&str; 4] = ["real", "word", "integer", "truth"];
 
-/// Checks a kernel as a driver would.
-fn compose(name: String, source: String, items: &Items) -> Kernel {
+/// The lines of a kernel's file that say something to this program.
+fn directives(template: &str) -> Vec<String> {
+    let source = read_or_empty(format!("shaders/kernels/{template}.wgsl"));
+    let lines = source.lines().filter_map(|line| line.strip_prefix("//! "));
+    lines.map(str::to_owned).collect()
+}
+
+/// The kernels that a template lists, or just itself.
+fn instances(template: &str) -> Vec<Instance> {
+    let listed = directives(template);
+    let listed = listed
+        .iter()
+        .filter(|line| ![UNCHECKED, NATIVE].contains(&line.as_str()));
+    let instance = |line: &String| {
+        let (head, declarations) = line.split_once(':').expect("`//! name OP: declarations`");
+        let (name, op) = head.split_once(' ').unwrap_or((head, ""));
+        let types = if op == VECTORS { VECTOR_TYPES } else { "" };
+        Instance {
+            name: name.to_owned(),
+            op: op.to_owned(),
+            declarations: format!("{types}{}\n", declarations.trim()),
+        }
+    };
+    let mut instances: Vec<Instance> = listed.map(instance).collect();
+    if instances.is_empty() {
+        instances.push(Instance {
+            name: template.to_owned(),
+            op: String::new(),
+            declarations: String::new(),
+        });
+    }
+    instances
+}
+
+/// Instantiates a kernel and checks it as a driver would.
+fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Kernel {
+    let source = instance.declarations.clone() + &text.replace("OP", &instance.op);
     // A kernel's own declarations win over library items of the same name.
     let own = split_items(&source);
     let mut needed = needed_items(&source, items);
@@ -188,12 +257,17 @@ fn compose(name: String, source: String, items: &Items) -> Kernel {
         needed.extend(TYPES.map(String::from));
     }
     needed.retain(|name| !own.contains_key(name));
-    let items = needed.iter().map(|name| items[name].as_str());
+    let library = needed.iter().map(|name| items[name].as_str());
+    let (start, end, hooks) = cut(&text.replace("OP", "#"));
     Kernel {
-        inputs: validate(&name, &(items.collect::<String>() + &source)),
+        inputs: validate(&instance.name, &(library.collect::<String>() + &source)),
+        start,
+        end,
+        hooks,
+        unchecked: directives(template).iter().any(|line| line == UNCHECKED),
+        vectors: source.contains("alias real = vec4f"),
         items: needed.into_iter().collect(),
-        name,
-        source,
+        instance,
     }
 }
 
@@ -338,28 +412,7 @@ fn generate(
 ) -> String {
     let mut rust = String::new();
     for (index, kernel) in kernels.iter().enumerate() {
-        let Kernel {
-            name,
-            source,
-            items,
-            inputs,
-        } = kernel;
-        let vectors = source.contains("alias real = vec4f");
-        let (start, end, mut hooks) = cut(source);
-        // The library's `after` is a hook like a kernel's own.
-        if items.iter().any(|name| name == "after") {
-            hooks.push(("after".to_owned(), library["after"].clone()));
-        }
-        let hooks = hooks
-            .iter()
-            .map(|(name, text)| format!("({name:?}, {})", texts.add(text)));
-        let hooks = list(hooks);
-        let (start, end) = (texts.add(&start), texts.add(&end));
-        let (upper, items) = (upper(name), texts.items(library, items));
-        let _ = writeln!(
-            rust,
-            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, vectors: {vectors} }};",
-        );
+        let _ = writeln!(rust, "{}", kernel.rust(index, texts, library));
     }
     let functions = functions.iter().map(|function| {
         let Function {
@@ -375,6 +428,32 @@ fn generate(
     let _ = writeln!(rust, "pub(super) const KERNELS: usize = {kernels};");
     let _ = writeln!(rust, "const LENGTH: usize = {};", texts.all.len());
     rust
+}
+
+impl Kernel {
+    fn rust(&self, index: usize, texts: &mut Texts, library: &Items) -> String {
+        let Instance {
+            name,
+            op,
+            declarations,
+        } = &self.instance;
+        let mut hooks = self.hooks.clone();
+        // The library's `after` is a hook like a kernel's own.
+        if self.items.iter().any(|name| name == "after") {
+            hooks.push(("after".to_owned(), library["after"].clone()));
+        }
+        let hooks = hooks
+            .iter()
+            .map(|(name, text)| format!("({name:?}, {})", texts.add(text)));
+        let hooks = list(hooks);
+        let [start, end, declarations] =
+            [&self.start, &self.end, declarations].map(|text| texts.add(text));
+        let (upper, items) = (upper(name), texts.items(library, &self.items));
+        let (inputs, vectors, unchecked) = (self.inputs, self.vectors, self.unchecked);
+        format!(
+            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, op: {op:?}, declarations: {declarations}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, vectors: {vectors}, unchecked: {unchecked} }};",
+        )
+    }
 }
 
 /// An array of Rust expressions.

@@ -25,6 +25,8 @@ mod js;
 mod matmul_cache;
 pub mod ops;
 mod policy;
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+mod profile;
 #[cfg(feature = "ptx")]
 pub mod ptx;
 mod reduce;
@@ -44,6 +46,8 @@ pub use graph::{
 pub use matmul_cache::{GpuMatmulCache, QuantizedWeights, WeightFormat};
 pub use ops::{Conv2d, Matmul, Op, Padding};
 pub use policy::Policy;
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub use profile::{KernelTime, Profile, Profiler};
 pub use reduce::{
     MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE, tiled_max_2d, tiled_min_2d,
     tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,

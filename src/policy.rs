@@ -64,15 +64,16 @@ impl Policy {
 
 impl Default for Policy {
     /// Measured by `cargo xtask bench` on a discrete GPU (NVIDIA H200 on Vulkan) beside one
-    /// core with AVX-512: a product of 192³ took 151 µs beside 184, a convolution of 512² by
-    /// 3 × 3 455 µs beside 456; nothing elementwise, no reduction and no softmax gained.
+    /// core with AVX-512: a product of 192³ took 84 µs beside 125, one of 128³ 70 beside 36, a
+    /// convolution of 512² by 7 × 7 214 µs beside 500, by 3 × 3 211 beside 150; of a million
+    /// values nothing elementwise, no reduction and no softmax gained.
     fn default() -> Self {
         Self {
             elementwise: Self::NEVER,
             transcendental: Self::NEVER,
             reduction: Self::NEVER,
             softmax: Self::NEVER,
-            matmul: 1 << 23,
+            matmul: 1 << 22,
             convolution: 1 << 22,
             movement: Self::NEVER,
         }

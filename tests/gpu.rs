@@ -210,3 +210,56 @@ fn threads_share_a_device() {
         }
     });
 }
+
+#[test]
+fn a_profile_names_every_kernel_and_when_it_ran() {
+    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    let profiler = device.profile().expect("llvmpipe keeps timestamps");
+    let x = vec![1.0; 100_000];
+    let mut y = vec![0.0; x.len()];
+    device.relu(&x, &mut y).unwrap();
+    device.softmax(&x, &mut y).unwrap();
+    let profile = profiler.finish().unwrap();
+    let names: Vec<_> = profile.kernels.iter().map(|time| time.kernel).collect();
+    assert_eq!(names, ["elementwise", "softmax_partial", "softmax_apply"]);
+    for pair in profile.kernels.windows(2) {
+        assert!(
+            pair[0].start + pair[0].duration <= pair[1].start,
+            "{pair:?}"
+        );
+        assert!(!pair[0].duration.is_zero(), "{pair:?}");
+    }
+    assert!(
+        profile.to_string().contains("| softmax_apply | 1 |"),
+        "{profile}"
+    );
+    assert_eq!(profile.chrome_trace().matches("\"ph\":\"X\"").count(), 3);
+    // Afterwards nothing is timed.
+    device.relu(&x, &mut y).unwrap();
+    assert_eq!(device.profile().unwrap().finish().unwrap().kernels, []);
+}
+
+#[test]
+fn a_device_without_timestamps_or_a_gpu_has_no_profile() {
+    let (device, _) = adopted(|_| ());
+    assert_eq!(device.profile().unwrap_err().code(), "GPU");
+    let simd = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
+    assert_eq!(simd.profile().unwrap_err().code(), "NO_GPU");
+}
+
+#[test]
+fn operands_in_flight_are_not_written_to() {
+    use std::task::{Context, Waker};
+    // Its own device: kernels may read the host's memory there, where the adapter lets them.
+    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    for round in 1..30 {
+        let (mut y, mut z) = ([0.0; 5_000], [0.0; 5_000]);
+        let (x, w) = ([round as f32; 5_000], [-1.0; 5_000]);
+        let mut abandoned = Box::pin(device.neg_async(&w, &mut y));
+        let _ = abandoned
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()));
+        device.scale(&x, &mut z, 2.0).unwrap();
+        assert_eq!(z, [2.0 * round as f32; 5_000]);
+    }
+}

@@ -1,5 +1,5 @@
-// Elementwise operations, which `after` applies to x and whatever else it reads at i: four values
-// an invocation. Buffers are padded to whole vectors; what the padding holds never matters.
+// Elementwise operations, which `after` applies to x and whatever else it reads at i: two times
+// four values an invocation. Buffers are padded to whole vectors; what the padding holds never matters.
 alias real = vec4f;
 alias word = vec4u;
 alias integer = vec4i;
@@ -18,8 +18,15 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let i = workgroup_index(group, groups) * 256u + local;
-    if i < params.vectors {
+    let i = workgroup_index(group, groups) * 512u + local;
+    let j = i + 256u;
+    // Both are read before either is stored.
+    if j < params.vectors {
+        let first = after(i, x[i]);
+        let second = after(j, x[j]);
+        y[i] = first;
+        y[j] = second;
+    } else if i < params.vectors {
         y[i] = after(i, x[i]);
     }
 }

@@ -1,6 +1,19 @@
-// C = A · B: a workgroup computes a 64 × 64 tile of C, an invocation 4 × 4 of it, from slices
-// of A and B, 16 deep, in workgroup memory. Vectors are never indexed at run time: compilers
-// would move them out of registers.
+//! matmul_128 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
+//! matmul_128_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
+//! matmul_64 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
+//! matmul_64_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
+//! matmul_32 vectors: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
+//! matmul_32_any scalars: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
+//! unchecked
+// C = A · B. A workgroup of ACROSS × DOWN invocations computes a tile of C from slabs of A and B,
+// 16 deep, in workgroup memory; the next pair of slabs is loaded while one is multiplied. An
+// invocation computes BLOCK_ROWS × BLOCK_COLS blocks of 4 × 4 values in registers: nothing in
+// them is indexed at run time, or compilers would move it elsewhere.
+//
+// Bounds: what is read of A and B is clamped to their last row, column and depth, and what is
+// stored lies in C (`lib/matmul.wgsl`). An invocation writes vectors `local` and `local + GROUP`
+// of a slab, and reads rows, depths and columns below ROWS, 16 and 4 · VECTORS: a slab has
+// 4 · ROWS = 16 · VECTORS = 2 · GROUP vectors.
 struct Params {
     m: u32,
     k: u32,
@@ -8,76 +21,126 @@ struct Params {
     tiles_across: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<f32>;
-@group(0) @binding(2) var<storage, read> b: array<f32>;
-@group(0) @binding(3) var<storage, read_write> c: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<OP_cell>;
+@group(0) @binding(2) var<storage, read> b: array<OP_cell>;
+@group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
 
-// Slices as [depth][row of A or column of B], four rows or columns a vector.
-var<workgroup> a_slice: array<array<vec4f, 16>, 16>;
-var<workgroup> b_slice: array<array<vec4f, 16>, 16>;
+// The sides that make two vectors of each slab an invocation's share.
+const ACROSS = 8u * BLOCK_ROWS;
+const DOWN = 8u * BLOCK_COLS;
+const GROUP = ACROSS * DOWN;
+const ROWS = 4u * BLOCK_ROWS * DOWN;
+const VECTORS = BLOCK_COLS * ACROSS;
 
-fn load_a(row: u32, depth: u32) -> f32 {
-    if row < params.m && depth < params.k {
-        return a[row * params.k + depth];
-    }
-    return 0.0;
+// Two slabs each. A's as [row][depth / 4], four depths a vector; B's as [depth][column / 4], four
+// columns a vector.
+var<workgroup> a_slabs: array<vec4f, 4 * GROUP>;
+var<workgroup> b_slabs: array<vec4f, 4 * GROUP>;
+
+struct Sums {
+    first: mat4x4f,
+    right: mat4x4f,
+    below: mat4x4f,
+    last: mat4x4f,
 }
 
-fn load_b(depth: u32, col: u32) -> f32 {
-    if depth < params.k && col < params.n {
-        return b[depth * params.n + col];
-    }
-    return 0.0;
+fn row_product(sum: vec4f, a: vec4f, b: mat4x4f) -> vec4f {
+    return sum + a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];
 }
 
-fn store(row: u32, col: u32, values: vec4f) {
-    if row >= params.m {
-        return;
-    }
-    let start = row * params.n + col;
-    if col < params.n { c[start] = after(start, values.x); }
-    if col + 1u < params.n { c[start + 1u] = after(start + 1u, values.y); }
-    if col + 2u < params.n { c[start + 2u] = after(start + 2u, values.z); }
-    if col + 3u < params.n { c[start + 3u] = after(start + 3u, values.w); }
+// A block more of A, its rows the matrix's columns, times one of B.
+fn add_product(sum: mat4x4f, a: mat4x4f, b: mat4x4f) -> mat4x4f {
+    return mat4x4f(
+        row_product(sum[0], a[0], b),
+        row_product(sum[1], a[1], b),
+        row_product(sum[2], a[2], b),
+        row_product(sum[3], a[3], b),
+    );
 }
 
-@compute @workgroup_size(16, 16)
+fn a_block(i: u32) -> mat4x4f {
+    const STEP = 4u * DOWN;
+    return mat4x4f(a_slabs[i], a_slabs[i + STEP], a_slabs[i + 2u * STEP], a_slabs[i + 3u * STEP]);
+}
+
+fn b_block(i: u32) -> mat4x4f {
+    const STEP = VECTORS;
+    return mat4x4f(b_slabs[i], b_slabs[i + STEP], b_slabs[i + 2u * STEP], b_slabs[i + 3u * STEP]);
+}
+
+// Four depths more.
+fn advance(sums: ptr<function, Sums>, a_at: u32, b_at: u32) {
+    let left = b_block(b_at);
+    let top = a_block(a_at);
+    (*sums).first = add_product((*sums).first, top, left);
+    if BLOCK_ROWS > 1u {
+        let bottom = a_block(a_at + 16u * DOWN);
+        (*sums).below = add_product((*sums).below, bottom, left);
+        if BLOCK_COLS > 1u {
+            let right = b_block(b_at + ACROSS);
+            (*sums).right = add_product((*sums).right, top, right);
+            (*sums).last = add_product((*sums).last, bottom, right);
+        }
+    }
+}
+
+fn store_block(row: u32, vector: u32, block: mat4x4f) {
+    OP_store(row, vector, block[0]);
+    OP_store(row + DOWN, vector, block[1]);
+    OP_store(row + 2u * DOWN, vector, block[2]);
+    OP_store(row + 3u * DOWN, vector, block[3]);
+}
+
+@compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
-    @builtin(local_invocation_id) local: vec3u,
+    @builtin(local_invocation_index) local: u32,
 ) {
     let tile = workgroup_index(group, groups);
-    let row = (tile / params.tiles_across) * 64u;
-    let col = (tile % params.tiles_across) * 64u;
-    var sum0 = vec4f();
-    var sum1 = vec4f();
-    var sum2 = vec4f();
-    var sum3 = vec4f();
-    for (var depth = 0u; depth < params.k; depth += 16u) {
-        let r = row + 4u * local.y;
-        let d = depth + local.x;
-        a_slice[local.x][local.y] =
-            vec4f(load_a(r, d), load_a(r + 1u, d), load_a(r + 2u, d), load_a(r + 3u, d));
-        let p = depth + local.y;
-        let q = col + 4u * local.x;
-        b_slice[local.y][local.x] =
-            vec4f(load_b(p, q), load_b(p, q + 1u), load_b(p, q + 2u), load_b(p, q + 3u));
+    let row = (tile / params.tiles_across) * ROWS;
+    let vector = (tile % params.tiles_across) * VECTORS;
+    let x = local % ACROSS;
+    let y = local / ACROSS;
+    // Where this invocation's two loads of each slab lie.
+    let a_row = row + local / 4u;
+    let a_quarter = local % 4u;
+    let b_depth = local / VECTORS;
+    let b_vector = vector + local % VECTORS;
+    const A_STEP = GROUP / 4u;
+    const B_STEP = GROUP / VECTORS;
+    var sums: Sums;
+    var a0 = OP_a(a_row, a_quarter);
+    var a1 = OP_a(a_row + A_STEP, a_quarter);
+    var b0 = OP_b(b_depth, b_vector);
+    var b1 = OP_b(b_depth + B_STEP, b_vector);
+    var slab = 0u;
+    for (var depth = 16u; depth < params.k + 16u; depth += 16u) {
+        a_slabs[slab + local] = a0;
+        a_slabs[slab + local + GROUP] = a1;
+        b_slabs[slab + local] = b0;
+        b_slabs[slab + local + GROUP] = b1;
         workgroupBarrier();
-        for (var i = 0u; i < 16u; i++) {
-            let av = a_slice[i][local.y];
-            let bv = b_slice[i][local.x];
-            sum0 += av.x * bv;
-            sum1 += av.y * bv;
-            sum2 += av.z * bv;
-            sum3 += av.w * bv;
-        }
-        workgroupBarrier();
+        a0 = OP_a(a_row, depth / 4u + a_quarter);
+        a1 = OP_a(a_row + A_STEP, depth / 4u + a_quarter);
+        b0 = OP_b(depth + b_depth, b_vector);
+        b1 = OP_b(depth + b_depth + B_STEP, b_vector);
+        let a_at = slab + 4u * y;
+        let b_at = slab + x;
+        advance(&sums, a_at, b_at);
+        advance(&sums, a_at + 1u, b_at + 4u * VECTORS);
+        advance(&sums, a_at + 2u, b_at + 8u * VECTORS);
+        advance(&sums, a_at + 3u, b_at + 12u * VECTORS);
+        slab = 2u * GROUP - slab;
     }
-    let r = row + 4u * local.y;
-    let q = col + 4u * local.x;
-    store(r, q, sum0);
-    store(r + 1u, q, sum1);
-    store(r + 2u, q, sum2);
-    store(r + 3u, q, sum3);
+    let r = row + y;
+    let v = vector + x;
+    store_block(r, v, sums.first);
+    if BLOCK_ROWS > 1u {
+        store_block(r + 4u * DOWN, v, sums.below);
+        if BLOCK_COLS > 1u {
+            store_block(r, v + ACROSS, sums.right);
+            store_block(r + 4u * DOWN, v + ACROSS, sums.last);
+        }
+    }
 }

@@ -1,5 +1,10 @@
-// Sum, maximum or minimum: each workgroup folds every `groups`-th block of 256 values into
-// one. A second dispatch of one workgroup folds those; `divisor` makes a mean of a sum there.
+// Sum, maximum or minimum: each workgroup folds every `groups`-th block of 256 vectors into one
+// value. A second dispatch of one workgroup folds those; `divisor` makes a mean of a sum there.
+alias real = vec4f;
+alias word = vec4u;
+alias integer = vec4i;
+alias truth = vec4<bool>;
+
 struct Params {
     len: u32,
     groups: u32,
@@ -8,21 +13,24 @@ struct Params {
     divisor: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
-fn before0(i: u32) -> f32 {
+const GROUP = 256u;
+
+fn before0(i: u32) -> vec4f {
     return x[i];
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
-    var folded = params.identity;
-    for (var i = group.x * 256u + local; i < params.len; i += params.groups * 256u) {
-        folded = combine(params.kind, folded, before0(i));
+    let identity = vec4f(params.identity);
+    var folded = identity;
+    for (var i = group.x * GROUP + local; 4u * i < params.len; i += params.groups * GROUP) {
+        folded = combine(params.kind, folded, select(identity, before0(i), inside(i, params.len)));
     }
-    folded = workgroup_reduce(params.kind, folded, local);
+    folded = fold_lanes(params.kind, workgroup_reduce(params.kind, folded, local));
     if local == 0u {
-        y[group.x] = folded / params.divisor;
+        y[group.x] = folded.x / params.divisor;
     }
 }

@@ -15,7 +15,9 @@ fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-@compute @workgroup_size(256)
+const GROUP = 256u;
+
+@compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,

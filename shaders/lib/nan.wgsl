@@ -11,3 +11,9 @@ fn maximum(a: real, b: real) -> real {
 fn minimum(a: real, b: real) -> real {
     return select(select(b, a, a < b), a + b, is_nan(a) | is_nan(b));
 }
+
+// WGSL refuses constants that are NaN, so this one depends on `x` in appearance.
+fn nan_where(condition: truth, x: real) -> real {
+    let nan = bitcast<real>((bitcast<word>(x) & word(0u)) | word(0x7fc00000u));
+    return select(x, nan, condition);
+}

@@ -14,3 +14,9 @@ fn rescale(x: f32, largest: f32) -> f32 {
     }
     return exponential(x - largest);
 }
+
+// eˣ for x ≤ 0 by WGSL's own function, which is exact enough here: the error that it may have
+// grows with x as that of rounding x does. What −∞ or NaN give is up to the caller.
+fn exponential_of_difference(x: real) -> real {
+    return exp(max(x, real(-104.0)));
+}

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use super::health::Health;
+use super::params::Params;
 use super::pipelines::Pipelines;
 use super::pool::Pool;
+#[cfg(not(target_arch = "wasm32"))]
+use super::stamps::Stamps;
 use crate::error::{Error, Result};
 
 /// Features asked for where the adapter has them; user kernels and later ones may rely on
 /// what `DeviceInfo` reports.
 const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
-    .union(wgpu::Features::TIMESTAMP_QUERY);
+    .union(wgpu::Features::TIMESTAMP_QUERY)
+    .union(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
 
 /// Which adapters will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +33,9 @@ pub(crate) struct Gpu {
     pub(super) limits: Limits,
     pub(super) pipelines: Pipelines,
     pub(super) pool: Arc<Pool>,
+    pub(super) params: Params,
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) stamps: Stamps,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
 }
@@ -39,6 +46,13 @@ pub(super) struct Limits {
     pub(super) workgroups: usize,
     /// What offsets into a uniform buffer are multiples of, in bytes.
     pub(super) uniform_alignment: usize,
+    /// Bytes of memory that a workgroup's invocations share.
+    pub(super) workgroup_memory: usize,
+    /// Most invocations of a workgroup.
+    pub(super) invocations: usize,
+    /// Whether kernels may read and write the host's memory.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) mappable: bool,
 }
 
 /// What is known of an adapter.
@@ -89,11 +103,20 @@ impl Gpu {
         Self {
             pipelines: Pipelines::new(device.clone()),
             pool: Pool::new(device.clone(), &limits),
+            params: Params::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            stamps: Stamps::default(),
             health: Health::watch(&device),
             adapter: describe(&device),
             limits: Limits {
                 workgroups: limits.max_compute_workgroups_per_dimension as usize,
                 uniform_alignment: limits.min_uniform_buffer_offset_alignment as usize,
+                workgroup_memory: limits.max_compute_workgroup_storage_size as usize,
+                invocations: limits.max_compute_invocations_per_workgroup as usize,
+                #[cfg(not(target_arch = "wasm32"))]
+                mappable: device
+                    .features()
+                    .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
             device,
             queue,

@@ -41,6 +41,8 @@ pub(super) struct Addition {
     pub(super) extras: Vec<GpuBuffer>,
     bound: Vec<(usize, &'static str)>,
     vectors: bool,
+    /// WGSL's overrides, by which the kernel is specialised.
+    pub(super) constants: Vec<(&'static str, u32)>,
 }
 
 impl Addition {
@@ -51,9 +53,18 @@ impl Addition {
         }
     }
 
-    /// Tells additions to the same kernel apart.
-    pub(super) fn key(&self) -> &str {
-        &self.functions
+    /// Tells additions to the same kernel apart; empty where nothing is added.
+    pub(super) fn key(&self) -> String {
+        let mut key = self.functions.clone();
+        for (name, value) in &self.constants {
+            let _ = write!(key, "{name}={value};");
+        }
+        key
+    }
+
+    /// Whether the kernel's text stays as it is.
+    pub(super) fn is_empty(&self) -> bool {
+        self.functions.is_empty()
     }
 
     /// Lets a chain compute what the kernel's input at `place` holds.
@@ -125,14 +136,8 @@ impl Addition {
             }
         }
         let number = self.params.len().to_string();
-        let (mut text, mut numbered) = (String::new(), false);
-        for character in function.text.get().chars() {
-            match character {
-                '#' => text += &number,
-                other => text.push(other),
-            }
-            numbered |= character == '#';
-        }
+        let text = fill(function.text.get(), &number);
+        let numbered = function.text.get().bytes().any(|byte| byte == b'#');
         let declared = &text[3..];
         let name =
             declared[..declared.bytes().position(|byte| byte == b'(').unwrap_or(0)].to_owned();
@@ -216,10 +221,12 @@ impl Addition {
             .filter(|item| !kernel.items.contains(item));
         let items = kernel.items.iter().chain(added);
         let mut source: String = items.map(|item| item.get()).collect();
+        let [start, end] = [kernel.start, kernel.end].map(|text| fill(text.get(), kernel.op));
         for text in [
-            kernel.start.get(),
+            kernel.declarations.get(),
+            &start,
             &self.fields,
-            kernel.end.get(),
+            &end,
             &self.functions,
         ] {
             source.push_str(text);
@@ -238,4 +245,16 @@ impl Addition {
         }
         source
     }
+}
+
+/// A text with `mark` where `#` stands.
+fn fill(text: &str, mark: &str) -> String {
+    let mut filled = String::new();
+    for character in text.chars() {
+        match character {
+            '#' => filled += mark,
+            other => filled.push(other),
+        }
+    }
+    filled
 }

@@ -16,9 +16,14 @@ pub(super) struct Kernel {
     pub(super) inputs: usize,
     /// Whether what runs before and after it works on vectors of four values.
     pub(super) vectors: bool,
-    /// Its text up to the end of its parameters, and from there.
+    /// Whether it stays within bounds by itself.
+    pub(super) unchecked: bool,
+    /// Its text up to the end of its parameters, and from there; `#` stands for `op`.
     pub(super) start: Text,
     pub(super) end: Text,
+    pub(super) op: &'static str,
+    /// What the instance adds, such as the sizes of its tiles.
+    pub(super) declarations: Text,
     /// Functions that elementwise operations may replace, by name.
     pub(super) hooks: &'static [(&'static str, Text)],
     /// What it needs of the library in `shaders/lib`.

@@ -1,25 +1,26 @@
 //! From operations to dispatches: which kernel, how many workgroups, what parameters.
 
 use super::fused::Addition;
-use super::kernels;
+use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
-use crate::ops::{Conv2d, Matmul, Op};
+use crate::ops::{Matmul, Op};
 
-/// Invocations in every kernel's workgroup.
-const WORKGROUP: usize = 256;
+/// Invocations in the workgroup of every kernel that has but one size of it.
+pub(super) const WORKGROUP: usize = 256;
+/// Vectors of four values that a workgroup of the elementwise kernel computes.
+const VECTORS_A_WORKGROUP: usize = 2 * WORKGROUP;
 /// Most workgroups of a reduction's first dispatch, so that one workgroup can fold the rest.
 const MAX_PARTIALS: usize = 1024;
-/// Values that a workgroup of a reduction should have at least, to be worth a second dispatch.
-const MIN_VALUES_PER_PARTIAL: usize = 2048;
+/// Values that a workgroup of a reduction, or of a softmax of long rows, should have at least, to
+/// be worth a second dispatch.
+const MIN_VALUES_PER_PARTIAL: usize = 8192;
+const MIN_VALUES_PER_CHUNK: usize = 2048;
 /// The longest row whose softmax is left to one workgroup, unless there are many rows.
 const MAX_SINGLE_ROW: usize = 8192;
 /// Rows that keep a GPU busy with a workgroup each.
 const MANY_ROWS: usize = 128;
-/// Sides of a workgroup's tile of the matmul kernel, of an invocation's of the one for software
-/// adapters, and of a tile of the transpose kernel.
-const MATMUL_TILE: usize = 64;
-const DIRECT_TILE: usize = 4;
+/// Side of a workgroup's tile of the transpose kernel.
 const TRANSPOSE_TILE: usize = 16;
 
 /// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
@@ -60,7 +61,9 @@ pub(super) fn lower(
         Op::Matmul { m, k, n } => matmul(recorder, inputs, output, &Matmul::new(m, k, n)),
         Op::MatmulWith { ref options } => matmul(recorder, inputs, output, options),
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
-        Op::Convolve2d { ref options } => convolve2d(recorder, inputs, output, options),
+        Op::Convolve2d { ref options } => {
+            super::convolve2d::convolve2d(recorder, inputs, output, options)
+        }
         Op::Dot {} => dot(recorder, inputs, output),
         Op::Sum {} => reduce(recorder, x, output, SUM, 1.0),
         Op::Mean {} => reduce(recorder, x, output, SUM, len as f32),
@@ -82,7 +85,7 @@ pub(super) fn elementwise(
     output: &GpuBuffer,
 ) -> Result<()> {
     let vectors = output.len.div_ceil(4);
-    let (params, workgroups) = ([vectors as u32], vectors.div_ceil(WORKGROUP));
+    let (params, workgroups) = ([vectors as u32], vectors.div_ceil(VECTORS_A_WORKGROUP));
     recorder.dispatch_with(
         &kernels::ELEMENTWISE,
         operations,
@@ -179,11 +182,11 @@ fn softmax(
     as_log: bool,
 ) -> Result<()> {
     let (lowest, as_log) = (f32::NEG_INFINITY.to_bits(), u32::from(as_log));
-    if cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS {
+    if let Some(kernel) = softmax_row_kernel(recorder, rows, cols) {
         let params = [rows as u32, cols as u32, lowest, as_log];
-        return recorder.dispatch(&kernels::SOFTMAX_ROW, &params, &[x], output, rows);
+        return recorder.dispatch(kernel, &params, &[x], output, rows);
     }
-    let chunks = cols.div_ceil(MIN_VALUES_PER_PARTIAL).min(WORKGROUP);
+    let chunks = cols.div_ceil(MIN_VALUES_PER_CHUNK).min(WORKGROUP);
     let chunk_len = cols.div_ceil(chunks);
     let params = [rows, cols, chunks, chunk_len].map(|dim| dim as u32);
     let params = [&params[..], &[lowest, as_log]].concat();
@@ -202,6 +205,36 @@ fn softmax(
         output,
         rows * chunks,
     )
+}
+
+/// The kernel with the smallest workgroup that holds such a row in registers.
+#[cfg(not(target_arch = "wasm32"))]
+fn held_row_kernel(most_invocations: usize, cols: usize) -> Option<&'static Kernel> {
+    let held = [
+        (64, &kernels::SOFTMAX_1024),
+        (256, &kernels::SOFTMAX_4096),
+        (1024, &kernels::SOFTMAX_16384),
+    ];
+    let fits = |&(invocations, _): &(usize, _)| {
+        cols <= 16 * invocations && invocations <= most_invocations
+    };
+    let found = held.into_iter().find(fits).map(|(_, kernel)| kernel);
+    found.filter(|_| cols.is_multiple_of(4))
+}
+
+/// The kernel whose workgroups each do a whole row, if one should: one that holds it in registers,
+/// or one that reads it three times.
+#[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
+fn softmax_row_kernel(
+    recorder: &Recorder<'_>,
+    rows: usize,
+    cols: usize,
+) -> Option<&'static Kernel> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if let Some(kernel) = held_row_kernel(recorder.gpu.limits.invocations, cols) {
+        return Some(kernel);
+    }
+    (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some(&kernels::SOFTMAX_ROW)
 }
 
 fn transpose(
@@ -232,40 +265,5 @@ fn matmul(
     };
     let a = row_major(&inputs[0], options.transpose_a, (k, m))?;
     let b = row_major(&inputs[1], options.transpose_b, (n, k))?;
-    let (kernel, tile, tiles_a_group) = if recorder.gpu.adapter().software {
-        (&kernels::MATMUL_DIRECT, DIRECT_TILE, WORKGROUP)
-    } else {
-        (&kernels::MATMUL, MATMUL_TILE, 1)
-    };
-    let across = n.div_ceil(tile);
-    let groups = (across * m.div_ceil(tile)).div_ceil(tiles_a_group);
-    let params = [m, k, n, across].map(|dim| dim as u32);
-    recorder.dispatch(kernel, &params, &[&a, &b], output, groups)
-}
-
-fn convolve2d(
-    recorder: &mut Recorder<'_>,
-    inputs: &[GpuBuffer],
-    output: &GpuBuffer,
-    conv: &Conv2d,
-) -> Result<()> {
-    let (output_rows, output_cols) = conv.output_shape();
-    let (top, left) = conv.padding_before();
-    let dims = [
-        conv.input_rows,
-        conv.input_cols,
-        conv.kernel_rows,
-        conv.kernel_cols,
-        output_rows,
-        output_cols,
-        conv.stride_rows,
-        conv.stride_cols,
-        top,
-        left,
-    ];
-    // Only a stride can be larger than a buffer is long; it then moves past every input alike.
-    let params = dims.map(|dim| u32::try_from(dim).unwrap_or(u32::MAX));
-    let inputs = [&inputs[0], &inputs[1]];
-    let workgroups = output.len.div_ceil(WORKGROUP);
-    recorder.dispatch(&kernels::CONVOLVE2D, &params, &inputs, output, workgroups)
+    super::matmul::matmul(recorder, [&a, &b], output, [m, k, n])
 }

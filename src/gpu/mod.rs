@@ -5,18 +5,26 @@
 //! bind groups from `pipelines.rs`, buffers from `pool.rs`.
 
 mod context;
+mod convolve2d;
 mod fused;
 mod health;
 mod kernels;
 mod lower;
+mod matmul;
+#[cfg(not(target_arch = "wasm32"))]
+mod matvec;
+mod params;
 mod pipelines;
 mod plan;
 mod pool;
 mod readback;
 mod recorder;
+#[cfg(not(target_arch = "wasm32"))]
+mod stamps;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 mod tiles;
+mod transfer;
 mod weights;
 
 use std::sync::Arc;
@@ -28,6 +36,7 @@ pub(crate) use tiles::TileFold;
 use crate::error::{Result, try_zeros};
 use crate::graph::{Node, Outside, Plan, Repeat, Source};
 use crate::ops::Op;
+use plan::Ends;
 use readback::Readback;
 use recorder::Recorder;
 
@@ -43,7 +52,9 @@ impl Gpu {
         let plan = plan_of_one(op, inputs, out.len());
         let outside = inputs.iter().copied().map(Outside::Values);
         let outside = outside.chain([Outside::Nothing]).collect();
-        let reading = self.record_plan(&plan, outside, Repeat::ONCE, true)?.1;
+        let reading = self
+            .record_plan(&plan, outside, Repeat::ONCE, Ends::Host(op))?
+            .1;
         copy_first(&reading.await?, out)
     }
 

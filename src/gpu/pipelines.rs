@@ -11,7 +11,7 @@ pub(super) const PARAMS_SIZE: u64 = 256;
 /// Bind groups kept; a batch of another shape every time would fill memory otherwise.
 const MAX_BIND_GROUPS: usize = 1024;
 
-/// Pipelines kept of kernels with elementwise operations in them.
+/// Pipelines kept of kernels with elementwise operations in them or constants.
 const MAX_FUSED: usize = 1024;
 
 /// How many inputs a kernel has, and how many buffers are read beside them.
@@ -38,7 +38,7 @@ pub(super) struct Pipelines {
     device: wgpu::Device,
     /// By [`Kernel::index`].
     compute: Vec<OnceLock<wgpu::ComputePipeline>>,
-    /// Of kernels with elementwise operations in them, by kernel and operations; and of
+    /// Of kernels with elementwise operations in them or constants, by kernel and those; and of
     /// [`Composed`] ones.
     fused: Mutex<Vec<(usize, String, wgpu::ComputePipeline)>>,
     layouts: Mutex<Vec<(Shape, wgpu::BindGroupLayout)>>,
@@ -64,16 +64,28 @@ impl Pipelines {
     ) -> wgpu::ComputePipeline {
         let key = addition.key();
         let shape = (kernel.inputs, addition.extras.len());
-        let create = || self.create_pipeline(kernel.name, addition.source(kernel), shape);
+        let create = || {
+            // What is fused into a kernel proves nothing.
+            let unchecked = kernel.unchecked && addition.is_empty();
+            let module = self.create_module(kernel.name, addition.source(kernel), unchecked);
+            let constants = addition.constants.iter();
+            let constants: Vec<_> = constants
+                .map(|&(name, value)| (name, value.into()))
+                .collect();
+            self.create_pipeline(kernel.name, &module, &constants, shape)
+        };
         if key.is_empty() {
             return self.compute[kernel.index].get_or_init(create).clone();
         }
-        self.fused(kernel.index, key, create)
+        self.fused(kernel.index, &key, create)
     }
 
     pub(super) fn composed(&self, kernel: &Composed) -> wgpu::ComputePipeline {
         let source = &kernel.source;
-        let create = || self.create_pipeline(kernel.name, source.clone(), (kernel.inputs, 0));
+        let create = || {
+            let module = self.create_module(kernel.name, source.clone(), false);
+            self.create_pipeline(kernel.name, &module, &[], (kernel.inputs, 0))
+        };
         self.fused(COMPOSED, source, create)
     }
 
@@ -126,14 +138,31 @@ impl Pipelines {
         lock(&self.fused).clear();
     }
 
+    fn create_module(&self, name: &str, source: String, unchecked: bool) -> wgpu::ShaderModule {
+        let descriptor = wgpu::ShaderModuleDescriptor {
+            label: Some(name),
+            source: wgpu::ShaderSource::Wgsl(source.into()),
+        };
+        if !unchecked {
+            return self.device.create_shader_module(descriptor);
+        }
+        // SAFETY: the kernel's file proves that no index leaves its array; its loops end, since
+        // they count up to sizes far below the largest integer; and what it divides by are
+        // constants and numbers of tiles, which are not zero.
+        unsafe {
+            let checks = wgpu::ShaderRuntimeChecks::unchecked();
+            self.device.create_shader_module_trusted(descriptor, checks)
+        }
+    }
+
     #[cfg_attr(relampago_package, optimize(size))]
-    fn create_pipeline(&self, name: &str, source: String, shape: Shape) -> wgpu::ComputePipeline {
-        let module = self
-            .device
-            .create_shader_module(wgpu::ShaderModuleDescriptor {
-                label: Some(name),
-                source: wgpu::ShaderSource::Wgsl(source.into()),
-            });
+    fn create_pipeline(
+        &self,
+        name: &str,
+        module: &wgpu::ShaderModule,
+        constants: &[(&str, f64)],
+        shape: Shape,
+    ) -> wgpu::ComputePipeline {
         let layout = self
             .device
             .create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -145,12 +174,12 @@ impl Pipelines {
             .create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
                 label: Some(name),
                 layout: Some(&layout),
-                module: &module,
+                module,
                 entry_point: Some("main"),
                 compilation_options: wgpu::PipelineCompilationOptions {
                     // Every kernel writes its workgroup memory before it reads it.
                     zero_initialize_workgroup_memory: false,
-                    ..Default::default()
+                    constants,
                 },
                 cache: None,
             })

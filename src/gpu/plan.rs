@@ -9,6 +9,18 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::buffer::Storage;
 use crate::error::{Result, try_zeros};
 use crate::graph::{Kernel, Operand, Outside, Plan, Repeat};
+use crate::ops::Op;
+
+/// Where a plan's values come from and go to.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Ends<'o> {
+    /// Its outputs stay on the GPU.
+    Resident,
+    /// Its outputs are read.
+    Read,
+    /// The plan is one operation from and to the host, whose memory its kernels may use.
+    Host(&'o Op),
+}
 
 impl Gpu {
     /// Records and submits a plan; the outputs' buffers may be used at once. The future brings
@@ -24,7 +36,8 @@ impl Gpu {
         Vec<Storage>,
         impl Future<Output = Result<Vec<Vec<f32>>>> + use<>,
     )> {
-        let (outputs, running) = self.record_plan(plan, outside, repeat, read)?;
+        let ends = if read { Ends::Read } else { Ends::Resident };
+        let (outputs, running) = self.record_plan(plan, outside, repeat, ends)?;
         let values = async move {
             let mut all = Vec::new();
             for readback in running.await? {
@@ -47,7 +60,7 @@ impl Gpu {
         plan: &Plan,
         outside: Vec<Outside<'_>>,
         repeat: Repeat<'_>,
-        read: bool,
+        ends: Ends<'_>,
     ) -> Result<(
         Vec<GpuBuffer>,
         impl Future<Output = Result<Vec<Readback>>> + use<>,
@@ -55,7 +68,7 @@ impl Gpu {
         let mut recorder = Recorder::new(self)?;
         let mut resident = Vec::new();
         for outside in outside {
-            resident.push(bring(&mut recorder, outside)?);
+            resident.push(bring(&mut recorder, outside, ends)?);
         }
         let mut outputs = Vec::new();
         let mut slots = vec![None; plan.capacities.len()];
@@ -72,7 +85,7 @@ impl Gpu {
                     recorder = Recorder::new(self)?;
                 }
             }
-            outputs = record_once(&mut recorder, plan, &resident, &mut slots)?;
+            outputs = record_once(&mut recorder, plan, &resident, &mut slots, ends)?;
             // What is read next time is written again the time after it.
             for &output in &plan.outputs {
                 if let Some(slot) = plan.home(output) {
@@ -80,18 +93,27 @@ impl Gpu {
                 }
             }
         }
-        let running = recorder.submit(if read { &outputs } else { &[] })?;
+        let running = recorder.submit(if ends == Ends::Resident {
+            &[]
+        } else {
+            &outputs
+        })?;
         Ok((outputs, running))
     }
 }
 
 /// Values from outside on the GPU; `None` where a kernel computes them.
-fn bring(recorder: &mut Recorder<'_>, outside: Outside<'_>) -> Result<Option<GpuBuffer>> {
-    match outside {
-        Outside::Nothing => Ok(None),
-        Outside::Values(values) => recorder.upload(values).map(Some),
-        Outside::Stored(Storage::Host(values)) => recorder.upload(&values).map(Some),
-        Outside::Stored(Storage::Gpu(buffer)) => Ok(Some(buffer)),
+fn bring(
+    recorder: &mut Recorder<'_>,
+    outside: Outside<'_>,
+    ends: Ends<'_>,
+) -> Result<Option<GpuBuffer>> {
+    match (outside, ends) {
+        (Outside::Nothing, _) => Ok(None),
+        (Outside::Values(values), Ends::Host(op)) => recorder.operand(op, values).map(Some),
+        (Outside::Values(values), _) => recorder.upload(values).map(Some),
+        (Outside::Stored(Storage::Host(values)), _) => recorder.upload(&values).map(Some),
+        (Outside::Stored(Storage::Gpu(buffer)), _) => Ok(Some(buffer)),
     }
 }
 
@@ -102,12 +124,20 @@ fn record_once<'g>(
     plan: &'g Plan,
     outside: &[Option<GpuBuffer>],
     slots: &mut [Option<GpuBuffer>],
+    ends: Ends<'_>,
 ) -> Result<Vec<GpuBuffer>> {
     for (place, kernel) in plan.kernels.iter().enumerate() {
         let (slot, len) = (plan.slots[place], plan.len(kernel));
         let output = match &slots[slot] {
             Some(memory) => memory.with_len(len),
-            None => recorder.allocate(plan.capacities[slot])?.with_len(len),
+            None => {
+                let capacity = plan.capacities[slot];
+                let memory = match ends {
+                    Ends::Host(_) => recorder.allocate_to_read(capacity)?,
+                    Ends::Resident | Ends::Read => recorder.allocate(capacity)?,
+                };
+                memory.with_len(len)
+            }
         };
         if len > 0 {
             let inputs = values(plan, slots, outside, &kernel.inputs);

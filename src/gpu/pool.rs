@@ -1,6 +1,6 @@
 //! Buffers that are used again: no operation creates one that an earlier one has given back.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Result;
@@ -15,6 +15,15 @@ pub(super) enum Usage {
     Uniform,
     /// Results on their way to the host.
     Staging,
+    /// Values on their way from the host.
+    #[cfg(not(target_arch = "wasm32"))]
+    Upload,
+    /// Operands of kernels in memory that the host writes.
+    #[cfg(not(target_arch = "wasm32"))]
+    Input,
+    /// Results of kernels in memory that the host reads.
+    #[cfg(not(target_arch = "wasm32"))]
+    Output,
 }
 
 impl Usage {
@@ -24,7 +33,18 @@ impl Usage {
             Usage::Storage => Flags::STORAGE | Flags::COPY_SRC | Flags::COPY_DST,
             Usage::Uniform => Flags::UNIFORM | Flags::COPY_DST,
             Usage::Staging => Flags::MAP_READ | Flags::COPY_DST,
+            #[cfg(not(target_arch = "wasm32"))]
+            Usage::Upload => Flags::MAP_WRITE | Flags::COPY_SRC,
+            #[cfg(not(target_arch = "wasm32"))]
+            Usage::Input => Flags::MAP_WRITE | Flags::STORAGE,
+            #[cfg(not(target_arch = "wasm32"))]
+            Usage::Output => Flags::MAP_READ | Flags::STORAGE,
         }
+    }
+
+    /// Whether buffers come mapped, for the host to write.
+    fn is_written_by_host(self) -> bool {
+        self.flags().contains(wgpu::BufferUsages::MAP_WRITE)
     }
 }
 
@@ -61,7 +81,7 @@ pub(super) struct PooledBuffer {
     pub(super) buffer: wgpu::Buffer,
     /// Never used for another buffer, so that caches may be keyed by it.
     pub(super) id: u64,
-    usage: Usage,
+    pub(super) usage: Usage,
     epoch: u64,
     pool: Weak<Pool>,
 }
@@ -80,6 +100,25 @@ impl State {
             self.unused.len() - 1
         });
         &mut self.unused[place].buffers
+    }
+}
+
+impl State {
+    /// Gives larger buffers back to the system until there is room for one of `size` bytes: one
+    /// that is left from large work must not keep small work from using its own again.
+    fn make_room(&mut self, size: u64) -> bool {
+        while self.unused_bytes + size > MAX_UNUSED_BYTES {
+            let larger = self.unused.iter_mut();
+            let larger = larger.filter(|unused| unused.size > size && !unused.buffers.is_empty());
+            let Some(largest) = larger.max_by_key(|unused| unused.size) else {
+                return false;
+            };
+            if let Some((_, buffer)) = largest.buffers.pop() {
+                self.unused_bytes -= largest.size;
+                buffer.destroy();
+            }
+        }
+        true
     }
 }
 
@@ -102,7 +141,8 @@ impl Pool {
         (self.max_size / 4) as usize
     }
 
-    /// A buffer of at least `len` values, whose contents are arbitrary.
+    /// A buffer of at least `len` values, whose contents are arbitrary. One that the host is to
+    /// write is mapped for that.
     pub(super) fn take(self: &Arc<Self>, usage: Usage, len: usize) -> Result<PooledBuffer> {
         check_limit("the length of a GPU buffer", len, self.max_len())?;
         let size = self.size_class(len as u64 * 4);
@@ -113,6 +153,7 @@ impl Pool {
             state.unused_bytes -= size;
         }
         drop(state);
+        let reused = reused.filter(|found| !usage.is_written_by_host() || self.map(found));
         let (id, buffer) = reused.unwrap_or_else(|| self.create(usage, size));
         Ok(PooledBuffer {
             buffer,
@@ -144,9 +185,24 @@ impl Pool {
             label: None,
             size,
             usage: usage.flags(),
-            mapped_at_creation: false,
+            mapped_at_creation: usage.is_written_by_host(),
         };
         (id, self.device.create_buffer(&descriptor))
+    }
+
+    /// Maps a buffer that was used before, unless the GPU is still at it.
+    fn map(&self, (_, buffer): &(u64, wgpu::Buffer)) -> bool {
+        let mapped = Arc::new(AtomicBool::new(false));
+        let answer = mapped.clone();
+        buffer.map_async(wgpu::MapMode::Write, .., move |result| {
+            answer.store(result.is_ok(), Ordering::Relaxed);
+        });
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        let done = mapped.load(Ordering::Relaxed);
+        if !done {
+            buffer.destroy();
+        }
+        done
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -156,7 +212,7 @@ impl Pool {
     fn give_back(&self, id: u64, buffer: wgpu::Buffer, usage: Usage, epoch: u64) {
         let size = buffer.size();
         let mut state = self.lock();
-        if epoch != state.epoch || state.unused_bytes + size > MAX_UNUSED_BYTES {
+        if epoch != state.epoch || !state.make_room(size) {
             drop(state);
             // Cached bind groups still refer to it; its memory need not wait for them.
             buffer.destroy();

@@ -9,11 +9,11 @@ use super::pool::{PooledBuffer, Usage};
 use super::recorder::GpuBuffer;
 use crate::error::{Error, Result};
 
-/// A staging buffer that a submission copies values into, mapped once they are there.
+/// A buffer that a submission writes, itself or by a copy, mapped once the values are there.
 pub(crate) struct Readback {
     gpu: Arc<Gpu>,
     /// `None` where there are no values.
-    staging: Option<PooledBuffer>,
+    staging: Option<Arc<PooledBuffer>>,
     len: usize,
     mapping: Arc<Mapping>,
     #[cfg(not(target_arch = "wasm32"))]
@@ -50,18 +50,20 @@ impl Mapping {
 }
 
 impl Readback {
-    /// Records the copy out of `source`.
+    /// Records the copy out of `source`, if it takes one.
     pub(super) fn record(
         gpu: &Arc<Gpu>,
         source: &GpuBuffer,
         encoder: &mut wgpu::CommandEncoder,
     ) -> Result<Self> {
         let mut staging = None;
-        if source.len > 0 {
+        if source.is_mappable() {
+            staging = Some(source.storage.clone());
+        } else if source.len > 0 {
             let target = gpu.pool.take(Usage::Staging, source.len)?;
             let size = source.len as u64 * 4;
             encoder.copy_buffer_to_buffer(source.raw(), 0, &target.buffer, 0, size);
-            staging = Some(target);
+            staging = Some(Arc::new(target));
         }
         Ok(Self {
             gpu: gpu.clone(),
@@ -112,10 +114,7 @@ impl Readback {
         let view = slice.get_mapped_range().map_err(|error| Error::Gpu {
             message: error.to_string(),
         })?;
-        // A view in the browser is a copy in ordinary memory, which may lie at any address.
-        for (value, bytes) in out.iter_mut().zip(view.as_chunks::<4>().0) {
-            *value = f32::from_le_bytes(*bytes);
-        }
+        super::transfer::read(&view, out);
         Ok(())
     }
 
@@ -126,8 +125,7 @@ impl Readback {
             timeout: None,
         };
         if crate::runtime::is_blocking() {
-            // The caller's thread has nothing else to do.
-            let _ = self.gpu.device.poll(wait);
+            self.wait_here(wait);
         } else if !already_watched {
             let device = self.gpu.device.clone();
             let mapping = self.mapping.clone();
@@ -144,6 +142,28 @@ impl Readback {
                 let _ = self.gpu.device.poll(wgpu::PollType::wait_indefinitely());
             }
         }
+    }
+}
+
+/// How long a waiting thread asks again and again. Being woken takes up to 40 µs, as long as all
+/// the rest of a small operation.
+#[cfg(not(target_arch = "wasm32"))]
+const ATTENTIVE: std::time::Duration = std::time::Duration::from_millis(1);
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Readback {
+    /// Waits on the caller's thread, which has nothing else to do. A software adapter has: its
+    /// threads need the processor.
+    fn wait_here(&self, wait: wgpu::PollType) {
+        let start = std::time::Instant::now();
+        while !self.gpu.adapter.software && start.elapsed() < ATTENTIVE {
+            let _ = self.gpu.device.poll(wgpu::PollType::Poll);
+            if self.mapping.lock().result.is_some() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        let _ = self.gpu.device.poll(wait);
     }
 }
 

@@ -12,6 +12,8 @@ use super::readback::Readback;
 use crate::error::{Error, Result};
 use crate::graph::Operand;
 use crate::ops::Op;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::ops::OpClass;
 use crate::shape::check_limit;
 
 /// Values on the GPU. Clones share them.
@@ -40,6 +42,14 @@ impl GpuBuffer {
         }
     }
 
+    /// Whether the host can map the buffer to read it.
+    pub(super) fn is_mappable(&self) -> bool {
+        #[cfg(not(target_arch = "wasm32"))]
+        return self.storage.usage == Usage::Output;
+        #[cfg(target_arch = "wasm32")]
+        false
+    }
+
     /// wgpu's buffer, which may be longer than the values.
     pub(crate) fn raw(&self) -> &wgpu::Buffer {
         &self.storage.buffer
@@ -55,12 +65,17 @@ pub(crate) struct Recorder<'g> {
     scopes: Scopes,
     steps: Vec<Step>,
     params: Vec<u32>,
+    /// Copies that come before the steps.
+    #[cfg(not(target_arch = "wasm32"))]
+    uploads: Vec<(PooledBuffer, GpuBuffer)>,
     bytes: u64,
 }
 
 /// One dispatch. Its buffers stay out of the pool until the submission: an upload would come
 /// before every step of it.
 struct Step {
+    #[cfg(not(target_arch = "wasm32"))]
+    name: &'static str,
     pipeline: wgpu::ComputePipeline,
     shape: Shape,
     buffers: Vec<GpuBuffer>,
@@ -81,6 +96,8 @@ impl<'g> Recorder<'g> {
             scopes: Scopes::open(&gpu.device),
             steps: Vec::new(),
             params: Vec::new(),
+            #[cfg(not(target_arch = "wasm32"))]
+            uploads: Vec::new(),
             bytes: 0,
         })
     }
@@ -92,8 +109,22 @@ impl<'g> Recorder<'g> {
 
     /// A buffer of `len` values, whose contents are arbitrary.
     pub(super) fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
+        self.allocate_for(Usage::Storage, len)
+    }
+
+    /// A buffer for a result that will be read by the host and nothing else: kernels write each
+    /// value once, if need be to the host's memory.
+    pub(super) fn allocate_to_read(&mut self, len: usize) -> Result<GpuBuffer> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.gpu.limits.mappable && len > 0 {
+            return self.allocate_for(Usage::Output, len);
+        }
+        self.allocate(len)
+    }
+
+    fn allocate_for(&mut self, usage: Usage, len: usize) -> Result<GpuBuffer> {
         self.bytes += len as u64 * 4;
-        let storage = Arc::new(self.gpu.pool.take(Usage::Storage, len)?);
+        let storage = Arc::new(self.gpu.pool.take(usage, len)?);
         Ok(GpuBuffer {
             storage,
             len,
@@ -105,10 +136,41 @@ impl<'g> Recorder<'g> {
     pub(crate) fn upload(&mut self, values: &[f32]) -> Result<GpuBuffer> {
         let buffer = self.allocate(values.len())?;
         if !values.is_empty() {
-            let bytes = bytemuck::cast_slice(values);
-            self.gpu.queue.write_buffer(buffer.raw(), 0, bytes);
+            self.send(values, &buffer)?;
         }
         Ok(buffer)
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
+        let bytes = bytemuck::cast_slice(values);
+        self.gpu.queue.write_buffer(buffer.raw(), 0, bytes);
+        Ok(())
+    }
+
+    /// Through a buffer of the pool, where wgpu would make a new one.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
+        let staging = self.gpu.pool.take(Usage::Upload, values.len())?;
+        super::transfer::write(&staging.buffer, values);
+        self.uploads.push((staging, buffer.clone()));
+        Ok(())
+    }
+
+    /// An operand of a single operation: a kernel that reads each value but once may read it
+    /// from the host's memory.
+    pub(super) fn operand(&mut self, op: &Op, values: &[f32]) -> Result<GpuBuffer> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.gpu.limits.mappable
+            && (op.is_elementwise() || op.class() == OpClass::Reduction)
+            && !values.is_empty()
+        {
+            let buffer = self.allocate_for(Usage::Input, values.len())?;
+            super::transfer::write(buffer.raw(), values);
+            return Ok(buffer);
+        }
+        let _ = op;
+        self.upload(values)
     }
 
     /// Records an operation that runs with elementwise ones: those that compute an operand stand
@@ -154,6 +216,17 @@ impl<'g> Recorder<'g> {
         output: &GpuBuffer,
         workgroups: usize,
     ) -> Result<()> {
+        let addition = self.addition(kernel, inputs, output)?;
+        self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
+    }
+
+    /// What the operation's elementwise neighbours add to one of its kernels.
+    fn addition(
+        &self,
+        kernel: &Kernel,
+        inputs: &[&GpuBuffer],
+        output: &GpuBuffer,
+    ) -> Result<Addition> {
         let mut addition = Addition::new(kernel);
         if let Some(fusion) = &self.fusion {
             for (place, input) in inputs.iter().enumerate() {
@@ -165,6 +238,22 @@ impl<'g> Recorder<'g> {
                 addition.after(Operand::Head, fusion, fusion.chains[chain])?;
             }
         }
+        Ok(addition)
+    }
+
+    /// As [`Recorder::dispatch`], of a kernel with constants.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn dispatch_specialised(
+        &mut self,
+        kernel: &'static Kernel,
+        constants: Vec<(&'static str, u32)>,
+        params: &[u32],
+        inputs: &[&GpuBuffer],
+        output: &GpuBuffer,
+        workgroups: usize,
+    ) -> Result<()> {
+        let mut addition = self.addition(kernel, inputs, output)?;
+        addition.constants = constants;
         self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
     }
 
@@ -189,6 +278,8 @@ impl<'g> Recorder<'g> {
         self.params.resize(start + self.param_stride(), 0);
         let own = inputs.iter().copied().chain([output]);
         self.steps.push(Step {
+            #[cfg(not(target_arch = "wasm32"))]
+            name: kernel.name,
             pipeline: self.gpu.pipelines.pipeline(kernel, addition),
             shape: (kernel.inputs, addition.extras.len()),
             buffers: own.chain(&addition.extras).cloned().collect(),
@@ -211,6 +302,8 @@ impl<'g> Recorder<'g> {
         self.params.extend_from_slice(params);
         self.params.resize(start + self.param_stride(), 0);
         self.steps.push(Step {
+            #[cfg(not(target_arch = "wasm32"))]
+            name: kernel.name,
             pipeline: self.gpu.pipelines.composed(kernel),
             shape: (kernel.inputs, 0),
             buffers: inputs.iter().copied().chain([output]).cloned().collect(),
@@ -244,6 +337,11 @@ impl<'g> Recorder<'g> {
         let mut encoder = gpu
             .device
             .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        #[cfg(not(target_arch = "wasm32"))]
+        for (staging, target) in &self.uploads {
+            let size = target.len as u64 * 4;
+            encoder.copy_buffer_to_buffer(&staging.buffer, 0, target.raw(), 0, size);
+        }
         // Back in the pool before the submission, another thread could write to them first.
         let uniforms = self.encode_steps(&mut encoder)?;
         let mut readbacks = Vec::with_capacity(reads.len());
@@ -270,29 +368,49 @@ impl<'g> Recorder<'g> {
     }
 
     /// Encodes the dispatches; returns the buffer of their parameters.
-    fn encode_steps(&self, encoder: &mut wgpu::CommandEncoder) -> Result<Option<PooledBuffer>> {
+    fn encode_steps(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<Option<Arc<PooledBuffer>>> {
         if self.steps.is_empty() {
             return Ok(None);
         }
         let gpu = self.gpu;
-        let uniforms = gpu.pool.take(Usage::Uniform, self.params.len())?;
-        let bytes = bytemuck::cast_slice(&self.params);
-        gpu.queue.write_buffer(&uniforms.buffer, 0, bytes);
+        let words = std::mem::take(&mut self.params);
+        let uniforms = gpu.params.buffer(&gpu.pool, &gpu.queue, words)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(stamps) = gpu.stamps_for(self.steps.iter().map(|step| step.name)) {
+            for index in 0..self.steps.len() {
+                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                    label: None,
+                    timestamp_writes: stamps.around(index),
+                });
+                self.encode_step(&mut pass, &uniforms, index);
+            }
+            stamps.resolve(encoder);
+            gpu.keep_stamps(stamps);
+            return Ok(Some(uniforms));
+        }
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-        for (index, step) in self.steps.iter().enumerate() {
-            let storage = step.buffers.iter().map(|b| (b.storage.id, b.raw()));
-            let buffers: Vec<_> = [(uniforms.id, &uniforms.buffer)]
-                .into_iter()
-                .chain(storage)
-                .collect();
-            let offset = index * self.param_stride() * 4;
-            let bind_group = gpu.pipelines.bind_group(step.shape, &buffers);
-            pass.set_pipeline(&step.pipeline);
-            pass.set_bind_group(0, &*bind_group, &[offset as u32]);
-            pass.dispatch_workgroups(step.grid.0, step.grid.1, 1);
+        for index in 0..self.steps.len() {
+            self.encode_step(&mut pass, &uniforms, index);
         }
         drop(pass);
         Ok(Some(uniforms))
+    }
+
+    fn encode_step(&self, pass: &mut wgpu::ComputePass<'_>, uniforms: &PooledBuffer, index: usize) {
+        let step = &self.steps[index];
+        let storage = step.buffers.iter().map(|b| (b.storage.id, b.raw()));
+        let buffers: Vec<_> = [(uniforms.id, &uniforms.buffer)]
+            .into_iter()
+            .chain(storage)
+            .collect();
+        let offset = index * self.param_stride() * 4;
+        let bind_group = self.gpu.pipelines.bind_group(step.shape, &buffers);
+        pass.set_pipeline(&step.pipeline);
+        pass.set_bind_group(0, &*bind_group, &[offset as u32]);
+        pass.dispatch_workgroups(step.grid.0, step.grid.1, 1);
     }
 }
 
@@ -304,6 +422,7 @@ impl Gpu {
             self.deliver_callbacks();
             self.pool.discard_all();
             self.pipelines.discard();
+            self.params.discard();
         }
         // A lost device also fails validation; the loss is the reason.
         self.health.check()?;

@@ -1,7 +1,7 @@
 //! Kernels that are chosen by what the adapter is, run on whichever there is.
 
 use super::{Gpu, Preference};
-use crate::ops::Op;
+use crate::ops::{Conv2d, Op};
 use crate::{reference, runtime};
 use std::sync::Arc;
 
@@ -10,31 +10,129 @@ fn noise(len: usize, seed: usize) -> Vec<f32> {
     (0..len).map(value).collect()
 }
 
+/// The kernels of hardware adapters on whichever adapter there is, or those of software ones.
+fn pretend(software: bool) -> Arc<Gpu> {
+    let opened = runtime::block_on(Gpu::open(Preference::Any));
+    let mut gpu = opened.expect("the tests need an adapter, llvmpipe for one");
+    let only = Arc::get_mut(&mut gpu).expect("nothing else holds it yet");
+    only.adapter.software = software;
+    gpu
+}
+
+fn judge(gpu: &Arc<Gpu>, op: &Op, inputs: &[&[f32]]) {
+    let wanted = reference::evaluate(op, inputs);
+    let mut result = vec![f32::NAN; wanted.len()];
+    runtime::block_on(gpu.run_into(op, inputs, &mut result)).unwrap();
+    for (i, (want, &is)) in wanted.iter().zip(&result).enumerate() {
+        let software = gpu.adapter.software;
+        assert!(
+            want.accepts(is, op.ulp()),
+            "{op:?}, software {software}: value {i} is {is}, not {want:?}"
+        );
+    }
+}
+
+fn judge_matmul(gpu: &Arc<Gpu>, [m, k, n]: [usize; 3]) {
+    judge(
+        gpu,
+        &Op::Matmul { m, k, n },
+        &[&noise(m * k, 1), &noise(k * n, 2)],
+    );
+}
+
 #[test]
 fn matmul_is_right_by_the_kernels_of_hardware_and_of_software_adapters() {
     for software in [true, false] {
-        let opened = runtime::block_on(Gpu::open(Preference::Any));
-        let mut gpu = opened.expect("the tests need an adapter, llvmpipe for one");
-        let only = Arc::get_mut(&mut gpu).expect("nothing else holds it yet");
-        only.adapter.software = software;
-        for [m, k, n] in [
+        let gpu = pretend(software);
+        for shape in [
             [1, 1, 1],
             [1, 300, 70],
             [70, 300, 1],
             [3, 5, 7],
+            [3, 0, 7],
             [17, 33, 65],
+            [20, 36, 68],
             [64, 16, 64],
             [127, 129, 131],
         ] {
-            let op = Op::Matmul { m, k, n };
-            let (a, b, mut c) = (noise(m * k, 1), noise(k * n, 2), vec![0.0; m * n]);
-            runtime::block_on(gpu.run_into(&op, &[&a, &b], &mut c)).unwrap();
-            for (i, want) in reference::evaluate(&op, &[&a, &b]).iter().enumerate() {
-                let is = c[i];
-                assert!(
-                    want.accepts(is, op.ulp()),
-                    "{op:?}, software {software}: value {i} is {is}, not {want:?}"
-                );
+            judge_matmul(&gpu, shape);
+        }
+    }
+}
+
+#[test]
+fn matmul_is_right_where_one_operand_is_a_vector() {
+    let gpu = pretend(false);
+    for shape in [
+        [5, 64, 1],
+        [7, 333, 1],
+        [3, 4_100, 1],
+        [1, 1_000, 200],
+        [1, 333, 331],
+        [1, 64, 1_028],
+        [1, 3, 70_001],
+        [1, 70_001, 3],
+    ] {
+        judge_matmul(&gpu, shape);
+    }
+}
+
+#[test]
+fn matmul_is_right_by_the_kernels_with_larger_tiles() {
+    let gpu = pretend(false);
+    // Just past so many tiles of 64 × 64 and of 128 × 128 that those are chosen.
+    for shape in [
+        [772, 36, 1_028],
+        [769, 35, 1_025],
+        [1_540, 20, 2_052],
+        [1_537, 17, 2_049],
+    ] {
+        judge_matmul(&gpu, shape);
+    }
+}
+
+#[test]
+fn softmax_is_right_wherever_its_rows_are_held() {
+    let gpu = pretend(false);
+    for (rows, cols) in [
+        (3, 1_021),
+        (2, 1_028),
+        (2, 4_093),
+        (1, 4_096),
+        (2, 16_381),
+        (1, 16_384),
+        (130, 16_386),
+    ] {
+        let mut x = noise(rows * cols, 3);
+        x[cols / 2] = f32::NEG_INFINITY;
+        for op in [
+            Op::SoftmaxRows { rows, cols },
+            Op::LogSoftmaxRows { rows, cols },
+        ] {
+            judge(&gpu, &op, &[&x]);
+        }
+    }
+}
+
+#[test]
+fn convolutions_are_right_by_every_kernel() {
+    let gpu = pretend(false);
+    let sizes = [1, 3, 4, 7, 8, 16, 17];
+    for (i, &kernel_rows) in sizes.iter().enumerate() {
+        let kernel_cols = sizes[(3 * i + 1) % sizes.len()];
+        // Rows that are made of vectors, and rows that are not; more than one tile of each.
+        for (rows, cols) in [(35, 260), (18, 131), (kernel_rows, kernel_cols)] {
+            for options in [
+                Conv2d::same(rows, cols, kernel_rows, kernel_cols),
+                Conv2d::valid(rows, cols, kernel_rows, kernel_cols),
+                Conv2d::same(rows, cols, kernel_rows, kernel_cols).with_stride(2, 3),
+            ] {
+                let mut x = noise(rows * cols, 4);
+                // No window but those that it lies in may see it.
+                x[rows * cols / 2] = f32::INFINITY;
+                let kernel = noise(kernel_rows * kernel_cols, 5);
+                let op = Op::Convolve2d { options };
+                judge(&gpu, &op, &[&x, &kernel]);
             }
         }
     }

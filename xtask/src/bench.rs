@@ -26,7 +26,7 @@ enum What {
     /// PTX written beside aprender-gpu, and a folder of kernels, to measure beside cuBLAS where there
     /// is a GPU and no Rust
     Ptx,
-    /// Every operation on the GPU beside SIMD, and a plain wgpu loop
+    /// The GPU back-end beside the hardware's ceilings, PyTorch, a plain wgpu loop and SIMD
     Gpu,
 }
 
@@ -35,14 +35,31 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     match options.what {
         What::Simd => cmd!(
             sh,
-            "cargo run --release -p relampago-benches -- {arguments...}"
+            "cargo run --release -p relampago-benches --bin bench-simd -- {arguments...}"
         )
         .run()?,
         What::Browser => browser(project, arguments)?,
         What::Ptx => ptx(project)?,
-        What::Gpu => cmd!(sh, "cargo bench -p relampago {arguments...}").run()?,
+        What::Gpu => gpu(project, arguments)?,
     }
     Ok(())
+}
+
+/// Leaves the program in a folder of its own too: the machine with the GPU needs no Rust.
+fn gpu(project: &Project, arguments: &[String]) -> Result<()> {
+    let sh = &project.sh;
+    cmd!(
+        sh,
+        "cargo build --release -p relampago-benches --features gpu --bin bench-gpu"
+    )
+    .run()?;
+    let folder = project.target("bench/gpu");
+    sh.create_dir(&folder)?;
+    let program = format!("bench-gpu{}", std::env::consts::EXE_SUFFIX);
+    sh.copy_file(project.target("release").join(&program), &folder)?;
+    let program = folder.join(program);
+    println!("{} runs wherever there is a GPU", program.display());
+    Ok(cmd!(sh, "{program} {arguments...}").run()?)
 }
 
 /// Writes the kernels beside the script that measures them: the machine with the GPU needs no Rust.

@@ -98,14 +98,14 @@ impl PlainRelu {
     }
 }
 
-fn entry(binding: u32, buffer: &wgpu::Buffer) -> wgpu::BindGroupEntry<'_> {
+pub(crate) fn entry(binding: u32, buffer: &wgpu::Buffer) -> wgpu::BindGroupEntry<'_> {
     wgpu::BindGroupEntry {
         binding,
         resource: buffer.as_entire_binding(),
     }
 }
 
-fn open() -> (wgpu::Device, wgpu::Queue) {
+pub(crate) fn open() -> (wgpu::Device, wgpu::Queue) {
     runtime::block_on(async {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let options = wgpu::RequestAdapterOptions::default();

@@ -1,0 +1,165 @@
+//! Kernels alone, on values that are there already.
+
+use crate::{Options, Row, median, values};
+use anyhow::{Context, Result};
+use relampago::{BufferId, Conv2d, GpuCommandBatch, GpuDevice, Op, Program, wgpu};
+use std::time::Instant;
+
+/// 256 MB, several times what any cache holds.
+const LEN: usize = 1 << 26;
+const IMAGE: usize = 4096;
+
+const PRODUCTS: [[usize; 3]; 10] = [
+    [256, 256, 256],
+    [512, 512, 512],
+    [1024, 1024, 1024],
+    [2048, 2048, 2048],
+    [4096, 4096, 4096],
+    [8192, 8192, 8192],
+    [1000, 777, 333],
+    [4095, 4095, 4095],
+    [4096, 4096, 1],
+    [1, 4096, 4096],
+];
+
+/// An operation, its inputs' lengths, and what it amounts to.
+struct Task {
+    name: String,
+    op: Op,
+    lens: Vec<usize>,
+    flop: f64,
+    /// Values that must be read or written.
+    moved: usize,
+}
+
+pub(crate) fn rows(
+    device: &GpuDevice,
+    options: &Options,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for task in tasks(options.divide) {
+        if wanted(&task.name) {
+            rows.push(row(device, task, options.rounds)?);
+        }
+    }
+    Ok(rows)
+}
+
+fn tasks(divide: usize) -> Vec<Task> {
+    let len = LEN / divide;
+    let mut tasks: Vec<Task> = PRODUCTS
+        .map(|dims| product(dims.map(|d| d.div_ceil(divide))))
+        .into();
+    for op in [Op::Relu {}, Op::Scale { factor: 2.0 }, Op::Gelu {}] {
+        tasks.push(vector(op, 1, len, len));
+    }
+    tasks.push(vector(Op::VecAdd {}, 2, len, len));
+    for op in [Op::Sum {}, Op::Max {}] {
+        tasks.push(vector(op, 1, len, 1));
+    }
+    tasks.push(vector(Op::Dot {}, 2, len, 1));
+    for cols in [1024, 4096, 16384] {
+        let op = Op::SoftmaxRows {
+            rows: len / cols,
+            cols,
+        };
+        let mut task = vector(op, 1, len / cols * cols, len / cols * cols);
+        task.name = format!("softmax, rows of {cols}");
+        tasks.push(task);
+    }
+    tasks.extend([3, 7, 15].map(|side| convolution(IMAGE / divide, side)));
+    tasks
+}
+
+fn product([m, k, n]: [usize; 3]) -> Task {
+    Task {
+        name: format!("matmul {m}×{k}×{n}"),
+        op: Op::Matmul { m, k, n },
+        lens: vec![m * k, k * n],
+        flop: 2.0 * (m * k * n) as f64,
+        moved: m * k + k * n + m * n,
+    }
+}
+
+fn vector(op: Op, inputs: usize, len: usize, outputs: usize) -> Task {
+    Task {
+        name: format!("{} {len}", op.name()),
+        op,
+        lens: vec![len; inputs],
+        flop: 0.0,
+        moved: inputs * len + outputs,
+    }
+}
+
+fn convolution(side: usize, kernel: usize) -> Task {
+    Task {
+        name: format!("convolve2d {side}², {kernel}×{kernel}"),
+        op: Op::Convolve2d {
+            options: Conv2d::same(side, side, kernel, kernel),
+        },
+        lens: vec![side * side, kernel * kernel],
+        flop: 2.0 * (side * side * kernel * kernel) as f64,
+        moved: 2 * side * side,
+    }
+}
+
+fn row(device: &GpuDevice, task: Task, rounds: usize) -> Result<Row> {
+    let longest = task.lens.iter().copied().max().unwrap_or(0);
+    let noise = values(longest);
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let upload = |&len: &usize| device.upload(&noise[..len]);
+    let inputs = task
+        .lens
+        .iter()
+        .map(upload)
+        .collect::<Result<Vec<_>, _>>()?;
+    let ids: Vec<BufferId> = inputs.iter().map(|input| batch.input(input)).collect();
+    let result = batch.record(task.op, &ids);
+    let program = batch.compile_sync(&[result])?;
+    let time = rate(device, &program, rounds)?;
+    Ok(Row {
+        name: task.name,
+        gflop: task.flop * 1e-9,
+        gbyte: 4e-9 * task.moved as f64,
+        time,
+    })
+}
+
+/// Seconds for a run of a program among many: the difference between twice as many and so many,
+/// each from the submission to its end, so that neither memory for the results nor what goes
+/// before and after the kernels counts. A busy GPU's clock is several times an idle one's, so
+/// each submission lasts a while.
+pub(crate) fn rate(device: &GpuDevice, program: &Program, rounds: usize) -> Result<f64> {
+    let run = |times: usize| -> Result<f64> {
+        let results = program.run_n_sync(&[], times, &[])?;
+        let start = Instant::now();
+        wait(device)?;
+        let time = start.elapsed().as_secs_f64();
+        drop(results);
+        Ok(time)
+    };
+    let mut times = 2;
+    while run(times)? < LONG && times < MOST {
+        times = (2 * times).min(MOST);
+    }
+    let samples = (0..rounds).map(|_| Ok((run(2 * times)? - run(times)?) / times as f64));
+    Ok(median(samples.collect::<Result<_>>()?))
+}
+
+/// Seconds that a submission should last at least, and most runs: twice as many must still be
+/// one submission.
+const LONG: f64 = 0.02;
+const MOST: usize = 200;
+
+fn wait(device: &GpuDevice) -> Result<()> {
+    let device = device.as_wgpu().context("a GPU was asked for")?;
+    device.poll(wgpu::PollType::wait_indefinitely())?;
+    Ok(())
+}
+
+/// Work that brings the GPU's clock up.
+pub(crate) fn warm(device: &GpuDevice, divide: usize) -> Result<()> {
+    let side = 2048 / divide;
+    row(device, product([side; 3]), 3).map(drop)
+}

@@ -1,0 +1,88 @@
+//! From host memory and back, waited for.
+
+use crate::plain::PlainRelu;
+use crate::resident::warm;
+use crate::{Options, Trip, race, values};
+use anyhow::Result;
+use relampago::{GpuCommandBatch, GpuDevice, Program};
+use std::hint::black_box;
+
+const MILLION: usize = 1_000_000;
+
+pub(crate) fn rows(
+    device: &GpuDevice,
+    options: &Options,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Trip>> {
+    let rounds = options.rounds;
+    let mut trips = Vec::new();
+    warm(device, options.divide)?;
+    for len in [1_024, 16_384, 100_000, MILLION] {
+        let name = format!("relu {len}");
+        if wanted(&name) {
+            trips.push(relu(device, name, len, 20 * rounds)?);
+        }
+    }
+    let x = values(MILLION);
+    let mut y = vec![0.0; MILLION];
+    let mut alone = |name: &str, run: &mut dyn FnMut(&mut [f32]) -> relampago::Result<()>| {
+        if wanted(name) {
+            let [time] = race([&mut || run(&mut y)], 4 * rounds)?;
+            trips.push(Trip {
+                name: name.to_owned(),
+                times: vec![("relampago", time)],
+            });
+        }
+        anyhow::Ok(())
+    };
+    alone("softmax 1000000", &mut |y| device.softmax(black_box(&x), y))?;
+    alone("sum 1000000", &mut |_| {
+        device.sum(black_box(&x)).map(|sum| {
+            black_box(sum);
+        })
+    })?;
+    alone("relu → scale → add 1000000", &mut |_| {
+        chain(device, black_box(&x))
+    })?;
+    let program = program(device)?;
+    alone("relu → scale → add 1000000, a program", &mut |_| {
+        let results = program.read_sync(&[black_box(&x[..]).into()])?;
+        black_box(results);
+        Ok(())
+    })?;
+    Ok(trips)
+}
+
+fn relu(device: &GpuDevice, name: String, len: usize, rounds: usize) -> Result<Trip> {
+    let (x, mut y) = (values(len), vec![0.0; len]);
+    let mut plain = PlainRelu::new(len);
+    let [ours, theirs] = race(
+        [&mut || device.relu(black_box(&x), &mut y), &mut || {
+            black_box(plain.run(black_box(&x)));
+            Ok(())
+        }],
+        rounds,
+    )?;
+    let times = vec![("relampago", ours), ("plain wgpu, cached", theirs)];
+    Ok(Trip { name, times })
+}
+
+fn chain(device: &GpuDevice, x: &[f32]) -> relampago::Result<()> {
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let x = batch.upload(x);
+    let y = batch.relu(x);
+    let z = batch.scale(y, 0.5);
+    let sum = batch.vec_add(z, x);
+    batch.execute_sync()?;
+    batch.read_sync(sum).map(|values| drop(black_box(values)))
+}
+
+/// The same, planned once.
+fn program(device: &GpuDevice) -> relampago::Result<Program> {
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let x = batch.placeholder(MILLION);
+    let y = batch.relu(x);
+    let z = batch.scale(y, 0.5);
+    let sum = batch.vec_add(z, x);
+    batch.compile_sync(&[sum])
+}

@@ -1,0 +1,34 @@
+//! native
+//! matvec_rows vector:
+//! matvec_rows_any scalar:
+// C = A · B where B is one column: a workgroup a row of A.
+struct Params {
+    m: u32,
+    k: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> a: array<OPs_cell>;
+@group(0) @binding(2) var<storage, read> b: array<OPs_cell>;
+@group(0) @binding(3) var<storage, read_write> c: array<f32>;
+
+const GROUP = 64u;
+
+@compute @workgroup_size(GROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let row = workgroup_index(group, groups);
+    if row >= params.m {
+        return;
+    }
+    var total = vec4f();
+    for (var quarter = local; 4u * quarter < params.k; quarter += GROUP) {
+        total += OPs_a(row, quarter) * OPs_column(quarter);
+    }
+    let sum = workgroup_reduce(SUM, dot(total, vec4f(1.0)), local);
+    if local == 0u {
+        c[row] = after(row, sum);
+    }
+}

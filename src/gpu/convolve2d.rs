@@ -1,0 +1,106 @@
+//! Which kernel convolves.
+
+use super::kernels;
+use super::lower::WORKGROUP;
+use super::recorder::{GpuBuffer, Recorder};
+use crate::error::Result;
+use crate::ops::Conv2d;
+
+/// Sides of the largest kernel that there is a specialised one for.
+#[cfg(not(target_arch = "wasm32"))]
+const LARGEST: usize = 16;
+/// Rows and vectors of columns of a workgroup's tile there.
+#[cfg(not(target_arch = "wasm32"))]
+const TILE_ROWS: usize = 16;
+#[cfg(not(target_arch = "wasm32"))]
+const TILE_VECTORS: usize = 32;
+
+/// Records the dispatch of a convolution that has a result.
+pub(super) fn convolve2d(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    conv: &Conv2d,
+) -> Result<()> {
+    #[cfg(not(target_arch = "wasm32"))]
+    if suits_near(recorder, inputs, conv) {
+        return near(recorder, inputs, output, conv);
+    }
+    any(recorder, inputs, output, conv)
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn suits_near(recorder: &Recorder<'_>, inputs: &[GpuBuffer], conv: &Conv2d) -> bool {
+    let largest = conv.kernel_rows.max(conv.kernel_cols);
+    let dense = (conv.stride_rows, conv.stride_cols) == (1, 1);
+    // Without a kernel or an input there is no last row to stay below.
+    let some = conv.input_rows.min(conv.input_cols) > 0 && inputs[1].len() > 0;
+    // Software adapters would compile for longer than most convolutions take.
+    let hardware = !recorder.gpu.adapter().software;
+    hardware && dense && some && largest <= LARGEST
+}
+
+/// By the kernel that is specialised for the size of `conv`'s.
+#[cfg(not(target_arch = "wasm32"))]
+fn near(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    conv: &Conv2d,
+) -> Result<()> {
+    let (output_rows, output_cols) = conv.output_shape();
+    let (top, left) = conv.padding_before();
+    let before = left.div_ceil(4);
+    let across = output_cols.div_ceil(4 * TILE_VECTORS);
+    let tiles = across * output_rows.div_ceil(TILE_ROWS);
+    let params = [
+        conv.input_rows,
+        conv.input_cols,
+        output_rows,
+        output_cols,
+        top,
+        before,
+        across,
+    ];
+    let constants = vec![
+        ("KERNEL_ROWS", conv.kernel_rows as u32),
+        ("KERNEL_COLS", conv.kernel_cols as u32),
+        ("SKIPPED", (4 * before - left) as u32),
+    ];
+    let kernel = if conv.input_cols.is_multiple_of(4) && output_cols.is_multiple_of(4) {
+        &kernels::CONVOLVE2D_NEAR
+    } else {
+        &kernels::CONVOLVE2D_NEAR_ANY
+    };
+    let params = params.map(|dim| dim as u32);
+    let inputs = [&inputs[0], &inputs[1]];
+    recorder.dispatch_specialised(kernel, constants, &params, &inputs, output, tiles)
+}
+
+/// By the kernel for any stride and size.
+fn any(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    conv: &Conv2d,
+) -> Result<()> {
+    let (output_rows, output_cols) = conv.output_shape();
+    let (top, left) = conv.padding_before();
+    let dims = [
+        conv.input_rows,
+        conv.input_cols,
+        conv.kernel_rows,
+        conv.kernel_cols,
+        output_rows,
+        output_cols,
+        conv.stride_rows,
+        conv.stride_cols,
+        top,
+        left,
+    ];
+    // Only a stride can be larger than a buffer is long; it then moves past every input alike.
+    let params = dims.map(|dim| u32::try_from(dim).unwrap_or(u32::MAX));
+    let inputs = [&inputs[0], &inputs[1]];
+    let workgroups = output.len.div_ceil(WORKGROUP);
+    recorder.dispatch(&kernels::CONVOLVE2D, &params, &inputs, output, workgroups)
+}
