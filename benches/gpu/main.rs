@@ -1,4 +1,4 @@
-//! `cargo xtask bench gpu`: kernels on resident values beside the hardware's ceilings and PyTorch,
+//! `cargo xtask bench gpu`: kernels on resident values beside the hardware's ceilings and `PyTorch`,
 //! round trips beside a plain wgpu loop, and where the GPU gains on SIMD.
 //!
 //! One program that needs neither Rust nor a network where it runs. Writes `gpu.json` and
@@ -27,7 +27,7 @@ struct Options {
     /// Only rows whose name contains this
     #[arg(long, default_value = "")]
     only: String,
-    /// Leaves out PyTorch, also where it is installed
+    /// Leaves out `PyTorch`, also where it is installed
     #[arg(long)]
     no_peer: bool,
     /// Divides lengths, for adapters that would take minutes

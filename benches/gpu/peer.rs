@@ -1,4 +1,4 @@
-//! PyTorch beside us, where it is installed and sees a GPU.
+//! `PyTorch` beside us, where it is installed and sees a GPU.
 
 use std::collections::BTreeMap;
 use std::process::Command;

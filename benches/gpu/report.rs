@@ -28,7 +28,7 @@ impl Report {
         let theirs = self
             .peer
             .of("copy")
-            .map_or(0.0, |time| (2 << 28) as f64 * 1e-9 / time);
+            .map_or(0.0, |time| 2e-9 * f64::from(1 << 28) / time);
         self.ceilings.copy.max(theirs)
     }
 

@@ -128,17 +128,12 @@ fn record_once<'g>(
 ) -> Result<Vec<GpuBuffer>> {
     for (place, kernel) in plan.kernels.iter().enumerate() {
         let (slot, len) = (plan.slots[place], plan.len(kernel));
-        let output = match &slots[slot] {
-            Some(memory) => memory.with_len(len),
-            None => {
-                let capacity = plan.capacities[slot];
-                let memory = match ends {
-                    Ends::Host(_) => recorder.allocate_to_read(capacity)?,
-                    Ends::Resident | Ends::Read => recorder.allocate(capacity)?,
-                };
-                memory.with_len(len)
-            }
+        let memory = match (&slots[slot], ends) {
+            (Some(memory), _) => memory.clone(),
+            (None, Ends::Host(_)) => recorder.allocate_to_read(plan.capacities[slot])?,
+            (None, Ends::Resident | Ends::Read) => recorder.allocate(plan.capacities[slot])?,
         };
+        let output = memory.with_len(len);
         if len > 0 {
             let inputs = values(plan, slots, outside, &kernel.inputs);
             record_kernel(recorder, plan, kernel, inputs, &output)?;

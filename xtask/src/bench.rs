@@ -26,7 +26,7 @@ enum What {
     /// PTX written beside aprender-gpu, and a folder of kernels, to measure beside cuBLAS where there
     /// is a GPU and no Rust
     Ptx,
-    /// The GPU back-end beside the hardware's ceilings, PyTorch, a plain wgpu loop and SIMD
+    /// The GPU back-end beside the hardware's ceilings, `PyTorch`, a plain wgpu loop and SIMD
     Gpu,
 }
 
