@@ -374,18 +374,19 @@ impl GpuCommandBatch {
         (0..ends.len()).filter(|&node| ends[node]).collect()
     }
 
+    #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
     fn start(
         &self,
         outputs: &[usize],
     ) -> Result<(
         Vec<Storage>,
-        Option<impl Future<Output = Result<()>> + use<>>,
+        Option<impl Future<Output = Result<Vec<Vec<f32>>>> + use<>>,
     )> {
         if !self.placeholders.is_empty() {
             return Err(Error::Unbound);
         }
         let gpu = self.chosen_gpu(outputs).cloned();
-        self.runtime(outputs, gpu).start(&[], Repeat::ONCE)
+        self.runtime(outputs, gpu).start(&[], Repeat::ONCE, false)
     }
 
     fn runtime(&self, outputs: &[usize], gpu: Option<Arc<Gpu>>) -> Runtime {

@@ -49,7 +49,7 @@ impl Program {
     /// `LengthMismatch` for a wrong number or length of arguments, `Foreign` for a buffer of
     /// another device, and what the device has to say.
     pub async fn run(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
-        self.start(arguments, Repeat::ONCE).await
+        self.run_n(arguments, 1, &[]).await
     }
 
     /// [`Program::run`], waited for.
@@ -63,7 +63,13 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
-        self.runtime.read(arguments).await
+        let (buffers, mut values) = self.start(arguments, 1, &[], true).await?;
+        for buffer in &buffers {
+            if let Storage::Host(results) = &buffer.storage {
+                values.push(crate::device::try_copy(results)?);
+            }
+        }
+        Ok(values)
     }
 
     /// [`Program::read`], waited for.
@@ -85,15 +91,7 @@ impl Program {
         times: usize,
         feedback: &[(usize, usize)],
     ) -> Result<Vec<DeviceBuffer>> {
-        if times == 0 {
-            return Err(invalid("times", 0, "at least 1"));
-        }
-        let mut nodes = Vec::new();
-        for &pair in feedback {
-            nodes.push(self.feedback(pair)?);
-        }
-        let feedback = &nodes;
-        self.start(arguments, Repeat { times, feedback }).await
+        Ok(self.start(arguments, times, feedback, false).await?.0)
     }
 
     /// [`Program::run_n`], waited for.
@@ -122,23 +120,33 @@ impl Program {
         &self.runtime.plan
     }
 
-    /// Whether it runs on SIMD.
-    #[cfg(all(target_arch = "wasm32", feature = "js"))]
-    pub(crate) fn is_on_host(&self) -> bool {
-        self.runtime.gpu.is_none()
-    }
-
-    async fn start(
+    /// The results, and their values where they are to be `read` and are not on the host.
+    pub(crate) async fn start(
         &self,
         arguments: &[Argument<'_>],
-        repeat: Repeat<'_>,
-    ) -> Result<Vec<DeviceBuffer>> {
-        let (results, running) = self.runtime.start(arguments, repeat)?;
-        if let Some(running) = running {
-            running.await?;
+        times: usize,
+        feedback: &[(usize, usize)],
+        read: bool,
+    ) -> Result<(Vec<DeviceBuffer>, Vec<Vec<f32>>)> {
+        if times == 0 {
+            return Err(invalid("times", 0, "at least 1"));
         }
-        let buffer = |storage: Storage| DeviceBuffer::new(self.runtime.device.clone(), storage);
-        Ok(results.into_iter().map(buffer).collect())
+        let mut nodes = Vec::new();
+        for &pair in feedback {
+            nodes.push(self.feedback(pair)?);
+        }
+        let feedback = &nodes;
+        let repeat = Repeat { times, feedback };
+        let (results, running) = self.runtime.start(arguments, repeat, read)?;
+        let mut buffers = Vec::new();
+        for storage in results {
+            buffers.push(DeviceBuffer::new(self.runtime.device.clone(), storage));
+        }
+        let values = match running {
+            Some(running) => running.await?,
+            None => Vec::new(),
+        };
+        Ok((buffers, values))
     }
 
     /// A pair of places as one of a place and a node.

@@ -116,37 +116,28 @@ impl Runtime {
         }
     }
 
-    /// Runs the plan. On a GPU the results may be used at once, though whether all went well
-    /// is known only when the future says so.
+    /// Runs the plan. On a GPU the results may be used at once, though whether all went well is
+    /// known only when the future says so; it brings their values where they are to be `read`, in
+    /// the same submission.
+    #[allow(clippy::type_complexity)] // Results now, and a future of values.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn start(
         &self,
         arguments: &[Argument<'_>],
         repeat: Repeat<'_>,
+        read: bool,
     ) -> Result<(
         Vec<Storage>,
-        Option<impl Future<Output = Result<()>> + use<>>,
+        Option<impl Future<Output = Result<Vec<Vec<f32>>>> + use<>>,
     )> {
         let outside = self.outside(arguments)?;
         match &self.gpu {
             Some(gpu) => {
-                let (results, running) = gpu.run_plan(&self.plan, outside, repeat, false)?;
-                Ok((results, Some(async move { running.await.map(|_| ()) })))
+                let (results, running) = gpu.run_plan(&self.plan, outside, repeat, read)?;
+                Ok((results, Some(running)))
             }
             None => Ok((self.on_host(outside, repeat)?, None)),
         }
-    }
-
-    /// Runs the plan and brings the results to the host, on a GPU in one submission.
-    pub(super) async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
-        let Some(gpu) = &self.gpu else {
-            let (results, _) = self.start(arguments, Repeat::ONCE)?;
-            return results.into_iter().map(copied).collect();
-        };
-        let running = gpu
-            .run_plan(&self.plan, self.outside(arguments)?, Repeat::ONCE, true)?
-            .1;
-        running.await
     }
 
     #[cfg_attr(relampago_package, optimize(size))]
@@ -232,12 +223,5 @@ fn host_copy(outside: &Outside<'_>) -> Result<Arc<Vec<f32>>> {
     match outside {
         Outside::Stored(Storage::Host(values)) => Ok(values.clone()),
         other => crate::device::try_copy(host_values(other)?).map(Arc::new),
-    }
-}
-
-fn copied(storage: Storage) -> Result<Vec<f32>> {
-    match storage {
-        Storage::Host(values) => crate::device::try_copy(&values),
-        Storage::Gpu(_) => Ok(Vec::new()),
     }
 }

@@ -73,17 +73,17 @@ impl JsProgram {
                 borrowed.push(argument.as_argument());
             }
             let arguments = borrowed;
-            if read && !program.is_on_host() {
-                let results = program.read(&arguments).await?;
-                return Ok(list(&results, |values| {
-                    Float32Array::from(&values[..]).into()
-                }));
+            let run = program.start(&arguments, times, &feedback, read);
+            let (buffers, values) = run.await?;
+            let list = Array::new();
+            for (place, buffer) in buffers.into_iter().enumerate() {
+                let on_host = buffer.host().filter(|_| read);
+                list.push(&match values.get(place).map(Vec::as_slice).or(on_host) {
+                    Some(values) => Float32Array::from(values).into(),
+                    None => JsBuffer::from(buffer).into(),
+                });
             }
-            let results = program.run_n(&arguments, times, &feedback).await?;
-            Ok(list(&results, |buffer| match buffer.host() {
-                Some(values) if read => Float32Array::from(values).into(),
-                _ => JsBuffer::from(buffer.clone()).into(),
-            }))
+            Ok(list.into())
         };
         promise(abort.as_ref(), Box::pin(work))
     }
@@ -128,14 +128,6 @@ impl JsProgram {
         arguments.push(argument);
         Ok(())
     }
-}
-
-fn list<T>(results: &[T], item: impl Fn(&T) -> JsValue) -> JsValue {
-    let list = Array::new();
-    for result in results {
-        list.push(&item(result));
-    }
-    list.into()
 }
 
 /// The number of buffers and the length of each, and then for each kernel: the names of its

@@ -90,9 +90,12 @@ pub(super) fn map2<F: Binary>(isa: InstructionSet, f: F, a: &[f32], b: &[f32], y
 /// Values of the widest vectors.
 const WIDEST: usize = 16;
 
+/// A function of two slices, or of one given twice, and where its values go.
+type Whole<'a> = dyn Fn([&[f32]; 2], &mut [f32]) + 'a;
+
 /// Calls a kernel with whole vectors only. What is left of the slices is brought to that length
 /// here, since kernels would hold every function twice otherwise.
-fn in_whole_vectors(inputs: [&[f32]; 2], y: &mut [f32], kernel: &dyn Fn([&[f32]; 2], &mut [f32])) {
+fn in_whole_vectors(inputs: [&[f32]; 2], y: &mut [f32], kernel: &Whole<'_>) {
     let whole = y.len() / WIDEST * WIDEST;
     let (y, tail) = y.split_at_mut(whole);
     if whole > 0 {

@@ -77,6 +77,15 @@ fn bundle(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
             &["--external:./workers/create.js", "--external:./shaders.js"],
         ),
     ];
+    // By then `index.js` has the core in it, and a worker's core lies beside that.
+    const MOVED: [(&str, &str, &str); 2] = [
+        ("workers/create.js", "../core.js", "../index.js"),
+        (
+            "workers/relampago_worker.js",
+            "./shaders.js",
+            "../shaders.js",
+        ),
+    ];
     let (sh, esbuild) = (&project.sh, tools.npm_bin.join("esbuild"));
     let mut keep = vec![folder.join("node.js"), folder.join("shaders.js")];
     for (name, options) in SCRIPTS {
@@ -89,15 +98,6 @@ fn bundle(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
         bundle.args(*options).quiet().run()?;
         keep.push(script);
     }
-    // By now `index.js` has the core in it, and a worker's core lies beside that.
-    const MOVED: [(&str, &str, &str); 2] = [
-        ("workers/create.js", "../core.js", "../index.js"),
-        (
-            "workers/relampago_worker.js",
-            "./shaders.js",
-            "../shaders.js",
-        ),
-    ];
     for (script, from, to) in MOVED {
         let script = folder.join(script);
         let text = fs::read_to_string(&script)?.replace(from, to);

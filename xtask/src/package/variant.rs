@@ -12,6 +12,9 @@ use xshell::{Cmd, cmd};
 /// What wasm-opt may assume and do. rustc has optimised for speed already; what is left to
 /// gain is size.
 const WASM_OPT: &[&str] = &[
+    // What is alike compresses best side by side, and as functions of its own.
+    "--reorder-functions-by-name",
+    "--one-caller-inline-max-function-size=0",
     // What the first pass leaves gives the second some more.
     "-Oz",
     "-Oz",
