@@ -1,4 +1,5 @@
-//! Batches on every back-end: one operation, a chain, and a layer with resident weights.
+//! Batches on every back-end: one operation, a chain, a layer with resident weights, and the same
+//! layer as a program.
 
 use relampago::{Backend, GpuCommandBatch, GpuDevice, Result, runtime};
 
@@ -43,5 +44,21 @@ async fn demo(device: &GpuDevice) -> Result<()> {
     let y = layer.relu(biased);
     layer.execute().await?;
     println!("  relu(x·W + b): {:?}", layer.read(y).await?);
+    print!("{}", layer.explain());
+
+    // The same layer for any x, planned once.
+    let mut layer = GpuCommandBatch::new(device.clone());
+    let x = layer.placeholder(rows * inner);
+    let w = layer.input(&weights);
+    let product = layer.matmul(x, w, rows, inner, cols);
+    let y = layer.relu(product);
+    let program = layer.compile(&[y]).await?;
+    for sign in [1.0, -1.0] {
+        let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(|value| sign * value);
+        println!(
+            "  relu({sign} x·W): {:?}",
+            program.read(&[(&x[..]).into()]).await?
+        );
+    }
     Ok(())
 }

@@ -1,0 +1,188 @@
+//! What batches become, and programs that run again and again.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+use relampago::{Backend, BufferId, Conv2d, Error, GpuCommandBatch, GpuDevice};
+
+fn devices() -> [GpuDevice; 2] {
+    [Backend::Simd, Backend::Gpu].map(|backend| {
+        let device = GpuDevice::builder().backend(backend).build();
+        device.expect("the tests need an adapter, llvmpipe for one")
+    })
+}
+
+fn simd() -> GpuCommandBatch {
+    let [device, _] = devices();
+    GpuCommandBatch::new(device)
+}
+
+#[test]
+fn a_chain_is_one_kernel_that_reads_two_arrays_and_writes_one() {
+    let mut batch = simd();
+    let (x, y) = (batch.placeholder(1_000_000), batch.placeholder(1_000_000));
+    let relu = batch.relu(x);
+    let scaled = batch.scale(relu, 2.0);
+    batch.vec_add(scaled, y);
+    let plan = batch.explain();
+    assert_eq!(plan.kernels.len(), 1);
+    assert_eq!(plan.kernels[0].operations, ["relu", "scale", "vec_add"]);
+    assert_eq!(
+        (plan.summary.buffers, plan.summary.peak_bytes),
+        (1, 4_000_000)
+    );
+    assert_eq!(plan.summary.bytes_moved, 12_000_000);
+}
+
+#[test]
+fn what_cannot_be_fused_takes_two_buffers_however_long() {
+    for length in [2, 3, 50] {
+        let mut batch = simd();
+        let mut x = batch.placeholder(6_000);
+        for _ in 0..length {
+            x = batch.transpose(x, 60, 100);
+        }
+        let summary = batch.explain().summary;
+        assert_eq!((summary.kernels, summary.buffers), (length, 2));
+        assert_eq!(summary.peak_bytes, 48_000);
+    }
+}
+
+/// The operations of each kernel.
+fn kernels(record: impl FnOnce(&mut GpuCommandBatch)) -> Vec<Vec<&'static str>> {
+    let mut batch = simd();
+    record(&mut batch);
+    let kernels = batch.explain().kernels.into_iter();
+    kernels.map(|kernel| kernel.operations).collect()
+}
+
+#[test]
+fn elementwise_operations_follow_products_and_convolutions() {
+    let layer = kernels(|batch| {
+        let (x, w, b) = (
+            batch.placeholder(6),
+            batch.placeholder(12),
+            batch.placeholder(4),
+        );
+        let product = batch.matmul(x, w, 2, 3, 4);
+        let biased = batch.bias_add(product, b, 2, 4);
+        batch.gelu(biased);
+    });
+    assert_eq!(layer, [["matmul", "bias_add", "gelu"]]);
+    let filter = kernels(|batch| {
+        let (x, k) = (batch.placeholder(25), batch.placeholder(9));
+        let edges = batch.convolve2d_with(x, k, Conv2d::valid(5, 5, 3, 3));
+        batch.relu(edges);
+    });
+    assert_eq!(filter, [["convolve2d_with", "relu"]]);
+}
+
+#[test]
+fn elementwise_operations_precede_reductions_and_softmax() {
+    let loss = kernels(|batch| {
+        let (x, y) = (batch.placeholder(8), batch.placeholder(8));
+        let difference = batch.sub(x, y);
+        let squared = batch.mul(difference, difference);
+        batch.mean(squared);
+    });
+    assert_eq!(loss, [["sub", "mul", "mean"]]);
+    let attention = kernels(|batch| {
+        let x = batch.placeholder(8);
+        let scaled = batch.scale(x, 0.5);
+        let weights = batch.softmax_rows(scaled, 2, 4);
+        batch.scale(weights, 2.0);
+    });
+    assert_eq!(attention, [["scale", "softmax_rows", "scale"]]);
+}
+
+#[test]
+fn what_two_kernels_read_is_written() {
+    let shared = kernels(|batch| {
+        let x = batch.placeholder(8);
+        let relu = batch.relu(x);
+        batch.sum(relu);
+        batch.max(relu);
+    });
+    assert_eq!(shared, [vec!["relu"], vec!["sum"], vec!["max"]]);
+    let mut batch = simd();
+    let x = batch.placeholder(8);
+    let relu = batch.relu(x);
+    batch.scale(relu, 2.0);
+    assert_eq!(batch.explain().kernels.len(), 1);
+    batch.output(relu).unwrap();
+    assert_eq!(batch.explain().kernels.len(), 2);
+}
+
+/// `y = x / 2 + 1` for four values.
+fn halves(device: &GpuDevice) -> (GpuCommandBatch, BufferId) {
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let (x, one) = (batch.placeholder(4), batch.upload(&[1.0; 4]));
+    let half = batch.scale(x, 0.5);
+    let y = batch.vec_add(half, one);
+    (batch, y)
+}
+
+#[test]
+fn programs_run_again_on_values_and_on_what_is_on_the_device() {
+    for device in devices() {
+        let (batch, y) = halves(&device);
+        let program = batch.compile_sync(&[y, y]).unwrap();
+        drop(batch);
+        let x = vec![2.0, 4.0, -2.0, 0.0];
+        let wanted = vec![2.0, 3.0, 0.0, 1.0];
+        assert_eq!(
+            program.read_sync(&[(&x).into()]).unwrap(),
+            [&wanted[..], &wanted]
+        );
+        let results = program.run_sync(&[(&x).into()]).unwrap();
+        let again = program.read_sync(&[(&results[1]).into()]).unwrap();
+        assert_eq!(again[0], [2.0, 2.5, 1.0, 1.5]);
+        // A result that is held stays what it was.
+        assert_eq!(results[0].read().unwrap(), wanted);
+    }
+}
+
+#[test]
+fn loops_stay_on_the_device() {
+    for device in devices() {
+        let (batch, y) = halves(&device);
+        let program = batch.compile_sync(&[y]).unwrap();
+        for times in [1, 2, 3, 2_000] {
+            let last = program
+                .run_n_sync(&[(&vec![64.0; 4]).into()], times, &[(0, 0)])
+                .unwrap();
+            let wanted = (0..times).fold(64.0, |x: f32, _| x / 2.0 + 1.0);
+            assert_eq!(last[0].read().unwrap(), [wanted; 4], "{times} times");
+        }
+    }
+}
+
+#[test]
+fn mistakes_with_programs_are_told() {
+    let [device, other] = devices();
+    let (mut batch, y) = halves(&device);
+    assert_eq!(batch.execute_sync(), Err(Error::Unbound));
+    let program = batch.compile_sync(&[y]).unwrap();
+    let (x, short) = (vec![0.0; 4], vec![0.0; 3]);
+    let code = |result: Result<_, Error>| result.map(|_: Vec<_>| ()).unwrap_err().code();
+    assert_eq!(code(program.run_sync(&[])), "LENGTH_MISMATCH");
+    assert_eq!(
+        code(program.run_sync(&[(&short).into()])),
+        "LENGTH_MISMATCH"
+    );
+    let foreign = other.upload(&x).unwrap();
+    assert_eq!(code(program.run_sync(&[(&foreign).into()])), "FOREIGN");
+    assert_eq!(
+        code(program.run_n_sync(&[(&x).into()], 0, &[])),
+        "INVALID_ARGUMENT"
+    );
+    assert_eq!(
+        code(program.run_n_sync(&[(&x).into()], 2, &[(1, 0)])),
+        "INVALID_ARGUMENT"
+    );
+    assert_eq!(
+        code(program.run_n_sync(&[(&x).into()], 2, &[(0, 1)])),
+        "INVALID_ARGUMENT"
+    );
+    let (_, id) = halves(&device);
+    assert_eq!(batch.compile_sync(&[id]).unwrap_err().code(), "FOREIGN");
+}
