@@ -2,6 +2,7 @@
 //!
 //! Writes `simd.json`, `simd.md` and `simd.svg`, and prints the second of them.
 
+mod graphs;
 mod machine;
 mod products;
 mod race;
@@ -72,6 +73,7 @@ fn main() -> Result<()> {
     let mut rows = products::rows(&team, options.rounds, &wanted)?;
     rows.extend(weights::rows(&team, options.rounds, &wanted)?);
     rows.extend(vectors::rows(&team, options.rounds, &wanted)?);
+    rows.extend(graphs::rows(&team, options.rounds, &wanted)?);
     rows.extend(tiles::rows(&team, options.rounds, &wanted)?);
     let report = report::Report::new(before, options.rounds, options.threads, &rows);
     std::fs::create_dir_all(&options.out)
