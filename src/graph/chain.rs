@@ -20,9 +20,40 @@ pub(super) struct Runner<'a> {
 
 /// Memory for what lies between the steps.
 pub(super) struct Scratch {
-    blocks: Vec<Vec<f32>>,
+    blocks: Vec<Block>,
     /// A bias, repeated.
-    repeated: Vec<f32>,
+    repeated: Block,
+}
+
+/// Values of a block, from a multiple of the widest vectors' size on: a vector in two cache lines
+/// takes twice as long.
+#[derive(Default)]
+struct Block {
+    memory: Vec<f32>,
+    start: usize,
+}
+
+/// Values of a cache line, of which the widest vectors have as many.
+const LINE: usize = 16;
+
+impl Block {
+    /// Room for `len` values, some lines apart from others of different numbers: of two places
+    /// that are a multiple of 4 KB apart, processors take one for the other.
+    fn new(len: usize, number: usize) -> Result<Self> {
+        let apart = LINE * (5 * number % 32);
+        let memory = try_zeros(len + apart + LINE)?;
+        let line = LINE * size_of::<f32>();
+        let start = memory.as_ptr().align_offset(line).min(LINE) + apart;
+        Ok(Self { memory, start })
+    }
+
+    fn get(&self, len: usize) -> &[f32] {
+        &self.memory[self.start..self.start + len]
+    }
+
+    fn get_mut(&mut self, len: usize) -> &mut [f32] {
+        &mut self.memory[self.start..self.start + len]
+    }
 }
 
 /// Some places of the result, and what the kernel's head gives there.
@@ -55,12 +86,12 @@ impl<'a> Runner<'a> {
     pub(super) fn scratch(&self, len: usize) -> Result<Scratch> {
         let len = len.min(BLOCK);
         let mut blocks = Vec::new();
-        for _ in 0..self.chain.blocks {
-            blocks.push(try_zeros(len)?);
+        for number in 0..self.chain.blocks {
+            blocks.push(Block::new(len, number + 1)?);
         }
         let repeats = |step: &Step| matches!(step.operands.last(), Some(Operand::Repeated(_)));
         let repeated = self.chain.steps.iter().any(repeats);
-        let repeated = try_zeros(if repeated { len } else { 0 })?;
+        let repeated = Block::new(if repeated { len } else { 0 }, 0)?;
         Ok(Scratch { blocks, repeated })
     }
 
@@ -96,7 +127,7 @@ impl<'a> Runner<'a> {
         };
         for step in steps {
             let mut block = std::mem::take(&mut blocks[step.block]);
-            self.step(step, blocks, repeated, here, &mut block[..here.len]);
+            self.step(step, blocks, repeated, here, block.get_mut(here.len));
             blocks[step.block] = block;
         }
         self.step(last, blocks, repeated, here, out);
@@ -105,13 +136,13 @@ impl<'a> Runner<'a> {
     fn step(
         &self,
         step: &Step,
-        blocks: &[Vec<f32>],
-        repeated: &mut [f32],
+        blocks: &[Block],
+        repeated: &mut Block,
         here: Here<'_>,
         out: &mut [f32],
     ) {
         if let Some(&Operand::Repeated(bias)) = step.operands.last() {
-            simd::repeat(self.inputs[bias], here.at, &mut repeated[..here.len]);
+            simd::repeat(self.inputs[bias], here.at, repeated.get_mut(here.len));
         }
         let mut operands: [&[f32]; 2] = [&[]; 2];
         for (values, &operand) in operands.iter_mut().zip(&step.operands) {
@@ -123,14 +154,14 @@ impl<'a> Runner<'a> {
     fn operand<'b>(
         &'b self,
         operand: Operand,
-        blocks: &'b [Vec<f32>],
-        repeated: &'b [f32],
+        blocks: &'b [Block],
+        repeated: &'b Block,
         here: Here<'b>,
     ) -> &'b [f32] {
         match operand {
-            Operand::Step(earlier) => &blocks[self.chain.steps[earlier].block][..here.len],
+            Operand::Step(earlier) => blocks[self.chain.steps[earlier].block].get(here.len),
             Operand::Input(input) => &self.inputs[input][here.at..here.at + here.len],
-            Operand::Repeated(_) => &repeated[..here.len],
+            Operand::Repeated(_) => repeated.get(here.len),
             Operand::Head => here.head,
         }
     }
