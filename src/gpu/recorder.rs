@@ -43,6 +43,7 @@ impl GpuBuffer {
     }
 
     /// Whether the host can map the buffer to read it.
+    #[cfg_attr(target_arch = "wasm32", allow(clippy::unused_self))]
     pub(super) fn is_mappable(&self) -> bool {
         #[cfg(not(target_arch = "wasm32"))]
         return self.storage.usage == Usage::Output;
@@ -142,6 +143,7 @@ impl<'g> Recorder<'g> {
     }
 
     #[cfg(target_arch = "wasm32")]
+    #[allow(clippy::unnecessary_wraps)] // The other one may find no memory.
     fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
         let bytes = bytemuck::cast_slice(values);
         self.gpu.queue.write_buffer(buffer.raw(), 0, bytes);

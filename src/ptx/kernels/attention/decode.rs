@@ -22,7 +22,7 @@ const WARPS: u32 = 4;
 const KEYS: u32 = 4;
 
 /// Attention of one query a sequence, for a part of the keys: sums that
-/// [`DecodeSumKernel`] puts together.
+/// [`DecodeSumKernel`](super::DecodeSumKernel) puts together.
 ///
 /// Parameters: `q` (`batch × heads × dim`), `k`, `v` (`batch × kv_heads × capacity × dim`), all of the
 /// kernel's type and aligned to 16 bytes; `sums` (f32, `batch × heads × splits × dim`), `stats` (f32,
