@@ -82,27 +82,48 @@ fn main() {
     declare_relaxed_simd();
 
     let items = library();
-    let mut templates = wgsl_files("shaders/kernels");
-    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32") {
-        templates.retain(|(template, _)| !directives(template).iter().any(|line| line == NATIVE));
-    }
-    let of_template = |(template, source): &(String, String)| {
-        let instances = instances(template).into_iter();
-        let kernels = instances.map(|instance| compose(instance, template, source, &items));
-        kernels.collect::<Vec<_>>()
-    };
-    let kernels: Vec<Kernel> = templates.iter().flat_map(of_template).collect();
     let files = wgsl_files("shaders/ops").into_iter();
     let functions: Vec<Function> = files
         .flat_map(|(_, source)| split_items(&source))
         .map(|(name, source)| function(&name, source, &items))
         .collect();
-    let mut texts = Texts::default();
-    let table = generate(&mut texts, &items, &kernels, &functions);
+    let tables = |native: bool| {
+        let mut texts = Texts::default();
+        let kernels = kernels(&items, native);
+        let table = generate(&mut texts, &items, &kernels, &functions);
+        (table, texts.all)
+    };
+    // What the npm package loads must be the same text wherever it is written.
+    let (table, text) = tables(false);
+    let native = env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32");
+    let own = if native {
+        tables(true)
+    } else {
+        (table, text.clone())
+    };
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    for (file, content) in [("kernels.rs", table), ("shaders.wgsl", texts.all)] {
+    let files = [
+        ("kernels.rs", own.0),
+        ("shaders.wgsl", own.1),
+        ("web.wgsl", text),
+    ];
+    for (file, content) in files {
         fs::write(Path::new(&out).join(file), content).expect("OUT_DIR is writable");
     }
+}
+
+/// The kernels of all templates, those for native builds only among them or not.
+fn kernels(items: &Items, native: bool) -> Vec<Kernel> {
+    let mut templates = wgsl_files("shaders/kernels");
+    if !native {
+        templates.retain(|(template, _)| !directives(template).iter().any(|line| line == NATIVE));
+    }
+    let of_template = |(template, source): &(String, String)| {
+        let instances = instances(template).into_iter();
+        let kernels = instances.map(|instance| compose(instance, template, source, items));
+        kernels.collect::<Vec<_>>()
+    };
+    templates.iter().flat_map(of_template).collect()
 }
 
 /// The npm package has one module an instruction set. Asking for relaxed SIMD by a variable

@@ -46,7 +46,7 @@ fn js() {
 
 /// What the npm package loads where there is a GPU.
 fn shaders() {
-    let text = include_str!(concat!(env!("OUT_DIR"), "/shaders.wgsl"));
+    let text = include_str!(concat!(env!("OUT_DIR"), "/web.wgsl"));
     println!("export default {text:?};");
 }
 
