@@ -4,7 +4,7 @@
 
 mod support;
 
-use relampago::{Backend, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
+use relampago::{Backend, BufferId, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
 use support::{Case, all_cases};
 
 /// A device of the caller's own, with limits as small as wanted.
@@ -69,6 +69,59 @@ fn a_dispatch_beyond_65535_workgroups_is_right() {
         inputs: vec![x],
     };
     judge(&device, &case);
+}
+
+/// The sum of ten arrays, all of them ones.
+fn ten(batch: &mut GpuCommandBatch, first: BufferId) -> BufferId {
+    (1..10).fold(first, |sum, _| {
+        let ones = batch.upload(&[1.0; 1_024]);
+        batch.vec_add(sum, ones)
+    })
+}
+
+#[test]
+fn fused_kernels_bind_no_more_buffers_than_every_gpu_has() {
+    let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 8);
+    type Record = fn(&mut GpuCommandBatch, BufferId) -> BufferId;
+    let records: [(Record, f32); 4] = [
+        (ten, 10.0),
+        (
+            |batch, x| {
+                let sum = ten(batch, x);
+                batch.softmax(sum)
+            },
+            1.0 / 1_024.0,
+        ),
+        (
+            |batch, x| {
+                let sum = ten(batch, x);
+                batch.dot(sum, x)
+            },
+            10_240.0,
+        ),
+        (
+            |batch, x| {
+                let product = batch.matmul(x, x, 32, 32, 32);
+                ten(batch, product)
+            },
+            41.0,
+        ),
+    ];
+    for (record, expected) in records {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let ones = batch.upload(&[1.0; 1_024]);
+        let last = record(&mut batch, ones);
+        let values = runtime::block_on(async {
+            batch.execute().await?;
+            batch.read(last).await
+        });
+        assert!(
+            values
+                .unwrap()
+                .iter()
+                .all(|&y| (y / expected - 1.0).abs() < 1e-6)
+        );
+    }
 }
 
 #[test]

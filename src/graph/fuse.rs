@@ -6,8 +6,9 @@ use super::node::{Node, live};
 use super::slots;
 use crate::ops::Op;
 
-/// Inputs of a kernel at most: WebGPU promises eight storage buffers, and one is written.
-const MAX_INPUTS: usize = 7;
+/// Inputs of a kernel at most: WebGPU promises eight storage buffers, of which what is not
+/// elementwise binds up to three of its own, beside what chains read.
+const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters must fit beside the others'.
 const MAX_STEPS: usize = 24;
 
