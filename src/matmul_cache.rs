@@ -106,16 +106,9 @@ impl GpuMatmulCache {
             let weights = QuantizedWeights::of_view(weights, format)?;
             return self.insert_quantized_async(name, weights).await;
         }
-        let [k, n] = matrix_shape(weights)?;
-        let (place, bytes) = self.place_f32(weights, [k, n]).await?;
-        let weights = Weights {
-            k,
-            n,
-            format,
-            bytes,
-            place,
-        };
-        self.weights.insert(name.to_owned(), weights);
+        let shape = matrix_shape(weights)?;
+        let (place, bytes) = self.place_f32(weights, shape).await?;
+        self.keep(name, format, shape, bytes, place);
         Ok(())
     }
 
@@ -128,20 +121,12 @@ impl GpuMatmulCache {
         name: &str,
         weights: QuantizedWeights,
     ) -> Result<()> {
-        let ([k, n], format) = (weights.shape(), weights.format());
-        let bytes = weights.bytes();
+        let (shape, format, bytes) = (weights.shape(), weights.format(), weights.bytes());
         let place = match self.device.gpu() {
             Some(gpu) => Place::GpuWords(gpu.upload_words(&weights.words).await?),
             None => Place::Words(weights),
         };
-        let weights = Weights {
-            k,
-            n,
-            format,
-            bytes,
-            place,
-        };
-        self.weights.insert(name.to_owned(), weights);
+        self.keep(name, format, shape, bytes, place);
         Ok(())
     }
 
@@ -202,6 +187,24 @@ impl GpuMatmulCache {
     /// The device that products run on.
     pub fn device(&self) -> &GpuDevice {
         &self.device
+    }
+
+    fn keep(
+        &mut self,
+        name: &str,
+        format: WeightFormat,
+        [k, n]: [usize; 2],
+        bytes: usize,
+        place: Place,
+    ) {
+        let weights = Weights {
+            k,
+            n,
+            format,
+            bytes,
+            place,
+        };
+        self.weights.insert(name.to_owned(), weights);
     }
 
     async fn place_f32(

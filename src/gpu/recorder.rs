@@ -271,22 +271,18 @@ impl<'g> Recorder<'g> {
         workgroups: usize,
     ) -> Result<()> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
-        let start = self.params.len();
-        self.params.extend_from_slice(params);
-        if !addition.params.is_empty() {
-            self.params.resize(start + KERNEL_PARAMS, 0);
-            self.params.extend_from_slice(&addition.params);
-        }
-        self.params.resize(start + self.param_stride(), 0);
         let own = inputs.iter().copied().chain([output]);
-        self.steps.push(Step {
-            #[cfg(not(target_arch = "wasm32"))]
-            name: kernel.name,
-            pipeline: self.gpu.pipelines.pipeline(kernel, addition),
-            shape: (kernel.inputs, addition.extras.len()),
-            buffers: own.chain(&addition.extras).cloned().collect(),
-            grid: self.grid(workgroups)?,
-        });
+        self.push(
+            Step {
+                #[cfg(not(target_arch = "wasm32"))]
+                name: kernel.name,
+                pipeline: self.gpu.pipelines.pipeline(kernel, addition),
+                shape: (kernel.inputs, addition.extras.len()),
+                buffers: own.chain(&addition.extras).cloned().collect(),
+                grid: self.grid(workgroups)?,
+            },
+            [params, &addition.params],
+        );
         Ok(())
     }
 
@@ -300,18 +296,30 @@ impl<'g> Recorder<'g> {
         workgroups: usize,
     ) -> Result<()> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
-        let start = self.params.len();
-        self.params.extend_from_slice(params);
-        self.params.resize(start + self.param_stride(), 0);
-        self.steps.push(Step {
-            #[cfg(not(target_arch = "wasm32"))]
-            name: kernel.name,
-            pipeline: self.gpu.pipelines.composed(kernel),
-            shape: (kernel.inputs, 0),
-            buffers: inputs.iter().copied().chain([output]).cloned().collect(),
-            grid: self.grid(workgroups)?,
-        });
+        self.push(
+            Step {
+                #[cfg(not(target_arch = "wasm32"))]
+                name: kernel.name,
+                pipeline: self.gpu.pipelines.composed(kernel),
+                shape: (kernel.inputs, 0),
+                buffers: inputs.iter().copied().chain([output]).cloned().collect(),
+                grid: self.grid(workgroups)?,
+            },
+            [params, &[]],
+        );
         Ok(())
+    }
+
+    /// Adds a step, with its kernel's parameters and those of what is added to the kernel.
+    fn push(&mut self, step: Step, [own, added]: [&[u32]; 2]) {
+        let start = self.params.len();
+        self.params.extend_from_slice(own);
+        if !added.is_empty() {
+            self.params.resize(start + KERNEL_PARAMS, 0);
+            self.params.extend_from_slice(added);
+        }
+        self.params.resize(start + self.param_stride(), 0);
+        self.steps.push(step);
     }
 
     fn grid(&self, workgroups: usize) -> Result<(u32, u32)> {

@@ -161,7 +161,9 @@ impl Program {
         let holds =
             |source: &Source| matches!(source, Source::Placeholder(place) if *place == argument);
         let node = plan.nodes.iter().position(|node| holds(&node.source));
-        Ok((result, node.unwrap_or_default()))
+        // Every placeholder is a node, used or not.
+        let node = node.ok_or_else(|| invalid("feedback", argument, beyond))?;
+        Ok((result, node))
     }
 }
 
