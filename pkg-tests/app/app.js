@@ -13,7 +13,7 @@ export async function run(relampago, backend, wasm) {
     ops: await onDevice(device),
     batch: await inBatch(device),
     resident: await resident(device),
-    program: await programs(device).catch(({ code }) => code),
+    program: await programs(device),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
     errors: await errors(relampago, device),
@@ -65,10 +65,10 @@ async function programs(device) {
   const x = batch.placeholder(4);
   const y = batch.vecAdd(batch.scale(batch.relu(x), 0.5), batch.upload(Float32Array.of(1, 1, 1, 1)));
   const kernels = (plan) => plan.kernels.map(({ operations, bytesMoved }) => [operations.join(), bytesMoved]);
-  const results = { batch: kernels(batch.explain()) };
+  const results = { batch: kernels(await batch.explain()) };
   const program = await batch.compile([y]);
   batch.dispose(); // The program has what it needs.
-  results.plan = kernels(program.explain());
+  results.plan = kernels(await program.explain());
   results.read = plain((await program.read([Float32Array.of(2, -2, 4, -4)]))[0]);
   const [first] = await program.run([Float32Array.of(2, -2, 4, -4)]);
   results.again = plain((await program.read([first]))[0]);

@@ -75,7 +75,7 @@ async function batches(device: GpuDevice, x: Float32Array, y: Float32Array) {
   exactly<Float32Array[]>(await program.read([x, weights]));
   const [buffer] = await program.runN([weights], 10, [[0, 0]]);
   exactly<number | undefined>(buffer?.length);
-  exactly<string[]>(program.explain().kernels.flatMap((kernel) => kernel.operations));
+  exactly<string[]>((await program.explain()).kernels.flatMap((kernel) => kernel.operations));
   for await (const [values] of program.stream([[x]])) {
     exactly<Float32Array | undefined>(values);
   }

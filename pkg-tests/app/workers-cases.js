@@ -47,6 +47,7 @@ export async function mistakes(relampago, backend) {
     results.push({
       calls: await calls(code, device),
       batches: await batches(code, device, other),
+      programs: await programs(code, device, other),
       disposed: await afterDispose(code, device),
     });
   }
@@ -103,6 +104,45 @@ async function batches(code, device, other) {
   return results;
 }
 
+async function programs(code, device, other) {
+  const batch = device.batch();
+  const [x, y] = [batch.placeholder(2), batch.placeholder(2)];
+  const sum = batch.vecAdd(x, y);
+  const program = await batch.compile([sum]);
+  const two = Float32Array.of(1, 2);
+  const foreign = await other.upload(two);
+  const gone = await device.upload(two);
+  gone.dispose();
+  const results = {
+    length: await code(() => batch.placeholder(1.5)),
+    nothing: await code(() => batch.compile([])),
+    id: await code(() => batch.compile(['id'])),
+    foreignId: await code(() => batch.compile([other.batch().placeholder(1)])),
+    missing: await code(() => program.run([two])),
+    none: await code(() => program.read()),
+    number: await code(() => program.read([two, 2])),
+    short: await code(() => program.read([two, Float32Array.of(1)])),
+    foreign: await code(() => program.run([two, foreign])),
+    gone: await code(() => program.run([two, gone])),
+    times: await code(() => program.runN([two, two], 0, [[0, 0]])),
+    pair: await code(() => program.runN([two, two], 2, [[0]])),
+    place: await code(() => program.runN([two, two], 2, [[0, 2]])),
+    aborted: await code(() => program.run([two, two], { signal: AbortSignal.abort() })),
+    abortedRun: await code(() => abortLater((options) => program.run([two, two], options))),
+    plan: (await program.explain()).kernels.map(({ operations }) => operations.join()),
+    values: String(await program.read([two, two])),
+  };
+  batch.dispose();
+  program.dispose();
+  results.disposed = [
+    await code(() => program.run([two, two])),
+    await code(() => program.explain()),
+    await code(() => batch.explain()),
+    await code(() => batch.compile([sum])),
+  ];
+  return results;
+}
+
 async function afterDispose(code, device) {
   const buffer = await device.upload(Float32Array.of(1));
   buffer.dispose();
@@ -132,6 +172,54 @@ export async function recorded(relampago, backend) {
   return [...await batch.read(id)];
 }
 
+// What the module and the GPU have allocated after some runs of a program, and after many.
+export async function steady(relampago, backend) {
+  const allocated = watchAllocations();
+  await relampago.default();
+  const device = await relampago.GpuDevice.create({ backend });
+  const batch = device.batch();
+  const x = batch.placeholder(4096);
+  const program = await batch.compile([batch.softmax(batch.scale(x, 2))]);
+  const values = new Float32Array(4096);
+  const run = async () => {
+    const [resident] = await program.run([values]);
+    const [buffer] = await program.run([resident]);
+    resident.dispose();
+    buffer.dispose();
+  };
+  for (let i = 0; i < 100; i++) {
+    await run();
+    await program.read([values]);
+  }
+  const first = allocated();
+  for (let i = 0; i < 5000; i++) {
+    await run();
+  }
+  return { first, last: allocated() };
+}
+
+// The memory of the module that is about to be loaded, and how many buffers the GPU has made.
+function watchAllocations() {
+  let memory;
+  let gpuBuffers = 0;
+  for (const name of ['instantiate', 'instantiateStreaming']) {
+    const original = WebAssembly[name];
+    WebAssembly[name] = async (...values) => {
+      const result = await original.apply(WebAssembly, values);
+      memory = (result.instance ?? result).exports.memory;
+      return result;
+    };
+  }
+  if (globalThis.GPUDevice) {
+    const original = GPUDevice.prototype.createBuffer;
+    GPUDevice.prototype.createBuffer = function (descriptor) {
+      gpuBuffers++;
+      return original.call(this, descriptor);
+    };
+  }
+  return () => ({ moduleBytes: memory.buffer.byteLength, gpuBuffers });
+}
+
 // Ticks of the page's own timer while a product is computed.
 export async function responsive(relampago) {
   const device = await create(relampago, { backend: 'simd' });
@@ -155,7 +243,7 @@ export async function crash(relampago) {
   const batch = device.batch();
   batch.relu(batch.upload(matrix));
   const results = { before: await code(() => buffer.read()) };
-  workers[0].postMessage([0, undefined, 'nothing', 'method', [], []]);
+  workers[0].postMessage([0, undefined, -1, 'method', [], []]);
   const product = code(() => device.matmul(matrix, matrix, 1024, 1024, 1024));
   results.during = await product;
   results.after = [

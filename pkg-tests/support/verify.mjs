@@ -29,8 +29,7 @@ const PROGRAM = {
   stream: [[2, 1.5, 2.5, 1.5], [2.375, 2.375, 2.375, 2.375]],
 };
 
-/** Devices in workers have no `programs`. */
-export function verify(results, backend, { programs = true } = {}) {
+export function verify(results, backend) {
   assert.equal(results.backend, backend === 'gpu' ? 'webgpu' : 'simd');
   ops.forEach(([method, inputs, parameters], i) => {
     const right = oracle[method](inputs, parameters);
@@ -40,9 +39,8 @@ export function verify(results, backend, { programs = true } = {}) {
   assert.deepEqual(results.resident, { length: 4, values: [[0.5, 0, 1.5, 0], [2, 0, 6, 0]] });
   assert.equal(results.interop, backend === 'gpu', 'the GPUDevice behind a WebGPU device');
   assert.equal(results.disposable, 'function');
-  const unsupported = { unbound: 'UNSUPPORTED', missing: 'UNSUPPORTED' };
-  assert.deepEqual(results.program, programs ? PROGRAM : 'UNSUPPORTED');
-  assert.deepEqual(results.errors, { ...ERRORS, ...(programs ? {} : unsupported) });
+  assert.deepEqual(results.program, PROGRAM);
+  assert.deepEqual(results.errors, ERRORS);
 }
 
 function near(got, right, what) {

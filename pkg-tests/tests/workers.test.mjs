@@ -26,7 +26,7 @@ describe('worker', () => {
     test(`the whole application on ${backend}`, async () => {
       const { inWorker, agree } = await result('same', backend);
       assert.equal(inWorker.interop, false, 'no object of the worker can reach the page');
-      verify({ ...inWorker, interop: backend === 'gpu' }, backend, { programs: false });
+      verify({ ...inWorker, interop: backend === 'gpu' }, backend);
       assert.ok(agree, 'the values are those of a device on the page, bit by bit');
     });
 
@@ -44,6 +44,12 @@ describe('worker', () => {
     test(`mistakes have the same codes on ${backend}`, async () => {
       const [here, there] = await result('mistakes', backend);
       assert.deepEqual(there, here);
+    });
+
+    test(`10,000 runs of a program on ${backend} leave memory as it was`, async () => {
+      const { first, last } = await result('steady', backend);
+      assert.ok(first.moduleBytes > 0 && (first.gpuBuffers > 0) === (backend === 'gpu'));
+      assert.deepEqual(last, first);
     });
 
     test(`a recording on ${backend} does not change afterwards`, async () => {

@@ -110,12 +110,12 @@ export interface Plan {
 
 export interface GpuCommandBatch {
     /** How `execute` would run what is recorded so far. */
-    explain(): Plan;
+    explain(): Promise<Plan>;
 }
 
 export interface Program {
     /** How it runs. */
-    explain(): Plan;
+    explain(): Promise<Plan>;
     /** Runs with an argument for each placeholder; the results stay on the device. */
     run(args: readonly ProgramArgument[], options?: AbortOptions): Promise<DeviceBuffer[]>;
     /** Runs, and copies the results back. */

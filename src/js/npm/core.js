@@ -7,8 +7,19 @@ import { ops } from './ops.js';
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops };
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
-// later calls an error with a code.
+// later calls an error with a code. The first object of a class that was disposed of stands for
+// all later ones, so that these leave nothing in the module's memory.
 for (const { prototype } of [DeviceBuffer, GpuCommandBatch, GpuDevice, Program]) {
+    const { dispose, free } = prototype;
+    let first;
+    prototype.dispose = prototype.free = function () {
+        dispose.call(this);
+        first ??= this;
+        if (this.__wbg_ptr !== first.__wbg_ptr) {
+            free.call(this);
+            this.__wbg_ptr = first.__wbg_ptr;
+        }
+    };
     if (Symbol.dispose) {
         prototype[Symbol.dispose] = function () {
             this.dispose();
@@ -30,23 +41,25 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
 }
 
 /** Runs a program with these arguments. */
-const start = async (program, args, read, options, times = 1, feedback = []) => {
+const start = async (program, args = [], read, options, times = 1, feedback = []) => {
     for (const [place, argument] of args.entries()) {
         argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
     }
-    return program.start(args.length, read, times, feedback.flat(), options);
+    const pairs = feedback.flatMap((pair) => [pair?.[0], pair?.[1]]);
+    return program.start(args.length, read, times, pairs, options);
 };
 
 /** What a plan's description, a list of numbers and names, says. */
 const explain = (description) => {
-    const next = () => description.shift();
+    let at = 0;
+    const next = () => description[at++];
     const list = (length, item) => Array.from({ length }, item);
     const place = (number) => (number < 0 ? { input: -1 - number } : { buffer: number });
     const buffers = list(next(), next);
     const kernels = [];
-    while (description.length) {
+    while (at < description.length) {
         const operations = [];
-        while (typeof description[0] === 'string') {
+        while (typeof description[at] === 'string') {
             operations.push(next());
         }
         const writes = { length: next(), ...place(next()) };
@@ -58,7 +71,7 @@ const explain = (description) => {
 };
 
 for (const { prototype } of [GpuCommandBatch, Program]) {
-    prototype.explain = function () {
+    prototype.explain = async function () {
         return explain(this.describe());
     };
 }

@@ -1,13 +1,12 @@
 import { GpuCommandBatch, RelampagoError, ops } from '../core.js';
 import { abortable, copied, invalid } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
-import { remote } from './handle.js';
+import { ready, remote } from './handle.js';
 import { nextNumber } from './link.js';
+import { RemoteProgram } from './program.js';
 
 const EXECUTING = ['NOT_EXECUTED', 'the batch has not been executed yet'];
 const EXECUTED = ['ALREADY_EXECUTED', 'the batch was executed already; record a new one'];
-
-const notHere = () => new RelampagoError('UNSUPPORTED', 'programs and plans are for devices on the page itself');
 
 /** Finds mistakes in a recording on the page, at once, and records in the worker. */
 export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
@@ -37,6 +36,13 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         return this.#record('input', buffer.length, { held: [buffer.handle.number] });
     }
 
+    placeholder(length) {
+        if (!Number.isSafeInteger(length) || length < 0) {
+            throw invalid('length', length, 'a whole number');
+        }
+        return this.#record('placeholder', length, { values: [length] });
+    }
+
     record(index, values) {
         const [name, inputs] = ops[index];
         const held = values.slice(0, inputs);
@@ -46,22 +52,25 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         return this.#record(name, length, { held, values: parameters });
     }
 
-    /** Values may be asked for in any order here as well. */
+    /** Its values are to be kept, though other operations take them. */
     output(id) {
         this.#lengthOf(id);
         this.handle.post('output', { held: [id] });
     }
 
     explain() {
-        throw notHere();
+        return this.handle.call('explain');
     }
 
-    placeholder() {
-        throw notHere();
-    }
-
-    async compile() {
-        throw notHere();
+    compile(outputs, options) {
+        const { handle } = this;
+        return abortable(options, async () => {
+            const ids = Array.from(outputs);
+            const lengths = ids.map((id) => this.#lengthOf(id));
+            const as = nextNumber();
+            const work = handle.call('compile', { held: [ids], as });
+            return ready(new RemoteProgram(handle.link, as, lengths), work);
+        });
     }
 
     execute(options) {

@@ -34,8 +34,9 @@ export class Link {
 
     /**
      * What the method `name` of what the worker holds as `target` comes to. Its arguments are what
-     * it holds under the numbers in `held`, and then `values`, of which arrays are given away. If
-     * there is a number `as`, it holds the result under that, and the promise is of nothing.
+     * it holds under the numbers in `held`, and then `values`; `held` may have lists of numbers and
+     * arrays, too. Arrays are given away. If there is a number `as`, the worker holds the result
+     * under that, and the promise is of nothing.
      */
     call(target, name, { held = [], values = [], as } = {}) {
         return new Promise((resolve, reject) => {
@@ -44,7 +45,7 @@ export class Link {
             }
             const call = nextNumber();
             try {
-                this.#worker.postMessage([call, as, target, name, held, values], buffersOf(values));
+                this.#worker.postMessage([call, as, target, name, held, values], buffersOf([held, values]));
             } catch (error) {
                 throw new RelampagoError('INVALID_ARGUMENT', `an argument cannot go to a worker: ${error.message}`, error);
             }
@@ -60,6 +61,11 @@ export class Link {
     release(numbers) {
         this.#users--;
         // The answer ends the worker if it is the last one.
+        this.forget(numbers);
+    }
+
+    /** Lets the worker dispose of what it holds under these numbers. */
+    forget(numbers) {
         this.call(0, 'release', { values: [numbers] }).catch(() => {});
     }
 
@@ -94,7 +100,7 @@ function unsupported(reason) {
     return new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}`);
 }
 
-function buffersOf(values) {
-    const buffers = values.map((value) => value?.buffer);
+function buffersOf(lists) {
+    const buffers = lists.flat(2).map((value) => value?.buffer);
     return buffers.filter((buffer) => buffer instanceof ArrayBuffer);
 }

@@ -24,8 +24,16 @@ const root = {
 /** What the page knows by a number: promises, so that a failure is that of all that builds on it. */
 const held = new Map([[0, root]]);
 
+/** What a number, or a list of numbers, stands for; an array stands for itself. */
+function resolve(reference) {
+    if (Array.isArray(reference)) {
+        return Promise.all(reference.map(resolve));
+    }
+    return typeof reference === 'number' ? held.get(reference) : reference;
+}
+
 async function perform(target, name, references, values) {
-    const [object, ...inputs] = await Promise.all([target, ...references].map((number) => held.get(number)));
+    const [object, ...inputs] = await resolve([target, ...references]);
     const member = object[name];
     return typeof member === 'function' ? member.call(object, ...inputs, ...values) : member;
 }
@@ -38,7 +46,8 @@ onmessage = async ({ data: [call, as, ...what] }) => {
     try {
         const value = await result;
         const answer = as ? undefined : value;
-        postMessage([call, answer], answer instanceof Float32Array ? [answer.buffer] : []);
+        const arrays = [answer].flat().filter((part) => part instanceof Float32Array);
+        postMessage([call, answer], arrays.map(({ buffer }) => buffer));
     } catch ({ code, message }) {
         postMessage([call, undefined, { code, message }]);
     }

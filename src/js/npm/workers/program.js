@@ -1,0 +1,68 @@
+import { Program } from '../core.js';
+import { abortable, copied, invalid } from './arguments.js';
+import { RemoteBuffer, foreign } from './buffer.js';
+import { remote } from './handle.js';
+import { nextNumber } from './link.js';
+
+/** A program that a worker holds; what goes in and comes out stays there if it is to. */
+export class RemoteProgram extends remote(Program, 'Program') {
+    #lengths;
+
+    /** `lengths` are those of its results. */
+    constructor(link, number, lengths) {
+        super(link, [number]);
+        this.#lengths = lengths;
+    }
+
+    explain() {
+        return this.handle.call('explain');
+    }
+
+    run(args, options) {
+        return abortable(options, () => this.#start('run', args));
+    }
+
+    runN(args, times, feedback, options) {
+        return abortable(options, () => this.#start('runN', args, [times, feedback]));
+    }
+
+    read(args, options) {
+        return abortable(options, () => this.handle.call('read', { held: [this.#arguments(args)] }));
+    }
+
+    /** Buffers for results, of which the worker holds a list until each has its own number. */
+    async #start(name, args, values) {
+        const { link } = this.handle;
+        const list = nextNumber();
+        const work = this.handle.call(name, { held: [this.#arguments(args)], values, as: list });
+        const buffers = this.#lengths.map((length, place) => {
+            const as = nextNumber();
+            link.call(list, 'at', { values: [place], as }).catch(() => {}); // `work` tells.
+            return new RemoteBuffer(link, as, length);
+        });
+        link.forget([list]);
+        try {
+            await work;
+        } catch (error) {
+            buffers.forEach((buffer) => buffer.dispose());
+            throw error;
+        }
+        return buffers;
+    }
+
+    /** What stands for arguments in a message: numbers of buffers, and copies of values. */
+    #arguments(args = []) {
+        return Array.from(args, (argument) => {
+            if (argument instanceof Float32Array) {
+                return copied(argument);
+            }
+            if (!(argument instanceof RemoteBuffer)) {
+                throw invalid('argument', argument, 'a Float32Array or a DeviceBuffer');
+            }
+            if (argument.handle.link !== this.handle.link) {
+                throw foreign('argument', 'device');
+            }
+            return argument.handle.number;
+        });
+    }
+}
