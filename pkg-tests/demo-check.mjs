@@ -47,6 +47,7 @@ async function onBackend(backend) {
   await verifyChart(page);
   const results = await verifyFilters(page);
   results.push(await verifyEditor(page));
+  results.push(await verifyStrength(page));
   results.push(await verifyOwnPicture(page));
   ensure(complaints.length === 0, `the page complained on ${backend}: ${complaints.join('; ')}`);
   await page.close();
@@ -111,6 +112,20 @@ async function verifyEditor(page) {
   return verifyApplied(page, 'custom');
 }
 
+/** Half of the filter's effect, and how the page says that its batch runs. */
+async function verifyStrength(page) {
+  const planned = () => page.locator('#plan .kernel .chips:not(.writes)').allTextContents();
+  const whole = await planned();
+  await page.locator('#strength').fill('50');
+  const result = await verifyApplied(page, 'motion');
+  const plans = [whole, await planned()].map(String);
+  const expected = ['convolve2d', 'convolve2dsubscalevec add'].map((kernel) =>
+    ['red', 'green', 'blue'].map((colour) => [`${colour}weights`, kernel]));
+  ensure(String(plans) === String(expected), `the plans are drawn as ${plans}`);
+  await page.locator('#strength').fill('100');
+  return result;
+}
+
 /** A picture of odd sizes, chosen as a visitor does. */
 async function verifyOwnPicture(page) {
   const [width, height] = [131, 67];
@@ -121,7 +136,7 @@ async function verifyOwnPicture(page) {
 }
 
 async function verifyApplied(page, name) {
-  const { kernel, size, width, height, milliseconds, ...planes } = await applied(page, name);
+  const { kernel, size, strength, width, height, milliseconds, ...planes } = await applied(page, name);
   const [source, shown, channels] = [planes.source, planes.shown, planes.channels].map(decode);
   const pixels = width * height;
   const [before, after] = [new Uint8Array(source), new Uint8Array(shown)];
@@ -130,7 +145,9 @@ async function verifyApplied(page, name) {
   let [largestError, share] = [0, 0];
   for (let channel = 0; channel < 3; channel++) {
     const input = Float64Array.from({ length: pixels }, (_, i) => before[4 * i + channel]);
-    const { sums, magnitudes } = convolve(input, width, height, kernel, size);
+    const filtered = convolve(input, width, height, kernel, size);
+    const sums = input.map((value, i) => value + strength * (filtered.sums[i] - value));
+    const magnitudes = input.map((value, i) => (strength < 1 ? value : 0) + filtered.magnitudes[i]);
     for (let i = 0; i < pixels; i++) {
       const error = Math.abs(results[channel * pixels + i] - sums[i]);
       const allowed = TOLERANCE * magnitudes[i];
@@ -168,12 +185,13 @@ async function applied(page, name) {
       const canvas = document.getElementById(id);
       return canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
     };
-    const { channels, milliseconds, filter } = await globalThis.relampagoDemo.apply(name);
+    const { channels, milliseconds, filter, strength } = await globalThis.relampagoDemo.apply(name);
     const { width, height, data } = pixels('before');
     const values = await new Blob(channels).arrayBuffer();
     return {
       kernel: Array.from(filter.kernel),
       size: filter.size,
+      strength,
       width,
       height,
       milliseconds,

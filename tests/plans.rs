@@ -2,7 +2,7 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
-use relampago::{Backend, BufferId, Conv2d, Error, GpuCommandBatch, GpuDevice};
+use relampago::{Backend, BufferId, BufferPlace, Conv2d, Error, GpuCommandBatch, GpuDevice};
 
 fn devices() -> [GpuDevice; 2] {
     [Backend::Simd, Backend::Gpu].map(|backend| {
@@ -19,13 +19,18 @@ fn simd() -> GpuCommandBatch {
 #[test]
 fn a_chain_is_one_kernel_that_reads_two_arrays_and_writes_one() {
     let mut batch = simd();
-    let (x, y) = (batch.placeholder(1_000_000), batch.placeholder(1_000_000));
+    let x = batch.placeholder(1_000_000);
     let relu = batch.relu(x);
     let scaled = batch.scale(relu, 2.0);
+    let y = batch.placeholder(1_000_000);
     batch.vec_add(scaled, y);
     let plan = batch.explain();
     assert_eq!(plan.kernels.len(), 1);
     assert_eq!(plan.kernels[0].operations, ["relu", "scale", "vec_add"]);
+    assert_eq!(
+        plan.kernels[0].reads,
+        [BufferPlace::Input(1), BufferPlace::Input(0)]
+    );
     assert_eq!(
         (plan.summary.buffers, plan.summary.peak_bytes),
         (1, 4_000_000)

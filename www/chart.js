@@ -1,5 +1,6 @@
 // Bars for the timings, and what there is to say about each.
 
+import { element } from './element.js';
 import { explain, inMilliseconds } from './words.js';
 
 const KIND = { GPU: 'gpu', SIMD: 'simd', 'Plain JS': 'plain' };
@@ -49,7 +50,3 @@ function versus({ name, milliseconds }, plain) {
 }
 
 const figure = (ratio) => ratio.toFixed(ratio < 10 ? 1 : 0);
-
-function element(tag, className, textContent = '') {
-  return Object.assign(document.createElement(tag), { className, textContent });
-}

@@ -5,16 +5,17 @@
 //   filters        name → { label, size, kernel }: what the page applies; 'custom' is the editor's
 //   source()       { width, height, channels: [red, green, blue, alpha] } from 0 to 255
 //   apply(name)    chooses a filter as a click does, and promises
-//                  { channels (before clamping), milliseconds, filter } once it is on the canvas
+//                  { channels (before clamping), milliseconds, filter, strength } once it is on the canvas
 //   measured       a promise of the rows of the current chart
 //   info           the device's `info`; undefined until there is one
 
 import { kernelEditor } from './editor.js';
-import { applyFilter, applyOn, deviceFor, tooSmallForGpu } from './engine.js';
+import { INPUTS, applyFilter, applyOn, deviceFor, planOf, tooSmallForGpu } from './engine.js';
 import { filters } from './filters.js';
 import { gallery } from './gallery.js';
 import { compare } from './compare.js';
 import { drawChart } from './chart.js';
+import { drawPlan, summary } from './plan.js';
 import { decode, planes, show, thumbnail, toPixels } from './image.js';
 import { measure } from './timing.js';
 import { explain, inMilliseconds, reasonFor } from './words.js';
@@ -33,6 +34,7 @@ const state = {
   /** Why that is not the device asked for. */
   lack: '',
   name: 'edges',
+  strength: 1,
   picture: undefined,
   small: undefined,
 };
@@ -65,14 +67,18 @@ async function apply(name) {
   if (!state.picture) {
     return undefined; // It will be applied to the first one.
   }
-  const result = await applyOn(state.backend, state.picture, filter);
+  const { strength } = state;
+  const result = await applyOn(state.backend, state.picture, filter, strength);
+  const plan = await planOf(state.device, state.picture, filter, strength);
   if (turn === newest) {
+    drawPlan(at('plan'), plan, INPUTS);
+    at('plan-label').textContent = summary(plan);
     show(at('after'), toPixels(result));
     at('after').setAttribute('aria-label', `The picture after the filter ${filter.label}`);
     at('status').textContent = account(filter, result);
     measureSoon();
   }
-  return { channels: result.channels.slice(0, 3), milliseconds: result.milliseconds, filter };
+  return { channels: result.channels.slice(0, 3), milliseconds: result.milliseconds, filter, strength };
 }
 
 /** What was done, where, and in what time. */
@@ -264,8 +270,15 @@ async function changeBackend({ target }) {
   });
 }
 
+async function changeStrength({ target }) {
+  state.strength = target.valueAsNumber / 100;
+  at('strength-value').textContent = `${target.value} %`;
+  await guard(() => apply(state.name));
+}
+
 async function start() {
   takePictures();
+  at('strength').addEventListener('input', changeStrength);
   at('backend').addEventListener('change', changeBackend);
   at('measure').addEventListener('click', () => measureSoon(0));
   await chooseBackend(state.backend);

@@ -133,9 +133,16 @@ impl Plan {
         }
     }
 
-    fn place(&self, node: usize) -> BufferPlace {
-        self.home(node)
-            .map_or(BufferPlace::Input(node), BufferPlace::Buffer)
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn place(&self, node: usize) -> BufferPlace {
+        if let Some(slot) = self.home(node) {
+            return BufferPlace::Buffer(slot);
+        }
+        let mut inputs = 0;
+        for earlier in &self.nodes[..node] {
+            inputs += usize::from(earlier.operation().is_none());
+        }
+        BufferPlace::Input(inputs)
     }
 }
 
@@ -178,7 +185,7 @@ pub struct PlanSummary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BufferPlace {
-    /// Values from outside: an upload, an input, a placeholder, by the order of recording.
+    /// Values from outside: an upload, an input, a placeholder, counted in the order of recording.
     Input(usize),
     /// A buffer of the plan, of which there are as few as values live at once.
     Buffer(usize),

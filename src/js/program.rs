@@ -12,7 +12,7 @@ use super::error::{promise, to_js};
 use super::types::*;
 use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Argument, Plan, Program};
+use crate::graph::{Argument, BufferPlace, Plan, Program};
 
 /// A batch that was planned once and runs with new arguments each time.
 #[wasm_bindgen(js_name = Program)]
@@ -152,9 +152,10 @@ pub(super) fn described(plan: &Plan) -> Array {
         push(kernel.inputs.len());
         for &input in &kernel.inputs {
             push(plan.nodes[input].len);
-            let place = plan
-                .home(input)
-                .map_or(-1.0 - input as f64, |slot| slot as f64);
+            let place = match plan.place(input) {
+                BufferPlace::Input(number) => -1.0 - number as f64,
+                BufferPlace::Buffer(slot) => slot as f64,
+            };
             list.push(&place.into());
         }
     }

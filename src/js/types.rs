@@ -99,7 +99,7 @@ export type BufferId = number & { readonly [bufferId]: true };
 /** What a program takes for a placeholder: values, or a buffer of its device. */
 export type ProgramArgument = Float32Array | DeviceBuffer;
 
-/** Where a kernel reads or writes: an input, by the order of recording, or a buffer of the plan. */
+/** Where a kernel reads or writes: an input, counted as recorded, or a buffer of the plan. */
 export type PlanPlace = { length: number } & ({ input: number } | { buffer: number });
 
 /** What becomes of a batch: kernels in order, and the buffers between them, by their lengths. */
