@@ -31,19 +31,15 @@ impl Kernel for Transpose<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(mut self, isa: I) {
-        // Along the longer side, so that one of the matrices is gone through in order.
-        if self.rows > self.cols {
-            for col in (0..self.cols).step_by(BLOCK) {
-                for row in (0..self.rows).step_by(BLOCK) {
-                    self.block(isa, row, col);
-                }
-            }
-        } else {
-            for row in (0..self.rows).step_by(BLOCK) {
-                for col in (0..self.cols).step_by(BLOCK) {
-                    self.block(isa, row, col);
-                }
-            }
+        let [rows, cols] = [self.rows, self.cols].map(|side| side.div_ceil(BLOCK));
+        for place in 0..rows * cols {
+            // Along the longer side, so that one of the matrices is gone through in order.
+            let (row, col) = if self.rows > self.cols {
+                (place % rows, place / rows)
+            } else {
+                (place / cols, place % cols)
+            };
+            self.block(isa, row * BLOCK, col * BLOCK);
         }
     }
 }

@@ -5,8 +5,8 @@ use crate::simd::isa::{Isa, Kernel};
 /// Rows of `B` that are added up before their sum goes to the buffer.
 const GROUP: usize = 8;
 
-/// Rows of `B` whose sum gathers in the buffer before it goes to `C`, a multiple of `GROUP`.
-/// This bounds the rounding error.
+/// Rows of `B` whose sum gathers in the buffer before it goes to `C`, a multiple of `GROUP`; the
+/// first ones' gathers in `C`. This bounds the rounding error.
 const DEPTH: usize = 256;
 
 /// Columns of the buffer.
@@ -27,26 +27,29 @@ impl Kernel for Row<'_> {
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
         let Row { a, b, stride, c } = self;
-        c.fill(0.0);
-        if a.len() <= DEPTH {
-            sum_of_multiples(isa, a, b, stride, c);
+        c.fill(0.0); // Where there is nothing to add up.
+        let mut memory;
+        let buffer: &mut [f32] = if a.len() > DEPTH {
+            memory = [0.0; COLS];
+            &mut memory
         } else {
-            deep_row(isa, a, b, stride, c);
-        }
-    }
-}
-
-/// A row of `C`, parts of which gather in a buffer.
-#[inline(always)]
-fn deep_row<I: Isa>(isa: I, a: &[f32], b: &[f32], stride: usize, c: &mut [f32]) {
-    let mut buffer = [0.0; COLS];
-    for (col, c) in (0..).step_by(COLS).zip(c.chunks_mut(COLS)) {
-        let buffer = &mut buffer[..c.len()];
-        for (a, b) in a.chunks(DEPTH).zip(b.chunks(DEPTH * stride)) {
-            buffer.fill(0.0);
-            sum_of_multiples(isa, a, &b[col..], stride, buffer);
-            for (c, &sum) in c.iter_mut().zip(&*buffer) {
-                *c += sum;
+            &mut []
+        };
+        for (col, c) in (0..).step_by(COLS).zip(c.chunks_mut(COLS)) {
+            for (part, (a, b)) in a.chunks(DEPTH).zip(b.chunks(DEPTH * stride)).enumerate() {
+                let gathers = part > 0;
+                let sums = if gathers {
+                    &mut buffer[..c.len()]
+                } else {
+                    &mut *c
+                };
+                sums.fill(0.0);
+                sum_of_multiples(isa, a, &b[col..], stride, sums);
+                if gathers {
+                    for (c, &mut sum) in c.iter_mut().zip(&mut *buffer) {
+                        *c += sum;
+                    }
+                }
             }
         }
     }
