@@ -10,6 +10,8 @@ mod program;
 mod rewrite;
 mod run;
 mod slots;
+#[cfg(any(test, all(target_arch = "wasm32", feature = "js")))]
+mod streamed;
 
 use std::panic::Location;
 use std::sync::Arc;

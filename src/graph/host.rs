@@ -200,6 +200,14 @@ impl Stream for Chains<'_> {
         let out = &mut self.out[at..at + from.len()];
         self.after.run(&mut self.after_scratch, at, from, out);
     }
+
+    fn keep(&mut self, at: usize, from: &[f32]) {
+        self.out[at..at + from.len()].copy_from_slice(from);
+    }
+
+    fn kept(&mut self, at: usize, to: &mut [f32]) {
+        to.copy_from_slice(&self.out[at..at + to.len()]);
+    }
 }
 
 /// Makes `out` hold `len` values, whichever.

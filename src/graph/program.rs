@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 /// # Ok::<(), relampago::Error>(())
 /// ```
 pub struct Program {
-    runtime: Runtime,
+    pub(super) runtime: Runtime,
 }
 
 impl Program {

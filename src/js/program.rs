@@ -9,6 +9,7 @@ use wasm_bindgen::prelude::*;
 use super::convert::{self, Parameter};
 use super::device::JsBuffer;
 use super::error::{promise, to_js};
+use super::simd;
 use super::types::*;
 use crate::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
@@ -50,6 +51,16 @@ impl JsProgram {
     #[wasm_bindgen(skip_typescript, js_name = setBuffer)]
     pub fn set_buffer(&self, place: usize, buffer: &JsBuffer) -> Result<(), JsValue> {
         self.set(place, buffer.handle().map(JsArgument::Buffer))
+    }
+
+    /// The result of a program that is one elementwise kernel on SIMD, at once and straight between
+    /// arrays; undefined for every other program and for other arguments.
+    #[wasm_bindgen(skip_typescript, js_name = readNow)]
+    pub fn read_now(&self, arguments: Array) -> Result<JsValue, JsValue> {
+        let result = self
+            .handle()
+            .and_then(|program| simd::read(&program, &arguments));
+        result.map_err(|error| to_js(&error))
     }
 
     /// Runs with the first `count` of the arguments set before.

@@ -1,12 +1,13 @@
 //! Operations on SIMD, straight between JavaScript's arrays: what can go piece by piece never
 //! lies in WebAssembly's memory as a whole.
 
-use js_sys::Float32Array;
-use wasm_bindgen::JsValue;
+use js_sys::{Array, Float32Array};
+use wasm_bindgen::{JsCast, JsValue};
 
 use super::convert;
 use crate::device::GpuDevice;
 use crate::error::Result;
+use crate::graph::Program;
 use crate::ops::Op;
 use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
@@ -44,6 +45,28 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
     Ok(Float32Array::from(&out[..]).into())
 }
 
+/// The result of a program, or undefined where arrays of one length are not all that it takes.
+#[cfg_attr(relampago_package, optimize(size))]
+pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
+    let Some(len) = program.streamable() else {
+        return Ok(JsValue::UNDEFINED);
+    };
+    let mut inputs = Vec::new();
+    for argument in arguments.iter() {
+        match argument.dyn_into::<Float32Array>() {
+            Ok(array) if array.length() as usize == len => inputs.push(array),
+            _ => return Ok(JsValue::UNDEFINED),
+        }
+    }
+    if inputs.len() != program.placeholders() {
+        return Ok(JsValue::UNDEFINED);
+    }
+    let (inputs, out) = (&inputs[..], Float32Array::new_with_length(len as u32));
+    let mut arrays = Arrays { inputs, out };
+    program.stream(&mut arrays)?;
+    Ok(arrays.out.into())
+}
+
 struct Arrays<'a> {
     inputs: &'a [Float32Array],
     out: Float32Array,
@@ -51,7 +74,8 @@ struct Arrays<'a> {
 
 impl stream::Stream for Arrays<'_> {
     fn len(&self) -> usize {
-        self.inputs[0].length() as usize
+        let first = self.inputs.first().unwrap_or(&self.out);
+        first.length() as usize
     }
 
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
@@ -60,6 +84,14 @@ impl stream::Stream for Arrays<'_> {
 
     fn store(&mut self, at: usize, from: &[f32]) {
         part(&self.out, at, from.len()).copy_from(from);
+    }
+
+    fn keep(&mut self, at: usize, from: &[f32]) {
+        self.store(at, from);
+    }
+
+    fn kept(&mut self, at: usize, to: &mut [f32]) {
+        part(&self.out, at, to.len()).copy_to(to);
     }
 }
 

@@ -7,7 +7,7 @@ use super::elementwise::{Maximum, Minimum};
 use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
-use crate::error::{Result, try_reserved, try_zeros};
+use crate::error::{Result, try_zeros};
 use crate::ops::Op;
 
 /// Values in a piece: two inputs and a result stay in a second-level cache.
@@ -21,6 +21,10 @@ pub(crate) trait Stream {
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]);
     /// Copies values of the result from `at` on.
     fn store(&mut self, at: usize, from: &[f32]);
+    /// Copies values to the result's place that are not the result yet.
+    fn keep(&mut self, at: usize, from: &[f32]);
+    /// Copies back what was kept.
+    fn kept(&mut self, at: usize, to: &mut [f32]);
 }
 
 /// Whether [`run`] can do the operation.
@@ -33,7 +37,7 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
 /// result is returned and not stored.
 ///
 /// # Errors
-/// `OutOfMemory` where there is no memory for pieces or a softmax's exponentials.
+/// `OutOfMemory` where there is no memory for pieces.
 pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     match *op {
         Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
@@ -60,14 +64,33 @@ fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
 }
 
 fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<()> {
-    let (len, inputs) = (stream.len(), op.inputs().len());
-    let [mut a, mut b, mut y] = pieces(len)?;
-    for (at, len) in ranges(len) {
-        stream.load(0, at, &mut a[..len]);
-        if inputs > 1 {
-            stream.load(1, at, &mut b[..len]);
+    piecewise(op.inputs().len(), stream, &mut |inputs, y| {
+        let second = inputs.get(1).copied().unwrap_or_default();
+        super::elementwise(isa, op, [inputs[0], second], y);
+    })
+}
+
+/// Has `compute` make each piece of the result from that piece of each of `inputs` inputs.
+#[cfg_attr(relampago_package, optimize(size))]
+pub(crate) fn piecewise(
+    inputs: usize,
+    stream: &mut dyn Stream,
+    compute: &mut dyn FnMut(&[&[f32]], &mut [f32]),
+) -> Result<()> {
+    let [mut y] = pieces(stream.len())?;
+    let mut loaded = Vec::new();
+    for _ in 0..inputs {
+        let [piece] = pieces(stream.len())?;
+        loaded.push(piece);
+    }
+    for (at, len) in ranges(stream.len()) {
+        let mut inputs: Vec<&[f32]> = Vec::new();
+        for (input, piece) in loaded.iter_mut().enumerate() {
+            let piece = &mut piece[..len];
+            stream.load(input, at, piece);
+            inputs.push(piece);
         }
-        super::elementwise(isa, op, [&a[..len], &b[..len]], &mut y[..len]);
+        compute(&inputs, &mut y[..len]);
         stream.store(at, &y[..len]);
     }
     Ok(())
@@ -133,26 +156,24 @@ impl Progress {
 fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
     let [mut x, mut y] = pieces(len)?;
-    // The logarithm is taken of the inputs again, and spares this memory.
-    let mut exponentials = try_reserved(if logarithm { 0 } else { len })?;
     let mut partials = Vec::new();
     for (at, len) in ranges(len) {
         let (x, y, partials) = (&mut x[..len], &mut y[..len], &mut partials);
         stream.load(0, at, x);
         dispatch(isa, softmax::Exponentials { x, y, partials });
+        // The logarithm is taken of the inputs again.
         if !logarithm {
-            exponentials.extend_from_slice(y);
+            stream.keep(at, y);
         }
     }
     let total = &dispatch(isa, softmax::Sum(&partials));
     for (at, len) in ranges(len) {
-        let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
-        let y = if logarithm {
+        let (x, y, partials) = (&mut x[..len], &mut y[..len], &partials[at / BLOCK..]);
+        if logarithm {
             stream.load(0, at, x);
-            &mut y[..len]
         } else {
-            &mut exponentials[at..at + len]
-        };
+            stream.kept(at, y);
+        }
         let finish = softmax::Finish {
             logarithm,
             x,

@@ -81,8 +81,9 @@ Object.assign(Program.prototype, {
         return start(this, args, false, options);
     },
 
-    read(args, options) {
-        return start(this, args, true, options);
+    async read(args = [], options) {
+        const now = options?.signal ? undefined : this.readNow(args);
+        return now ? [now] : start(this, args, true, options);
     },
 
     runN(args, times, feedback, options) {

@@ -284,6 +284,14 @@ impl Stream for Slices<'_> {
     fn store(&mut self, at: usize, from: &[f32]) {
         self.out[at..at + from.len()].copy_from_slice(from);
     }
+
+    fn keep(&mut self, at: usize, from: &[f32]) {
+        self.store(at, from);
+    }
+
+    fn kept(&mut self, at: usize, to: &mut [f32]) {
+        to.copy_from_slice(&self.out[at..at + to.len()]);
+    }
 }
 
 #[test]

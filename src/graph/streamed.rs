@@ -1,0 +1,189 @@
+//! Programs on values that lie elsewhere, such as JavaScript's arrays: what is one elementwise
+//! kernel takes and gives a piece at a time, and nothing is copied as a whole.
+
+use super::chain::Runner;
+use super::fuse::Kernel;
+use super::node::{Node, Source};
+use super::program::Program;
+use crate::buffer::Storage;
+use crate::error::Result;
+use crate::simd::stream::{self, Stream};
+
+impl Program {
+    /// The length of what [`Program::stream`] takes and gives; `None` where it cannot run the
+    /// program. Placeholders are as many and as long as `run` asks for.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn streamable(&self) -> Option<usize> {
+        let plan = &self.runtime.plan;
+        let ([kernel], [output]) = (&plan.kernels[..], &plan.outputs[..]) else {
+            return None;
+        };
+        let len = plan.len(kernel);
+        let as_long = |&input: &usize| plan.nodes[input].len == len;
+        let elementwise = kernel.head.is_none() && kernel.root() == *output;
+        let on_host = self.runtime.gpu.is_none();
+        (elementwise && on_host && kernel.inputs.iter().all(as_long)).then_some(len)
+    }
+
+    /// How many arguments it takes.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn placeholders(&self) -> usize {
+        self.runtime.placeholders.len()
+    }
+
+    /// Runs with the inputs of `arguments` for its placeholders, and stores its only result there.
+    ///
+    /// # Errors
+    /// `DeviceLost`, and `OutOfMemory` where there is none for pieces.
+    pub(crate) fn stream(&self, arguments: &mut dyn Stream) -> Result<()> {
+        self.runtime.device.check()?;
+        let plan = &self.runtime.plan;
+        let (isa, kernel) = (self.runtime.device.cpu().isa, &plan.kernels[0]);
+        let chain = &kernel.chain;
+        let runner = |inputs| Runner { isa, chain, inputs };
+        let mut scratch = runner(&[]).scratch(arguments.len())?;
+        let mut values = Inputs {
+            nodes: &plan.nodes,
+            kernel,
+            arguments,
+        };
+        stream::piecewise(kernel.inputs.len(), &mut values, &mut |inputs, y| {
+            let runner = Runner { isa, chain, inputs };
+            runner.run(&mut scratch, 0, &[], y);
+        })
+    }
+}
+
+/// What a kernel reads: arguments, and values that its batch holds.
+struct Inputs<'a> {
+    nodes: &'a [Node],
+    kernel: &'a Kernel,
+    arguments: &'a mut dyn Stream,
+}
+
+impl Stream for Inputs<'_> {
+    fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
+        let values: &[f32] = match &self.nodes[self.kernel.inputs[input]].source {
+            Source::Placeholder(place) => return self.arguments.load(*place, at, to),
+            Source::Upload(values) => values,
+            Source::Input(buffer) => match &buffer.storage {
+                Storage::Host(values) => values,
+                Storage::Gpu(_) => return,
+            },
+            Source::Op { .. } => return,
+        };
+        to.copy_from_slice(&values[at..at + to.len()]);
+    }
+
+    fn store(&mut self, at: usize, from: &[f32]) {
+        self.arguments.store(at, from);
+    }
+
+    fn keep(&mut self, at: usize, from: &[f32]) {
+        self.arguments.keep(at, from);
+    }
+
+    fn kept(&mut self, at: usize, to: &mut [f32]) {
+        self.arguments.kept(at, to);
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::device::{Backend, GpuDevice};
+    use crate::graph::{BufferId, GpuCommandBatch};
+
+    struct Arrays {
+        inputs: Vec<Vec<f32>>,
+        out: Vec<f32>,
+    }
+
+    impl Stream for Arrays {
+        fn len(&self) -> usize {
+            self.out.len()
+        }
+
+        fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
+            to.copy_from_slice(&self.inputs[input][at..at + to.len()]);
+        }
+
+        fn store(&mut self, at: usize, from: &[f32]) {
+            self.out[at..at + from.len()].copy_from_slice(from);
+        }
+
+        fn keep(&mut self, at: usize, from: &[f32]) {
+            self.store(at, from);
+        }
+
+        fn kept(&mut self, at: usize, to: &mut [f32]) {
+            to.copy_from_slice(&self.out[at..at + to.len()]);
+        }
+    }
+
+    fn program(record: impl FnOnce(&mut GpuCommandBatch) -> BufferId) -> Program {
+        let device = GpuDevice::builder().backend(Backend::Simd).build();
+        let mut batch = GpuCommandBatch::new(device.unwrap());
+        let last = record(&mut batch);
+        batch.compile_sync(&[last]).unwrap()
+    }
+
+    #[test]
+    fn a_program_gives_the_same_in_pieces() {
+        for len in [0, 1, 1_023, 70_001] {
+            let inputs: Vec<Vec<f32>> = (0..2)
+                .map(|input| {
+                    (0..len)
+                        .map(|i| ((i * 7 + input) % 31) as f32 - 15.0)
+                        .collect()
+                })
+                .collect();
+            let constant: Vec<f32> = (0..len).map(|i| i as f32).collect();
+            let program = program(|batch| {
+                let (x, c, y) = (
+                    batch.placeholder(len),
+                    batch.upload(&constant),
+                    batch.placeholder(len),
+                );
+                let (relu, gelu) = (batch.relu(x), batch.gelu(y));
+                let sum = batch.vec_add(relu, gelu);
+                let biased = batch.bias_add(sum, c, 1, len);
+                batch.mul(biased, x)
+            });
+            assert_eq!(program.streamable(), Some(len));
+            let expected = program.read_sync(&[(&inputs[0]).into(), (&inputs[1]).into()]);
+            let mut arrays = Arrays {
+                inputs,
+                out: vec![0.0; len],
+            };
+            program.stream(&mut arrays).unwrap();
+            assert_eq!([arrays.out], expected.unwrap()[..]);
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_an_elementwise_kernel_does_not_stream() {
+        let sum = program(|batch| {
+            let x = batch.placeholder(4);
+            batch.sum(x)
+        });
+        let product = program(|batch| {
+            let x = batch.placeholder(4);
+            let product = batch.matmul(x, x, 2, 2, 2);
+            batch.relu(product)
+        });
+        let bias = program(|batch| {
+            let (x, bias) = (batch.placeholder(4), batch.placeholder(2));
+            batch.bias_add(x, bias, 2, 2)
+        });
+        let nothing = program(|batch| batch.placeholder(4));
+        for program in [sum, product, bias, nothing] {
+            assert_eq!(program.streamable(), None);
+        }
+    }
+}
