@@ -98,33 +98,7 @@ mod tests {
     use super::*;
     use crate::device::{Backend, GpuDevice};
     use crate::graph::{BufferId, GpuCommandBatch};
-
-    struct Arrays {
-        inputs: Vec<Vec<f32>>,
-        out: Vec<f32>,
-    }
-
-    impl Stream for Arrays {
-        fn len(&self) -> usize {
-            self.out.len()
-        }
-
-        fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
-            to.copy_from_slice(&self.inputs[input][at..at + to.len()]);
-        }
-
-        fn store(&mut self, at: usize, from: &[f32]) {
-            self.out[at..at + from.len()].copy_from_slice(from);
-        }
-
-        fn keep(&mut self, at: usize, from: &[f32]) {
-            self.store(at, from);
-        }
-
-        fn kept(&mut self, at: usize, to: &mut [f32]) {
-            to.copy_from_slice(&self.out[at..at + to.len()]);
-        }
-    }
+    use crate::simd::stream::Slices;
 
     fn program(record: impl FnOnce(&mut GpuCommandBatch) -> BufferId) -> Program {
         let device = GpuDevice::builder().backend(Backend::Simd).build();
@@ -157,12 +131,13 @@ mod tests {
             });
             assert_eq!(program.streamable(), Some(len));
             let expected = program.read_sync(&[(&inputs[0]).into(), (&inputs[1]).into()]);
-            let mut arrays = Arrays {
-                inputs,
+            let inputs = [&inputs[0][..], &inputs[1]];
+            let mut slices = Slices {
+                inputs: &inputs,
                 out: vec![0.0; len],
             };
-            program.stream(&mut arrays).unwrap();
-            assert_eq!([arrays.out], expected.unwrap()[..]);
+            program.stream(&mut slices).unwrap();
+            assert_eq!([slices.out], expected.unwrap()[..]);
         }
     }
 

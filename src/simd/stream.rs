@@ -186,3 +186,33 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
     }
     Ok(())
 }
+
+/// Slices, as a stand-in for what lies elsewhere.
+#[cfg(test)]
+pub(crate) struct Slices<'a> {
+    pub(crate) inputs: &'a [&'a [f32]],
+    pub(crate) out: Vec<f32>,
+}
+
+#[cfg(test)]
+impl Stream for Slices<'_> {
+    fn len(&self) -> usize {
+        self.inputs[0].len()
+    }
+
+    fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
+        to.copy_from_slice(&self.inputs[input][at..at + to.len()]);
+    }
+
+    fn store(&mut self, at: usize, from: &[f32]) {
+        self.out[at..at + from.len()].copy_from_slice(from);
+    }
+
+    fn keep(&mut self, at: usize, from: &[f32]) {
+        self.store(at, from);
+    }
+
+    fn kept(&mut self, at: usize, to: &mut [f32]) {
+        to.copy_from_slice(&self.out[at..at + to.len()]);
+    }
+}

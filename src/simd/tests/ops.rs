@@ -3,7 +3,7 @@
 use super::{noise, on_each};
 use crate::error::Result;
 use crate::ops::{Conv2d, Op, Padding};
-use crate::simd::stream::{self, Stream, is_streamable};
+use crate::simd::stream::{self, Slices, is_streamable};
 use crate::simd::{Cpu, InstructionSet, execute};
 
 fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], len: usize) -> Result<Vec<f32>> {
@@ -264,34 +264,6 @@ fn threads_change_no_result() {
             }
         }
     });
-}
-
-/// Slices, as a stand-in for what lies elsewhere.
-struct Slices<'a> {
-    inputs: &'a [&'a [f32]],
-    out: Vec<f32>,
-}
-
-impl Stream for Slices<'_> {
-    fn len(&self) -> usize {
-        self.inputs[0].len()
-    }
-
-    fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
-        to.copy_from_slice(&self.inputs[input][at..at + to.len()]);
-    }
-
-    fn store(&mut self, at: usize, from: &[f32]) {
-        self.out[at..at + from.len()].copy_from_slice(from);
-    }
-
-    fn keep(&mut self, at: usize, from: &[f32]) {
-        self.store(at, from);
-    }
-
-    fn kept(&mut self, at: usize, to: &mut [f32]) {
-        to.copy_from_slice(&self.out[at..at + to.len()]);
-    }
 }
 
 #[test]
