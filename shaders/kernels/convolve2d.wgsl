@@ -1,4 +1,5 @@
-// One output an invocation. Padding is read as zero by leaving those taps out.
+// One output an invocation, row by row, which bounds the rounding error of large kernels. Padding is
+// read as zero by leaving those taps out.
 struct Params {
     input_rows: u32,
     input_cols: u32,
@@ -35,12 +36,14 @@ fn main(
         if row >= params.input_rows {
             continue;
         }
+        var sum = 0.0;
         for (var j = 0u; j < params.kernel_cols; j++) {
             let col = left + j - params.pad_left;
             if col < params.input_cols {
-                total += input[row * params.input_cols + col] * weights[i * params.kernel_cols + j];
+                sum += input[row * params.input_cols + col] * weights[i * params.kernel_cols + j];
             }
         }
+        total += sum;
     }
     result[index] = after(index, total);
 }

@@ -10,10 +10,14 @@
 // invocation computes BLOCK_ROWS × BLOCK_COLS blocks of 4 × 4 values in registers: nothing in
 // them is indexed at run time, or compilers would move it elsewhere.
 //
+// What PART depths add up to goes to the totals, which bounds the rounding error: a sum of
+// thousands of like terms would lose as many last places. The totals are indexed at run time, so
+// that they take no registers.
+//
 // Bounds: what is read of A and B is clamped to their last row, column and depth, and what is
 // stored lies in C (`lib/matmul.wgsl`). An invocation writes vectors `local` and `local + GROUP`
 // of a slab, and reads rows, depths and columns below ROWS, 16 and 4 · VECTORS: a slab has
-// 4 · ROWS = 16 · VECTORS = 2 · GROUP vectors.
+// 4 · ROWS = 16 · VECTORS = 2 · GROUP vectors. Totals begin at 0 or 1, of five.
 struct Params {
     m: u32,
     k: u32,
@@ -31,6 +35,7 @@ const DOWN = 8u * BLOCK_COLS;
 const GROUP = ACROSS * DOWN;
 const ROWS = 4u * BLOCK_ROWS * DOWN;
 const VECTORS = BLOCK_COLS * ACROSS;
+const PART = 256u;
 
 // Two slabs each. A's as [row][depth / 4], four depths a vector; B's as [depth][column / 4], four
 // columns a vector.
@@ -84,6 +89,20 @@ fn advance(sums: ptr<function, Sums>, a_at: u32, b_at: u32) {
     }
 }
 
+var<private> totals: array<mat4x4f, 5>;
+
+// Adds the sums to the totals that begin at `at`.
+fn gather(sums: ptr<function, Sums>, at: u32) {
+    totals[at] += (*sums).first;
+    if BLOCK_ROWS > 1u {
+        totals[at + 1u] += (*sums).below;
+        if BLOCK_COLS > 1u {
+            totals[at + 2u] += (*sums).right;
+            totals[at + 3u] += (*sums).last;
+        }
+    }
+}
+
 fn store_block(row: u32, vector: u32, block: mat4x4f) {
     OP_store(row, vector, block[0]);
     OP_store(row + DOWN, vector, block[1]);
@@ -109,38 +128,43 @@ fn main(
     let b_vector = vector + local % VECTORS;
     const A_STEP = GROUP / 4u;
     const B_STEP = GROUP / VECTORS;
-    var sums: Sums;
     var a0 = OP_a(a_row, a_quarter);
     var a1 = OP_a(a_row + A_STEP, a_quarter);
     var b0 = OP_b(b_depth, b_vector);
     var b1 = OP_b(b_depth + B_STEP, b_vector);
     var slab = 0u;
-    for (var depth = 16u; depth < params.k + 16u; depth += 16u) {
-        a_slabs[slab + local] = a0;
-        a_slabs[slab + local + GROUP] = a1;
-        b_slabs[slab + local] = b0;
-        b_slabs[slab + local + GROUP] = b1;
-        workgroupBarrier();
-        a0 = OP_a(a_row, depth / 4u + a_quarter);
-        a1 = OP_a(a_row + A_STEP, depth / 4u + a_quarter);
-        b0 = OP_b(depth + b_depth, b_vector);
-        b1 = OP_b(depth + b_depth + B_STEP, b_vector);
-        let a_at = slab + 4u * y;
-        let b_at = slab + x;
-        advance(&sums, a_at, b_at);
-        advance(&sums, a_at + 1u, b_at + 4u * VECTORS);
-        advance(&sums, a_at + 2u, b_at + 8u * VECTORS);
-        advance(&sums, a_at + 3u, b_at + 12u * VECTORS);
-        slab = 2u * GROUP - slab;
+    let at = u32(params.k == 0u);
+    for (var part = 0u; part < params.k; part += PART) {
+        var sums: Sums;
+        let end = min(part + PART, params.k);
+        for (var depth = part + 16u; depth < end + 16u; depth += 16u) {
+            a_slabs[slab + local] = a0;
+            a_slabs[slab + local + GROUP] = a1;
+            b_slabs[slab + local] = b0;
+            b_slabs[slab + local + GROUP] = b1;
+            workgroupBarrier();
+            a0 = OP_a(a_row, depth / 4u + a_quarter);
+            a1 = OP_a(a_row + A_STEP, depth / 4u + a_quarter);
+            b0 = OP_b(depth + b_depth, b_vector);
+            b1 = OP_b(depth + b_depth + B_STEP, b_vector);
+            let a_at = slab + 4u * y;
+            let b_at = slab + x;
+            advance(&sums, a_at, b_at);
+            advance(&sums, a_at + 1u, b_at + 4u * VECTORS);
+            advance(&sums, a_at + 2u, b_at + 8u * VECTORS);
+            advance(&sums, a_at + 3u, b_at + 12u * VECTORS);
+            slab = 2u * GROUP - slab;
+        }
+        gather(&sums, at);
     }
     let r = row + y;
     let v = vector + x;
-    store_block(r, v, sums.first);
+    store_block(r, v, totals[at]);
     if BLOCK_ROWS > 1u {
-        store_block(r + 4u * DOWN, v, sums.below);
+        store_block(r + 4u * DOWN, v, totals[at + 1u]);
         if BLOCK_COLS > 1u {
-            store_block(r, v + ACROSS, sums.right);
-            store_block(r + 4u * DOWN, v + ACROSS, sums.last);
+            store_block(r, v + ACROSS, totals[at + 2u]);
+            store_block(r + 4u * DOWN, v + ACROSS, totals[at + 3u]);
         }
     }
 }

@@ -1,5 +1,6 @@
 // C = A · B for software adapters, to which workgroup memory is no closer and each barrier
-// costs a switch of contexts: an invocation computes 4 × 4 of C straight from A and B.
+// costs a switch of contexts: an invocation computes 4 × 4 of C straight from A and B, of which
+// PART depths at a time add up, to bound the rounding error.
 struct Params {
     m: u32,
     k: u32,
@@ -10,6 +11,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read> a: array<f32>;
 @group(0) @binding(2) var<storage, read> b: array<f32>;
 @group(0) @binding(3) var<storage, read_write> c: array<f32>;
+
+const PART = 256u;
 
 fn store(row: u32, col: u32, values: vec4f) {
     if row >= params.m {
@@ -38,20 +41,24 @@ fn main(
     let offsets = vec4u(0u, 1u, 2u, 3u);
     let cols = min(vec4u(col) + offsets, vec4u(params.n - 1u));
     let rows = min(vec4u(row) + offsets, vec4u(params.m - 1u)) * params.k;
-    var sum0 = vec4f();
-    var sum1 = vec4f();
-    var sum2 = vec4f();
-    var sum3 = vec4f();
-    for (var p = 0u; p < params.k; p++) {
-        let q = cols + p * params.n;
-        let bv = vec4f(b[q.x], b[q.y], b[q.z], b[q.w]);
-        sum0 += a[rows.x + p] * bv;
-        sum1 += a[rows.y + p] * bv;
-        sum2 += a[rows.z + p] * bv;
-        sum3 += a[rows.w + p] * bv;
+    var total = mat4x4f();
+    for (var first = 0u; first < params.k; first += PART) {
+        var sum0 = vec4f();
+        var sum1 = vec4f();
+        var sum2 = vec4f();
+        var sum3 = vec4f();
+        for (var p = first; p < min(first + PART, params.k); p++) {
+            let q = cols + p * params.n;
+            let bv = vec4f(b[q.x], b[q.y], b[q.z], b[q.w]);
+            sum0 += a[rows.x + p] * bv;
+            sum1 += a[rows.y + p] * bv;
+            sum2 += a[rows.z + p] * bv;
+            sum3 += a[rows.w + p] * bv;
+        }
+        total += mat4x4f(sum0, sum1, sum2, sum3);
     }
-    store(row, col, sum0);
-    store(row + 1u, col, sum1);
-    store(row + 2u, col, sum2);
-    store(row + 3u, col, sum3);
+    store(row, col, total[0]);
+    store(row + 1u, col, total[1]);
+    store(row + 2u, col, total[2]);
+    store(row + 3u, col, total[3]);
 }

@@ -92,6 +92,18 @@ fn matmul_is_right_by_the_kernels_with_larger_tiles() {
 }
 
 #[test]
+fn long_sums_of_like_terms_keep_their_places() {
+    for software in [true, false] {
+        let gpu = pretend(software);
+        // Deeper than the parts in which they add up.
+        for [m, k, n] in [[40, 2_100, 36], [772, 300, 132]] {
+            let op = Op::Matmul { m, k, n };
+            judge(&gpu, &op, &[&vec![1.1; m * k], &vec![0.37; k * n]]);
+        }
+    }
+}
+
+#[test]
 fn softmax_is_right_wherever_its_rows_are_held() {
     let gpu = pretend(false);
     for (rows, cols) in [

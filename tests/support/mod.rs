@@ -306,10 +306,30 @@ const ROW_SHAPES: [(usize, usize); 11] = [
     (4_099, 1),
 ];
 
+/// Long sums of like terms, whose roundings all go one way.
+fn like_terms() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for value in [0.7, 1.1, 0.3333] {
+        for (m, k, n) in [
+            (80, 300, 70),
+            (33, 4_100, 18),
+            (1, 4_100, 70),
+            (70, 4_100, 1),
+        ] {
+            let inputs = vec![vec![value; m * k], vec![0.37; k * n]];
+            cases.push(Case::new(Op::Matmul { m, k, n }, inputs));
+        }
+        let options = Conv2d::valid(50, 70, 41, 43);
+        let inputs = vec![vec![value; 50 * 70], vec![0.37; 41 * 43]];
+        cases.push(Case::new(Op::Convolve2d { options }, inputs));
+    }
+    cases
+}
+
 /// Every operation on matrices.
 pub fn matrix_cases() -> Vec<Case> {
     let mut random = Random(2);
-    let mut cases = Vec::new();
+    let mut cases = like_terms();
     for (m, k, n) in MATMUL_SHAPES {
         let inputs = vec![random.values(m * k), random.values(k * n)];
         let plain = Matmul::new(m, k, n);
