@@ -6,7 +6,8 @@
 //! A kernel may list instances of itself, in lines `//! name OP: declarations`; `OP` stands there
 //! for the first part of names of library items. The line `//! unchecked` says that the kernel
 //! stays within bounds by itself, which it then has to prove; `//! native` leaves it out of
-//! WebAssembly, whose download it would be too large for.
+//! WebAssembly, whose download it would be too large for; `//! enable …` is WGSL's directive, which
+//! only such a kernel may have.
 //! `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of items; each
 //! kernel and function gets just those that it needs, directly or through others.
 
@@ -60,6 +61,8 @@ struct Kernel {
 const UNCHECKED: &str = "unchecked";
 /// That of a kernel which is no part of the download.
 const NATIVE: &str = "native";
+/// How the lines begin that name extensions of the language.
+const ENABLE: &str = "enable ";
 /// The `OP` of kernels that read and write vectors, and what hooks work on there.
 const VECTORS: &str = "vectors";
 const VECTOR_TYPES: &str = "alias real = vec4f;
@@ -152,6 +155,11 @@ fn library() -> Items {
             many => format!("const {name} = array({});", many.join(",")),
         };
         items.insert((*name).to_owned(), value);
+    }
+    for (template, _) in wgsl_files("shaders/kernels") {
+        let lines = directives(&template).into_iter();
+        let enabled = lines.filter(|line| line.starts_with(ENABLE));
+        items.extend(enabled.map(|line| (line.clone(), format!("{line};\n"))));
     }
     items
 }
@@ -246,7 +254,7 @@ fn instances(template: &str) -> Vec<Instance> {
     let listed = directives(template);
     let listed = listed
         .iter()
-        .filter(|line| ![UNCHECKED, NATIVE].contains(&line.as_str()));
+        .filter(|line| ![UNCHECKED, NATIVE].contains(&line.as_str()) && !line.starts_with(ENABLE));
     let instance = |line: &String| {
         let (head, declarations) = line.split_once(':').expect("`//! name OP: declarations`");
         let (name, op) = head.split_once(' ').unwrap_or((head, ""));
@@ -278,6 +286,12 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
         needed.extend(TYPES.map(String::from));
     }
     needed.retain(|name| !own.contains_key(name));
+    // Extensions come before all else.
+    let enabled = directives(template)
+        .into_iter()
+        .filter(|line| line.starts_with(ENABLE));
+    let native = directives(template).iter().any(|line| line == NATIVE);
+    let needed: Vec<String> = enabled.filter(|_| native).chain(needed).collect();
     let library = needed.iter().map(|name| items[name].as_str());
     let (start, end, hooks) = cut(&text.replace("OP", "#"));
     Kernel {
@@ -287,7 +301,7 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
         hooks,
         unchecked: directives(template).iter().any(|line| line == UNCHECKED),
         vectors: source.contains("alias real = vec4f"),
-        items: needed.into_iter().collect(),
+        items: needed,
         instance,
     }
 }
@@ -370,7 +384,10 @@ fn validate(name: &str, source: &str) -> usize {
         .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
     naga::valid::Validator::new(
         naga::valid::ValidationFlags::all(),
-        naga::valid::Capabilities::empty(),
+        // Nothing parses those that `enable` extensions but the native driver.
+        naga::valid::Capabilities::SHADER_FLOAT16
+            | naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32
+            | naga::valid::Capabilities::COOPERATIVE_MATRIX,
     )
     .validate(&module)
     .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));

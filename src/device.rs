@@ -1,12 +1,16 @@
 //! [`GpuDevice`]: the one way in to every back-end.
 
 mod builder;
+#[cfg(not(target_arch = "wasm32"))]
+mod halves;
 mod info;
 mod methods;
 
 use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
+#[cfg(not(target_arch = "wasm32"))]
+pub use halves::Halves;
 pub use info::DeviceInfo;
 
 use crate::buffer::{DeviceBuffer, Storage};
@@ -78,7 +82,7 @@ impl GpuDevice {
 
     /// Whether there is a real GPU; software adapters do not count.
     pub async fn is_available_async() -> bool {
-        Gpu::open(crate::gpu::Preference::Hardware).await.is_ok()
+        Gpu::open(&crate::gpu::Options::default()).await.is_ok()
     }
 
     /// [`GpuDevice::is_available_async`], waited for.

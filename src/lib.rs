@@ -38,6 +38,8 @@ mod simd;
 mod views;
 
 pub use buffer::DeviceBuffer;
+#[cfg(not(target_arch = "wasm32"))]
+pub use device::Halves;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 pub use error::{Error, Result};
 pub use graph::{

@@ -9,7 +9,16 @@ export const contestants = [
   { name: 'plain JS', module: 'plain' },
 ];
 
+// The same on a GPU. The first of ours leaves the choice to the library's policy.
+export const gpuContestants = [
+  { name: 'relampago', module: 'relampago', build: 'relaxed', backend: 'auto', ours: true },
+  { name: 'relampago, GPU', module: 'relampago', build: 'relaxed', backend: 'gpu', ours: true },
+  { name: 'onnxruntime-web, WebGPU', module: 'ort_gpu', package: 'onnxruntime-web' },
+  { name: 'tfjs-webgpu', module: 'tfjs_gpu', package: '@tensorflow/tfjs-backend-webgpu' },
+  { name: 'jax-js, WebGPU', module: 'jax', backend: 'webgpu', package: '@jax-js/jax' },
+];
+
 // What a page needs to know about its contestant.
-export function query({ module, build = '' }, threads) {
-  return new URLSearchParams({ module, build, threads });
+export function query({ module, build = '', backend = '' }, threads) {
+  return new URLSearchParams({ module, build, backend, threads });
 }

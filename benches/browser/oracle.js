@@ -12,9 +12,34 @@ const right = {
   softmax,
   matmul,
   conv,
+  perceptron,
 };
 
-export const expected = ({ op, shapes }, inputs) => right[op](...inputs, ...shapes);
+// The right result, or of a product with `checkedRows` that many of its rows.
+export function expected({ op, shapes, checkedRows }, inputs) {
+  if (checkedRows === undefined) {
+    return right[op](...inputs, ...shapes);
+  }
+  const [[m, k], b] = shapes;
+  const a = rowsOf(inputs[0], m, checkedRows);
+  return right[op](a, inputs[1], [checkedRows, k], b);
+}
+
+// What there is of a result to compare with `expected`.
+export function checked({ shapes: [[m]], checkedRows }, result) {
+  return checkedRows === undefined ? result : rowsOf(result, m, checkedRows);
+}
+
+// Rows at equal distances of a matrix of `m`, the last one included.
+function rowsOf(matrix, m, count) {
+  const length = matrix.length / m;
+  const rows = new Float32Array(count * length);
+  for (let i = 0; i < count; i++) {
+    const start = Math.round((i * (m - 1)) / (count - 1)) * length;
+    rows.set(matrix.subarray(start, start + length), i * length);
+  }
+  return rows;
+}
 
 // The largest error, relative to the largest right value.
 export function errorOf(got, want) {
@@ -60,4 +85,11 @@ function conv(input, kernel, [inputRows, inputCols], [kernelRows, kernelCols]) {
       return sum + weight * input[row * inputCols + left + (i % kernelCols)];
     }, 0);
   return Float64Array.from({ length: rows * cols }, (_, i) => covered(Math.floor(i / cols), i % cols));
+}
+
+function perceptron(x, w1, b1, w2, b2, ...shapes) {
+  const [[batch, inputs], [, hidden], , [, outputs]] = shapes;
+  const biased = (values, bias) => values.map((value, i) => value + bias[i % bias.length]);
+  const first = biased(matmul(x, w1, [batch, inputs], [inputs, hidden]), b1).map((value) => Math.max(value, 0));
+  return biased(matmul(first, w2, [batch, hidden], [hidden, outputs]), b2);
 }

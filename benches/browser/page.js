@@ -1,7 +1,7 @@
 // One contestant, row by row, as `race.mjs` tells it to.
 
-import { errorOf, expected } from './oracle.js';
-import { inputsOf, rows } from './rows.js';
+import { checked, errorOf, expected } from './oracle.js';
+import { gpuRows, inputsOf, rows } from './rows.js';
 
 // For the engine to compile what is hot.
 const WARM_UP_MS = 250;
@@ -10,8 +10,10 @@ const SAMPLE_MS = 5;
 // Beyond this a run is its own warm-up.
 const LONG_MS = 50;
 
-const { module, build, threads } = Object.fromEntries(new URLSearchParams(location.search));
-const contestant = import(`./contestants/${module}.js`).then(({ open }) => open({ build, threads: Number(threads) }));
+const { module, build, backend, threads } = Object.fromEntries(new URLSearchParams(location.search));
+const contestant = import(`./contestants/${module}.js`)
+  .then(({ open }) => open({ build, backend, threads: Number(threads) }));
+const known = backend || module.endsWith('_gpu') ? gpuRows : rows;
 let current;
 
 if (!crossOriginIsolated) {
@@ -22,14 +24,14 @@ globalThis.bench = { prepare, sample, close };
 
 // How far the result is from right; nothing where the contestant lacks the row.
 async function prepare(name) {
-  const row = rows.find((row) => row.name === name);
+  const row = known.find((row) => row.name === name);
   const start = (await contestant)[row.resident ? 'resident' : 'endToEnd'];
   if (!start) {
     return undefined;
   }
   const inputs = inputsOf(row);
   current = await start(row, inputs);
-  const error = errorOf(await result(row), expected(row, inputs));
+  const error = errorOf(checked(row, await result(row)), expected(row, inputs));
   Object.assign(current, await calibrated(row.resident ? chained : repeated));
   return { error };
 }
@@ -50,7 +52,7 @@ async function calibrated(time) {
 
 async function result({ resident }) {
   if (resident) {
-    await current.step();
+    await advance(1);
     return current.read();
   }
   const result = await current.run();
@@ -83,11 +85,18 @@ async function repeated(count) {
 // out a step.
 async function chained(count) {
   const start = performance.now();
+  await advance(count);
+  await current.read();
+  return performance.now() - start;
+}
+
+async function advance(count) {
+  if (current.steps) {
+    return current.steps(count);
+  }
   for (let i = 0; i < count; i++) {
     await current.step();
   }
-  await current.read();
-  return performance.now() - start;
 }
 
 // The difference of two lengths leaves the read out.

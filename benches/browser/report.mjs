@@ -1,21 +1,24 @@
 // The results as Markdown.
 
 import { comparison } from './compare.mjs';
-import { contestants } from './contestants.mjs';
-
-const names = contestants.map(({ name }) => name);
-const ours = contestants.filter(({ ours }) => ours).map(({ name }) => name);
 
 export function report(results) {
   const { rows, startup } = results;
   const sections = [introduction(results)];
   if (rows.length > 0) {
-    sections.push(times(rows), legend(), rates(rows), notes(rows));
+    sections.push(tables(rows));
   }
   if (startup.length > 0) {
     sections.push(startUps(startup));
   }
   return `${sections.filter(Boolean).join('\n\n')}\n`;
+}
+
+// What the rows say, without where and when.
+export function tables(rows) {
+  const { contestants } = rows.reduce((a, b) => (b.contestants.length > a.contestants.length ? b : a));
+  const names = contestants.map(({ name }) => name);
+  return [times(rows, contestants), LEGEND, rates(rows, names), notes(rows)].filter(Boolean).join('\n\n');
 }
 
 function introduction({ date, cpu, cores, chromium, node, load, versions, rounds }) {
@@ -26,7 +29,9 @@ function introduction({ date, cpu, cores, chromium, node, load, versions, rounds
     `medians of ${rounds} rounds, in which all take turns.`;
 }
 
-function times(rows) {
+function times(rows, contestants) {
+  const names = contestants.map(({ name }) => name);
+  const ours = contestants.filter(({ ours }) => ours).map(({ name }) => name);
   const body = rows.map((row) => {
     const { best, ratios } = comparison(row);
     const cells = names.map((name) => cell(find(row, name)));
@@ -35,11 +40,9 @@ function times(rows) {
   return table(['', ...names, 'fastest other', ...ours.map((name) => `× ${name}`)], body);
 }
 
-function legend() {
-  return '×: the time of the fastest other over ours. –: it has no such thing. ' +
-    '†: less accurate than asked, see below; it counts all the same. ' +
-    'resident: the data stay on the device, each step takes the result of the one before.';
-}
+const LEGEND = '×: the time of the fastest other over ours. –: it has no such thing. ' +
+  '†: less accurate than asked, see below; it counts all the same. ' +
+  'resident: the data stay on the device, each step takes the result of the one before.';
 
 const find = (row, name) => row.contestants.find((contestant) => contestant.name === name);
 
@@ -50,7 +53,7 @@ function cell(contestant) {
   return contestant?.median === undefined ? '–' : `${digits(contestant.median)}${contestant.right ? '' : ' †'}`;
 }
 
-function rates(rows) {
+function rates(rows, names) {
   const products = rows.filter(({ flop }) => flop);
   const body = products.map((row) => [row.name, ...names.map((name) => find(row, name)?.gflops?.toFixed(1) ?? '–')]);
   return body.length > 0 && table(['GFLOP/s', ...names], body);

@@ -7,6 +7,12 @@ const M = 1_000_000;
 const ALONE = 1e-6;
 const ADDED = 1e-5;
 
+// Of a large product these many rows are compared; the oracle takes seconds for each hundred.
+const CHECKED_ROWS = 16;
+
+// Values of a batch, and of the weights and biases of two layers.
+const PERCEPTRON = [[256, 784], [784, 512], [512], [512, 10], [10]];
+
 export const rows = [
   { name: 'relu 1,024', op: 'relu', shapes: [[1024]], tolerance: ALONE },
   ...[256, 512, 1024].map((side) => matmul(side)),
@@ -21,9 +27,29 @@ export const rows = [
   ...[matmul(1024), convolution(15, 1024)].map(onTwoThreads),
 ];
 
+// On a GPU: small work is all overhead, large work stays on the device.
+export const gpuRows = [
+  { name: 'relu 1,024', op: 'relu', shapes: [[1024]], tolerance: ALONE },
+  { name: 'relu 1,024, resident', op: 'relu', shapes: [[1024]], tolerance: ALONE, resident: true },
+  { ...matmul(1024), checkedRows: CHECKED_ROWS },
+  ...[2048, 4096].map((side) => residentMatmul(side)),
+  { name: 'softmax 1M', op: 'softmax', shapes: [[M]], tolerance: ADDED },
+  { name: 'relu → scale → add 1M', op: 'chain', shapes: [[M], [M]], tolerance: ALONE },
+  { name: 'relu → scale → add 1M, resident', op: 'chain', shapes: [[M], [M]], tolerance: ALONE, resident: true },
+  { name: 'sum 1M', op: 'sum', shapes: [[M]], tolerance: ALONE },
+  convolution(7),
+  { name: 'perceptron 256×784→512→10', op: 'perceptron', shapes: PERCEPTRON, tolerance: ADDED, weights: 1 },
+];
+
 function matmul(side) {
   const shapes = [[side, side], [side, side]];
   return { name: `matmul ${side}`, op: 'matmul', shapes, tolerance: ADDED, flop: 2 * side ** 3 };
+}
+
+// The second matrix neither lets values grow from step to step nor shrink.
+function residentMatmul(side) {
+  const scales = [1, Math.sqrt(3 / (16 * side))];
+  return { ...matmul(side), name: `matmul ${side}, resident`, resident: true, scales, checkedRows: CHECKED_ROWS };
 }
 
 function convolution(side, image = 512) {
@@ -38,10 +64,14 @@ function onTwoThreads(row) {
 export const SCALE = 0.5;
 
 // The same values in every page, spread over [-4, 4).
-export function inputsOf({ shapes }) {
+export function inputsOf({ shapes, scales = [] }) {
   return shapes.map((shape, seed) => {
-    const length = shape.reduce((product, side) => product * side, 1);
-    return Float32Array.from({ length }, (_, i) => hash(i + seed * M) / 2 ** 29 - 4);
+    const values = new Float32Array(shape.reduce((product, side) => product * side, 1));
+    const scale = scales[seed] ?? 1;
+    for (let i = 0; i < values.length; i++) {
+      values[i] = (hash(i + seed * M) / 2 ** 29 - 4) * scale;
+    }
+    return values;
   });
 }
 

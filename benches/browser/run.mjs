@@ -1,6 +1,6 @@
 // The package beside its peers in one headless browser: `node run.mjs --help`.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,11 +11,15 @@ import { race } from './race.mjs';
 import { report } from './report.mjs';
 import { site } from './site.mjs';
 import { startup } from './startup.mjs';
+import { raceOnGpu } from './webgpu.mjs';
 
-const HELP = `node run.mjs [--rounds N] [--only REGEX] [--startup] [--out DIR]
+const HELP = `node run.mjs [--rounds N] [--only REGEX] [--startup | --webgpu | --bundle] [--out DIR]
   --rounds N    turns of each contestant in each row; 15 unless given
   --only REGEX  rows whose name matches; '^$' for none
   --startup     also start-up time and download size
+  --webgpu      on WebGPU instead, here by a software adapter, beside the peers' WebGPU back-ends
+  --bundle      only writes what a machine with a GPU and neither Node nor network needs for that:
+                DIR/site, and DIR/drive.py to serve it there and open it in its Chromium
   --out DIR     for browser.json, browser.md and browser.svg; target/bench unless given
 RELAMPAGO_TARBALL names the packed package; otherwise it is the one that \`cargo xtask package\` made.`;
 
@@ -24,6 +28,8 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '15' },
     only: { type: 'string', default: '' },
     startup: { type: 'boolean', default: false },
+    webgpu: { type: 'boolean', default: false },
+    bundle: { type: 'boolean', default: false },
     out: { type: 'string', default: fileURLToPath(new URL('../../target/bench', import.meta.url)) },
     help: { type: 'boolean', default: false },
   },
@@ -31,6 +37,10 @@ const { values: options } = parseArgs({
 
 if (options.help) {
   console.log(HELP);
+} else if (options.bundle) {
+  await site(join(options.out, 'site'));
+  copyFileSync(new URL('drive.py', import.meta.url), join(options.out, 'drive.py'));
+  console.log(`copy ${options.out}/{site,drive.py} to the machine, and there: python3 drive.py site results.json`);
 } else {
   const results = await measure(options);
   write(options.out, results);
@@ -46,7 +56,7 @@ async function measure(options) {
   const { folder, versions } = await site(join(options.out, 'site'));
   const server = await serve(folder);
   try {
-    const raced = await race(server.url, { rounds, only: new RegExp(options.only), progress });
+    const raced = await (options.webgpu ? raceOnGpu : race)(server.url, { rounds, only: new RegExp(options.only), progress });
     const started = options.startup ? await startup(server.url, folder, progress) : [];
     load.after = loadavg();
     return { ...machine(), load, versions, rounds, ...raced, startup: started };

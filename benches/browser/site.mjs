@@ -6,16 +6,19 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { fresh } from '../../pkg-tests/support/install.mjs';
-import { contestants } from './contestants.mjs';
+import { contestants, gpuContestants } from './contestants.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const modules = join(here, 'node_modules');
 
 const ORT = 'onnxruntime-web/dist/ort-wasm-simd-threaded';
+const ORT_GPU = `${ORT}.asyncify`;
 const TFJS = '@tensorflow/tfjs-backend-wasm/dist';
 const FILES = [
   [`${ORT}.mjs`, 'ort/glue.js'],
   [`${ORT}.wasm`, 'ort/ort.wasm'],
+  [`${ORT_GPU}.mjs`, 'ort/gpu_glue.js'],
+  [`${ORT_GPU}.wasm`, 'ort/ort_gpu.wasm'],
   [`${TFJS}/tfjs-backend-wasm-simd.wasm`, 'tfjs/tfjs-backend-wasm-simd.wasm'],
   [`${TFJS}/tfjs-backend-wasm-threaded-simd.wasm`, 'tfjs/tfjs-backend-wasm-threaded-simd.wasm'],
 ];
@@ -30,20 +33,22 @@ export async function site(folder) {
   // esbuild leaves the address of the worker's script alone.
   cpSync(join(relampago, 'workers/relampago_worker.js'), join(folder, 'relampago_worker.js'));
   FILES.forEach(([from, to]) => cpSync(join(modules, from), join(folder, to)));
-  ['page.html', 'startup.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
-  await bundle(folder, installed);
-  return { folder, versions: versions(relampago) };
+  ['page.html', 'startup.html', 'webgpu.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
+  const found = versions(relampago);
+  await bundle(folder, installed, found);
+  return { folder, versions: found };
 }
 
-function bundle(folder, installed) {
+function bundle(folder, installed, versions) {
   return build({
-    entryPoints: ['page.js', 'startup.js'].map((file) => join(here, file)),
+    entryPoints: ['page.js', 'startup.js', 'webgpu.js'].map((file) => join(here, file)),
     outdir: folder,
     bundle: true,
     splitting: true,
     minify: true,
     format: 'esm',
     nodePaths: [installed],
+    define: { VERSIONS: JSON.stringify(versions) },
     // Without it the loader of ort's WebAssembly module would be in the bundle, and its worker
     // would be the whole bundle.
     conditions: ['onnxruntime-web-use-extern-wasm'],
@@ -52,7 +57,7 @@ function bundle(folder, installed) {
 }
 
 function versions(relampago) {
-  const packages = contestants.flatMap((contestant) => contestant.package ?? []);
+  const packages = [...contestants, ...gpuContestants].flatMap((contestant) => contestant.package ?? []);
   const folders = packages.map((name) => [name, join(modules, name)]);
   return Object.fromEntries([['relampago', relampago], ...folders].map(([name, folder]) => [name, version(folder)]));
 }

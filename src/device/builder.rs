@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Backend, GpuDevice, Inner};
 use crate::error::Result;
-use crate::gpu::{Gpu, Preference};
+use crate::gpu::{Gpu, Options, Preference};
 use crate::policy::Policy;
 use crate::simd::{Cpu, InstructionSet};
 
@@ -25,6 +25,7 @@ pub struct DeviceBuilder {
     pub(super) policy: Policy,
     pub(super) instruction_set: Option<InstructionSet>,
     pub(super) threads: Option<usize>,
+    pub(super) gpu: Options,
 }
 
 impl DeviceBuilder {
@@ -61,18 +62,37 @@ impl DeviceBuilder {
         }
     }
 
+    /// Multiplies matrices on the GPU in binary16, where its driver has cooperative matrices: both
+    /// operands are rounded to the nearest binary16 (to ±∞ from 65,520 on), products are added up in
+    /// `f32`. What is lost in each of the products that make a sum is at most 2⁻¹⁰ of it, and
+    /// 2⁻²⁵ of the one operand where the other is below 2⁻¹⁴.
+    ///
+    /// Products of a matrix and a vector, convolutions, and all that runs on SIMD stay in `f32`,
+    /// and so does everything where [`crate::DeviceInfo::halves`] is not [`crate::Halves::Used`].
+    /// wgpu calls these matrices experimental. Devices of the browser have none yet.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[must_use]
+    pub fn halves(self, halves: bool) -> Self {
+        let gpu = Options { halves, ..self.gpu };
+        Self { gpu, ..self }
+    }
+
     /// Builds the device.
     ///
     /// # Errors
     /// `NoGpu` where [`Backend::Gpu`] was insisted on and there is no adapter at all.
     pub async fn build_async(self) -> Result<GpuDevice> {
+        let mut options = self.gpu.clone();
         let (gpu, reason) = match self.backend {
             Backend::Simd => (None, "SIMD was asked for".to_owned()),
-            Backend::Gpu => (
-                Some(Gpu::open(Preference::Any).await?),
-                "a GPU was asked for".to_owned(),
-            ),
-            Backend::Auto => match Gpu::open(Preference::Hardware).await {
+            Backend::Gpu => {
+                options.preference = Preference::Any;
+                (
+                    Some(Gpu::open(&options).await?),
+                    "a GPU was asked for".to_owned(),
+                )
+            }
+            Backend::Auto => match Gpu::open(&options).await {
                 Ok(gpu) => (Some(gpu), "there is a GPU".to_owned()),
                 Err(error) => (None, error.to_string()),
             },

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Backend;
+#[cfg(not(target_arch = "wasm32"))]
+use super::Halves;
 use crate::gpu::Gpu;
 use crate::simd::InstructionSet;
 
@@ -25,6 +27,9 @@ pub struct DeviceInfo {
     pub instruction_set: InstructionSet,
     /// The most values that one buffer holds; `None` where only memory limits them.
     pub max_buffer_len: Option<usize>,
+    /// Whether the GPU multiplies matrices in binary16, or why it does not.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub halves: Halves,
 }
 
 impl DeviceInfo {
@@ -43,6 +48,8 @@ impl DeviceInfo {
             software: adapter.is_some_and(|adapter| adapter.software),
             instruction_set,
             max_buffer_len: gpu.map(|gpu| gpu.max_len()),
+            #[cfg(not(target_arch = "wasm32"))]
+            halves: gpu.map_or(Halves::NoGpu, |gpu| gpu.halves()),
         }
     }
 }

@@ -12,11 +12,12 @@ use crate::graph::{Outside, Plan, Repeat};
 use crate::matmul_cache::WeightFormat;
 use crate::ops::Op;
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Preference {
-    Hardware,
-    Any,
-}
+#[path = "options.rs"]
+mod options;
+pub(crate) use options::{Options, Preference};
+
+#[cfg(not(target_arch = "wasm32"))]
+use crate::device::Halves;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Adapter {
@@ -40,13 +41,18 @@ pub(crate) struct TileFold {
 pub(crate) enum GpuBuffer {}
 
 impl Gpu {
-    pub(crate) async fn open(_: Preference) -> Result<Arc<Self>> {
+    pub(crate) async fn open(_: &Options) -> Result<Arc<Self>> {
         Err(Error::NoGpu {
             reason: "this build lacks the feature `gpu`".into(),
         })
     }
 
     pub(crate) fn adapter(&self) -> &Adapter {
+        match *self {}
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn halves(&self) -> Halves {
         match *self {}
     }
 

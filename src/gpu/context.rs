@@ -3,11 +3,14 @@
 use std::sync::Arc;
 
 use super::health::Health;
+use super::options::{Options, Preference};
 use super::params::Params;
 use super::pipelines::Pipelines;
 use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
 use super::stamps::Stamps;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::device::Halves;
 use crate::error::{Error, Result};
 
 /// Features asked for where the adapter has them; user kernels and later ones may rely on
@@ -16,15 +19,6 @@ const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::TIMESTAMP_QUERY)
     .union(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
-
-/// Which adapters will do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Preference {
-    /// A real GPU or none.
-    Hardware,
-    /// A real GPU if there is one, else a software adapter.
-    Any,
-}
 
 /// A device with its caches.
 pub(crate) struct Gpu {
@@ -36,6 +30,8 @@ pub(crate) struct Gpu {
     pub(super) params: Params,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) halves: Halves,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
 }
@@ -65,19 +61,25 @@ pub(crate) struct Adapter {
 
 impl Gpu {
     /// Opens the best adapter that will do.
-    pub(crate) async fn open(preference: Preference) -> Result<Arc<Self>> {
+    pub(crate) async fn open(options: &Options) -> Result<Arc<Self>> {
+        let preference = options.preference;
         #[cfg(target_arch = "wasm32")]
         check_environment()?;
         let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         let instance = wgpu::Instance::new(descriptor);
         let adapter = find_adapter(&instance, preference).await?;
-        let descriptor = wgpu::DeviceDescriptor {
+        #[cfg(not(target_arch = "wasm32"))]
+        let halves = super::halves::offered(options.halves, &adapter);
+        #[cfg_attr(target_arch = "wasm32", allow(unused_mut))]
+        let mut descriptor = wgpu::DeviceDescriptor {
             label: Some("relampago"),
             required_features: adapter.features() & WANTED_FEATURES,
             required_limits: adapter.limits(),
             memory_hints: wgpu::MemoryHints::Performance,
             ..Default::default()
         };
+        #[cfg(not(target_arch = "wasm32"))]
+        super::halves::require(halves, &mut descriptor);
         #[cfg(all(target_arch = "wasm32", feature = "js"))]
         let shaders = super::kernels::load();
         let request = adapter.request_device(&descriptor).await;
@@ -86,7 +88,12 @@ impl Gpu {
         shaders.await?;
         // Whatever no error scope sees is no result of ours; the default would be a panic.
         device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
-        let gpu = Self::adopt(device, queue);
+        #[cfg_attr(target_arch = "wasm32", allow(unused_mut))]
+        let mut gpu = Self::adopt(device, queue);
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            gpu.halves = halves;
+        }
         if preference == Preference::Hardware && gpu.adapter.software {
             return Err(no_gpu(format!(
                 "{} is a software adapter",
@@ -106,6 +113,8 @@ impl Gpu {
             params: Params::default(),
             #[cfg(not(target_arch = "wasm32"))]
             stamps: Stamps::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            halves: Halves::NotAsked,
             health: Health::watch(&device),
             adapter: describe(&device),
             limits: Limits {
@@ -125,6 +134,12 @@ impl Gpu {
 
     pub(crate) fn adapter(&self) -> &Adapter {
         &self.adapter
+    }
+
+    /// Whether products are computed in binary16.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn halves(&self) -> Halves {
+        self.halves
     }
 
     /// `DeviceLost` if it was.

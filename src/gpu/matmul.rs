@@ -63,6 +63,10 @@ pub(super) fn matmul(
     if super::matvec::suits([m, k, n]) {
         return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
     }
+    #[cfg(not(target_arch = "wasm32"))]
+    if recorder.gpu.halves() == crate::device::Halves::Used {
+        return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
+    }
     tiled(recorder, [a, b], c, [m, k, n])
 }
 

@@ -7,12 +7,15 @@
 mod context;
 mod convolve2d;
 mod fused;
+#[cfg(not(target_arch = "wasm32"))]
+mod halves;
 mod health;
 mod kernels;
 mod lower;
 mod matmul;
 #[cfg(not(target_arch = "wasm32"))]
 mod matvec;
+mod options;
 mod params;
 mod pipelines;
 mod plan;
@@ -29,7 +32,8 @@ mod weights;
 
 use std::sync::Arc;
 
-pub(crate) use context::{Gpu, Preference};
+pub(crate) use context::Gpu;
+pub(crate) use options::{Options, Preference};
 pub(crate) use recorder::GpuBuffer;
 pub(crate) use tiles::TileFold;
 

@@ -1,6 +1,7 @@
 //! Kernels that are chosen by what the adapter is, run on whichever there is.
 
-use super::{Gpu, Preference};
+use super::{Gpu, Options, Preference};
+use crate::device::Halves;
 use crate::ops::{Conv2d, Op};
 use crate::{reference, runtime};
 use std::sync::Arc;
@@ -10,9 +11,17 @@ fn noise(len: usize, seed: usize) -> Vec<f32> {
     (0..len).map(value).collect()
 }
 
+fn any() -> Options {
+    let preference = Preference::Any;
+    Options {
+        preference,
+        ..Options::default()
+    }
+}
+
 /// The kernels of hardware adapters on whichever adapter there is, or those of software ones.
 fn pretend(software: bool) -> Arc<Gpu> {
-    let opened = runtime::block_on(Gpu::open(Preference::Any));
+    let opened = runtime::block_on(Gpu::open(&any()));
     let mut gpu = opened.expect("the tests need an adapter, llvmpipe for one");
     let only = Arc::get_mut(&mut gpu).expect("nothing else holds it yet");
     only.adapter.software = software;
@@ -147,5 +156,83 @@ fn convolutions_are_right_by_every_kernel() {
                 judge(&gpu, &op, &[&x, &kernel]);
             }
         }
+    }
+}
+
+/// How a value is rounded to binary16: to a multiple of the unit in its last place.
+fn rounded(x: f32) -> f32 {
+    let unit = 2f32.powi((x.abs().log2().floor() as i32).max(-14) - 10);
+    let near = (x / unit).round_ties_even() * unit;
+    let value = if x == 0.0 { 0.0 } else { near };
+    value.abs().min(f32::INFINITY).copysign(x)
+}
+
+/// In f32, where an adapter has no cooperative matrices, the bound of binary16 holds as well.
+#[test]
+fn products_in_halves_are_as_near_as_stated() {
+    let options = Options {
+        halves: true,
+        ..any()
+    };
+    let gpu = runtime::block_on(Gpu::open(&options)).expect("an adapter, llvmpipe for one");
+    let used = gpu.halves() == Halves::Used;
+    println!("{}", gpu.halves());
+    for [m, k, n] in [
+        [2, 2, 2],
+        [16, 16, 16],
+        [33, 70, 29],
+        [127, 129, 131],
+        [128, 32, 128],
+        [130, 4_095, 260],
+        [257, 3, 514],
+    ] {
+        // Beyond what binary16 holds exactly, and below its normal numbers.
+        let scale = |x: Vec<f32>, by: f32| x.iter().map(|x| x * by).collect::<Vec<_>>();
+        let a = scale(noise(m * k, 1), 3.0);
+        let b = scale(noise(k * n, 2), 1e-4);
+        let round = |x: &[f32]| -> Vec<f32> { x.iter().map(|&x| rounded(x)).collect() };
+        let exact = if used {
+            [round(&a), round(&b)]
+        } else {
+            [a.clone(), b.clone()]
+        };
+        let op = Op::Matmul { m, k, n };
+        let mut c = vec![f32::NAN; m * n];
+        runtime::block_on(gpu.run_into(&op, &[&a, &b], &mut c)).unwrap();
+        let wanted = reference::evaluate(&op, &[&exact[0], &exact[1]]);
+        for (i, (want, &is)) in wanted.iter().zip(&c).enumerate() {
+            assert!(
+                want.accepts(is, op.ulp()),
+                "{op:?}: value {i} is {is}, not {want:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn halves_keep_what_is_no_number_and_what_is_too_large() {
+    let options = Options {
+        halves: true,
+        ..any()
+    };
+    let gpu = runtime::block_on(Gpu::open(&options)).expect("an adapter, llvmpipe for one");
+    let (m, k, n) = (3, 4, 2);
+    let a = [
+        [f32::NAN, 0.0, 0.0, 0.0],
+        [f32::NEG_INFINITY, 1.0, 0.0, 0.0],
+        [65_519.0, 70_000.0, 0.0, 0.0],
+    ];
+    let b = [[1.0, 0.0], [0.0, 1.0], [0.0; 2], [0.0; 2]];
+    let mut c = [0.0; 6];
+    let inputs: [&[f32]; 2] = [a.as_flattened(), b.as_flattened()];
+    runtime::block_on(gpu.run_into(&Op::Matmul { m, k, n }, &inputs, &mut c)).unwrap();
+    assert!(c[0].is_nan() && c[1].is_nan(), "{c:?}");
+    assert_eq!(c[2], f32::NEG_INFINITY);
+    assert!(c[3].is_nan(), "−∞ · 0 is no number: {c:?}");
+    if gpu.halves() == Halves::Used {
+        assert!(c[4].is_nan(), "∞ · 0 is no number: {c:?}");
+        assert_eq!(c[5], f32::INFINITY);
+    } else {
+        assert_eq!(c[4..], [65_519.0, 70_000.0]);
     }
 }

@@ -1,14 +1,18 @@
-// jax-js on its WebAssembly device.
+// jax-js on its WebAssembly device, or on WebGPU.
 
 import { SCALE } from '../rows.js';
 
-export async function open({ threads }) {
+export async function open({ threads, backend }) {
   limit(threads);
   const jax = await import('@jax-js/jax');
-  jax.defaultDevice('wasm');
+  const device = backend || 'wasm';
+  if (!(await jax.init(device)).includes(device)) {
+    throw new Error(`jax-js has no device ${device} here`);
+  }
+  jax.defaultDevice(device);
   const ops = opsOf(jax);
   return {
-    endToEnd: (row, inputs) => endToEnd(jax, row, ops[row.op], inputs),
+    endToEnd: (row, inputs) => (row.weights ? weighted : endToEnd)(jax, row, ops[row.op], inputs),
     resident: (row, inputs) => resident(jax, row, ops[row.op], inputs),
   };
 }
@@ -34,6 +38,7 @@ function opsOf({ jit, lax, nn, numpy: np }) {
     // `jit` makes it slower by a quarter.
     conv: (input, kernel) => lax.conv(image(input), image(kernel), [1, 1], 'VALID'),
     chain: jit((x, bias) => nn.relu(x).mul(SCALE).add(bias)),
+    perceptron: jit((x, w1, b1, w2, b2) => np.matmul(nn.relu(np.matmul(x, w1).add(b1)), w2).add(b2)),
   };
 }
 
@@ -46,14 +51,24 @@ function endToEnd(jax, row, op, inputs) {
   return { run: () => op(...upload(jax, row, inputs)).data() };
 }
 
+// All inputs but the first stay on the device.
+function weighted(jax, row, op, inputs) {
+  const [, ...weights] = upload(jax, row, inputs);
+  return {
+    run: () => op(jax.numpy.array(inputs[0]).reshape(row.shapes[0]), ...weights.map((array) => array.ref)).data(),
+    close: () => weights.forEach((array) => array.dispose()),
+  };
+}
+
 function resident(jax, row, op, inputs) {
-  let [x, bias] = upload(jax, row, inputs);
+  let [x, ...rest] = upload(jax, row, inputs);
   return {
     async step() {
-      x = op(x, bias.ref);
-      await x.blockUntilReady();
+      x = op(x, ...rest.map((array) => array.ref));
+      // A GPU's queue need not be waited for.
+      await (jax.defaultDevice() === 'wasm' && x.blockUntilReady());
     },
     read: () => x.ref.data(),
-    close: () => [x, bias].forEach((array) => array.dispose()),
+    close: () => [x, ...rest].forEach((array) => array.dispose()),
   };
 }

@@ -2,23 +2,7 @@
 // between runs, so it has no resident row.
 
 import * as ort from 'onnxruntime-web/wasm';
-import { SCALE } from '../rows.js';
-import { model } from '../onnx.js';
-
-const nodes = {
-  relu: [['Relu', ['x0'], 'y']],
-  gelu: [['Gelu', ['x0'], 'y']],
-  sigmoid: [['Sigmoid', ['x0'], 'y']],
-  softmax: [['Softmax', ['x0'], 'y']],
-  sum: [['ReduceSum', ['x0'], 'y']],
-  matmul: [['MatMul', ['x0', 'x1'], 'y']],
-  conv: [['Conv', ['x0', 'x1'], 'y']],
-  chain: [
-    ['Relu', ['x0'], 'positive'],
-    ['Mul', ['positive', 'scale'], 'scaled'],
-    ['Add', ['scaled', 'x1'], 'y'],
-  ],
-};
+import { dimensions, modelOf } from './ort_nodes.js';
 
 export async function open({ threads }) {
   ort.env.wasm.numThreads = threads;
@@ -26,14 +10,9 @@ export async function open({ threads }) {
   return { endToEnd };
 }
 
-async function endToEnd({ op, shapes }, inputs) {
-  const dims = op === 'conv' ? shapes.map((shape) => [1, 1, ...shape]) : shapes;
-  const bytes = model(nodes[op], {
-    inputs: dims.map((shape, i) => [`x${i}`, shape]),
-    output: 'y',
-    constants: op === 'chain' ? [['scale', SCALE]] : [],
-  });
-  const session = await ort.InferenceSession.create(bytes);
+async function endToEnd(row, inputs) {
+  const dims = dimensions(row);
+  const session = await ort.InferenceSession.create(modelOf(row));
   return {
     async run() {
       const tensors = inputs.map((input, i) => [`x${i}`, new ort.Tensor('float32', input, dims[i])]);

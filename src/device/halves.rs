@@ -1,0 +1,46 @@
+//! Whether products are computed in binary16.
+
+/// Whether a device multiplies matrices in binary16, and why not.
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::{GpuDevice, Halves};
+///
+/// let device = GpuDevice::builder().halves(true).build()?;
+/// match device.info().halves {
+///     Halves::Used => println!("products in binary16"),
+///     reason => println!("products in f32: {reason}"),
+/// }
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Halves {
+    /// [`crate::DeviceBuilder::halves`] was not called, or the device is the caller's own.
+    NotAsked,
+    /// There is no GPU.
+    NoGpu,
+    /// The adapter or its driver has no cooperative matrices of 16 × 16 binary16 that add up in
+    /// `f32`.
+    NoCooperativeMatrices,
+    /// Its subgroups are not 32 invocations wide, which the kernel is written for.
+    SubgroupSize,
+    /// Its workgroups have less memory, or fewer invocations, than the kernel takes.
+    WorkgroupLimits,
+    /// Products on the GPU are computed in binary16.
+    Used,
+}
+
+impl std::fmt::Display for Halves {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NotAsked => "binary16 was not asked for",
+            Self::NoGpu => "there is no GPU",
+            Self::NoCooperativeMatrices => "no cooperative matrices of binary16",
+            Self::SubgroupSize => "subgroups are not 32 wide",
+            Self::WorkgroupLimits => "workgroups are too small",
+            Self::Used => "products in binary16",
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! Products of matrices rounded to binary16, by cooperative matrices.
+
+use super::kernels;
+use super::matmul::aligned;
+use super::recorder::{GpuBuffer, Recorder};
+use crate::device::Halves;
+use crate::error::Result;
+
+/// What the kernel takes of an adapter.
+const SUBGROUP: u32 = 32;
+const MEMORY: u32 = 40 << 10;
+const INVOCATIONS: u32 = 128;
+/// Rows and columns of a workgroup's tile of the result, and the depth of its slabs.
+const TILE: usize = 128;
+const DEPTH: usize = 32;
+
+const FEATURES: wgpu::Features =
+    wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SHADER_F16);
+
+/// What an adapter offers.
+pub(super) fn offered(asked: bool, adapter: &wgpu::Adapter) -> Halves {
+    let (info, limits) = (adapter.get_info(), adapter.limits());
+    if !asked {
+        Halves::NotAsked
+    } else if !adapter.features().contains(FEATURES)
+        || !adapter.cooperative_matrix_properties().iter().any(suits)
+    {
+        Halves::NoCooperativeMatrices
+    } else if [info.subgroup_min_size, info.subgroup_max_size] != [SUBGROUP; 2] {
+        Halves::SubgroupSize
+    } else if limits.max_compute_workgroup_storage_size < MEMORY
+        || limits.max_compute_invocations_per_workgroup < INVOCATIONS
+    {
+        Halves::WorkgroupLimits
+    } else {
+        Halves::Used
+    }
+}
+
+/// Asks for the features that they take.
+pub(super) fn require(halves: Halves, descriptor: &mut wgpu::DeviceDescriptor<'_>) {
+    if halves == Halves::Used {
+        descriptor.required_features |= FEATURES;
+        // SAFETY: of the experimental features only cooperative matrices are enabled, and only
+        // `shaders/kernels/matmul_halves.wgsl` uses them, on memory of its own whose bounds its
+        // text shows, with all invocations of each subgroup active.
+        descriptor.experimental_features = unsafe { wgpu::ExperimentalFeatures::enabled() };
+    }
+}
+
+/// Whether these are the matrices that the kernel is written for.
+fn suits(matrices: &wgpu::CooperativeMatrixProperties) -> bool {
+    use wgpu::CooperativeScalarType as Scalar;
+    [matrices.m_size, matrices.n_size, matrices.k_size] == [16; 3]
+        && matrices.ab_type == Scalar::F16
+        && matrices.cr_type == Scalar::F32
+}
+
+/// Records a product of row-major matrices, none of which is empty: both are rounded and filled
+/// up to whole tiles first.
+pub(super) fn matmul(
+    recorder: &mut Recorder<'_>,
+    [a, b]: [&GpuBuffer; 2],
+    c: &GpuBuffer,
+    [m, k, n]: [usize; 3],
+) -> Result<()> {
+    let [down, across] = [m.div_ceil(TILE), n.div_ceil(TILE)];
+    let depth = k.next_multiple_of(DEPTH);
+    let a = rounded(recorder, a, [m, k], [down * TILE, depth])?;
+    let b = rounded(recorder, b, [k, n], [depth, across * TILE])?;
+    let kernel = aligned(n, &kernels::MATMUL_HALVES, &kernels::MATMUL_HALVES_ANY);
+    let rows = [depth / 4, across * TILE / 4, depth / DEPTH, down * TILE];
+    let params: Vec<u32> = [m, k, n, across]
+        .into_iter()
+        .chain(rows)
+        .map(|dim| dim as u32)
+        .collect();
+    recorder.dispatch(kernel, &params, &[&a, &b], c, down * across)
+}
+
+/// A matrix in binary16, filled up with zeros to other rows and columns.
+fn rounded(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    [rows, cols]: [usize; 2],
+    [height, width]: [usize; 2],
+) -> Result<GpuBuffer> {
+    let vectors = height * width / 4;
+    let y = recorder.allocate(2 * vectors)?;
+    let params = [rows, cols, width / 4, vectors].map(|dim| dim as u32);
+    let workgroups = vectors.div_ceil(super::lower::WORKGROUP);
+    recorder.dispatch(&kernels::HALVES, &params, &[x], &y, workgroups)?;
+    Ok(y)
+}

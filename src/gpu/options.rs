@@ -1,0 +1,20 @@
+//! What a GPU is opened with, and what it came to.
+
+/// Which adapters will do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Preference {
+    /// A real GPU or none.
+    #[default]
+    Hardware,
+    /// A real GPU if there is one, else a software adapter.
+    Any,
+}
+
+/// Choices made before a GPU is opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub(crate) preference: Preference,
+    /// Whether matrices are to be multiplied in binary16 where the adapter can.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) halves: bool,
+}
