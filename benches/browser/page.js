@@ -9,6 +9,9 @@ const WARM_UP_MS = 250;
 const SAMPLE_MS = 5;
 // Beyond this a run is its own warm-up.
 const LONG_MS = 50;
+// How long the steps of a resident row take at least, and no less than reading their result does,
+// which varies.
+const STEPS_MS = 25;
 
 const { module, build, backend, threads } = Object.fromEntries(new URLSearchParams(location.search));
 const contestant = import(`./contestants/${module}.js`)
@@ -32,22 +35,27 @@ async function prepare(name) {
   const inputs = inputsOf(row);
   current = await start(row, inputs);
   const error = errorOf(checked(row, await result(row)), expected(row, inputs));
-  Object.assign(current, await calibrated(row.resident ? chained : repeated));
+  Object.assign(current, await (row.resident ? calibrated(chained, await goal()) : calibrated(repeated, SAMPLE_MS)));
   return { error };
 }
 
 // How to time the current runner, and how often it has to run for a sample.
-async function calibrated(time) {
+async function calibrated(time, goal) {
   const start = performance.now();
   while (performance.now() < start + WARM_UP_MS) {
     await time(1);
   }
   let repetitions = 1;
   let duration;
-  while ((duration = await time(repetitions)) < SAMPLE_MS) {
+  while ((duration = await time(repetitions)) < goal) {
     repetitions *= 2;
   }
   return { time, repetitions, long: duration / repetitions > LONG_MS };
+}
+
+async function goal() {
+  const reading = await chained(0);
+  return reading + Math.max(STEPS_MS, reading);
 }
 
 async function result({ resident }) {
@@ -91,7 +99,7 @@ async function chained(count) {
 }
 
 async function advance(count) {
-  if (current.steps) {
+  if (current.steps && count > 0) {
     return current.steps(count);
   }
   for (let i = 0; i < count; i++) {
