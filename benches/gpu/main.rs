@@ -46,6 +46,8 @@ pub(crate) struct Row {
     pub(crate) gbyte: f64,
     /// Seconds, the median.
     pub(crate) time: f64,
+    /// Whether the measured ceilings are its own: there is none here for binary16.
+    pub(crate) ceiling: bool,
 }
 
 /// A way from host memory to host memory: seconds, ours first, then the peers'.

@@ -33,9 +33,9 @@ impl Report {
     }
 
     /// The least time that the hardware could take, over ours.
-    fn share(&self, row: &Row) -> f64 {
+    fn share(&self, row: &Row) -> Option<f64> {
         let least = (row.gflop / self.ceilings.fma).max(row.gbyte / self.copy_ceiling());
-        least / row.time
+        row.ceiling.then_some(least / row.time)
     }
 
     pub(crate) fn markdown(&self) -> String {
@@ -57,12 +57,14 @@ impl Report {
             } else {
                 format!("{:.0} GB/s", row.gbyte / row.time)
             };
+            let share = self.share(row);
+            let share =
+                share.map_or_else(|| "–".to_owned(), |share| format!("{:.0}%", 100.0 * share));
             let _ = writeln!(
                 text,
-                "| {} | {:.1} | {rate} | {:.0}% | {} |",
+                "| {} | {:.1} | {rate} | {share} | {} |",
                 row.name,
                 row.time * 1e6,
-                100.0 * self.share(row),
                 micros(self.peer.of(&row.name)),
             );
         }

@@ -2,7 +2,7 @@
 
 use crate::{Options, Row, median, values};
 use anyhow::{Context, Result};
-use relampago::{BufferId, Conv2d, GpuCommandBatch, GpuDevice, Op, Program, wgpu};
+use relampago::{Backend, BufferId, Conv2d, GpuCommandBatch, GpuDevice, Halves, Op, Program, wgpu};
 use std::time::Instant;
 
 /// 256 MB, several times what any cache holds.
@@ -20,6 +20,15 @@ const PRODUCTS: [[usize; 3]; 10] = [
     [4095, 4095, 4095],
     [4096, 4096, 1],
     [1, 4096, 4096],
+];
+
+/// Those computed in binary16 as well.
+const IN_HALVES: [[usize; 3]; 5] = [
+    [1024, 1024, 1024],
+    [2048, 2048, 2048],
+    [4096, 4096, 4096],
+    [8192, 8192, 8192],
+    [4095, 4095, 4095],
 ];
 
 /// An operation, its inputs' lengths, and what it amounts to.
@@ -41,6 +50,31 @@ pub(crate) fn rows(
     for task in tasks(options.divide) {
         if wanted(&task.name) {
             rows.push(row(device, task, options.rounds)?);
+        }
+    }
+    rows.extend(in_halves(options, wanted)?);
+    Ok(rows)
+}
+
+/// Products on a device of their own, where the adapter has cooperative matrices.
+fn in_halves(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Row>> {
+    let builder = GpuDevice::builder().backend(Backend::Gpu);
+    let device = builder.halves(true).build()?;
+    let halves = device.info().halves;
+    if halves != Halves::Used {
+        println!("no products in binary16: {halves}");
+        return Ok(Vec::new());
+    }
+    let mut rows = Vec::new();
+    for dims in IN_HALVES {
+        let mut task = product(dims.map(|d| d.div_ceil(options.divide)));
+        task.name += ", binary16";
+        if wanted(&task.name) {
+            let row = row(&device, task, options.rounds)?;
+            rows.push(Row {
+                ceiling: false,
+                ..row
+            });
         }
     }
     Ok(rows)
@@ -123,6 +157,7 @@ fn row(device: &GpuDevice, task: Task, rounds: usize) -> Result<Row> {
         gflop: task.flop * 1e-9,
         gbyte: 4e-9 * task.moved as f64,
         time,
+        ceiling: true,
     })
 }
 

@@ -40,6 +40,9 @@ with torch.inference_mode():
     for m, k, n in SHAPES:
         a, b, c = noise(m, k), noise(k, n), torch.empty(m, n, device="cuda")
         resident(f"matmul {m}×{k}×{n}", lambda: torch.mm(a, b, out=c))
+    for n in (1024, 2048, 4096, 8192, 4095):
+        a, b, c = noise(n, n).half(), noise(n, n).half(), torch.empty(n, n, device="cuda").half()
+        resident(f"matmul {n}×{n}×{n}, binary16", lambda: torch.mm(a, b, out=c))
     x, z, y = noise(LEN), noise(LEN), torch.empty(LEN, device="cuda")
     resident("copy", lambda: y.copy_(x))
     resident(f"relu {LEN}", lambda: torch.relu(x))
