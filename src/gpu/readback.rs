@@ -98,10 +98,29 @@ impl Readback {
     }
 
     /// Waits until the values are there.
-    pub(super) fn arrived(&self) -> impl Future<Output = Result<()>> {
-        Arrival {
+    pub(super) async fn arrived(&self) -> Result<()> {
+        #[cfg(target_arch = "wasm32")]
+        self.ask().await;
+        let arrival = Arrival {
             readback: self,
             watched: false,
+        };
+        arrival.await
+    }
+
+    /// Browsers look whether work is done whenever they are called, and else milliseconds apart.
+    /// An empty error scope is the cheapest call that answers.
+    #[cfg(target_arch = "wasm32")]
+    async fn ask(&self) {
+        for _ in 0..QUESTIONS {
+            if self.mapping.lock().result.is_some() {
+                return;
+            }
+            let scope = self
+                .gpu
+                .device
+                .push_error_scope(wgpu::ErrorFilter::Internal);
+            scope.pop().await;
         }
     }
 
@@ -114,7 +133,12 @@ impl Readback {
         let view = slice.get_mapped_range().map_err(|error| Error::Gpu {
             message: error.to_string(),
         })?;
+        #[cfg(not(target_arch = "wasm32"))]
         super::transfer::read(&view, out);
+        // As bytes of Rust's they would be copied once more.
+        #[cfg(target_arch = "wasm32")]
+        view.as_uint8array()
+            .copy_to(bytemuck::cast_slice_mut(&mut out[..self.len]));
         Ok(())
     }
 
@@ -144,6 +168,10 @@ impl Readback {
         }
     }
 }
+
+/// A tenth of a millisecond each: longer work need not be known to be done at once.
+#[cfg(target_arch = "wasm32")]
+const QUESTIONS: usize = 50;
 
 /// How long a waiting thread asks again and again. Being woken takes up to 40 µs, as long as all
 /// the rest of a small operation.

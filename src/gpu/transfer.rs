@@ -42,6 +42,7 @@ fn write_bytes(mut target: wgpu::WriteOnly<'_, [u8]>, bytes: &[u8]) {
 }
 
 /// Copies values from a view of a mapped buffer.
+#[cfg(not(target_arch = "wasm32"))]
 pub(super) fn read(view: &[u8], out: &mut [f32]) {
     #[cfg(all(feature = "threads", not(target_arch = "wasm32")))]
     if view.len() >= 2 * CHUNK {
@@ -55,7 +56,7 @@ pub(super) fn read(view: &[u8], out: &mut [f32]) {
     read_part(view, out);
 }
 
-/// A view in the browser is a copy in ordinary memory, which may lie at any address.
+#[cfg(not(target_arch = "wasm32"))]
 fn read_part(view: &[u8], out: &mut [f32]) {
     for (value, bytes) in out.iter_mut().zip(view.as_chunks::<4>().0) {
         *value = f32::from_le_bytes(*bytes);
