@@ -63,8 +63,9 @@ const UNCHECKED: &str = "unchecked";
 const NATIVE: &str = "native";
 /// How the lines begin that name extensions of the language.
 const ENABLE: &str = "enable ";
-/// The `OP` of kernels that read and write vectors, and what hooks work on there.
-const VECTORS: &str = "vectors";
+/// The `OP` of kernels that read and write vectors, the second of which fold by subgroups, and what
+/// hooks work on there.
+const VECTORS: [&str; 2] = ["vectors", "subgroups"];
 const VECTOR_TYPES: &str = "alias real = vec4f;
 alias word = vec4u;
 alias integer = vec4i;
@@ -258,7 +259,11 @@ fn instances(template: &str) -> Vec<Instance> {
     let instance = |line: &String| {
         let (head, declarations) = line.split_once(':').expect("`//! name OP: declarations`");
         let (name, op) = head.split_once(' ').unwrap_or((head, ""));
-        let types = if op == VECTORS { VECTOR_TYPES } else { "" };
+        let types = if VECTORS.contains(&op) {
+            VECTOR_TYPES
+        } else {
+            ""
+        };
         Instance {
             name: name.to_owned(),
             op: op.to_owned(),
@@ -382,15 +387,18 @@ fn cut(source: &str) -> (String, String, Vec<(String, String)>) {
 fn validate(name: &str, source: &str) -> usize {
     let module = naga::front::wgsl::parse_str(source)
         .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
-    naga::valid::Validator::new(
-        naga::valid::ValidationFlags::all(),
-        // Nothing parses those that `enable` extensions but the native driver.
-        naga::valid::Capabilities::SHADER_FLOAT16
-            | naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32
-            | naga::valid::Capabilities::COOPERATIVE_MATRIX,
-    )
-    .validate(&module)
-    .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
+    // What is beyond WGSL's core is for native kernels, whose devices are asked for it.
+    let beyond = naga::valid::Capabilities::SHADER_FLOAT16
+        | naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32
+        | naga::valid::Capabilities::COOPERATIVE_MATRIX
+        | naga::valid::Capabilities::SUBGROUP;
+    let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), beyond);
+    validator
+        .subgroup_stages(naga::valid::ShaderStages::COMPUTE)
+        .subgroup_operations(naga::valid::SubgroupOperationSet::all());
+    validator
+        .validate(&module)
+        .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
 
     let spaces = module.global_variables.iter().filter_map(|(_, variable)| {
         let index = variable.binding.as_ref()?.binding;

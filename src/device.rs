@@ -143,6 +143,38 @@ impl GpuDevice {
         crate::runtime::block_on(self.upload_async(values))
     }
 
+    /// Makes the GPU's kernels for operations to come, each with its inputs' lengths, so that the
+    /// first of them takes no longer than the second. Computes nothing; does nothing for what
+    /// SIMD will compute.
+    ///
+    /// ```
+    /// use relampago::{GpuDevice, Op};
+    ///
+    /// let device = GpuDevice::new()?;
+    /// let product = Op::Matmul { m: 64, k: 32, n: 16 };
+    /// device.warmup(&[(Op::Relu {}, &[1000]), (product, &[64 * 32, 32 * 16])])?;
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the operations themselves would say of such lengths, and what the device does.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub async fn warmup_async(&self, operations: &[(Op, &[usize])]) -> Result<()> {
+        for (op, lens) in operations {
+            let len = output_len(op, lens)?;
+            if let Some(gpu) = self.gpu_for(op, lens) {
+                gpu.warm(op, lens, len).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// [`GpuDevice::warmup_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn warmup(&self, operations: &[(Op, &[usize])]) -> Result<()> {
+        crate::runtime::block_on(self.warmup_async(operations))
+    }
+
     /// Whether both are handles of one device.
     pub fn same_device(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)

@@ -316,3 +316,68 @@ fn operands_in_flight_are_not_written_to() {
         assert_eq!(z, [2.0 * round as f32; 4_000]);
     }
 }
+
+#[test]
+fn warming_up_checks_lengths_and_changes_no_result() {
+    let (device, _) = adopted(|_| ());
+    let product = Op::Matmul { m: 3, k: 5, n: 7 };
+    let softmax = Op::SoftmaxRows { rows: 4, cols: 9 };
+    device
+        .warmup(&[
+            (Op::Relu {}, &[1_000]),
+            (product.clone(), &[15, 35]),
+            (softmax.clone(), &[36]),
+            (Op::Sum {}, &[100_000]),
+            (Op::Relu {}, &[0]),
+        ])
+        .unwrap();
+    let error = device.warmup(&[(product.clone(), &[15, 34])]).unwrap_err();
+    assert_eq!(error.code(), "LENGTH_MISMATCH");
+    for (op, lens) in [(product, vec![15, 35]), (softmax, vec![36])] {
+        let noise = |len: usize| {
+            (0..len)
+                .map(|i| (i * 37 % 101) as f32 / 50.0 - 1.0)
+                .collect()
+        };
+        let inputs = lens.into_iter().map(noise).collect();
+        judge(&device, &Case { op, inputs });
+    }
+}
+
+#[test]
+fn pipelines_are_kept_where_the_driver_lets_them_be_and_damaged_ones_are_not_used() {
+    let folder = std::env::temp_dir().join(format!("relampago-pipelines-{}", std::process::id()));
+    let build = || {
+        let builder = GpuDevice::builder().backend(Backend::Gpu);
+        builder.pipeline_cache(&folder).build().unwrap()
+    };
+    let files = || -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    };
+    let device = build();
+    let has_caches = device.as_wgpu().is_some_and(|device| {
+        let feature = wgpu::Features::PIPELINE_CACHE;
+        device.features().contains(feature)
+    });
+    device.warmup(&[(Op::Gelu {}, &[1_000])]).unwrap();
+    assert_eq!(files().len(), usize::from(has_caches));
+    for damage in [false, true] {
+        for file in files().iter().filter(|_| damage) {
+            let mut content = std::fs::read(file).unwrap();
+            content.truncate(content.len() / 2);
+            std::fs::write(file, content).unwrap();
+        }
+        let again = build();
+        assert_eq!(again.run(&Op::Abs {}, &[&[-2.0, 3.0]]).unwrap(), [2.0, 3.0]);
+    }
+    drop(device);
+    assert_eq!(
+        files().len(),
+        usize::from(has_caches),
+        "no partial file is left"
+    );
+    if has_caches {
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -2,6 +2,7 @@
 //! softmax_1024 vectors: const GROUP = 64u;
 //! softmax_4096 vectors: const GROUP = 256u;
 //! softmax_16384 vectors: const GROUP = 1024u;
+//! softmax_16384_by_32 subgroups: const GROUP = 1024u;
 // One workgroup a row of at most 16 · GROUP values, which stay in registers between one read and
 // one write of each. Rows are made of whole vectors.
 struct Params {
@@ -35,32 +36,6 @@ fn keep(row: u32, i: u32, values: vec4f) {
     }
 }
 
-var<workgroup> folded: array<f32, GROUP>;
-
-// Folds all four values of each invocation, NaN or not: those are found elsewhere.
-fn fold(values: vec4f, largest: bool, local: u32) -> f32 {
-    folded[local] = fold_four(values, largest);
-    for (var width = GROUP / 4u; width > 0u; width /= 4u) {
-        workgroupBarrier();
-        if local < width {
-            let i = local + width;
-            let four = vec4f(folded[local], folded[i], folded[i + width], folded[i + 2u * width]);
-            folded[local] = fold_four(four, largest);
-        }
-    }
-    workgroupBarrier();
-    let result = folded[0];
-    workgroupBarrier(); // Nobody may write the next value before all have read this one.
-    return result;
-}
-
-fn fold_four(v: vec4f, largest: bool) -> f32 {
-    if largest {
-        return max(max(v.x, v.y), max(v.z, v.w));
-    }
-    return (v.x + v.y) + (v.z + v.w);
-}
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -78,7 +53,7 @@ fn main(
     var v1 = load(row, i1);
     var v2 = load(row, i2);
     var v3 = load(row, i3);
-    let largest = fold(max(max(v0, v1), max(v2, v3)), true, local);
+    let largest = OP_fold(max(max(v0, v1), max(v2, v3)), true, local);
     // Infinite or NaN where a value is NaN, or where there are infinities of both signs.
     let trace = TINY * v0 + TINY * v1 + TINY * v2 + TINY * v3;
     v0 -= largest;
@@ -92,7 +67,7 @@ fn main(
     let sums = nan_where(is_nan(trace), (e0 + e1) + (e2 + e3));
     // +∞ has no share that is a number, and a row of only −∞ has no distribution.
     let none = vec4<bool>(abs(largest) > 3.4028234663852886e38);
-    let total = nan_where(none, vec4f(fold(sums, false, local)));
+    let total = nan_where(none, vec4f(OP_fold(sums, false, local)));
     if params.as_log != 0u {
         let shift = logarithm(total);
         keep(row, local, v0 - shift);

@@ -20,3 +20,51 @@ fn rescale(x: f32, largest: f32) -> f32 {
 fn exponential_of_difference(x: real) -> real {
     return exp(max(x, real(-104.0)));
 }
+
+var<workgroup> folded: array<f32, GROUP>;
+
+// Folds all four values of each of GROUP invocations, NaN or not: those are found elsewhere.
+fn vectors_fold(values: vec4f, largest: bool, local: u32) -> f32 {
+    folded[local] = fold_four(values, largest);
+    for (var width = GROUP / 4u; width > 0u; width /= 4u) {
+        workgroupBarrier();
+        if local < width {
+            let i = local + width;
+            let four = vec4f(folded[local], folded[i], folded[i + width], folded[i + 2u * width]);
+            folded[local] = fold_four(four, largest);
+        }
+    }
+    workgroupBarrier();
+    let result = folded[0];
+    workgroupBarrier(); // Nobody may write the next value before all have read this one.
+    return result;
+}
+
+fn fold_four(v: vec4f, largest: bool) -> f32 {
+    if largest {
+        return max(max(v.x, v.y), max(v.z, v.w));
+    }
+    return (v.x + v.y) + (v.z + v.w);
+}
+
+// The same where subgroups are 32 invocations that follow each other, and at most 32 of them. Twice
+// as many places, since nobody waits for everyone to have read the first time's.
+fn subgroups_fold(values: vec4f, largest: bool, local: u32) -> f32 {
+    let four = fold_four(values, largest);
+    let half = select(0u, 32u, largest);
+    let share = subgroup_fold(four, largest);
+    if local % 32u == 0u {
+        folded[half + local / 32u] = share;
+    }
+    workgroupBarrier();
+    // Repeated, a largest value stays what it is, and a sum has a part for each.
+    let others = folded[half + local % (GROUP / 32u)];
+    return subgroup_fold(select(0.0, others, largest || local % 32u < GROUP / 32u), largest);
+}
+
+fn subgroup_fold(value: f32, largest: bool) -> f32 {
+    if largest {
+        return subgroupMax(value);
+    }
+    return subgroupAdd(value);
+}

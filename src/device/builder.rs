@@ -77,6 +77,23 @@ impl DeviceBuilder {
         Self { gpu, ..self }
     }
 
+    /// Keeps what the driver makes of kernels in a folder, for processes to come: their first
+    /// operations need not wait for its compiler. The file's name tells this crate's version, the
+    /// adapter and the driver; one that is damaged is not used, and one that cannot be written is
+    /// reported to the log. It is written by [`GpuDevice::warmup`] and when the device is dropped.
+    ///
+    /// Vulkan has such caches. Without this nothing is kept but what the driver keeps by itself.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[must_use]
+    pub fn pipeline_cache(self, folder: impl Into<std::path::PathBuf>) -> Self {
+        let pipelines = Some(folder.into());
+        let gpu = Options {
+            pipelines,
+            ..self.gpu
+        };
+        Self { gpu, ..self }
+    }
+
     /// Builds the device.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use crate::graph::{Outside, Plan, Repeat};
 use crate::matmul_cache::WeightFormat;
 use crate::ops::Op;
 
+#[allow(dead_code)] // Nobody is there to read them.
 #[path = "options.rs"]
 mod options;
 pub(crate) use options::{Options, Preference};
@@ -53,6 +54,11 @@ impl Gpu {
 
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn halves(&self) -> Halves {
+        match *self {}
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) async fn warm(&self, _: &Op, _: &[usize], _: usize) -> Result<()> {
         match *self {}
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::cache::PipelineFile;
 use super::health::Health;
 use super::options::{Options, Preference};
 use super::params::Params;
@@ -46,6 +48,9 @@ pub(super) struct Limits {
     pub(super) workgroup_memory: usize,
     /// Most invocations of a workgroup.
     pub(super) invocations: usize,
+    /// Whether kernels may fold by subgroups, all of which are 32 invocations.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) subgroups_of_32: bool,
     /// Whether kernels may read and write the host's memory.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) mappable: bool,
@@ -79,7 +84,13 @@ impl Gpu {
             ..Default::default()
         };
         #[cfg(not(target_arch = "wasm32"))]
-        super::halves::require(halves, &mut descriptor);
+        {
+            super::halves::require(halves, &mut descriptor);
+            if options.pipelines.is_some() {
+                let feature = wgpu::Features::PIPELINE_CACHE;
+                descriptor.required_features |= adapter.features() & feature;
+            }
+        }
         #[cfg(all(target_arch = "wasm32", feature = "js"))]
         let shaders = super::kernels::load();
         let request = adapter.request_device(&descriptor).await;
@@ -93,6 +104,8 @@ impl Gpu {
         #[cfg(not(target_arch = "wasm32"))]
         {
             gpu.halves = halves;
+            let folder = options.pipelines.as_deref();
+            gpu.pipelines.file = folder.and_then(|folder| PipelineFile::open(&gpu.device, folder));
         }
         if preference == Preference::Hardware && gpu.adapter.software {
             return Err(no_gpu(format!(
@@ -122,6 +135,8 @@ impl Gpu {
                 uniform_alignment: limits.min_uniform_buffer_offset_alignment as usize,
                 workgroup_memory: limits.max_compute_workgroup_storage_size as usize,
                 invocations: limits.max_compute_invocations_per_workgroup as usize,
+                #[cfg(not(target_arch = "wasm32"))]
+                subgroups_of_32: has_subgroups_of_32(&device),
                 #[cfg(not(target_arch = "wasm32"))]
                 mappable: device
                     .features()
@@ -157,6 +172,13 @@ impl Gpu {
     pub(super) fn deliver_callbacks(&self) {
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
     }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn has_subgroups_of_32(device: &wgpu::Device) -> bool {
+    let info = device.adapter_info();
+    device.features().contains(wgpu::Features::SUBGROUP)
+        && [info.subgroup_min_size, info.subgroup_max_size] == [32; 2]
 }
 
 fn no_gpu(reason: String) -> Error {

@@ -8,7 +8,7 @@ use crate::error::Result;
 
 /// What the kernel takes of an adapter.
 const SUBGROUP: u32 = 32;
-const MEMORY: u32 = 40 << 10;
+const MEMORY: u32 = 20 << 10;
 const INVOCATIONS: u32 = 128;
 /// Rows and columns of a workgroup's tile of the result, and the depth of its slabs.
 const TILE: usize = 128;
@@ -57,25 +57,33 @@ fn suits(matrices: &wgpu::CooperativeMatrixProperties) -> bool {
 }
 
 /// Records a product of row-major matrices, none of which is empty: both are rounded and filled
-/// up to whole tiles first.
+/// up to whole tiles first, and so is the result where it is not made of them, or where something
+/// is computed from it on the way.
 pub(super) fn matmul(
     recorder: &mut Recorder<'_>,
     [a, b]: [&GpuBuffer; 2],
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
-    let [down, across] = [m.div_ceil(TILE), n.div_ceil(TILE)];
+    let [height, width] = [m, n].map(|side| side.next_multiple_of(TILE));
     let depth = k.next_multiple_of(DEPTH);
-    let a = rounded(recorder, a, [m, k], [down * TILE, depth])?;
-    let b = rounded(recorder, b, [k, n], [depth, across * TILE])?;
-    let kernel = aligned(n, &kernels::MATMUL_HALVES, &kernels::MATMUL_HALVES_ANY);
-    let rows = [depth / 4, across * TILE / 4, depth / DEPTH, down * TILE];
-    let params: Vec<u32> = [m, k, n, across]
-        .into_iter()
-        .chain(rows)
-        .map(|dim| dim as u32)
-        .collect();
-    recorder.dispatch(kernel, &params, &[&a, &b], c, down * across)
+    let a = rounded(recorder, a, [m, k], [height, depth])?;
+    let b = rounded(recorder, b, [k, n], [depth, width])?;
+    let tiles = height / TILE * (width / TILE);
+    let rows = [depth / 4, width / 4, width];
+    let params = [&[tiles, width / TILE, depth / DEPTH], &rows[..]].concat();
+    let params: Vec<u32> = params.into_iter().map(|dim| dim as u32).collect();
+    let kernel = &kernels::MATMUL_HALVES;
+    if [height, width] == [m, n] && !c.goes_on() {
+        return recorder.dispatch(kernel, &params, &[&a, &b], c, tiles);
+    }
+    let whole = recorder.allocate(height * width)?;
+    recorder.dispatch(kernel, &params, &[&a, &b], &whole, tiles)?;
+    let across = n.div_ceil(4);
+    let kernel = aligned(n, &kernels::TRIM, &kernels::TRIM_ANY);
+    let params = [m, n, across, width / 4].map(|dim| dim as u32);
+    let workgroups = (m * across).div_ceil(super::lower::WORKGROUP);
+    recorder.dispatch(kernel, &params, &[&whole], c, workgroups)
 }
 
 /// A matrix in binary16, filled up with zeros to other rows and columns.

@@ -1,5 +1,7 @@
 //! From operations to dispatches: which kernel, how many workgroups, what parameters.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::context::Limits;
 use super::fused::Addition;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
@@ -209,14 +211,19 @@ fn softmax(
 
 /// The kernel with the smallest workgroup that holds such a row in registers.
 #[cfg(not(target_arch = "wasm32"))]
-fn held_row_kernel(most_invocations: usize, cols: usize) -> Option<&'static Kernel> {
+fn held_row_kernel(limits: &Limits, cols: usize) -> Option<&'static Kernel> {
+    let longest = if limits.subgroups_of_32 {
+        &kernels::SOFTMAX_16384_BY_32
+    } else {
+        &kernels::SOFTMAX_16384
+    };
     let held = [
         (64, &kernels::SOFTMAX_1024),
         (256, &kernels::SOFTMAX_4096),
-        (1024, &kernels::SOFTMAX_16384),
+        (1024, longest),
     ];
     let fits = |&(invocations, _): &(usize, _)| {
-        cols <= 16 * invocations && invocations <= most_invocations
+        cols <= 16 * invocations && invocations <= limits.invocations
     };
     let found = held.into_iter().find(fits).map(|(_, kernel)| kernel);
     found.filter(|_| cols.is_multiple_of(4))
@@ -231,7 +238,7 @@ fn softmax_row_kernel(
     cols: usize,
 ) -> Option<&'static Kernel> {
     #[cfg(not(target_arch = "wasm32"))]
-    if let Some(kernel) = held_row_kernel(recorder.gpu.limits.invocations, cols) {
+    if let Some(kernel) = held_row_kernel(&recorder.gpu.limits, cols) {
         return Some(kernel);
     }
     (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some(&kernels::SOFTMAX_ROW)

@@ -4,6 +4,8 @@
 //! them into results (`readback.rs`). What it needs on the way comes from caches: pipelines and
 //! bind groups from `pipelines.rs`, buffers from `pool.rs`.
 
+#[cfg(not(target_arch = "wasm32"))]
+mod cache;
 mod context;
 mod convolve2d;
 mod fused;
@@ -28,6 +30,8 @@ mod stamps;
 mod tests;
 mod tiles;
 mod transfer;
+#[cfg(not(target_arch = "wasm32"))]
+mod warm;
 mod weights;
 
 use std::sync::Arc;
@@ -53,7 +57,8 @@ impl Gpu {
         inputs: &[&[f32]],
         out: &mut [f32],
     ) -> Result<()> {
-        let plan = plan_of_one(op, inputs, out.len());
+        let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
+        let plan = plan_of_one(op, &lens, out.len());
         let outside = inputs.iter().copied().map(Outside::Values);
         let outside = outside.chain([Outside::Nothing]).collect();
         let reading = self
@@ -81,11 +86,11 @@ impl Gpu {
     }
 }
 
-/// A plan of one operation on inputs of its own.
-fn plan_of_one(op: &Op, inputs: &[&[f32]], len: usize) -> Plan {
-    let placeholders = inputs.iter().enumerate().map(|(place, input)| Node {
+/// A plan of one operation on inputs of its own, by their lengths.
+fn plan_of_one(op: &Op, lens: &[usize], len: usize) -> Plan {
+    let placeholders = lens.iter().enumerate().map(|(place, &len)| Node {
         source: Source::Placeholder(place),
-        len: input.len(),
+        len,
     });
     let mut nodes: Vec<Node> = placeholders.collect();
     let (op, inputs) = (op.clone(), (0..nodes.len()).collect());

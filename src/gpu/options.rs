@@ -17,4 +17,7 @@ pub(crate) struct Options {
     /// Whether matrices are to be multiplied in binary16 where the adapter can.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) halves: bool,
+    /// The folder that pipelines are kept in.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) pipelines: Option<std::path::PathBuf>,
 }

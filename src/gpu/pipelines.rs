@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::cache::PipelineFile;
 use super::fused::Addition;
 use super::kernels::{KERNELS, Kernel};
 
@@ -44,6 +46,8 @@ pub(super) struct Pipelines {
     layouts: Mutex<Vec<(Shape, wgpu::BindGroupLayout)>>,
     /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.
     bind_groups: Mutex<BindGroups>,
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) file: Option<PipelineFile>,
 }
 
 impl Pipelines {
@@ -54,6 +58,16 @@ impl Pipelines {
             fused: Mutex::default(),
             layouts: Mutex::default(),
             bind_groups: Mutex::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            file: None,
+        }
+    }
+
+    /// Keeps what there is on disk, if there is a place for it.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn save(&self) {
+        if let Some(file) = &self.file {
+            file.save();
         }
     }
 
@@ -181,6 +195,9 @@ impl Pipelines {
                     zero_initialize_workgroup_memory: false,
                     constants,
                 },
+                #[cfg(not(target_arch = "wasm32"))]
+                cache: self.file.as_ref().map(|file| &file.cache),
+                #[cfg(target_arch = "wasm32")]
                 cache: None,
             })
     }

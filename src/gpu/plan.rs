@@ -119,7 +119,7 @@ fn bring(
 
 /// Records each kernel once; the outputs.
 #[cfg_attr(relampago_package, optimize(size))]
-fn record_once<'g>(
+pub(super) fn record_once<'g>(
     recorder: &mut Recorder<'g>,
     plan: &'g Plan,
     outside: &[Option<GpuBuffer>],

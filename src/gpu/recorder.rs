@@ -42,6 +42,12 @@ impl GpuBuffer {
         }
     }
 
+    /// Whether something is computed from what is to be stored here, on its way.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn goes_on(&self) -> bool {
+        self.chain.is_some()
+    }
+
     /// Whether the host can map the buffer to read it.
     #[cfg_attr(target_arch = "wasm32", allow(clippy::unused_self))]
     pub(super) fn is_mappable(&self) -> bool {
@@ -375,6 +381,17 @@ impl<'g> Recorder<'g> {
             }
             Ok(readbacks)
         })
+    }
+
+    /// Submits nothing; what went wrong in recording.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn abandon(self) -> impl Future<Output = Result<()>> + use<> {
+        let (gpu, bytes) = (self.gpu.clone(), self.bytes);
+        let errors = self.scopes.close();
+        async move {
+            let error = errors.await;
+            gpu.verdict(error.map(|error| classify(&error, bytes)))
+        }
     }
 
     /// Encodes the dispatches; returns the buffer of their parameters.

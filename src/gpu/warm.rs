@@ -1,0 +1,33 @@
+//! Pipelines made before they are needed.
+
+use std::sync::Arc;
+
+use super::context::Gpu;
+use super::plan::Ends;
+use super::recorder::Recorder;
+use super::{plan, plan_of_one};
+use crate::error::Result;
+use crate::ops::Op;
+
+impl Gpu {
+    /// Makes the pipelines of an operation on inputs of some lengths, which were validated; none
+    /// of its work is done. Keeps them on disk if the device was told where.
+    pub(crate) async fn warm(self: &Arc<Self>, op: &Op, lens: &[usize], len: usize) -> Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        let errors = {
+            let plan = plan_of_one(op, lens, len);
+            let mut recorder = Recorder::new(self)?;
+            let inputs = lens.iter().map(|&len| recorder.allocate(len).map(Some));
+            let mut outside = inputs.collect::<Result<Vec<_>>>()?;
+            outside.push(None);
+            let mut slots = vec![None; plan.capacities.len()];
+            plan::record_once(&mut recorder, &plan, &outside, &mut slots, Ends::Resident)?;
+            recorder.abandon()
+        };
+        errors.await?;
+        self.pipelines.save();
+        Ok(())
+    }
+}
