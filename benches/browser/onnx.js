@@ -4,7 +4,7 @@ const IR_VERSION = 9;
 const OPSET = 20;
 const FLOAT = 1;
 
-// `nodes` are [operator, inputs, output]; `constants` are pairs of a name and a number.
+// `nodes` are [operator, inputs, output]; `constants` are [name, values, shape].
 export function model(nodes, { inputs, output, constants = [] }) {
   const graph = [
     ...nodes.map((node) => field(1, encodeNode(node))),
@@ -20,9 +20,9 @@ function encodeNode([operator, inputs, output]) {
   return [...inputs.flatMap((name) => field(1, name)), ...field(2, output), ...field(4, operator)];
 }
 
-function encodeConstant([name, number]) {
-  const raw = new Uint8Array(Float32Array.of(number).buffer);
-  return [...field(2, FLOAT), ...field(8, name), ...field(9, raw)];
+function encodeConstant([name, values, shape]) {
+  const raw = new Uint8Array(values.buffer);
+  return [...shape.flatMap((side) => field(1, side)), ...field(2, FLOAT), ...field(8, name), ...field(9, raw)];
 }
 
 function encodeValue(name, shape) {

@@ -13,6 +13,7 @@ const right = {
   matmul,
   conv,
   perceptron,
+  mlp,
 };
 
 // The right result, or of a product with `checkedRows` that many of its rows.
@@ -92,4 +93,9 @@ function perceptron(x, w1, b1, w2, b2, ...shapes) {
   const biased = (values, bias) => values.map((value, i) => value + bias[i % bias.length]);
   const first = biased(matmul(x, w1, [batch, inputs], [inputs, hidden]), b1).map((value) => Math.max(value, 0));
   return biased(matmul(first, w2, [batch, hidden], [hidden, outputs]), b2);
+}
+
+function mlp(x, w1, w2, rows, first, second) {
+  const hidden = plain.gelu([matmul(x, w1, rows, first)], []);
+  return matmul(hidden, w2, [rows[0], first[1]], second);
 }

@@ -13,6 +13,9 @@ const CHECKED_ROWS = 16;
 // Values of a batch, and of the weights and biases of two layers.
 const PERCEPTRON = [[256, 784], [784, 512], [512], [512, 10], [10]];
 
+// Two layers without biases; `scales` keep what is between them where the oracle's series converges.
+const MLP = [[128, 512], [512, 2048], [2048, 512]];
+
 export const rows = [
   { name: 'relu 1,024', op: 'relu', shapes: [[1024]], tolerance: ALONE },
   ...[256, 512, 1024].map((side) => matmul(side)),
@@ -24,6 +27,7 @@ export const rows = [
   { name: 'relu → scale → add 1M, resident', op: 'chain', shapes: [[M], [M]], tolerance: ALONE, resident: true },
   { name: 'sum 1M', op: 'sum', shapes: [[M]], tolerance: ALONE },
   ...[3, 7].map((side) => convolution(side)),
+  { name: 'perceptron 128×512→2048→512, gelu', op: 'mlp', shapes: MLP, scales: [1, 1 / 128, 1 / 64], tolerance: ADDED, weights: 1 },
   ...[matmul(1024), convolution(15, 1024)].map(onTwoThreads),
 ];
 

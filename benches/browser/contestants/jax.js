@@ -39,6 +39,7 @@ function opsOf({ jit, lax, nn, numpy: np }) {
     conv: (input, kernel) => lax.conv(image(input), image(kernel), [1, 1], 'VALID'),
     chain: jit((x, bias) => nn.relu(x).mul(SCALE).add(bias)),
     perceptron: jit((x, w1, b1, w2, b2) => np.matmul(nn.relu(np.matmul(x, w1).add(b1)), w2).add(b2)),
+    mlp: jit((x, w1, w2) => np.matmul(nn.gelu(np.matmul(x, w1), { approximate: false }), w2)),
   };
 }
 

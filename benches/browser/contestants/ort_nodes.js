@@ -21,15 +21,23 @@ const nodes = {
     ['Relu', ['hidden'], 'positive'],
     ['Gemm', ['positive', 'x3', 'x4'], 'y'],
   ],
+  mlp: [
+    ['MatMul', ['x0', 'x1'], 'hidden'],
+    ['Gelu', ['hidden'], 'bent'],
+    ['MatMul', ['bent', 'x2'], 'y'],
+  ],
 };
 
 // The shapes that ort wants a row's inputs in.
 export const dimensions = ({ op, shapes }) => op === 'conv' ? shapes.map((shape) => [1, 1, ...shape]) : shapes;
 
-export function modelOf(row) {
-  return model(nodes[row.op], {
-    inputs: dimensions(row).map((shape, i) => [`x${i}`, shape]),
-    output: 'y',
-    constants: row.op === 'chain' ? [['scale', SCALE]] : [],
-  });
+// A row's model; `weights` are the values of its last inputs, which are then part of it.
+export function modelOf(row, weights = []) {
+  const shapes = dimensions(row).map((shape, i) => [`x${i}`, shape]);
+  const inputs = shapes.slice(0, shapes.length - weights.length);
+  const constants = shapes.slice(inputs.length).map(([name, shape], i) => [name, weights[i], shape]);
+  if (row.op === 'chain') {
+    constants.push(['scale', Float32Array.of(SCALE), []]);
+  }
+  return model(nodes[row.op], { inputs, output: 'y', constants });
 }

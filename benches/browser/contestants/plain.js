@@ -2,7 +2,7 @@
 
 import { SCALE } from '../rows.js';
 
-const ops = { relu, gelu, sigmoid, softmax, sum, matmul, conv, chain };
+const ops = { relu, gelu, sigmoid, softmax, sum, matmul, conv, chain, mlp };
 
 export async function open() {
   return {
@@ -97,6 +97,11 @@ function conv([input, kernel], [[inputRows, inputCols], [kernelRows, kernelCols]
     }
   }
   return y;
+}
+
+function mlp([x, w1, w2], [rows, first, second]) {
+  const hidden = gelu([matmul([x, w1], [rows, first])]);
+  return matmul([hidden, w2], [[rows[0], first[1]], second]);
 }
 
 function chain([x, bias]) {

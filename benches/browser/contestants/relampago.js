@@ -12,46 +12,20 @@ const calls = {
   matmul: (device, [a, b], [[m, k], [, n]]) => device.matmul(a, b, m, k, n),
   conv: (device, [input, kernel], [[inputRows, inputCols], [kernelRows, kernelCols]]) =>
     device.convolve2d(input, kernel, { inputRows, inputCols, kernelRows, kernelCols }),
-  chain,
 };
 
 export async function open({ build, backend, threads }) {
   await init(`/relampago/relampago_${build}.wasm`);
   const device = await GpuDevice.create(backend ? { backend } : { backend: 'simd', threads });
   return {
-    endToEnd: (row, inputs) => row.weights ? weighted(device, row, inputs) : endToEnd(device, row, inputs),
-    resident: (row, inputs) => backend ? repeated(device, row, inputs) : resident(device, inputs),
+    endToEnd: (row, inputs) => (calls[row.op] ? endToEnd : compiled)(device, row, inputs),
+    resident: (row, inputs) => repeated(device, row, inputs),
   };
 }
 
 const endToEnd = (device, { op, shapes }, inputs) => ({ run: () => calls[op](device, inputs, shapes) });
 
-async function chain(device, [x, bias]) {
-  const batch = device.batch();
-  const result = record(batch, batch.upload(x), batch.upload(bias));
-  await batch.execute();
-  const values = await batch.read(result);
-  batch.dispose();
-  return values;
-}
-
-async function resident(device, inputs) {
-  let [x, bias] = await Promise.all(inputs.map((input) => device.upload(input)));
-  return {
-    async step() {
-      const batch = device.batch();
-      const result = record(batch, batch.input(x), batch.input(bias));
-      await batch.execute();
-      x.dispose();
-      x = batch.keep(result);
-      batch.dispose();
-    },
-    read: () => x.read(),
-    close: () => [x, bias].forEach((buffer) => buffer.dispose()),
-  };
-}
-
-// Steps of a program, which a GPU gets in one submission.
+// Steps of a program in one call, which a GPU gets in one submission.
 async function repeated(device, { op, shapes }, inputs) {
   const buffers = await Promise.all(inputs.map((input) => device.upload(input)));
   const batch = device.batch();
@@ -67,25 +41,30 @@ async function repeated(device, { op, shapes }, inputs) {
   };
 }
 
-// A program that has all inputs but the first.
-async function weighted(device, { op, shapes }, [x, ...weights]) {
+// What takes more than one operation is a program, which has the weights.
+async function compiled(device, { op, shapes, weights = shapes.length }, inputs) {
   const batch = device.batch();
-  const inputs = [batch.placeholder(x.length), ...weights.map((values) => batch.upload(values))];
-  const program = await batch.compile([recorded[op](batch, inputs, shapes)]);
+  const given = inputs.slice(0, weights);
+  const kept = inputs.slice(weights).map((values) => batch.upload(values));
+  const ids = [...given.map(({ length }) => batch.placeholder(length)), ...kept];
+  const program = await batch.compile([recorded[op](batch, ids, shapes)]);
   return {
-    run: async () => (await program.read([x]))[0],
-    close: () => [program, batch].forEach((kept) => kept.dispose()),
+    run: async () => (await program.read(given))[0],
+    close: () => [program, batch].forEach((held) => held.dispose()),
   };
 }
 
 const recorded = {
   relu: (batch, [x]) => batch.relu(x),
   matmul: (batch, [a, b], [[m, k], [, n]]) => batch.matmul(a, b, m, k, n),
-  chain: (batch, [x, bias]) => record(batch, x, bias),
+  chain: (batch, [x, bias]) => batch.vecAdd(batch.scale(batch.relu(x), SCALE), bias),
   perceptron(batch, [x, w1, b1, w2, b2], [[rows, inputs], [, hidden], , [, outputs]]) {
     const first = batch.biasAdd(batch.matmul(x, w1, rows, inputs, hidden), b1, rows, hidden);
     return batch.biasAdd(batch.matmul(batch.relu(first), w2, rows, hidden, outputs), b2, rows, outputs);
   },
+  mlp(batch, [x, w1, w2], [[rows, inputs], [, hidden], [, outputs]]) {
+    const first = batch.gelu(batch.matmul(x, w1, rows, inputs, hidden));
+    return batch.matmul(first, w2, rows, hidden, outputs);
+  },
 };
 
-const record = (batch, x, bias) => batch.vecAdd(batch.scale(batch.relu(x), SCALE), bias);

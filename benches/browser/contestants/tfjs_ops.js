@@ -4,17 +4,20 @@ import { tensor, tidy } from '@tensorflow/tfjs-core';
 import { add, conv2d, erf, fused, matMul, mul, relu, sigmoid, softmax, sum } from '@tensorflow/tfjs-core';
 import { SCALE } from '../rows.js';
 
+const gelu = (x) => mul(mul(x, 0.5), add(erf(mul(x, Math.SQRT1_2)), 1));
+
 const ops = {
   relu,
   sigmoid,
   softmax,
   sum,
-  gelu: (x) => mul(mul(x, 0.5), add(erf(mul(x, Math.SQRT1_2)), 1)),
+  gelu,
   matmul: (a, b) => matMul(a, b),
   conv: (input, kernel) => conv2d(input, kernel, 1, 'valid'),
   chain: (x, bias) => add(mul(relu(x), SCALE), bias),
   perceptron: (x, w1, b1, w2, b2) =>
     fused.matMul({ a: fused.matMul({ a: x, b: w1, bias: b1, activation: 'relu' }), b: w2, bias: b2 }),
+  mlp: (x, w1, w2) => matMul(gelu(matMul(x, w1)), w2),
 };
 
 export function contestant(read) {
