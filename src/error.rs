@@ -152,7 +152,32 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
 pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     let bytes = len as u64 * 4;
+/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort. Natively memory that
+/// is zero already is not written: whoever writes to a large one first, maybe on several threads,
+/// waits for its pages.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
+    let bytes = len as u64 * 4;
+    let layout = std::alloc::Layout::array::<f32>(len);
+    let layout = layout.map_err(|_| Error::OutOfMemory { bytes })?;
+    if len == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout is not empty, and that of so many values, whose alignment it has; zero bits
+    // are 0.0.
+    #[allow(clippy::cast_ptr_alignment)]
+    unsafe {
+        let values = std::alloc::alloc_zeroed(layout).cast::<f32>();
+        if values.is_null() {
+            return Err(Error::OutOfMemory { bytes });
+        }
+        let values = std::ptr::slice_from_raw_parts_mut(values, len);
+        Ok(Box::from_raw(values).into_vec())
+    }
+}
+
     let reserved = values.try_reserve_exact(len);
+#[cfg(target_arch = "wasm32")]
     reserved.map_err(|_| Error::OutOfMemory { bytes })?;
     Ok(values)
 }
