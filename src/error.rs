@@ -78,6 +78,15 @@ pub enum Error {
         /// What the validation layer said.
         message: String,
     },
+    /// The WGSL of a function of the caller's own is refused.
+    #[cfg(not(relampago_package))]
+    #[error("the WGSL of `{name}` is refused: {message}")]
+    Wgsl {
+        /// The operation's name.
+        name: &'static str,
+        /// What is wrong with it, and where.
+        message: String,
+    },
     /// A buffer belongs to another batch or another device.
     #[error("`{what}` belongs to another {owner}")]
     Foreign {
@@ -127,6 +136,8 @@ impl Error {
             Error::NoGpu { .. } => "NO_GPU",
             Error::DeviceLost { .. } => "DEVICE_LOST",
             Error::Gpu { .. } => "GPU",
+            #[cfg(not(relampago_package))]
+            Error::Wgsl { .. } => "WGSL",
             Error::Foreign { .. } => "FOREIGN",
             Error::AlreadyExecuted => "ALREADY_EXECUTED",
             Error::NotExecuted => "NOT_EXECUTED",
@@ -141,17 +152,6 @@ impl Error {
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort.
-pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
-    let mut values = try_reserved(len)?;
-    values.resize(len, 0.0);
-    Ok(values)
-}
-
-/// No values yet, with memory for `len`.
-pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
-    let mut values = Vec::new();
-    let bytes = len as u64 * 4;
 /// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort. Natively memory that
 /// is zero already is not written: whoever writes to a large one first, maybe on several threads,
 /// waits for its pages.
@@ -176,8 +176,19 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
     }
 }
 
-    let reserved = values.try_reserve_exact(len);
+/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort.
 #[cfg(target_arch = "wasm32")]
+pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
+    let mut values = try_reserved(len)?;
+    values.resize(len, 0.0);
+    Ok(values)
+}
+
+/// No values yet, with memory for `len`.
+pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
+    let mut values = Vec::new();
+    let bytes = len as u64 * 4;
+    let reserved = values.try_reserve_exact(len);
     reserved.map_err(|_| Error::OutOfMemory { bytes })?;
     Ok(values)
 }

@@ -265,7 +265,13 @@ impl GpuCommandBatch {
     /// Records an operation that is known only at run time.
     #[track_caller]
     pub fn record(&mut self, op: Op, inputs: &[BufferId]) -> BufferId {
-        let id = self.try_record(op, inputs);
+        self.record_made(Ok(op), inputs)
+    }
+
+    /// Records an operation that something may have been wrong with.
+    #[track_caller]
+    pub(crate) fn record_made(&mut self, op: Result<Op>, inputs: &[BufferId]) -> BufferId {
+        let id = op.and_then(|op| self.try_record(op, inputs));
         self.keep_error(id)
     }
 

@@ -15,6 +15,8 @@ mod buffer;
 mod coefficients;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 pub mod cuda;
+#[cfg(not(relampago_package))]
+mod custom;
 mod device;
 mod error;
 #[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
@@ -42,6 +44,8 @@ pub use buffer::DeviceBuffer;
 pub use device::Halves;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 pub use error::{Error, Result};
+#[cfg(not(relampago_package))]
+pub use custom::{CustomCall, CustomOp};
 pub use graph::{
     Argument, BufferId, BufferPlace, Explanation, GpuCommandBatch, KernelInfo, PlanSummary, Program,
 };

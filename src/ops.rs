@@ -15,6 +15,9 @@
 //! times the result's condition-scaled magnitude (see [`crate::reference`]), that no back-end
 //! exceeds. One half means correctly rounded.
 
+#[cfg(not(relampago_package))]
+use crate::custom::CustomCall;
+
 /// Hands the op table to the macro named: first the operations whose result is a slice, then
 /// those whose result is one value.
 macro_rules! for_each_op {
@@ -330,6 +333,9 @@ macro_rules! define_ops {
         pub enum Op {
             $( $(#[doc = $vdoc])* $vop { $($vp: $vt),* }, )*
             $( $(#[doc = $sdoc])* $sop { $($sp: $st),* }, )*
+            /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
+            #[cfg(not(relampago_package))]
+            Custom(CustomCall),
         }
 
         impl Op {
@@ -338,6 +344,8 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => stringify!($vname), )*
                     $( Op::$sop { .. } => stringify!($sname), )*
+                    #[cfg(not(relampago_package))]
+                    Op::Custom(call) => call.op().name(),
                 }
             }
 
@@ -346,6 +354,8 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
                     $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
+                    #[cfg(not(relampago_package))]
+                    Op::Custom(call) => call.inputs(),
                 }
             }
 
@@ -359,6 +369,8 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => stringify!($vout), )*
                     $( Op::$sop { .. } => "value", )*
+                    #[cfg(not(relampago_package))]
+                    Op::Custom(_) => "y",
                 }
             }
 
@@ -368,6 +380,8 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { $($vp),* } => { $( $vp.push_to(&mut list); )* } )*
                     $( Op::$sop { $($sp),* } => { $( $sp.push_to(&mut list); )* } )*
+                    #[cfg(not(relampago_package))]
+                    Op::Custom(call) => list.values = call.scalars(),
                 }
                 list.values
             }
@@ -384,15 +398,21 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => OpClass::$vclass, )*
                     $( Op::$sop { .. } => OpClass::$sclass, )*
+                    // What it costs is not known.
+                    #[cfg(not(relampago_package))]
+                    Op::Custom(_) => OpClass::Transcendental,
                 }
             }
 
             /// The stated accuracy, in units of `f32::EPSILON` times the result's
-            /// condition-scaled magnitude (see [`crate::reference`]).
+            /// condition-scaled magnitude (see [`crate::reference`]); infinite for an operation of
+            /// the user's own, of which nothing is stated.
             pub fn ulp(&self) -> f64 {
                 match self {
                     $( Op::$vop { .. } => $vulp, )*
                     $( Op::$sop { .. } => $sulp, )*
+                    #[cfg(not(relampago_package))]
+                    Op::Custom(_) => f64::INFINITY,
                 }
             }
         }

@@ -51,6 +51,11 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             let (rows, cols) = options.output_shape();
             product("result", rows, cols)
         }
+        #[cfg(not(relampago_package))]
+        Op::Custom(_) => {
+            (1..inputs.len()).try_for_each(|input| expect(input, len(0)))?;
+            Ok(len(0))
+        }
         Op::Dot {} => expect(1, len(0)).map(|()| 1),
         Op::Sum {} => Ok(1),
         Op::Max {} | Op::Min {} | Op::Mean {} => check_not_empty(op, len(0)).map(|()| 1),

@@ -6,6 +6,9 @@
 //! that does so takes the place of the kernel's own. What it reads is bound after the kernel's
 //! buffers, and its parameters stand after the kernel's.
 
+#[cfg(not(relampago_package))]
+mod custom;
+
 use std::fmt::Write as _;
 
 use super::kernels::{Function, Kernel, Text};
@@ -34,6 +37,9 @@ pub(super) struct Addition {
     items: Vec<Text>,
     /// Operations whose functions are among them.
     defined: Vec<&'static str>,
+    /// Functions of the user's own.
+    #[cfg(not(relampago_package))]
+    customs: Vec<String>,
     /// Declarations of the parameters, and their bits.
     fields: String,
     pub(super) params: Vec<u32>,
@@ -114,17 +120,27 @@ impl Addition {
 
     #[cfg_attr(relampago_package, optimize(size))]
     fn call(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> Result<String> {
+        let operands = self.operands(step, given, fusion);
+        #[cfg(not(relampago_package))]
+        if let crate::ops::Op::Custom(call) = &step.op {
+            return Ok(self.custom(call, operands));
+        }
         let name = step.op.name();
         let function = Function::named(name).ok_or_else(|| Error::Gpu {
             message: format!("there is no function for {name}"),
         })?;
+        let name = self.define(function, step);
+        Ok(format!("{name}({operands})"))
+    }
+
+    /// What a step reads at `i`, a comma after each.
+    fn operands(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> String {
         let mut operands = String::new();
         for &operand in &step.operands {
             operands += &self.operand(operand, given, fusion);
             operands.push(',');
         }
-        let name = self.define(function, step);
-        Ok(format!("{name}({operands})"))
+        operands
     }
 
     /// Adds an operation's function, a second one where it has parameters; its name.

@@ -9,6 +9,12 @@ use crate::simd::{self, InstructionSet};
 /// Values in a block: a few blocks fit into a first-level cache.
 pub(super) const BLOCK: usize = 1024;
 
+/// Operands of an elementwise operation at most.
+#[cfg(not(relampago_package))]
+const MAX_OPERANDS: usize = crate::custom::MAX_INPUTS;
+#[cfg(relampago_package)]
+const MAX_OPERANDS: usize = 2;
+
 /// A chain with the values that it reads.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
@@ -144,11 +150,11 @@ impl<'a> Runner<'a> {
         if let Some(&Operand::Repeated(bias)) = step.operands.last() {
             simd::repeat(self.inputs[bias], here.at, repeated.get_mut(here.len));
         }
-        let mut operands: [&[f32]; 2] = [&[]; 2];
+        let mut operands: [&[f32]; MAX_OPERANDS] = [&[]; MAX_OPERANDS];
         for (values, &operand) in operands.iter_mut().zip(&step.operands) {
             *values = self.operand(operand, blocks, repeated, here);
         }
-        simd::elementwise(self.isa, &step.op, operands, out);
+        simd::elementwise(self.isa, &step.op, &operands[..step.operands.len()], out);
     }
 
     fn operand<'b>(

@@ -16,7 +16,8 @@ impl GpuDevice {
     /// Folds each tile: see [`crate::tiled_reduce_partial`].
     ///
     /// # Errors
-    /// As there; `Gpu` where the operation's WGSL is refused, and what else the device says.
+    /// As there; `Wgsl` where the operation's expression is refused (`Gpu` by a browser), and what
+    /// else the device says.
     pub async fn tiled_reduce_partial_async<O: ReduceOp>(
         &self,
         data: &[f32],
@@ -79,6 +80,10 @@ impl GpuDevice {
         let identity = O::identity();
         let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum {}, &[data.len()]));
         let some = gpu.filter(|_| !data.is_empty());
+        #[cfg(not(relampago_package))]
+        if let Some((expression, _)) = some {
+            crate::custom::check_reduction(expression)?;
+        }
         Ok(some.map(|(expression, gpu)| {
             let fold = TileFold {
                 expression,

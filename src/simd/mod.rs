@@ -21,12 +21,16 @@ mod tests;
 mod threads;
 mod tiles;
 mod transpose;
+#[cfg(not(relampago_package))]
+mod values;
 
 pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
 pub(crate) use matmul::{Packed, multiply_planes, multiply_words};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
+#[cfg(not(relampago_package))]
+pub(crate) use values::map_values;
 
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
@@ -102,14 +106,18 @@ fn execute_in_pieces(
         Op::Min {} => write(out, fold(isa, elementwise::Minimum, x)),
         Op::Mean {} => write(out, mean(isa, x)),
         Op::Argmax {} => write(out, argmax(isa, x) as f32),
-        _ => elementwise(isa, op, [x, b], out),
+        _ => elementwise(isa, op, inputs, out),
     }
     Ok(())
 }
 
 /// Runs an operation that [`Op::is_elementwise`].
-pub(crate) fn elementwise(isa: InstructionSet, op: &Op, [x, b]: [&[f32]; 2], out: &mut [f32]) {
+pub(crate) fn elementwise(isa: InstructionSet, op: &Op, inputs: &[&[f32]], out: &mut [f32]) {
+    let x = inputs.first().copied().unwrap_or_default();
+    let b = inputs.get(1).copied().unwrap_or_default();
     match *op {
+        #[cfg(not(relampago_package))]
+        Op::Custom(ref call) => call.run(isa, inputs, out),
         Op::Relu {} => map(isa, elementwise::Relu {}, x, out),
         Op::LeakyRelu { negative_slope } => {
             map(isa, elementwise::LeakyRelu { negative_slope }, x, out);

@@ -65,8 +65,7 @@ fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
 
 fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<()> {
     piecewise(op.inputs().len(), stream, &mut |inputs, y| {
-        let second = inputs.get(1).copied().unwrap_or_default();
-        super::elementwise(isa, op, [inputs[0], second], y);
+        super::elementwise(isa, op, inputs, y);
     })
 }
 

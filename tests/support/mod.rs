@@ -6,7 +6,8 @@
 pub mod graphs;
 
 use relampago::reference::{self, Expected};
-use relampago::{Conv2d, Matmul, Op};
+use relampago::{Conv2d, CustomOp, Matmul, Op};
+use std::sync::LazyLock;
 
 /// An operation with inputs.
 #[derive(Debug)]
@@ -194,6 +195,40 @@ pub fn binary_ops() -> Vec<Op> {
         Op::Minimum {},
         Op::Maximum {},
     ]
+}
+
+/// Operations of a user's own, continuous and with a rounding at most, of one to three inputs.
+pub fn custom_ops() -> &'static [CustomOp; 3] {
+    static OPS: LazyLock<[CustomOp; 3]> = LazyLock::new(|| {
+        let steeper = CustomOp::new(
+            "steeper",
+            &["x"],
+            &["factor"],
+            "if x < 0.0 { return x * factor; } return x;",
+            |[x], [factor]| if x < 0.0 { x * factor } else { x },
+        );
+        let raised = CustomOp::new(
+            "raised",
+            &["a", "b"],
+            &["low", "factor"],
+            "maximum(a * factor, maximum(b, low))",
+            |[a, b], [low, factor]| largest(a * factor, largest(b, low)),
+        );
+        let between = CustomOp::new(
+            "between",
+            &["x", "low", "high"],
+            &[],
+            "minimum(maximum(x, low), high)",
+            |[x, low, high], []| -largest(-largest(x, low), -high),
+        );
+        [steeper, raised, between].map(|op| op.expect("three functions"))
+    });
+    &OPS
+}
+
+/// The larger number, or NaN where either is.
+fn largest(a: f32, b: f32) -> f32 {
+    if a > b || a.is_nan() { a } else { b }
 }
 
 pub fn reductions() -> Vec<Op> {

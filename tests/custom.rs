@@ -1,0 +1,256 @@
+//! Elementwise operations of the user's own: on every back-end what their function says, fused as
+//! others are, and refused where their WGSL is no such function.
+
+#![cfg(not(target_arch = "wasm32"))]
+
+use relampago::{Backend, CustomOp, Error, GpuCommandBatch, GpuDevice, InstructionSet, Result};
+
+fn devices() -> Vec<GpuDevice> {
+    let mut devices = vec![GpuDevice::builder().backend(Backend::Gpu).build()];
+    for &set in InstructionSet::available() {
+        let simd = GpuDevice::builder().backend(Backend::Simd);
+        devices.push(simd.instruction_set(set).build());
+    }
+    let all: Result<Vec<_>> = devices.into_iter().collect();
+    all.expect("the tests need an adapter, llvmpipe for one")
+}
+
+/// `|x|` beyond a limit, with the sign of `x`.
+fn shrink() -> CustomOp {
+    let op = CustomOp::new(
+        "shrink",
+        &["x"],
+        &["limit"],
+        "select(0.0, x - sign(x) * limit, abs(x) > limit)",
+        |[x], [limit]| {
+            if x.abs() > limit {
+                x - x.signum() * limit
+            } else {
+                0.0
+            }
+        },
+    );
+    op.unwrap()
+}
+
+/// By a body of statements.
+fn either() -> CustomOp {
+    let wgsl = "
+        // Where it is not positive, the other.
+        var chosen = b; /* as yet */
+        if condition > 0.0 {
+            chosen = a;
+        }
+        return chosen;";
+    CustomOp::new(
+        "either",
+        &["condition", "a", "b"],
+        &[],
+        wgsl,
+        |[condition, a, b], []| {
+            if condition > 0.0 { a } else { b }
+        },
+    )
+    .unwrap()
+}
+
+fn larger() -> CustomOp {
+    CustomOp::new(
+        "larger",
+        &["a", "b"],
+        &["low", "high"],
+        "minimum(maximum(maximum(a, b), low), high)",
+        |[a, b], [low, high]| {
+            if a.is_nan() || b.is_nan() {
+                f32::NAN
+            } else {
+                a.max(b).max(low).min(high)
+            }
+        },
+    )
+    .unwrap()
+}
+
+#[test]
+fn every_arity_gives_what_the_function_says_on_every_back_end() {
+    for device in devices() {
+        for len in [0, 1, 5, 16, 1_000, 70_001] {
+            let a: Vec<f32> = (0..len).map(|i| (i % 13) as f32 - 6.0).collect();
+            let b: Vec<f32> = (0..len).map(|i| (i % 7) as f32 - 3.0).collect();
+            let c: Vec<f32> = (0..len).map(|i| (i % 3) as f32).collect();
+            let at = |i: usize| [a[i], b[i], c[i]];
+            let check = |op: relampago::Op, inputs: &[&[f32]], want: &dyn Fn([f32; 3]) -> f32| {
+                let wanted: Vec<f32> = (0..len).map(|i| want(at(i))).collect();
+                assert_eq!(
+                    device.run(&op, inputs).unwrap(),
+                    wanted,
+                    "{}",
+                    device.info()
+                );
+            };
+            check(shrink().with(&[2.0]).unwrap(), &[&a], &|[a, ..]| {
+                if a.abs() > 2.0 {
+                    a - a.signum() * 2.0
+                } else {
+                    0.0
+                }
+            });
+            check(
+                larger().with(&[-1.0, 4.0]).unwrap(),
+                &[&a, &b],
+                &|[a, b, _]| a.max(b).clamp(-1.0, 4.0),
+            );
+            check(either().with(&[]).unwrap(), &[&b, &a, &c], &|[a, b, c]| {
+                if b > 0.0 { a } else { c }
+            });
+        }
+    }
+}
+
+/// Scaled, of a user's, and so on: everything in one kernel, also around a product.
+fn record(batch: &mut GpuCommandBatch) -> relampago::BufferId {
+    let (x, w) = (
+        batch.upload(&[1.0, -2.0, 3.0, -4.0]),
+        batch.upload(&[1.0, 0.0, 0.0, 2.0]),
+    );
+    let product = batch.matmul(x, w, 2, 2, 2);
+    let shrunk = batch.custom_elementwise(&shrink(), &[product], &[1.5]);
+    let scaled = batch.scale(shrunk, 2.0);
+    batch.custom_elementwise(&either(), &[scaled, x, scaled], &[])
+}
+
+#[test]
+fn they_are_fused_and_named_in_plans() {
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device);
+        let y = record(&mut batch);
+        let kernels = batch.explain().kernels;
+        assert_eq!(kernels.len(), 1);
+        assert_eq!(
+            kernels[0].operations,
+            ["matmul", "shrink", "scale", "either"]
+        );
+        let program = batch.compile_sync(&[y]).unwrap();
+        batch.execute_sync().unwrap();
+        let wanted = [0.0, -5.0, 3.0, -13.0];
+        assert_eq!(batch.read_sync(y).unwrap(), wanted);
+        assert_eq!(program.read_sync(&[]).unwrap(), [wanted]);
+    }
+}
+
+#[test]
+fn what_was_recorded_twice_is_computed_once_if_it_is_the_same() {
+    let mut batch = GpuCommandBatch::new(GpuDevice::new().unwrap());
+    let (x, op) = (batch.placeholder(4), shrink());
+    let same = [0; 2].map(|_| batch.custom_elementwise(&op, &[x], &[1.0]));
+    let other = batch.custom_elementwise(&op, &[x], &[-0.0]);
+    let zero = batch.custom_elementwise(&op, &[x], &[0.0]);
+    let alike = batch.custom_elementwise(&shrink(), &[x], &[1.0]);
+    let mut sum = batch.vec_add(same[0], same[1]);
+    for value in [other, zero, alike] {
+        sum = batch.vec_add(sum, value);
+    }
+    let operations = &batch.explain().kernels[0].operations;
+    let shrinks = operations.iter().filter(|&&name| name == "shrink");
+    assert_eq!(shrinks.count(), 4, "{operations:?}");
+}
+
+#[test]
+fn one_operation_may_be_in_a_kernel_many_times_with_other_parameters() {
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device);
+        let op = shrink();
+        let mut x = batch.upload(&[100.0, -100.0, 3.0]);
+        for limit in 0..10 {
+            x = batch.custom_elementwise(&op, &[x], &[limit as f32]);
+        }
+        assert_eq!(batch.explain().kernels.len(), 1);
+        batch.execute_sync().unwrap();
+        assert_eq!(batch.read_sync(x).unwrap(), [55.0, -55.0, 0.0]);
+    }
+}
+
+fn refused(wgsl: &str) -> String {
+    let op = CustomOp::new("broken", &["x"], &[], wgsl, |[x], []| x);
+    match op.expect_err(wgsl) {
+        Error::Wgsl { name, message } => {
+            assert_eq!(name, "broken");
+            message
+        }
+        other => panic!("{wgsl}: {other}"),
+    }
+}
+
+#[test]
+fn wgsl_that_is_no_function_is_refused_with_the_place() {
+    let message = refused("x +\n  undefined");
+    assert!(
+        message.contains("undefined") && message.contains("broken:2:3"),
+        "{message}"
+    );
+    for wgsl in ["", "x +* 2.0", "vec4f(x)", "x > 0.0", "return x", "1i"] {
+        refused(wgsl);
+    }
+    // What kernels have besides is not there for it.
+    for wgsl in [
+        "x + params.a0",
+        "y[0]",
+        "real(x)",
+        "workgroup_index(vec3u(), vec3u()) + x",
+    ] {
+        refused(wgsl);
+    }
+    let message = refused("custom(x)");
+    assert!(message.contains("recursive"), "{message}");
+}
+
+#[test]
+fn wgsl_that_does_more_than_compute_is_refused() {
+    let more = "declares more than one function";
+    assert!(refused("x); } fn other() { let y = (1.0").contains(more));
+    assert!(refused("return x; } const K = 1.0; fn other() {").contains(more));
+    assert!(refused("return x; } struct S { a: f32").contains(more));
+    assert!(refused("return x; } var<private> p: f32; fn g() {").contains(more));
+    let effect = "more than compute a value";
+    assert!(refused("workgroupBarrier(); return x;").contains(effect));
+    assert!(refused("dpdx(x)").contains(effect));
+    assert!(refused("discard; return x;").contains(effect));
+    refused("subgroupAdd(x)");
+}
+
+#[test]
+fn mistakes_are_told() {
+    let code = |op: Result<CustomOp>| op.unwrap_err().code();
+    let four = CustomOp::new("f", &["a", "b", "c", "d"], &[], "a", |[a, ..], []| a);
+    assert_eq!(code(four), "LIMIT_EXCEEDED");
+    let three = CustomOp::new("f", &["x"], &["a", "b", "c"], "x", |[x], _| x);
+    assert_eq!(code(three), "LIMIT_EXCEEDED");
+    let none = CustomOp::new("f", &[], &[], "1.0", |[], []| 1.0);
+    assert_eq!(code(none), "INVALID_ARGUMENT");
+    let unnamed = CustomOp::new("f", &["x: i32, y"], &[], "x", |[x], []| x);
+    assert_eq!(code(unnamed), "INVALID_ARGUMENT");
+    let reserved = CustomOp::new("f", &["fn"], &[], "1.0", |[x], []| x);
+    assert_eq!(code(reserved), "WGSL");
+    let twice = CustomOp::new("f", &["x", "x"], &[], "x", |[x, _], []| x);
+    assert_eq!(code(twice), "WGSL");
+}
+
+#[test]
+fn wrong_records_name_the_line() {
+    for (inputs, parameters) in [(2, 1), (1, 0), (0, 1)] {
+        let mut batch = GpuCommandBatch::new(GpuDevice::new().unwrap());
+        let x = batch.upload(&[1.0]);
+        let line = line!() + 1;
+        batch.custom_elementwise(&shrink(), &[x; 2][..inputs], &[1.0][..parameters]);
+        let Err(Error::Record { location, source }) = batch.execute_sync() else {
+            panic!("{inputs} inputs and {parameters} parameters are none of its");
+        };
+        assert_eq!((location.line(), location.file()), (line, file!()));
+        assert_eq!(source.code(), "LENGTH_MISMATCH");
+    }
+    let mut batch = GpuCommandBatch::new(GpuDevice::new().unwrap());
+    let (a, b) = (batch.upload(&[1.0]), batch.upload(&[1.0, 2.0]));
+    batch.custom_elementwise(&larger(), &[a, b], &[0.0, 1.0]);
+    let error = batch.execute_sync().unwrap_err();
+    assert!(error.to_string().contains("`b` has 2 values"), "{error}");
+}
