@@ -14,6 +14,8 @@ mod slots;
 mod streamed;
 
 use std::panic::Location;
+#[cfg_attr(relampago_package, path = "graph/weights/absent.rs")]
+mod weights;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

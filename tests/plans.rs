@@ -2,7 +2,9 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
-use relampago::{Backend, BufferId, BufferPlace, Conv2d, Error, GpuCommandBatch, GpuDevice};
+use relampago::{
+    Backend, BufferId, BufferPlace, Conv2d, Error, GpuCommandBatch, GpuDevice, Matmul,
+};
 
 fn devices() -> [GpuDevice; 2] {
     [Backend::Simd, Backend::Gpu].map(|backend| {
@@ -143,6 +145,63 @@ fn programs_run_again_on_values_and_on_what_is_on_the_device() {
         assert_eq!(again[0], [2.0, 2.5, 1.0, 1.5]);
         // A result that is held stays what it was.
         assert_eq!(results[0].read().unwrap(), wanted);
+    }
+}
+
+#[test]
+fn packed_weights_change_no_bit_and_are_those_of_their_program() {
+    let (rows, inner, cols) = (70, 300, 45);
+    let values = |len: usize, step: usize| -> Vec<f32> {
+        (0..len)
+            .map(|i| (i * step % 101) as f32 / 7.0 - 7.0)
+            .collect()
+    };
+    let x = values(rows * inner, 31);
+    for device in devices() {
+        let first = device.upload(&values(inner * cols, 17)).unwrap();
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let (x_id, w) = (batch.placeholder(rows * inner), batch.input(&first));
+        let back = batch.upload(&values(cols * cols, 13));
+        let hidden = batch.matmul(x_id, w, rows, inner, cols);
+        let hidden = batch.relu(hidden);
+        let options = Matmul::new(rows, cols, cols);
+        // The same matrix both ways, and once more as it is.
+        let y = batch.matmul_with(hidden, back, options.transpose_b());
+        let y = batch.matmul(y, back, rows, cols, cols);
+        let y = batch.matmul(y, back, rows, cols, cols);
+        let program = batch.compile_sync(&[y]).unwrap();
+        batch.set_optimised(false);
+        let plain = batch.compile_sync(&[y]).unwrap();
+        for x in [&x, &values(rows * inner, 7)] {
+            let arguments = [x.into()];
+            let wanted = plain.read_sync(&arguments).unwrap();
+            assert_eq!(program.read_sync(&arguments).unwrap(), wanted);
+        }
+    }
+}
+
+#[test]
+fn weights_that_a_program_made_stay_what_they_were() {
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let x = batch.placeholder(12);
+        let doubled = batch.scale(x, 2.0);
+        let double = batch.compile_sync(&[doubled]).unwrap();
+        let made = double
+            .run_sync(&[(&vec![1.0; 12]).into()])
+            .unwrap()
+            .remove(0);
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let (a, b) = (batch.placeholder(9), batch.input(&made));
+        let product = batch.matmul(a, b, 3, 3, 4);
+        let product = batch.compile_sync(&[product]).unwrap();
+        drop((made, batch));
+        for _ in 0..3 {
+            // In memory of its last result, were that nobody's any more.
+            double.run_sync(&[(&vec![7.0; 12]).into()]).unwrap();
+            let result = product.read_sync(&[(&vec![1.0; 9]).into()]).unwrap();
+            assert_eq!(result[0], [6.0; 12]);
+        }
     }
 }
 

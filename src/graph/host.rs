@@ -3,6 +3,7 @@
 use super::chain::{BLOCK, Runner, Scratch};
 use super::fuse::{Chain, Kernel};
 use super::plan::Plan;
+use super::weights::{Factor, Weights};
 use crate::error::{Result, try_reserved, try_zeros};
 use crate::ops::Op;
 use crate::simd::stream::{self, Stream};
@@ -14,9 +15,15 @@ const ROWS: usize = 8 * BLOCK;
 /// Memory of a plan's slots, kept from run to run: fresh pages cost more than most kernels.
 pub(super) type Slots = Vec<Vec<f32>>;
 
-/// Runs a plan's kernels. `outside` has the values of nodes that none of them computes.
+/// Runs a plan's kernels, by whose weights that are packed. `outside` has the values of nodes that
+/// none of them computes.
 #[cfg_attr(relampago_package, optimize(size))]
-pub(super) fn run(plan: &Plan, cpu: Cpu, outside: &[&[f32]], slots: &mut Slots) -> Result<()> {
+pub(super) fn run(
+    plan: &Plan,
+    (cpu, weights): (Cpu, &Weights),
+    outside: &[&[f32]],
+    slots: &mut Slots,
+) -> Result<()> {
     slots.resize(plan.capacities.len(), Vec::new());
     for (place, kernel) in plan.kernels.iter().enumerate() {
         let slot = plan.slots[place];
@@ -33,6 +40,7 @@ pub(super) fn run(plan: &Plan, cpu: Cpu, outside: &[&[f32]], slots: &mut Slots) 
             cpu,
             kernel,
             inputs: &inputs,
+            factor: weights.get(place).and_then(Option::as_ref),
         };
         run.run(plan.len(kernel), &mut out)?;
         slots[slot] = out;
@@ -46,6 +54,8 @@ struct Run<'a> {
     cpu: Cpu,
     kernel: &'a Kernel,
     inputs: &'a [&'a [f32]],
+    /// What its product multiplies by, if that is packed.
+    factor: Option<&'a Factor>,
 }
 
 impl<'a> Run<'a> {
@@ -72,7 +82,10 @@ impl<'a> Run<'a> {
             }
             _ if fused && stream::is_streamable(op) => self.stream(op, &operands, after, out),
             _ => {
-                simd::execute(self.cpu, op, &plain, out)?;
+                match self.factor {
+                    Some(factor) => factor.multiply(self.cpu, plain[0], out)?,
+                    None => simd::execute(self.cpu, op, &plain, out)?,
+                }
                 self.in_place(&after, out)
             }
         }

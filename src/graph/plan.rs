@@ -21,6 +21,8 @@ pub(crate) struct Plan {
     homes: Vec<Option<usize>>,
     /// The number of nodes recorded.
     recorded: usize,
+    /// Whether anything but what was recorded may be done.
+    pub(super) optimised: bool,
 }
 
 impl Plan {
@@ -54,6 +56,7 @@ impl Plan {
             outputs,
             homes,
             recorded: places.len(),
+            optimised,
         }
     }
 

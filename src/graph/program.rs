@@ -43,6 +43,7 @@ impl Program {
     }
 
     /// Runs with a value for each placeholder, in the order in which they were recorded; the
+        runtime.pack()?;
     /// results stay on the device. Memory of results that nobody has any more is used again.
     ///
     /// # Errors

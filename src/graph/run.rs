@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::host::{self, Slots};
 use super::node::Source;
 use super::plan::Plan;
+use super::weights::Weights;
 use crate::buffer::{DeviceBuffer, Storage};
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
@@ -70,6 +71,7 @@ pub(crate) struct Runtime {
     /// The lengths of the batch's placeholders.
     pub(super) placeholders: Vec<usize>,
     memory: Mutex<Memory>,
+    weights: Weights,
 }
 
 #[derive(Default)]
@@ -113,7 +115,16 @@ impl Runtime {
             plan,
             placeholders,
             memory: Mutex::default(),
+            weights: Weights::new(),
         }
+    }
+
+    /// Prepares for many runs: on SIMD, what they all multiply by is packed once.
+    pub(super) fn pack(&mut self) -> Result<()> {
+        if self.gpu.is_none() && self.plan.optimised {
+            self.weights = super::weights::pack(&self.plan, self.device.cpu())?;
+        }
+        Ok(())
     }
 
     /// Runs the plan. On a GPU the results may be used at once, though whether all went well is
@@ -150,7 +161,8 @@ impl Runtime {
                 .iter()
                 .map(host_values)
                 .collect::<Result<Vec<_>>>()?;
-            host::run(&self.plan, self.device.cpu(), &values, &mut memory.slots)?;
+            let weights = (self.device.cpu(), &self.weights);
+            host::run(&self.plan, weights, &values, &mut memory.slots)?;
             for &node in &self.plan.outputs {
                 results.push(match self.plan.home(node) {
                     Some(slot) => Storage::Host(memory.give(slot)),

@@ -1,0 +1,106 @@
+//! Matrices by which a program multiplies each time, packed once for SIMD. Values on the host
+//! never change while anyone has them, so that what is packed is never out of date.
+
+use std::sync::Arc;
+
+use super::fuse::{Kernel, Operand};
+use super::node::Source;
+use super::plan::Plan;
+use crate::buffer::Storage;
+use crate::error::Result;
+use crate::ops::{Matmul, Op};
+use crate::simd::{Cpu, Packed};
+use crate::views::Plane;
+
+/// For each kernel what it multiplies by, if that is packed.
+pub(super) type Weights = Vec<Option<Factor>>;
+
+/// A packed right operand of a product of `rows` rows.
+#[derive(Clone)]
+pub(super) struct Factor {
+    node: usize,
+    transposed: bool,
+    rows: usize,
+    packed: Arc<Packed>,
+}
+
+/// Rows of a product up to which the right operand is read where it lies.
+const FEW_ROWS: usize = 2;
+
+/// Packs the constant right operands of a plan's products.
+///
+/// # Errors
+/// `OutOfMemory`.
+pub(super) fn pack(plan: &Plan, cpu: Cpu) -> Result<Weights> {
+    let mut weights = Weights::new();
+    for kernel in &plan.kernels {
+        let factor = factor(plan, kernel, cpu, &weights)?;
+        weights.push(factor);
+    }
+    Ok(weights)
+}
+
+fn factor(plan: &Plan, kernel: &Kernel, cpu: Cpu, others: &Weights) -> Result<Option<Factor>> {
+    let Some((product, node)) = product(plan, kernel) else {
+        return Ok(None);
+    };
+    let Some(values) = constant(&plan.nodes[node].source) else {
+        return Ok(None);
+    };
+    let Matmul { m, k, n, .. } = product;
+    let transposed = product.transpose_b;
+    let same = |other: &&Factor| other.node == node && other.transposed == transposed;
+    let packed = match others.iter().flatten().find(same) {
+        Some(other) => other.packed.clone(),
+        None => Arc::new(Packed::new(cpu.isa, values, plane(k, n, transposed))?),
+    };
+    Ok(Some(Factor {
+        node,
+        transposed,
+        rows: m,
+        packed,
+    }))
+}
+
+/// A kernel's product of row-major rows, and the node of its right operand.
+fn product(plan: &Plan, kernel: &Kernel) -> Option<(Matmul, usize)> {
+    let head = kernel.head.as_ref()?;
+    let product = match *plan.nodes[head.node].operation()?.0 {
+        Op::Matmul { m, k, n } => Matmul::new(m, k, n),
+        Op::MatmulWith { options } if !options.transpose_a => options,
+        _ => return None,
+    };
+    let Operand::Input(right) = head.operands[1].result else {
+        return None;
+    };
+    let Matmul { m, k, n, .. } = product;
+    (m > FEW_ROWS && n > 1 && k > 0).then(|| (product, kernel.inputs[right]))
+}
+
+/// Values that are the same in each run.
+fn constant(source: &Source) -> Option<&[f32]> {
+    match source {
+        Source::Upload(values) => Some(values),
+        Source::Input(buffer) => match &buffer.storage {
+            Storage::Host(values) => Some(values),
+            Storage::Gpu(_) => None,
+        },
+        Source::Placeholder(_) | Source::Op { .. } => None,
+    }
+}
+
+fn plane(k: usize, n: usize, transposed: bool) -> Plane {
+    let [row_stride, col_stride] = if transposed { [1, k] } else { [n, 1] };
+    Plane {
+        row_stride,
+        col_stride,
+        ..Plane::row_major(k, n)
+    }
+}
+
+impl Factor {
+    /// The product of rows with the matrix.
+    pub(super) fn multiply(&self, cpu: Cpu, a: &[f32], c: &mut [f32]) -> Result<()> {
+        self.packed.multiply(cpu, a, c, self.rows)
+    }
+}
