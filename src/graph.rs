@@ -1,6 +1,8 @@
 //! [`GpuCommandBatch`]: operations recorded first and then run together.
 
 mod chain;
+#[cfg(not(relampago_package))]
+mod divide;
 mod fuse;
 mod host;
 mod methods;
@@ -12,10 +14,10 @@ mod run;
 mod slots;
 #[cfg(any(test, all(target_arch = "wasm32", feature = "js")))]
 mod streamed;
-
-use std::panic::Location;
 #[cfg_attr(relampago_package, path = "graph/weights/absent.rs")]
 mod weights;
+
+use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,6 +27,8 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::shape::output_len;
+#[cfg(not(relampago_package))]
+pub(crate) use divide::{Division, Given};
 use node::live;
 use run::Runtime;
 
@@ -188,6 +192,18 @@ impl GpuCommandBatch {
             indices.push(self.index("outputs", id)?);
         }
         Ok(self.runtime(&indices, self.device.gpu().cloned()))
+    }
+
+    /// What was recorded, the places of outputs in it, and the lengths of placeholders.
+    #[cfg(not(relampago_package))]
+    pub(crate) fn recorded(&self, outputs: &[BufferId]) -> Result<(&[Node], Vec<usize>, &[usize])> {
+        self.check_recorded()?;
+        let indices = outputs.iter().map(|&id| self.index("outputs", id));
+        Ok((
+            &self.nodes,
+            indices.collect::<Result<_>>()?,
+            &self.placeholders,
+        ))
     }
 
     /// [`GpuCommandBatch::compile`], waited for.

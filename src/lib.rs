@@ -18,6 +18,8 @@ pub mod cuda;
 #[cfg(not(relampago_package))]
 mod custom;
 mod device;
+#[cfg(not(relampago_package))]
+mod device_pool;
 mod error;
 #[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
 mod gpu;
@@ -40,12 +42,14 @@ mod simd;
 mod views;
 
 pub use buffer::DeviceBuffer;
+#[cfg(not(relampago_package))]
+pub use custom::{CustomCall, CustomOp};
 #[cfg(not(target_arch = "wasm32"))]
 pub use device::Halves;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
-pub use error::{Error, Result};
 #[cfg(not(relampago_package))]
-pub use custom::{CustomCall, CustomOp};
+pub use device_pool::{GpuDevicePool, Lease, PoolProgram};
+pub use error::{Error, Result};
 pub use graph::{
     Argument, BufferId, BufferPlace, Explanation, GpuCommandBatch, KernelInfo, PlanSummary, Program,
 };

@@ -57,11 +57,10 @@ mod native {
     }
 
     /// Whether the current thread waits in [`block_on`], so that it may as well wait for the GPU.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
     pub(crate) fn is_blocking() -> bool {
         BLOCKING.get() > 0
     }
 }
 
-#[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) use native::is_blocking;

@@ -28,6 +28,11 @@ pub struct DeviceBuilder {
     pub(super) gpu: Options,
 }
 
+/// Why a device is what it is.
+const SIMD_ASKED: &str = "SIMD was asked for";
+const GPU_ASKED: &str = "a GPU was asked for";
+const GPU_FOUND: &str = "there is a GPU";
+
 impl DeviceBuilder {
     /// Insists on a back-end instead of the automatic choice.
     #[must_use]
@@ -101,20 +106,42 @@ impl DeviceBuilder {
     pub async fn build_async(self) -> Result<GpuDevice> {
         let mut options = self.gpu.clone();
         let (gpu, reason) = match self.backend {
-            Backend::Simd => (None, "SIMD was asked for".to_owned()),
+            Backend::Simd => (None, SIMD_ASKED.to_owned()),
             Backend::Gpu => {
                 options.preference = Preference::Any;
-                (
-                    Some(Gpu::open(&options).await?),
-                    "a GPU was asked for".to_owned(),
-                )
+                (Some(Gpu::open(&options).await?), GPU_ASKED.to_owned())
             }
             Backend::Auto => match Gpu::open(&options).await {
-                Ok(gpu) => (Some(gpu), "there is a GPU".to_owned()),
+                Ok(gpu) => (Some(gpu), GPU_FOUND.to_owned()),
                 Err(error) => (None, error.to_string()),
             },
         };
         Ok(self.finish(gpu, reason))
+    }
+
+    /// A device for each GPU, or else one.
+    ///
+    /// # Errors
+    /// As [`DeviceBuilder::build_async`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
+        let mut options = self.gpu.clone();
+        let (gpus, reason) = match self.backend {
+            Backend::Simd => (Vec::new(), SIMD_ASKED.to_owned()),
+            Backend::Gpu => {
+                options.preference = Preference::Any;
+                (Gpu::open_all(&options).await?, GPU_ASKED.to_owned())
+            }
+            Backend::Auto => match Gpu::open_all(&options).await {
+                Ok(gpus) => (gpus, GPU_FOUND.to_owned()),
+                Err(error) => (Vec::new(), error.to_string()),
+            },
+        };
+        if gpus.is_empty() {
+            return Ok(vec![self.finish(None, reason)]);
+        }
+        let finish = |gpu| self.clone().finish(Some(gpu), reason.clone());
+        Ok(gpus.into_iter().map(finish).collect())
     }
 
     /// [`DeviceBuilder::build_async`], waited for.
@@ -133,7 +160,7 @@ impl DeviceBuilder {
         self.finish(Some(Arc::new(Gpu::adopt(device, queue))), reason)
     }
 
-    fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
+    pub(crate) fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
         let available = InstructionSet::available().contains(&asked);
         let instruction_set = if available {

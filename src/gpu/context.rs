@@ -66,54 +66,69 @@ pub(crate) struct Adapter {
 
 impl Gpu {
     /// Opens the best adapter that will do.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) async fn open(options: &Options) -> Result<Arc<Self>> {
-        let preference = options.preference;
-        #[cfg(target_arch = "wasm32")]
+        let mut adapters = find_adapters(options.preference).await?;
+        Self::open_on(&adapters.swap_remove(0), options).await
+    }
+
+    /// Opens every adapter that will do, a software one if there is no other.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) async fn open_all(options: &Options) -> Result<Vec<Arc<Self>>> {
+        let mut all = Vec::new();
+        for adapter in find_adapters(options.preference).await? {
+            all.push(Self::open_on(&adapter, options).await?);
+        }
+        Ok(all)
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    async fn open_on(adapter: &wgpu::Adapter, options: &Options) -> Result<Arc<Self>> {
+        let halves = super::halves::offered(options.halves, adapter);
+        let mut descriptor = all_of(adapter);
+        super::halves::require(halves, &mut descriptor);
+        if options.pipelines.is_some() {
+            let feature = wgpu::Features::PIPELINE_CACHE;
+            descriptor.required_features |= adapter.features() & feature;
+        }
+        let request = adapter.request_device(&descriptor).await;
+        let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
+        let mut gpu = Self::own(device, queue);
+        gpu.halves = halves;
+        let folder = options.pipelines.as_deref();
+        gpu.pipelines.file = folder.and_then(|folder| PipelineFile::open(&gpu.device, folder));
+        Ok(Arc::new(gpu))
+    }
+
+    /// Opens the adapter that the browser offers, if it will do.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) async fn open(options: &Options) -> Result<Arc<Self>> {
         check_environment()?;
         let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         let instance = wgpu::Instance::new(descriptor);
-        let adapter = find_adapter(&instance, preference).await?;
-        #[cfg(not(target_arch = "wasm32"))]
-        let halves = super::halves::offered(options.halves, &adapter);
-        #[cfg_attr(target_arch = "wasm32", allow(unused_mut))]
-        let mut descriptor = wgpu::DeviceDescriptor {
-            label: Some("relampago"),
-            required_features: adapter.features() & WANTED_FEATURES,
-            required_limits: adapter.limits(),
-            memory_hints: wgpu::MemoryHints::Performance,
-            ..Default::default()
-        };
-        #[cfg(not(target_arch = "wasm32"))]
-        {
-            super::halves::require(halves, &mut descriptor);
-            if options.pipelines.is_some() {
-                let feature = wgpu::Features::PIPELINE_CACHE;
-                descriptor.required_features |= adapter.features() & feature;
-            }
-        }
-        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        let adapter = find_adapter(&instance).await?;
+        let descriptor = all_of(&adapter);
+        #[cfg(feature = "js")]
         let shaders = super::kernels::load();
         let request = adapter.request_device(&descriptor).await;
         let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
-        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        #[cfg(feature = "js")]
         shaders.await?;
-        // Whatever no error scope sees is no result of ours; the default would be a panic.
-        device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
-        #[cfg_attr(target_arch = "wasm32", allow(unused_mut))]
-        let mut gpu = Self::adopt(device, queue);
-        #[cfg(not(target_arch = "wasm32"))]
-        {
-            gpu.halves = halves;
-            let folder = options.pipelines.as_deref();
-            gpu.pipelines.file = folder.and_then(|folder| PipelineFile::open(&gpu.device, folder));
-        }
-        if preference == Preference::Hardware && gpu.adapter.software {
+        let gpu = Self::own(device, queue);
+        if options.preference == Preference::Hardware && gpu.adapter.software {
             return Err(no_gpu(format!(
                 "{} is a software adapter",
                 gpu.adapter.name
             )));
         }
         Ok(Arc::new(gpu))
+    }
+
+    /// A device that nobody else has.
+    fn own(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+        // Whatever no error scope sees is no result of ours; the default would be a panic.
+        device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
+        Self::adopt(device, queue)
     }
 
     /// Uses a device that the caller opened.
@@ -181,6 +196,17 @@ fn has_subgroups_of_32(device: &wgpu::Device) -> bool {
         && [info.subgroup_min_size, info.subgroup_max_size] == [32; 2]
 }
 
+/// A device with all that an adapter has.
+fn all_of(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
+    wgpu::DeviceDescriptor {
+        label: Some("relampago"),
+        required_features: adapter.features() & WANTED_FEATURES,
+        required_limits: adapter.limits(),
+        memory_hints: wgpu::MemoryHints::Performance,
+        ..Default::default()
+    }
+}
+
 fn no_gpu(reason: String) -> Error {
     Error::NoGpu { reason }
 }
@@ -235,8 +261,12 @@ fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     }
 }
 
+/// The adapters that will do, the best first: at least one. Software adapters only where there is
+/// no other, and those of one API, since each API lists the same GPUs again.
 #[cfg(not(target_arch = "wasm32"))]
-async fn find_adapter(instance: &wgpu::Instance, preference: Preference) -> Result<wgpu::Adapter> {
+async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
+    let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+    let instance = wgpu::Instance::new(descriptor);
     let rank = |adapter: &wgpu::Adapter| {
         let info = adapter.get_info();
         match info.device_type {
@@ -249,13 +279,16 @@ async fn find_adapter(instance: &wgpu::Instance, preference: Preference) -> Resu
     };
     let mut adapters = instance.enumerate_adapters(wgpu::Backends::all()).await;
     adapters.sort_by_key(rank);
-    let best = adapters.into_iter().next();
+    let best = adapters.first();
     let best = best.ok_or_else(|| no_gpu("no driver offers an adapter".into()))?;
-    if preference == Preference::Hardware && rank(&best) == 4 {
-        let name = best.get_info().name;
-        return Err(no_gpu(format!("{name} is a software adapter")));
+    let (info, software) = (best.get_info(), rank(best) == 4);
+    if preference == Preference::Hardware && software {
+        return Err(no_gpu(format!("{} is a software adapter", info.name)));
     }
-    Ok(best)
+    adapters.retain(|adapter| {
+        adapter.get_info().backend == info.backend && (rank(adapter) == 4) == software
+    });
+    Ok(adapters)
 }
 
 /// wgpu panics where it finds neither a window nor a worker, in Node for one.
@@ -273,7 +306,7 @@ fn check_environment() -> Result<()> {
 }
 
 #[cfg(target_arch = "wasm32")]
-async fn find_adapter(instance: &wgpu::Instance, _: Preference) -> Result<wgpu::Adapter> {
+async fn find_adapter(instance: &wgpu::Instance) -> Result<wgpu::Adapter> {
     let options = wgpu::RequestAdapterOptions {
         power_preference: wgpu::PowerPreference::HighPerformance,
         ..Default::default()

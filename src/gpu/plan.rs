@@ -54,6 +54,20 @@ impl Gpu {
         Ok((results, values))
     }
 
+    /// Runs a plan once, whose outputs' values go to `outs`, of their lengths.
+    #[cfg(not(relampago_package))]
+    pub(crate) async fn read_plan(
+        self: &Arc<Self>,
+        plan: &Plan,
+        outside: Vec<Outside<'_>>,
+        outs: &mut [&mut [f32]],
+    ) -> Result<()> {
+        let running = self.record_plan(plan, outside, Repeat::ONCE, Ends::Read)?.1;
+        let readbacks = running.await?;
+        let mut pairs = readbacks.iter().zip(outs);
+        pairs.try_for_each(|(readback, out)| readback.copy_to(out))
+    }
+
     #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn record_plan(
         self: &Arc<Self>,

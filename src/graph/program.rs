@@ -1,7 +1,11 @@
 //! [`Program`]: a graph planned once, run again and again.
 
+#[cfg(not(relampago_package))]
+use super::node::Node;
 use super::node::Source;
 use super::plan::Explanation;
+#[cfg(not(relampago_package))]
+use super::plan::Plan;
 use super::run::{Argument, Repeat, Runtime};
 use crate::buffer::{DeviceBuffer, Storage};
 use crate::device::GpuDevice;
@@ -39,11 +43,24 @@ impl Program {
                 }
             }
         }
+        runtime.pack()?;
         Ok(Self { runtime })
     }
 
+    /// A program of a graph that no batch recorded.
+    #[cfg(not(relampago_package))]
+    pub(crate) async fn of_graph(
+        device: &GpuDevice,
+        nodes: &[Node],
+        outputs: &[usize],
+        placeholders: Vec<usize>,
+    ) -> Result<Self> {
+        let plan = Plan::new(nodes, outputs, true);
+        let gpu = device.gpu().cloned();
+        Self::new(Runtime::new(device.clone(), gpu, plan, placeholders)).await
+    }
+
     /// Runs with a value for each placeholder, in the order in which they were recorded; the
-        runtime.pack()?;
     /// results stay on the device. Memory of results that nobody has any more is used again.
     ///
     /// # Errors
@@ -71,6 +88,16 @@ impl Program {
             }
         }
         Ok(values)
+    }
+
+    /// [`Program::read`] to memory of the caller's. After an error it may hold anything.
+    #[cfg(not(relampago_package))]
+    pub(crate) async fn read_into(
+        &self,
+        arguments: &[Argument<'_>],
+        outs: &mut [&mut [f32]],
+    ) -> Result<()> {
+        self.runtime.read_into(arguments, outs).await
     }
 
     /// [`Program::read`], waited for.

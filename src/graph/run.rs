@@ -151,6 +151,25 @@ impl Runtime {
         }
     }
 
+    /// Runs the plan once, and copies the results to `outs`, of their lengths.
+    #[cfg(not(relampago_package))]
+    pub(super) async fn read_into(
+        &self,
+        arguments: &[Argument<'_>],
+        outs: &mut [&mut [f32]],
+    ) -> Result<()> {
+        let outside = self.outside(arguments)?;
+        if let Some(gpu) = &self.gpu {
+            return gpu.read_plan(&self.plan, outside, outs).await;
+        }
+        for (out, result) in outs.iter_mut().zip(self.on_host(outside, Repeat::ONCE)?) {
+            if let Storage::Host(values) = result {
+                out.copy_from_slice(&values);
+            }
+        }
+        Ok(())
+    }
+
     #[cfg_attr(relampago_package, optimize(size))]
     fn on_host(&self, mut outside: Vec<Outside<'_>>, repeat: Repeat<'_>) -> Result<Vec<Storage>> {
         let mut memory = self.memory();

@@ -1,0 +1,256 @@
+//! [`PoolProgram`]: a graph that several devices compute together.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::work::{Queue, at_once};
+use super::{GpuDevicePool, Lease};
+use crate::buffer::DeviceBuffer;
+use crate::device::{Backend, GpuDevice};
+use crate::error::{Result, try_zeros};
+use crate::graph::{Argument, BufferId, Division, Given, GpuCommandBatch, Node, Program, Source};
+
+/// A batch planned once for all devices of a pool ([`GpuDevicePool::compile_async`]), which runs
+/// with new arguments each time.
+pub struct PoolProgram {
+    pool: GpuDevicePool,
+    division: Division,
+    /// The leaves among them have no buffers of any device.
+    nodes: Vec<Node>,
+    /// The lengths of the arguments, and the node of each.
+    placeholders: Vec<usize>,
+    /// Rows of each part.
+    sizes: Vec<usize>,
+    /// What each device runs, by the number of rows; `None` where it is lost.
+    programs: Vec<Option<BTreeMap<usize, Program>>>,
+}
+
+/// Parts that there should be, and values above which a part gets none more: enough of them for
+/// several devices of different speed, and none that takes long to be allocated.
+const ENOUGH_PARTS: usize = 16;
+const ENOUGH_VALUES: usize = 1 << 22;
+/// Rows of parts are multiples of these: whole tiles of every kernel.
+const TILE_ROWS: usize = 128;
+/// Parts that a GPU has at a time: one is computed while values of another are on their way.
+const LANES: usize = 2;
+
+impl PoolProgram {
+    pub(super) async fn new(
+        pool: GpuDevicePool,
+        batch: &GpuCommandBatch,
+        outputs: &[BufferId],
+    ) -> Result<Self> {
+        let (nodes, outputs, placeholders) = batch.recorded(outputs)?;
+        let placeholders = placeholders.to_vec();
+        let division = Division::new(nodes, &outputs);
+        let nodes = leave_devices(nodes).await?;
+        let sizes = sizes(&division, pool.least_values);
+        let mut program = Self {
+            programs: pool.devices().map(|_| None).collect(),
+            pool,
+            division,
+            nodes,
+            placeholders,
+            sizes,
+        };
+        for (place, device) in program.pool.devices().enumerate() {
+            match program.compile(device).await {
+                Ok(compiled) => program.programs[place] = Some(compiled),
+                Err(error) => program.pool.members[place].blame(error).await?,
+            }
+        }
+        program.workers().map(|_| program)
+    }
+
+    /// The programs of a device, by their numbers of rows.
+    async fn compile(&self, device: &GpuDevice) -> Result<BTreeMap<usize, Program>> {
+        let mut constants = BTreeMap::new();
+        for leaf in self.division.constants() {
+            if let Source::Upload(values) = &self.nodes[leaf].source {
+                constants.insert(leaf, device.upload_async(values).await?);
+            }
+        }
+        let constant = |leaf: usize| constants[&leaf].clone();
+        let mut programs = BTreeMap::new();
+        for &rows in &self.sizes {
+            if let Entry::Vacant(missing) = programs.entry(rows) {
+                let (nodes, outputs, given) = self.division.part(&self.nodes, rows, &constant);
+                let program = Program::of_graph(device, &nodes, &outputs, given).await?;
+                missing.insert(program);
+            }
+        }
+        Ok(programs)
+    }
+
+    /// Into how many parts the outputs are divided; 1 where they are not.
+    pub fn parts(&self) -> usize {
+        self.sizes.len()
+    }
+
+    /// Runs with values for each placeholder, in the order in which they were recorded; the
+    /// outputs' values.
+    ///
+    /// # Errors
+    /// `LengthMismatch` for a wrong number or length of arguments; `DeviceLost` where no device
+    /// is left; what else a device has to say.
+    pub async fn read_async(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
+        GpuDevicePool::check_arguments(&self.placeholders, arguments)?;
+        let mut results = Vec::new();
+        for width in self.division.widths() {
+            results.push(try_zeros(width * self.division.rows)?);
+        }
+        let queue = Queue::new(&self.sizes, &mut results, self.division.widths());
+        // Once again for what lost devices have left.
+        while !queue.is_done()? {
+            let works = self.workers()?.into_iter();
+            at_once(
+                works
+                    .map(|lease| self.work(lease, arguments, &queue))
+                    .collect(),
+            )
+            .await;
+        }
+        drop(queue);
+        Ok(results)
+    }
+
+    /// [`PoolProgram::read_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn read(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
+        crate::runtime::block_on(self.read_async(arguments))
+    }
+
+    /// Those that work on a job: every device, or the least busy one where it is undivided.
+    fn workers(&self) -> Result<Vec<Lease>> {
+        let compiled = (0..self.programs.len()).filter(|&place| self.programs[place].is_some());
+        let first = self.pool.least_busy(compiled.clone())?;
+        if self.parts() == 1 {
+            return Ok(vec![first]);
+        }
+        let healthy = compiled.filter(|&place| self.pool.is_healthy(place));
+        Ok(healthy.map(|place| self.pool.lease(place)).collect())
+    }
+
+    /// Works on parts until there are none, or the device is lost.
+    async fn work(&self, lease: Lease, arguments: &[&[f32]], queue: &Queue<'_>) {
+        match self.whole_arguments(&lease, arguments).await {
+            Ok(whole) => {
+                let gpu = lease.backend() == Backend::Gpu && self.parts() > 1;
+                let lane = || self.lane(&lease, arguments, &whole, queue);
+                at_once((0..if gpu { LANES } else { 1 }).map(|_| lane()).collect()).await;
+            }
+            Err(error) => {
+                if let Err(error) = self.pool.members[lease.place].blame(error).await {
+                    queue.fail(error);
+                }
+            }
+        }
+    }
+
+    /// On the device, the arguments that every part reads as a whole.
+    async fn whole_arguments(
+        &self,
+        device: &GpuDevice,
+        arguments: &[&[f32]],
+    ) -> Result<Vec<Option<DeviceBuffer>>> {
+        let mut buffers = Vec::new();
+        for given in &self.division.given {
+            buffers.push(match given {
+                // For one part there is nothing to be shared.
+                Given::Whole(leaf) if self.parts() > 1 => {
+                    Some(device.upload_async(self.values(*leaf, arguments)).await?)
+                }
+                _ => None,
+            });
+        }
+        Ok(buffers)
+    }
+
+    async fn lane(
+        &self,
+        lease: &Lease,
+        arguments: &[&[f32]],
+        whole: &[Option<DeviceBuffer>],
+        queue: &Queue<'_>,
+    ) {
+        let Some(programs) = &self.programs[lease.place] else {
+            return;
+        };
+        while let Some(mut part) = queue.take() {
+            let program = &programs[&part.rows.len()];
+            let given = self.given(&part.rows, arguments, whole);
+            if let Err(error) = program.read_into(&given, &mut part.outputs).await {
+                queue.give_back(part);
+                if let Err(error) = self.pool.members[lease.place].blame(error).await {
+                    queue.fail(error);
+                }
+                return;
+            }
+        }
+    }
+
+    /// A part's arguments.
+    fn given<'a>(
+        &'a self,
+        rows: &Range<usize>,
+        arguments: &[&'a [f32]],
+        whole: &'a [Option<DeviceBuffer>],
+    ) -> Vec<Argument<'a>> {
+        let given = self.division.given.iter().zip(whole);
+        let arguments = given.map(|(given, buffer)| match (given, buffer) {
+            (_, Some(buffer)) => Argument::Buffer(buffer),
+            (Given::Whole(leaf), None) => Argument::Values(self.values(*leaf, arguments)),
+            (Given::Rows(leaf, window), None) => {
+                let range = window.range(rows.clone());
+                Argument::Values(&self.values(*leaf, arguments)[range])
+            }
+        });
+        arguments.collect()
+    }
+
+    /// The values of a leaf.
+    fn values<'a>(&'a self, leaf: usize, arguments: &[&'a [f32]]) -> &'a [f32] {
+        match &self.nodes[leaf].source {
+            Source::Placeholder(place) => arguments[*place],
+            Source::Upload(values) => values,
+            Source::Input(_) | Source::Op { .. } => &[],
+        }
+    }
+}
+
+impl std::fmt::Debug for PoolProgram {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("PoolProgram");
+        debug
+            .field("pool", &self.pool)
+            .field("parts", &self.parts());
+        debug.finish_non_exhaustive()
+    }
+}
+
+/// A graph whose leaves are on no device.
+async fn leave_devices(nodes: &[Node]) -> Result<Vec<Node>> {
+    let mut nodes = nodes.to_vec();
+    for node in &mut nodes {
+        if let Source::Input(buffer) = &node.source {
+            node.source = Source::Upload(Arc::new(buffer.read_async().await?));
+        }
+    }
+    Ok(nodes)
+}
+
+/// How many rows each part has: as few parts as there are rows enough for, the last one with what
+/// is left. Depends on the graph alone, and not on the devices.
+fn sizes(division: &Division, least_values: usize) -> Vec<usize> {
+    let rows_of = |values: usize| values.div_ceil(division.width.max(1));
+    let even = division.rows.div_ceil(ENOUGH_PARTS);
+    let rows = even.min(rows_of(ENOUGH_VALUES)).max(rows_of(least_values));
+    let rows = rows.next_multiple_of(TILE_ROWS);
+    let mut sizes = vec![rows; (division.rows / rows).max(1)];
+    if let Some(last) = sizes.last_mut() {
+        *last = division.rows - rows * (division.rows / rows).saturating_sub(1);
+    }
+    sizes
+}

@@ -1,0 +1,115 @@
+//! Parts of a job, and those that work on them at the same time.
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+
+/// Rows of a job, and where their results go.
+pub(super) struct Part<'a> {
+    pub(super) rows: Range<usize>,
+    pub(super) outputs: Vec<&'a mut [f32]>,
+}
+
+/// The parts that nobody works on.
+pub(super) struct Queue<'a> {
+    state: Mutex<State<'a>>,
+}
+
+struct State<'a> {
+    /// The next one last.
+    parts: Vec<Part<'a>>,
+    /// What went wrong, other than the loss of a device.
+    error: Option<Error>,
+}
+
+impl<'a> Queue<'a> {
+    /// Parts of so many rows each, whose `results` are rows of `widths` values.
+    pub(super) fn new(
+        sizes: &[usize],
+        results: &'a mut [Vec<f32>],
+        widths: impl Iterator<Item = usize>,
+    ) -> Self {
+        let mut rest: Vec<(&mut [f32], usize)> = results
+            .iter_mut()
+            .map(Vec::as_mut_slice)
+            .zip(widths)
+            .collect();
+        let mut parts = Vec::new();
+        let mut start = 0;
+        for &rows in sizes {
+            let mut outputs = Vec::new();
+            for (rest, width) in &mut rest {
+                let (output, after) = std::mem::take(rest).split_at_mut(rows * *width);
+                *rest = after;
+                outputs.push(output);
+            }
+            let rows = start..start + rows;
+            start = rows.end;
+            parts.push(Part { rows, outputs });
+        }
+        parts.reverse();
+        let state = Mutex::new(State { parts, error: None });
+        Self { state }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A part that is still to be done.
+    pub(super) fn take(&self) -> Option<Part<'a>> {
+        self.lock().parts.pop()
+    }
+
+    /// Gives a part back that a lost device did not finish.
+    pub(super) fn give_back(&self, part: Part<'a>) {
+        self.lock().parts.push(part);
+    }
+
+    /// Ends the job.
+    pub(super) fn fail(&self, error: Error) {
+        let mut state = self.lock();
+        state.parts.clear();
+        state.error.get_or_insert(error);
+    }
+
+    /// Whether all parts were taken, once nobody works any more: all is done then.
+    pub(super) fn is_done(&self) -> Result<bool> {
+        let state = self.lock();
+        state.error.clone().map_or(Ok(()), Err)?;
+        Ok(state.parts.is_empty())
+    }
+}
+
+/// Runs futures at the same time: on a thread each where the caller's would wait, which is all
+/// that a device needs to be busy; else by turns.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) async fn at_once<F: Future<Output = ()> + Send>(futures: Vec<F>) {
+    if futures.len() < 2 || !crate::runtime::is_blocking() {
+        return in_turn(futures).await;
+    }
+    std::thread::scope(|scope| {
+        for future in futures {
+            scope.spawn(|| crate::runtime::block_on(future));
+        }
+    });
+}
+
+#[cfg(target_arch = "wasm32")]
+pub(super) async fn at_once<F: Future<Output = ()>>(futures: Vec<F>) {
+    in_turn(futures).await;
+}
+
+async fn in_turn<F: Future<Output = ()>>(futures: Vec<F>) {
+    let mut waiting: Vec<_> = futures.into_iter().map(Box::pin).collect();
+    std::future::poll_fn(|context| {
+        waiting.retain_mut(|future| future.as_mut().poll(context).is_pending());
+        if waiting.is_empty() {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    })
+    .await;
+}
