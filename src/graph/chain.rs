@@ -1,10 +1,14 @@
 //! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
 //! in the first-level cache and is written nowhere else.
 
+#[cfg_attr(relampago_package, path = "chain/one_by_one.rs")]
+mod sweeps;
+
 use super::fuse::{Chain, Operand, Step};
 use crate::error::{Result, try_zeros};
 use crate::ops::OpClass;
 use crate::simd::{self, InstructionSet};
+use sweeps::Sweeps;
 
 /// Values in a block: a few blocks fit into a first-level cache.
 pub(super) const BLOCK: usize = 1024;
@@ -29,6 +33,7 @@ pub(super) struct Scratch {
     blocks: Vec<Block>,
     /// A bias, repeated.
     repeated: Block,
+    sweeps: Sweeps,
 }
 
 /// Values of a block, from a multiple of the widest vectors' size on: a vector in two cache lines
@@ -98,7 +103,12 @@ impl<'a> Runner<'a> {
         let repeats = |step: &Step| matches!(step.operands.last(), Some(Operand::Repeated(_)));
         let repeated = self.chain.steps.iter().any(repeats);
         let repeated = Block::new(if repeated { len } else { 0 }, 0)?;
-        Ok(Scratch { blocks, repeated })
+        let sweeps = Sweeps::new(self, len)?;
+        Ok(Scratch {
+            blocks,
+            repeated,
+            sweeps,
+        })
     }
 
     /// Computes the values from `at` on, block by block. `head` gives the kernel's head's.
@@ -123,20 +133,6 @@ impl<'a> Runner<'a> {
             let (at, len) = (at + block * BLOCK, out.len());
             self.block(scratch, Here { at, len, head }, out);
         }
-    }
-
-    fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
-        let Scratch { blocks, repeated } = scratch;
-        let Some((last, steps)) = self.chain.steps.split_last() else {
-            out.copy_from_slice(self.operand(self.chain.result, blocks, repeated, here));
-            return;
-        };
-        for step in steps {
-            let mut block = std::mem::take(&mut blocks[step.block]);
-            self.step(step, blocks, repeated, here, block.get_mut(here.len));
-            blocks[step.block] = block;
-        }
-        self.step(last, blocks, repeated, here, out);
     }
 
     fn step(

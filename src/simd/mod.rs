@@ -16,6 +16,8 @@ mod matmul;
 mod reduce;
 mod softmax;
 pub(crate) mod stream;
+#[cfg(not(relampago_package))]
+mod sweep;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -27,6 +29,8 @@ mod values;
 pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
 pub(crate) use matmul::{Packed, multiply_planes, multiply_words};
+#[cfg(not(relampago_package))]
+pub(crate) use sweep::{is_swept, sweep};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
 #[cfg(not(relampago_package))]

@@ -1,0 +1,91 @@
+//! Steps in runs: what follows a step and is cheap is swept over its values at once, so that they
+//! stay in registers from one operation to the next.
+
+use std::ops::Range;
+
+use super::{Block, Here, Operand, Runner, Scratch};
+use crate::error::Result;
+use crate::ops::Op;
+use crate::simd::{self, InstructionSet};
+
+/// The runs of a chain, and what they need besides its blocks.
+pub(super) struct Sweeps {
+    /// Steps of which all but the first are swept, in order.
+    runs: Vec<Range<usize>>,
+    /// A block that no step has. A run's first step may read where its last one writes.
+    spare: Block,
+}
+
+impl Sweeps {
+    pub(super) fn new(runner: &Runner<'_>, len: usize) -> Result<Self> {
+        Ok(Self {
+            runs: runs(runner),
+            spare: Block::new(len, runner.chain.blocks + 1)?,
+        })
+    }
+}
+
+/// The steps of a chain in runs. One that follows another is all that reads its values.
+fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
+    let steps = &runner.chain.steps;
+    let mut uses = vec![0; steps.len()];
+    for operand in steps.iter().flat_map(|step| &step.operands) {
+        if let Operand::Step(earlier) = *operand {
+            uses[earlier] += 1;
+        }
+    }
+    // Without vectors there are too few registers.
+    let vectors = runner.isa != InstructionSet::Scalar;
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (place, step) in steps.iter().enumerate() {
+        let swept = vectors && simd::is_swept(&step.op);
+        match runs.last_mut() {
+            Some(run)
+                if swept && step.operands == [Operand::Step(place - 1)] && uses[place - 1] == 1 =>
+            {
+                run.end = place + 1;
+            }
+            _ => runs.push(place..place + 1),
+        }
+    }
+    runs
+}
+
+impl Runner<'_> {
+    pub(super) fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
+        let Scratch {
+            blocks,
+            repeated,
+            sweeps: Sweeps { runs, spare },
+        } = scratch;
+        let Some((last, runs)) = runs.split_last() else {
+            out.copy_from_slice(self.operand(self.chain.result, blocks, repeated, here));
+            return;
+        };
+        for run in runs {
+            let mut block = std::mem::take(spare);
+            self.sweep(run, blocks, repeated, here, block.get_mut(here.len));
+            let home = &mut blocks[self.chain.steps[run.end - 1].block];
+            *spare = std::mem::replace(home, block);
+        }
+        self.sweep(last, blocks, repeated, here, out);
+    }
+
+    fn sweep(
+        &self,
+        run: &Range<usize>,
+        blocks: &[Block],
+        repeated: &mut Block,
+        here: Here<'_>,
+        out: &mut [f32],
+    ) {
+        let [first, others @ ..] = &self.chain.steps[run.clone()] else {
+            return;
+        };
+        self.step(first, blocks, repeated, here, out);
+        if !others.is_empty() {
+            let ops: Vec<&Op> = others.iter().map(|step| &step.op).collect();
+            simd::sweep(self.isa, &ops, out);
+        }
+    }
+}
