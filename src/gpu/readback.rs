@@ -156,6 +156,11 @@ impl Readback {
             let thread = std::thread::Builder::new().name("relampago-readback".into());
             let watcher = thread.spawn(move || {
                 let _ = device.poll(wait);
+                // Another thread's poll may have found the mapping done, and be about to call back.
+                let start = std::time::Instant::now();
+                while mapping.lock().result.is_none() && start.elapsed() < PATIENCE {
+                    std::thread::sleep(ATTENTIVE / 10);
+                }
                 // wgpu calls back even where the device is lost; if it ever does not, the
                 // waiting task must learn it all the same.
                 if mapping.lock().result.is_none() {
@@ -177,6 +182,10 @@ const QUESTIONS: usize = 50;
 /// the rest of a small operation.
 #[cfg(not(target_arch = "wasm32"))]
 const ATTENTIVE: std::time::Duration = std::time::Duration::from_millis(1);
+
+/// How long a watching thread waits for what another one may be about to tell.
+#[cfg(not(target_arch = "wasm32"))]
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 #[cfg(not(target_arch = "wasm32"))]
 impl Readback {
