@@ -79,10 +79,11 @@ fn ten(batch: &mut GpuCommandBatch, first: BufferId) -> BufferId {
     })
 }
 
+type Record = fn(&mut GpuCommandBatch, BufferId) -> BufferId;
+
 #[test]
 fn fused_kernels_bind_no_more_buffers_than_every_gpu_has() {
     let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 8);
-    type Record = fn(&mut GpuCommandBatch, BufferId) -> BufferId;
     let records: [(Record, f32); 4] = [
         (ten, 10.0),
         (

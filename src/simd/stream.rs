@@ -69,12 +69,15 @@ fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<
     })
 }
 
+/// What makes a piece of a result from that piece of each input.
+type Compute<'a> = dyn FnMut(&[&[f32]], &mut [f32]) + 'a;
+
 /// Has `compute` make each piece of the result from that piece of each of `inputs` inputs.
 #[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn piecewise(
     inputs: usize,
     stream: &mut dyn Stream,
-    compute: &mut dyn FnMut(&[&[f32]], &mut [f32]),
+    compute: &mut Compute<'_>,
 ) -> Result<()> {
     let [mut y] = pieces(stream.len())?;
     let mut loaded = Vec::new();
