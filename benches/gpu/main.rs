@@ -6,6 +6,7 @@
 
 mod ceilings;
 mod crossover;
+mod first_use;
 mod peer;
 mod plain;
 mod report;
@@ -33,6 +34,9 @@ struct Options {
     /// Divides lengths, for adapters that would take minutes
     #[arg(long, default_value_t = 1)]
     divide: usize,
+    /// Only times how long the first kernels take to make, with pipelines kept in this folder
+    #[arg(long)]
+    first_use: Option<PathBuf>,
     /// Folder of the reports
     #[arg(long, default_value = "target/bench")]
     out: PathBuf,
@@ -58,6 +62,9 @@ pub(crate) struct Trip {
 
 fn main() -> Result<()> {
     let options = Options::parse();
+    if let Some(folder) = &options.first_use {
+        return first_use::measure(folder);
+    }
     let device = GpuDevice::builder().backend(Backend::Gpu).build()?;
     println!("{}\n", device.info());
     let wanted = |name: &str| name.contains(&options.only);

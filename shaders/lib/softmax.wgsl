@@ -21,21 +21,22 @@ fn exponential_of_difference(x: real) -> real {
     return exp(max(x, real(-104.0)));
 }
 
-var<workgroup> folded: array<f32, GROUP>;
+var<workgroup> row_shares: array<f32, ROWS * GROUP>;
 
-// Folds all four values of each of GROUP invocations, NaN or not: those are found elsewhere.
-fn vectors_fold(values: vec4f, largest: bool, local: u32) -> f32 {
-    folded[local] = fold_four(values, largest);
+// Folds all four values of each of a row's GROUP invocations, NaN or not: those are found elsewhere.
+fn vectors_fold(values: vec4f, largest: bool, place: u32) -> f32 {
+    let local = place % GROUP;
+    row_shares[place] = fold_four(values, largest);
     for (var width = GROUP / 4u; width > 0u; width /= 4u) {
         workgroupBarrier();
         if local < width {
-            let i = local + width;
-            let four = vec4f(folded[local], folded[i], folded[i + width], folded[i + 2u * width]);
-            folded[local] = fold_four(four, largest);
+            let i = place + width;
+            let four = vec4f(row_shares[place], row_shares[i], row_shares[i + width], row_shares[i + 2u * width]);
+            row_shares[place] = fold_four(four, largest);
         }
     }
     workgroupBarrier();
-    let result = folded[0];
+    let result = row_shares[place - local];
     workgroupBarrier(); // Nobody may write the next value before all have read this one.
     return result;
 }
@@ -47,18 +48,18 @@ fn fold_four(v: vec4f, largest: bool) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// The same where subgroups are 32 invocations that follow each other, and at most 32 of them. Twice
-// as many places, since nobody waits for everyone to have read the first time's.
+// The same of a single row where subgroups are 32 invocations that follow each other. Twice as many
+// places as there are subgroups, since nobody waits for everyone to have read the first time's.
 fn subgroups_fold(values: vec4f, largest: bool, local: u32) -> f32 {
     let four = fold_four(values, largest);
     let half = select(0u, 32u, largest);
     let share = subgroup_fold(four, largest);
     if local % 32u == 0u {
-        folded[half + local / 32u] = share;
+        row_shares[half + local / 32u] = share;
     }
     workgroupBarrier();
     // Repeated, a largest value stays what it is, and a sum has a part for each.
-    let others = folded[half + local % (GROUP / 32u)];
+    let others = row_shares[half + local % (GROUP / 32u)];
     return subgroup_fold(select(0.0, others, largest || local % 32u < GROUP / 32u), largest);
 }
 

@@ -184,9 +184,10 @@ fn softmax(
     as_log: bool,
 ) -> Result<()> {
     let (lowest, as_log) = (f32::NEG_INFINITY.to_bits(), u32::from(as_log));
-    if let Some(kernel) = softmax_row_kernel(recorder, rows, cols) {
+    if let Some((kernel, rows_each)) = softmax_row_kernel(recorder, rows, cols) {
         let params = [rows as u32, cols as u32, lowest, as_log];
-        return recorder.dispatch(kernel, &params, &[x], output, rows);
+        let workgroups = rows.div_ceil(rows_each);
+        return recorder.dispatch(kernel, &params, &[x], output, workgroups);
     }
     let chunks = cols.div_ceil(MIN_VALUES_PER_CHUNK).min(WORKGROUP);
     let chunk_len = cols.div_ceil(chunks);
@@ -209,39 +210,40 @@ fn softmax(
     )
 }
 
-/// The kernel with the smallest workgroup that holds such a row in registers.
+/// The kernel with the smallest workgroup that holds such a row in registers, and how many of them.
 #[cfg(not(target_arch = "wasm32"))]
-fn held_row_kernel(limits: &Limits, cols: usize) -> Option<&'static Kernel> {
+fn held_row_kernel(limits: &Limits, cols: usize) -> Option<(&'static Kernel, usize)> {
     let longest = if limits.subgroups_of_32 {
         &kernels::SOFTMAX_16384_BY_32
     } else {
         &kernels::SOFTMAX_16384
     };
     let held = [
-        (64, &kernels::SOFTMAX_1024),
-        (256, &kernels::SOFTMAX_4096),
-        (1024, longest),
+        (64, 4, &kernels::SOFTMAX_1024),
+        (256, 1, &kernels::SOFTMAX_4096),
+        (1024, 1, longest),
     ];
-    let fits = |&(invocations, _): &(usize, _)| {
-        cols <= 16 * invocations && invocations <= limits.invocations
+    let fits = |&(invocations, rows, _): &(usize, usize, _)| {
+        cols <= 16 * invocations && rows * invocations <= limits.invocations
     };
-    let found = held.into_iter().find(fits).map(|(_, kernel)| kernel);
+    let found = held.into_iter().find(fits);
+    let found = found.map(|(_, rows, kernel)| (kernel, rows));
     found.filter(|_| cols.is_multiple_of(4))
 }
 
-/// The kernel whose workgroups each do a whole row, if one should: one that holds it in registers,
-/// or one that reads it three times.
+/// The kernel whose workgroups each do whole rows, if one should, and how many: one that holds them
+/// in registers, or one that reads them three times.
 #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
 fn softmax_row_kernel(
     recorder: &Recorder<'_>,
     rows: usize,
     cols: usize,
-) -> Option<&'static Kernel> {
+) -> Option<(&'static Kernel, usize)> {
     #[cfg(not(target_arch = "wasm32"))]
     if let Some(kernel) = held_row_kernel(&recorder.gpu.limits, cols) {
         return Some(kernel);
     }
-    (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some(&kernels::SOFTMAX_ROW)
+    (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some((&kernels::SOFTMAX_ROW, 1))
 }
 
 fn transpose(

@@ -117,6 +117,8 @@ fn softmax_is_right_wherever_its_rows_are_held() {
     let gpu = pretend(false);
     for (rows, cols) in [
         (3, 1_021),
+        (5, 1_024),
+        (7, 64),
         (2, 1_028),
         (2, 4_093),
         (1, 4_096),
