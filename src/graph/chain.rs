@@ -33,6 +33,7 @@ pub(super) struct Scratch {
     blocks: Vec<Block>,
     /// A bias, repeated.
     repeated: Block,
+    #[cfg_attr(relampago_package, allow(dead_code))]
     sweeps: Sweeps,
 }
 

@@ -163,8 +163,9 @@ impl Runtime {
             return gpu.read_plan(&self.plan, outside, outs).await;
         }
         for (out, result) in outs.iter_mut().zip(self.on_host(outside, Repeat::ONCE)?) {
-            if let Storage::Host(values) = result {
-                out.copy_from_slice(&values);
+            match result {
+                Storage::Host(values) => out.copy_from_slice(&values),
+                Storage::Gpu(_) => debug_assert!(false, "nothing on the host is on a GPU"),
             }
         }
         Ok(())
