@@ -135,7 +135,8 @@ fn main(
     var slab = 0u;
     let at = u32(params.k == 0u);
     for (var part = 0u; part < params.k; part += PART) {
-        var sums: Sums;
+        // Without a value Chromium's compiler makes it zero but once, before the loop.
+        var sums = Sums();
         let end = min(part + PART, params.k);
         for (var depth = part + 16u; depth < end + 16u; depth += 16u) {
             a_slabs[slab + local] = a0;
