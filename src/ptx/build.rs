@@ -5,9 +5,10 @@
 //! [instruction table](super::inst). The first mistake is kept, with the line of Rust that made
 //! it, and comes back from [`Builder::finish`]; so kernels read without a `?` on every line.
 
+use super::code::{Code, Node};
 use super::error::{Error, Place, Result};
-use super::inst::{Inst, Op, Operand, Reg, Special};
-use super::kernel::{Launch, Node, Param, ParamType, PtxKernel, SharedArray, TensorBox};
+use super::inst::{Op, Operand, Reg, Special};
+use super::kernel::{Launch, Param, ParamType, PtxKernel, SharedArray, TensorBox};
 use super::types::{PtxType, Target};
 use super::verify;
 use std::panic::Location;
@@ -22,7 +23,6 @@ pub struct Builder {
     /// Blocks that are open; instructions go to the last.
     open: Vec<Vec<Node>>,
     guard: Option<(Reg, bool)>,
-    registers: u32,
     error: Option<Error>,
 }
 
@@ -45,7 +45,7 @@ macro_rules! arithmetic {
     ($($(#[$doc:meta])* $name:ident($($arg:ident),*) = $integer:ident | $real:ident;)*) => {$(
         $(#[$doc])*
         #[track_caller]
-        pub fn $name(&mut self, $($arg: impl Into<Operand>),*) -> Reg {
+        pub fn $name<'a>(&mut self, $($arg: impl Into<Operand<'a>>),*) -> Reg {
             let from = [$($arg.into()),*];
             let ty = type_of(&from);
             let op = if is_real(ty) { Op::$real } else { Op::$integer };
@@ -59,7 +59,7 @@ macro_rules! bitwise {
     ($($(#[$doc:meta])* $name:ident($($arg:ident),*) = $op:ident;)*) => {$(
         $(#[$doc])*
         #[track_caller]
-        pub fn $name(&mut self, $($arg: impl Into<Operand>),*) -> Reg {
+        pub fn $name<'a>(&mut self, $($arg: impl Into<Operand<'a>>),*) -> Reg {
             let from = [$($arg.into()),*];
             let ty = type_of(&from);
             self.op(Op::$op, ty.untyped(), ty, &from)
@@ -71,7 +71,11 @@ macro_rules! comparisons {
     ($($(#[$doc:meta])* $name:ident = $integer:ident | $real:ident;)*) => {$(
         $(#[$doc])*
         #[track_caller]
-        pub fn $name(&mut self, a: impl Into<Operand>, b: impl Into<Operand>) -> Reg {
+        pub fn $name<'a>(
+            &mut self,
+            a: impl Into<Operand<'a>>,
+            b: impl Into<Operand<'a>>,
+        ) -> Reg {
             let from = [a.into(), b.into()];
             let ty = type_of(&from);
             let op = if is_real(ty) { Op::$real } else { Op::$integer };
@@ -90,11 +94,12 @@ impl Builder {
                 params: Vec::new(),
                 shared: Vec::new(),
                 launch,
-                body: Vec::new(),
+                code: Code::new(),
+                registers: 0,
+                since: target.since(),
             },
             open: vec![Vec::new()],
             guard: None,
-            registers: 0,
             error: None,
         }
     }
@@ -113,7 +118,15 @@ impl Builder {
         if let Some(error) = self.error {
             return Err(error);
         }
-        self.kernel.body = self.open.pop().unwrap_or_default();
+        self.kernel.code.nodes = self.open.pop().unwrap_or_default();
+        // A register of another builder may have a higher number.
+        let numbers = self
+            .kernel
+            .code
+            .regs()
+            .iter()
+            .map(|reg| reg.id as usize + 1);
+        self.kernel.registers = numbers.fold(self.kernel.registers, usize::max);
         verify::kernel(&self.kernel)?;
         Ok(self.kernel)
     }
@@ -122,9 +135,9 @@ impl Builder {
 
     /// A register without a value yet.
     pub fn reg(&mut self, ty: PtxType) -> Reg {
-        self.registers += 1;
+        self.kernel.registers += 1;
         Reg {
-            id: self.registers - 1,
+            id: self.kernel.registers as u32 - 1,
             ty,
         }
     }
@@ -136,14 +149,19 @@ impl Builder {
 
     /// So many registers with one value.
     #[track_caller]
-    pub fn filled(&mut self, ty: PtxType, count: usize, value: impl Into<Operand>) -> Vec<Reg> {
+    pub fn filled<'a>(
+        &mut self,
+        ty: PtxType,
+        count: usize,
+        value: impl Into<Operand<'a>>,
+    ) -> Vec<Reg> {
         let value = value.into();
-        (0..count).map(|_| self.value(ty, value.clone())).collect()
+        (0..count).map(|_| self.value(ty, value)).collect()
     }
 
     /// A new register with a value.
     #[track_caller]
-    pub fn value(&mut self, ty: PtxType, value: impl Into<Operand>) -> Reg {
+    pub fn value<'a>(&mut self, ty: PtxType, value: impl Into<Operand<'a>>) -> Reg {
         let from = [value.into()];
         let op = match from[0] {
             Operand::Special(_) => Op::MovSpecial,
@@ -233,17 +251,20 @@ impl Builder {
     /// without a type it is ignored.
     #[track_caller]
     pub fn emit(&mut self, op: Op, ty: PtxType, to: &[Operand], from: &[Operand]) {
-        let inst = Inst {
-            op,
-            ty,
-            guard: self.guard,
-            to: to.to_vec(),
-            from: from.to_vec(),
+        let kernel = &mut self.kernel;
+        let at = Place(Location::caller());
+        if let Err(error) = verify::instruction(op, ty, to, from, kernel.target, at) {
+            self.error.get_or_insert(error);
+            return;
+        }
+        kernel.since = kernel.since.max(op.row().since);
+        let index = kernel.code.push(op, ty, self.guard, to, from);
+        let Some(block) = self.open.last_mut() else {
+            return;
         };
-        let checked = verify::instruction(&inst, self.kernel.target, Place(Location::caller()));
-        match checked {
-            Err(error) => self.error = self.error.take().or(Some(error)),
-            Ok(()) => self.push(Node::Inst(inst)),
+        match block.last_mut() {
+            Some(Node::Run(run)) if run.end == index => run.end += 1,
+            _ => block.push(Node::Run(index..index + 1)),
         }
     }
 
@@ -339,14 +360,19 @@ impl Builder {
     /// eᵃ as 2 to the power of `a · log₂ e`. The product's rounding makes the relative error
     /// grow with |a|, to |a| · 2⁻²⁴ · 1.45.
     #[track_caller]
-    pub fn exp(&mut self, a: impl Into<Operand>) -> Reg {
+    pub fn exp<'a>(&mut self, a: impl Into<Operand<'a>>) -> Reg {
         let a = self.mul(a, std::f32::consts::LOG2_E);
         self.ex2(a)
     }
 
     /// `a` where `cond` holds, `b` elsewhere.
     #[track_caller]
-    pub fn select(&mut self, cond: Reg, a: impl Into<Operand>, b: impl Into<Operand>) -> Reg {
+    pub fn select<'a>(
+        &mut self,
+        cond: Reg,
+        a: impl Into<Operand<'a>>,
+        b: impl Into<Operand<'a>>,
+    ) -> Reg {
         let from = [a.into(), b.into(), cond.into()];
         let ty = type_of(&from[..2]);
         self.op(Op::Selp, ty, ty, &from)
@@ -354,7 +380,7 @@ impl Builder {
 
     /// Writes a register again.
     #[track_caller]
-    pub fn assign(&mut self, to: Reg, value: impl Into<Operand>) {
+    pub fn assign<'a>(&mut self, to: Reg, value: impl Into<Operand<'a>>) {
         let ty = if to.ty.class() == to.ty.untyped().class() {
             to.ty.untyped()
         } else {
@@ -365,21 +391,26 @@ impl Builder {
 
     /// `to += a`.
     #[track_caller]
-    pub fn add_assign(&mut self, to: Reg, a: impl Into<Operand>) {
+    pub fn add_assign<'a>(&mut self, to: Reg, a: impl Into<Operand<'a>>) {
         let op = if is_real(to.ty) { Op::AddRn } else { Op::Add };
         self.emit(op, to.ty, &[to.into()], &[to.into(), a.into()]);
     }
 
     /// `to = to · a`.
     #[track_caller]
-    pub fn mul_assign(&mut self, to: Reg, a: impl Into<Operand>) {
+    pub fn mul_assign<'a>(&mut self, to: Reg, a: impl Into<Operand<'a>>) {
         let op = if is_real(to.ty) { Op::MulRn } else { Op::MulLo };
         self.emit(op, to.ty, &[to.into()], &[to.into(), a.into()]);
     }
 
     /// `to += a · b`, rounded once.
     #[track_caller]
-    pub fn fma_assign(&mut self, to: Reg, a: impl Into<Operand>, b: impl Into<Operand>) {
+    pub fn fma_assign<'a>(
+        &mut self,
+        to: Reg,
+        a: impl Into<Operand<'a>>,
+        b: impl Into<Operand<'a>>,
+    ) {
         let from = [a.into(), b.into(), to.into()];
         self.emit(Op::Fma, to.ty, &[to.into()], &from);
     }
@@ -447,14 +478,26 @@ impl Builder {
 
     /// Stores one value, or a vector of them, to global memory.
     #[track_caller]
-    pub fn st_global(&mut self, ty: PtxType, address: Reg, at: i32, value: impl Into<Operand>) {
+    pub fn st_global<'a>(
+        &mut self,
+        ty: PtxType,
+        address: Reg,
+        at: i32,
+        value: impl Into<Operand<'a>>,
+    ) {
         let from = [Operand::At(address, at), value.into()];
         self.emit(Op::StGlobal, memory_type(ty), &[], &from);
     }
 
     /// Stores one value, or a vector of them, to shared memory.
     #[track_caller]
-    pub fn st_shared(&mut self, ty: PtxType, address: Reg, at: i32, value: impl Into<Operand>) {
+    pub fn st_shared<'a>(
+        &mut self,
+        ty: PtxType,
+        address: Reg,
+        at: i32,
+        value: impl Into<Operand<'a>>,
+    ) {
         let from = [Operand::At(address, at), value.into()];
         self.emit(Op::StShared, memory_type(ty), &[], &from);
     }
@@ -536,16 +579,16 @@ impl Builder {
     /// `body(i)` for `i` from `start` in steps of `step` while it is below `end`. The largest `i`
     /// plus `step` must fit its type.
     #[track_caller]
-    pub fn for_range(
+    pub fn for_range<'a>(
         &mut self,
-        start: impl Into<Operand>,
-        end: impl Into<Operand>,
-        step: impl Into<Operand>,
+        start: impl Into<Operand<'a>>,
+        end: impl Into<Operand<'a>>,
+        step: impl Into<Operand<'a>>,
         body: impl FnOnce(&mut Self, Reg),
     ) {
         let (end, step) = (end.into(), step.into());
         let i = self.value(PtxType::U32, start);
-        let some = self.lt(i, end.clone());
+        let some = self.lt(i, end);
         self.when(some, |k| {
             k.repeat_while(|k| {
                 body(k, i);

@@ -52,8 +52,8 @@ impl Special {
 }
 
 /// What an instruction reads or writes.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Operand {
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Operand<'a> {
     /// A register.
     Reg(Reg),
     /// An integer constant.
@@ -69,76 +69,51 @@ pub enum Operand {
     /// Memory: an address and a constant number of bytes beyond it.
     At(Reg, i32),
     /// A box of a tensor: the tensor map's address and the coordinates, innermost first.
-    Box(Reg, Vec<Reg>),
+    Box(Reg, &'a [Reg]),
     /// Registers of one type that make a vector or a fragment of a matrix.
-    Group(Vec<Reg>),
+    Group(&'a [Reg]),
 }
 
-impl Operand {
-    /// The registers that it names.
-    pub(crate) fn regs(&self) -> impl Iterator<Item = Reg> + '_ {
-        let (first, others): (Option<Reg>, &[Reg]) = match self {
-            Operand::Reg(reg) | Operand::At(reg, _) => (Some(*reg), &[]),
-            Operand::Group(regs) => (None, regs),
-            Operand::Box(map, at) => (Some(*map), at),
-            _ => (None, &[]),
-        };
-        first.into_iter().chain(others.iter().copied())
-    }
-}
-
-impl From<Reg> for Operand {
+impl From<Reg> for Operand<'_> {
     fn from(reg: Reg) -> Self {
         Operand::Reg(reg)
     }
 }
 
-impl From<&[Reg]> for Operand {
-    fn from(regs: &[Reg]) -> Self {
-        Operand::Group(regs.to_vec())
+impl<'a> From<&'a [Reg]> for Operand<'a> {
+    fn from(regs: &'a [Reg]) -> Self {
+        Operand::Group(regs)
     }
 }
 
-impl From<i32> for Operand {
+impl From<i32> for Operand<'_> {
     fn from(value: i32) -> Self {
         Operand::Int(value.into())
     }
 }
 
-impl From<u32> for Operand {
+impl From<u32> for Operand<'_> {
     fn from(value: u32) -> Self {
         Operand::Int(value.into())
     }
 }
 
-impl From<i64> for Operand {
+impl From<i64> for Operand<'_> {
     fn from(value: i64) -> Self {
         Operand::Int(value)
     }
 }
 
-impl From<f32> for Operand {
+impl From<f32> for Operand<'_> {
     fn from(value: f32) -> Self {
         Operand::Float(value)
     }
 }
 
-impl From<Special> for Operand {
+impl From<Special> for Operand<'_> {
     fn from(special: Special) -> Self {
         Operand::Special(special)
     }
-}
-
-/// One instruction of a kernel.
-#[derive(Clone, Debug)]
-pub(crate) struct Inst {
-    pub(crate) op: Op,
-    /// What replaces `{}` in the row's text.
-    pub(crate) ty: PtxType,
-    /// It runs only in threads where this predicate has this value.
-    pub(crate) guard: Option<(Reg, bool)>,
-    pub(crate) to: Vec<Operand>,
-    pub(crate) from: Vec<Operand>,
 }
 
 /// What may stand at one place of an instruction.
@@ -181,13 +156,27 @@ pub(crate) enum Together {
     Block,
 }
 
+/// What a row's text leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hole {
+    Nothing,
+    /// `{}`: the type.
+    Type,
+    /// `{v}`: the vector's suffix.
+    Vector,
+    /// `{n}`: the columns of a `wgmma` accumulator.
+    Columns,
+}
+
 /// A row of the table.
 #[derive(Debug)]
 pub(crate) struct Row {
-    /// `{}` stands for the type, `{v}` for the vector's suffix, `{n}` for the columns of a
-    /// `wgmma` accumulator.
     pub(crate) text: &'static str,
-    pub(crate) types: &'static [PtxType],
+    /// The text, cut at its holes.
+    pub(crate) pieces: [&'static str; 3],
+    pub(crate) holes: [Hole; 2],
+    /// The types that `{}` may be, one bit each.
+    types: u32,
     pub(crate) to: &'static [Kind],
     pub(crate) from: &'static [Kind],
     /// The least compute capability.
@@ -195,9 +184,51 @@ pub(crate) struct Row {
     /// Whether it belongs to one architecture alone (`sm_90a`).
     pub(crate) only: bool,
     pub(crate) since: Version,
+    pub(crate) together: Together,
+    /// Whether its last operand is a mask of lanes.
+    pub(crate) ends_in_mask: bool,
 }
 
 impl Row {
+    const fn new(
+        text: &'static str,
+        types: Types,
+        [to, from]: [&'static [Kind]; 2],
+        since: Since,
+    ) -> Self {
+        let (pieces, holes) = cut(text);
+        let (mut set, mut i) = (0, 0);
+        while i < types.len() {
+            set |= 1 << types[i] as u32;
+            i += 1;
+        }
+        let has_type = matches!(holes[0], Hole::Type) || matches!(holes[1], Hole::Type);
+        let warp = find(text, ".sync").is_some() || find(text, ".aligned").is_some();
+        let together = match find(text, "bar.sync") {
+            Some(0) => Together::Block,
+            _ if warp => Together::Warp,
+            _ => Together::Alone,
+        };
+        Row {
+            text,
+            pieces,
+            holes,
+            types: if has_type { set } else { u32::MAX },
+            to,
+            from,
+            capability: since.0,
+            only: since.2,
+            since: since.1,
+            together,
+            ends_in_mask: begins(text, "shfl") || begins(text, "vote") || begins(text, "bar.warp"),
+        }
+    }
+
+    /// Whether it exists for this type.
+    pub(crate) fn has_type(&self, ty: PtxType) -> bool {
+        self.types & (1 << ty as u32) != 0
+    }
+
     pub(crate) fn runs_on(&self, target: Target) -> bool {
         if self.only {
             return target == Target::Sm90a;
@@ -210,16 +241,47 @@ impl Row {
         let has = |target: &Target| self.runs_on(*target);
         Target::ALL.into_iter().find(has).unwrap_or(Target::Sm120)
     }
+}
 
-    pub(crate) fn together(&self) -> Together {
-        if self.text == "bar.sync" {
-            Together::Block
-        } else if self.text.contains(".sync") || self.text.contains(".aligned") {
-            Together::Warp
-        } else {
-            Together::Alone
+/// Where `part` begins in `text`.
+const fn find(text: &str, part: &str) -> Option<usize> {
+    let (text, part) = (text.as_bytes(), part.as_bytes());
+    let mut at = 0;
+    while at + part.len() <= text.len() {
+        let mut same = 0;
+        while same < part.len() && text[at + same] == part[same] {
+            same += 1;
         }
+        if same == part.len() {
+            return Some(at);
+        }
+        at += 1;
     }
+    None
+}
+
+const fn begins(text: &str, part: &str) -> bool {
+    matches!(find(text, part), Some(0))
+}
+
+/// A row's text, cut at up to two holes.
+const fn cut(text: &'static str) -> ([&'static str; 3], [Hole; 2]) {
+    let (mut pieces, mut holes, mut rest) = ([""; 3], [Hole::Nothing; 2], text);
+    let mut i = 0;
+    while let Some(at) = find(rest, "{") {
+        let (before, hole) = rest.split_at(at);
+        pieces[i] = before;
+        let (kind, length) = match hole.as_bytes()[1] {
+            b'v' => (Hole::Vector, 3),
+            b'n' => (Hole::Columns, 3),
+            _ => (Hole::Type, 2),
+        };
+        holes[i] = kind;
+        rest = hole.split_at(length).1;
+        i += 1;
+    }
+    pieces[i] = rest;
+    (pieces, holes)
 }
 
 macro_rules! instructions {
@@ -232,28 +294,21 @@ macro_rules! instructions {
             $($(#[$doc])* #[doc = concat!("`", $text, "`")] $op,)*
         }
 
+        static TABLE: &[Row] = &[
+            $(Row::new($text, $types, [&[$($to),*], &[$($from),*]], $since),)*
+        ];
+
         impl Op {
             /// Every row of the table.
             pub const ALL: &[Op] = &[$(Op::$op,)*];
-
-            pub(crate) fn row(self) -> &'static Row {
-                match self {
-                    $(Op::$op => {
-                        static ROW: Row = Row {
-                            text: $text,
-                            types: $types,
-                            to: &[$($to),*],
-                            from: &[$($from),*],
-                            capability: $since.0,
-                            only: $since.2,
-                            since: $since.1,
-                        };
-                        &ROW
-                    })*
-                }
-            }
         }
     };
+}
+
+impl Op {
+    pub(crate) fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
 }
 
 type Since = (u16, Version, bool);

@@ -1,26 +1,8 @@
 //! A kernel as data: its parameters, its shared memory, its launch and its instructions.
 
+use super::code::Code;
 use super::error::{Error, Result};
-use super::inst::{Inst, Reg};
-use super::types::{PtxType, Target};
-
-/// A kernel's body, structured: branches and loops are written as such and become labels only
-/// in the text.
-#[derive(Clone, Debug)]
-pub(crate) enum Node {
-    Inst(Inst),
-    Comment(String),
-    If {
-        cond: Reg,
-        then: Vec<Node>,
-        otherwise: Vec<Node>,
-    },
-    /// The body runs once and again for as long as `again` holds after it.
-    Loop {
-        body: Vec<Node>,
-        again: Reg,
-    },
-}
+use super::types::{PtxType, Target, Version};
 
 /// What a parameter holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +123,11 @@ pub struct PtxKernel {
     pub(crate) params: Vec<Param>,
     pub(crate) shared: Vec<SharedArray>,
     pub(crate) launch: Launch,
-    pub(crate) body: Vec<Node>,
+    pub(crate) code: Code,
+    /// How many registers it has.
+    pub(crate) registers: usize,
+    /// The first version of PTX that has all of its instructions.
+    pub(crate) since: Version,
 }
 
 /// What a grid is computed from: the values of a launch's integer parameters.

@@ -34,6 +34,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod code;
 mod emit;
 mod error;
 pub mod half;
@@ -41,6 +42,7 @@ mod inst;
 pub mod interp;
 mod kernel;
 pub mod kernels;
+mod text;
 mod types;
 mod verify;
 

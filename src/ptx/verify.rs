@@ -10,8 +10,8 @@ mod uniform;
 mod written;
 
 use super::error::{Error, Place, Result};
-use super::inst::{Inst, Kind, Op, Operand, Row};
-use super::kernel::{Node, PtxKernel};
+use super::inst::{Kind, Op, Operand, Row};
+use super::kernel::PtxKernel;
 use super::types::{PtxType, Target};
 
 /// The most threads of a block.
@@ -22,8 +22,16 @@ const MAX_STATIC_SHARED: u64 = 48 * 1024;
 const MAX_PARAMS: u64 = 4096;
 
 /// Checks one instruction against its row.
-pub(super) fn instruction(inst: &Inst, target: Target, at: Place) -> Result<()> {
-    let row = inst.op.row();
+pub(super) fn instruction(
+    op: Op,
+    ty: PtxType,
+    to: &[Operand],
+    from: &[Operand],
+    target: Target,
+    at: Place,
+) -> Result<()> {
+    let row = op.row();
+    let operands = || row.to.iter().chain(row.from).zip(to.iter().chain(from));
     if !row.runs_on(target) {
         return Err(Error::Target {
             what: row.text.to_owned(),
@@ -31,38 +39,41 @@ pub(super) fn instruction(inst: &Inst, target: Target, at: Place) -> Result<()> 
             target,
         });
     }
-    if row.text.contains("{}") && !row.types.contains(&inst.ty) {
+    if !row.has_type(ty) {
         return Err(Error::NoSuchType {
             at,
             instruction: row.text,
-            ty: inst.ty,
+            ty,
         });
     }
-    let kinds = row.to.iter().chain(row.from);
-    let operands = inst.to.iter().chain(&inst.from);
-    let wanted = row.to.len() + row.from.len();
-    let found = inst.to.len() + inst.from.len();
-    if wanted != found || row.to.len() != inst.to.len() {
+    if row.to.len() != to.len() || row.from.len() != from.len() {
         return Err(Error::OperandCount {
             at,
             instruction: row.text,
-            wanted,
-            found,
+            wanted: row.to.len() + row.from.len(),
+            found: to.len() + from.len(),
         });
     }
-    for (i, (kind, operand)) in kinds.zip(operands).enumerate() {
-        let is_result = i < row.to.len();
-        if !accepts(row, *kind, inst.ty, operand, is_result) {
-            return Err(Error::Operand {
-                at,
-                instruction: row.text,
-                position: i + 1,
-                wanted: describe(*kind, inst.ty),
-                found: format!("{operand:?}"),
-            });
-        }
+    let all = |kinds: &[Kind], operands: &[Operand], is_result| {
+        let mut pairs = kinds.iter().zip(operands);
+        pairs.all(|(kind, operand)| accepts(row, *kind, ty, operand, is_result))
+    };
+    if all(row.to, to, true) && all(row.from, from, false) {
+        return Ok(());
     }
-    Ok(())
+    let wrong = |(i, (kind, operand)): &(usize, (&Kind, &Operand))| {
+        !accepts(row, **kind, ty, operand, *i < to.len())
+    };
+    match operands().enumerate().find(wrong) {
+        None => Ok(()),
+        Some((i, (kind, operand))) => Err(Error::Operand {
+            at,
+            instruction: row.text,
+            position: i + 1,
+            wanted: describe(*kind, ty),
+            found: format!("{operand:?}"),
+        }),
+    }
 }
 
 fn accepts(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: bool) -> bool {
@@ -99,7 +110,7 @@ fn accepts(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: boo
         }
         (Kind::Vector, operand) => {
             // Bytes have no registers of their own.
-            let short = ty.bytes() == 1 && row.text.contains('{');
+            let short = ty.bytes() == 1;
             let register = if short { PtxType::U32 } else { ty };
             is_value(operand, register, is_result)
         }
@@ -181,49 +192,38 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
     within("bytes of parameters", params, MAX_PARAMS)
 }
 
-/// Every instruction, in the order of the text.
-pub(super) fn each<'a>(nodes: &'a [Node], visit: &mut dyn FnMut(&'a Inst)) {
-    for node in nodes {
-        match node {
-            Node::Inst(inst) => visit(inst),
-            Node::Comment(_) => {}
-            Node::If {
-                then, otherwise, ..
-            } => {
-                each(then, visit);
-                each(otherwise, visit);
-            }
-            Node::Loop { body, .. } => each(body, visit),
-        }
-    }
-}
-
 /// Accesses whose address is an array's name plus a constant lie within the array.
 fn shared_bounds(kernel: &PtxKernel) -> Result<()> {
-    let mut arrays = std::collections::HashMap::new();
-    let mut result = Ok(());
-    each(&kernel.body, &mut |inst| {
-        if let (Op::MovShared, Operand::Reg(reg), Operand::Shared(array)) =
-            (inst.op, first(&inst.to), first(&inst.from))
-        {
-            arrays.insert(reg.id, *array);
-            return;
-        }
-        let accesses = matches!(inst.op, Op::LdShared | Op::StShared);
-        let Operand::At(base, offset) = first(&inst.from) else {
-            return;
+    let mut arrays = vec![None; kernel.registers];
+    let code = &kernel.code;
+    for inst in code.insts() {
+        let accesses = match inst.op {
+            Op::MovShared => {
+                let mut operands = code.operands(inst);
+                if let (Some(Operand::Reg(reg)), Some(Operand::Shared(array))) =
+                    (operands.next(), operands.next())
+                {
+                    arrays[reg.id as usize] = Some(array);
+                }
+                false
+            }
+            Op::LdShared | Op::StShared => true,
+            _ => false,
         };
-        let (true, Some(&array)) = (accesses && result.is_ok(), arrays.get(&base.id)) else {
-            return;
+        let Some(Operand::At(base, offset)) = accesses.then(|| code.from(inst).next()).flatten()
+        else {
+            continue;
         };
-        let values = inst.to.iter().chain(&inst.from[1..]);
-        let count = values
-            .map(|value| value.regs().count().max(1))
-            .sum::<usize>();
-        let (from, array) = (i64::from(*offset), &kernel.shared[array]);
+        let Some(array) = arrays[base.id as usize] else {
+            continue;
+        };
+        let array = &kernel.shared[array];
+        // All operands but the address are values.
+        let count = code.group(inst).unwrap_or(1);
+        let from = i64::from(offset);
         let to = from + count as i64 * i64::from(inst.ty.bytes());
         if from < 0 || to > i64::from(array.bytes) {
-            result = Err(Error::SharedBounds {
+            return Err(Error::SharedBounds {
                 kernel: kernel.name.clone(),
                 array: array.name.clone(),
                 from,
@@ -231,10 +231,6 @@ fn shared_bounds(kernel: &PtxKernel) -> Result<()> {
                 bytes: array.bytes,
             });
         }
-    });
-    result
-}
-
-fn first(operands: &[Operand]) -> &Operand {
-    operands.first().unwrap_or(&Operand::Int(0))
+    }
+    Ok(())
 }

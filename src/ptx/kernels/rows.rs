@@ -247,7 +247,7 @@ fn store(k: &mut Builder, values: &[Reg], address: Reg) {
     k.st_global(F32, address, 0, vector(values));
 }
 
-fn vector(regs: &[Reg]) -> Operand {
+fn vector(regs: &[Reg]) -> Operand<'_> {
     match regs {
         [one] => (*one).into(),
         many => many.into(),

@@ -1,10 +1,11 @@
 //! Accumulators of `wgmma`, and what it reads from registers, stay untouched until a wait says
 //! that it is done.
 
+use super::super::code::{Inst, Node};
 use super::super::emit;
 use super::super::error::{Error, Result};
-use super::super::inst::{Inst, Op, Operand};
-use super::super::kernel::{Node, PtxKernel};
+use super::super::inst::{Op, Operand};
+use super::super::kernel::PtxKernel;
 use std::collections::HashSet;
 
 /// Registers that tensor cores may still write: committed groups, oldest first, and last those
@@ -13,20 +14,25 @@ use std::collections::HashSet;
 struct Flight(Vec<HashSet<u32>>);
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
-    let mut multiplies = false;
-    super::each(&kernel.body, &mut |inst| {
-        multiplies |= inst.op == Op::WgmmaCommit;
-    });
-    if !multiplies {
+    let mut insts = kernel.code.insts().iter();
+    if !insts.any(|inst| inst.op == Op::WgmmaCommit) {
         return Ok(());
     }
-    walk(kernel, &kernel.body, &mut Flight(vec![HashSet::new()]))
+    walk(
+        kernel,
+        &kernel.code.nodes,
+        &mut Flight(vec![HashSet::new()]),
+    )
 }
 
 fn walk(kernel: &PtxKernel, nodes: &[Node], flight: &mut Flight) -> Result<()> {
     for node in nodes {
         match node {
-            Node::Inst(inst) => step(kernel, inst, flight)?,
+            Node::Run(run) => {
+                for inst in &kernel.code.insts()[run.clone()] {
+                    step(kernel, inst, flight)?;
+                }
+            }
             Node::Comment(_) => {}
             Node::If {
                 then, otherwise, ..
@@ -66,28 +72,30 @@ fn step(kernel: &PtxKernel, inst: &Inst, flight: &mut Flight) -> Result<()> {
     match inst.op {
         // Products may follow each other into one accumulator.
         Op::WgmmaBf16 | Op::WgmmaF16 | Op::WgmmaBf16Regs | Op::WgmmaF16Regs => {
-            let groups = inst.to.iter().chain(&inst.from);
-            let groups = groups.filter(|operand| matches!(operand, Operand::Group(_)));
-            let regs = groups.flat_map(Operand::regs).map(|reg| reg.id);
             if let Some(open) = flight.0.last_mut() {
-                open.extend(regs);
+                for operand in kernel.code.operands(inst) {
+                    if let Operand::Group(regs) = operand {
+                        open.extend(regs.iter().map(|reg| reg.id));
+                    }
+                }
             }
             return Ok(());
         }
         Op::WgmmaCommit => flight.0.push(HashSet::new()),
         Op::WgmmaWait => {
-            if let Some(Operand::Int(left)) = inst.from.first() {
-                let done = flight.0.len().saturating_sub(*left as usize + 1);
+            if let Some(Operand::Int(left)) = kernel.code.from(inst).next() {
+                let done = flight.0.len().saturating_sub(left as usize + 1);
                 flight.0.drain(..done);
             }
         }
         _ => {}
     }
-    let mut regs = inst.to.iter().chain(&inst.from).flat_map(Operand::regs);
+    let (to, from) = kernel.code.regs_of(inst);
+    let mut regs = to.iter().chain(from);
     if flight.0.iter().any(|group| !group.is_empty()) && regs.any(|reg| flight.contains(reg.id)) {
         return Err(Error::InFlight {
             kernel: kernel.name.clone(),
-            instruction: emit::instruction_text(inst),
+            instruction: emit::instruction_text(&kernel.code, inst),
         });
     }
     Ok(())

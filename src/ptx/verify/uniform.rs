@@ -4,10 +4,11 @@
 //! warp, or in no group. A branch is as uniform as its condition, and what is written under it
 //! is no more uniform than the branch.
 
+use super::super::code::{Inst, Node};
 use super::super::emit;
 use super::super::error::{Error, Result};
-use super::super::inst::{Inst, Op, Operand, Reg, Special, Together};
-use super::super::kernel::{Node, PtxKernel};
+use super::super::inst::{Op, Operand, Reg, Special, Together};
+use super::super::kernel::PtxKernel;
 
 /// Where a value is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -20,19 +21,23 @@ enum Same {
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     let mut uniformity = Uniformity {
         kernel,
-        of: Vec::new(),
+        of: vec![Same::InBlock; kernel.registers],
         thread_numbers: thread_numbers(kernel),
         changed: true,
     };
     // A loop's registers may depend on what is written later in the loop.
     while uniformity.changed {
         uniformity.changed = false;
-        uniformity.walk(&kernel.body, Same::InBlock, |uniformity, inst, path| {
-            uniformity.infer(inst, path);
-            Ok(())
-        })?;
+        uniformity.walk(
+            &kernel.code.nodes,
+            Same::InBlock,
+            |uniformity, inst, path| {
+                uniformity.infer(inst, path);
+                Ok(())
+            },
+        )?;
     }
-    uniformity.walk(&kernel.body, Same::InBlock, Uniformity::judge)
+    uniformity.walk(&kernel.code.nodes, Same::InBlock, Uniformity::judge)
 }
 
 struct Uniformity<'a> {
@@ -44,22 +49,17 @@ struct Uniformity<'a> {
 }
 
 fn thread_numbers(kernel: &PtxKernel) -> Vec<u32> {
-    let mut found = Vec::new();
-    super::each(&kernel.body, &mut |inst| {
-        let from = inst.from.first();
-        if from == Some(&Operand::Special(Special::TidX)) {
-            found.extend(inst.to.iter().flat_map(Operand::regs).map(|reg| reg.id));
-        }
-    });
-    found
+    let code = &kernel.code;
+    let specials = code.insts().iter().filter(|i| i.op == Op::MovSpecial);
+    let threads =
+        specials.filter(|inst| code.from(inst).next() == Some(Operand::Special(Special::TidX)));
+    let regs = threads.flat_map(|inst| code.regs_of(inst).0);
+    regs.map(|reg| reg.id).collect()
 }
 
 impl Uniformity<'_> {
     fn get(&self, reg: Reg) -> Same {
-        self.of
-            .get(reg.id as usize)
-            .copied()
-            .unwrap_or(Same::InBlock)
+        self.of[reg.id as usize]
     }
 
     /// Calls `visit` with each instruction and how uniform the way there is.
@@ -71,7 +71,11 @@ impl Uniformity<'_> {
     ) -> Result<()> {
         for node in nodes {
             match node {
-                Node::Inst(inst) => visit(self, inst, path)?,
+                Node::Run(run) => {
+                    for inst in &self.kernel.code.insts()[run.clone()] {
+                        visit(self, inst, path)?;
+                    }
+                }
                 Node::Comment(_) => {}
                 Node::If {
                     cond,
@@ -93,11 +97,8 @@ impl Uniformity<'_> {
 
     fn infer(&mut self, inst: &Inst, path: Same) {
         let same = self.result(inst).max(path);
-        for reg in inst.to.iter().flat_map(Operand::regs) {
+        for reg in self.kernel.code.regs_of(inst).0 {
             let id = reg.id as usize;
-            if self.of.len() <= id {
-                self.of.resize(id + 1, Same::InBlock);
-            }
             if self.of[id] < same {
                 self.of[id] = same;
                 self.changed = true;
@@ -107,10 +108,12 @@ impl Uniformity<'_> {
 
     fn result(&self, inst: &Inst) -> Same {
         let guard = inst.guard.map_or(Same::InBlock, |(cond, _)| self.get(cond));
-        let regs = inst.from.iter().flat_map(Operand::regs);
-        let inputs = regs.map(|reg| self.get(reg)).max().unwrap_or(Same::InBlock);
+        let code = &self.kernel.code;
+        let (to, from) = code.regs_of(inst);
+        let inputs = from.iter().map(|reg| self.get(*reg));
+        let inputs = inputs.max().unwrap_or(Same::InBlock);
         let own = match inst.op {
-            Op::MovSpecial => match inst.from.first() {
+            Op::MovSpecial => match code.from(inst).next() {
                 Some(Operand::Special(Special::TidX | Special::TidY | Special::LaneId)) => {
                     Same::Nowhere
                 }
@@ -119,29 +122,28 @@ impl Uniformity<'_> {
             // The number of a warp, where threads are numbered along x alone.
             Op::Shr if self.is_warp_number(inst) => Same::InWarp,
             Op::VoteAll | Op::VoteAny => Same::InWarp,
-            Op::ShflIdx if matches!(inst.from[1], Operand::Int(_)) => Same::InWarp,
+            Op::ShflIdx if matches!(code.from(inst).nth(1), Some(Operand::Int(_))) => Same::InWarp,
             // Threads leave the wait at different times.
             Op::MbarrierTryWait => Same::InBlock,
             // Fragments differ from lane to lane.
-            op if op.row().together() == Together::Warp && !inst.to.is_empty() => Same::Nowhere,
+            op if op.row().together == Together::Warp && !to.is_empty() => Same::Nowhere,
             _ => inputs,
         };
         own.max(guard)
     }
 
     fn is_warp_number(&self, inst: &Inst) -> bool {
-        let by_warp = matches!(inst.from[1], Operand::Int(by) if by >= 5);
+        let mut from = self.kernel.code.from(inst);
+        let (Some(Operand::Reg(of)), Some(Operand::Int(5..))) = (from.next(), from.next()) else {
+            return false;
+        };
         let [_, y, z] = self.kernel.launch.block;
-        by_warp && y == 1 && z == 1 && self.is_thread_number(&inst.from[0])
-    }
-
-    fn is_thread_number(&self, operand: &Operand) -> bool {
-        matches!(operand, Operand::Reg(reg) if self.thread_numbers.contains(&reg.id))
+        y == 1 && z == 1 && self.thread_numbers.contains(&of.id)
     }
 
     fn judge(&mut self, inst: &Inst, path: Same) -> Result<()> {
         let path = path.max(inst.guard.map_or(Same::InBlock, |(cond, _)| self.get(cond)));
-        let (allowed, group) = match inst.op.row().together() {
+        let (allowed, group) = match inst.op.row().together {
             Together::Alone => return Ok(()),
             Together::Warp => (Same::InWarp, "warp"),
             Together::Block => (Same::InBlock, "block"),
@@ -151,7 +153,7 @@ impl Uniformity<'_> {
         }
         Err(Error::Divergent {
             kernel: self.kernel.name.clone(),
-            instruction: emit::instruction_text(inst),
+            instruction: emit::instruction_text(&self.kernel.code, inst),
             group,
         })
     }

@@ -146,12 +146,12 @@ impl Block {
     fn load(&self, k: &mut Builder, map: Reg, [row, plane]: [Reg; 2], to: Reg, barrier: Reg) {
         let barrier = Operand::At(barrier, 0);
         let bytes = Self::tile_bytes(self.kernel);
-        k.act(Op::MbarrierExpect, &[barrier.clone(), bytes.into()]);
+        k.act(Op::MbarrierExpect, &[barrier, bytes.into()]);
         for part in 0..self.kernel.dim / BOX_COLS {
             let col = k.value(U32, part * BOX_COLS);
             let to = Operand::At(to, (part * BOX) as i32);
-            let from = Operand::Box(map, vec![col, row, plane]);
-            k.act(Op::TmaLoad3, &[to, from, barrier.clone()]);
+            let from = Operand::Box(map, &[col, row, plane]);
+            k.act(Op::TmaLoad3, &[to, from, barrier]);
         }
     }
 

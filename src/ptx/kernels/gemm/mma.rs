@@ -61,7 +61,7 @@ struct Block {
 struct Copy {
     from: [Reg; 2],
     /// Bytes from one stage's tile to the next.
-    step: Operand,
+    step: Operand<'static>,
     /// The index in `k` of each unit, which decides whether it is copied.
     depth: [Reg; 2],
     /// Whether they lie in the matrix otherwise.
@@ -350,7 +350,7 @@ impl Copy {
                 bytes.into(),
             ];
             k.act(Op::CpAsync16, &operands);
-            k.add_assign(self.from[i], self.step.clone());
+            k.add_assign(self.from[i], self.step);
             k.add_assign(self.depth[i], depth);
         }
     }

@@ -131,8 +131,8 @@ struct Copy {
     width: usize,
     /// Where each load reads next, and how many bytes further the tile after that lies.
     from: Vec<Reg>,
-    step: Operand,
-    /// The index in `k` of each load, and how much further the next tile lies.
+    step: Operand<'static>,
+    /// The index in `k` of each load, or of all of them, and how much further the next tile lies.
     depth: Vec<Reg>,
     deeper: u32,
     /// Where each load is stored in the first buffer, and how far apart its values lie.
@@ -179,9 +179,9 @@ impl Block {
             let row = k.add(row, self.first_row);
             let row = k.min(row, last);
             copy.from.push(k.at_2d(p.a, row, p.k, col, 4));
-            copy.depth.push(k.value(U32, col));
             copy.to.push(k.offset(to, pass * per_pass * 4));
         }
+        copy.depth.push(k.value(U32, col));
         copy
     }
 
@@ -229,9 +229,7 @@ impl Block {
             let (x, y) = (a.load(k, p.k), b.load(k, p.k));
             let a_now = k.add(a_from, a_buffer);
             let b_now = k.add(b_from, b_buffer);
-            for step in 0..depth {
-                self.step(k, &sums, a_now, b_now, step);
-            }
+            self.steps(k, &sums, a_now, b_now);
             // 0 and the buffer's size in turn.
             for (buffer, bytes) in [
                 (a_buffer, self.tile.a_bytes()),
@@ -245,6 +243,22 @@ impl Block {
             k.barrier();
         });
         sums
+    }
+
+    /// Adds the products of a pair of tiles: written out, or two columns at a time.
+    fn steps(&self, k: &mut Builder, sums: &[Vec<Reg>], a: Reg, b: Reg) {
+        let Tile {
+            depth, cols, width, ..
+        } = self.tile;
+        if width > 1 {
+            return (0..depth).for_each(|step| self.step(k, sums, a, b, step));
+        }
+        k.for_range(0, depth, 2, |k, _| {
+            self.step(k, sums, a, b, 0);
+            self.step(k, sums, a, b, 1);
+            k.add_assign(a, 2 * self.tile.a_stride() * 4);
+            k.add_assign(b, 2 * cols * 4);
+        });
     }
 
     /// Adds the products of one column of A's tile with one row of B's.
@@ -269,35 +283,61 @@ impl Block {
     fn store(&self, k: &mut Builder, p: &Product, sums: &[Vec<Reg>]) {
         let row = k.add(self.first_row, self.row);
         let col = k.add(self.first_col, self.col);
-        let place = |i: usize, half: u32| (i as u32 % 4) + (i as u32 / 4) * half;
-        // As many columns at once as are sure to lie in the matrix together.
-        let width = self.tile.width as usize;
-        let firsts: Vec<(usize, Reg, Reg)> = (0..8)
-            .step_by(width)
-            .map(|j| {
-                let col = k.offset(col, place(j, self.tile.cols / 2));
-                (j, col, k.lt(col, p.n))
-            })
-            .collect();
         for (i, sums) in sums.iter().enumerate() {
             let row = k.offset(row, place(i, self.tile.rows / 2));
             let in_rows = k.lt(row, p.m);
             k.when(in_rows, |k| {
                 let c = k.at_2d(p.c, row, p.n, col, 4);
-                for &(j, col, in_cols) in &firsts {
-                    let offset = place(j, self.tile.cols / 2) * 4;
-                    k.when(in_cols, |k| {
-                        let sums = &sums[j..j + width];
-                        p.finish.store(k, sums, c, offset as i32, col);
-                    });
+                match self.tile.width {
+                    1 => self.store_each(k, p, sums, c, col),
+                    _ => self.store_halves(k, p, sums, c, col),
                 }
             });
         }
     }
+
+    /// Stores a row's eight sums, four of which lie in the matrix together.
+    fn store_halves(&self, k: &mut Builder, p: &Product, sums: &[Reg], c: Reg, col: Reg) {
+        for (half, sums) in (0..).zip(sums.chunks(4)) {
+            let further = half * self.tile.cols / 2;
+            let col = k.offset(col, further);
+            let in_cols = k.lt(col, p.n);
+            k.when(in_cols, |k| {
+                p.finish.store(k, sums, c, (further * 4) as i32, col);
+            });
+        }
+    }
+
+    /// Stores a row's eight sums one by one, by way of words of the tile's memory that are this
+    /// thread's own: registers have no index.
+    fn store_each(&self, k: &mut Builder, p: &Product, sums: &[Reg], c: Reg, col: Reg) {
+        let apart = self.tile.threads() * 4;
+        let own = k.fma(self.thread, 4, self.a_tiles);
+        for (i, &sum) in (0..).zip(sums) {
+            k.st_shared(F32, own, i * apart as i32, sum);
+        }
+        k.for_range(0, 8, 1, |k, i| {
+            let (half, in_half) = (k.shr(i, 2), k.and(i, 3));
+            let further = k.fma(half, self.tile.cols / 2, in_half);
+            let col = k.add(col, further);
+            let in_cols = k.lt(col, p.n);
+            k.when(in_cols, |k| {
+                let sum = k.ld_shared(F32, own, 0);
+                let c = k.at(c, further, 4);
+                p.finish.store(k, &[sum], c, 0, col);
+            });
+            k.add_assign(own, apart);
+        });
+    }
+}
+
+/// Where row or column `i` of a thread's eight lies: four are next to each other.
+fn place(i: usize, half: u32) -> u32 {
+    i as u32 % 4 + i as u32 / 4 * half
 }
 
 impl Copy {
-    fn new(tile: Tile, step: Operand, stride: u32) -> Self {
+    fn new(tile: Tile, step: Operand<'static>, stride: u32) -> Self {
         Copy {
             width: tile.width as usize,
             from: Vec::new(),
@@ -312,8 +352,8 @@ impl Copy {
     /// Loads this thread's share, zeros beyond `end` in `k`, and goes on to the next tile.
     fn load(&self, k: &mut Builder, end: Reg) -> Vec<Vec<Reg>> {
         let mut loads = Vec::new();
-        for (&from, &depth) in self.from.iter().zip(&self.depth) {
-            let inside = k.lt(depth, end);
+        let inside: Vec<Reg> = self.depth.iter().map(|&depth| k.lt(depth, end)).collect();
+        for (&from, &inside) in self.from.iter().zip(inside.iter().cycle()) {
             let values = k.filled(F32, self.width, 0.0f32);
             let to = match values.as_slice() {
                 [one] => (*one).into(),
@@ -322,9 +362,11 @@ impl Copy {
             k.guarded(inside, true, |k| {
                 k.emit(Op::LdGlobalNc, F32, &[to], &[Operand::At(from, 0)]);
             });
-            k.add_assign(from, self.step.clone());
-            k.add_assign(depth, self.deeper);
+            k.add_assign(from, self.step);
             loads.push(values);
+        }
+        for &depth in &self.depth {
+            k.add_assign(depth, self.deeper);
         }
         loads
     }

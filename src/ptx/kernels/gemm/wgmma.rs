@@ -264,12 +264,12 @@ impl Block {
     fn fill(&self, k: &mut Builder, p: &Product, place: &Place, [row, col, depth]: [Reg; 3]) {
         let full = Operand::At(k.fma(place.stage, 8, self.full), 0);
         let bytes = self.ring.stage_bytes();
-        k.act(Op::MbarrierExpect, &[full.clone(), bytes.into()]);
+        k.act(Op::MbarrierExpect, &[full, bytes.into()]);
         let to = k.fma(place.stage, bytes, self.stages);
         let load = |k: &mut Builder, map, at: [Reg; 2], offset: u32| {
-            let from = Operand::Box(map, at.to_vec());
+            let from = Operand::Box(map, &at);
             let to = Operand::At(to, offset as i32);
-            k.act(Op::TmaLoad, &[to, from, full.clone()]);
+            k.act(Op::TmaLoad, &[to, from, full]);
         };
         load(k, p.a, [depth, row], 0);
         for part in 0..self.ring.cols / BOX_COLS {

@@ -65,8 +65,8 @@ struct Copy {
     width: u32,
     from: Vec<Reg>,
     /// Bytes from one tile to the next.
-    step: Operand,
-    /// The index in `k` of each load.
+    step: Operand<'static>,
+    /// The index in `k` of each load, or of all of them.
     depth: Vec<Reg>,
     /// Where the first load goes in a buffer, and how far apart the others follow.
     to: Reg,
@@ -118,7 +118,7 @@ impl Block {
         Copy {
             width: self.width,
             step: (DEPTH * 2).into(),
-            depth: from.iter().map(|_| k.value(U32, col)).collect(),
+            depth: vec![k.value(U32, col)],
             from,
             to,
             apart: per_pass * A_STRIDE * 2,
@@ -196,31 +196,43 @@ impl Block {
             let operands = [at, sums.as_slice().into(), C_STRIDE.into()];
             k.emit(Op::WmmaStore, F32, &[], &operands);
             k.act(Op::BarWarpSync, &[u32::MAX.into()]);
-            let values = (0..2).flat_map(|part| k.ld_vector(Op::LdShared, F32, 4, from, 16 * part));
-            let values: Vec<Reg> = values.collect();
-            k.act(Op::BarWarpSync, &[u32::MAX.into()]);
             let row = k.offset(row, i as u32 / 2 * 16);
             let col = k.offset(col, i as u32 % 2 * 16);
-            self.store_half_row(k, p, [row, col], &values);
+            let in_rows = k.lt(row, p.m);
+            k.when(in_rows, |k| match self.width {
+                1 => store_each(k, p, [row, col], from),
+                _ => store_half_row(k, p, [row, col], from),
+            });
+            k.act(Op::BarWarpSync, &[u32::MAX.into()]);
         }
     }
+}
 
-    fn store_half_row(&self, k: &mut Builder, p: &Product, [row, col]: [Reg; 2], values: &[Reg]) {
-        let in_rows = k.lt(row, p.m);
-        k.when(in_rows, |k| {
-            let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
-            let at_once = self.width.min(4) as usize;
-            for (j, values) in values.chunks(at_once).enumerate() {
-                let further = (j * at_once) as u32;
-                let col = k.offset(col, further);
-                let in_cols = k.lt(col, p.n);
-                k.when(in_cols, |k| {
-                    let offset = (further * p.c_bytes) as i32;
-                    p.finish.store(k, values, c, offset, col);
-                });
-            }
-        });
-    }
+/// Stores eight values, four at a time: `n` is a multiple of 8.
+fn store_half_row(k: &mut Builder, p: &Product, [row, col]: [Reg; 2], from: Reg) {
+    let in_cols = k.lt(col, p.n);
+    k.when(in_cols, |k| {
+        let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
+        for part in 0..2 {
+            let values = k.ld_vector(Op::LdShared, F32, 4, from, 16 * part as i32);
+            let col = k.offset(col, 4 * part);
+            let offset = (4 * part * p.c_bytes) as i32;
+            p.finish.store(k, &values, c, offset, col);
+        }
+    });
+}
+
+/// Stores as many of eight values as lie in the matrix, one by one.
+fn store_each(k: &mut Builder, p: &Product, [row, col]: [Reg; 2], from: Reg) {
+    let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
+    let (from, beyond) = (k.value(U32, from), k.add(col, 8));
+    let end = k.min(beyond, p.n);
+    k.for_range(col, end, 1, |k, col| {
+        let value = k.ld_shared(F32, from, 0);
+        p.finish.store(k, &[value], c, 0, col);
+        k.add_assign(from, 4);
+        k.add_assign(c, i64::from(p.c_bytes));
+    });
 }
 
 /// Multiplies 16 of `k`.
@@ -236,11 +248,7 @@ fn step_of(k: &mut Builder, sums: &[Vec<Reg>], a: Reg, b: Reg, step: u32) {
         let right = fragment(k, Op::WmmaLoadB, b, at, B_STRIDE);
         for (i, left) in left.iter().enumerate() {
             let sums: Operand = sums[i * 2 + j as usize].as_slice().into();
-            let from = [
-                left.as_slice().into(),
-                right.as_slice().into(),
-                sums.clone(),
-            ];
+            let from = [left.as_slice().into(), right.as_slice().into(), sums];
             k.emit(Op::WmmaMma, B32, &[sums], &from);
         }
     }
@@ -257,8 +265,8 @@ impl Copy {
     /// Loads this thread's share, zeros beyond `end` in `k`, and goes on to the next tile.
     fn load(&self, k: &mut Builder, end: Reg) -> Vec<Vec<Reg>> {
         let mut loads = Vec::new();
-        for (&from, &depth) in self.from.iter().zip(&self.depth) {
-            let inside = k.lt(depth, end);
+        let inside: Vec<Reg> = self.depth.iter().map(|&depth| k.lt(depth, end)).collect();
+        for (&from, &inside) in self.from.iter().zip(inside.iter().cycle()) {
             let (ty, count) = if self.width == 8 { (B32, 4) } else { (B16, 1) };
             let values = k.filled(ty, count, 0);
             let to = match values.as_slice() {
@@ -268,9 +276,11 @@ impl Copy {
             k.guarded(inside, true, |k| {
                 k.emit(Op::LdGlobalNc, ty, &[to], &[Operand::At(from, 0)]);
             });
-            k.add_assign(from, self.step.clone());
-            k.add_assign(depth, DEPTH);
+            k.add_assign(from, self.step);
             loads.push(values);
+        }
+        for &depth in &self.depth {
+            k.add_assign(depth, DEPTH);
         }
         loads
     }

@@ -103,7 +103,7 @@ impl Ring {
     }
 
     /// From where to where one unit is copied, and how much of it.
-    fn copy(&self, k: &mut Builder, offset: Reg, to: Reg, place: u32) -> [Operand; 4] {
+    fn copy(&self, k: &mut Builder, offset: Reg, to: Reg, place: u32) -> [Operand<'static>; 4] {
         let bytes = if self.window.exact {
             Operand::Int(16)
         } else {

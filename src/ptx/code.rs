@@ -1,0 +1,198 @@
+//! A kernel's instructions as the builder stores them: flat arrays, so that an instruction
+//! allocates nothing, and a small tree that says which of them are in which branch or loop.
+
+use super::inst::{Op, Operand, Reg, Special};
+use super::types::PtxType;
+use std::ops::Range;
+
+/// One instruction; its operands and registers lie in the arrays of its [`Code`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inst {
+    pub(crate) op: Op,
+    /// What replaces `{}` in the row's text.
+    pub(crate) ty: PtxType,
+    /// It runs only in threads where this predicate has this value.
+    pub(crate) guard: Option<(Reg, bool)>,
+    /// Its first operand, how many are results, and how many there are.
+    first: u32,
+    results: u8,
+    count: u8,
+    /// The same of its registers, in the order of the operands.
+    first_reg: u32,
+    written: u16,
+    regs: u16,
+}
+
+/// Branches and loops; they become labels only in the text.
+#[derive(Clone, Debug)]
+pub(crate) enum Node {
+    /// Instructions after each other.
+    Run(Range<usize>),
+    Comment(String),
+    If {
+        cond: Reg,
+        then: Vec<Node>,
+        otherwise: Vec<Node>,
+    },
+    /// The body runs once and again for as long as `again` holds after it.
+    Loop {
+        body: Vec<Node>,
+        again: Reg,
+    },
+}
+
+/// An operand without its registers.
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    Reg,
+    Int(i64),
+    Float(f32),
+    Special(Special),
+    Shared(usize),
+    Param(usize),
+    At(i32),
+    /// So many coordinates.
+    Box(u8),
+    Group(u8),
+}
+
+/// Instructions in the order of the text.
+#[derive(Clone, Debug)]
+pub(crate) struct Code {
+    pub(crate) nodes: Vec<Node>,
+    insts: Vec<Inst>,
+    shapes: Vec<Shape>,
+    regs: Vec<Reg>,
+}
+
+impl Code {
+    /// Room for a kernel of ordinary size, so that arrays need not grow while it is built.
+    pub(crate) fn new() -> Self {
+        Code {
+            nodes: Vec::new(),
+            insts: Vec::with_capacity(512),
+            shapes: Vec::with_capacity(2048),
+            regs: Vec::with_capacity(2048),
+        }
+    }
+
+    /// Appends an instruction that has been checked, and returns its index.
+    pub(crate) fn push(
+        &mut self,
+        op: Op,
+        ty: PtxType,
+        guard: Option<(Reg, bool)>,
+        to: &[Operand],
+        from: &[Operand],
+    ) -> usize {
+        let (first, first_reg) = (self.shapes.len() as u32, self.regs.len() as u32);
+        to.iter().for_each(|operand| self.store(operand));
+        let written = self.regs.len() as u32 - first_reg;
+        from.iter().for_each(|operand| self.store(operand));
+        self.insts.push(Inst {
+            op,
+            ty,
+            guard,
+            first,
+            results: to.len() as u8,
+            count: (to.len() + from.len()) as u8,
+            first_reg,
+            written: written as u16,
+            regs: (self.regs.len() as u32 - first_reg) as u16,
+        });
+        self.insts.len() - 1
+    }
+
+    #[inline]
+    fn store(&mut self, operand: &Operand) {
+        let shape = match *operand {
+            Operand::Reg(reg) => {
+                self.regs.push(reg);
+                Shape::Reg
+            }
+            Operand::Int(value) => Shape::Int(value),
+            Operand::Float(value) => Shape::Float(value),
+            Operand::Special(special) => Shape::Special(special),
+            Operand::Shared(index) => Shape::Shared(index),
+            Operand::Param(index) => Shape::Param(index),
+            Operand::At(base, offset) => {
+                self.regs.push(base);
+                Shape::At(offset)
+            }
+            Operand::Box(map, at) => {
+                self.regs.push(map);
+                self.regs.extend_from_slice(at);
+                Shape::Box(at.len() as u8)
+            }
+            Operand::Group(regs) => {
+                self.regs.extend_from_slice(regs);
+                Shape::Group(regs.len() as u8)
+            }
+        };
+        self.shapes.push(shape);
+    }
+
+    /// Every instruction.
+    pub(crate) fn insts(&self) -> &[Inst] {
+        &self.insts
+    }
+
+    /// All registers that instructions name, in the order of the text.
+    pub(crate) fn regs(&self) -> &[Reg] {
+        &self.regs
+    }
+
+    /// The registers that an instruction writes, and those that it reads.
+    pub(crate) fn regs_of(&self, inst: &Inst) -> (&[Reg], &[Reg]) {
+        let first = inst.first_reg as usize;
+        let regs = &self.regs[first..first + usize::from(inst.regs)];
+        regs.split_at(usize::from(inst.written))
+    }
+
+    /// An instruction's operands, results first.
+    pub(crate) fn operands(&self, inst: &Inst) -> impl Iterator<Item = Operand<'_>> {
+        let first = inst.first as usize;
+        let shapes = &self.shapes[first..first + usize::from(inst.count)];
+        let mut rest = &self.regs[inst.first_reg as usize..];
+        shapes.iter().map(move |shape| {
+            let mut take = |count: usize| {
+                let (taken, others) = rest.split_at(count);
+                rest = others;
+                taken
+            };
+            match *shape {
+                Shape::Reg => Operand::Reg(take(1)[0]),
+                Shape::Int(value) => Operand::Int(value),
+                Shape::Float(value) => Operand::Float(value),
+                Shape::Special(special) => Operand::Special(special),
+                Shape::Shared(index) => Operand::Shared(index),
+                Shape::Param(index) => Operand::Param(index),
+                Shape::At(offset) => Operand::At(take(1)[0], offset),
+                Shape::Box(count) => Operand::Box(take(1)[0], take(count.into())),
+                Shape::Group(count) => Operand::Group(take(count.into())),
+            }
+        })
+    }
+
+    /// The operands that are no results.
+    pub(crate) fn from(&self, inst: &Inst) -> impl Iterator<Item = Operand<'_>> {
+        self.operands(inst).skip(inst.results.into())
+    }
+
+    /// How many registers make the instruction's vector, fragment or accumulator.
+    pub(crate) fn group(&self, inst: &Inst) -> Option<usize> {
+        let first = inst.first as usize;
+        let shapes = &self.shapes[first..first + usize::from(inst.count)];
+        shapes.iter().find_map(|shape| match shape {
+            Shape::Group(count) => Some((*count).into()),
+            _ => None,
+        })
+    }
+}
+
+impl Inst {
+    /// How many operands there are.
+    pub(crate) fn count(&self) -> usize {
+        self.count.into()
+    }
+}
