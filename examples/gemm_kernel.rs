@@ -27,6 +27,7 @@ fn main() -> Result<(), Error> {
         GemmKernel::wmma_fp16().aligned(),
         GemmKernel::tensor_core().aligned(),
     ];
+    kernels.extend([GemmKernel::mma_tf32(), GemmKernel::wgmma_tf32()]);
     for ty in [PtxType::F16, PtxType::BF16] {
         kernels.extend([
             GemmKernel::mma(ty),

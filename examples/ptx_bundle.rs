@@ -44,6 +44,7 @@ fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
     let mut products: Vec<Box<dyn Kernel>> = vec![
         Box::new(GemmKernel::naive()),
         Box::new(GemmKernel::mma_tf32()),
+        Box::new(GemmKernel::wgmma_tf32()),
         Box::new(GemmKernel::tiled()),
         Box::new(GemmKernel::tiled_by(Tile::LARGE.aligned())),
         Box::new(GemmKernel::tiled_by(Tile::SMALL.aligned())),

@@ -281,7 +281,8 @@ for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
             gemm(name, f32, f32, *shape)
 torch.backends.cuda.matmul.allow_tf32 = True
 for shape in [(1000, 776, 332), (2048,) * 3, (4096,) * 3, (8192,) * 3]:
-    gemm("gemm_mma_tf32", f32, f32, *shape)
+    for name in ["gemm_mma_tf32", "gemm_wgmma_tf32_256x128"]:
+        gemm(name, f32, f32, *shape)
 torch.backends.cuda.matmul.allow_tf32 = False
 gemm("gemm_naive", f32, f32, 1000, 777, 333)
 for cols in [1024, 4096, 16384, 65536]:

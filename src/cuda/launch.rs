@@ -231,6 +231,7 @@ impl CudaKernel {
         let pitches = [pitch.max(16), (pitch * rows).max(16)];
         let (boxes, ones) = ([tensor.cols, tensor.rows, 1], [1; 3]);
         let ty = match tensor.ty {
+            PtxType::F32 => sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
             PtxType::F16 => sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
             _ => sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
         };

@@ -550,6 +550,9 @@ instructions! {
         [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int, Int], HOPPER_ONLY;
     WgmmaF16Regs = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16", NONE,
         [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int, Int], HOPPER_ONLY;
+    /// The same of f32 without its last 13 bits: B lies along `k`.
+    WgmmaTf32Regs = "wgmma.mma_async.sync.aligned.m64n{n}k8.f32.tf32.tf32", NONE,
+        [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int], HOPPER_ONLY;
     WgmmaF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16", NONE,
         [Sums(PtxType::F32)] <- [LONG, LONG, PRED, Int, Int, Int, Int], HOPPER_ONLY;
     /// Gives this warp more registers, taken from what others gave up.

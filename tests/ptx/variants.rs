@@ -131,6 +131,14 @@ fn gemms() -> Vec<Variant> {
     );
     let kernel = GemmKernel::mma_tf32().with_epilogue(EPILOGUES[1]);
     variants.push(Variant::new(kernel, cases));
+    // One matrix is rounded, of the other what tf32 does not have is ignored.
+    let rounding = 3.01 * 2f64.powi(-11);
+    for epilogue in [EPILOGUES[0], EPILOGUES[3]] {
+        let shapes = [[300, 132, 68], [1, 4, 4], [257, 260, 160], [2, 8, 0]];
+        let cases = gemm_cases(&shapes, epilogue, PtxType::F32, PtxType::F32, rounding);
+        let kernel = GemmKernel::wgmma_tf32().with_epilogue(epilogue);
+        variants.push(Variant::new(kernel, cases));
+    }
     let wgmma_shapes = [[200, 264, 136], [1, 8, 8], [300, 512, 64], [129, 40, 464]];
     for (ty, cols, epilogue) in [
         (PtxType::BF16, 256, EPILOGUES[0]),

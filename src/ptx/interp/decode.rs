@@ -574,17 +574,21 @@ impl Decoder<'_> {
                 };
                 let in_memory = matches!(a, Left::Descriptor(_));
                 let plain = self.imm(4)? == 1 && self.imm(5)? == 1;
-                let plain = plain && (!in_memory || self.imm(6)? == 0);
-                let sums = self.group(0)?;
-                let columns = format!("m64n{}k16", sums.len() * 2);
-                (plain && parts[4] == columns).then_some(())?;
+                let plain =
+                    plain && (!in_memory || self.imm(6).is_none_or(|transpose| transpose == 0));
+                let (sums, ty) = (self.group(0)?, type_named(parts[6])?);
+                // Of 32-bit types there are half as many, and none transposed.
+                let depth = 32 / ty.bytes();
+                let shape = format!("m64n{}k{depth}", sums.len() * 2);
+                (plain && parts[4] == shape).then_some(())?;
+                let transposable = ty.bytes() == 2;
                 Group::Mma {
-                    ty: type_named(parts[6])?,
+                    ty,
                     sums,
                     a,
                     b: self.src(2)?,
                     add: self.reg(3)?,
-                    transpose_b: self.imm(if in_memory { 7 } else { 6 })? == 1,
+                    transpose_b: transposable && self.imm(if in_memory { 7 } else { 6 })? == 1,
                 }
             }
         })

@@ -58,10 +58,10 @@ impl Descriptor {
         })
     }
 
-    /// The address of value `k` of row `row`, where `k` is contiguous: groups of eight rows lie
+    /// The address of byte `byte` of row `row`, where `k` is contiguous: groups of eight rows lie
     /// `stride` apart.
-    fn along_k(self, row: u64, k: u64) -> u64 {
-        swizzle_128(self.start + row / 8 * self.stride + row % 8 * 128 + k * 2)
+    fn along_k(self, row: u64, byte: u64) -> u64 {
+        swizzle_128(self.start + row / 8 * self.stride + row % 8 * 128 + byte)
     }
 
     /// The address of value `k` of column `col`, where columns are contiguous: 64 of them in a
@@ -129,14 +129,15 @@ impl Block<'_> {
         let columns = product.sums.len() * 2;
         let b = Descriptor::new(product.b)?;
         let left = self.left(first, product)?;
+        let size = u64::from(product.ty.bytes());
         let mut right = vec![[0f64; 16]; columns];
         for (col, values) in right.iter_mut().enumerate() {
-            for (k, value) in values.iter_mut().enumerate() {
+            for (k, value) in values.iter_mut().take(32 / size as usize).enumerate() {
                 let (col, k) = (col as u64, k as u64);
                 let address = if product.transpose_b {
                     b.across_k(col, k)
                 } else {
-                    b.along_k(col, k)
+                    b.along_k(col, k * size)
                 };
                 *value = self.operand(address, product.ty, first)?;
             }
@@ -157,15 +158,16 @@ impl Block<'_> {
         Ok(())
     }
 
-    /// The 64 × 16 values of the left matrix.
+    /// The 64 × 16 values of the left matrix; of 32-bit types the second half is zeros.
     fn left(&mut self, first: usize, product: &Product) -> Result<Vec<[f64; 16]>, String> {
         let mut left = vec![[0f64; 16]; 64];
+        let size = u64::from(product.ty.bytes());
         match product.a {
             Left::Descriptor(src) => {
                 let a = Descriptor::new(self.value(first, src))?;
                 for (row, values) in left.iter_mut().enumerate() {
-                    for (k, value) in values.iter_mut().enumerate() {
-                        let address = a.along_k(row as u64, k as u64);
+                    for (k, value) in values.iter_mut().take(32 / size as usize).enumerate() {
+                        let address = a.along_k(row as u64, k as u64 * size);
                         *value = self.operand(address, product.ty, first + row / 16 * 32)?;
                     }
                 }
@@ -176,9 +178,14 @@ impl Block<'_> {
                     for (i, reg) in regs.into_iter().enumerate() {
                         let word = self.get(first + thread, reg);
                         let row = 16 * warp + lane / 4 + i % 2 * 8;
-                        let k = lane % 4 * 2 + i / 2 * 8;
-                        left[row][k] = number(product.ty, word as u16);
-                        left[row][k + 1] = number(product.ty, (word >> 16) as u16);
+                        // A word of k in each lane, then four words further.
+                        let (k, word) = (lane % 4 + i / 2 * 4, word as u32);
+                        if size == 4 {
+                            left[row][k] = number(product.ty, word);
+                        } else {
+                            left[row][2 * k] = number(product.ty, word);
+                            left[row][2 * k + 1] = number(product.ty, word >> 16);
+                        }
                     }
                 }
             }
@@ -187,14 +194,21 @@ impl Block<'_> {
     }
 
     fn operand(&mut self, address: u64, ty: PtxType, thread: usize) -> Result<f64, String> {
-        let bytes = self.shared.read_by_hardware(address, 2, thread)?;
-        Ok(number(ty, u16::from_le_bytes([bytes[0], bytes[1]])))
+        let size = ty.bytes() as usize;
+        let bytes = self.shared.read_by_hardware(address, size, thread)?;
+        let bits = bytes
+            .iter()
+            .rev()
+            .fold(0, |bits, byte| bits << 8 | u32::from(*byte));
+        Ok(number(ty, bits))
     }
 }
 
-fn number(ty: PtxType, bits: u16) -> f64 {
+/// The lowest bits as a number of this type.
+fn number(ty: PtxType, bits: u32) -> f64 {
     f64::from(match ty {
-        PtxType::F16 => f16_to_f32(bits),
-        _ => bf16_to_f32(bits),
+        PtxType::F16 => f16_to_f32(bits as u16),
+        PtxType::TF32 => f32::from_bits(bits & !0x1fff),
+        _ => bf16_to_f32(bits as u16),
     })
 }

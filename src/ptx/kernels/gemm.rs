@@ -33,6 +33,7 @@ enum Method {
     Wmma(u32),
     Mma,
     Wgmma(wgmma::Shape),
+    WgmmaTf32,
 }
 
 /// A matrix product `C = act(α · A · B + β · C + bias)`: `A` is `m × k`, `B` is `k × n`, `C` is
@@ -109,6 +110,15 @@ impl GemmKernel {
     /// The same with tiles of 128 or 256 columns.
     pub fn wgmma_by(ty: PtxType, cols: u32) -> Self {
         Self::new(Method::Wgmma(wgmma::Shape { cols, split: false }), [ty, ty])
+    }
+
+    /// f32 as tf32 with sums in f32, on Hopper's tensor cores (`sm_90a`), persistent, for large
+    /// products: `B` is rounded to 11 significant bits, `A` cut off after them.
+    ///
+    /// `a` and `b` are tensor maps; `n` and `k` are multiples of 4 and all matrices aligned to 16
+    /// bytes, as those ask.
+    pub fn wgmma_tf32() -> Self {
+        Self::new(Method::WgmmaTf32, [F32, F32])
     }
 
     /// The sums of a product with few tiles and a large `k`, which is divided so that every
@@ -193,7 +203,7 @@ impl Kernel for GemmKernel {
     fn first_target(&self) -> Target {
         match self.method {
             Method::Mma => Target::Sm80,
-            Method::Wgmma(_) => Target::Sm90a,
+            Method::Wgmma(_) | Method::WgmmaTf32 => Target::Sm90a,
             _ => Target::Sm70,
         }
     }
@@ -210,6 +220,7 @@ impl Kernel for GemmKernel {
                 let split = if split { "_split" } else { "" };
                 format!("gemm_wgmma{split}_128x{cols}_{input}_{output}")
             }
+            Method::WgmmaTf32 => "gemm_wgmma_tf32_256x128".to_owned(),
         };
         method + &self.epilogue.suffix()
     }
@@ -221,6 +232,7 @@ impl Kernel for GemmKernel {
             Method::Wmma(width) => wmma::build(self, target, width),
             Method::Mma => mma::build(self, target),
             Method::Wgmma(shape) => wgmma::build(self, target, shape),
+            Method::WgmmaTf32 => wgmma::build_tf32(self, target),
         }
     }
 }

@@ -71,7 +71,7 @@ impl Flight {
 fn step(kernel: &PtxKernel, inst: &Inst, flight: &mut Flight) -> Result<()> {
     match inst.op {
         // Products may follow each other into one accumulator.
-        Op::WgmmaBf16 | Op::WgmmaF16 | Op::WgmmaBf16Regs | Op::WgmmaF16Regs => {
+        Op::WgmmaBf16 | Op::WgmmaF16 | Op::WgmmaBf16Regs | Op::WgmmaF16Regs | Op::WgmmaTf32Regs => {
             if let Some(open) = flight.0.last_mut() {
                 for operand in kernel.code.operands(inst) {
                     if let Operand::Group(regs) = operand {

@@ -1,54 +1,30 @@
 //! Products on Hopper's tensor cores: four warps together multiply from shared memory
 //! (`wgmma`), which the tensor memory accelerator fills.
 //!
-//! One warp of a block asks for tiles and two times four warps multiply them, 64 × `cols` each.
-//! A ring of stages lies between: a *full* barrier says that a stage's tiles have landed, an
-//! *empty* one that both have multiplied them. As many blocks as there are multiprocessors take
-//! tiles of `C` in turn. Tiles lie in shared memory with the 128-byte swizzle, `A` along `k`
-//! and `B` along `n`, as they do in memory. Sources: PTX ISA 9.0, sections on `wgmma` and
-//! `cp.async.bulk.tensor`; the division of labour is that of CUTLASS's cooperative kernels.
+//! `block` is what surrounds them: one warp asks for tiles, and as many blocks as there are
+//! multiprocessors take tiles of `C` in turn. Here two times four warps multiply those of 16-bit
+//! types, 64 × `cols` each; `tf32` does it with f32. Sources: PTX ISA 9.0, sections on `wgmma`
+//! and `cp.async.bulk.tensor`; the division of labour is that of CUTLASS's cooperative kernels.
+
+mod block;
+mod tf32;
+
+use block::{Block, Ring, Work};
+pub(super) use tf32::build as build_tf32;
 
 use super::{GemmKernel, Product};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel, TensorBox};
+use crate::ptx::inst::{Op, Operand, Reg};
+use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::along_x;
-use crate::ptx::kernels::hopper::{BOX_COLS, GROUP, Place, SWIZZLE, descriptor, wait};
+use crate::ptx::kernels::hopper::{GROUP, Place, SWIZZLE, descriptor, wait};
 use crate::ptx::types::PtxType::{self, BF16, F32, U32};
 use crate::ptx::types::Target;
 
 /// Rows of `C` to a block: 64 to each group of four warps that multiply.
 const ROWS: u32 = 128;
-/// How much of `k` a stage holds: 128 bytes, the width of the swizzle.
-const DEPTH: u32 = 64;
-/// Warps that multiply. One lane of each says that a stage is free: each warp knows only that
-/// its own part of the products is done.
-const WARPS: u32 = 8;
-/// Bytes of a stage's part of `A`; that of `B` follows.
-const A_BYTES: u32 = ROWS * DEPTH * 2;
-/// Rows of tiles that blocks work through before they go on to the next column, so that those
-/// under way share their part of `A` and `B` in the L2 cache.
-const ROWS_TOGETHER: u32 = 16;
-
-/// A stage of the ring, and how many there are.
-#[derive(Clone, Copy)]
-struct Ring {
-    cols: u32,
-    stages: u32,
-}
-
-impl Ring {
-    fn stage_bytes(self) -> u32 {
-        A_BYTES + self.cols * DEPTH * 2
-    }
-
-    /// The stages, then a full and an empty barrier for each.
-    fn bytes(self) -> u32 {
-        self.stages * (self.stage_bytes() + 16)
-    }
-}
 
 /// How a product is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +36,7 @@ pub(super) struct Shape {
 }
 
 pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<PtxKernel> {
-    let Shape { cols, split } = shape;
+    let (Shape { cols, split }, [ty, _]) = (shape, gemm.types);
     if !matches!(cols, 128 | 256) {
         return Err(Error::Invalid {
             what: "cols",
@@ -68,29 +44,36 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<P
             requirement: "128 or 256",
         });
     }
+    let stages = if cols == 256 { 4 } else { 6 };
     let ring = Ring {
+        ty,
+        rows: ROWS,
         cols,
-        stages: if cols == 256 { 4 } else { 6 },
+        stages,
     };
+    divided(gemm, target, ring, split, Block::consume)
+}
+
+/// The kernel around what `consume` does with stages that have landed: its group's number, of
+/// two, is the last argument.
+fn divided(
+    gemm: &GemmKernel,
+    target: Target,
+    ring: Ring,
+    split: bool,
+    consume: fn(&Block, &mut Builder, &Product, Reg),
+) -> Result<PtxKernel> {
     let launch = Launch::new(3 * GROUP, along_x(Extent::Multiprocessors(1))).overlapping(target);
     let mut k = Builder::new(gemm.name(), target, launch);
-    let [ty, _] = gemm.types;
-    let tensor = |rows, shape: [&'static str; 2]| TensorBox {
-        ty,
-        rows,
-        cols: BOX_COLS,
-        shape: shape.map(Extent::Param),
-        planes: &[],
-    };
-    let a = k.tensor_map("a", tensor(ROWS, ["m", "k"]));
-    let b = k.tensor_map("b", tensor(DEPTH, ["k", "n"]));
+    let [a, b] = ring.tensors();
+    let (a, b) = (k.tensor_map("a", a), k.tensor_map("b", b));
     let p = if split {
         Product::declare_sums(&mut k, a, b)
     } else {
         Product::declare_with(&mut k, gemm, a, b)
     };
     let splits = split.then(|| k.scalar("splits", U32));
-    let block = Block::new(&mut k, &p, ring, ty, splits);
+    let block = Block::new(&mut k, &p, ring, splits);
     block.start(&mut k);
     k.wait_for_grid();
     let group = k.shr(block.thread, 7);
@@ -104,181 +87,13 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<P
         |k| {
             k.act(Op::SetMaxRegInc, &[232.into()]);
             let group = k.sub(group, 1);
-            block.consume(k, &p, group);
+            consume(&block, k, &p, group);
         },
     );
     k.finish()
 }
 
-struct Block {
-    ring: Ring,
-    ty: PtxType,
-    thread: Reg,
-    stages: Reg,
-    full: Reg,
-    empty: Reg,
-    /// Tiles of `C` down, across and in all, and stages' worth of `k`.
-    down: Reg,
-    across: Reg,
-    tiles: Reg,
-    steps: Reg,
-    parts: Option<Parts>,
-}
-
-/// How many parts `k` is divided into, and stages' worth of each; the last may be shorter.
-struct Parts {
-    count: Reg,
-    steps: Reg,
-}
-
-/// A tile, or a part of `k` of one.
-struct Work {
-    row: Reg,
-    col: Reg,
-    /// Its steps, and the first value of `k`.
-    steps: Reg,
-    depth: Reg,
-    /// Rows of `C` before those of this part.
-    rows_before: Option<Reg>,
-}
-
 impl Block {
-    fn new(k: &mut Builder, p: &Product, ring: Ring, ty: PtxType, splits: Option<Reg>) -> Self {
-        let tiles_of = |k: &mut Builder, size, tile: u32| {
-            let up = k.add(size, tile - 1);
-            k.div(up, tile)
-        };
-        let stages = k.dynamic_shared("stages", ring.bytes());
-        let full = k.add(stages, ring.stages * ring.stage_bytes());
-        let (down, across) = (tiles_of(k, p.m, ROWS), tiles_of(k, p.n, ring.cols));
-        let steps = tiles_of(k, p.k, DEPTH);
-        let parts = splits.map(|count| {
-            let up = k.add(steps, count);
-            let up = k.sub(up, 1);
-            let steps = k.div(up, count);
-            Parts { count, steps }
-        });
-        Block {
-            ring,
-            ty,
-            thread: k.special(Special::TidX),
-            stages,
-            full,
-            empty: k.add(full, ring.stages * 8),
-            down,
-            across,
-            tiles: k.mul(down, across),
-            steps,
-            parts,
-        }
-    }
-
-    /// One thread initialises the barriers; nobody goes on before they are.
-    fn start(&self, k: &mut Builder) {
-        let first = k.eq(self.thread, 0);
-        k.when(first, |k| {
-            for stage in 0..self.ring.stages {
-                let at = |base| Operand::At(base, (stage * 8) as i32);
-                k.act(Op::MbarrierInit, &[at(self.full), 1.into()]);
-                k.act(Op::MbarrierInit, &[at(self.empty), WARPS.into()]);
-            }
-            k.act(Op::FenceMbarrierInit, &[]);
-        });
-        k.barrier();
-    }
-
-    /// Runs `body` with each of this block's tiles, or parts of them.
-    fn each(&self, k: &mut Builder, p: &Product, body: impl FnOnce(&mut Builder, Work)) {
-        let (block, blocks) = (k.special(Special::CtaidX), k.special(Special::NctaidX));
-        let count = match &self.parts {
-            None => self.tiles,
-            Some(parts) => k.mul(self.tiles, parts.count),
-        };
-        k.for_range(block, count, blocks, |k, index| {
-            let work = match &self.parts {
-                None => {
-                    let (row, col) = self.tile(k, index);
-                    let depth = k.value(U32, 0);
-                    let (steps, rows_before) = (self.steps, None);
-                    Work {
-                        row,
-                        col,
-                        steps,
-                        depth,
-                        rows_before,
-                    }
-                }
-                Some(parts) => {
-                    let (tile, part) = (k.div(index, parts.count), k.rem(index, parts.count));
-                    let (row, col) = self.tile(k, tile);
-                    let first = k.mul(part, parts.steps);
-                    let first = k.min(first, self.steps);
-                    let left = k.sub(self.steps, first);
-                    Work {
-                        row,
-                        col,
-                        steps: k.min(left, parts.steps),
-                        depth: k.mul(first, DEPTH),
-                        rows_before: Some(k.mul(part, p.m)),
-                    }
-                }
-            };
-            body(k, work);
-        });
-    }
-
-    /// The first row and column of a tile.
-    fn tile(&self, k: &mut Builder, tile: Reg) -> (Reg, Reg) {
-        // Bands of rows; in a band column by column.
-        let per_band = k.mul(self.across, ROWS_TOGETHER);
-        let band = k.div(tile, per_band);
-        let in_band = k.rem(tile, per_band);
-        let first = k.mul(band, ROWS_TOGETHER);
-        let left = k.sub(self.down, first);
-        let height = k.min(left, ROWS_TOGETHER);
-        let col = k.div(in_band, height);
-        let row = k.rem(in_band, height);
-        let row = k.add(row, first);
-        (k.mul(row, ROWS), k.mul(col, self.ring.cols))
-    }
-
-    /// One thread asks for the tiles of every step, as stages become empty.
-    fn produce(&self, k: &mut Builder, p: &Product) {
-        let first = k.eq(self.thread, 0);
-        k.when(first, |k| {
-            let place = Place::first(k);
-            self.each(k, p, |k, work| {
-                let depth = k.value(U32, work.depth);
-                k.for_range(0, work.steps, 1, |k, _| {
-                    // The first round finds empty barriers in the phase before the first.
-                    let parity = k.xor(place.parity, 1);
-                    wait(k, self.empty, &place, parity);
-                    self.fill(k, p, &place, [work.row, work.col, depth]);
-                    k.add_assign(depth, DEPTH);
-                    place.advance(k, self.ring.stages);
-                });
-            });
-        });
-    }
-
-    fn fill(&self, k: &mut Builder, p: &Product, place: &Place, [row, col, depth]: [Reg; 3]) {
-        let full = Operand::At(k.fma(place.stage, 8, self.full), 0);
-        let bytes = self.ring.stage_bytes();
-        k.act(Op::MbarrierExpect, &[full, bytes.into()]);
-        let to = k.fma(place.stage, bytes, self.stages);
-        let load = |k: &mut Builder, map, at: [Reg; 2], offset: u32| {
-            let from = Operand::Box(map, &at);
-            let to = Operand::At(to, offset as i32);
-            k.act(Op::TmaLoad, &[to, from, full]);
-        };
-        load(k, p.a, [depth, row], 0);
-        for part in 0..self.ring.cols / BOX_COLS {
-            let col = k.offset(col, part * BOX_COLS);
-            let offset = A_BYTES + part * BOX_COLS * DEPTH * 2;
-            load(k, p.b, [col, depth], offset);
-        }
-    }
-
     /// Multiplies the tiles of every step, one stage behind in giving them back.
     fn consume(&self, k: &mut Builder, p: &Product, group: Reg) {
         let place = Place::first(k);
@@ -313,30 +128,23 @@ impl Block {
         });
     }
 
-    fn free(&self, k: &mut Builder, stage: Reg, cond: Reg) {
-        let empty = k.fma(stage, 8, self.empty);
-        k.guarded(cond, true, |k| {
-            k.act(Op::MbarrierArrive, &[Operand::At(empty, 0)]);
-        });
-    }
-
     /// Starts the products of one stage.
     fn multiply(&self, k: &mut Builder, place: &Place, group: Reg, sums: &[Reg], step: Reg) {
         let stage = k.fma(place.stage, self.ring.stage_bytes(), self.stages);
-        let a = k.fma(group, 64 * DEPTH * 2, stage);
-        let b = k.add(stage, A_BYTES);
+        let a = k.fma(group, 64 * 128, stage);
+        let b = k.add(stage, self.ring.a_bytes());
         // Rows of A follow each other in groups of eight; so do those of B along k, and boxes
         // of B's columns are a box apart.
         let a = descriptor(k, a, 16, SWIZZLE);
-        let b = descriptor(k, b, BOX_COLS * DEPTH * 2, SWIZZLE);
+        let b = descriptor(k, b, self.ring.box_bytes(), SWIZZLE);
         let (later, always) = (k.gt(step, 0), k.ge(step, 0));
-        let op = if self.ty == BF16 {
+        let op = if self.ring.ty == BF16 {
             Op::WgmmaBf16
         } else {
             Op::WgmmaF16
         };
         k.act(Op::WgmmaFence, &[]);
-        for part in 0..DEPTH / 16 {
+        for part in 0..self.ring.depth() / 16 {
             // 16 values of k are 32 bytes of A's rows and 16 rows of B; addresses are in 16 bytes.
             let a = k.add(a, i64::from(part * 2));
             let b = k.add(b, i64::from(part * 16 * 128 / 16));
