@@ -6,6 +6,7 @@
 
 mod assemble;
 mod attention;
+mod batches;
 mod case;
 mod interpret;
 mod mistakes;

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// of these still change nothing that matters: a guard that another guard repeats.
 const CAUGHT: f64 = 0.95;
 /// Faults tried of one kind in one kernel.
-const SAMPLES: usize = 5;
+const SAMPLES: usize = 3;
 /// Far more steps than a thread of any case takes.
 const STEPS: u64 = 200_000;
 

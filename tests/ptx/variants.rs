@@ -151,6 +151,7 @@ fn gemms() -> Vec<Variant> {
         variants.push(Variant::new(kernel, cases));
     }
     variants.extend(super::splits::variants());
+    variants.extend(super::batches::variants());
     variants
 }
 

@@ -18,9 +18,9 @@ pub use tiled::Tile;
 
 use super::Kernel;
 use crate::ptx::build::Builder;
-use crate::ptx::error::Result;
-use crate::ptx::inst::Reg;
-use crate::ptx::kernel::PtxKernel;
+use crate::ptx::error::{Error, Result};
+use crate::ptx::inst::{Reg, Special};
+use crate::ptx::kernel::{Extent, PtxKernel};
 use crate::ptx::types::PtxType::{self, F16, F32, U32};
 use crate::ptx::types::Target;
 
@@ -41,12 +41,14 @@ enum Method {
 ///
 /// Parameters: `a`, `b`, `c`, `m`, `n`, `k` (u32), `alpha`, `beta` (f32), and `bias` (f32, `n`
 /// values) if the [`Epilogue`] has one. `C` is not read where β is 0, and sizes are below 2³¹.
+/// [`GemmKernel::batched`] has more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmKernel {
     method: Method,
     /// The types of `A` and `B`, and of `C`.
     types: [PtxType; 2],
     epilogue: Epilogue,
+    batched: bool,
 }
 
 impl GemmKernel {
@@ -55,6 +57,7 @@ impl GemmKernel {
             method,
             types,
             epilogue: Epilogue::default(),
+            batched: false,
         }
     }
 
@@ -142,6 +145,29 @@ impl GemmKernel {
         GemmKernel { method, ..self }
     }
 
+    /// Many products of one size, up to 65,535. Parameters after all others: `batch`, `stride_a`,
+    /// `stride_b`, `stride_c` (u32): how many products, and how many values lie from one product's
+    /// matrix to the next one's. A stride of 0 is one matrix for all, but not of `C`. Methods that
+    /// ask for alignment ask it of every matrix. The bias is the same for all.
+    ///
+    /// Kernels by `wgmma`, whose tensor maps are of single matrices, are not built so.
+    #[must_use]
+    pub fn batched(self) -> Self {
+        GemmKernel {
+            batched: true,
+            ..self
+        }
+    }
+
+    /// How many products a grid has, along z.
+    fn products(&self) -> Extent {
+        if self.batched {
+            Extent::Param("batch")
+        } else {
+            Extent::Fixed(1)
+        }
+    }
+
     /// What happens to a sum before it is stored.
     #[must_use]
     pub fn with_epilogue(self, epilogue: Epilogue) -> Self {
@@ -175,6 +201,13 @@ impl Product {
         let ([_, output], epilogue) = (gemm.types, gemm.epilogue);
         let mut product = Self::declare_sizes(k, [a, b], output);
         product.finish = epilogue::Finish::declare(k, epilogue, output);
+        if gemm.batched {
+            let _ = k.scalar("batch", U32);
+            let index = k.special(Special::CtaidZ);
+            product.a = matrix_of(k, "stride_a", product.a, index, gemm.types[0]);
+            product.b = matrix_of(k, "stride_b", product.b, index, gemm.types[0]);
+            product.c = matrix_of(k, "stride_c", product.c, index, output);
+        }
         product
     }
 
@@ -197,6 +230,13 @@ impl Product {
             finish: epilogue::Finish::none(),
         }
     }
+}
+
+/// Where the matrix of product `index` begins.
+fn matrix_of(k: &mut Builder, stride: &'static str, first: Reg, index: Reg, ty: PtxType) -> Reg {
+    let stride = k.scalar(stride, U32);
+    let zero = k.value(U32, 0);
+    k.at_2d(first, index, stride, zero, ty.bytes())
 }
 
 impl Kernel for GemmKernel {
@@ -222,10 +262,19 @@ impl Kernel for GemmKernel {
             }
             Method::WgmmaTf32 => "gemm_wgmma_tf32_256x128".to_owned(),
         };
-        method + &self.epilogue.suffix()
+        let batched = if self.batched { "_batched" } else { "" };
+        method + &self.epilogue.suffix() + batched
     }
 
     fn build(&self, target: Target) -> Result<PtxKernel> {
+        let by_maps = matches!(self.method, Method::Wgmma(_) | Method::WgmmaTf32);
+        if self.batched && by_maps {
+            return Err(Error::Invalid {
+                what: "batched",
+                value: self.name(),
+                requirement: "asked of kernels that take pointers to matrices",
+            });
+        }
         match self.method {
             Method::Naive => naive::build(self, target),
             Method::Tiled(tile) => tiled::build(self, target, tile),

@@ -16,7 +16,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
     let grid = [
         Extent::Tiles("n", SIDE),
         Extent::Tiles("m", SIDE),
-        Extent::Fixed(1),
+        gemm.products(),
     ];
     let mut launch = Launch::new(SIDE, grid);
     launch.block[1] = SIDE;

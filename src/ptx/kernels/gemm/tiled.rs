@@ -100,7 +100,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, tile: Tile) -> Result<Ptx
     let grid = [
         Extent::Tiles("n", tile.cols),
         Extent::Tiles("m", tile.rows),
-        Extent::Fixed(1),
+        gemm.products(),
     ];
     let mut launch = Launch::new(tile.threads(), grid);
     // Scalar loads need more registers for addresses than two blocks leave.

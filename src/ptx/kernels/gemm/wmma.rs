@@ -33,7 +33,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, width: u32) -> Result<Ptx
     let grid = [
         Extent::Tiles("n", SIDE),
         Extent::Tiles("m", SIDE),
-        Extent::Fixed(1),
+        gemm.products(),
     ];
     let mut launch = Launch::new(THREADS, grid);
     // Single values on their way take more registers.
