@@ -99,6 +99,28 @@ fn products_on_tensor_cores() {
 }
 
 #[test]
+fn products_as_tf32() {
+    let Some(device) = device() else { return };
+    if device.target() < Target::Sm80 {
+        return;
+    }
+    for [m, k, n] in [[1, 4, 4], [300, 68, 132], [130, 0, 8], [513, 520, 1036]] {
+        let (a, b) = (numbers(m * k), numbers(k * n));
+        let (on_a, on_b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
+        let mut c = device.upload(&vec![f32::NAN; m * n]).unwrap();
+        let shape = [m, k, n];
+        device.matmul_tf32(&on_a, &on_b, &mut c, shape).unwrap();
+        // Of each product, relative to its size: one matrix is rounded, the other cut off.
+        let inputs = 3.01 * 2f64.powi(-11) / (k.max(1) as f64 * 2f64.powi(-24));
+        let error = error(&a, &b, &c.download().unwrap(), shape, 2f64.powi(-24));
+        assert!(error <= 1.0 + inputs, "{m}×{k}×{n}: {error}");
+    }
+    let (a, mut c) = (device.zeros(6).unwrap(), device.zeros(1).unwrap());
+    let odd = device.matmul_tf32(&a, &a, &mut c, [1, 6, 1]);
+    assert!(matches!(odd, Err(Error::Ptx(_))), "{odd:?}");
+}
+
+#[test]
 fn softmax_and_layer_norm() {
     let Some(device) = device() else { return };
     let (rows, cols) = (7, 1001);

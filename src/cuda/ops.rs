@@ -85,6 +85,29 @@ impl CudaDevice {
         self.gemm(GemmKernel::tiled_by(tile), [a, b, c], [m, k, n])
     }
 
+    /// The same on tensor cores, which read at least 11 significant bits of each value (tf32): an
+    /// error of up to 2⁻¹⁰ + 2⁻¹¹ of each product. `n` and `k` must be multiples of 4.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape, [`Error::Ptx`] for sizes that are no
+    /// multiples of 4, or a GPU older than Ampere.
+    pub fn matmul_tf32(
+        &self,
+        a: &CudaBuffer<f32>,
+        b: &CudaBuffer<f32>,
+        c: &mut CudaBuffer<f32>,
+        [m, k, n]: [usize; 3],
+    ) -> Result<()> {
+        for (what, size) in [("k", k), ("n", n)] {
+            multiple(what, size, 4, "a multiple of 4")?;
+        }
+        let kernel = match self.target() {
+            Target::Sm90a => GemmKernel::wgmma_tf32(),
+            _ => GemmKernel::mma_tf32(),
+        };
+        self.gemm(kernel, [a, b, c], [m, k, n])
+    }
+
     /// The same of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16`, on tensor cores. `n`
     /// and `k` must be multiples of 8.
     ///
@@ -103,9 +126,7 @@ impl CudaDevice {
             return Err(invalid("ty", ty.to_string(), "f16 or bf16"));
         }
         for (what, size) in [("k", k), ("n", n)] {
-            if !size.is_multiple_of(8) {
-                return Err(invalid(what, size.to_string(), "a multiple of 8"));
-            }
+            multiple(what, size, 8, "a multiple of 8")?;
         }
         if self.target() != Target::Sm90a {
             return self.gemm(GemmKernel::mma(ty), [a, b, c], [m, k, n]);
@@ -222,6 +243,14 @@ impl CudaDevice {
         // SAFETY: all buffers have the lengths of their shapes; `y` is lent exclusively.
         unsafe { kernel.launch(&arguments) }
     }
+}
+
+/// Whether a size is what tensor cores' loads ask for.
+fn multiple(what: &'static str, size: usize, of: usize, requirement: &'static str) -> Result<()> {
+    if size.is_multiple_of(of) {
+        return Ok(());
+    }
+    Err(invalid(what, size.to_string(), requirement))
 }
 
 pub(super) fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
