@@ -86,9 +86,13 @@ impl Code {
         from: &[Operand],
     ) -> usize {
         let (first, first_reg) = (self.shapes.len() as u32, self.regs.len() as u32);
-        to.iter().for_each(|operand| self.store(operand));
+        for operand in to {
+            self.store(operand);
+        }
         let written = self.regs.len() as u32 - first_reg;
-        from.iter().for_each(|operand| self.store(operand));
+        for operand in from {
+            self.store(operand);
+        }
         self.insts.push(Inst {
             op,
             ty,
