@@ -229,7 +229,9 @@ impl Block {
             let (x, y) = (a.load(k, p.k), b.load(k, p.k));
             let a_now = k.add(a_from, a_buffer);
             let b_now = k.add(b_from, b_buffer);
-            self.steps(k, &sums, a_now, b_now);
+            for step in 0..depth {
+                self.step(k, &sums, a_now, b_now, step);
+            }
             // 0 and the buffer's size in turn.
             for (buffer, bytes) in [
                 (a_buffer, self.tile.a_bytes()),
@@ -243,23 +245,6 @@ impl Block {
             k.barrier();
         });
         sums
-    }
-
-    /// Adds the products of a pair of tiles. For any sizes, whose loads and stores are written out
-    /// value by value, two columns at a time: as fast, and in half the text.
-    fn steps(&self, k: &mut Builder, sums: &[Vec<Reg>], a: Reg, b: Reg) {
-        let Tile {
-            depth, cols, width, ..
-        } = self.tile;
-        if width > 1 {
-            return (0..depth).for_each(|step| self.step(k, sums, a, b, step));
-        }
-        k.for_range(0, depth, 2, |k, _| {
-            self.step(k, sums, a, b, 0);
-            self.step(k, sums, a, b, 1);
-            k.add_assign(a, 2 * self.tile.a_stride() * 4);
-            k.add_assign(b, 2 * cols * 4);
-        });
     }
 
     /// Adds the products of one column of A's tile with one row of B's.

@@ -15,9 +15,9 @@ use crate::ptx::types::PtxType::{self, U32};
 /// Warps that multiply. One lane of each says that a stage is free: each warp knows only that
 /// its own part of the products is done.
 const WARPS: u32 = 8;
-/// Rows of tiles that blocks work through before they go on to the next column, so that those
-/// under way share their part of `A` and `B` in the L2 cache.
-const ROWS_TOGETHER: u32 = 16;
+/// Rows of `C` that blocks work through before they go on to the next column of tiles, so that
+/// those under way share their part of `A` and `B` in the L2 cache: about as many rows as columns.
+const ROWS_TOGETHER: u32 = 2048;
 /// Bytes of a row in shared memory: the width of the swizzle.
 const ROW_BYTES: u32 = 128;
 
@@ -190,12 +190,13 @@ impl Block {
     /// The first row and column of a tile.
     fn tile(&self, k: &mut Builder, tile: Reg) -> (Reg, Reg) {
         // Bands of rows; in a band column by column.
-        let per_band = k.mul(self.across, ROWS_TOGETHER);
+        let together = ROWS_TOGETHER / self.ring.rows;
+        let per_band = k.mul(self.across, together);
         let band = k.div(tile, per_band);
         let in_band = k.rem(tile, per_band);
-        let first = k.mul(band, ROWS_TOGETHER);
+        let first = k.mul(band, together);
         let left = k.sub(self.down, first);
-        let height = k.min(left, ROWS_TOGETHER);
+        let height = k.min(left, together);
         let col = k.div(in_band, height);
         let row = k.rem(in_band, height);
         let row = k.add(row, first);
