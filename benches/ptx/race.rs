@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release --manifest-path benches/ptx/Cargo.toml`
 
-use relampago::ptx::kernels::QuantFormat;
 use relampago::ptx;
+use relampago::ptx::kernels::QuantFormat;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 use trueno_gpu::kernels as peer;
@@ -85,7 +85,8 @@ fn main() {
         "{:18} {:>12} {:>8} {:>12} {:>8} {:>7}",
         "", "ours, 1/s", "bytes", "peer, 1/s", "bytes", "ratio"
     );
-    let (mut mine, mut other) = (0.0, 0.0);
+    // Seconds and bytes of one text of each.
+    let (mut mine, mut other) = ((0.0, 0), (0.0, 0));
     for (name, ours, theirs) in racers() {
         let mut best = [(0.0, 0); 2];
         for _ in 0..ROUNDS {
@@ -97,8 +98,8 @@ fn main() {
             }
         }
         let [(a, bytes_a), (b, bytes_b)] = best;
-        mine += 1.0 / a;
-        other += 1.0 / b;
+        mine = (mine.0 + 1.0 / a, mine.1 + bytes_a);
+        other = (other.0 + 1.0 / b, other.1 + bytes_b);
         println!(
             "{name:18} {a:12.0} {bytes_a:8} {b:12.0} {bytes_b:8} {:7.2}",
             a / b
@@ -107,10 +108,16 @@ fn main() {
     println!(
         "{:18} {:12.0} {:8} {:12.0} {:8} {:7.2}",
         "all eight",
-        8.0 / mine,
-        "",
-        8.0 / other,
-        "",
-        other / mine
+        8.0 / mine.0,
+        mine.1,
+        8.0 / other.0,
+        other.1,
+        other.0 / mine.0
+    );
+    let speed = |(seconds, bytes): (f64, usize)| bytes as f64 / seconds / 1e6;
+    let (mine, other) = (speed(mine), speed(other));
+    println!(
+        "MB of text a second: {mine:.0} and {other:.0}, {:.2}",
+        mine / other
     );
 }
