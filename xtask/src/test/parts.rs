@@ -64,7 +64,7 @@ fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// With every feature, and with none: SIMD alone must build without a warning too.
+/// With every feature, and with few: SIMD alone, and PTX beside it, must build without a warning too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
     cmd!(
@@ -72,11 +72,11 @@ fn clippy(context: &Context) -> Result<()> {
         "cargo clippy --workspace --all-targets --all-features -- -D warnings"
     )
     .run()?;
-    Ok(cmd!(
-        sh,
-        "cargo clippy --no-default-features --lib -- -D warnings"
-    )
-    .run()?)
+    for feature in ["", "ptx"] {
+        let alone = ["--no-default-features", "--features", feature];
+        cmd!(sh, "cargo clippy {alone...} --lib -- -D warnings").run()?;
+    }
+    Ok(())
 }
 
 fn clippy_wasm(context: &Context) -> Result<()> {
@@ -116,16 +116,14 @@ fn exhaustive(context: &Context) -> Result<()> {
     counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))
 }
 
-/// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were.
+/// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
+/// the features of the native tests, which are compiled already, and have run the library's own.
 fn ptx(context: &Context) -> Result<()> {
-    let sh = &context.project.sh;
-    let features = ["--no-default-features", "--features", "ptx"];
-    cmd!(sh, "cargo test {features...} --lib ptx::").run()?;
-    Ok(
-        cmd!(sh, "cargo test {features...} --test ptx -- --nocapture")
-            .env("PTXAS", &context.tools.ptxas)
-            .run()?,
-    )
+    let test = cmd!(
+        context.project.sh,
+        "cargo test --all-features --test ptx -- --nocapture"
+    );
+    Ok(test.env("PTXAS", &context.tools.ptxas).run()?)
 }
 
 /// The library's own tests and those in `tests/`; examples and the documentation's are for
