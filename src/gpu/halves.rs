@@ -74,16 +74,25 @@ pub(super) fn matmul(
     let params = [&[tiles, width / TILE, depth / DEPTH], &rows[..]].concat();
     let params: Vec<u32> = params.into_iter().map(|dim| dim as u32).collect();
     let kernel = &kernels::MATMUL_HALVES;
-    if [height, width] == [m, n] && !c.goes_on() {
-        return recorder.dispatch(kernel, &params, &[&a, &b], c, tiles);
-    }
-    let whole = recorder.allocate(height * width)?;
+    let trimmed = [height, width] != [m, n] || c.goes_on();
+    let whole = if trimmed {
+        recorder.temporary(height * width)?
+    } else {
+        c.clone()
+    };
     recorder.dispatch(kernel, &params, &[&a, &b], &whole, tiles)?;
+    recorder.give_back(a);
+    recorder.give_back(b);
+    if !trimmed {
+        return Ok(());
+    }
     let across = n.div_ceil(4);
     let kernel = aligned(n, &kernels::TRIM, &kernels::TRIM_ANY);
     let params = [m, n, across, width / 4].map(|dim| dim as u32);
     let workgroups = (m * across).div_ceil(super::lower::WORKGROUP);
-    recorder.dispatch(kernel, &params, &[&whole], c, workgroups)
+    recorder.dispatch(kernel, &params, &[&whole], c, workgroups)?;
+    recorder.give_back(whole);
+    Ok(())
 }
 
 /// A matrix in binary16, filled up with zeros to other rows and columns.
@@ -94,7 +103,7 @@ fn rounded(
     [height, width]: [usize; 2],
 ) -> Result<GpuBuffer> {
     let vectors = height * width / 4;
-    let y = recorder.allocate(2 * vectors)?;
+    let y = recorder.temporary(2 * vectors)?;
     let params = [rows, cols, width / 4, vectors].map(|dim| dim as u32);
     let workgroups = vectors.div_ceil(super::lower::WORKGROUP);
     recorder.dispatch(&kernels::HALVES, &params, &[x], &y, workgroups)?;

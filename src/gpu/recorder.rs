@@ -75,6 +75,10 @@ pub(crate) struct Recorder<'g> {
     /// Copies that come before the steps.
     #[cfg(not(target_arch = "wasm32"))]
     uploads: Vec<(PooledBuffer, GpuBuffer)>,
+    /// What steps so far no longer need. Nothing is uploaded to these, so that later steps may
+    /// write them.
+    #[cfg(not(target_arch = "wasm32"))]
+    spare: Vec<GpuBuffer>,
     bytes: u64,
 }
 
@@ -105,6 +109,8 @@ impl<'g> Recorder<'g> {
             params: Vec::new(),
             #[cfg(not(target_arch = "wasm32"))]
             uploads: Vec::new(),
+            #[cfg(not(target_arch = "wasm32"))]
+            spare: Vec::new(),
             bytes: 0,
         })
     }
@@ -117,6 +123,21 @@ impl<'g> Recorder<'g> {
     /// A buffer of `len` values, whose contents are arbitrary.
     pub(super) fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
         self.allocate_for(Usage::Storage, len)
+    }
+
+    /// A buffer of `len` values for what one step passes to the next.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn temporary(&mut self, len: usize) -> Result<GpuBuffer> {
+        match self.spare.iter().position(|spare| spare.len == len) {
+            Some(place) => Ok(self.spare.swap_remove(place)),
+            None => self.allocate(len),
+        }
+    }
+
+    /// Lets steps to come have a temporary buffer that those so far are done with.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn give_back(&mut self, temporary: GpuBuffer) {
+        self.spare.push(temporary);
     }
 
     /// A buffer for a result that will be read by the host and nothing else: kernels write each
