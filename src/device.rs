@@ -2,7 +2,7 @@
 
 mod builder;
 #[cfg(not(target_arch = "wasm32"))]
-mod halves;
+mod half_precision;
 mod info;
 mod methods;
 
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
 #[cfg(not(target_arch = "wasm32"))]
-pub use halves::Halves;
+pub use half_precision::HalfPrecision;
 pub use info::DeviceInfo;
 
 use crate::buffer::{DeviceBuffer, Storage};

@@ -45,7 +45,7 @@ pub use buffer::DeviceBuffer;
 #[cfg(not(relampago_package))]
 pub use custom::{CustomCall, CustomOp};
 #[cfg(not(target_arch = "wasm32"))]
-pub use device::Halves;
+pub use device::HalfPrecision;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 #[cfg(not(relampago_package))]
 pub use device_pool::{GpuDevicePool, Lease, PoolProgram};

@@ -2,7 +2,9 @@
 
 use crate::{Options, Row, median, values};
 use anyhow::{Context, Result};
-use relampago::{Backend, BufferId, Conv2d, GpuCommandBatch, GpuDevice, Halves, Op, Program, wgpu};
+use relampago::{
+    Backend, BufferId, Conv2d, GpuCommandBatch, GpuDevice, HalfPrecision, Op, Program, wgpu,
+};
 use std::time::Instant;
 
 /// 256 MB, several times what any cache holds.
@@ -59,10 +61,10 @@ pub(crate) fn rows(
 /// Products on a device of their own, where the adapter has cooperative matrices.
 fn in_halves(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Row>> {
     let builder = GpuDevice::builder().backend(Backend::Gpu);
-    let device = builder.halves(true).build()?;
-    let halves = device.info().halves;
-    if halves != Halves::Used {
-        println!("no products in binary16: {halves}");
+    let device = builder.half_precision(true).build()?;
+    let half_precision = device.info().half_precision;
+    if half_precision != HalfPrecision::Used {
+        println!("no products in binary16: {half_precision}");
         return Ok(Vec::new());
     }
     let mut rows = Vec::new();

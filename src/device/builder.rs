@@ -73,12 +73,15 @@ impl DeviceBuilder {
     /// 2⁻²⁵ of the one operand where the other is below 2⁻¹⁴.
     ///
     /// Products of a matrix and a vector, convolutions, and all that runs on SIMD stay in `f32`,
-    /// and so does everything where [`crate::DeviceInfo::halves`] is not [`crate::Halves::Used`].
+    /// and so does everything where [`crate::DeviceInfo::half_precision`] is not [`crate::HalfPrecision::Used`].
     /// wgpu calls these matrices experimental. Devices of the browser have none yet.
     #[cfg(not(target_arch = "wasm32"))]
     #[must_use]
-    pub fn halves(self, halves: bool) -> Self {
-        let gpu = Options { halves, ..self.gpu };
+    pub fn half_precision(self, half_precision: bool) -> Self {
+        let gpu = Options {
+            half_precision,
+            ..self.gpu
+        };
         Self { gpu, ..self }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::Backend;
 #[cfg(not(target_arch = "wasm32"))]
-use super::Halves;
+use super::HalfPrecision;
 use crate::gpu::Gpu;
 use crate::simd::InstructionSet;
 
@@ -29,7 +29,7 @@ pub struct DeviceInfo {
     pub max_buffer_len: Option<usize>,
     /// Whether the GPU multiplies matrices in binary16, or why it does not.
     #[cfg(not(target_arch = "wasm32"))]
-    pub halves: Halves,
+    pub half_precision: HalfPrecision,
 }
 
 impl DeviceInfo {
@@ -49,7 +49,7 @@ impl DeviceInfo {
             instruction_set,
             max_buffer_len: gpu.map(|gpu| gpu.max_len()),
             #[cfg(not(target_arch = "wasm32"))]
-            halves: gpu.map_or(Halves::NoGpu, |gpu| gpu.halves()),
+            half_precision: gpu.map_or(HalfPrecision::NoGpu, |gpu| gpu.half_precision()),
         }
     }
 }

@@ -18,7 +18,7 @@ mod options;
 pub(crate) use options::{Options, Preference};
 
 #[cfg(not(target_arch = "wasm32"))]
-use crate::device::Halves;
+use crate::device::HalfPrecision;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Adapter {
@@ -57,7 +57,7 @@ impl Gpu {
     }
 
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn halves(&self) -> Halves {
+    pub(crate) fn half_precision(&self) -> HalfPrecision {
         match *self {}
     }
 

@@ -12,7 +12,7 @@ use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
 use super::stamps::Stamps;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::device::Halves;
+use crate::device::HalfPrecision;
 use crate::error::{Error, Result};
 
 /// Features asked for where the adapter has them; user kernels and later ones may rely on
@@ -33,7 +33,7 @@ pub(crate) struct Gpu {
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
     #[cfg(not(target_arch = "wasm32"))]
-    pub(super) halves: Halves,
+    pub(super) half_precision: HalfPrecision,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
 }
@@ -84,9 +84,9 @@ impl Gpu {
 
     #[cfg(not(target_arch = "wasm32"))]
     async fn open_on(adapter: &wgpu::Adapter, options: &Options) -> Result<Arc<Self>> {
-        let halves = super::halves::offered(options.halves, adapter);
+        let half_precision = super::halves::offered(options.half_precision, adapter);
         let mut descriptor = all_of(adapter);
-        super::halves::require(halves, &mut descriptor);
+        super::halves::require(half_precision, &mut descriptor);
         if options.pipelines.is_some() {
             let feature = wgpu::Features::PIPELINE_CACHE;
             descriptor.required_features |= adapter.features() & feature;
@@ -94,7 +94,7 @@ impl Gpu {
         let request = adapter.request_device(&descriptor).await;
         let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
         let mut gpu = Self::own(device, queue);
-        gpu.halves = halves;
+        gpu.half_precision = half_precision;
         let folder = options.pipelines.as_deref();
         gpu.pipelines.file = folder.and_then(|folder| PipelineFile::open(&gpu.device, folder));
         Ok(Arc::new(gpu))
@@ -142,7 +142,7 @@ impl Gpu {
             #[cfg(not(target_arch = "wasm32"))]
             stamps: Stamps::default(),
             #[cfg(not(target_arch = "wasm32"))]
-            halves: Halves::NotAsked,
+            half_precision: HalfPrecision::NotAsked,
             health: Health::watch(&device),
             adapter: describe(&device),
             limits: Limits {
@@ -168,8 +168,8 @@ impl Gpu {
 
     /// Whether products are computed in binary16.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn halves(&self) -> Halves {
-        self.halves
+    pub(crate) fn half_precision(&self) -> HalfPrecision {
+        self.half_precision
     }
 
     /// `DeviceLost` if it was.

@@ -3,7 +3,7 @@
 use super::kernels;
 use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
-use crate::device::Halves;
+use crate::device::HalfPrecision;
 use crate::error::Result;
 
 /// What the kernel takes of an adapter.
@@ -18,28 +18,28 @@ const FEATURES: wgpu::Features =
     wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SHADER_F16);
 
 /// What an adapter offers.
-pub(super) fn offered(asked: bool, adapter: &wgpu::Adapter) -> Halves {
+pub(super) fn offered(asked: bool, adapter: &wgpu::Adapter) -> HalfPrecision {
     let (info, limits) = (adapter.get_info(), adapter.limits());
     if !asked {
-        Halves::NotAsked
+        HalfPrecision::NotAsked
     } else if !adapter.features().contains(FEATURES)
         || !adapter.cooperative_matrix_properties().iter().any(suits)
     {
-        Halves::NoCooperativeMatrices
+        HalfPrecision::NoCooperativeMatrices
     } else if [info.subgroup_min_size, info.subgroup_max_size] != [SUBGROUP; 2] {
-        Halves::SubgroupSize
+        HalfPrecision::SubgroupSize
     } else if limits.max_compute_workgroup_storage_size < MEMORY
         || limits.max_compute_invocations_per_workgroup < INVOCATIONS
     {
-        Halves::WorkgroupLimits
+        HalfPrecision::WorkgroupLimits
     } else {
-        Halves::Used
+        HalfPrecision::Used
     }
 }
 
 /// Asks for the features that they take.
-pub(super) fn require(halves: Halves, descriptor: &mut wgpu::DeviceDescriptor<'_>) {
-    if halves == Halves::Used {
+pub(super) fn require(half_precision: HalfPrecision, descriptor: &mut wgpu::DeviceDescriptor<'_>) {
+    if half_precision == HalfPrecision::Used {
         descriptor.required_features |= FEATURES;
         // SAFETY: of the experimental features only cooperative matrices are enabled, and only
         // `shaders/kernels/matmul_halves.wgsl` uses them, on memory of its own whose bounds its

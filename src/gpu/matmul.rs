@@ -64,7 +64,7 @@ pub(super) fn matmul(
         return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(target_arch = "wasm32"))]
-    if recorder.gpu.halves() == crate::device::Halves::Used {
+    if recorder.gpu.half_precision() == crate::device::HalfPrecision::Used {
         return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
     }
     tiled(recorder, [a, b], c, [m, k, n])

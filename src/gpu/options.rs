@@ -16,7 +16,7 @@ pub(crate) struct Options {
     pub(crate) preference: Preference,
     /// Whether matrices are to be multiplied in binary16 where the adapter can.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) halves: bool,
+    pub(crate) half_precision: bool,
     /// The folder that pipelines are kept in.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) pipelines: Option<std::path::PathBuf>,

@@ -1,7 +1,7 @@
 //! Kernels that are chosen by what the adapter is, run on whichever there is.
 
 use super::{Gpu, Options, Preference};
-use crate::device::Halves;
+use crate::device::HalfPrecision;
 use crate::ops::{Conv2d, Op};
 use crate::{reference, runtime};
 use std::sync::Arc;
@@ -173,12 +173,12 @@ fn rounded(x: f32) -> f32 {
 #[test]
 fn products_in_halves_are_as_near_as_stated() {
     let options = Options {
-        halves: true,
+        half_precision: true,
         ..any()
     };
     let gpu = runtime::block_on(Gpu::open(&options)).expect("an adapter, llvmpipe for one");
-    let used = gpu.halves() == Halves::Used;
-    println!("{}", gpu.halves());
+    let used = gpu.half_precision() == HalfPrecision::Used;
+    println!("{}", gpu.half_precision());
     for [m, k, n] in [
         [2, 2, 2],
         [16, 16, 16],
@@ -214,7 +214,7 @@ fn products_in_halves_are_as_near_as_stated() {
 #[test]
 fn halves_keep_what_is_no_number_and_what_is_too_large() {
     let options = Options {
-        halves: true,
+        half_precision: true,
         ..any()
     };
     let gpu = runtime::block_on(Gpu::open(&options)).expect("an adapter, llvmpipe for one");
@@ -231,7 +231,7 @@ fn halves_keep_what_is_no_number_and_what_is_too_large() {
     assert!(c[0].is_nan() && c[1].is_nan(), "{c:?}");
     assert_eq!(c[2], f32::NEG_INFINITY);
     assert!(c[3].is_nan(), "−∞ · 0 is no number: {c:?}");
-    if gpu.halves() == Halves::Used {
+    if gpu.half_precision() == HalfPrecision::Used {
         assert!(c[4].is_nan(), "∞ · 0 is no number: {c:?}");
         assert_eq!(c[5], f32::INFINITY);
     } else {

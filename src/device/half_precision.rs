@@ -4,11 +4,11 @@
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
-/// use relampago::{GpuDevice, Halves};
+/// use relampago::{GpuDevice, HalfPrecision};
 ///
-/// let device = GpuDevice::builder().halves(true).build()?;
-/// match device.info().halves {
-///     Halves::Used => println!("products in binary16"),
+/// let device = GpuDevice::builder().half_precision(true).build()?;
+/// match device.info().half_precision {
+///     HalfPrecision::Used => println!("products in binary16"),
 ///     reason => println!("products in f32: {reason}"),
 /// }
 /// # }
@@ -16,8 +16,8 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Halves {
-    /// [`crate::DeviceBuilder::halves`] was not called, or the device is the caller's own.
+pub enum HalfPrecision {
+    /// [`crate::DeviceBuilder::half_precision`] was not called, or the device is the caller's own.
     NotAsked,
     /// There is no GPU.
     NoGpu,
@@ -32,7 +32,7 @@ pub enum Halves {
     Used,
 }
 
-impl std::fmt::Display for Halves {
+impl std::fmt::Display for HalfPrecision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::NotAsked => "binary16 was not asked for",
