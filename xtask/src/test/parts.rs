@@ -121,7 +121,7 @@ fn exhaustive(context: &Context) -> Result<()> {
 fn ptx(context: &Context) -> Result<()> {
     let test = cmd!(
         context.project.sh,
-        "cargo test --all-features --test ptx -- --nocapture"
+        "cargo test --workspace --all-features --test ptx -- --nocapture"
     );
     Ok(test.env("PTXAS", &context.tools.ptxas).run()?)
 }
