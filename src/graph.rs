@@ -12,7 +12,10 @@ mod program;
 mod rewrite;
 mod run;
 mod slots;
-#[cfg(any(test, all(target_arch = "wasm32", feature = "js")))]
+#[cfg(any(
+    all(test, not(target_arch = "wasm32")),
+    all(feature = "js", target_arch = "wasm32")
+))]
 mod streamed;
 #[cfg_attr(relampago_package, path = "graph/weights/absent.rs")]
 mod weights;
