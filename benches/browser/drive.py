@@ -57,7 +57,7 @@ def race(options):
     results = queue.Queue()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(options.site, results))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    query = urllib.parse.urlencode({"rounds": options.rounds, "only": options.only})
+    query = urllib.parse.urlencode({"rounds": options.rounds, "only": options.only, "to": "result"})
     url = f"http://127.0.0.1:{server.server_port}/webgpu.html?{query}"
     with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile() as log:
         command = [options.chromium, *FLAGS, f"--user-data-dir={profile}", url]

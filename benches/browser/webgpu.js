@@ -1,6 +1,6 @@
 // The race on WebGPU, run by the page itself: where the GPU is there may be nothing but a browser.
-// Each contestant is a frame of this page. `?rounds=N&only=REGEX`; the results are `outcome`, and
-// go to `/result` of a server that takes them (`drive.py`).
+// Each contestant is a frame of this page. `?rounds=N&only=REGEX&to=URL`; the results are `outcome`,
+// and go to the URL of a server that takes them (`drive.py`), if there is one.
 
 import { gpuContestants, query } from './contestants.mjs';
 import { tables } from './report.mjs';
@@ -10,7 +10,7 @@ import { raceRow } from './turns.mjs';
 // A peer that has not begun by then counts as failed.
 const PATIENCE_MS = 60_000;
 
-const { rounds = '9', only = '' } = Object.fromEntries(new URLSearchParams(location.search));
+const { rounds = '9', only = '', to } = Object.fromEntries(new URLSearchParams(location.search));
 
 globalThis.outcome = run().then(deliver, (error) => deliver({ failure: String(error.stack ?? error) }));
 
@@ -52,6 +52,8 @@ async function adapter() {
 }
 
 async function deliver(results) {
-  await fetch('result', { method: 'POST', body: JSON.stringify(results) }).catch(() => undefined);
+  if (to) {
+    await fetch(to, { method: 'POST', body: JSON.stringify(results) }).catch(() => undefined);
+  }
   return results;
 }
