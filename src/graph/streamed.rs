@@ -38,17 +38,20 @@ impl Program {
     pub(crate) fn stream(&self, arguments: &mut dyn Stream) -> Result<()> {
         self.runtime.device.check()?;
         let plan = &self.runtime.plan;
-        let (isa, kernel) = (self.runtime.device.cpu().isa, &plan.kernels[0]);
-        let chain = &kernel.chain;
-        let runner = |inputs| Runner { isa, chain, inputs };
-        let mut scratch = runner(&[]).scratch(arguments.len())?;
+        let kernel = &plan.kernels[0];
+        let idle = Runner {
+            isa: self.runtime.device.cpu().isa,
+            chain: &kernel.chain,
+            inputs: &[],
+        };
+        let mut scratch = idle.scratch(arguments.len())?;
         let mut values = Inputs {
             nodes: &plan.nodes,
             kernel,
             arguments,
         };
         stream::piecewise(kernel.inputs.len(), &mut values, &mut |inputs, y| {
-            let runner = Runner { isa, chain, inputs };
+            let runner = Runner { inputs, ..idle };
             runner.run(&mut scratch, 0, &[], y);
         })
     }
