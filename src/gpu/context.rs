@@ -191,9 +191,14 @@ impl Gpu {
 
 #[cfg(not(target_arch = "wasm32"))]
 fn has_subgroups_of_32(device: &wgpu::Device) -> bool {
-    let info = device.adapter_info();
     device.features().contains(wgpu::Features::SUBGROUP)
-        && [info.subgroup_min_size, info.subgroup_max_size] == [32; 2]
+        && are_subgroups_of_32(&device.adapter_info())
+}
+
+/// Whether an adapter's subgroups, where kernels have them, are all of that size.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn are_subgroups_of_32(adapter: &wgpu::AdapterInfo) -> bool {
+    [adapter.subgroup_min_size, adapter.subgroup_max_size] == [32; 2]
 }
 
 /// A device with all that an adapter has.

@@ -1,5 +1,6 @@
 //! Products of matrices rounded to binary16, by cooperative matrices.
 
+use super::context::are_subgroups_of_32;
 use super::kernels;
 use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
@@ -7,7 +8,6 @@ use crate::device::HalfPrecision;
 use crate::error::Result;
 
 /// What the kernel takes of an adapter.
-const SUBGROUP: u32 = 32;
 const MEMORY: u32 = 20 << 10;
 const INVOCATIONS: u32 = 128;
 /// Rows and columns of a workgroup's tile of the result, and the depth of its slabs.
@@ -19,14 +19,14 @@ const FEATURES: wgpu::Features =
 
 /// What an adapter offers.
 pub(super) fn offered(asked: bool, adapter: &wgpu::Adapter) -> HalfPrecision {
-    let (info, limits) = (adapter.get_info(), adapter.limits());
+    let limits = adapter.limits();
     if !asked {
         HalfPrecision::NotAsked
     } else if !adapter.features().contains(FEATURES)
         || !adapter.cooperative_matrix_properties().iter().any(suits)
     {
         HalfPrecision::NoCooperativeMatrices
-    } else if [info.subgroup_min_size, info.subgroup_max_size] != [SUBGROUP; 2] {
+    } else if !are_subgroups_of_32(&adapter.get_info()) {
         HalfPrecision::SubgroupSize
     } else if limits.max_compute_workgroup_storage_size < MEMORY
         || limits.max_compute_invocations_per_workgroup < INVOCATIONS
