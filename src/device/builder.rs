@@ -28,11 +28,6 @@ pub struct DeviceBuilder {
     pub(super) gpu: Options,
 }
 
-/// Why a device is what it is.
-const SIMD_ASKED: &str = "SIMD was asked for";
-const GPU_ASKED: &str = "a GPU was asked for";
-const GPU_FOUND: &str = "there is a GPU";
-
 impl DeviceBuilder {
     /// Insists on a back-end instead of the automatic choice.
     #[must_use]
@@ -107,18 +102,11 @@ impl DeviceBuilder {
     /// # Errors
     /// `NoGpu` where [`Backend::Gpu`] was insisted on and there is no adapter at all.
     pub async fn build_async(self) -> Result<GpuDevice> {
-        let mut options = self.gpu.clone();
-        let (gpu, reason) = match self.backend {
-            Backend::Simd => (None, SIMD_ASKED.to_owned()),
-            Backend::Gpu => {
-                options.preference = Preference::Any;
-                (Some(Gpu::open(&options).await?), GPU_ASKED.to_owned())
-            }
-            Backend::Auto => match Gpu::open(&options).await {
-                Ok(gpu) => (Some(gpu), GPU_FOUND.to_owned()),
-                Err(error) => (None, error.to_string()),
-            },
+        let opened = match self.options() {
+            Some(options) => Some(Gpu::open(&options).await),
+            None => None,
         };
+        let (gpu, reason) = self.settled(opened)?;
         Ok(self.finish(gpu, reason))
     }
 
@@ -128,23 +116,40 @@ impl DeviceBuilder {
     /// As [`DeviceBuilder::build_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
-        let mut options = self.gpu.clone();
-        let (gpus, reason) = match self.backend {
-            Backend::Simd => (Vec::new(), SIMD_ASKED.to_owned()),
-            Backend::Gpu => {
-                options.preference = Preference::Any;
-                (Gpu::open_all(&options).await?, GPU_ASKED.to_owned())
-            }
-            Backend::Auto => match Gpu::open_all(&options).await {
-                Ok(gpus) => (gpus, GPU_FOUND.to_owned()),
-                Err(error) => (Vec::new(), error.to_string()),
-            },
+        let opened = match self.options() {
+            Some(options) => Some(Gpu::open_all(&options).await),
+            None => None,
         };
+        let (gpus, reason) = self.settled(opened)?;
+        let gpus = gpus.unwrap_or_default();
         if gpus.is_empty() {
             return Ok(vec![self.finish(None, reason)]);
         }
         let finish = |gpu| self.clone().finish(Some(gpu), reason.clone());
         Ok(gpus.into_iter().map(finish).collect())
+    }
+
+    /// What a GPU is to be opened with, if one is wanted.
+    fn options(&self) -> Option<Options> {
+        let mut options = self.gpu.clone();
+        match self.backend {
+            Backend::Simd => return None,
+            Backend::Gpu => options.preference = Preference::Any,
+            Backend::Auto => {}
+        }
+        Some(options)
+    }
+
+    /// What opening came to, and why the device is what it is.
+    fn settled<T>(&self, opened: Option<Result<T>>) -> Result<(Option<T>, String)> {
+        let insisted = self.backend == Backend::Gpu;
+        Ok(match opened {
+            None => (None, "SIMD was asked for".to_owned()),
+            Some(Ok(gpu)) if insisted => (Some(gpu), "a GPU was asked for".to_owned()),
+            Some(Ok(gpu)) => (Some(gpu), "there is a GPU".to_owned()),
+            Some(Err(error)) if insisted => return Err(error),
+            Some(Err(error)) => (None, error.to_string()),
+        })
     }
 
     /// [`DeviceBuilder::build_async`], waited for.
@@ -163,7 +168,7 @@ impl DeviceBuilder {
         self.finish(Some(Arc::new(Gpu::adopt(device, queue))), reason)
     }
 
-    pub(crate) fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
+    fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
         let available = InstructionSet::available().contains(&asked);
         let instruction_set = if available {
