@@ -5,28 +5,7 @@
 mod support;
 
 use relampago::{Backend, BufferId, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
-use support::{Case, all_cases};
-
-/// A device of the caller's own, with limits as small as wanted.
-fn adopted(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Device) {
-    runtime::block_on(async {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let options = wgpu::RequestAdapterOptions::default();
-        let adapter = instance
-            .request_adapter(&options)
-            .await
-            .expect("a GPU adapter, if in software");
-        let mut required_limits = adapter.limits();
-        change(&mut required_limits);
-        let descriptor = wgpu::DeviceDescriptor {
-            required_limits,
-            ..Default::default()
-        };
-        let (device, queue) = adapter.request_device(&descriptor).await.expect("a device");
-        let builder = GpuDevice::builder().backend(Backend::Gpu);
-        (builder.adopt(device.clone(), queue), device)
-    })
-}
+use support::{Case, adopted, all_cases};
 
 fn judge(device: &GpuDevice, case: &Case) {
     let result = device.run(&case.op, &case.inputs()).expect("a valid case");

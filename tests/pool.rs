@@ -9,26 +9,13 @@ use std::time::Duration;
 
 use relampago::{
     Backend, BufferId, Conv2d, GpuCommandBatch, GpuDevice, GpuDevicePool, Matmul, Op, PoolProgram,
-    runtime, wgpu,
+    wgpu,
 };
-use support::Random;
+use support::{Random, adopted};
 
 /// A device of the caller's own, that it can destroy.
 fn logical() -> (GpuDevice, wgpu::Device) {
-    runtime::block_on(async {
-        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
-        let options = wgpu::RequestAdapterOptions::default();
-        let adapter = instance.request_adapter(&options).await;
-        let adapter = adapter.expect("a GPU adapter, if in software");
-        let required_limits = adapter.limits();
-        let descriptor = wgpu::DeviceDescriptor {
-            required_limits,
-            ..Default::default()
-        };
-        let (device, queue) = adapter.request_device(&descriptor).await.expect("a device");
-        let builder = GpuDevice::builder().backend(Backend::Gpu);
-        (builder.adopt(device.clone(), queue), device)
-    })
+    adopted(|_| ())
 }
 
 fn simd() -> GpuDevice {

@@ -6,8 +6,32 @@
 pub mod graphs;
 
 use relampago::reference::{self, Expected};
+#[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
+use relampago::{Backend, GpuDevice, runtime, wgpu};
 use relampago::{Conv2d, CustomOp, Matmul, Op};
 use std::sync::LazyLock;
+
+/// A device of the caller's own, with limits as small as wanted.
+#[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
+pub fn adopted(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Device) {
+    runtime::block_on(async {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let options = wgpu::RequestAdapterOptions::default();
+        let adapter = instance
+            .request_adapter(&options)
+            .await
+            .expect("a GPU adapter, if in software");
+        let mut required_limits = adapter.limits();
+        change(&mut required_limits);
+        let descriptor = wgpu::DeviceDescriptor {
+            required_limits,
+            ..Default::default()
+        };
+        let (device, queue) = adapter.request_device(&descriptor).await.expect("a device");
+        let builder = GpuDevice::builder().backend(Backend::Gpu);
+        (builder.adopt(device.clone(), queue), device)
+    })
+}
 
 /// An operation with inputs.
 #[derive(Debug)]
