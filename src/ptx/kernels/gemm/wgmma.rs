@@ -115,15 +115,11 @@ impl Block {
                 // The products before these are done when only these are under way.
                 k.act(Op::WgmmaWait, &[1.into()]);
                 let later = k.gt(step, 0);
-                let frees = k.and(later, speaks);
-                self.free(k, before, frees);
+                self.free(k, before, [later, speaks]);
                 k.assign(before, place.stage);
                 place.advance(k, self.ring.stages);
             });
-            k.act(Op::WgmmaWait, &[0.into()]);
-            let some = k.gt(work.steps, 0);
-            let frees = k.and(some, speaks);
-            self.free(k, before, frees);
+            self.drain(k, work.steps, before, speaks);
             self.store(k, p, group, &sums, &work);
         });
     }

@@ -241,11 +241,19 @@ impl Block {
         }
     }
 
-    /// Says of a stage that this warp has multiplied it, where `cond` holds.
-    pub(super) fn free(&self, k: &mut Builder, stage: Reg, cond: Reg) {
+    /// Says of a stage that this warp has multiplied it, if it has: a lane that speaks does so.
+    pub(super) fn free(&self, k: &mut Builder, stage: Reg, [multiplied, speaks]: [Reg; 2]) {
+        let cond = k.and(multiplied, speaks);
         let empty = k.fma(stage, 8, self.empty);
         k.guarded(cond, true, |k| {
             k.act(Op::MbarrierArrive, &[Operand::At(empty, 0)]);
         });
+    }
+
+    /// Waits for the last products, and frees their stage if there were steps.
+    pub(super) fn drain(&self, k: &mut Builder, steps: Reg, stage: Reg, speaks: Reg) {
+        k.act(Op::WgmmaWait, &[0.into()]);
+        let some = k.gt(steps, 0);
+        self.free(k, stage, [some, speaks]);
     }
 }

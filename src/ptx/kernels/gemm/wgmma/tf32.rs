@@ -71,18 +71,14 @@ impl Block {
                 self.half(k, &place, &values, 0, &sums, later);
                 // The stage before is done when only this half is under way.
                 k.act(Op::WgmmaWait, &[1.into()]);
-                let frees = k.and(later, speaks);
-                self.free(k, before, frees);
+                self.free(k, before, [later, speaks]);
                 let always = k.ge(step, 0);
                 self.half(k, &place, &values, 1, &sums, always);
                 k.act(Op::WgmmaWait, &[1.into()]);
                 k.assign(before, place.stage);
                 place.advance(k, self.ring.stages);
             });
-            k.act(Op::WgmmaWait, &[0.into()]);
-            let some = k.gt(work.steps, 0);
-            let frees = k.and(some, speaks);
-            self.free(k, before, frees);
+            self.drain(k, work.steps, before, speaks);
             self.store_tf32(k, p, group, &sums, &work);
         });
     }
