@@ -5,24 +5,23 @@ mod blocks;
 #[allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
 #[path = "ptx/half.rs"]
 mod half;
+mod placed;
 mod weights;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub(crate) use placed::Placed;
 
 pub(crate) use weights::{BLOCK, GROUP, WordLayout};
 pub use weights::{QuantizedWeights, WeightFormat};
 
-use crate::buffer::DeviceBuffer;
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
-use crate::gpu::GpuBuffer;
-use crate::graph::GpuCommandBatch;
-use crate::ops::Matmul;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::runtime::block_on;
 use crate::shape::{check_len, product};
-use crate::simd::{self, Packed};
-use crate::views::{BoundView, Plane, TensorView};
+use crate::views::{BoundView, TensorView};
 
 /// Named weights for products with ever new inputs.
 ///
@@ -46,23 +45,8 @@ use crate::views::{BoundView, Plane, TensorView};
 /// ```
 pub struct GpuMatmulCache {
     device: GpuDevice,
-    weights: BTreeMap<String, Weights>,
-}
-
-struct Weights {
-    k: usize,
-    n: usize,
-    format: WeightFormat,
-    bytes: usize,
-    place: Place,
-}
-
-/// Where weights are, and in what form.
-enum Place {
-    Packed(Packed),
-    Words(QuantizedWeights),
-    Buffer(DeviceBuffer),
-    GpuWords(GpuBuffer),
+    /// Shared, so that a product may go on while its weights are replaced.
+    weights: BTreeMap<String, Arc<Placed>>,
 }
 
 impl GpuMatmulCache {
@@ -102,13 +86,8 @@ impl GpuMatmulCache {
         weights: &BoundView<'_>,
         format: WeightFormat,
     ) -> Result<()> {
-        if format != WeightFormat::F32 {
-            let weights = QuantizedWeights::of_view(weights, format)?;
-            return self.insert_quantized_async(name, weights).await;
-        }
-        let shape = matrix_shape(weights)?;
-        let (place, bytes) = self.place_f32(weights, shape).await?;
-        self.keep(name, format, shape, bytes, place);
+        let weights = Placed::of_view(&self.device, weights, format).await?;
+        self.keep(name, weights);
         Ok(())
     }
 
@@ -121,12 +100,8 @@ impl GpuMatmulCache {
         name: &str,
         weights: QuantizedWeights,
     ) -> Result<()> {
-        let (shape, format, bytes) = (weights.shape(), weights.format(), weights.bytes());
-        let place = match self.device.gpu() {
-            Some(gpu) => Place::GpuWords(gpu.upload_words(&weights.words).await?),
-            None => Place::Words(weights),
-        };
-        self.keep(name, format, shape, bytes, place);
+        let weights = Placed::of_quantized(&self.device, weights).await?;
+        self.keep(name, weights);
         Ok(())
     }
 
@@ -142,25 +117,12 @@ impl GpuMatmulCache {
         out: &mut [f32],
         m: usize,
     ) -> Result<()> {
-        let weights = self.weights.get(name).ok_or_else(|| unknown(name))?;
-        let &Weights { k, n, format, .. } = weights;
+        let weights = self.find(name)?;
+        let [k, n] = weights.shape;
         check_len("input", product("input", m, k)?, input.len())?;
         check_len("out", product("out", m, n)?, out.len())?;
         self.device.check()?;
-        match (&weights.place, self.device.gpu()) {
-            (Place::Packed(packed), _) => packed.multiply(self.device.cpu(), input, out, m),
-            (Place::Words(words), _) => {
-                simd::multiply_words(self.device.cpu(), words, input, out, m)
-            }
-            (Place::Buffer(buffer), _) => {
-                multiply_resident(buffer, input, out, Matmul::new(m, k, n)).await
-            }
-            (Place::GpuWords(words), Some(gpu)) => {
-                gpu.multiply_words(format, words, input, out, [m, k, n])
-                    .await
-            }
-            (Place::GpuWords(_), None) => unreachable!("only a GPU is given words to keep"),
-        }
+        weights.multiply(&self.device, input, out, m).await
     }
 
     /// Forgets the weights of a name; tells whether there were any.
@@ -171,7 +133,7 @@ impl GpuMatmulCache {
     /// Names with the rows, columns and format of their weights, in alphabetical order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, [usize; 2], WeightFormat)> {
         let weights = self.weights.iter();
-        weights.map(|(name, of)| (name.as_str(), [of.k, of.n], of.format))
+        weights.map(|(name, of)| (name.as_str(), of.shape, of.format))
     }
 
     /// The number of weights, by names.
@@ -189,41 +151,17 @@ impl GpuMatmulCache {
         &self.device
     }
 
-    fn keep(
-        &mut self,
-        name: &str,
-        format: WeightFormat,
-        [k, n]: [usize; 2],
-        bytes: usize,
-        place: Place,
-    ) {
-        let weights = Weights {
-            k,
-            n,
-            format,
-            bytes,
-            place,
-        };
-        self.weights.insert(name.to_owned(), weights);
+    pub(crate) fn keep(&mut self, name: &str, weights: Placed) {
+        self.weights.insert(name.to_owned(), Arc::new(weights));
     }
 
-    async fn place_f32(
-        &self,
-        weights: &BoundView<'_>,
-        [k, n]: [usize; 2],
-    ) -> Result<(Place, usize)> {
-        if self.device.gpu().is_some() {
-            let buffer = self.device.upload_async(&weights.contiguous()?).await?;
-            let bytes = buffer.len() * size_of::<f32>();
-            return Ok((Place::Buffer(buffer), bytes));
-        }
-        let isa = self.device.cpu().isa;
-        let packed = match weights.plane() {
-            Some(plane) => Packed::new(isa, weights.data(), plane)?,
-            None => Packed::new(isa, &weights.contiguous()?, Plane::row_major(k, n))?,
-        };
-        let bytes = packed.bytes();
-        Ok((Place::Packed(packed), bytes))
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Placed>> {
+        let weights = self.weights.get(name).cloned();
+        weights.ok_or_else(|| Error::InvalidArgument {
+            what: "name",
+            value: name.to_owned(),
+            requirement: "that of weights in the cache",
+        })
     }
 }
 
@@ -268,23 +206,6 @@ impl std::fmt::Debug for GpuMatmulCache {
     }
 }
 
-/// A product with weights in a GPU's memory: an ordinary batch, whose upload and kernels it
-/// shares.
-async fn multiply_resident(
-    weights: &DeviceBuffer,
-    input: &[f32],
-    out: &mut [f32],
-    options: Matmul,
-) -> Result<()> {
-    let mut batch = GpuCommandBatch::new(weights.device().clone());
-    let a = batch.upload(input);
-    let b = batch.input(weights);
-    let c = batch.matmul_with(a, b, options);
-    batch.execute().await?;
-    out.copy_from_slice(&batch.read(c).await?);
-    Ok(())
-}
-
 /// Rows and columns of a matrix.
 fn matrix_shape(weights: &BoundView<'_>) -> Result<[usize; 2]> {
     let [k, n, ..] = weights.view().shape();
@@ -296,12 +217,4 @@ fn matrix_shape(weights: &BoundView<'_>) -> Result<[usize; 2]> {
         value: format!("of shape {:?}", weights.view().shape()),
         requirement: "a matrix",
     })
-}
-
-fn unknown(name: &str) -> Error {
-    Error::InvalidArgument {
-        what: "name",
-        value: name.to_owned(),
-        requirement: "that of weights in the cache",
-    }
 }

@@ -1,0 +1,130 @@
+//! Weights where products are computed: packed or as words for SIMD, or in a GPU's memory.
+
+use super::{QuantizedWeights, WeightFormat, matrix_shape};
+use crate::buffer::DeviceBuffer;
+use crate::device::GpuDevice;
+use crate::error::Result;
+use crate::gpu::GpuBuffer;
+use crate::graph::GpuCommandBatch;
+use crate::ops::Matmul;
+use crate::simd::{self, Packed};
+use crate::views::{BoundView, Plane};
+
+/// The weights of a `k × n` matrix.
+pub(crate) struct Placed {
+    /// `[k, n]`.
+    pub(crate) shape: [usize; 2],
+    pub(crate) format: WeightFormat,
+    pub(crate) bytes: usize,
+    place: Place,
+}
+
+/// Where weights are, and in what form.
+enum Place {
+    Packed(Packed),
+    Words(QuantizedWeights),
+    Buffer(DeviceBuffer),
+    GpuWords(GpuBuffer),
+}
+
+impl Placed {
+    /// As [`super::GpuMatmulCache::insert_view_async`] says.
+    pub(crate) async fn of_view(
+        device: &GpuDevice,
+        weights: &BoundView<'_>,
+        format: WeightFormat,
+    ) -> Result<Self> {
+        if format != WeightFormat::F32 {
+            let weights = QuantizedWeights::of_view(weights, format)?;
+            return Self::of_quantized(device, weights).await;
+        }
+        let shape = matrix_shape(weights)?;
+        let (place, bytes) = Place::of_f32(device, weights, shape).await?;
+        Ok(Self {
+            shape,
+            format,
+            bytes,
+            place,
+        })
+    }
+
+    /// As [`super::GpuMatmulCache::insert_quantized_async`] says.
+    pub(crate) async fn of_quantized(
+        device: &GpuDevice,
+        weights: QuantizedWeights,
+    ) -> Result<Self> {
+        let (shape, format, bytes) = (weights.shape(), weights.format(), weights.bytes());
+        let place = match device.gpu() {
+            Some(gpu) => Place::GpuWords(gpu.upload_words(&weights.words).await?),
+            None => Place::Words(weights),
+        };
+        Ok(Self {
+            shape,
+            format,
+            bytes,
+            place,
+        })
+    }
+
+    /// `out = input · weights` on their device; lengths are checked already.
+    pub(crate) async fn multiply(
+        &self,
+        device: &GpuDevice,
+        input: &[f32],
+        out: &mut [f32],
+        m: usize,
+    ) -> Result<()> {
+        let [k, n] = self.shape;
+        match (&self.place, device.gpu()) {
+            (Place::Packed(packed), _) => packed.multiply(device.cpu(), input, out, m),
+            (Place::Words(words), _) => simd::multiply_words(device.cpu(), words, input, out, m),
+            (Place::Buffer(buffer), _) => {
+                multiply_resident(buffer, input, out, Matmul::new(m, k, n)).await
+            }
+            (Place::GpuWords(words), Some(gpu)) => {
+                gpu.multiply_words(self.format, words, input, out, [m, k, n])
+                    .await
+            }
+            (Place::GpuWords(_), None) => unreachable!("only a GPU is given words to keep"),
+        }
+    }
+}
+
+impl Place {
+    /// With its size in bytes.
+    async fn of_f32(
+        device: &GpuDevice,
+        weights: &BoundView<'_>,
+        [k, n]: [usize; 2],
+    ) -> Result<(Self, usize)> {
+        if device.gpu().is_some() {
+            let buffer = device.upload_async(&weights.contiguous()?).await?;
+            let bytes = buffer.len() * size_of::<f32>();
+            return Ok((Self::Buffer(buffer), bytes));
+        }
+        let isa = device.cpu().isa;
+        let packed = match weights.plane() {
+            Some(plane) => Packed::new(isa, weights.data(), plane)?,
+            None => Packed::new(isa, &weights.contiguous()?, Plane::row_major(k, n))?,
+        };
+        let bytes = packed.bytes();
+        Ok((Self::Packed(packed), bytes))
+    }
+}
+
+/// A product with weights in a GPU's memory: an ordinary batch, whose upload and kernels it
+/// shares.
+async fn multiply_resident(
+    weights: &DeviceBuffer,
+    input: &[f32],
+    out: &mut [f32],
+    options: Matmul,
+) -> Result<()> {
+    let mut batch = GpuCommandBatch::new(weights.device().clone());
+    let a = batch.upload(input);
+    let b = batch.input(weights);
+    let c = batch.matmul_with(a, b, options);
+    batch.execute().await?;
+    out.copy_from_slice(&batch.read(c).await?);
+    Ok(())
+}
