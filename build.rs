@@ -83,7 +83,7 @@ fn main() {
     for path in ["build.rs", "shaders", "src/coefficients.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    declare_relaxed_simd();
+    declare_editions();
 
     let items = library();
     let files = wgsl_files("shaders/ops").into_iter();
@@ -130,17 +130,24 @@ fn kernels(items: &Items, native: bool) -> Vec<Kernel> {
     templates.iter().flat_map(of_template).collect()
 }
 
-/// The npm package has one module an instruction set. Asking for relaxed SIMD by a variable
-/// and not by `RUSTFLAGS` leaves crate hashes alone, so that both share their JavaScript.
-fn declare_relaxed_simd() {
-    println!("cargo::rerun-if-env-changed=RELAMPAGO_WASM_RELAXED");
-    println!("cargo::rustc-check-cfg=cfg(relampago_relaxed)");
-    println!("cargo::rustc-check-cfg=cfg(relampago_package)");
+/// The npm package has a module for each instruction set and edition. Asking for these by variables and
+/// not by `RUSTFLAGS` leaves crate hashes alone, so that an edition's modules share their JavaScript and
+/// all of them their dependencies.
+fn declare_editions() {
+    println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed, relampago_small)");
+    for variable in ["RELAMPAGO_WASM_RELAXED", "RELAMPAGO_WASM_SMALL"] {
+        println!("cargo::rerun-if-env-changed={variable}");
+    }
+    if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32") {
+        return;
+    }
+    let asked = |variable| env::var(variable).as_deref() == Ok("1");
     let target_features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
-    let wasm = env::var("CARGO_CFG_TARGET_ARCH").as_deref() == Ok("wasm32");
-    let asked = env::var("RELAMPAGO_WASM_RELAXED").as_deref() == Ok("1");
-    if wasm && (asked || target_features.contains("relaxed-simd")) {
+    if asked("RELAMPAGO_WASM_RELAXED") || target_features.contains("relaxed-simd") {
         println!("cargo::rustc-cfg=relampago_relaxed");
+    }
+    if asked("RELAMPAGO_WASM_SMALL") {
+        println!("cargo::rustc-cfg=relampago_small");
     }
 }
 

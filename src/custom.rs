@@ -3,7 +3,7 @@
 mod wgsl;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 use crate::graph::{BufferId, GpuCommandBatch};
@@ -53,10 +53,14 @@ struct Definition {
     /// A function in WGSL without its name, on numbers.
     wgsl: String,
     function: Box<Function>,
+    /// What the function said when it failed, until it is told.
+    failure: Mutex<Option<String>>,
 }
 
-/// Applies the function to values at every place; inputs that are too short end it.
-type Function = dyn Fn(InstructionSet, &[f32], &[&[f32]], &mut [f32]) + Send + Sync;
+/// Applies the function, with parameters, to values at every place, or says why it cannot; inputs
+/// that are too short end it.
+type Function =
+    dyn Fn(InstructionSet, &[f32], &[&[f32]], &mut [f32]) -> Result<(), String> + Send + Sync;
 
 impl CustomOp {
     /// An operation named `name`, whose inputs and parameters have the names that `wgsl` calls
@@ -80,9 +84,25 @@ impl CustomOp {
         wgsl: &str,
         function: impl Fn([f32; N], [f32; P]) -> f32 + Send + Sync + 'static,
     ) -> Result<Self> {
-        check_limit("the number of inputs", N, MAX_INPUTS)?;
-        check_limit("the number of parameters", P, MAX_PARAMETERS)?;
-        if N == 0 {
+        let function = move |isa, parameters: &[f32], inputs: &[&[f32]], out: &mut [f32]| {
+            let parameters = std::array::from_fn(|place| parameters[place]);
+            simd::map_values(isa, |values| function(values, parameters), inputs, out);
+            Ok(())
+        };
+        Self::define(name, inputs, parameters, wgsl, Box::new(function))
+    }
+
+    /// [`CustomOp::new`] where the numbers of inputs and parameters are not known to the compiler.
+    pub(crate) fn define(
+        name: &'static str,
+        inputs: &'static [&'static str],
+        parameters: &'static [&'static str],
+        wgsl: &str,
+        function: Box<Function>,
+    ) -> Result<Self> {
+        check_limit("the number of inputs", inputs.len(), MAX_INPUTS)?;
+        check_limit("the number of parameters", parameters.len(), MAX_PARAMETERS)?;
+        if inputs.is_empty() {
             return Err(invalid("inputs", "[]", "one to three names"));
         }
         let names = || inputs.iter().chain(parameters).copied();
@@ -90,17 +110,14 @@ impl CustomOp {
             return Err(invalid("inputs", name, "an identifier of WGSL"));
         }
         let wgsl = wgsl::function(names(), wgsl);
-        wgsl::check(name, &wgsl, N + P)?;
-        let function = move |isa, parameters: &[f32], inputs: &[&[f32]], out: &mut [f32]| {
-            let parameters = std::array::from_fn(|place| parameters[place]);
-            simd::map_values(isa, |values| function(values, parameters), inputs, out);
-        };
+        wgsl::check(name, &wgsl, names().count())?;
         let definition = Definition {
             name,
             inputs,
             parameters,
             wgsl,
-            function: Box::new(function),
+            function,
+            failure: Mutex::default(),
         };
         Ok(Self {
             definition: Arc::new(definition),
@@ -165,9 +182,26 @@ impl CustomCall {
         self.op.definition.inputs
     }
 
-    /// On SIMD; everything is of the length of `out`.
+    /// On SIMD; everything is of the length of `out`. Whether all went well, [`Self::outcome`] tells.
     pub(crate) fn run(&self, isa: InstructionSet, inputs: &[&[f32]], out: &mut [f32]) {
-        (self.op.definition.function)(isa, self.parameters(), inputs, out);
+        let definition = &self.op.definition;
+        if let Err(message) = (definition.function)(isa, self.parameters(), inputs, out) {
+            *self.failure() = Some(message);
+        }
+    }
+
+    /// `Function` if the function has failed since this was asked last.
+    pub(crate) fn outcome(&self) -> Result<()> {
+        let name = self.op.name();
+        match self.failure().take() {
+            Some(message) => Err(Error::Function { name, message }),
+            None => Ok(()),
+        }
+    }
+
+    fn failure(&self) -> MutexGuard<'_, Option<String>> {
+        let failure = self.op.definition.failure.lock();
+        failure.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The function in WGSL without its name: numbers to a number, the parameters last.

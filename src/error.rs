@@ -79,12 +79,21 @@ pub enum Error {
         message: String,
     },
     /// The WGSL of a function of the caller's own is refused.
-    #[cfg(not(relampago_package))]
+    #[cfg(not(relampago_small))]
     #[error("the WGSL of `{name}` is refused: {message}")]
     Wgsl {
         /// The operation's name.
         name: &'static str,
         /// What is wrong with it, and where.
+        message: String,
+    },
+    /// A function of the caller's own failed: one in JavaScript threw, or gave no number.
+    #[cfg(not(relampago_small))]
+    #[error("the function of `{name}` failed: {message}")]
+    Function {
+        /// The operation's name.
+        name: &'static str,
+        /// What it threw.
         message: String,
     },
     /// A buffer belongs to another batch or another device.
@@ -136,8 +145,10 @@ impl Error {
             Error::NoGpu { .. } => "NO_GPU",
             Error::DeviceLost { .. } => "DEVICE_LOST",
             Error::Gpu { .. } => "GPU",
-            #[cfg(not(relampago_package))]
+            #[cfg(not(relampago_small))]
             Error::Wgsl { .. } => "WGSL",
+            #[cfg(not(relampago_small))]
+            Error::Function { .. } => "FUNCTION",
             Error::Foreign { .. } => "FOREIGN",
             Error::AlreadyExecuted => "ALREADY_EXECUTED",
             Error::NotExecuted => "NOT_EXECUTED",

@@ -1,7 +1,7 @@
 //! [`GpuCommandBatch`]: operations recorded first and then run together.
 
 mod chain;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 mod divide;
 mod fuse;
 mod host;
@@ -17,7 +17,7 @@ mod slots;
     all(feature = "js", target_arch = "wasm32")
 ))]
 mod streamed;
-#[cfg_attr(relampago_package, path = "graph/weights/absent.rs")]
+#[cfg_attr(relampago_small, path = "graph/weights/absent.rs")]
 mod weights;
 
 use std::panic::Location;
@@ -30,7 +30,7 @@ use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::shape::output_len;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 pub(crate) use divide::{Division, Given};
 use node::live;
 use run::Runtime;
@@ -198,7 +198,7 @@ impl GpuCommandBatch {
     }
 
     /// What was recorded, the places of outputs in it, and the lengths of placeholders.
-    #[cfg(not(relampago_package))]
+    #[cfg(not(relampago_small))]
     pub(crate) fn recorded(&self, outputs: &[BufferId]) -> Result<(&[Node], Vec<usize>, &[usize])> {
         self.check_recorded()?;
         let indices = outputs.iter().map(|&id| self.index("outputs", id));

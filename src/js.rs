@@ -1,7 +1,7 @@
 //! The JavaScript classes: conversion between JavaScript's values and this crate's, no more.
 //!
 //! Their documentation and types reach `relampago.d.ts` from here; `npm/` holds what surrounds
-//! them in the package, and `examples/op_table.rs` writes what the op table adds. Methods that
+//! them in the package, `full/` what its full edition has in place of that, and `examples/op_table.rs` writes what the op table adds. Methods that
 //! compute return a promise and take their arguments' contents before they return, so the caller
 //! may change an array at once.
 
@@ -10,9 +10,15 @@
 
 mod batch;
 mod convert;
+#[cfg(not(relampago_small))]
+mod custom;
 mod device;
 mod error;
+#[cfg(not(relampago_small))]
+mod matmul_cache;
 mod ops;
 mod program;
 mod simd;
 mod types;
+#[cfg(not(relampago_small))]
+mod views;

@@ -15,10 +15,10 @@ mod buffer;
 mod coefficients;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 pub mod cuda;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 mod custom;
 mod device;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 mod device_pool;
 mod error;
 #[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
@@ -42,12 +42,12 @@ mod simd;
 mod views;
 
 pub use buffer::DeviceBuffer;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 pub use custom::{CustomCall, CustomOp};
 #[cfg(not(target_arch = "wasm32"))]
 pub use device::HalfPrecision;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 pub use device_pool::{GpuDevicePool, Lease, PoolProgram};
 pub use error::{Error, Result};
 pub use graph::{

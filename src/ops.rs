@@ -15,7 +15,7 @@
 //! times the result's condition-scaled magnitude (see [`crate::reference`]), that no back-end
 //! exceeds. One half means correctly rounded.
 
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 use crate::custom::CustomCall;
 
 /// Hands the op table to the macro named: first the operations whose result is a slice, then
@@ -334,7 +334,7 @@ macro_rules! define_ops {
             $( $(#[doc = $vdoc])* $vop { $($vp: $vt),* }, )*
             $( $(#[doc = $sdoc])* $sop { $($sp: $st),* }, )*
             /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
-            #[cfg(not(relampago_package))]
+            #[cfg(not(relampago_small))]
             Custom(CustomCall),
         }
 
@@ -344,7 +344,7 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => stringify!($vname), )*
                     $( Op::$sop { .. } => stringify!($sname), )*
-                    #[cfg(not(relampago_package))]
+                    #[cfg(not(relampago_small))]
                     Op::Custom(call) => call.op().name(),
                 }
             }
@@ -354,7 +354,7 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
                     $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
-                    #[cfg(not(relampago_package))]
+                    #[cfg(not(relampago_small))]
                     Op::Custom(call) => call.inputs(),
                 }
             }
@@ -369,7 +369,7 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => stringify!($vout), )*
                     $( Op::$sop { .. } => "value", )*
-                    #[cfg(not(relampago_package))]
+                    #[cfg(not(relampago_small))]
                     Op::Custom(_) => "y",
                 }
             }
@@ -380,7 +380,7 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { $($vp),* } => { $( $vp.push_to(&mut list); )* } )*
                     $( Op::$sop { $($sp),* } => { $( $sp.push_to(&mut list); )* } )*
-                    #[cfg(not(relampago_package))]
+                    #[cfg(not(relampago_small))]
                     Op::Custom(call) => list.values = call.scalars(),
                 }
                 list.values
@@ -399,7 +399,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => OpClass::$vclass, )*
                     $( Op::$sop { .. } => OpClass::$sclass, )*
                     // What it costs is not known.
-                    #[cfg(not(relampago_package))]
+                    #[cfg(not(relampago_small))]
                     Op::Custom(_) => OpClass::Transcendental,
                 }
             }
@@ -411,7 +411,7 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => $vulp, )*
                     $( Op::$sop { .. } => $sulp, )*
-                    #[cfg(not(relampago_package))]
+                    #[cfg(not(relampago_small))]
                     Op::Custom(_) => f64::INFINITY,
                 }
             }

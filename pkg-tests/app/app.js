@@ -134,7 +134,7 @@ function abortDuring(device) {
 }
 
 // The code of the RelampagoError that `action` fails with, or what happened instead.
-async function codeOf({ RelampagoError }, action) {
+export async function codeOf({ RelampagoError }, action) {
   try {
     await action();
     return 'no error';

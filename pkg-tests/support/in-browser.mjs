@@ -8,8 +8,13 @@ import { serve } from './serve.mjs';
 import { verify } from './verify.mjs';
 
 // `build` turns a fresh project folder into a folder to serve.
-// `module` is the instruction set of the WebAssembly module that the pages should load.
-export function inBrowser(name, build, { pages = ['index.html', 'worker.html'], module = 'relaxed' } = {}) {
+// `module` is the instruction set of the WebAssembly module that the pages should load, and `check`
+// says whether what they return is right.
+export function inBrowser(
+  name,
+  build,
+  { pages = ['index.html', 'worker.html'], module = 'relaxed', check = verify } = {},
+) {
   describe(name, () => {
     let server;
     let browser;
@@ -25,7 +30,7 @@ export function inBrowser(name, build, { pages = ['index.html', 'worker.html'], 
       for (const backend of ['gpu', 'simd']) {
         test(`${page} on ${backend}`, async () => {
           const { result, requests } = await outcome(browser, `${server.url}/${page}?backend=${backend}`);
-          verify(result, backend);
+          check(result, backend);
           verifyRequests(requests, server.url, module);
         });
       }

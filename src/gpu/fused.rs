@@ -6,7 +6,7 @@
 //! that does so takes the place of the kernel's own. What it reads is bound after the kernel's
 //! buffers, and its parameters stand after the kernel's.
 
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 mod custom;
 
 use std::fmt::Write as _;
@@ -38,7 +38,7 @@ pub(super) struct Addition {
     /// Operations whose functions are among them.
     defined: Vec<&'static str>,
     /// Functions of the user's own.
-    #[cfg(not(relampago_package))]
+    #[cfg(not(relampago_small))]
     customs: Vec<String>,
     /// Declarations of the parameters, and their bits.
     fields: String,
@@ -121,7 +121,7 @@ impl Addition {
     #[cfg_attr(relampago_package, optimize(size))]
     fn call(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> Result<String> {
         let operands = self.operands(step, given, fusion);
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         if let crate::ops::Op::Custom(call) = &step.op {
             return Ok(self.custom(call, operands));
         }

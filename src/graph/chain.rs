@@ -1,7 +1,7 @@
 //! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
 //! in the first-level cache and is written nowhere else.
 
-#[cfg_attr(relampago_package, path = "chain/one_by_one.rs")]
+#[cfg_attr(relampago_small, path = "chain/one_by_one.rs")]
 mod sweeps;
 
 use super::fuse::{Chain, Operand, Step};
@@ -14,9 +14,9 @@ use sweeps::Sweeps;
 pub(super) const BLOCK: usize = 1024;
 
 /// Operands of an elementwise operation at most.
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 const MAX_OPERANDS: usize = crate::custom::MAX_INPUTS;
-#[cfg(relampago_package)]
+#[cfg(relampago_small)]
 const MAX_OPERANDS: usize = 2;
 
 /// A chain with the values that it reads.
@@ -33,7 +33,7 @@ pub(super) struct Scratch {
     blocks: Vec<Block>,
     /// A bias, repeated.
     repeated: Block,
-    #[cfg_attr(relampago_package, allow(dead_code))]
+    #[cfg_attr(relampago_small, allow(dead_code))]
     sweeps: Sweeps,
 }
 

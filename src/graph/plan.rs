@@ -6,6 +6,9 @@ use super::fuse::{self, Kernel};
 use super::node::Node;
 use super::rewrite::rewrite;
 use super::slots;
+use crate::error::Result;
+#[cfg(not(relampago_small))]
+use crate::ops::Op;
 
 /// How to compute some nodes of a graph.
 pub(crate) struct Plan {
@@ -134,6 +137,24 @@ impl Plan {
                 .collect(),
             summary: self.summary(),
         }
+    }
+
+    /// What functions of the user's own say of a run on SIMD.
+    #[cfg(not(relampago_small))]
+    pub(super) fn outcome(&self) -> Result<()> {
+        for node in &self.nodes {
+            if let Some((Op::Custom(call), _)) = node.operation() {
+                call.outcome()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// There are none.
+    #[cfg(relampago_small)]
+    #[allow(clippy::unused_self, clippy::unnecessary_wraps)]
+    pub(super) fn outcome(&self) -> Result<()> {
+        Ok(())
     }
 
     #[cfg_attr(relampago_package, optimize(size))]

@@ -1,10 +1,10 @@
 //! [`Program`]: a graph planned once, run again and again.
 
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 use super::node::Node;
 use super::node::Source;
 use super::plan::Explanation;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 use super::plan::Plan;
 use super::run::{Argument, Repeat, Runtime};
 use crate::buffer::{DeviceBuffer, Storage};
@@ -48,7 +48,7 @@ impl Program {
     }
 
     /// A program of a graph that no batch recorded.
-    #[cfg(not(relampago_package))]
+    #[cfg(not(relampago_small))]
     pub(crate) async fn of_graph(
         device: &GpuDevice,
         nodes: &[Node],
@@ -91,7 +91,7 @@ impl Program {
     }
 
     /// [`Program::read`] to memory of the caller's. After an error it may hold anything.
-    #[cfg(not(relampago_package))]
+    #[cfg(not(relampago_small))]
     pub(crate) async fn read_into(
         &self,
         arguments: &[Argument<'_>],

@@ -168,7 +168,7 @@ impl Runtime {
     }
 
     /// Runs the plan once, and copies the results to `outs`, of their lengths.
-    #[cfg(not(relampago_package))]
+    #[cfg(not(relampago_small))]
     pub(super) async fn read_into(
         &self,
         arguments: &[Argument<'_>],
@@ -199,6 +199,7 @@ impl Runtime {
                 .collect::<Result<Vec<_>>>()?;
             let weights = (self.device.cpu(), &self.weights);
             host::run(&self.plan, weights, &values, &mut memory.slots)?;
+            self.plan.outcome()?;
             for &node in &self.plan.outputs {
                 results.push(match self.plan.home(node) {
                     Some(slot) => Storage::Host(memory.give(slot)),

@@ -53,7 +53,8 @@ impl Program {
         stream::piecewise(kernel.inputs.len(), &mut values, &mut |inputs, y| {
             let runner = Runner { inputs, ..idle };
             runner.run(&mut scratch, 0, &[], y);
-        })
+        })?;
+        plan.outcome()
     }
 }
 

@@ -44,7 +44,7 @@ impl JsBatch {
 
     /// Records `length` values that come with each run of a program, in the order in which they
     /// are recorded.
-    pub fn placeholder(&self, length: JsValue) -> Result<Id, JsValue> {
+    pub fn placeholder(&self, length: Count) -> Result<Id, JsValue> {
         self.record(|batch| batch.try_placeholder(usize::from_js(&length, "length")?))
     }
 
@@ -144,7 +144,7 @@ impl JsBatch {
         }
     }
 
-    fn record(
+    pub(super) fn record(
         &self,
         f: impl FnOnce(&mut GpuCommandBatch) -> Result<BufferId>,
     ) -> Result<Id, JsValue> {
@@ -186,7 +186,7 @@ fn id_number(id: BufferId) -> Result<f64> {
     Ok((batch * MAX_INDEX + index) as f64)
 }
 
-fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
+pub(super) fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
     let number = value.as_f64().filter(|number| *number >= 0.0);
     let number = number.ok_or_else(|| invalid(what, value, "a BufferId"))? as u64;
     Ok(BufferId::from_parts(number / MAX_INDEX, number % MAX_INDEX))

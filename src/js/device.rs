@@ -165,12 +165,12 @@ impl From<GpuDevice> for JsDevice {
 }
 
 impl JsDevice {
-    fn handle(&self) -> Result<GpuDevice> {
+    pub(super) fn handle(&self) -> Result<GpuDevice> {
         let what = "GpuDevice";
         self.device.borrow().clone().ok_or(Error::Disposed { what })
     }
 
-    fn get(&self) -> Result<GpuDevice, JsValue> {
+    pub(super) fn get(&self) -> Result<GpuDevice, JsValue> {
         self.handle().map_err(|error| to_js(&error))
     }
 }

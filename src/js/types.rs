@@ -140,6 +140,8 @@ export interface Program {
 
 #[wasm_bindgen]
 extern "C" {
+    #[wasm_bindgen(typescript_type = "number")]
+    pub type Count;
     #[wasm_bindgen(typescript_type = "Float32Array")]
     pub type Values;
     #[wasm_bindgen(typescript_type = "BufferId")]

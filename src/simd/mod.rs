@@ -16,24 +16,24 @@ mod matmul;
 mod reduce;
 mod softmax;
 pub(crate) mod stream;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 mod sweep;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod tiles;
 mod transpose;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 mod values;
 
 pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
 pub(crate) use matmul::{Packed, multiply_planes, multiply_words};
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 pub(crate) use sweep::{is_swept, sweep};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 pub(crate) use values::map_values;
 
 use crate::error::Result;
@@ -120,7 +120,7 @@ pub(crate) fn elementwise(isa: InstructionSet, op: &Op, inputs: &[&[f32]], out: 
     let x = inputs.first().copied().unwrap_or_default();
     let b = inputs.get(1).copied().unwrap_or_default();
     match *op {
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::Custom(ref call) => call.run(isa, inputs, out),
         Op::Relu {} => map(isa, elementwise::Relu {}, x, out),
         Op::LeakyRelu { negative_slope } => {

@@ -9,7 +9,7 @@ export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
 // later calls an error with a code. The first object of a class that was disposed of stands for
 // all later ones, so that these leave nothing in the module's memory.
-for (const { prototype } of [DeviceBuffer, GpuCommandBatch, GpuDevice, Program]) {
+export const disposable = ({ prototype }) => {
     const { dispose, free } = prototype;
     let first;
     prototype.dispose = prototype.free = function () {
@@ -25,7 +25,8 @@ for (const { prototype } of [DeviceBuffer, GpuCommandBatch, GpuDevice, Program])
             this.dispose();
         };
     }
-}
+};
+[DeviceBuffer, GpuCommandBatch, GpuDevice, Program].forEach(disposable);
 
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters]] of ops.entries()) {

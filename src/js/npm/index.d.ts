@@ -1,5 +1,7 @@
 import './ops.js';
 
+export * from './extras.js';
+
 export {
     type AbortOptions,
     type BackendChoice,

@@ -1,5 +1,6 @@
 import { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops } from './core.js';
 
+export * from './extras.js';
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError };
 
 /** For what is loaded below; no part of the interface. */

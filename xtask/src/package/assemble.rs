@@ -1,6 +1,7 @@
-//! Puts the package together: our own files, the glue, one module per instruction set.
+//! Puts the package together: our own files, the glue, one module per edition and instruction set.
 
 use super::Package;
+use super::edition::Edition;
 use super::variant::{Built, GLUE, require_same_glue};
 use crate::files::{self, copy_tree};
 use crate::project::Project;
@@ -10,37 +11,50 @@ use std::fs;
 use std::path::Path;
 use xshell::cmd;
 
-const OF_THE_PROJECT: &[&str] = &["README.md", "LICENSE-MIT", "LICENSE-APACHE"];
+const OF_THE_PROJECT: &[&str] = &[
+    "README.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "src/js/package.json",
+];
 
+/// An edition, in its folder of the package.
 pub(super) fn assemble(
     project: &Project,
     tools: &Tools,
-    package: &Package,
+    package: &Path,
+    edition: &Edition,
     built: &[Built],
 ) -> Result<()> {
     require_same_glue(built)?;
-    let (sh, folder) = (&project.sh, &package.folder);
-    sh.remove_path(folder)?;
-    copy_tree(&project.root.join("src/js/npm"), folder)?;
-    for file in OF_THE_PROJECT {
-        sh.copy_file(project.root.join(file), folder)?;
+    let (sh, folder) = (&project.sh, package.join(edition.folder));
+    copy_tree(&project.root.join("src/js/npm"), &folder)?;
+    if let Some(overlay) = edition.overlay {
+        copy_tree(&project.root.join(overlay), &folder)?;
     }
     let glue = &built[0].folder;
     for file in GLUE {
-        sh.copy_file(glue.join(file), folder)?;
+        sh.copy_file(glue.join(file), &folder)?;
     }
-    write_tables(project, folder)?;
+    write_tables(project, &folder)?;
     if sh.path_exists(glue.join("snippets")) {
         copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
     }
-    bundle(project, tools, folder)?;
+    bundle(project, tools, &folder)?;
     for variant in built {
-        sh.copy_file(
-            &variant.module,
-            folder.join(format!("relampago_{}.wasm", variant.name)),
-        )?;
+        let name = format!("relampago_{}.wasm", variant.name);
+        sh.copy_file(&variant.module, folder.join(name))?;
     }
-    set_version(folder, &project.locked_version("relampago")?)?;
+    Ok(())
+}
+
+/// What all editions have in common, and the tarball.
+pub(super) fn finish(project: &Project, package: &Package) -> Result<()> {
+    for file in OF_THE_PROJECT {
+        let file = project.root.join(file);
+        project.sh.copy_file(file, &package.folder)?;
+    }
+    set_version(&package.folder, &project.locked_version("relampago")?)?;
     pack(project, package)
 }
 
@@ -71,15 +85,19 @@ fn write_tables(project: &Project, folder: &Path) -> Result<()> {
 fn bundle(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
     const SCRIPTS: &[(&str, &[&str])] = &[
         ("workers/relampago_worker.js", &["--external:./shaders.js"]),
-        ("workers/create.js", &["--external:../core.js"]),
+        (
+            "workers/create.js",
+            &["--external:../core.js", "--external:../extras.js"],
+        ),
         (
             "index.js",
             &["--external:./workers/create.js", "--external:./shaders.js"],
         ),
     ];
-    // By then `index.js` has the core in it, and a worker's core lies beside that.
-    const MOVED: [(&str, &str, &str); 2] = [
+    // By then `index.js` has the core and the extras in it, and a worker's core lies beside that.
+    const MOVED: [(&str, &str, &str); 3] = [
         ("workers/create.js", "../core.js", "../index.js"),
+        ("workers/create.js", "../extras.js", "../index.js"),
         (
             "workers/relampago_worker.js",
             "./shaders.js",

@@ -1,6 +1,7 @@
 //! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
 
 mod assemble;
+mod edition;
 mod names;
 mod size;
 mod stamp;
@@ -9,6 +10,7 @@ mod variant;
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::Result;
+use edition::EDITIONS;
 use std::path::PathBuf;
 pub(crate) use variant::Variant;
 
@@ -32,13 +34,19 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     let package = Package::locate(project)?;
     // A failure from here on must not leave an older tarball to be tested in its place.
     project.sh.remove_path(&package.tarball)?;
+    project.sh.remove_path(&package.folder)?;
     let sources = stamp::sources(project, tools)?;
-    let variants = [Variant::SIMD128, Variant::RELAXED];
-    let built = variants
-        .iter()
-        .map(|variant| variant.build(project, tools, sources));
-    let built = built.collect::<Result<Vec<_>>>()?;
-    assemble::assemble(project, tools, &package, &built)?;
-    size::check(&package)?;
+    for edition in &EDITIONS {
+        let variants = [Variant::SIMD128, Variant::RELAXED];
+        let built = variants
+            .iter()
+            .map(|variant| variant.build(edition, project, tools, sources));
+        let built = built.collect::<Result<Vec<_>>>()?;
+        assemble::assemble(project, tools, &package.folder, edition, &built)?;
+    }
+    assemble::finish(project, &package)?;
+    for edition in &EDITIONS {
+        size::check(&package, edition)?;
+    }
     Ok(package)
 }

@@ -1,29 +1,29 @@
 //! What a visitor downloads, and the limit that it must stay under.
 
 use super::Package;
+use super::edition::{EDITIONS, Edition};
 use anyhow::{Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// The script and one module, each compressed as a web server would send it.
-const LIMIT: usize = 110 * 1024;
 /// What only pages that have a GPU or ask for workers load, and its limits.
 const ON_DEMAND: [(&str, usize); 3] = [
     ("shaders.js", 12 * 1024),
-    ("create.js", 4 * 1024),
+    ("create.js", 5 * 1024),
     // With a copy of the core.
     ("relampago_worker.js", 12 * 1024),
 ];
 /// Node's own entry, which no browser loads.
 const NOT_DOWNLOADED: &str = "node.js";
 
-pub(super) fn check(package: &Package) -> Result<()> {
+pub(super) fn check(package: &Package, edition: &Edition) -> Result<()> {
+    let (name_of_edition, limit) = (edition.name, edition.limit);
     let mut scripts = 0;
     let mut modules = Vec::new();
-    for path in crate::files::list(&package.folder)? {
+    for path in files(package, edition)? {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("js") => scripts += script(&path)?,
             Some("wasm") => {
@@ -35,7 +35,10 @@ pub(super) fn check(package: &Package) -> Result<()> {
     modules.sort();
     eprintln!(
         "{:28} {:>10} {:>10} {:>14}",
-        "module", "bytes", "gzip -9", "download (gzip)"
+        format!("{name_of_edition} module"),
+        "bytes",
+        "gzip -9",
+        "download (gzip)"
     );
     for (name, bytes, gzipped) in &modules {
         eprintln!(
@@ -43,17 +46,27 @@ pub(super) fn check(package: &Package) -> Result<()> {
             gzipped + scripts
         );
     }
-    eprintln!("of each download, JavaScript is {scripts}; the limit is {LIMIT}");
+    eprintln!("of each download, JavaScript is {scripts}; the limit is {limit}");
     let largest = modules
         .iter()
         .map(|module| module.2 + scripts)
         .max()
         .unwrap_or(0);
     ensure!(
-        largest <= LIMIT,
-        "the download is {largest} bytes, over the limit of {LIMIT}"
+        largest <= limit,
+        "the {name_of_edition} download is {largest} bytes, over the limit of {limit}"
     );
     Ok(())
+}
+
+/// An edition's; another one may lie in a folder of its own folder.
+fn files(package: &Package, edition: &Edition) -> Result<Vec<PathBuf>> {
+    let mut files = crate::files::list(&package.folder.join(edition.folder))?;
+    let others = EDITIONS.iter().filter(|other| other.name != edition.name);
+    for other in others.filter(|other| other.folder.starts_with(edition.folder)) {
+        files.retain(|file| !file.starts_with(package.folder.join(other.folder)));
+    }
+    Ok(files)
 }
 
 /// How much of every download the script is.

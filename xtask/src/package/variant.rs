@@ -1,5 +1,6 @@
-//! One WebAssembly build per instruction set.
+//! One WebAssembly build per edition and instruction set.
 
+use super::edition::Edition;
 use super::names;
 use super::stamp::unless_made;
 use crate::project::Project;
@@ -76,11 +77,17 @@ impl Variant {
     };
 
     /// `sources` stands for everything that the build reads.
-    pub(super) fn build(&self, project: &Project, tools: &Tools, sources: u64) -> Result<Built> {
-        let folder = project.target(format!("npm/build-{}", self.name));
+    pub(super) fn build(
+        &self,
+        edition: &Edition,
+        project: &Project,
+        tools: &Tools,
+        sources: u64,
+    ) -> Result<Built> {
+        let folder = project.target(format!("npm/build-{}-{}", edition.name, self.name));
         let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
         unless_made(&bound, &(sources, FEATURES, SMALL_STD, SMALL_CODE), || {
-            self.compile(project, tools, &folder)
+            self.compile(edition, project, tools, &folder)
         })?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
         unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
@@ -94,7 +101,13 @@ impl Variant {
         })
     }
 
-    fn compile(&self, project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
+    fn compile(
+        &self,
+        edition: &Edition,
+        project: &Project,
+        tools: &Tools,
+        folder: &Path,
+    ) -> Result<()> {
         let (sh, wasm_pack) = (&project.sh, &tools.wasm_pack);
         // Panics name their places; nobody need know where on this machine those lie.
         let registry = Tools::cargo_home()?.join("registry/src");
@@ -110,7 +123,8 @@ impl Variant {
         .args(SMALL_STD)
         // The options above are cargo's and the compiler's own, though not yet stable.
         .env("RUSTC_BOOTSTRAP", "1");
-        self.select(tools.for_wasm(build)).run()?;
+        let build = edition.select(tools.for_wasm(build));
+        self.select(build).run()?;
         shorten_names(folder)
     }
 

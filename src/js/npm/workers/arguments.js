@@ -4,8 +4,8 @@ import { RelampagoError } from '../core.js';
 
 /** A copy to give away, taken now; whatever is wrong with it is for the worker to say. */
 export function copied(value) {
-    if (value instanceof Float32Array) {
-        return allocated(value.length, () => new Float32Array(value));
+    if (ArrayBuffer.isView(value)) {
+        return allocated(value.length, () => new value.constructor(value));
     }
     if (typeof value !== 'object' || value === null) {
         return value;

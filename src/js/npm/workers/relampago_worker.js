@@ -2,6 +2,7 @@
 
 import { GpuDevice, load } from '../core.js';
 import { createWith } from './devices.js';
+import './extras.js';
 
 /** A worker's own workers run what it runs. */
 const spawn = () => new Worker(location.href, { type: 'module' });

@@ -1,0 +1,42 @@
+// Compiled, never run: what the full edition adds, as `tsc --strict` sees it.
+
+import init, { CustomOp, GpuDevice, TensorView, type CachedWeights, type Partials } from 'relampago/full';
+
+type IsAny<T> = 0 extends 1 & T ? true : false;
+function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
+
+export async function everything(signal: AbortSignal, x: Float32Array): Promise<void> {
+  await init();
+  using device = await GpuDevice.create();
+  exactly<Float32Array>(await device.relu(x));
+
+  using cache = device.matmulCache();
+  exactly<void>(await cache.insert('layer', x, { k: 2, n: 3, format: 'q8_0', transposed: true }, { signal }));
+  exactly<void>(await cache.insertBlocks('other', new Uint8Array(34), { k: 32, n: 1, format: 'q8_0' }));
+  exactly<Float32Array>(await cache.matmulCached('layer', x, 1));
+  exactly<CachedWeights[]>(await cache.weights());
+  exactly<boolean>(await cache.remove('layer'));
+
+  using view = new TensorView([3, 4], { layout: { tileSize: [2, 2] }, offset: 1 });
+  using turned = view.transpose(0, 1).slice(0, 1, 3);
+  exactly<number[]>(turned.shape);
+  exactly<number>(turned.reduce('sum', x));
+  exactly<Partials>(view.reduceTiles('max', x, [2, 2]));
+  exactly<Float32Array>(await device.matmulView(turned, x, view, x, { signal }));
+  exactly<number>(await device.tiledSum2d(x, 3, 4));
+  exactly<Partials>(await device.tiledReducePartial('min', x, 3, 4));
+
+  using op = new CustomOp({ name: 'twice', inputs: ['x'], wgsl: '2 * x', function: (x) => 2 * x });
+  using batch = device.batch();
+  const id = batch.customElementwise(op, [batch.upload(x)]);
+  exactly<typeof id>(batch.customElementwise(op, [id], []));
+}
+
+export function wrong(device: GpuDevice, x: Float32Array): void {
+  // @ts-expect-error there is no such format
+  void device.matmulCache().insert('layer', x, { k: 2, n: 3, format: 'q5_k' });
+  // @ts-expect-error there is no such reduction
+  void device.tiledReduce2d('mean', x, 3, 4);
+  // @ts-expect-error a function is missing
+  new CustomOp({ name: 'twice', inputs: ['x'], wgsl: '2 * x' });
+}

@@ -1,0 +1,183 @@
+// What the full edition adds, on a device of the page and on one in a worker. It imports nothing of
+// the package, as app.js does not, and returns plain data.
+
+import { codeOf, run } from './app.js';
+
+export async function runFull(relampago, backend) {
+  const results = await run(relampago, backend);
+  const options = globalThis.Worker ? [{}, { worker: true }] : [{}];
+  results.full = [];
+  for (const option of options) {
+    // Everything goes to the GPU where there is one.
+    const policy = { matmul: 0, reduction: 0 };
+    const device = await relampago.GpuDevice.create({ backend, policy, ...option });
+    results.full.push({
+      cache: await cache(relampago, device),
+      views: await views(relampago, device),
+      tiles: await tiles(relampago, device),
+      custom: option.worker ? await unsupported(relampago, device) : await custom(relampago, device),
+    });
+    device.dispose();
+  }
+  return results;
+}
+
+const values = (length) => Float32Array.from({ length }, (_, i) => ((i * 7) % 13 - 6) / 8);
+const [m, k, n] = [3, 64, 5];
+
+async function cache(relampago, device) {
+  const cache = device.matmulCache();
+  const code = (action) => codeOf(relampago, action);
+  const [input, weights] = [values(m * k), values(k * n)];
+  const turned = Float32Array.from(weights, (_, i) => weights[(i % k) * n + Math.floor(i / k)]);
+  const products = {};
+  for (const format of ['f32', 'f16', 'q8_0', 'q4_0']) {
+    await cache.insert(format, weights, { k, n, format });
+    await cache.insert(`${format} turned`, turned, { k, n, format, transposed: true });
+    const product = [...await cache.matmulCached(format, input, m)];
+    const other = [...await cache.matmulCached(`${format} turned`, input, m)];
+    products[format] = { product, same: JSON.stringify(product) === JSON.stringify(other) };
+  }
+  // Two columns of 32 weights: 1, 2, 3, … and −1, −2, …, with scales of 1 and of ½.
+  const block = (scale, sign) => [scale & 255, scale >> 8, ...Array.from({ length: 32 }, (_, i) => sign * (i + 1))];
+  const blocks = Uint8Array.from([...block(0x3c00, 1), ...block(0x3800, -1)]);
+  await cache.insertBlocks('blocks', blocks, { k: 32, n: 2, format: 'q8_0' });
+  const results = {
+    products,
+    blocks: [...await cache.matmulCached('blocks', new Float32Array(32).fill(1), 1)],
+    list: (await cache.weights()).filter(({ name }) => name.startsWith('q8') || name === 'blocks'),
+    removed: [await cache.remove('blocks'), await cache.remove('blocks')],
+    codes: {
+      unknown: await code(() => cache.matmulCached('blocks', input, m)),
+      name: await code(() => cache.insert(7, weights, { k, n })),
+      length: await code(() => cache.insert('x', weights, { k, n: 4 })),
+      input: await code(() => cache.matmulCached('f32', input, 2)),
+      format: await code(() => cache.insert('x', weights, { k, n, format: 'q5_k' })),
+      blocks: await code(() => cache.insertBlocks('x', blocks, { k: 33, n: 2, format: 'q8_0' })),
+      array: await code(() => cache.insertBlocks('x', [1, 2], { k: 32, n: 2, format: 'q8_0' })),
+      aborted: await code(() => cache.matmulCached('f32', input, m, { signal: AbortSignal.abort() })),
+    },
+  };
+  cache.dispose();
+  results.codes.disposed = await code(() => cache.matmulCached('f32', input, m));
+  return results;
+}
+
+async function views({ TensorView, ...relampago }, device) {
+  const code = (action) => codeOf(relampago, action);
+  const twelve = Float32Array.from({ length: 12 }, (_, i) => i);
+  const matrix = new TensorView([3, 4]);
+  const columns = matrix.transpose(0, 1).slice(0, 1, 3); // columns 1 and 2 as rows
+  const tiled = new TensorView([2, 6], { layout: { tileSize: [2, 2] }, offset: 0 });
+  const repeated = new TensorView([2, 2], { strides: [0, 1], offset: 3 });
+  const results = {
+    shape: [columns.shape, columns.strides, columns.offset, columns.length],
+    gather: [...columns.gather(twelve)],
+    tiled: [...tiled.gather(twelve)],
+    repeated: [...repeated.gather(twelve)],
+    reshaped: new TensorView([12]).reshape([2, 2, 3]).shape,
+    product: [...await device.matmulView(columns, twelve, matrix, twelve)],
+    reduced: ['sum', 'max', 'min'].map((how) => columns.reduce(how, twelve)),
+    tiles: matrix.reduceTiles('sum', twelve, [2, 2]),
+    codes: {
+      shape: await code(() => new TensorView([])),
+      layout: await code(() => new TensorView([2, 2], { layout: 'diagonal' })),
+      slice: await code(() => matrix.slice(0, 1, 4)),
+      beyond: await code(() => matrix.gather(twelve.subarray(1))),
+      reshape: await code(() => columns.reshape([2, 3])),
+      reduction: await code(() => matrix.reduce('mean', twelve)),
+      product: await code(() => device.matmulView(matrix, twelve, matrix, twelve)),
+    },
+  };
+  results.tiles.values = [...results.tiles.values];
+  matrix.dispose();
+  results.codes.disposed = await code(() => matrix.shape);
+  return results;
+}
+
+async function tiles(relampago, device) {
+  const code = (action) => codeOf(relampago, action);
+  const [rows, cols] = [33, 17];
+  const x = Float32Array.from({ length: rows * cols }, (_, i) => (i % 5) - 2);
+  const { values, tileCount } = await device.tiledReducePartial('max', x, rows, cols);
+  return {
+    sum: await device.tiledSum2d(x, rows, cols),
+    max: await device.tiledMax2d(x, rows, cols),
+    min: await device.tiledMin2d(x, rows, cols),
+    none: String(await device.tiledMax2d(new Float32Array(), 0, 0)),
+    partial: [[...values], tileCount],
+    codes: {
+      length: await code(() => device.tiledSum2d(x, rows, rows)),
+      reduction: await code(() => device.tiledReduce2d('mean', x, rows, cols)),
+      rows: await code(() => device.tiledSum2d(x, 'x', cols)),
+    },
+  };
+}
+
+const SHRINK = {
+  name: 'shrink',
+  inputs: ['x'],
+  parameters: ['limit'],
+  wgsl: 'sign(x) * max(abs(x) - limit, 0.0)',
+  function: (x, limit) => Math.sign(x) * Math.max(Math.abs(x) - limit, 0),
+};
+
+async function custom(relampago, device) {
+  const { CustomOp } = relampago;
+  const code = (action) => codeOf(relampago, action);
+  const define = (change) => code(() => new CustomOp({ ...SHRINK, ...change }));
+  const shrink = new CustomOp(SHRINK);
+  const blend = new CustomOp({
+    name: 'blend',
+    inputs: ['x', 'y', 'z'],
+    wgsl: 'if (z > 0.0) { return x; } return y;',
+    function: (x, y, z) => (z > 0 ? x : y),
+  });
+  const batch = device.batch();
+  const x = batch.placeholder(2000);
+  const y = batch.scale(batch.customElementwise(shrink, [x], [0.25]), 2);
+  const z = batch.customElementwise(blend, [y, batch.neg(x), x]);
+  const program = await batch.compile([z]);
+  const given = values(2000);
+  const plan = (await program.explain()).kernels.map(({ operations }) => operations.join());
+  const [read] = await program.read([given]);
+  const [kept] = await program.run([given]);
+  const expected = Float32Array.from(given, (x) => (x > 0 ? 2 * SHRINK.function(x, 0.25) : -x));
+  const wrong = (a) => a.filter((value, i) => value !== expected[i]).length;
+  const results = { name: shrink.name, plan, wrong: [wrong(read), wrong(await kept.read())] };
+  [batch, program, kept].forEach((object) => object.dispose());
+  results.codes = {
+    inputs: await define({ inputs: [] }),
+    many: await define({ inputs: ['a', 'b', 'c', 'd'] }),
+    identifier: await define({ inputs: ['1x'] }),
+    names: await define({ inputs: 'x' }),
+    function: await define({ function: 'x' }),
+    wgsl: await define({ wgsl: undefined }),
+    parameters: await code(() => device.batch().customElementwise(shrink, [], [])),
+    throws: await runs(relampago, device, { function: () => { throw new Error('no'); } }),
+    noNumber: await runs(relampago, device, { function: () => '1' }),
+    badWgsl: await runs(relampago, device, { wgsl: 'nothing(x)' }),
+  };
+  shrink.dispose();
+  results.codes.disposed = await code(() => shrink.name);
+  return results;
+}
+
+// Runs an operation that may not work on every back-end.
+async function runs(relampago, device, change) {
+  const op = new relampago.CustomOp({ ...SHRINK, ...change });
+  const batch = device.batch();
+  const y = batch.customElementwise(op, [batch.upload(values(5))], [1]);
+  const outcome = await codeOf(relampago, async () => {
+    await batch.execute();
+    await batch.read(y);
+  });
+  batch.dispose();
+  return outcome;
+}
+
+async function unsupported(relampago, device) {
+  const batch = device.batch();
+  const shrink = new relampago.CustomOp(SHRINK);
+  return codeOf(relampago, () => batch.customElementwise(shrink, [batch.upload(values(5))], [1]));
+}

@@ -1,0 +1,119 @@
+// Whether what the app returned of the full edition is right.
+
+import assert from 'node:assert/strict';
+import { verify } from './verify.mjs';
+
+const [m, k, n] = [3, 64, 5];
+const values = (length) => Array.from({ length }, (_, i) => ((i * 7) % 13 - 6) / 8);
+const product = Array.from({ length: m * n }, (_, at) => {
+  const [row, col] = [Math.floor(at / n), at % n];
+  return Array.from({ length: k }, (_, i) => values(m * k)[row * k + i] * values(k * n)[i * n + col])
+    .reduce((sum, term) => sum + term, 0);
+});
+
+/** How far a weight may be from what it was, of the largest one; see the formats' documentation. */
+const ROUNDING = { f32: 0, f16: 0, q8_0: 1 / 253, q4_0: 1 / 7.9 };
+
+const LIST = [
+  { name: 'blocks', k: 32, n: 2, format: 'q8_0' },
+  { name: 'q8_0', k: 64, n: 5, format: 'q8_0' },
+  { name: 'q8_0 turned', k: 64, n: 5, format: 'q8_0' },
+];
+
+const VIEWS = {
+  shape: [[2, 3, 1, 1], [1, 4, 1, 1], 1, 6],
+  gather: [1, 5, 9, 2, 6, 10],
+  tiled: [0, 1, 4, 5, 8, 9, 2, 3, 6, 7, 10, 11],
+  repeated: [3, 4, 3, 4],
+  reshaped: [2, 2, 3, 1],
+  product: [92, 107, 122, 137, 104, 122, 140, 158],
+  reduced: [33, 10, 1],
+  tiles: { values: [10, 18, 17, 21], tileCount: [2, 2, 1, 1] },
+  codes: {
+    shape: 'INVALID_ARGUMENT',
+    layout: 'INVALID_ARGUMENT',
+    slice: 'LIMIT_EXCEEDED',
+    beyond: 'LENGTH_MISMATCH',
+    reshape: 'INVALID_ARGUMENT',
+    reduction: 'INVALID_ARGUMENT',
+    disposed: 'DISPOSED',
+  },
+};
+
+const CUSTOM_CODES = {
+  inputs: 'INVALID_ARGUMENT',
+  many: 'LIMIT_EXCEEDED',
+  identifier: 'INVALID_ARGUMENT',
+  names: 'INVALID_ARGUMENT',
+  function: 'INVALID_ARGUMENT',
+  wgsl: 'INVALID_ARGUMENT',
+  parameters: 'LENGTH_MISMATCH',
+  disposed: 'DISPOSED',
+};
+
+export function verifyFull(results, backend) {
+  verify(results, backend);
+  const [here, there] = results.full;
+  for (const where of results.full) {
+    verifyCache(where.cache);
+    verifyViews(where.views);
+    verifyTiles(where.tiles);
+  }
+  verifyCustom(here.custom, backend);
+  assert.equal(there?.custom ?? 'UNSUPPORTED', 'UNSUPPORTED');
+}
+
+function verifyCache({ products, blocks, list, removed, codes }) {
+  for (const [format, rounding] of Object.entries(ROUNDING)) {
+    const { product: got, same } = products[format];
+    assert.ok(same, `${format}, stored transposed, is the same matrix`);
+    const tolerance = 1e-5 + k * 0.75 * 0.75 * rounding;
+    got.forEach((value, i) => {
+      assert.ok(Math.abs(value - product[i]) <= tolerance, `${format}, value ${i}: ${value}, not ${product[i]}`);
+    });
+    assert.equal(got.length, product.length);
+  }
+  assert.deepEqual(blocks, [528, -264]);
+  assert.deepEqual(list, LIST);
+  assert.deepEqual(removed, [true, false]);
+  assert.deepEqual(codes, {
+    unknown: 'INVALID_ARGUMENT',
+    name: 'INVALID_ARGUMENT',
+    length: 'LENGTH_MISMATCH',
+    input: 'LENGTH_MISMATCH',
+    format: 'INVALID_ARGUMENT',
+    blocks: 'INVALID_ARGUMENT',
+    array: 'INVALID_ARGUMENT',
+    aborted: 'ABORTED',
+    disposed: 'DISPOSED',
+  });
+}
+
+function verifyViews({ codes: { product, ...codes }, ...views }) {
+  assert.deepEqual({ ...views, codes }, VIEWS);
+  // In a worker it is an ordinary product, of what the views show.
+  assert.match(product, /INVALID_ARGUMENT|LENGTH_MISMATCH/);
+}
+
+function verifyTiles(tiles) {
+  const x = Array.from({ length: 33 * 17 }, (_, i) => (i % 5) - 2);
+  assert.deepEqual(tiles, {
+    sum: x.reduce((a, b) => a + b),
+    max: 2,
+    min: -2,
+    none: '-Infinity',
+    // The last tile is a single value.
+    partial: [[2, 2, 2, 2, 2, -2], [3, 2, 1, 1]],
+    codes: { length: 'LENGTH_MISMATCH', reduction: 'INVALID_ARGUMENT', rows: 'INVALID_ARGUMENT' },
+  });
+}
+
+function verifyCustom({ name, plan, wrong, codes: { throws, noNumber, badWgsl, ...codes } }, backend) {
+  assert.equal(name, 'shrink');
+  assert.deepEqual(plan, ['shrink,scale,neg,blend']);
+  assert.deepEqual(wrong, [0, 0]);
+  assert.deepEqual(codes, CUSTOM_CODES);
+  // Each back-end minds its own half of the definition.
+  const [function_, wgsl] = backend === 'gpu' ? ['no error', 'GPU'] : ['FUNCTION', 'no error'];
+  assert.deepEqual([throws, noNumber, badWgsl], [function_, function_, wgsl]);
+}

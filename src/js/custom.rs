@@ -1,0 +1,219 @@
+//! `CustomOp`, and recording it.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use js_sys::{Array, Float32Array, Function};
+use wasm_bindgen::prelude::*;
+
+use super::batch::{JsBatch, buffer_id};
+use super::convert::{Parameter, describe, get, invalid};
+use super::error::to_js;
+use super::types::*;
+use crate::custom::CustomOp;
+use crate::error::{Error, Result};
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+/** An elementwise operation: one to three inputs of equal length, and up to two parameters. */
+export interface CustomOpDefinition {
+    /** As plans and errors name it. */
+    name: string;
+    /** What `wgsl` calls the inputs. */
+    inputs: readonly string[];
+    /** What it calls the parameters. */
+    parameters?: readonly string[];
+    /**
+     * What it computes of these on a GPU, all of them `f32`: an expression, or the body of a function
+     * if it has a `return`. Besides WGSL's own functions there are `maximum(a, b)` and
+     * `minimum(a, b)`, which keep NaN, and `is_nan(x)`.
+     */
+    wgsl: string;
+    /**
+     * The same in JavaScript, for SIMD: it is called for each value, with the inputs' values and then
+     * the parameters; what it gives is rounded to `f32`.
+     */
+    function: (...values: number[]) => number;
+}
+"#;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(typescript_type = "CustomOpDefinition")]
+    pub type Definition;
+    #[wasm_bindgen(typescript_type = "readonly number[]")]
+    pub type Numbers;
+}
+
+#[wasm_bindgen(raw_module = "./custom.js")]
+extern "C" {
+    /// Has `out` filled with what the function gives at each place.
+    #[wasm_bindgen(catch)]
+    fn apply(
+        function: &Function,
+        inputs: &Array,
+        parameters: &Array,
+        out: &Float32Array,
+    ) -> Result<(), JsValue>;
+}
+
+/// An elementwise operation of one's own, which is fused as any other.
+#[wasm_bindgen(js_name = CustomOp)]
+pub struct JsCustomOp {
+    /// `None` once it was disposed of.
+    op: RefCell<Option<CustomOp>>,
+}
+
+#[wasm_bindgen(js_class = CustomOp)]
+impl JsCustomOp {
+    /// The operation. Mistakes in its WGSL are found by the browser, when it runs on a GPU, and are
+    /// errors with code `GPU`; what the function throws is told by one with code `FUNCTION`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(definition: Definition) -> Result<Self, JsValue> {
+        let op = define(&definition).map_err(|error| to_js(&error))?;
+        let op = RefCell::new(Some(op));
+        Ok(Self { op })
+    }
+
+    /// The name, as plans show it.
+    #[wasm_bindgen(getter)]
+    pub fn name(&self) -> Result<String, JsValue> {
+        let op = self.op().map_err(|error| to_js(&error))?;
+        Ok(op.name().to_owned())
+    }
+
+    /// Gives its memory back; batches and programs that have it keep it. Later calls fail with code
+    /// `DISPOSED`.
+    pub fn dispose(&self) {
+        self.op.take();
+    }
+}
+
+impl JsCustomOp {
+    fn op(&self) -> Result<CustomOp> {
+        let what = "CustomOp";
+        self.op.borrow().clone().ok_or(Error::Disposed { what })
+    }
+}
+
+#[wasm_bindgen(js_class = GpuCommandBatch)]
+impl JsBatch {
+    /// Records an operation of one's own, on inputs of equal length.
+    #[wasm_bindgen(js_name = customElementwise)]
+    pub fn custom_elementwise(
+        &self,
+        op: &JsCustomOp,
+        inputs: Ids,
+        parameters: Option<Numbers>,
+    ) -> Result<Id, JsValue> {
+        self.record(|batch| {
+            let mut ids = Vec::new();
+            for id in Array::from(&inputs) {
+                ids.push(buffer_id(&id, "inputs")?);
+            }
+            let mut values = Vec::new();
+            for parameter in
+                Array::from(&parameters.map_or(JsValue::from(Array::new()), Into::into))
+            {
+                values.push(f32::from_js(&parameter, "parameters")?);
+            }
+            batch.try_record(op.op()?.with(&values)?, &ids)
+        })
+    }
+}
+
+fn define(definition: &JsValue) -> Result<CustomOp> {
+    let text = |key: &'static str| {
+        let value = get(definition, key);
+        let text = value.as_string();
+        text.ok_or_else(|| invalid(key, &value, "a string"))
+    };
+    let value = get(definition, "function");
+    let function = value.dyn_into().map(OnOneThread);
+    let function = function.map_err(|other| invalid("function", &other, "a function"))?;
+    CustomOp::define(
+        interned(&text("name")?),
+        names(definition, "inputs")?,
+        names(definition, "parameters")?,
+        &text("wgsl")?,
+        Box::new(move |_, parameters, inputs, out| {
+            let parameters = parameters.iter().map(|&value| JsValue::from(value));
+            let inputs = inputs.iter().map(|values| Float32Array::from(*values));
+            // The function may have our memory grow, so it gets none of it.
+            let results = Float32Array::new_with_length(out.len() as u32);
+            let (inputs, parameters) = (inputs.collect(), parameters.collect());
+            let applied = apply(function.get(), &inputs, &parameters, &results);
+            applied.map_err(|error| told(&error))?;
+            results.copy_to(out);
+            Ok(())
+        }),
+    )
+}
+
+/// A function of JavaScript's, which the library wants to be one for any thread.
+struct OnOneThread(Function);
+
+// SAFETY: without atomics a module has one thread.
+#[cfg(not(target_feature = "atomics"))]
+unsafe impl Send for OnOneThread {}
+// SAFETY: as above.
+#[cfg(not(target_feature = "atomics"))]
+unsafe impl Sync for OnOneThread {}
+
+impl OnOneThread {
+    fn get(&self) -> &Function {
+        &self.0
+    }
+}
+
+/// What was thrown.
+fn told(error: &JsValue) -> String {
+    let known: Option<&js_sys::Error> = error.dyn_ref();
+    known.map_or_else(|| describe(error), |known| known.to_string().into())
+}
+
+/// A list of names; none where there is no list.
+fn names(definition: &JsValue, key: &'static str) -> Result<&'static [&'static str]> {
+    thread_local! {
+        static LISTS: Interned<[&'static str]> = RefCell::default();
+    }
+    let value = get(definition, key);
+    if value.is_undefined() {
+        return Ok(&[]);
+    }
+    let wanted = "an array of names";
+    let array: &Array = value
+        .dyn_ref()
+        .ok_or_else(|| invalid(key, &value, wanted))?;
+    let mut names = Vec::new();
+    for name in array.iter() {
+        let text = name.as_string();
+        names.push(interned(&text.ok_or_else(|| invalid(key, &name, wanted))?));
+    }
+    Ok(LISTS.with(|known| once(known, &names[..])))
+}
+
+/// The same text for as long as the module lives: the names of operations are the program's own
+/// everywhere else.
+fn interned(text: &str) -> &'static str {
+    thread_local! {
+        static TEXTS: Interned<str> = RefCell::default();
+    }
+    TEXTS.with(|known| once(known, text))
+}
+
+type Interned<T> = RefCell<BTreeSet<&'static T>>;
+
+/// The one of these that is equal, which is made if there is none: what is the same takes memory once.
+fn once<T: Ord + ?Sized>(known: &Interned<T>, value: &T) -> &'static T
+where
+    Box<T>: for<'a> From<&'a T>,
+{
+    let mut known = known.borrow_mut();
+    if let Some(same) = known.get(value) {
+        return same;
+    }
+    let made: &'static T = Box::leak(value.into());
+    known.insert(made);
+    made
+}

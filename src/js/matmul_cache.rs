@@ -1,0 +1,286 @@
+//! `GpuMatmulCache`.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use js_sys::{Array, Float32Array, Uint8Array};
+use wasm_bindgen::prelude::*;
+
+use super::convert::{self, Parameter, get, invalid, set};
+use super::device::JsDevice;
+use super::error::promise;
+use super::types::*;
+use crate::device::GpuDevice;
+use crate::error::{Error, Result, try_zeros};
+use crate::matmul_cache::{GpuMatmulCache, Placed, QuantizedWeights, WeightFormat};
+use crate::shape::{check_len, product};
+use crate::views::TensorView;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+/**
+ * How weights are kept: as they are, as binary16, or as blocks of 32 whole numbers with a scale, of
+ * 8 and of 4 bits each.
+ */
+export type WeightFormat = 'f32' | 'f16' | 'q8_0' | 'q4_0';
+
+/** Shape and storage of a matrix of weights, `k × n`, stored row by row. */
+export interface WeightOptions {
+    k: number;
+    n: number;
+    /** `'f32'` unless given. */
+    format?: WeightFormat;
+    /** Whether they are stored as an `n × k` matrix, as the weights of most models are. */
+    transposed?: boolean;
+}
+
+/** Weights in a cache. */
+export interface CachedWeights {
+    readonly name: string;
+    readonly k: number;
+    readonly n: number;
+    readonly format: WeightFormat;
+}
+"#;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(typescript_type = "string")]
+    pub type Name;
+    #[wasm_bindgen(typescript_type = "Uint8Array")]
+    pub type Blocks;
+    #[wasm_bindgen(typescript_type = "WeightOptions")]
+    pub type WeightOptions;
+    #[wasm_bindgen(typescript_type = "Promise<CachedWeights[]>")]
+    pub type PromiseOfWeights;
+}
+
+#[wasm_bindgen(js_class = GpuDevice)]
+impl JsDevice {
+    /// An empty cache of weights for products on this device.
+    #[wasm_bindgen(js_name = matmulCache)]
+    pub fn matmul_cache(&self) -> Result<JsMatmulCache, JsValue> {
+        let cache = GpuMatmulCache::new(self.get()?);
+        let cache = Rc::new(RefCell::new(Some(cache)));
+        Ok(JsMatmulCache { cache })
+    }
+}
+
+/// Named weights for products with ever new inputs: packed once on SIMD, resident on a GPU, in 32,
+/// 16, 9 or 5 bits each.
+#[wasm_bindgen(js_name = GpuMatmulCache)]
+pub struct JsMatmulCache {
+    /// `None` once it was disposed of.
+    cache: Rc<RefCell<Option<GpuMatmulCache>>>,
+}
+
+#[wasm_bindgen(js_class = GpuMatmulCache)]
+impl JsMatmulCache {
+    /// Takes weights under a name, in place of any that had it; they are rounded to the format.
+    pub fn insert(
+        &self,
+        name: Name,
+        weights: Values,
+        options: WeightOptions,
+        abort: Option<AbortOptions>,
+    ) -> PromiseOfNothing {
+        let call = || {
+            let values = convert::values(&convert::array(weights.into(), "weights")?)?;
+            let options = Options::of(&options)?;
+            check_len(
+                "weights",
+                product("weights", options.k, options.n)?,
+                values.len(),
+            )?;
+            Ok((self.device()?, values, options))
+        };
+        let call = call();
+        let placed = async move {
+            let (device, values, options) = call?;
+            let view = options.view()?;
+            Placed::of_view(&device, &view.bind(&values)?, options.format).await
+        };
+        self.keep(&name, placed, abort.as_ref())
+    }
+
+    /// Takes weights that are quantised already: ggml's blocks of `'q8_0'` or `'q4_0'`, of a matrix
+    /// that is stored transposed, as in GGUF files.
+    #[wasm_bindgen(js_name = insertBlocks)]
+    pub fn insert_blocks(
+        &self,
+        name: Name,
+        blocks: Blocks,
+        options: WeightOptions,
+        abort: Option<AbortOptions>,
+    ) -> PromiseOfNothing {
+        let call = || {
+            let blocks: JsValue = blocks.into();
+            let blocks: Uint8Array = blocks
+                .dyn_into()
+                .map_err(|other| invalid("blocks", &other, "a Uint8Array"))?;
+            let Options { k, n, format, .. } = Options::of(&options)?;
+            let weights = QuantizedWeights::from_blocks(&blocks.to_vec(), k, n, format)?;
+            Ok((self.device()?, weights))
+        };
+        let call = call();
+        let placed = async move {
+            let (device, weights) = call?;
+            Placed::of_quantized(&device, weights).await
+        };
+        self.keep(&name, placed, abort.as_ref())
+    }
+
+    /// `input · weights`, `m × k` times the `k × n` of that name, all stored row by row.
+    #[wasm_bindgen(js_name = matmulCached)]
+    pub fn matmul_cached(
+        &self,
+        name: Name,
+        input: Values,
+        m: Count,
+        abort: Option<AbortOptions>,
+    ) -> PromiseOfValues {
+        let call = || {
+            let input = convert::values(&convert::array(input.into(), "input")?)?;
+            let m = usize::from_js(&m, "m")?;
+            let name = text(&name)?;
+            let weights = self.with(|cache| cache.find(&name))?;
+            let [k, n] = weights.shape;
+            check_len("input", product("input", m, k)?, input.len())?;
+            Ok((self.device()?, weights, input, m, product("out", m, n)?))
+        };
+        let call = call();
+        let work = async move {
+            let (device, weights, input, m, len) = call?;
+            device.check()?;
+            let mut out = try_zeros(len)?;
+            weights.multiply(&device, &input, &mut out, m).await?;
+            Ok(Float32Array::from(&out[..]).into())
+        };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+    }
+
+    /// Forgets the weights of a name; tells whether there were any.
+    pub fn remove(&self, name: Name) -> PromiseOfBool {
+        let removed = text(&name).and_then(|name| self.with(|cache| Ok(cache.remove(&name))));
+        promise(None, Box::pin(async { Ok(removed?.into()) })).unchecked_into()
+    }
+
+    /// All weights, by names in alphabetical order.
+    pub fn weights(&self) -> PromiseOfWeights {
+        let list = self.with(|cache| Ok(cache.iter().map(entry).collect::<Array>()));
+        promise(None, Box::pin(async { Ok(list?.into()) })).unchecked_into()
+    }
+
+    /// Gives the weights' memory back. Later calls fail with code `DISPOSED`.
+    pub fn dispose(&self) {
+        self.cache.take();
+    }
+}
+
+impl JsMatmulCache {
+    fn with<T>(&self, f: impl FnOnce(&mut GpuMatmulCache) -> Result<T>) -> Result<T> {
+        with(&self.cache, f)
+    }
+
+    fn device(&self) -> Result<GpuDevice> {
+        self.with(|cache| Ok(cache.device().clone()))
+    }
+
+    /// Keeps weights under a name, once they are where they are to be.
+    fn keep(
+        &self,
+        name: &Name,
+        placed: impl Future<Output = Result<Placed>> + 'static,
+        abort: Option<&AbortOptions>,
+    ) -> PromiseOfNothing {
+        let (cache, name) = (self.cache.clone(), text(name));
+        let work = async move {
+            let (name, weights) = (name?, placed.await?);
+            with(&cache, |cache| {
+                cache.keep(&name, weights);
+                Ok(JsValue::UNDEFINED)
+            })
+        };
+        promise(abort, Box::pin(work)).unchecked_into()
+    }
+}
+
+fn with<T>(
+    cache: &RefCell<Option<GpuMatmulCache>>,
+    f: impl FnOnce(&mut GpuMatmulCache) -> Result<T>,
+) -> Result<T> {
+    let what = "GpuMatmulCache";
+    f(cache
+        .borrow_mut()
+        .as_mut()
+        .ok_or(Error::Disposed { what })?)
+}
+
+fn entry((name, [k, n], format): (&str, [usize; 2], WeightFormat)) -> js_sys::Object {
+    let entry = js_sys::Object::new();
+    set(&entry, "name", name);
+    set(&entry, "k", k as f64);
+    set(&entry, "n", n as f64);
+    set(&entry, "format", format_name(format));
+    entry
+}
+
+struct Options {
+    k: usize,
+    n: usize,
+    format: WeightFormat,
+    transposed: bool,
+}
+
+impl Options {
+    fn of(options: &JsValue) -> Result<Self> {
+        let transposed = match get(options, "transposed") {
+            absent if absent.is_undefined() => false,
+            value => value
+                .as_bool()
+                .ok_or_else(|| invalid("transposed", &value, "true or false"))?,
+        };
+        Ok(Self {
+            k: usize::from_js(&get(options, "k"), "k")?,
+            n: usize::from_js(&get(options, "n"), "n")?,
+            format: format(&get(options, "format"))?,
+            transposed,
+        })
+    }
+
+    /// The `k × n` matrix, over values as they are stored.
+    fn view(&self) -> Result<TensorView> {
+        if self.transposed {
+            return TensorView::new_2d(self.n, self.k)?.transpose(0, 1);
+        }
+        TensorView::new_2d(self.k, self.n)
+    }
+}
+
+const FORMATS: [(&str, WeightFormat); 4] = [
+    ("f32", WeightFormat::F32),
+    ("f16", WeightFormat::F16),
+    ("q8_0", WeightFormat::Q8_0),
+    ("q4_0", WeightFormat::Q4_0),
+];
+
+fn format(value: &JsValue) -> Result<WeightFormat> {
+    let name = value.as_string();
+    let name = name
+        .as_deref()
+        .or(value.is_undefined().then_some(FORMATS[0].0));
+    let found = FORMATS.iter().find(|(known, _)| Some(*known) == name);
+    let (_, format) =
+        found.ok_or_else(|| invalid("format", value, "'f32', 'f16', 'q8_0' or 'q4_0'"))?;
+    Ok(*format)
+}
+
+fn format_name(format: WeightFormat) -> &'static str {
+    let known = FORMATS.iter().find(|(_, known)| *known == format);
+    known.map_or("", |(name, _)| name)
+}
+
+pub(super) fn text(value: &JsValue) -> Result<String> {
+    let text = value.as_string();
+    text.ok_or_else(|| invalid("name", value, "a string"))
+}

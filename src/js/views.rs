@@ -1,0 +1,374 @@
+//! `TensorView`, products of views and tiled reductions.
+
+use std::cell::Cell;
+
+use js_sys::{Array, Float32Array};
+use wasm_bindgen::prelude::*;
+
+use super::convert::{self, Parameter, get, invalid, set};
+use super::device::JsDevice;
+use super::error::{promise, to_js};
+use super::types::*;
+use crate::error::{Error, Result, try_zeros};
+use crate::reduce::{MaxOp, MinOp, Partials, SumOp};
+use crate::shape::product;
+use crate::views::{MemoryLayout, PartitionView, TensorView};
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &str = r#"
+/** One to four lengths. */
+export type Shape = readonly number[];
+
+/** Where a view's values lie; row by row from the first on unless something else is said. */
+export interface ViewOptions {
+    /** In which order values lie: the last dimension varies fastest, the first, or tiles do. */
+    layout?: 'rowMajor' | 'columnMajor' | { readonly tileSize: readonly [rows: number, cols: number] };
+    /** How many values further the next one along each dimension is, in place of a layout's. */
+    strides?: readonly number[];
+    /** How many values lie before the first. */
+    offset?: number;
+}
+
+/** A reduction; maximum and minimum of values with a NaN are NaN. */
+export type Reduction = 'sum' | 'max' | 'min';
+
+/** A value for each tile. */
+export interface Partials {
+    /** The tiles' values, the last dimension varying fastest. */
+    readonly values: Float32Array<ArrayBuffer>;
+    /** The number of tiles along each of four dimensions. */
+    readonly tileCount: [number, number, number, number];
+}
+"#;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(typescript_type = "Shape")]
+    pub type Shape;
+    #[wasm_bindgen(typescript_type = "number[]")]
+    pub type Lengths;
+    #[wasm_bindgen(typescript_type = "ViewOptions")]
+    pub type ViewOptions;
+    #[wasm_bindgen(typescript_type = "Reduction")]
+    pub type ReductionName;
+    #[wasm_bindgen(typescript_type = "Partials")]
+    pub type JsPartials;
+    #[wasm_bindgen(typescript_type = "Promise<Partials>")]
+    pub type PromiseOfPartials;
+    #[wasm_bindgen(typescript_type = "Promise<number>")]
+    pub type PromiseOfNumber;
+}
+
+/// A shape of up to four dimensions, with strides and an offset, over values that lie elsewhere:
+/// slicing and transposing make another view and move nothing. Views are never changed.
+#[wasm_bindgen(js_name = TensorView)]
+pub struct JsView {
+    /// `None` once it was disposed of.
+    view: Cell<Option<TensorView>>,
+}
+
+#[wasm_bindgen(js_class = TensorView)]
+impl JsView {
+    /// A view of this shape.
+    #[wasm_bindgen(constructor)]
+    pub fn new(shape: Shape, options: Option<ViewOptions>) -> Result<Self, JsValue> {
+        let options: JsValue = options.map_or(JsValue::UNDEFINED, Into::into);
+        let view = lengths(&shape, "shape").and_then(|shape| view(shape, &options));
+        Self::made(view)
+    }
+
+    /// The lengths of the four dimensions; unused ones are 1.
+    #[wasm_bindgen(getter)]
+    pub fn shape(&self) -> Result<Lengths, JsValue> {
+        Ok(list(self.view().map_err(|error| to_js(&error))?.shape()).unchecked_into())
+    }
+
+    /// How many values further the next one along each dimension is.
+    #[wasm_bindgen(getter)]
+    pub fn strides(&self) -> Result<Lengths, JsValue> {
+        Ok(list(self.view().map_err(|error| to_js(&error))?.strides()).unchecked_into())
+    }
+
+    /// How many values lie before the first.
+    #[wasm_bindgen(getter)]
+    pub fn offset(&self) -> Result<usize, JsValue> {
+        self.of(|view| Ok(view.offset()))
+    }
+
+    /// The number of values.
+    #[wasm_bindgen(getter)]
+    pub fn length(&self) -> Result<usize, JsValue> {
+        self.of(|view| Ok(view.numel()))
+    }
+
+    /// Those from `start` to before `end` along a dimension.
+    pub fn slice(&self, dim: Count, start: Count, end: Count) -> Result<Self, JsValue> {
+        self.another(|view| {
+            let dim = usize::from_js(&dim, "dim")?;
+            let start = usize::from_js(&start, "start")?;
+            view.slice_dim(dim, start..usize::from_js(&end, "end")?)
+        })
+    }
+
+    /// The same values with two dimensions exchanged.
+    pub fn transpose(&self, dim0: Count, dim1: Count) -> Result<Self, JsValue> {
+        self.another(|view| {
+            view.transpose(
+                usize::from_js(&dim0, "dim0")?,
+                usize::from_js(&dim1, "dim1")?,
+            )
+        })
+    }
+
+    /// The same values in another shape; they must lie row by row, without gaps.
+    pub fn reshape(&self, shape: Shape) -> Result<Self, JsValue> {
+        self.another(|view| view.reshape(lengths(&shape, "shape")?))
+    }
+
+    /// A copy of what the view shows of `values`, row by row.
+    pub fn gather(&self, values: Values) -> Result<Values, JsValue> {
+        self.of(|view| {
+            let values = copied(values, "values")?;
+            let shown = view.bind(&values)?.contiguous()?;
+            Ok(Float32Array::from(&shown[..]).unchecked_into())
+        })
+    }
+
+    /// What the view shows of `values`, folded to one, on SIMD.
+    pub fn reduce(&self, reduction: ReductionName, values: Values) -> Result<f32, JsValue> {
+        self.of(|view| {
+            let values = copied(values, "values")?;
+            let bound = view.bind(&values)?;
+            match Reduction::of(&reduction)? {
+                Reduction::Sum => bound.reduce::<SumOp>(),
+                Reduction::Max => bound.reduce::<MaxOp>(),
+                Reduction::Min => bound.reduce::<MinOp>(),
+            }
+        })
+    }
+
+    /// Each tile of this shape folded to a value, on SIMD; those at the edges are smaller.
+    #[wasm_bindgen(js_name = reduceTiles)]
+    pub fn reduce_tiles(
+        &self,
+        reduction: ReductionName,
+        values: Values,
+        tile: Shape,
+    ) -> Result<JsPartials, JsValue> {
+        self.of(|view| {
+            let values = copied(values, "values")?;
+            let tiles = PartitionView::new(view, lengths(&tile, "tile")?)?;
+            let partials = match Reduction::of(&reduction)? {
+                Reduction::Sum => tiles.reduce::<SumOp>(&values),
+                Reduction::Max => tiles.reduce::<MaxOp>(&values),
+                Reduction::Min => tiles.reduce::<MinOp>(&values),
+            };
+            Ok(partials_to_js(&partials?).unchecked_into())
+        })
+    }
+
+    /// Gives its memory back. Later calls fail with code `DISPOSED`.
+    pub fn dispose(&self) {
+        self.view.take();
+    }
+}
+
+impl JsView {
+    fn made(view: Result<TensorView>) -> Result<Self, JsValue> {
+        let view = Cell::new(Some(view.map_err(|error| to_js(&error))?));
+        Ok(Self { view })
+    }
+
+    fn view(&self) -> Result<TensorView> {
+        let what = "TensorView";
+        self.view.get().ok_or(Error::Disposed { what })
+    }
+
+    fn of<T>(&self, f: impl FnOnce(TensorView) -> Result<T>) -> Result<T, JsValue> {
+        self.view().and_then(f).map_err(|error| to_js(&error))
+    }
+
+    fn another(&self, f: impl FnOnce(TensorView) -> Result<TensorView>) -> Result<Self, JsValue> {
+        Self::made(self.view().and_then(f))
+    }
+}
+
+#[wasm_bindgen(js_class = GpuDevice)]
+impl JsDevice {
+    /// The product of what `aView` shows of `a` and `bView` of `b`, read where they lie; stored row
+    /// by row.
+    #[wasm_bindgen(js_name = matmulView)]
+    pub fn matmul_view(
+        &self,
+        #[wasm_bindgen(js_name = aView)] a_view: &JsView,
+        a: Values,
+        #[wasm_bindgen(js_name = bView)] b_view: &JsView,
+        b: Values,
+        abort: Option<AbortOptions>,
+    ) -> PromiseOfValues {
+        let call = || {
+            let views = (a_view.view()?, b_view.view()?);
+            Ok((self.handle()?, views, copied(a, "a")?, copied(b, "b")?))
+        };
+        let call = call();
+        let work = async move {
+            let (device, views, a, b) = call?;
+            let (a, b) = (views.0.bind(&a)?, views.1.bind(&b)?);
+            let mut c = try_zeros(product("c", views.0.shape()[0], views.1.shape()[1])?)?;
+            device.matmul_view_async(&a, &b, &mut c).await?;
+            Ok(Float32Array::from(&c[..]).into())
+        };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+    }
+
+    /// Folds a `rows × cols` matrix, stored row by row, to one value, tile by tile.
+    #[wasm_bindgen(js_name = tiledReduce2d)]
+    pub fn tiled_reduce_2d(
+        &self,
+        reduction: ReductionName,
+        values: Values,
+        rows: Count,
+        cols: Count,
+        abort: Option<AbortOptions>,
+    ) -> PromiseOfNumber {
+        let call = self.reduction(&reduction, values, &rows, &cols);
+        let work = async move {
+            let (device, reduction, x, [rows, cols]) = call?;
+            let folded = match reduction {
+                Reduction::Sum => device.tiled_sum_2d_async(&x, rows, cols).await,
+                Reduction::Max => device.tiled_max_2d_async(&x, rows, cols).await,
+                Reduction::Min => device.tiled_min_2d_async(&x, rows, cols).await,
+            };
+            Ok(folded?.into())
+        };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+    }
+
+    /// Folds each 16 × 16 tile of a `rows × cols` matrix, stored row by row.
+    #[wasm_bindgen(js_name = tiledReducePartial)]
+    pub fn tiled_reduce_partial(
+        &self,
+        reduction: ReductionName,
+        values: Values,
+        rows: Count,
+        cols: Count,
+        abort: Option<AbortOptions>,
+    ) -> PromiseOfPartials {
+        let call = self.reduction(&reduction, values, &rows, &cols);
+        let work = async move {
+            let (device, reduction, x, [rows, cols]) = call?;
+            let partials = match reduction {
+                Reduction::Sum => {
+                    device
+                        .tiled_reduce_partial_async::<SumOp>(&x, rows, cols)
+                        .await
+                }
+                Reduction::Max => {
+                    device
+                        .tiled_reduce_partial_async::<MaxOp>(&x, rows, cols)
+                        .await
+                }
+                Reduction::Min => {
+                    device
+                        .tiled_reduce_partial_async::<MinOp>(&x, rows, cols)
+                        .await
+                }
+            };
+            Ok(partials_to_js(&partials?))
+        };
+        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+    }
+}
+
+impl JsDevice {
+    /// What a tiled reduction is given.
+    #[allow(clippy::type_complexity)] // Named, it would have to be taken apart just the same.
+    fn reduction(
+        &self,
+        reduction: &JsValue,
+        values: Values,
+        rows: &JsValue,
+        cols: &JsValue,
+    ) -> Result<(crate::GpuDevice, Reduction, Vec<f32>, [usize; 2])> {
+        let shape = [usize::from_js(rows, "rows")?, usize::from_js(cols, "cols")?];
+        let reduction = Reduction::of(reduction)?;
+        Ok((self.handle()?, reduction, copied(values, "values")?, shape))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Reduction {
+    Sum,
+    Max,
+    Min,
+}
+
+impl Reduction {
+    fn of(name: &JsValue) -> Result<Self> {
+        match name.as_string().as_deref() {
+            Some("sum") => Ok(Self::Sum),
+            Some("max") => Ok(Self::Max),
+            Some("min") => Ok(Self::Min),
+            _ => Err(invalid("reduction", name, "'sum', 'max' or 'min'")),
+        }
+    }
+}
+
+fn view(shape: [usize; 4], options: &JsValue) -> Result<TensorView> {
+    let strides = get(options, "strides");
+    let view = if strides.is_undefined() {
+        TensorView::new(shape)?.with_layout(layout(&get(options, "layout"))?)?
+    } else {
+        TensorView::with_strides(shape, lengths(&strides, "strides")?)?
+    };
+    match get(options, "offset") {
+        absent if absent.is_undefined() => Ok(view),
+        offset => view.with_offset(usize::from_js(&offset, "offset")?),
+    }
+}
+
+fn layout(value: &JsValue) -> Result<MemoryLayout> {
+    match value.as_string().as_deref() {
+        None if value.is_undefined() => Ok(MemoryLayout::RowMajor),
+        Some("rowMajor") => Ok(MemoryLayout::RowMajor),
+        Some("columnMajor") => Ok(MemoryLayout::ColumnMajor),
+        None if value.is_object() => {
+            let [rows, cols, ..] = lengths(&get(value, "tileSize"), "tileSize")?;
+            let tile_size = [rows, cols];
+            Ok(MemoryLayout::Tiled { tile_size })
+        }
+        _ => {
+            let known = "'rowMajor', 'columnMajor' or an object with a tileSize";
+            Err(invalid("layout", value, known))
+        }
+    }
+}
+
+/// One to four numbers; 1 in place of those that are not given.
+fn lengths(value: &JsValue, what: &'static str) -> Result<[usize; 4]> {
+    let wanted = "an array of one to four whole numbers";
+    let array: &Array = value
+        .dyn_ref()
+        .filter(|array: &&Array| (1..=4).contains(&array.length()))
+        .ok_or_else(|| invalid(what, value, wanted))?;
+    let mut lengths = [1; 4];
+    for (length, value) in lengths.iter_mut().zip(array.iter()) {
+        *length = usize::from_js(&value, what)?;
+    }
+    Ok(lengths)
+}
+
+fn list(numbers: [usize; 4]) -> Array {
+    numbers.iter().map(|&n| JsValue::from(n as f64)).collect()
+}
+
+fn copied(values: Values, what: &'static str) -> Result<Vec<f32>> {
+    convert::values(&convert::array(values.into(), what)?)
+}
+
+fn partials_to_js(partials: &Partials) -> JsValue {
+    let object = js_sys::Object::new();
+    set(&object, "values", Float32Array::from(&partials.values[..]));
+    set(&object, "tileCount", list(partials.tile_count));
+    object.into()
+}
