@@ -1,13 +1,25 @@
 //! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
 //! in the first-level cache and is written nowhere else.
 
+#[cfg_attr(
+    not(all(
+        target_arch = "wasm32",
+        target_feature = "simd128",
+        not(relampago_small)
+    )),
+    path = "chain/compiled/absent.rs"
+)]
+mod compiled;
 #[cfg_attr(relampago_small, path = "chain/one_by_one.rs")]
 mod sweeps;
+
+use std::mem::MaybeUninit;
 
 use super::fuse::{Chain, Operand, Step};
 use crate::error::{Result, try_zeros};
 use crate::ops::OpClass;
 use crate::simd::{self, InstructionSet};
+use compiled::Compiled;
 use sweeps::Sweeps;
 
 /// Values in a block: a few blocks fit into a first-level cache.
@@ -35,6 +47,8 @@ pub(super) struct Scratch {
     repeated: Block,
     #[cfg_attr(relampago_small, allow(dead_code))]
     sweeps: Sweeps,
+    /// Does most of it.
+    compiled: Option<Compiled>,
 }
 
 /// Values of a block, from a multiple of the widest vectors' size on: a vector in two cache lines
@@ -94,28 +108,44 @@ impl<'a> Runner<'a> {
         OpClass::Elementwise
     }
 
-    /// For blocks of at most `len` values.
+    /// For at most `len` values.
     pub(super) fn scratch(&self, len: usize) -> Result<Scratch> {
-        let len = len.min(BLOCK);
+        let block = len.min(BLOCK);
         let mut blocks = Vec::new();
         for number in 0..self.chain.blocks {
-            blocks.push(Block::new(len, number + 1)?);
+            blocks.push(Block::new(block, number + 1)?);
         }
         let repeats = |step: &Step| matches!(step.operands.last(), Some(Operand::Repeated(_)));
         let repeated = self.chain.steps.iter().any(repeats);
-        let repeated = Block::new(if repeated { len } else { 0 }, 0)?;
-        let sweeps = Sweeps::new(self, len)?;
+        let repeated = Block::new(if repeated { block } else { 0 }, 0)?;
+        let sweeps = Sweeps::new(self, block)?;
         Ok(Scratch {
             blocks,
             repeated,
             sweeps,
+            compiled: Compiled::of(self, len),
         })
     }
 
-    /// Computes the values from `at` on, block by block. `head` gives the kernel's head's.
+    /// Computes values from `at` on, if there is a loop for them, and tells how many.
+    pub(super) fn run_compiled(
+        &self,
+        scratch: &Scratch,
+        at: usize,
+        out: &mut [MaybeUninit<f32>],
+    ) -> usize {
+        let compiled = scratch.compiled.as_ref();
+        compiled.map_or(0, |compiled| compiled.run(self.inputs, at, out))
+    }
+
+    /// Computes the values from `at` on, block by block where there is no loop for them. `head` gives
+    /// the kernel's head's.
     pub(super) fn run(&self, scratch: &mut Scratch, at: usize, head: &[f32], out: &mut [f32]) {
-        for (block, out) in out.chunks_mut(BLOCK).enumerate() {
-            let (start, len) = (block * BLOCK, out.len());
+        // SAFETY: nothing but values is written there.
+        let places = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
+        let done = self.run_compiled(scratch, at, places);
+        for (block, out) in out[done..].chunks_mut(BLOCK).enumerate() {
+            let (start, len) = (done + block * BLOCK, out.len());
             let head = head.get(start..start + len).unwrap_or_default();
             let at = at + start;
             self.block(scratch, Here { at, len, head }, out);

@@ -243,8 +243,11 @@ fn append(chain: &Runner<'_>, len: usize, out: &mut Vec<f32>) -> Result<()> {
     reserve(out, len)?;
     out.clear();
     let mut scratch = chain.scratch(len)?;
+    let done = chain.run_compiled(&scratch, 0, &mut out.spare_capacity_mut()[..len]);
+    // SAFETY: so many were written.
+    unsafe { out.set_len(done) };
     let mut block = [0.0; BLOCK];
-    for at in (0..len).step_by(BLOCK) {
+    for at in (done..len).step_by(BLOCK) {
         let block = &mut block[..BLOCK.min(len - at)];
         chain.run(&mut scratch, at, &[], block);
         out.extend_from_slice(block);

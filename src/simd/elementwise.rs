@@ -3,6 +3,7 @@
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
+use crate::ops::Op;
 
 /// A function of one number.
 pub(super) trait Unary: Copy {
@@ -75,6 +76,68 @@ binary! {
     Minimum |isa, a, b| isa.min(a, b);
     Maximum |isa, a, b| isa.max(a, b);
     Larger |isa, a, b| isa.at_least(b, a);
+}
+
+/// What is to be done with an operation's function.
+pub(super) trait Visitor {
+    /// What comes of it.
+    type Output;
+    fn unary<F: Unary>(self, f: F) -> Self::Output;
+    fn binary<F: Binary>(self, f: F) -> Self::Output;
+}
+
+/// Shows the function of an operation that is elementwise; `None` of any other.
+pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
+    Some(match *op {
+        Op::Relu {} => visitor.unary(Relu {}),
+        Op::LeakyRelu { negative_slope } => visitor.unary(LeakyRelu { negative_slope }),
+        Op::Elu { alpha } => visitor.unary(Elu { alpha }),
+        Op::Sigmoid {} => visitor.unary(Sigmoid {}),
+        Op::Tanh {} => visitor.unary(Tanh {}),
+        Op::Swish {} => visitor.unary(Swish {}),
+        Op::Gelu {} => visitor.unary(Gelu {}),
+        Op::GeluTanh {} => visitor.unary(GeluTanh {}),
+        Op::Clip { min, max } => visitor.unary(Clip { min, max }),
+        Op::Exp {} => visitor.unary(Exp {}),
+        Op::Log {} => visitor.unary(Log {}),
+        Op::Sqrt {} => visitor.unary(Sqrt {}),
+        Op::Abs {} => visitor.unary(Abs {}),
+        Op::Neg {} => visitor.unary(Neg {}),
+        Op::Scale { factor } => visitor.unary(Scale { factor }),
+        Op::VecAdd {} => visitor.binary(Add),
+        Op::Sub {} => visitor.binary(Sub),
+        Op::Mul {} => visitor.binary(Mul),
+        Op::Div {} => visitor.binary(Div),
+        Op::Minimum {} => visitor.binary(Minimum),
+        Op::Maximum {} => visitor.binary(Maximum),
+        _ => return None,
+    })
+}
+
+/// Runs an operation that is elementwise on slices of one length.
+pub(super) fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], y: &mut [f32]) {
+    let done = with_function(op, OnSlices { isa, inputs, y });
+    debug_assert!(done.is_some(), "{} is not elementwise", op.name());
+}
+
+struct OnSlices<'a> {
+    isa: InstructionSet,
+    inputs: &'a [&'a [f32]],
+    y: &'a mut [f32],
+}
+
+impl Visitor for OnSlices<'_> {
+    type Output = ();
+
+    fn unary<F: Unary>(self, f: F) {
+        let x = self.inputs.first().copied().unwrap_or_default();
+        map(self.isa, f, x, self.y);
+    }
+
+    fn binary<F: Binary>(self, f: F) {
+        let [a, b] = [0, 1].map(|place| self.inputs.get(place).copied().unwrap_or_default());
+        map2(self.isa, f, a, b, self.y);
+    }
 }
 
 /// `yᵢ = f(xᵢ)` for slices of one length.

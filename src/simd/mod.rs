@@ -11,6 +11,12 @@ mod convolve;
 mod elementwise;
 mod instruction_set;
 mod isa;
+#[cfg(all(
+    target_arch = "wasm32",
+    target_feature = "simd128",
+    not(relampago_small)
+))]
+pub(crate) mod jit;
 mod math;
 mod matmul;
 mod reduce;
@@ -38,7 +44,7 @@ pub(crate) use values::map_values;
 
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
-use elementwise::{add_bias, map, map2};
+use elementwise::add_bias;
 use reduce::{argmax, dot, fold, mean, sum};
 use softmax::softmax;
 
@@ -117,36 +123,11 @@ fn execute_in_pieces(
 
 /// Runs an operation that [`Op::is_elementwise`].
 pub(crate) fn elementwise(isa: InstructionSet, op: &Op, inputs: &[&[f32]], out: &mut [f32]) {
-    let x = inputs.first().copied().unwrap_or_default();
-    let b = inputs.get(1).copied().unwrap_or_default();
-    match *op {
-        #[cfg(not(relampago_small))]
-        Op::Custom(ref call) => call.run(isa, inputs, out),
-        Op::Relu {} => map(isa, elementwise::Relu {}, x, out),
-        Op::LeakyRelu { negative_slope } => {
-            map(isa, elementwise::LeakyRelu { negative_slope }, x, out);
-        }
-        Op::Elu { alpha } => map(isa, elementwise::Elu { alpha }, x, out),
-        Op::Sigmoid {} => map(isa, elementwise::Sigmoid {}, x, out),
-        Op::Tanh {} => map(isa, elementwise::Tanh {}, x, out),
-        Op::Swish {} => map(isa, elementwise::Swish {}, x, out),
-        Op::Gelu {} => map(isa, elementwise::Gelu {}, x, out),
-        Op::GeluTanh {} => map(isa, elementwise::GeluTanh {}, x, out),
-        Op::Clip { min, max } => map(isa, elementwise::Clip { min, max }, x, out),
-        Op::Exp {} => map(isa, elementwise::Exp {}, x, out),
-        Op::Log {} => map(isa, elementwise::Log {}, x, out),
-        Op::Sqrt {} => map(isa, elementwise::Sqrt {}, x, out),
-        Op::Abs {} => map(isa, elementwise::Abs {}, x, out),
-        Op::Neg {} => map(isa, elementwise::Neg {}, x, out),
-        Op::Scale { factor } => map(isa, elementwise::Scale { factor }, x, out),
-        Op::VecAdd {} => map2(isa, elementwise::Add, x, b, out),
-        Op::Sub {} => map2(isa, elementwise::Sub, x, b, out),
-        Op::Mul {} => map2(isa, elementwise::Mul, x, b, out),
-        Op::Div {} => map2(isa, elementwise::Div, x, b, out),
-        Op::Minimum {} => map2(isa, elementwise::Minimum, x, b, out),
-        Op::Maximum {} => map2(isa, elementwise::Maximum, x, b, out),
-        _ => debug_assert!(false, "{} is not elementwise", op.name()),
+    #[cfg(not(relampago_small))]
+    if let Op::Custom(call) = op {
+        return call.run(isa, inputs, out);
     }
+    elementwise::run(isa, op, inputs, out);
 }
 
 fn write(out: &mut [f32], value: f32) {

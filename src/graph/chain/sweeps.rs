@@ -57,6 +57,7 @@ impl Runner<'_> {
             blocks,
             repeated,
             sweeps: Sweeps { runs, spare },
+            ..
         } = scratch;
         let Some((last, runs)) = runs.split_last() else {
             out.copy_from_slice(self.operand(self.chain.result, blocks, repeated, here));

@@ -1,0 +1,131 @@
+//! WebAssembly made at run time: a loop that computes an expression of elementwise functions, whose
+//! values stay in registers from one function to the next. Memory is the module's own.
+
+mod module;
+mod trace;
+
+use std::mem::MaybeUninit;
+
+use js_sys::Function;
+use wasm_bindgen::JsValue;
+
+use super::elementwise::{Binary, Unary, Visitor, with_function};
+use crate::ops::Op;
+use module::instantiate;
+use trace::Tracer;
+pub(crate) use trace::{Trace, Value};
+
+/// Inputs of a loop at most.
+const MAX_INPUTS: usize = 8;
+/// Bytes of the machine's own values in a vector.
+const VECTOR: usize = 16;
+/// Values that are worked on between two looks at what has been compiled better meanwhile: engines
+/// replace a function when it is called, not while it runs.
+const CALL: usize = 1 << 16;
+
+impl Trace {
+    /// Adds an elementwise operation; `None` of one that is not known here.
+    pub(crate) fn operation(&self, op: &Op, operands: &[Value]) -> Option<Value> {
+        with_function(
+            op,
+            Traced {
+                trace: self,
+                operands,
+            },
+        )?
+    }
+}
+
+struct Traced<'a> {
+    trace: &'a Trace,
+    operands: &'a [Value],
+}
+
+impl Visitor for Traced<'_> {
+    type Output = Option<Value>;
+
+    fn unary<F: Unary>(self, f: F) -> Option<Value> {
+        let &[x] = self.operands else { return None };
+        Some(f.eval(Tracer(self.trace), x))
+    }
+
+    fn binary<F: Binary>(self, f: F) -> Option<Value> {
+        let &[a, b] = self.operands else { return None };
+        Some(f.eval(Tracer(self.trace), a, b))
+    }
+}
+
+/// What a loop is made from, which tells whether two are the same.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Code {
+    body: Vec<u8>,
+    inputs: usize,
+    /// Vectors that a turn of the loop takes.
+    unrolled: usize,
+}
+
+impl Code {
+    /// The code of an expression of so many inputs, unless it has too many or `expression` is `None`.
+    pub(crate) fn of(
+        inputs: usize,
+        expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
+    ) -> Option<Self> {
+        if inputs == 0 || inputs > MAX_INPUTS {
+            return None;
+        }
+        let once = trace::body(inputs, 1, &expression)?;
+        let unrolled = if once.operations <= 12 { 4 } else { 1 };
+        let traced = trace::body(inputs, unrolled, &expression)?;
+        Some(Self {
+            body: traced.code,
+            inputs,
+            unrolled,
+        })
+    }
+}
+
+/// A loop that was compiled.
+#[derive(Clone)]
+pub(crate) struct Loop {
+    function: Function,
+    inputs: usize,
+    /// Values that a turn takes.
+    turn: usize,
+}
+
+impl Loop {
+    /// `None` where the engine refuses.
+    pub(crate) fn compile(code: &Code) -> Option<Self> {
+        Some(Self {
+            function: instantiate(&code.body)?,
+            inputs: code.inputs,
+            turn: code.unrolled * VECTOR / size_of::<f32>(),
+        })
+    }
+
+    /// Computes values from the first on, of inputs that are as long as `out`; tells how many. Only
+    /// whole turns are.
+    pub(crate) fn run(&self, inputs: &[&[f32]], out: &mut [MaybeUninit<f32>]) -> usize {
+        let right = inputs.len() == self.inputs;
+        if !right || inputs.iter().any(|input| input.len() < out.len()) {
+            return 0;
+        }
+        let whole = out.len() / self.turn * self.turn;
+        for at in (0..whole).step_by(CALL) {
+            let out = &mut out[at..whole.min(at + CALL)];
+            // Where `out` begins and ends, and where the inputs begin.
+            let mut arguments = [std::ptr::null(); MAX_INPUTS + 2];
+            let ends = out.as_mut_ptr_range();
+            arguments[..2].copy_from_slice(&[ends.start.cast_const(), ends.end.cast_const()]);
+            for (argument, input) in arguments[2..].iter_mut().zip(inputs) {
+                *argument = input[at..].as_ptr().cast();
+            }
+            // A JavaScript number holds any address.
+            let address = JsValue::from(arguments.as_ptr() as usize as f64);
+            if self.function.call1(&JsValue::UNDEFINED, &address).is_err() {
+                return at;
+            }
+        }
+        whole
+    }
+}

@@ -1,0 +1,304 @@
+//! An instruction set whose instructions write code instead of computing: a function that is written
+//! for any instruction set, called with this one, gives its own code.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use super::super::isa::Isa;
+use super::VECTOR;
+use super::module::{BLOCK_EMPTY, I32, V128, leb, leb_signed, opcode as plain, simd};
+
+/// A vector in the code: the number of a local variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Value(u32);
+
+/// Code as it is written.
+pub(crate) struct Trace {
+    state: RefCell<State>,
+}
+
+struct State {
+    /// Before the loop: constants.
+    prologue: Vec<u8>,
+    /// Of the loop.
+    code: Vec<u8>,
+    constants: BTreeMap<u32, Value>,
+    /// The first local variable that is not in use yet.
+    next: u32,
+    operations: usize,
+}
+
+/// A function's body, with its local variables.
+pub(super) struct Traced {
+    pub(super) code: Vec<u8>,
+    /// How many operations its loop has.
+    pub(super) operations: usize,
+}
+
+/// Longer code takes longer to compile than it spares.
+const MAX_CODE: usize = 1 << 15;
+/// The function's parameter: the address of its arguments.
+const ARGUMENTS: u32 = 0;
+/// Where the next values go, and where the last ones do.
+const OUT: u32 = 1;
+const END: u32 = 2;
+/// Where an input's next values are, from here on.
+const INPUTS: u32 = 3;
+
+/// The body of a function that computes an expression of so many inputs, `vectors` vectors a turn.
+pub(super) fn body(
+    inputs: usize,
+    vectors: usize,
+    expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
+) -> Option<Traced> {
+    let first = INPUTS + inputs as u32;
+    let state = State {
+        prologue: Vec::new(),
+        code: Vec::new(),
+        constants: BTreeMap::new(),
+        next: first,
+        operations: 0,
+    };
+    let state = RefCell::new(state);
+    let trace = Trace { state };
+    for vector in 0..vectors {
+        let offset = vector * VECTOR;
+        let mut values = Vec::new();
+        for input in 0..inputs {
+            values.push(trace.load(INPUTS + input as u32, offset));
+        }
+        let result = expression(&trace, &values)?;
+        trace.store(OUT, offset, result);
+    }
+    let State {
+        prologue,
+        code,
+        next,
+        operations,
+        ..
+    } = trace.state.into_inner();
+    if code.len() > MAX_CODE {
+        return None;
+    }
+    let mut body = vec![2];
+    locals(&mut body, (first - 1) as usize, I32);
+    locals(&mut body, (next - first) as usize, V128);
+    for place in OUT..first {
+        local(&mut body, plain::LOCAL_GET, ARGUMENTS);
+        body.push(plain::I32_LOAD);
+        // Of addresses, which lie one after the other.
+        body.push(2);
+        leb(&mut body, 4 * (place - OUT) as usize);
+        local(&mut body, plain::LOCAL_SET, place);
+    }
+    body.extend(prologue);
+    body.extend([plain::LOOP, BLOCK_EMPTY]);
+    body.extend(code);
+    for place in (OUT..first).filter(|&place| place != END) {
+        local(&mut body, plain::LOCAL_GET, place);
+        body.push(plain::I32_CONST);
+        leb_signed(&mut body, (vectors * VECTOR) as i32);
+        body.push(plain::I32_ADD);
+        local(&mut body, plain::LOCAL_SET, place);
+    }
+    local(&mut body, plain::LOCAL_GET, OUT);
+    local(&mut body, plain::LOCAL_GET, END);
+    body.extend([plain::I32_NE, plain::BR_IF, 0, plain::END, plain::END]);
+    Some(Traced {
+        code: body,
+        operations,
+    })
+}
+
+fn locals(code: &mut Vec<u8>, count: usize, of: u8) {
+    leb(code, count);
+    code.push(of);
+}
+
+fn local(code: &mut Vec<u8>, operation: u8, place: u32) {
+    code.push(operation);
+    leb(code, place as usize);
+}
+
+impl State {
+    fn fresh(&mut self) -> Value {
+        self.next += 1;
+        Value(self.next - 1)
+    }
+}
+
+impl Trace {
+    fn load(&self, address: u32, offset: usize) -> Value {
+        let mut state = self.state.borrow_mut();
+        local(&mut state.code, plain::LOCAL_GET, address);
+        simd::memory(&mut state.code, simd::LOAD, offset);
+        let value = state.fresh();
+        local(&mut state.code, plain::LOCAL_SET, value.0);
+        value
+    }
+
+    fn store(&self, address: u32, offset: usize, value: Value) {
+        let code = &mut self.state.borrow_mut().code;
+        local(code, plain::LOCAL_GET, address);
+        local(code, plain::LOCAL_GET, value.0);
+        simd::memory(code, simd::STORE, offset);
+    }
+
+    /// A vector of equal lanes, which is made once.
+    fn constant(&self, bits: u32) -> Value {
+        let mut state = self.state.borrow_mut();
+        if let Some(&known) = state.constants.get(&bits) {
+            return known;
+        }
+        let value = state.fresh();
+        simd::constant(&mut state.prologue, bits);
+        local(&mut state.prologue, plain::LOCAL_SET, value.0);
+        state.constants.insert(bits, value);
+        value
+    }
+
+    fn instruction(&self, operation: u32, operands: &[Value]) -> Value {
+        let mut state = self.state.borrow_mut();
+        for operand in operands {
+            local(&mut state.code, plain::LOCAL_GET, operand.0);
+        }
+        simd::opcode(&mut state.code, operation);
+        Self::named(&mut state)
+    }
+
+    fn shift(&self, operation: u32, x: Value, count: u32) -> Value {
+        let mut state = self.state.borrow_mut();
+        local(&mut state.code, plain::LOCAL_GET, x.0);
+        state.code.push(plain::I32_CONST);
+        leb_signed(&mut state.code, count as i32);
+        simd::opcode(&mut state.code, operation);
+        Self::named(&mut state)
+    }
+
+    /// A variable for what the code has just computed.
+    fn named(state: &mut State) -> Value {
+        state.operations += 1;
+        let value = state.fresh();
+        local(&mut state.code, plain::LOCAL_SET, value.0);
+        value
+    }
+}
+
+/// The instruction set of a [`Trace`].
+#[derive(Clone, Copy)]
+pub(super) struct Tracer<'a>(pub(super) &'a Trace);
+
+/// Methods that are one instruction each.
+macro_rules! instructions {
+    ($($(#[$attribute:meta])* fn $name:ident($($arg:ident),*) = $code:ident($($operand:ident),*);)*) => {$(
+        $(#[$attribute])*
+        fn $name(self, $($arg: Value),*) -> Value {
+            self.0.instruction(simd::$code, &[$($operand),*])
+        }
+    )*};
+}
+
+/// Gives the results of [`super::super::isa::wasm::Simd128`], bit by bit: its instructions.
+impl Isa for Tracer<'_> {
+    type F32 = Value;
+    type Bits = Value;
+    type Mask = Value;
+    const TILE_ROWS: usize = 1;
+    const BROADCASTS_ROWS: bool = false;
+    const FUSED: bool = false;
+    const LANES: usize = 4;
+
+    instructions! {
+        fn add(a, b) = ADD(a, b);
+        fn sub(a, b) = SUB(a, b);
+        fn mul(a, b) = MUL(a, b);
+        fn div(a, b) = DIV(a, b);
+        fn sqrt(x) = SQRT(x);
+        #[cfg(relampago_relaxed)]
+        fn mul_add(a, b, c) = RELAXED_MADD(a, b, c);
+        #[cfg(relampago_relaxed)]
+        fn neg_mul_add(a, b, c) = RELAXED_NMADD(a, b, c);
+        fn max(a, b) = MAX(a, b);
+        fn min(a, b) = MIN(a, b);
+        #[cfg(not(relampago_relaxed))]
+        fn at_least(x, bound) = PMAX(x, bound);
+        #[cfg(not(relampago_relaxed))]
+        fn at_most(x, bound) = PMIN(x, bound);
+        fn lt(a, b) = LT(a, b);
+        fn ge(a, b) = GE(a, b);
+        fn eq(a, b) = EQ(a, b);
+        #[cfg(relampago_relaxed)]
+        fn select(mask, a, b) = RELAXED_LANESELECT(a, b, mask);
+        #[cfg(not(relampago_relaxed))]
+        fn select(mask, a, b) = BITSELECT(a, b, mask);
+        fn add_bits(a, b) = ADD_I32(a, b);
+        fn sub_bits(a, b) = SUB_I32(a, b);
+        fn and_bits(a, b) = AND(a, b);
+        fn xor_bits(a, b) = XOR(a, b);
+    }
+
+    #[cfg(not(relampago_relaxed))]
+    fn mul_add(self, a: Value, b: Value, c: Value) -> Value {
+        self.add(self.mul(a, b), c)
+    }
+
+    #[cfg(not(relampago_relaxed))]
+    fn neg_mul_add(self, a: Value, b: Value, c: Value) -> Value {
+        self.sub(c, self.mul(a, b))
+    }
+
+    #[cfg(relampago_relaxed)]
+    fn at_least(self, x: Value, bound: Value) -> Value {
+        self.select(self.lt(x, bound), bound, x)
+    }
+
+    #[cfg(relampago_relaxed)]
+    fn at_most(self, x: Value, bound: Value) -> Value {
+        self.select(self.lt(bound, x), bound, x)
+    }
+
+    fn splat(self, value: f32) -> Value {
+        self.0.constant(value.to_bits())
+    }
+
+    fn splat_bits(self, value: i32) -> Value {
+        self.0.constant(value as u32)
+    }
+
+    fn to_bits(self, x: Value) -> Value {
+        x
+    }
+
+    fn reinterpret(self, x: Value) -> Value {
+        x
+    }
+
+    fn shl_bits(self, x: Value, count: u32) -> Value {
+        self.0.shift(simd::SHL, x, count)
+    }
+
+    fn shr_bits(self, x: Value, count: u32) -> Value {
+        self.0.shift(simd::SHR_U, x, count)
+    }
+
+    fn shl_exponent(self, x: Value) -> Value {
+        self.0.shift(simd::SHL, x, 23)
+    }
+
+    fn shr_exponent(self, x: Value) -> Value {
+        self.0.shift(simd::SHR_S, x, 23)
+    }
+
+    fn half_bits(self, x: Value) -> Value {
+        self.0.shift(simd::SHR_S, x, 1)
+    }
+
+    /// The values as they are now: functions of numbers load nothing but constants.
+    unsafe fn load_ptr(self, from: *const f32) -> Value {
+        // SAFETY: the caller says that it is readable.
+        self.splat(unsafe { from.read_unaligned() })
+    }
+
+    /// Functions of numbers store nothing.
+    unsafe fn store_ptr(self, _: Value, _: *mut f32) {}
+}
