@@ -2,6 +2,7 @@
 
 export const contestants = [
   { name: 'relampago', module: 'relampago', build: 'relaxed', ours: true, hasThreads: true },
+  { name: 'relampago/full', module: 'relampago', edition: 'full', build: 'relaxed', ours: true, hasThreads: true },
   { name: 'relampago, simd128', module: 'relampago', build: 'simd128', ours: true, hasThreads: true },
   { name: 'onnxruntime-web', module: 'ort', package: 'onnxruntime-web', hasThreads: true },
   { name: 'tfjs-wasm', module: 'tfjs', package: '@tensorflow/tfjs-backend-wasm', hasThreads: true },
@@ -19,6 +20,6 @@ export const gpuContestants = [
 ];
 
 // What a page needs to know about its contestant.
-export function query({ module, build = '', backend = '' }, threads) {
-  return new URLSearchParams({ module, build, backend, threads });
+export function query({ module, edition = '', build = '', backend = '' }, threads) {
+  return new URLSearchParams({ module, edition, build, backend, threads });
 }

@@ -1,7 +1,8 @@
 // The package as it is installed, on WebAssembly SIMD or on a GPU.
 
-import init, { GpuDevice } from 'relampago';
 import { SCALE } from '../rows.js';
+
+const editions = { '': () => import('relampago'), full: () => import('relampago/full') };
 
 const calls = {
   relu: (device, [x]) => device.relu(x),
@@ -14,8 +15,9 @@ const calls = {
     device.convolve2d(input, kernel, { inputRows, inputCols, kernelRows, kernelCols }),
 };
 
-export async function open({ build, backend, threads }) {
-  await init(`/relampago/relampago_${build}.wasm`);
+export async function open({ edition = '', build, backend, threads }) {
+  const { default: init, GpuDevice } = await editions[edition]();
+  await init(['/relampago', edition, `relampago_${build}.wasm`].filter(Boolean).join('/'));
   const device = await GpuDevice.create(backend ? { backend } : { backend: 'simd', threads });
   const known = backend ? { ...calls, chain } : calls;
   return {
