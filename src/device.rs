@@ -1,5 +1,7 @@
 //! [`GpuDevice`]: the one way in to every back-end.
 
+#[cfg(not(relampago_small))]
+mod accumulate;
 mod builder;
 #[cfg(not(target_arch = "wasm32"))]
 mod half_precision;

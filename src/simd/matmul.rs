@@ -19,6 +19,8 @@ use super::isa::{Isa, Kernel, dispatch};
 use super::reduce::{Products, Sum};
 use super::threads::{Cpu, THREADED, matmul_class, share};
 use crate::error::Result;
+#[cfg(not(relampago_small))]
+use crate::error::try_zeros;
 use crate::ops::Matmul;
 use crate::views::Plane;
 use panel::{Panels, Unpacked};
@@ -104,6 +106,39 @@ pub(crate) fn multiply_planes(
     unsafe { multiply(cpu.isa, pieces(cpu, shape), a, b, shape, c) }
 }
 
+/// `C = C + A · B`; the lengths are those of the shape, or nothing is done.
+///
+/// # Errors
+/// `OutOfMemory` where there is no memory for packed operands, or for a product that is added after
+/// it was computed: one with a vector.
+#[cfg(not(relampago_small))]
+pub(crate) fn multiply_add(
+    cpu: Cpu,
+    options: &Matmul,
+    a: &[f32],
+    b: &[f32],
+    c: &mut [f32],
+) -> Result<()> {
+    let Matmul { m, k, n, .. } = *options;
+    let lengths = [m.checked_mul(k), k.checked_mul(n), m.checked_mul(n)];
+    // Checked again because the kernels' pointers rely on it.
+    if c.is_empty() || k == 0 || lengths != [Some(a.len()), Some(b.len()), Some(c.len())] {
+        return Ok(());
+    }
+    let pieces = pieces(cpu, [m, k, n]);
+    if m <= 2 || n == 1 {
+        let mut product = try_zeros(c.len())?;
+        matmul(cpu.isa, pieces, options, a, b, &mut product)?;
+        // Few values, beside those of the matrix.
+        c.iter_mut().zip(product).for_each(|(c, term)| *c += term);
+        return Ok(());
+    }
+    let a = Matrix::new(a, [m, k], options.transpose_a);
+    let b = Unpacked(Matrix::new(b, [n, k], !options.transpose_b));
+    // SAFETY: the lengths are those of the shapes.
+    unsafe { multiply_onto(cpu.isa, pieces, a, b, [m, k, n], c, true) }
+}
+
 /// Into how many pieces a product should be split.
 fn pieces(cpu: Cpu, [m, k, n]: [usize; 3]) -> usize {
     let work = [m, k, n].map(|dim| dim as u64);
@@ -121,8 +156,25 @@ unsafe fn multiply<B: Panels>(
     pieces: usize,
     a: Matrix,
     b: B,
+    shape: [usize; 3],
+    c: &mut [f32],
+) -> Result<()> {
+    // SAFETY: the caller says so.
+    unsafe { multiply_onto(isa, pieces, a, b, shape, c, false) }
+}
+
+/// [`multiply`], added to what `C` holds if that is to `accumulate`.
+///
+/// # Safety
+/// As there.
+unsafe fn multiply_onto<B: Panels>(
+    isa: InstructionSet,
+    pieces: usize,
+    a: Matrix,
+    b: B,
     [m, k, n]: [usize; 3],
     c: &mut [f32],
+    accumulate: bool,
 ) -> Result<()> {
     let whole = Product {
         a,
@@ -132,6 +184,7 @@ unsafe fn multiply<B: Panels>(
         k,
         rows: 0..m,
         cols: 0..n,
+        accumulate,
     };
     // Where there are no threads, there is no code for blocks either.
     if pieces == 1 || !THREADED {

@@ -34,6 +34,8 @@ mod values;
 
 pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
+#[cfg(not(relampago_small))]
+pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::{Packed, multiply_planes, multiply_words};
 #[cfg(not(relampago_small))]
 pub(crate) use sweep::{is_swept, sweep};

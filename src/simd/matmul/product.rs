@@ -22,6 +22,8 @@ pub(super) struct Product<B> {
     pub(super) k: usize,
     pub(super) rows: Range<usize>,
     pub(super) cols: Range<usize>,
+    /// Whether the product is added to what `C` holds.
+    pub(super) accumulate: bool,
 }
 
 // SAFETY: operands are only read, and blocks that run at the same time do not overlap in `C`.
@@ -63,7 +65,7 @@ impl<B: Panels> Kernel for Product<B> {
                             stride,
                             rows: MC.min(m - row),
                             cols: part.cols,
-                            accumulate: p > 0,
+                            accumulate: p > 0 || self.accumulate,
                         };
                         isa.call(Block {
                             a: a.from(row, p),
