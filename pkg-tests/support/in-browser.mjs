@@ -5,16 +5,14 @@ import { after, before, describe, test } from 'node:test';
 import { launch, outcome } from './browser.mjs';
 import { fresh } from './install.mjs';
 import { serve } from './serve.mjs';
+import { verifyFull } from './verify-full.mjs';
 import { verify } from './verify.mjs';
 
+const PAGES = ['index.html', 'worker.html'];
+
 // `build` turns a fresh project folder into a folder to serve.
-// `module` is the instruction set of the WebAssembly module that the pages should load, and `check`
-// says whether what they return is right.
-export function inBrowser(
-  name,
-  build,
-  { pages = ['index.html', 'worker.html'], module = 'relaxed', check = verify } = {},
-) {
+// `module` is the instruction set of the WebAssembly module that the pages should load.
+export function inBrowser(name, build, { pages = PAGES, module = 'relaxed' } = {}) {
   describe(name, () => {
     let server;
     let browser;
@@ -30,7 +28,7 @@ export function inBrowser(
       for (const backend of ['gpu', 'simd']) {
         test(`${page} on ${backend}`, async () => {
           const { result, requests } = await outcome(browser, `${server.url}/${page}?backend=${backend}`);
-          check(result, backend);
+          (page === 'full.html' ? verifyFull : verify)(result, backend);
           verifyRequests(requests, server.url, module);
         });
       }

@@ -8,15 +8,13 @@ import { inBrowser } from '../support/in-browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { verifyFull } from '../support/verify-full.mjs';
 
-const options = { pages: ['full.html'], check: verifyFull };
-
 inBrowser('full edition', (folder) => {
   cpSync(join(folder, 'node_modules/relampago'), join(folder, 'relampago'), { recursive: true });
   const page = join(folder, 'full-page.js');
   const source = readFileSync(page, 'utf8');
   writeFileSync(page, source.replace("'relampago/full'", "'./relampago/full/index.js'"));
   return folder;
-}, options);
+}, { pages: ['full.html'] });
 
 describe('full edition in node', () => {
   test('on SIMD', () => {

@@ -2,6 +2,8 @@ import { join } from 'node:path';
 import { build } from 'vite';
 import { inBrowser } from '../support/in-browser.mjs';
 
+const pages = ['index.html', 'worker.html', 'full.html'];
+
 inBrowser('vite', async (folder) => {
   await build({
     root: folder,
@@ -10,8 +12,8 @@ inBrowser('vite', async (folder) => {
     build: {
       // The pages' policy allows no data: URLs, which Vite makes of small files.
       assetsInlineLimit: 0,
-      rollupOptions: { input: ['index.html', 'worker.html'].map((page) => join(folder, page)) },
+      rollupOptions: { input: pages.map((page) => join(folder, page)) },
     },
   });
   return join(folder, 'dist');
-});
+}, { pages });
