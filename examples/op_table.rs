@@ -2,7 +2,7 @@
 //! the classes that wasm-bindgen writes: the list of methods (`js`) and their types (`d.ts`); or
 //! what its shaders are made of (`shaders`).
 
-use relampago::ops::{OPS, OpInfo};
+use relampago::ops::{OPS, OpInfo, RUST_ONLY};
 
 fn main() -> Result<(), String> {
     match std::env::args().nth(1).as_deref() {
@@ -33,7 +33,7 @@ fn markdown() {
 fn js() {
     println!("// Name, number of inputs and number of parameters, in the op table's order.");
     println!("export const ops = [");
-    for op in OPS {
+    for op in of_javascript() {
         println!(
             "    ['{}', {}, {}],",
             op.js_name,
@@ -42,6 +42,10 @@ fn js() {
         );
     }
     println!("];");
+}
+
+fn of_javascript() -> impl Iterator<Item = &'static OpInfo> {
+    OPS.iter().filter(|op| !RUST_ONLY.contains(&op.name))
 }
 
 /// What the npm package loads where there is a GPU.
@@ -56,7 +60,7 @@ fn typescript() {
     );
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
-    for op in OPS {
+    for op in of_javascript() {
         let result = if op.output.is_some() {
             "Float32Array<ArrayBuffer>"
         } else {
@@ -71,7 +75,7 @@ fn typescript() {
         );
     }
     println!("    }}\n    interface GpuCommandBatch {{");
-    for op in OPS {
+    for op in of_javascript() {
         method(op, "BufferId", None, "BufferId");
     }
     println!("    }}\n}}");

@@ -18,10 +18,9 @@
 #[cfg(not(relampago_small))]
 use crate::custom::CustomCall;
 
-/// Hands the op table to the macro named: first the operations whose result is a slice, then
-/// those whose result is one value.
-macro_rules! for_each_op {
-    ($emit:path) => {
+/// The table, with more rows.
+macro_rules! op_table {
+    ($emit:path, { $($more:tt)* }) => {
         $emit! {
             vectors {
                 /// Rectified linear unit: `y = max(x, 0)`.
@@ -77,6 +76,7 @@ macro_rules! for_each_op {
                 softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Logarithm of the softmax of each row of a row-major `rows × cols` matrix.
                 log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
+                $($more)*
                 /// Matrix product `C = A · B` of row-major matrices, `m × k` times `k × n`; zeros where `k` is 0.
                 matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 16.0;
                 /// Matrix product `C = A · B` as [`Matmul`] says: its operands may be stored transposed.
@@ -104,7 +104,42 @@ macro_rules! for_each_op {
         }
     };
 }
+pub(crate) use op_table;
+
+/// Hands the op table to the macro named: first the operations whose result is a slice, then
+/// those whose result is one value.
+#[cfg(not(relampago_package))]
+macro_rules! for_each_op {
+    ($emit:path) => {
+        $crate::ops::op_table! {
+            $emit,
+            {
+            /// Layer normalisation (Ba, Kiros and Hinton, 2016) of each row of a row-major
+            /// `rows × cols` matrix: `y = (x − mean) / √(variance + epsilon) · gain + bias`, where
+            /// `variance = Σ (x − mean)² / cols`. `gain` and `bias` have `cols` values, `epsilon`
+            /// is positive.
+            layer_norm layer_norm_async layerNorm LayerNorm(x, gain, bias) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
+            /// Root mean square normalisation (Zhang and Sennrich, 2019) of each row of a row-major
+            /// `rows × cols` matrix: `y = x / √(Σ x² / cols + epsilon) · gain`. `gain` has `cols`
+            /// values, `epsilon` is positive.
+            rms_norm rms_norm_async rmsNorm RmsNorm(x, gain) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
+            }
+        }
+    };
+}
+
+/// As above; the download has no room for more rows.
+#[cfg(relampago_package)]
+macro_rules! for_each_op {
+    ($emit:path) => {
+        $crate::ops::op_table!($emit, {});
+    };
+}
 pub(crate) use for_each_op;
+
+/// Operations that JavaScript does not have: the two cost 2 KB of the download.
+#[doc(hidden)]
+pub const RUST_ONLY: [&str; 2] = ["layer_norm", "rms_norm"];
 
 /// What an operation's cost is dominated by; the automatic choice of back-end goes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -116,7 +151,7 @@ pub enum OpClass {
     Transcendental,
     /// Many values to one.
     Reduction,
-    /// Row-wise normalised exponentials.
+    /// Rows brought to a common scale: softmaxes and norms.
     Softmax,
     /// Matrix products.
     Matmul,
@@ -391,6 +426,20 @@ macro_rules! define_ops {
             pub fn is_elementwise(&self) -> bool {
                 let by_value = matches!(self.class(), OpClass::Elementwise | OpClass::Transcendental);
                 by_value && !matches!(self, Op::BiasAdd { .. })
+            }
+
+            /// Rows and columns of an operation that treats the rows of its first input alike.
+            pub(crate) fn by_rows(&self) -> Option<[usize; 2]> {
+                match *self {
+                    Op::BiasAdd { rows, cols }
+                    | Op::SoftmaxRows { rows, cols }
+                    | Op::LogSoftmaxRows { rows, cols } => Some([rows, cols]),
+                    #[cfg(not(relampago_package))]
+                    Op::LayerNorm { rows, cols, .. } | Op::RmsNorm { rows, cols, .. } => {
+                        Some([rows, cols])
+                    }
+                    _ => None,
+                }
             }
 
             /// What the operation's cost is dominated by.

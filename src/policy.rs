@@ -17,7 +17,7 @@ pub struct Policy {
     pub transcendental: u64,
     /// For [`OpClass::Reduction`], in values.
     pub reduction: u64,
-    /// For [`OpClass::Softmax`], in values.
+    /// For [`OpClass::Softmax`], softmaxes and norms, in values.
     pub softmax: u64,
     /// For [`OpClass::Matmul`], in multiply–adds.
     pub matmul: u64,

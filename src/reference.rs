@@ -66,6 +66,14 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::LogSoftmax {} => rows_of(x, 1, x.len(), log_softmax),
         Op::SoftmaxRows { rows, cols } => rows_of(x, rows, cols, softmax),
         Op::LogSoftmaxRows { rows, cols } => rows_of(x, rows, cols, log_softmax),
+        #[cfg(not(relampago_package))]
+        Op::LayerNorm { cols, epsilon, .. } => norm(x, cols, wide(epsilon), true, |i, y| {
+            affine(y, inputs[1][i], inputs[2][i])
+        }),
+        #[cfg(not(relampago_package))]
+        Op::RmsNorm { cols, epsilon, .. } => norm(x, cols, wide(epsilon), false, |i, y| {
+            affine(y, inputs[1][i], 0.0)
+        }),
         Op::Matmul { m, k, n } => matmul(x, inputs[1], Matmul::new(m, k, n)),
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
@@ -228,6 +236,44 @@ fn log_softmax(row: &[f32]) -> Vec<Expected> {
         Expected::new(shifted - total.ln(), shifted.abs() + total.ln().abs() + 1.0)
     };
     row.iter().map(one).collect()
+}
+
+/// `(x − mean) / √(variance + epsilon)` of each row, around 0 where it is not `centred`; and what
+/// `finish` makes of the value in each column.
+#[cfg(not(relampago_package))]
+fn norm(
+    x: &[f32],
+    cols: usize,
+    epsilon: f64,
+    centred: bool,
+    finish: impl Fn(usize, Expected) -> Expected,
+) -> Vec<Expected> {
+    // What is below the smallest normal number may count as zero before the gain enlarges it.
+    let flushed = f64::from(f32::MIN_POSITIVE) / f64::from(f32::EPSILON);
+    let of_row = |row: &[f32]| {
+        let centre = mean(if centred { row } else { &[0.0] });
+        let deviations: Vec<f64> = row.iter().map(|&x| wide(x) - centre.value).collect();
+        let squares: f64 = deviations.iter().map(|d| d * d).sum();
+        let deviation = (squares / row.len() as f64 + epsilon).sqrt();
+        let one = |(i, (&x, d)): (usize, (&f32, f64))| {
+            let value = d / deviation;
+            // The difference's roundings, and those of what it is divided by.
+            let difference = (wide(x).abs() + centre.magnitude + flushed) / deviation;
+            finish(i, Expected::new(value, difference + value.abs() + flushed))
+        };
+        let pairs = row.iter().zip(deviations).enumerate();
+        pairs.map(one).collect::<Vec<_>>()
+    };
+    x.chunks(cols.max(1)).flat_map(of_row).collect()
+}
+
+/// `y · gain + bias`.
+#[cfg(not(relampago_package))]
+fn affine(y: Expected, gain: f32, bias: f32) -> Expected {
+    Expected::new(
+        y.value * wide(gain) + wide(bias),
+        y.magnitude * wide(gain).abs() + wide(bias).abs(),
+    )
 }
 
 fn matmul(a: &[f32], b: &[f32], options: Matmul) -> Vec<Expected> {

@@ -33,6 +33,22 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
         }
+        #[cfg(not(relampago_package))]
+        Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        }
+        | Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        } => {
+            check_epsilon(epsilon)?;
+            expect(0, product("x", rows, cols)?)?;
+            (1..inputs.len()).try_for_each(|input| expect(input, cols))?;
+            Ok(len(0))
+        }
         Op::Matmul { m, k, n }
         | Op::MatmulWith {
             options: Matmul { m, k, n, .. },
@@ -116,6 +132,19 @@ fn check_clip(min: f32, max: f32) -> Result<()> {
         what: "min",
         value: number(min),
         requirement: "a number not above `max`, which is no NaN either",
+    })
+}
+
+/// GPUs may take a smaller number for zero, by which a row of zeros cannot be divided.
+#[cfg(not(relampago_package))]
+fn check_epsilon(epsilon: f32) -> Result<()> {
+    if (f32::MIN_POSITIVE..=f32::MAX).contains(&epsilon) {
+        return Ok(());
+    }
+    Err(Error::InvalidArgument {
+        what: "epsilon",
+        value: number(epsilon),
+        requirement: "a finite number of at least 1.2e-38",
     })
 }
 

@@ -19,6 +19,36 @@ fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
 }
 
 #[test]
+fn norms_name_what_is_wrong() {
+    for device in devices() {
+        let norm = |epsilon: f32, gain: &[f32], bias: &[f32]| {
+            let op = Op::LayerNorm {
+                rows: 1,
+                cols: 2,
+                epsilon,
+            };
+            device.run(&op, &[&[1.0, 2.0], gain, bias])
+        };
+        for epsilon in [0.0, -1.0, 1e-39, f32::INFINITY, f32::NAN] {
+            let error = norm(epsilon, &[1.0; 2], &[0.0; 2]).expect_err("no such epsilon");
+            assert!(error.to_string().contains("epsilon"), "{error}");
+            assert_eq!(error.code(), "INVALID_ARGUMENT");
+        }
+        let error = norm(0.1, &[1.0; 2], &[0.0; 3]).expect_err("three columns");
+        assert!(error.to_string().contains("`bias` has 3"), "{error}");
+        assert_eq!(code(norm(0.1, &[1.0], &[0.0; 2])), "LENGTH_MISMATCH");
+        let rms = Op::RmsNorm {
+            rows: usize::MAX,
+            cols: 3,
+            epsilon: 0.1,
+        };
+        let inputs: [&[f32]; 2] = [&[1.0], &[1.0; 3]];
+        assert_eq!(code(device.run(&rms, &inputs)), "SHAPE_OVERFLOW");
+        assert!(norm(1e-5, &[1.0; 2], &[0.0; 2]).is_ok());
+    }
+}
+
+#[test]
 fn mistakes_are_told_by_code() {
     for device in devices() {
         let run = |op: Op, inputs: &[&[f32]]| code(device.run(&op, inputs));

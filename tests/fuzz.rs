@@ -64,6 +64,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::BiasAdd { rows, cols }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::SoftmaxRows { rows, cols }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::LogSoftmaxRows { rows, cols }),
+        1 => (dim(), dim(), value())
+            .prop_map(|(rows, cols, epsilon)| Op::LayerNorm { rows, cols, epsilon }),
+        1 => (dim(), dim(), value())
+            .prop_map(|(rows, cols, epsilon)| Op::RmsNorm { rows, cols, epsilon }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::Transpose { rows, cols }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
         2 => matmul().prop_map(|options| Op::MatmulWith { options }),
@@ -79,7 +83,12 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             .unwrap_or(free)
     };
     match *op {
-        Op::BiasAdd { rows, cols } => vec![area(rows, cols), area(1, cols)],
+        Op::BiasAdd { rows, cols } | Op::RmsNorm { rows, cols, .. } => {
+            vec![area(rows, cols), area(1, cols)]
+        }
+        Op::LayerNorm { rows, cols, .. } => {
+            vec![area(rows, cols), area(1, cols), area(1, cols)]
+        }
         Op::SoftmaxRows { rows, cols }
         | Op::LogSoftmaxRows { rows, cols }
         | Op::Transpose { rows, cols } => {
@@ -139,6 +148,8 @@ fn is_judged(case: &Case) -> bool {
             | Op::Sum {}
             | Op::Mean {}
             | Op::GeluTanh {}
+            | Op::LayerNorm { .. }
+            | Op::RmsNorm { .. }
     );
     let extreme = |x: &f32| x.is_finite() && x.abs() > 1e15;
     !(sums && case.inputs.iter().flatten().any(extreme))

@@ -102,6 +102,23 @@ fn elementwise_operations_precede_reductions_and_softmax() {
 }
 
 #[test]
+fn norms_take_what_precedes_their_rows() {
+    let block = kernels(|batch| {
+        let (x, residual) = (batch.placeholder(8), batch.placeholder(8));
+        let (gain, bias) = (batch.placeholder(4), batch.placeholder(4));
+        let sum = batch.vec_add(x, residual);
+        let twice = batch.scale(gain, 2.0);
+        let normed = batch.layer_norm(sum, twice, bias, 2, 4, 1e-5);
+        batch.gelu(normed);
+    });
+    // What is not by rows is written before.
+    assert_eq!(
+        block,
+        [vec!["scale"], vec!["vec_add", "layer_norm", "gelu"]]
+    );
+}
+
+#[test]
 fn what_two_kernels_read_is_written() {
     let shared = kernels(|batch| {
         let x = batch.placeholder(8);

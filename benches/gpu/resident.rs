@@ -104,6 +104,7 @@ fn tasks(divide: usize) -> Vec<Task> {
         task.name = format!("softmax, rows of {cols}");
         tasks.push(task);
     }
+    tasks.extend([1024, 4096, 16384].map(|cols| norm(len / cols, cols)));
     tasks.extend([3, 7, 15].map(|side| convolution(IMAGE / divide, side)));
     tasks
 }
@@ -125,6 +126,21 @@ fn vector(op: Op, inputs: usize, len: usize, outputs: usize) -> Task {
         lens: vec![len; inputs],
         flop: 0.0,
         moved: inputs * len + outputs,
+    }
+}
+
+fn norm(rows: usize, cols: usize) -> Task {
+    let epsilon = 1e-5;
+    Task {
+        name: format!("layer norm, rows of {cols}"),
+        op: Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        },
+        lens: vec![rows * cols, cols, cols],
+        flop: 0.0,
+        moved: 2 * rows * cols,
     }
 }
 

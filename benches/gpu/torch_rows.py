@@ -55,6 +55,10 @@ with torch.inference_mode():
     for cols in (1024, 4096, 16384):
         rows = x.view(-1, cols)
         resident(f"softmax, rows of {cols}", lambda: torch.softmax(rows, 1))
+    for cols in (1024, 4096, 16384):
+        rows, gain, bias = x.view(-1, cols), noise(cols), noise(cols)
+        layer_norm = torch.nn.functional.layer_norm
+        resident(f"layer norm, rows of {cols}", lambda: layer_norm(rows, (cols,), gain, bias, 1e-5))
     image = noise(1, 1, 4096, 4096)
     for side in (3, 7, 15):
         kernel = noise(1, 1, side, side)

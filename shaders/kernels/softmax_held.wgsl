@@ -52,7 +52,7 @@ fn main(
     var v1 = load(row, i1);
     var v2 = load(row, i2);
     var v3 = load(row, i3);
-    let largest = OP_fold(max(max(v0, v1), max(v2, v3)), true, place);
+    let largest = OP_fold(max(max(v0, v1), max(v2, v3)), true, 0u, place);
     // Infinite or NaN where a value is NaN, or where there are infinities of both signs.
     let trace = TINY * v0 + TINY * v1 + TINY * v2 + TINY * v3;
     v0 -= largest;
@@ -66,7 +66,7 @@ fn main(
     let sums = nan_where(is_nan(trace), (e0 + e1) + (e2 + e3));
     // +∞ has no share that is a number, and a row of only −∞ has no distribution.
     let none = vec4<bool>(abs(largest) > 3.4028234663852886e38);
-    let total = nan_where(none, vec4f(OP_fold(sums, false, place)));
+    let total = nan_where(none, vec4f(OP_fold(sums, false, 1u, place)));
     if params.as_log != 0u {
         let shift = logarithm(total);
         keep(row, local, v0 - shift);

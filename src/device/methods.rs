@@ -64,6 +64,7 @@ macro_rules! define_methods {
                 $(#[$vdoc])*
                 #[doc = ""]
                 #[doc = concat!("Accurate to ", stringify!($vulp), " ULP of the condition-scaled result, on every back-end.")]
+                #[allow(clippy::too_many_arguments)] // As many as the operation has.
                 pub async fn $vasync(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
                     self.run_into_async(&Op::$vop { $($vp),* }, &[$($vin),+], $vout).await
                 }
@@ -72,6 +73,7 @@ macro_rules! define_methods {
                 #[doc = ""]
                 #[doc = concat!("Waits for [`GpuDevice::", stringify!($vasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
+                #[allow(clippy::too_many_arguments)] // As many as the operation has.
                 pub fn $vname(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
                     self.run_into(&Op::$vop { $($vp),* }, &[$($vin),+], $vout)
                 }

@@ -1,10 +1,9 @@
 //! From operations to dispatches: which kernel, how many workgroups, what parameters.
 
-#[cfg(not(target_arch = "wasm32"))]
-use super::context::Limits;
 use super::fused::Addition;
-use super::kernels::{self, Kernel};
+use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
+use super::rows;
 use crate::error::{Error, Result};
 use crate::ops::{Matmul, Op};
 
@@ -14,14 +13,8 @@ pub(super) const WORKGROUP: usize = 256;
 const VECTORS_A_WORKGROUP: usize = 2 * WORKGROUP;
 /// Most workgroups of a reduction's first dispatch, so that one workgroup can fold the rest.
 const MAX_PARTIALS: usize = 1024;
-/// Values that a workgroup of a reduction, or of a softmax of long rows, should have at least, to
-/// be worth a second dispatch.
+/// Values that a workgroup of a reduction should have at least, to be worth a second dispatch.
 const MIN_VALUES_PER_PARTIAL: usize = 8192;
-const MIN_VALUES_PER_CHUNK: usize = 2048;
-/// The longest row whose softmax is left to one workgroup, unless there are many rows.
-const MAX_SINGLE_ROW: usize = 8192;
-/// Rows that keep a GPU busy with a workgroup each.
-const MANY_ROWS: usize = 128;
 /// Side of a workgroup's tile of the transpose kernel.
 const TRANSPOSE_TILE: usize = 16;
 
@@ -56,10 +49,21 @@ pub(super) fn lower(
     let x = &inputs[0];
     let len = x.len;
     match *op {
-        Op::Softmax {} => softmax(recorder, x, output, (1, len), false),
-        Op::LogSoftmax {} => softmax(recorder, x, output, (1, len), true),
-        Op::SoftmaxRows { rows, cols } => softmax(recorder, x, output, (rows, cols), false),
-        Op::LogSoftmaxRows { rows, cols } => softmax(recorder, x, output, (rows, cols), true),
+        Op::Softmax {} => rows::softmax(recorder, x, output, (1, len), false),
+        Op::LogSoftmax {} => rows::softmax(recorder, x, output, (1, len), true),
+        Op::SoftmaxRows { rows, cols } => rows::softmax(recorder, x, output, (rows, cols), false),
+        Op::LogSoftmaxRows { rows, cols } => rows::softmax(recorder, x, output, (rows, cols), true),
+        #[cfg(not(relampago_package))]
+        Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        }
+        | Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        } => rows::norm(recorder, inputs, output, (rows, cols), epsilon),
         Op::Matmul { m, k, n } => matmul(recorder, inputs, output, &Matmul::new(m, k, n)),
         Op::MatmulWith { ref options } => matmul(recorder, inputs, output, options),
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
@@ -172,78 +176,6 @@ fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Res
     recorder.dispatch(&kernels::ARGMAX, &first, &[x], &pairs, groups)?;
     let second = params(groups, 1, true, false);
     recorder.dispatch(&kernels::ARGMAX, &second, &[&pairs], output, 1)
-}
-
-/// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
-/// workgroups; else two, with each row cut into at most 256 chunks.
-fn softmax(
-    recorder: &mut Recorder<'_>,
-    x: &GpuBuffer,
-    output: &GpuBuffer,
-    (rows, cols): (usize, usize),
-    as_log: bool,
-) -> Result<()> {
-    let (lowest, as_log) = (f32::NEG_INFINITY.to_bits(), u32::from(as_log));
-    if let Some((kernel, rows_each)) = softmax_row_kernel(recorder, rows, cols) {
-        let params = [rows as u32, cols as u32, lowest, as_log];
-        let workgroups = rows.div_ceil(rows_each);
-        return recorder.dispatch(kernel, &params, &[x], output, workgroups);
-    }
-    let chunks = cols.div_ceil(MIN_VALUES_PER_CHUNK).min(WORKGROUP);
-    let chunk_len = cols.div_ceil(chunks);
-    let params = [rows, cols, chunks, chunk_len].map(|dim| dim as u32);
-    let params = [&params[..], &[lowest, as_log]].concat();
-    let partials = recorder.allocate(2 * rows * chunks)?;
-    recorder.dispatch(
-        &kernels::SOFTMAX_PARTIAL,
-        &params,
-        &[x],
-        &partials,
-        rows * chunks,
-    )?;
-    recorder.dispatch(
-        &kernels::SOFTMAX_APPLY,
-        &params,
-        &[x, &partials],
-        output,
-        rows * chunks,
-    )
-}
-
-/// The kernel with the smallest workgroup that holds such a row in registers, and how many of them.
-#[cfg(not(target_arch = "wasm32"))]
-fn held_row_kernel(limits: &Limits, cols: usize) -> Option<(&'static Kernel, usize)> {
-    let longest = if limits.subgroups_of_32 {
-        &kernels::SOFTMAX_16384_BY_32
-    } else {
-        &kernels::SOFTMAX_16384
-    };
-    let held = [
-        (64, 4, &kernels::SOFTMAX_1024),
-        (256, 1, &kernels::SOFTMAX_4096),
-        (1024, 1, longest),
-    ];
-    let fits = |&(invocations, rows, _): &(usize, usize, _)| {
-        cols <= 16 * invocations && rows * invocations <= limits.invocations
-    };
-    let found = held.into_iter().find(fits);
-    let found = found.map(|(_, rows, kernel)| (kernel, rows));
-    found.filter(|_| cols.is_multiple_of(4))
-}
-
-/// The kernel whose workgroups each do whole rows, if one should, and how many: one that holds them
-/// in registers, or one that reads them three times.
-#[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
-fn softmax_row_kernel(
-    recorder: &Recorder<'_>,
-    rows: usize,
-    cols: usize,
-) -> Option<(&'static Kernel, usize)> {
-    #[cfg(not(target_arch = "wasm32"))]
-    if let Some(kernel) = held_row_kernel(&recorder.gpu.limits, cols) {
-        return Some(kernel);
-    }
-    (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some((&kernels::SOFTMAX_ROW, 1))
 }
 
 fn transpose(

@@ -24,6 +24,7 @@ mod plan;
 mod pool;
 mod readback;
 mod recorder;
+mod rows;
 #[cfg(not(target_arch = "wasm32"))]
 mod stamps;
 #[cfg(all(test, not(target_arch = "wasm32")))]

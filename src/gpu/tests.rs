@@ -138,6 +138,41 @@ fn softmax_is_right_wherever_its_rows_are_held() {
 }
 
 #[test]
+fn norms_are_right_wherever_their_rows_are_held() {
+    let gpu = pretend(false);
+    let epsilon = 1e-5;
+    for (rows, cols) in [
+        (1, 1),
+        (3, 1_021),
+        (5, 1_024),
+        (7, 64),
+        (2, 1_028),
+        (2, 4_093),
+        (1, 4_096),
+        (2, 16_381),
+        (1, 16_384),
+        (130, 16_386),
+        (2, 600_001),
+    ] {
+        // A mean and no like values.
+        let x: Vec<f32> = noise(rows * cols, 3).iter().map(|x| x + 3.0).collect();
+        let [gain, bias] = [4, 5].map(|seed| noise(cols, seed));
+        let of_all = Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        judge(&gpu, &of_all, &[&x, &gain, &bias]);
+        let rms = Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        judge(&gpu, &rms, &[&x, &gain]);
+    }
+}
+
+#[test]
 fn convolutions_are_right_by_every_kernel() {
     let gpu = pretend(false);
     let sizes = [1, 3, 4, 7, 8, 16, 17];

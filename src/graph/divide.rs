@@ -266,9 +266,6 @@ impl Division {
 /// Into how many rows an operation can be cut that gives `len` values, if it can.
 fn rows_of(op: &Op, len: usize) -> Option<usize> {
     match *op {
-        Op::BiasAdd { rows, .. }
-        | Op::SoftmaxRows { rows, .. }
-        | Op::LogSoftmaxRows { rows, .. } => Some(rows),
         Op::Matmul { m, .. } => Some(m),
         Op::MatmulWith { options } if !options.transpose_a => Some(options.m),
         // Padding would come between the parts.
@@ -276,12 +273,13 @@ fn rows_of(op: &Op, len: usize) -> Option<usize> {
             Some(options.output_shape().0)
         }
         _ if op.is_elementwise() => Some(len),
-        _ => None,
+        _ => op.by_rows().map(|[rows, _]| rows),
     }
 }
 
 fn need(op: &Op, operand: usize) -> Need {
-    let shared = matches!(op, Op::BiasAdd { .. }) || op.class() == OpClass::Matmul;
+    // Biases, gains and weights.
+    let shared = op.by_rows().is_some() || op.class() == OpClass::Matmul;
     match op.class() {
         OpClass::Convolution if operand == 0 => Need::Band,
         OpClass::Convolution => Need::Whole,
@@ -309,6 +307,18 @@ fn of_rows(op: &Op, rows: usize) -> Op {
         Op::BiasAdd { cols, .. } => Op::BiasAdd { rows, cols },
         Op::SoftmaxRows { cols, .. } => Op::SoftmaxRows { rows, cols },
         Op::LogSoftmaxRows { cols, .. } => Op::LogSoftmaxRows { rows, cols },
+        #[cfg(not(relampago_package))]
+        Op::LayerNorm { cols, epsilon, .. } => Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        },
+        #[cfg(not(relampago_package))]
+        Op::RmsNorm { cols, epsilon, .. } => Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        },
         Op::Matmul { k, n, .. } => Op::Matmul { m: rows, k, n },
         Op::MatmulWith { options } => Op::MatmulWith {
             options: Matmul { m: rows, ..options },

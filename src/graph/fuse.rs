@@ -1,13 +1,14 @@
 //! Which operations run together: elementwise ones with each other, after a product, a
-//! convolution, a softmax or a transpose whose result they take, and before a softmax or a
-//! reduction that takes theirs.
+//! convolution, a softmax, a norm or a transpose whose result they take, and before a softmax, a
+//! norm or a reduction that takes theirs.
 
 use super::node::{Node, live};
 use super::slots;
 use crate::ops::Op;
 
 /// Inputs of a kernel at most: WebGPU promises eight storage buffers, of which what is not
-/// elementwise binds up to three of its own, beside what chains read.
+/// elementwise binds up to three of its own, beside what chains read; a norm's gain and bias are
+/// among the inputs and not read by chains.
 const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters must fit beside the others'.
 const MAX_STEPS: usize = 24;
@@ -129,14 +130,15 @@ fn is_map(op: &Op) -> bool {
     op.is_elementwise() || matches!(op, Op::BiasAdd { .. })
 }
 
-/// Whether elementwise operations can compute an operand on the way.
-fn takes_chains(op: &Op) -> bool {
-    op.is_scalar() || is_softmax(op)
+/// Whether elementwise operations can compute an operand on the way; of a softmax or a norm, the
+/// rows.
+fn takes_chains(op: &Op, operand: usize) -> bool {
+    op.is_scalar() || (is_by_rows(op) && operand == 0)
 }
 
 /// Whether elementwise operations can follow before the result is written.
 fn heads_chains(op: &Op) -> bool {
-    is_softmax(op)
+    is_by_rows(op)
         || matches!(
             op,
             Op::Matmul { .. }
@@ -146,7 +148,8 @@ fn heads_chains(op: &Op) -> bool {
         )
 }
 
-fn is_softmax(op: &Op) -> bool {
+/// Softmaxes and norms.
+fn is_by_rows(op: &Op) -> bool {
     op.class() == crate::ops::OpClass::Softmax
 }
 
@@ -219,7 +222,7 @@ impl Fuser<'_> {
         let (draft, role) = self.roles[user]?;
         let op = self.op(user)?;
         match role {
-            Role::Head if takes_chains(op) => Some((draft, Role::Before(operand))),
+            Role::Head if takes_chains(op, operand) => Some((draft, Role::Before(operand))),
             Role::Head => None,
             // A bias is not read at the place of what it is added to.
             _ if matches!(op, Op::BiasAdd { .. }) && operand > 0 => None,

@@ -76,10 +76,12 @@ impl<'a> Run<'a> {
             plain.extend(operand.plain());
         }
         let fused = plain.len() < operands.len() || !after.chain.steps.is_empty();
+        if let (true, Some([_, cols])) = (fused, op.by_rows()) {
+            // All but the rows themselves are as they lie.
+            let shared = &plain[plain.len() + 1 - operands.len()..];
+            return self.rows(op, cols, (&operands[0], shared), &after, out);
+        }
         match *op {
-            Op::SoftmaxRows { cols, .. } | Op::LogSoftmaxRows { cols, .. } if fused => {
-                self.rows(op, cols, &operands[0], &after, out)
-            }
             _ if fused && stream::is_streamable(op) => self.stream(op, &operands, after, out),
             _ => {
                 match self.factor {
@@ -122,13 +124,14 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// A softmax of rows, some rows at a time with what is before and after it.
+    /// A softmax or a norm of rows, some rows at a time with what is before and after it, and
+    /// operands that all rows share.
     #[cfg_attr(relampago_package, optimize(size))]
     fn rows(
         &self,
         op: &Op,
         cols: usize,
-        before: &Runner<'_>,
+        (before, shared): (&Runner<'_>, &[&[f32]]),
         after: &Runner<'_>,
         out: &mut [f32],
     ) -> Result<()> {
@@ -147,7 +150,8 @@ impl<'a> Run<'a> {
             for (place, out) in out.chunks_mut(block).enumerate() {
                 let (at, x) = (start + place * block, &mut x[..out.len()]);
                 before.run(&mut scratch[0], at, &[], x);
-                simd::execute(one, op, &[x], out)?;
+                let x: &[f32] = x;
+                simd::execute(one, op, &[&[x], shared].concat(), out)?;
                 after.run_in_place(&mut scratch[1], at, out);
             }
             Ok(())

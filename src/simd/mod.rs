@@ -19,6 +19,8 @@ mod isa;
 pub(crate) mod jit;
 mod math;
 mod matmul;
+#[cfg(not(relampago_package))]
+mod norm;
 mod reduce;
 mod softmax;
 pub(crate) mod stream;
@@ -47,6 +49,8 @@ pub(crate) use values::map_values;
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
 use elementwise::add_bias;
+#[cfg(not(relampago_package))]
+use norm::norm;
 use reduce::{argmax, dot, fold, mean, sum};
 use softmax::softmax;
 
@@ -82,13 +86,10 @@ pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> 
 
 /// The length of the rows that an operation treats alike; `None` where it does not go by rows.
 fn row_len(op: &Op) -> Option<usize> {
-    match *op {
-        _ if op.is_elementwise() => Some(1),
-        Op::BiasAdd { cols, .. }
-        | Op::SoftmaxRows { cols, .. }
-        | Op::LogSoftmaxRows { cols, .. } => Some(cols),
-        _ => None,
+    if op.is_elementwise() {
+        return Some(1);
     }
+    op.by_rows().map(|[_, cols]| cols)
 }
 
 fn execute_in_pieces(
@@ -106,6 +107,10 @@ fn execute_in_pieces(
         Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
         Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
         Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
+        #[cfg(not(relampago_package))]
+        Op::LayerNorm { epsilon, .. } => norm(isa, Some(inputs[2]), epsilon, [x, b], out),
+        #[cfg(not(relampago_package))]
+        Op::RmsNorm { epsilon, .. } => norm(isa, None, epsilon, [x, b], out),
         Op::Matmul { m, k, n } => {
             return matmul::matmul(isa, pieces, &Matmul::new(m, k, n), x, b, out);
         }

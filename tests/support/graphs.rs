@@ -87,7 +87,7 @@ impl Graph {
     fn operation(&mut self, random: &mut Random) {
         let x = self.any(random);
         let (rows, cols) = (self.nodes[x].rows, self.nodes[x].cols);
-        let (op, inputs, shape) = match random.below(22) {
+        let (op, inputs, shape) = match random.below(24) {
             0..=6 => (random.one_of(unary_ops()), vec![x], (rows, cols)),
             7..=10 => {
                 let y = self.of_shape(random, rows, cols);
@@ -109,6 +109,7 @@ impl Graph {
                 };
                 (op, vec![x, weights], (rows, n))
             }
+            22 | 23 => self.norm(random, x),
             17 => self.convolution(random, x),
             18 => (random.one_of(reductions()), vec![x], (1, 1)),
             19 | 20 => self.custom(random, x),
@@ -118,6 +119,29 @@ impl Graph {
             }
         };
         self.push(shape.0, shape.1, Source::Op(op, inputs));
+    }
+
+    fn norm(&mut self, random: &mut Random, x: usize) -> (Op, Vec<usize>, (usize, usize)) {
+        let (rows, cols) = (self.nodes[x].rows, self.nodes[x].cols);
+        let (gain, bias) = (
+            self.of_shape(random, 1, cols),
+            self.of_shape(random, 1, cols),
+        );
+        let epsilon = 0.01;
+        if random.below(2) == 0 {
+            let op = Op::LayerNorm {
+                rows,
+                cols,
+                epsilon,
+            };
+            return (op, vec![x, gain, bias], (rows, cols));
+        }
+        let op = Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        (op, vec![x, gain], (rows, cols))
     }
 
     fn custom(&mut self, random: &mut Random, x: usize) -> (Op, Vec<usize>, (usize, usize)) {

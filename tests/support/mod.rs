@@ -310,6 +310,10 @@ pub fn special_cases() -> Vec<Case> {
                 .map(|row| Case::new(op.clone(), vec![row])),
         );
     }
+    for row in special_rows() {
+        let (gain, bias) = (vec![1.5; row.len()], vec![-0.5; row.len()]);
+        cases.extend(norm_cases((1, row.len()), row, [&gain, &bias]));
+    }
     cases
 }
 
@@ -413,6 +417,8 @@ pub fn matrix_cases() -> Vec<Case> {
         ] {
             cases.push(Case::new(op, vec![x.clone()]));
         }
+        let (gain, bias) = (random.values(cols), random.values(cols));
+        cases.extend(norm_cases((rows, cols), x, [&gain, &bias]));
     }
     for options in convolutions() {
         let inputs = vec![
@@ -420,6 +426,28 @@ pub fn matrix_cases() -> Vec<Case> {
             random.values(options.kernel_rows * options.kernel_cols),
         ];
         cases.push(Case::new(Op::Convolve2d { options }, inputs));
+    }
+    cases
+}
+
+/// Both norms of values as they are, and of such as lie far from 0, so that their mean counts.
+fn norm_cases((rows, cols): (usize, usize), x: Vec<f32>, [gain, bias]: [&[f32]; 2]) -> Vec<Case> {
+    let far = x.iter().map(|x| x + 100.0).collect();
+    let mut cases = Vec::new();
+    for (x, epsilon) in [(x, 1e-5), (far, 0.1)] {
+        let of_all = Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        let inputs = vec![x.clone(), gain.to_vec(), bias.to_vec()];
+        cases.push(Case::new(of_all, inputs));
+        let rms = Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        cases.push(Case::new(rms, vec![x, gain.to_vec()]));
     }
     cases
 }

@@ -1,0 +1,37 @@
+// One workgroup a row: mean, mean square around it, result; three passes over the row, which stays
+// in cache as long as this kernel is chosen for it.
+struct Params {
+    rows: u32,
+    cols: u32,
+    epsilon: f32,
+    centred: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read> gain: array<f32>;
+@group(0) @binding(3) var<storage, read> bias: array<f32>;
+@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+fn before0(i: u32) -> f32 {
+    return x[i];
+}
+
+const GROUP = 256u;
+
+@compute @workgroup_size(GROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let row = workgroup_index(group, groups);
+    if row >= params.rows {
+        return;
+    }
+    let moments = moments_of(row * params.cols, (row + 1u) * params.cols, params.centred, local);
+    let factor = inverseSqrt(moments.y / f32(params.cols) + params.epsilon);
+    for (var col = local; col < params.cols; col += GROUP) {
+        let i = row * params.cols + col;
+        y[i] = after(i, normed(before0(i) - moments.x, factor, gain[col], bias[col], params.centred));
+    }
+}

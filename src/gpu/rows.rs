@@ -1,0 +1,149 @@
+//! Softmaxes and norms: which kernels go over the rows of a matrix.
+
+#[cfg(not(target_arch = "wasm32"))]
+use super::context::Limits;
+use super::kernels::{self, Kernel};
+use super::lower::WORKGROUP;
+use super::recorder::{GpuBuffer, Recorder};
+use crate::error::Result;
+
+/// Values that a workgroup should have at least of a long row, to be worth a second dispatch.
+const MIN_VALUES_PER_CHUNK: usize = 2048;
+/// The longest row that is left to one workgroup, unless there are many rows.
+const MAX_SINGLE_ROW: usize = 8192;
+/// Rows that keep a GPU busy with a workgroup each.
+const MANY_ROWS: usize = 128;
+
+/// The kernels of an operation on rows.
+struct Family {
+    /// Of workgroups that hold whole rows in registers, up to 1,024, 4,096 and 16,384 values; for
+    /// the longest one with subgroups of 32 invocations, and one without.
+    #[cfg(not(target_arch = "wasm32"))]
+    held: [&'static Kernel; 4],
+    /// Of workgroups that read a whole row three times.
+    row: &'static Kernel,
+    /// Of workgroups that have a chunk of a row each: what it comes to, and the result.
+    partial: &'static Kernel,
+    apply: &'static Kernel,
+}
+
+static SOFTMAX: Family = Family {
+    #[cfg(not(target_arch = "wasm32"))]
+    held: [
+        &kernels::SOFTMAX_1024,
+        &kernels::SOFTMAX_4096,
+        &kernels::SOFTMAX_16384_BY_32,
+        &kernels::SOFTMAX_16384,
+    ],
+    row: &kernels::SOFTMAX_ROW,
+    partial: &kernels::SOFTMAX_PARTIAL,
+    apply: &kernels::SOFTMAX_APPLY,
+};
+
+#[cfg_attr(relampago_package, allow(dead_code))]
+static NORM: Family = Family {
+    #[cfg(not(target_arch = "wasm32"))]
+    held: [
+        &kernels::NORM_1024,
+        &kernels::NORM_4096,
+        &kernels::NORM_16384_BY_32,
+        &kernels::NORM_16384,
+    ],
+    row: &kernels::NORM_ROW,
+    partial: &kernels::NORM_PARTIAL,
+    apply: &kernels::NORM_APPLY,
+};
+
+/// Records the softmax of each row, or its logarithm.
+pub(super) fn softmax(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    shape: (usize, usize),
+    as_log: bool,
+) -> Result<()> {
+    let own = [f32::NEG_INFINITY.to_bits(), as_log.into()];
+    SOFTMAX.record(recorder, (shape, own), [&[x][..], &[]], output)
+}
+
+/// Records the norm of each row: around its mean where the inputs are `x`, a gain and a bias, or
+/// around 0 where there is no bias.
+#[cfg_attr(relampago_package, allow(dead_code))]
+pub(super) fn norm(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    shape: (usize, usize),
+    epsilon: f32,
+) -> Result<()> {
+    let own = [epsilon.to_bits(), u32::from(inputs.len() == 3)];
+    // Bound, but not used, where there is none.
+    let bias = inputs.last().unwrap_or(&inputs[1]);
+    NORM.record(
+        recorder,
+        (shape, own),
+        [&[&inputs[0]], &[&inputs[1], bias]],
+        output,
+    )
+}
+
+impl Family {
+    /// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
+    /// workgroups; else two, with each row cut into at most 256 chunks. Parameters are the shape
+    /// and the kernels' `own` ones; inputs, what lies by rows and what all rows share.
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn record(
+        &self,
+        recorder: &mut Recorder<'_>,
+        ((rows, cols), own): ((usize, usize), [u32; 2]),
+        [x, shared]: [&[&GpuBuffer]; 2],
+        output: &GpuBuffer,
+    ) -> Result<()> {
+        let dims = |dims: &[usize]| -> Vec<u32> {
+            let dims = dims.iter().map(|&dim| dim as u32);
+            dims.chain(own).collect()
+        };
+        if let Some((kernel, rows_each)) = self.row_kernel(recorder, rows, cols) {
+            let (params, inputs) = (dims(&[rows, cols]), [x, shared].concat());
+            let workgroups = rows.div_ceil(rows_each);
+            return recorder.dispatch(kernel, &params, &inputs, output, workgroups);
+        }
+        let chunks = cols.div_ceil(MIN_VALUES_PER_CHUNK).min(WORKGROUP);
+        let params = dims(&[rows, cols, chunks, cols.div_ceil(chunks)]);
+        let (partials, workgroups) = (recorder.allocate(2 * rows * chunks)?, rows * chunks);
+        recorder.dispatch(self.partial, &params, x, &partials, workgroups)?;
+        let inputs = [x, &[&partials], shared].concat();
+        recorder.dispatch(self.apply, &params, &inputs, output, workgroups)
+    }
+
+    /// The kernel whose workgroups each do whole rows, if one should, and how many: one that holds
+    /// them in registers, or one that reads them three times.
+    #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
+    fn row_kernel(
+        &self,
+        recorder: &Recorder<'_>,
+        rows: usize,
+        cols: usize,
+    ) -> Option<(&'static Kernel, usize)> {
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(kernel) = self.held_kernel(&recorder.gpu.limits, cols) {
+            return Some(kernel);
+        }
+        (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some((self.row, 1))
+    }
+
+    /// The kernel with the smallest workgroup that holds such a row in registers, and how many of
+    /// them.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn held_kernel(&self, limits: &Limits, cols: usize) -> Option<(&'static Kernel, usize)> {
+        let [short, middle, by_32, long] = self.held;
+        let long = if limits.subgroups_of_32 { by_32 } else { long };
+        let held = [(64, 4, short), (256, 1, middle), (1024, 1, long)];
+        let fits = |&(invocations, rows, _): &(usize, usize, _)| {
+            cols <= 16 * invocations && rows * invocations <= limits.invocations
+        };
+        let found = held.into_iter().find(fits);
+        let found = found.map(|(_, rows, kernel)| (kernel, rows));
+        found.filter(|_| cols.is_multiple_of(4))
+    }
+}
