@@ -1,6 +1,7 @@
 //! [`GpuDevicePool`]: several devices as one.
 
 mod program;
+mod stream;
 mod work;
 
 use std::ops::Deref;
@@ -8,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 pub use program::PoolProgram;
+pub use stream::{StreamProgress, StreamSink, StreamSource, StreamWatch};
 
 use crate::device::{DeviceBuilder, GpuDevice};
 use crate::error::{Error, Result};
@@ -44,6 +46,7 @@ use crate::shape::{check_len, output_len};
 pub struct GpuDevicePool {
     members: Arc<[Member]>,
     least_values: usize,
+    in_flight: usize,
 }
 
 struct Member {
@@ -95,6 +98,8 @@ impl Member {
 /// Values that a part of a divided graph reads or writes at least: so many keep a GPU busy longer
 /// than it takes to send them.
 const LEAST_VALUES: usize = 1 << 21;
+/// Parts that a GPU has at a time: one is computed while values of others are on their way.
+const IN_FLIGHT: usize = 2;
 
 impl GpuDevicePool {
     /// A pool of all real GPUs, or else of SIMD alone. Does not fail for lack of a GPU.
@@ -124,6 +129,7 @@ impl GpuDevicePool {
         Ok(Self {
             members,
             least_values: LEAST_VALUES,
+            in_flight: IN_FLIGHT,
         })
     }
 
@@ -136,6 +142,15 @@ impl GpuDevicePool {
             least_values,
             ..self
         }
+    }
+
+    /// How many parts a GPU has at a time, at least 1: so that some are computed while others are
+    /// on their way. Two unless this says otherwise. More take more memory: the values of so many
+    /// parts, on the host and on the device.
+    #[must_use]
+    pub fn in_flight(self, parts: usize) -> Self {
+        let in_flight = parts.max(1);
+        Self { in_flight, ..self }
     }
 
     /// The devices, those that were lost among them.

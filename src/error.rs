@@ -96,6 +96,15 @@ pub enum Error {
         /// What it threw.
         message: String,
     },
+    /// Where the values of a stream come from or go to failed.
+    #[cfg(not(relampago_small))]
+    #[error("the {by} of the stream failed: {message}")]
+    Stream {
+        /// The source or the sink.
+        by: &'static str,
+        /// What it said.
+        message: String,
+    },
     /// A buffer belongs to another batch or another device.
     #[error("`{what}` belongs to another {owner}")]
     Foreign {
@@ -127,7 +136,7 @@ pub enum Error {
         /// The object's class.
         what: &'static str,
     },
-    /// The caller aborted the work (JavaScript's `AbortSignal`).
+    /// The caller aborted the work (JavaScript's `AbortSignal`, or a stream's watch).
     #[error("aborted by the caller")]
     Aborted,
 }
@@ -149,6 +158,8 @@ impl Error {
             Error::Wgsl { .. } => "WGSL",
             #[cfg(not(relampago_small))]
             Error::Function { .. } => "FUNCTION",
+            #[cfg(not(relampago_small))]
+            Error::Stream { .. } => "STREAM",
             Error::Foreign { .. } => "FOREIGN",
             Error::AlreadyExecuted => "ALREADY_EXECUTED",
             Error::NotExecuted => "NOT_EXECUTED",

@@ -48,7 +48,9 @@ pub use custom::{CustomCall, CustomOp};
 pub use device::HalfPrecision;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 #[cfg(not(relampago_small))]
-pub use device_pool::{GpuDevicePool, Lease, PoolProgram};
+pub use device_pool::{
+    GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,
+};
 pub use error::{Error, Result};
 pub use graph::{
     Argument, BufferId, BufferPlace, Explanation, GpuCommandBatch, KernelInfo, PlanSummary, Program,

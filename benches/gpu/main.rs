@@ -11,6 +11,7 @@ mod peer;
 mod plain;
 mod report;
 mod resident;
+mod streams;
 mod trips;
 
 use anyhow::{Context, Result};
@@ -34,6 +35,9 @@ struct Options {
     /// Divides lengths, for adapters that would take minutes
     #[arg(long, default_value_t = 1)]
     divide: usize,
+    /// Parts of a stream that are under way at a time
+    #[arg(long, default_value_t = 3)]
+    in_flight: usize,
     /// Only times how long the first kernels take to make, with pipelines kept in this folder
     #[arg(long)]
     first_use: Option<PathBuf>,
@@ -70,7 +74,8 @@ fn main() -> Result<()> {
     let wanted = |name: &str| name.contains(&options.only);
     let ceilings = ceilings::measure(options.divide);
     let rows = resident::rows(&device, &options, &wanted)?;
-    let trips = trips::rows(&device, &options, &wanted)?;
+    let mut trips = trips::rows(&device, &options, &wanted)?;
+    trips.extend(streams::rows(&device, &options, &wanted)?);
     let crossover = crossover::rows(&device, options.rounds, &wanted)?;
     // The peer comes last: it keeps the GPU's memory for itself while it runs.
     let peer = if options.no_peer || options.divide > 1 {

@@ -5,24 +5,24 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::work::{Queue, at_once};
+use super::work::{Job, Part, Queue, at_once};
 use super::{GpuDevicePool, Lease};
 use crate::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
-use crate::error::{Result, try_zeros};
+use crate::error::{Error, Result, try_zeros};
 use crate::graph::{Argument, BufferId, Division, Given, GpuCommandBatch, Node, Program, Source};
 
 /// A batch planned once for all devices of a pool ([`GpuDevicePool::compile_async`]), which runs
 /// with new arguments each time.
 pub struct PoolProgram {
     pool: GpuDevicePool,
-    division: Division,
+    pub(super) division: Division,
     /// The leaves among them have no buffers of any device.
     nodes: Vec<Node>,
     /// The lengths of the arguments, and the node of each.
-    placeholders: Vec<usize>,
+    pub(super) placeholders: Vec<usize>,
     /// Rows of each part.
-    sizes: Vec<usize>,
+    pub(super) sizes: Vec<usize>,
     /// What each device runs, by the number of rows; `None` where it is lost.
     programs: Vec<Option<BTreeMap<usize, Program>>>,
 }
@@ -33,8 +33,6 @@ const ENOUGH_PARTS: usize = 16;
 const ENOUGH_VALUES: usize = 1 << 22;
 /// Rows of parts are multiples of these: whole tiles of every kernel.
 const TILE_ROWS: usize = 128;
-/// Parts that a GPU has at a time: one is computed while values of another are on their way.
-const LANES: usize = 2;
 
 impl PoolProgram {
     pub(super) async fn new(
@@ -102,18 +100,25 @@ impl PoolProgram {
             results.push(try_zeros(width * self.division.rows)?);
         }
         let queue = Queue::new(&self.sizes, &mut results, self.division.widths());
-        // Once again for what lost devices have left.
-        while !queue.is_done()? {
-            let works = self.workers()?.into_iter();
-            at_once(
-                works
-                    .map(|lease| self.work(lease, arguments, &queue))
-                    .collect(),
-            )
-            .await;
-        }
-        drop(queue);
+        let program = self;
+        let slices = Slices {
+            program,
+            arguments,
+            queue,
+        };
+        self.run(&slices).await?;
+        drop(slices);
         Ok(results)
+    }
+
+    /// Has a job done by the devices.
+    pub(super) async fn run<J: Job>(&self, job: &J) -> Result<()> {
+        // Once again for what lost devices have left.
+        while !job.is_done()? {
+            let works = self.workers()?.into_iter();
+            at_once(works.map(|lease| self.work(lease, job)).collect()).await;
+        }
+        Ok(())
     }
 
     /// [`PoolProgram::read_async`], waited for.
@@ -134,33 +139,38 @@ impl PoolProgram {
     }
 
     /// Works on parts until there are none, or the device is lost.
-    async fn work(&self, lease: Lease, arguments: &[&[f32]], queue: &Queue<'_>) {
-        match self.whole_arguments(&lease, arguments).await {
+    async fn work<J: Job>(&self, lease: Lease, job: &J) {
+        match self.on_device(&lease, job).await {
             Ok(whole) => {
                 let gpu = lease.backend() == Backend::Gpu && self.parts() > 1;
-                let lane = || self.lane(&lease, arguments, &whole, queue);
-                at_once((0..if gpu { LANES } else { 1 }).map(|_| lane()).collect()).await;
+                let lanes = if gpu || J::COMES_AND_GOES {
+                    self.pool.in_flight
+                } else {
+                    1
+                };
+                let lane = || self.lane(&lease, &whole, job);
+                at_once((0..lanes.min(self.parts())).map(|_| lane()).collect()).await;
             }
             Err(error) => {
                 if let Err(error) = self.pool.members[lease.place].blame(error).await {
-                    queue.fail(error);
+                    job.fail(error);
                 }
             }
         }
     }
 
     /// On the device, the arguments that every part reads as a whole.
-    async fn whole_arguments(
+    async fn on_device<J: Job>(
         &self,
         device: &GpuDevice,
-        arguments: &[&[f32]],
+        job: &J,
     ) -> Result<Vec<Option<DeviceBuffer>>> {
         let mut buffers = Vec::new();
         for given in &self.division.given {
             buffers.push(match given {
                 // For one part there is nothing to be shared.
                 Given::Whole(leaf) if self.parts() > 1 => {
-                    Some(device.upload_async(self.values(*leaf, arguments)).await?)
+                    Some(device.upload_async(job.whole(*leaf)).await?)
                 }
                 _ => None,
             });
@@ -168,55 +178,101 @@ impl PoolProgram {
         Ok(buffers)
     }
 
-    async fn lane(
-        &self,
-        lease: &Lease,
-        arguments: &[&[f32]],
-        whole: &[Option<DeviceBuffer>],
-        queue: &Queue<'_>,
-    ) {
+    async fn lane<J: Job>(&self, lease: &Lease, whole: &[Option<DeviceBuffer>], job: &J) {
         let Some(programs) = &self.programs[lease.place] else {
             return;
         };
-        while let Some(mut part) = queue.take() {
-            let program = &programs[&part.rows.len()];
-            let given = self.given(&part.rows, arguments, whole);
-            if let Err(error) = program.read_into(&given, &mut part.outputs).await {
-                queue.give_back(part);
-                if let Err(error) = self.pool.members[lease.place].blame(error).await {
-                    queue.fail(error);
+        while let Some(mut part) = job.take() {
+            let program = &programs[&job.rows(&part).len()];
+            let (values, mut outputs) = job.bind(&mut part);
+            let given = values.into_iter().zip(whole);
+            let arguments = given.map(|(values, buffer)| match buffer {
+                Some(buffer) => Argument::Buffer(buffer),
+                None => Argument::Values(values),
+            });
+            let arguments: Vec<Argument<'_>> = arguments.collect();
+            let done = program.read_into(&arguments, &mut outputs).await;
+            drop((arguments, outputs));
+            match done {
+                Ok(()) => job.finish(part),
+                Err(error) => {
+                    job.give_back(part);
+                    if let Err(error) = self.pool.members[lease.place].blame(error).await {
+                        job.fail(error);
+                    }
+                    return;
                 }
-                return;
             }
         }
     }
 
-    /// A part's arguments.
-    fn given<'a>(
-        &'a self,
-        rows: &Range<usize>,
-        arguments: &[&'a [f32]],
-        whole: &'a [Option<DeviceBuffer>],
-    ) -> Vec<Argument<'a>> {
-        let given = self.division.given.iter().zip(whole);
-        let arguments = given.map(|(given, buffer)| match (given, buffer) {
-            (_, Some(buffer)) => Argument::Buffer(buffer),
-            (Given::Whole(leaf), None) => Argument::Values(self.values(*leaf, arguments)),
-            (Given::Rows(leaf, window), None) => {
-                let range = window.range(rows.clone());
-                Argument::Values(&self.values(*leaf, arguments)[range])
-            }
-        });
-        arguments.collect()
+    /// The argument that a part's values are of; `None` where they are of an upload.
+    pub(super) fn argument(&self, given: &Given) -> Option<usize> {
+        let (Given::Whole(leaf) | Given::Rows(leaf, _)) = given;
+        match &self.nodes[*leaf].source {
+            Source::Placeholder(place) => Some(*place),
+            _ => None,
+        }
     }
 
-    /// The values of a leaf.
-    fn values<'a>(&'a self, leaf: usize, arguments: &[&'a [f32]]) -> &'a [f32] {
+    /// The values of a leaf that is an upload.
+    pub(super) fn upload(&self, leaf: usize) -> Option<&[f32]> {
         match &self.nodes[leaf].source {
-            Source::Placeholder(place) => arguments[*place],
+            Source::Upload(values) => Some(values),
+            _ => None,
+        }
+    }
+}
+
+/// A job from and to slices.
+struct Slices<'a> {
+    program: &'a PoolProgram,
+    arguments: &'a [&'a [f32]],
+    queue: Queue<'a>,
+}
+
+impl<'a> Job for Slices<'a> {
+    type Part = Part<'a>;
+    const COMES_AND_GOES: bool = false;
+
+    fn take(&self) -> Option<Part<'a>> {
+        self.queue.take()
+    }
+
+    fn rows(&self, part: &Part<'a>) -> Range<usize> {
+        part.rows.clone()
+    }
+
+    fn bind<'p>(&'p self, part: &'p mut Part<'a>) -> (Vec<&'p [f32]>, Vec<&'p mut [f32]>) {
+        let rows = part.rows.clone();
+        let values = self.program.division.given.iter().map(|given| match given {
+            Given::Whole(leaf) => self.whole(*leaf),
+            Given::Rows(leaf, window) => &self.whole(*leaf)[window.range(rows.clone())],
+        });
+        let outputs = part.outputs.iter_mut().map(|output| &mut **output);
+        (values.collect(), outputs.collect())
+    }
+
+    fn whole(&self, leaf: usize) -> &[f32] {
+        match &self.program.nodes[leaf].source {
+            Source::Placeholder(place) => self.arguments[*place],
             Source::Upload(values) => values,
             Source::Input(_) | Source::Op { .. } => &[],
         }
+    }
+
+    fn finish(&self, _: Part<'a>) {}
+
+    fn give_back(&self, part: Part<'a>) {
+        self.queue.give_back(part);
+    }
+
+    fn fail(&self, error: Error) {
+        self.queue.fail(error);
+    }
+
+    fn is_done(&self) -> Result<bool> {
+        self.queue.is_done()
     }
 }
 

@@ -5,6 +5,33 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 
+/// Something to be done in parts, each of them by any device.
+pub(super) trait Job: Sync {
+    type Part: Send;
+    /// Whether parts are read before they are computed, and written after it: the host then has
+    /// something to do while a device computes, SIMD too.
+    const COMES_AND_GOES: bool;
+
+    /// A part that is still to be done.
+    fn take(&self) -> Option<Self::Part>;
+    fn rows(&self, part: &Self::Part) -> Range<usize>;
+    /// What a part is given, in order, and where its results go.
+    fn bind<'p>(&'p self, part: &'p mut Self::Part) -> (Vec<&'p [f32]>, Vec<&'p mut [f32]>);
+    /// All values of a leaf.
+    fn whole(&self, leaf: usize) -> &[f32];
+    /// Takes a part whose results are there.
+    fn finish(&self, part: Self::Part);
+    /// Takes a part back that a lost device did not finish.
+    fn give_back(&self, part: Self::Part);
+    /// Ends the job.
+    fn fail(&self, error: Error);
+    /// Whether all parts were taken, once nobody works any more: all is done then.
+    ///
+    /// # Errors
+    /// What ended it.
+    fn is_done(&self) -> Result<bool>;
+}
+
 /// Rows of a job, and where their results go.
 pub(super) struct Part<'a> {
     pub(super) rows: Range<usize>,

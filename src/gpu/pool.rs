@@ -76,6 +76,10 @@ struct State {
 /// Unused memory beyond this is given back to the system.
 const MAX_UNUSED_BYTES: u64 = 256 << 20;
 
+/// How fast new memory that the host can write is there: it is made of fresh pages.
+#[cfg(not(target_arch = "wasm32"))]
+const FRESH_BYTES_A_NANOSECOND: u64 = 4;
+
 /// A buffer on loan from the pool, to which it returns when dropped.
 pub(super) struct PooledBuffer {
     pub(super) buffer: wgpu::Buffer,
@@ -197,12 +201,32 @@ impl Pool {
         buffer.map_async(wgpu::MapMode::Write, .., move |result| {
             answer.store(result.is_ok(), Ordering::Relaxed);
         });
-        let _ = self.device.poll(wgpu::PollType::Poll);
-        let done = mapped.load(Ordering::Relaxed);
+        let done = self.wait_a_moment(buffer.size(), || mapped.load(Ordering::Relaxed));
         if !done {
             buffer.destroy();
         }
         done
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    fn wait_a_moment(&self, _: u64, done: impl Fn() -> bool) -> bool {
+        let _ = self.device.poll(wgpu::PollType::Poll);
+        done()
+    }
+
+    /// Polls until it is done, or a new buffer of the size would be there: the callback may be in
+    /// the hands of another thread that polls.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn wait_a_moment(&self, size: u64, done: impl Fn() -> bool) -> bool {
+        let start = std::time::Instant::now();
+        let patience = std::time::Duration::from_nanos(size / FRESH_BYTES_A_NANOSECOND);
+        loop {
+            let _ = self.device.poll(wgpu::PollType::Poll);
+            if done() || start.elapsed() >= patience {
+                return done();
+            }
+            std::hint::spin_loop();
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

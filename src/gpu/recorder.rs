@@ -394,12 +394,17 @@ impl<'g> Recorder<'g> {
         }
         let errors = self.scopes.close();
         let bytes = self.bytes;
+        // Back in the pool before the GPU has read them, they could not be mapped again.
+        #[cfg(not(target_arch = "wasm32"))]
+        let uploads: Vec<PooledBuffer> = self.uploads.into_iter().map(|(from, _)| from).collect();
         Ok(async move {
             let error = errors.await;
             gpu.verdict(error.map(|error| classify(&error, bytes)))?;
             for readback in &readbacks {
                 readback.arrived().await?;
             }
+            #[cfg(not(target_arch = "wasm32"))]
+            drop(uploads);
             Ok(readbacks)
         })
     }
