@@ -7,6 +7,8 @@ mod builder;
 mod half_precision;
 mod info;
 mod methods;
+#[cfg(not(target_arch = "wasm32"))]
+mod tuning;
 
 use std::sync::Arc;
 
@@ -14,6 +16,8 @@ pub use builder::DeviceBuilder;
 #[cfg(not(target_arch = "wasm32"))]
 pub use half_precision::HalfPrecision;
 pub use info::DeviceInfo;
+#[cfg(not(target_arch = "wasm32"))]
+pub use tuning::Tuning;
 
 use crate::buffer::{DeviceBuffer, Storage};
 use crate::error::{Result, try_zeros};

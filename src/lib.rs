@@ -44,9 +44,9 @@ mod views;
 pub use buffer::DeviceBuffer;
 #[cfg(not(relampago_small))]
 pub use custom::{CustomCall, CustomOp};
-#[cfg(not(target_arch = "wasm32"))]
-pub use device::HalfPrecision;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
+#[cfg(not(target_arch = "wasm32"))]
+pub use device::{HalfPrecision, Tuning};
 #[cfg(not(relampago_small))]
 pub use device_pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,

@@ -13,6 +13,7 @@ mod report;
 mod resident;
 mod streams;
 mod trips;
+mod tuning;
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -41,6 +42,9 @@ struct Options {
     /// Only times how long the first kernels take to make, with pipelines kept in this folder
     #[arg(long)]
     first_use: Option<PathBuf>,
+    /// Only measures which kernel is the fastest for each product
+    #[arg(long)]
+    tune: bool,
     /// Folder of the reports
     #[arg(long, default_value = "target/bench")]
     out: PathBuf,
@@ -71,6 +75,9 @@ fn main() -> Result<()> {
     }
     let device = GpuDevice::builder().backend(Backend::Gpu).build()?;
     println!("{}\n", device.info());
+    if options.tune {
+        return tuning::measure(&device, options.divide);
+    }
     let wanted = |name: &str| name.contains(&options.only);
     let ceilings = ceilings::measure(options.divide);
     let rows = resident::rows(&device, &options, &wanted)?;

@@ -11,7 +11,7 @@ use std::time::Instant;
 const LEN: usize = 1 << 26;
 const IMAGE: usize = 4096;
 
-const PRODUCTS: [[usize; 3]; 10] = [
+pub(crate) const PRODUCTS: [[usize; 3]; 10] = [
     [256, 256, 256],
     [512, 512, 512],
     [1024, 1024, 1024],

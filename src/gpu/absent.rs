@@ -66,6 +66,11 @@ impl Gpu {
         match *self {}
     }
 
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) async fn tune(self: &Arc<Self>, _: &Op) -> Result<Option<crate::device::Tuning>> {
+        match **self {}
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         match *self {}
     }

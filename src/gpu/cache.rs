@@ -1,4 +1,4 @@
-//! Pipelines kept on disk from one process to the next, where the driver lets them be.
+//! What is kept on disk from one process to the next: pipelines, where the driver lets them be.
 
 use std::fs;
 use std::io::Write;
@@ -23,7 +23,7 @@ impl PipelineFile {
         if !device.features().contains(wgpu::Features::PIPELINE_CACHE) {
             return None;
         }
-        let path = folder.join(file_name(&device.adapter_info()));
+        let path = folder.join(file_name(&device.adapter_info(), "pipelines"));
         let data = fs::read(&path).ok().and_then(|file| unwrapped(&file));
         let descriptor = wgpu::PipelineCacheDescriptor {
             label: Some("relampago"),
@@ -48,7 +48,7 @@ impl PipelineFile {
         if *kept == Some(sum) {
             return;
         }
-        match write(&self.path, &data, sum) {
+        match write(&self.path, &data) {
             Ok(()) => *kept = Some(sum),
             // It is but a cache.
             Err(error) => log::warn!("{} cannot be written: {error}", self.path.display()),
@@ -62,8 +62,8 @@ impl Drop for PipelineFile {
     }
 }
 
-/// A name that nothing else has whose pipelines differ.
-fn file_name(adapter: &wgpu::AdapterInfo) -> String {
+/// A name that nothing else has whose pipelines, or whose times, differ.
+pub(super) fn file_name(adapter: &wgpu::AdapterInfo, extension: &str) -> String {
     let wgpu::AdapterInfo {
         vendor,
         device,
@@ -74,24 +74,25 @@ fn file_name(adapter: &wgpu::AdapterInfo) -> String {
     } = adapter;
     let driver = hash(format!("{driver} {driver_info} {backend}").as_bytes());
     let version = env!("CARGO_PKG_VERSION");
-    format!("relampago-{version}-{vendor:x}-{device:x}-{driver:016x}.pipelines")
+    format!("relampago-{version}-{vendor:x}-{device:x}-{driver:016x}.{extension}")
 }
 
-fn write(path: &Path, data: &[u8], sum: u64) -> std::io::Result<()> {
+/// Writes a file with its mark and its sum, or none at all.
+pub(super) fn write(path: &Path, data: &[u8]) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
     let partial = path.with_extension(format!("{}.partial", std::process::id()));
     let mut file = fs::File::create(&partial)?;
     file.write_all(MAGIC)?;
-    file.write_all(&sum.to_le_bytes())?;
+    file.write_all(&hash(data).to_le_bytes())?;
     file.write_all(data)?;
     drop(file);
     fs::rename(&partial, path)
 }
 
 /// What `write` was given, unless something happened to the file.
-fn unwrapped(file: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn unwrapped(file: &[u8]) -> Option<Vec<u8>> {
     let (magic, rest) = file.split_first_chunk::<8>()?;
     let (sum, data) = rest.split_first_chunk::<8>()?;
     let whole = magic == MAGIC && hash(data) == u64::from_le_bytes(*sum);
@@ -114,7 +115,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("relampago-cache-{}", std::process::id()));
         let path = folder.join("some.pipelines");
         let data: Vec<u8> = (0..1000).map(|i| (i * 7 % 251) as u8).collect();
-        write(&path, &data, hash(&data)).unwrap();
+        write(&path, &data).unwrap();
         let file = fs::read(&path).unwrap();
         assert_eq!(unwrapped(&file), Some(data));
         for cut in [0, 7, 8, 15, 16, file.len() - 1] {

@@ -12,6 +12,8 @@ use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
 use super::stamps::Stamps;
 #[cfg(not(target_arch = "wasm32"))]
+use super::tune::Tuned;
+#[cfg(not(target_arch = "wasm32"))]
 use crate::device::HalfPrecision;
 use crate::error::{Error, Result};
 
@@ -34,6 +36,8 @@ pub(crate) struct Gpu {
     pub(super) stamps: Stamps,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) half_precision: HalfPrecision,
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) tuned: Tuned,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
 }
@@ -95,8 +99,10 @@ impl Gpu {
         let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
         let mut gpu = Self::own(device, queue);
         gpu.half_precision = half_precision;
-        let folder = options.pipelines.as_deref();
-        gpu.pipelines.file = folder.and_then(|folder| PipelineFile::open(&gpu.device, folder));
+        if let Some(folder) = options.pipelines.as_deref() {
+            gpu.pipelines.file = PipelineFile::open(&gpu.device, folder);
+            gpu.tuned = Tuned::open(&gpu.device, folder);
+        }
         Ok(Arc::new(gpu))
     }
 
@@ -143,6 +149,8 @@ impl Gpu {
             stamps: Stamps::default(),
             #[cfg(not(target_arch = "wasm32"))]
             half_precision: HalfPrecision::NotAsked,
+            #[cfg(not(target_arch = "wasm32"))]
+            tuned: Tuned::default(),
             health: Health::watch(&device),
             adapter: describe(&device),
             limits: Limits {

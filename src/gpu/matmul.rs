@@ -1,5 +1,7 @@
 //! Which kernels multiply two matrices.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::context::Gpu;
 use super::context::Limits;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
@@ -56,18 +58,68 @@ pub(super) fn matmul(
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
     // The other kernels have no last depth to stay below where there is none.
-    if recorder.gpu.adapter().software || k == 0 {
+    if k == 0 {
         return direct(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(target_arch = "wasm32"))]
-    if super::matvec::suits([m, k, n]) {
-        return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
-    }
-    #[cfg(not(target_arch = "wasm32"))]
-    if recorder.gpu.half_precision() == crate::device::HalfPrecision::Used {
+    if !has_choice(recorder.gpu, [m, k, n]) {
+        if super::matvec::suits([m, k, n]) {
+            return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
+        }
         return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
     }
-    tiled(recorder, [a, b], c, [m, k, n])
+    #[cfg(not(target_arch = "wasm32"))]
+    if let Some(name) = recorder.gpu.tuned.of([m, k, n]) {
+        return by(name, recorder, [a, b], c, [m, k, n]);
+    }
+    if recorder.gpu.adapter().software {
+        return direct(recorder, [a, b], c, [m, k, n]);
+    }
+    let family = family(&recorder.gpu.limits, [m, n]);
+    family.record(recorder, [a, b], c, [m, k, n])
+}
+
+/// Whether a product is by one of the families or without workgroup memory, and not by a kernel
+/// that is for products with vectors or of binary16.
+#[cfg(not(target_arch = "wasm32"))]
+fn has_choice(gpu: &Gpu, shape: [usize; 3]) -> bool {
+    let halves = gpu.half_precision() == crate::device::HalfPrecision::Used;
+    gpu.adapter().software || !(halves || super::matvec::suits(shape))
+}
+
+/// The kernels that could compute a product, by name; none where there is no choice.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> {
+    if m * n == 0 || k == 0 || !has_choice(gpu, [m, k, n]) {
+        return Vec::new();
+    }
+    let fitting = FAMILIES.iter().filter(|family| family.fits(&gpu.limits));
+    let names = fitting.map(Family::name);
+    names.chain([kernels::MATMUL_DIRECT.name]).collect()
+}
+
+/// The candidate of that name, if there is one.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn named(name: &str) -> Option<&'static str> {
+    let names = FAMILIES.iter().map(Family::name);
+    let mut names = names.chain([kernels::MATMUL_DIRECT.name]);
+    names.find(|&other| other == name)
+}
+
+/// Records a product by the candidate of that name.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn by(
+    name: &str,
+    recorder: &mut Recorder<'_>,
+    operands: [&GpuBuffer; 2],
+    c: &GpuBuffer,
+    shape: [usize; 3],
+) -> Result<()> {
+    let fits = |family: &&Family| family.name() == name && family.fits(&recorder.gpu.limits);
+    match FAMILIES.iter().find(fits) {
+        Some(family) => family.record(recorder, operands, c, shape),
+        None => direct(recorder, operands, c, shape),
+    }
 }
 
 /// The kernel that reads vectors, if rows of this length are made of them.
@@ -81,35 +133,40 @@ pub(super) fn aligned(
 
 /// Of the families that the adapter has room for, the largest with enough tiles.
 fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
-    let fits = |family: &&Family| {
-        family.memory <= limits.workgroup_memory
-            && family.invocations <= limits.invocations
-            && family.tiles([m, n]) >= ENOUGH_TILES
-    };
+    let suits = |family: &&Family| family.fits(limits) && family.tiles([m, n]) >= ENOUGH_TILES;
     let [.., smallest] = &FAMILIES;
-    FAMILIES.iter().find(fits).unwrap_or(smallest)
+    FAMILIES.iter().find(suits).unwrap_or(smallest)
 }
 
 impl Family {
+    #[cfg(not(target_arch = "wasm32"))]
+    fn name(&self) -> &'static str {
+        self.aligned.name
+    }
+
+    fn fits(&self, limits: &Limits) -> bool {
+        self.memory <= limits.workgroup_memory && self.invocations <= limits.invocations
+    }
+
     fn tiles(&self, [m, n]: [usize; 2]) -> usize {
         m.div_ceil(self.side) * n.div_ceil(self.side)
     }
-}
 
-fn tiled(
-    recorder: &mut Recorder<'_>,
-    operands: [&GpuBuffer; 2],
-    c: &GpuBuffer,
-    [m, k, n]: [usize; 3],
-) -> Result<()> {
-    let family = family(&recorder.gpu.limits, [m, n]);
-    let kernel = if n.is_multiple_of(4) {
-        aligned(k, family.aligned, family.any)
-    } else {
-        family.any
-    };
-    let params = [m, k, n, n.div_ceil(family.side)].map(|dim| dim as u32);
-    recorder.dispatch(kernel, &params, &operands, c, family.tiles([m, n]))
+    fn record(
+        &self,
+        recorder: &mut Recorder<'_>,
+        operands: [&GpuBuffer; 2],
+        c: &GpuBuffer,
+        [m, k, n]: [usize; 3],
+    ) -> Result<()> {
+        let kernel = if n.is_multiple_of(4) {
+            aligned(k, self.aligned, self.any)
+        } else {
+            self.any
+        };
+        let params = [m, k, n, n.div_ceil(self.side)].map(|dim| dim as u32);
+        recorder.dispatch(kernel, &params, &operands, c, self.tiles([m, n]))
+    }
 }
 
 /// Without workgroup memory: 4 × 4 values for each of a workgroup's invocations.

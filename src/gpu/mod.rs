@@ -32,6 +32,8 @@ mod tests;
 mod tiles;
 mod transfer;
 #[cfg(not(target_arch = "wasm32"))]
+mod tune;
+#[cfg(not(target_arch = "wasm32"))]
 mod warm;
 mod weights;
 

@@ -349,6 +349,12 @@ impl<'g> Recorder<'g> {
         self.steps.push(step);
     }
 
+    /// The kernels recorded.
+    #[cfg(test)]
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        self.steps.iter().map(|step| step.name).collect()
+    }
+
     fn grid(&self, workgroups: usize) -> Result<(u32, u32)> {
         let widest = self.gpu.limits.workgroups;
         check_limit("the number of workgroups", workgroups, widest * widest)?;

@@ -101,6 +101,39 @@ fn matmul_is_right_by_the_kernels_with_larger_tiles() {
 }
 
 #[test]
+fn products_are_by_the_kernel_that_was_the_fastest() {
+    for software in [true, false] {
+        let gpu = pretend(software);
+        let (m, k, n) = (70, 36, 52);
+        let op = Op::Matmul { m, k, n };
+        let tuning = runtime::block_on(gpu.tune(&op)).unwrap().unwrap();
+        let mut names: Vec<&str> = tuning.times.iter().map(|&(name, _)| name).collect();
+        assert!(tuning.times.is_sorted_by_key(|&(_, seconds)| seconds));
+        assert_eq!(gpu.tuned.of([m, k, n]), Some(names[0]));
+        names.sort_unstable();
+        let all = ["matmul_128", "matmul_32", "matmul_64", "matmul_direct"];
+        assert_eq!(names, all);
+        for name in all {
+            gpu.tuned
+                .remember([m, k, n], super::matmul::named(name).unwrap());
+            let mut recorder = super::recorder::Recorder::new(&gpu).unwrap();
+            let buffers = [m * k, k * n, m * n].map(|len| recorder.allocate(len).unwrap());
+            let [a, b, c] = &buffers;
+            super::matmul::matmul(&mut recorder, [a, b], c, [m, k, n]).unwrap();
+            assert_eq!(recorder.names(), [name]);
+            runtime::block_on(recorder.abandon()).unwrap();
+            judge_matmul(&gpu, [m, k, n]);
+        }
+        // Other shapes go by the rule as before.
+        assert_eq!(gpu.tuned.of([m, k, n + 1]), None);
+        let none = [Op::Relu {}, Op::Matmul { m: 4, k: 0, n: 4 }];
+        for op in none {
+            assert_eq!(runtime::block_on(gpu.tune(&op)), Ok(None));
+        }
+    }
+}
+
+#[test]
 fn long_sums_of_like_terms_keep_their_places() {
     for software in [true, false] {
         let gpu = pretend(software);

@@ -1,0 +1,58 @@
+//! Kernels chosen by measuring them on the user's device.
+
+use super::GpuDevice;
+use crate::error::Result;
+use crate::ops::Op;
+use crate::shape::output_len;
+
+/// How long the GPU's kernels for an operation took ([`GpuDevice::tune_async`]).
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Tuning {
+    /// The operation.
+    pub op: Op,
+    /// Each kernel that could compute it, by name, and its seconds; the fastest first, which
+    /// computes such operations from now on.
+    pub times: Vec<(&'static str, f64)>,
+}
+
+impl GpuDevice {
+    /// Measures which of the GPU's kernels is the fastest for operations to come, each with its
+    /// inputs' lengths, and has it compute all of the same shape from then on: on this device and
+    /// its clones, and where it has a [`pipeline_cache`](crate::DeviceBuilder::pipeline_cache), on
+    /// devices of later processes with the same adapter, driver and version of this crate. Without
+    /// this the choice goes by the shape and by what the adapter reports.
+    ///
+    /// There is a choice for matrix products in `f32` whose operands both are matrices; nothing is
+    /// told of other operations, nor of what SIMD will compute. A measurement takes up to a second
+    /// for a large product and memory for its matrices.
+    ///
+    /// ```
+    /// use relampago::{GpuDevice, Op};
+    ///
+    /// let device = GpuDevice::new()?;
+    /// let product = Op::Matmul { m: 512, k: 512, n: 64 };
+    /// for tuning in device.tune(&[(product, &[512 * 512, 512 * 64])])? {
+    ///     println!("{:?}: {:?}", tuning.op, tuning.times);
+    /// }
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the operations themselves would say of such lengths, and what the device does.
+    pub async fn tune_async(&self, operations: &[(Op, &[usize])]) -> Result<Vec<Tuning>> {
+        let mut tunings = Vec::new();
+        for (op, lens) in operations {
+            output_len(op, lens)?;
+            if let Some(gpu) = self.gpu_for(op, lens) {
+                tunings.extend(gpu.tune(op).await?);
+            }
+        }
+        Ok(tunings)
+    }
+
+    /// [`GpuDevice::tune_async`], waited for.
+    pub fn tune(&self, operations: &[(Op, &[usize])]) -> Result<Vec<Tuning>> {
+        crate::runtime::block_on(self.tune_async(operations))
+    }
+}
