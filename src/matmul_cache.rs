@@ -28,7 +28,9 @@ use crate::views::{BoundView, TensorView};
 /// On SIMD they are packed once in the order in which the innermost loop reads them; on a GPU
 /// they stay in its memory. In fewer bits ([`WeightFormat`]) they take less of either, and are
 /// unpacked on the way into the product: block by block into the cache, or by each invocation of
-/// the GPU's kernel. Products are as accurate as [`GpuDevice::matmul_async`] with the weights
+/// the GPU's kernel. Weights of [`WeightFormat::F16`] on a device that multiplies in binary16
+/// ([`DeviceBuilder::half_precision`](crate::DeviceBuilder::half_precision)) lie there once more, as
+/// cooperative matrices read them, for products of many rows. Products are as accurate as [`GpuDevice::matmul_async`] with the weights
 /// that the format holds.
 ///
 /// ```

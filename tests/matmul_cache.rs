@@ -6,8 +6,8 @@
 mod support;
 
 use relampago::{
-    Backend, GpuDevice, GpuMatmulCache, InstructionSet, MemoryLayout, QuantizedWeights, Result,
-    TensorView, WeightFormat,
+    Backend, GpuDevice, GpuMatmulCache, HalfPrecision, InstructionSet, MemoryLayout,
+    QuantizedWeights, Result, TensorView, WeightFormat,
 };
 use support::Random;
 
@@ -86,6 +86,39 @@ fn products_are_right_in_every_format_on_every_back_end() {
                 check(&out, &input, &weights, [m, k, n], &what);
             }
         }
+    }
+}
+
+/// Where an adapter has no cooperative matrices, products are as exact as elsewhere.
+#[test]
+fn products_in_binary16_do_not_round_their_weights_again() {
+    let builder = GpuDevice::builder().backend(Backend::Gpu);
+    let device = builder.half_precision(true).build().unwrap();
+    let used = device.info().half_precision == HalfPrecision::Used;
+    println!("{}", device.info().half_precision);
+    let mut cache = GpuMatmulCache::new(device);
+    for [m, k, n] in [
+        [1, 300, 333],
+        [7, 33, 64],
+        [31, 70, 29],
+        [130, 600, 129],
+        [512, 64, 256],
+    ] {
+        // Of the input what binary16 holds.
+        let halves = |values: Vec<f32>| rounded(&values, values.len(), 1, WeightFormat::F16);
+        let input = halves(Random(1).values(m * k));
+        let weights = Random(2).values(k * n);
+        let view = TensorView::new_2d(k, n).unwrap().bind(&weights).unwrap();
+        cache.insert_view("w", &view, WeightFormat::F16).unwrap();
+        let words = 4 * k.div_ceil(32) * 16 * n;
+        let tiles = 2 * k.next_multiple_of(32) * n.next_multiple_of(128);
+        let bytes = words + if used { tiles } else { 0 };
+        assert_eq!(cache.weight_bytes(), bytes);
+        let mut out = vec![f32::NAN; m * n];
+        cache.matmul_cached("w", &input, &mut out, m).unwrap();
+        let weights = rounded(&weights, k, n, WeightFormat::F16);
+        let what = format!("{m}×{k}×{n}");
+        check(&out, &input, &weights, [m, k, n], &what);
     }
 }
 

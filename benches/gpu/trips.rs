@@ -4,7 +4,9 @@ use crate::plain::PlainRelu;
 use crate::resident::warm;
 use crate::{Options, Trip, race, values};
 use anyhow::Result;
-use relampago::{GpuCommandBatch, GpuDevice, Program};
+use relampago::{
+    Backend, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, TensorView, WeightFormat,
+};
 use std::hint::black_box;
 
 const MILLION: usize = 1_000_000;
@@ -50,6 +52,40 @@ pub(crate) fn rows(
         black_box(results);
         Ok(())
     })?;
+    trips.extend(cached(options, wanted)?);
+    Ok(trips)
+}
+
+/// Products with weights of binary16, computed in it and in `f32`.
+fn cached(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Trip>> {
+    let side = 4096 / options.divide;
+    let weights = values(side * side);
+    let view = TensorView::new_2d(side, side)?;
+    let mut caches = Vec::new();
+    for half_precision in [true, false] {
+        let builder = GpuDevice::builder().backend(Backend::Gpu);
+        let device = builder.half_precision(half_precision).build()?;
+        let mut cache = GpuMatmulCache::new(device);
+        cache.insert_view("w", &view.bind(&weights)?, WeightFormat::F16)?;
+        caches.push(cache);
+    }
+    let mut trips = Vec::new();
+    for m in [1, 8, 16, 32, 128, 1024] {
+        let name = format!("{m}×{side}×{side} of cached binary16");
+        if wanted(&name) {
+            let (x, mut y) = (values(m * side), vec![0.0; m * side]);
+            let mut out = y.clone();
+            let [halves, plain] = race(
+                [
+                    &mut || caches[0].matmul_cached("w", black_box(&x), &mut y, m),
+                    &mut || caches[1].matmul_cached("w", black_box(&x), &mut out, m),
+                ],
+                options.rounds,
+            )?;
+            let times = vec![("in binary16", halves), ("in f32", plain)];
+            trips.push(Trip { name, times });
+        }
+    }
     Ok(trips)
 }
 

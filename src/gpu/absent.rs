@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::buffer::Storage;
 use crate::error::{Error, Result};
 use crate::graph::{Outside, Plan, Repeat};
-use crate::matmul_cache::WeightFormat;
+use crate::matmul_cache::{QuantizedWeights, WeightFormat};
 use crate::ops::Op;
 
 #[allow(dead_code)] // Nobody is there to read them.
@@ -118,10 +118,17 @@ impl Gpu {
         match **self {}
     }
 
+    pub(crate) async fn weights_in_tiles(
+        self: &Arc<Self>,
+        _: &QuantizedWeights,
+    ) -> Result<Option<GpuBuffer>> {
+        match **self {}
+    }
+
     pub(crate) async fn multiply_words(
         self: &Arc<Self>,
         _: WeightFormat,
-        _: &GpuBuffer,
+        _: (&GpuBuffer, Option<&GpuBuffer>),
         _: &[f32],
         _: &mut [f32],
         _: [usize; 3],

@@ -65,10 +65,32 @@ pub(super) fn matmul(
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
+    let b = in_tiles(recorder, b, [k, n])?;
+    by_tiles(recorder, [a, &b], c, [m, k, n])?;
+    recorder.give_back(b);
+    Ok(())
+}
+
+/// A `k × n` matrix as [`by_tiles`] multiplies by it: rounded, and filled up to whole tiles.
+pub(super) fn in_tiles(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    [k, n]: [usize; 2],
+) -> Result<GpuBuffer> {
+    let filled = [k.next_multiple_of(DEPTH), n.next_multiple_of(TILE)];
+    rounded(recorder, x, [k, n], filled)
+}
+
+/// Records a product by a matrix that is rounded and filled up already.
+pub(super) fn by_tiles(
+    recorder: &mut Recorder<'_>,
+    [a, b]: [&GpuBuffer; 2],
+    c: &GpuBuffer,
+    [m, k, n]: [usize; 3],
+) -> Result<()> {
     let [height, width] = [m, n].map(|side| side.next_multiple_of(TILE));
     let depth = k.next_multiple_of(DEPTH);
     let a = rounded(recorder, a, [m, k], [height, depth])?;
-    let b = rounded(recorder, b, [k, n], [depth, width])?;
     let tiles = height / TILE * (width / TILE);
     let rows = [depth / 4, width / 4, width];
     let params = [&[tiles, width / TILE, depth / DEPTH], &rows[..]].concat();
@@ -80,9 +102,8 @@ pub(super) fn matmul(
     } else {
         c.clone()
     };
-    recorder.dispatch(kernel, &params, &[&a, &b], &whole, tiles)?;
+    recorder.dispatch(kernel, &params, &[&a, b], &whole, tiles)?;
     recorder.give_back(a);
-    recorder.give_back(b);
     if !trimmed {
         return Ok(());
     }

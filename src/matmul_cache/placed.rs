@@ -24,7 +24,8 @@ enum Place {
     Packed(Packed),
     Words(QuantizedWeights),
     Buffer(DeviceBuffer),
-    GpuWords(GpuBuffer),
+    /// And, where products are in binary16, as tiles of it.
+    GpuWords(GpuBuffer, Option<GpuBuffer>),
 }
 
 impl Placed {
@@ -53,9 +54,16 @@ impl Placed {
         device: &GpuDevice,
         weights: QuantizedWeights,
     ) -> Result<Self> {
-        let (shape, format, bytes) = (weights.shape(), weights.format(), weights.bytes());
+        let (shape, format, mut bytes) = (weights.shape(), weights.format(), weights.bytes());
         let place = match device.gpu() {
-            Some(gpu) => Place::GpuWords(gpu.upload_words(&weights.words).await?),
+            Some(gpu) => {
+                let words = gpu.upload_words(&weights.words).await?;
+                let tiles = gpu.weights_in_tiles(&weights).await?;
+                bytes += tiles
+                    .as_ref()
+                    .map_or(0, |tiles| tiles.len() * size_of::<u32>());
+                Place::GpuWords(words, tiles)
+            }
             None => Place::Words(weights),
         };
         Ok(Self {
@@ -81,11 +89,12 @@ impl Placed {
             (Place::Buffer(buffer), _) => {
                 multiply_resident(buffer, input, out, Matmul::new(m, k, n)).await
             }
-            (Place::GpuWords(words), Some(gpu)) => {
-                gpu.multiply_words(self.format, words, input, out, [m, k, n])
+            (Place::GpuWords(words, tiles), Some(gpu)) => {
+                let weights = (words, tiles.as_ref());
+                gpu.multiply_words(self.format, weights, input, out, [m, k, n])
                     .await
             }
-            (Place::GpuWords(_), None) => unreachable!("only a GPU is given words to keep"),
+            (Place::GpuWords(..), None) => unreachable!("only a GPU is given words to keep"),
         }
     }
 }
