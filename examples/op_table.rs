@@ -1,8 +1,9 @@
 //! Prints the op table as documentation (`markdown`) or as what the npm package adds from it to
-//! the classes that wasm-bindgen writes: the list of methods (`js`) and their types (`d.ts`); or
-//! what its shaders are made of (`shaders`).
+//! the classes that wasm-bindgen writes: the list of methods (`js`) and their types (`d.ts`), for its
+//! small edition or, with `full` after that, for the other one; or what its shaders are made of
+//! (`shaders`).
 
-use relampago::ops::{OPS, OpInfo, RUST_ONLY};
+use relampago::ops::{FULL_ONLY, OPS, OpInfo};
 
 fn main() -> Result<(), String> {
     match std::env::args().nth(1).as_deref() {
@@ -33,7 +34,7 @@ fn markdown() {
 fn js() {
     println!("// Name, number of inputs and number of parameters, in the op table's order.");
     println!("export const ops = [");
-    for op in of_javascript() {
+    for op in of_edition() {
         println!(
             "    ['{}', {}, {}],",
             op.js_name,
@@ -44,8 +45,11 @@ fn js() {
     println!("];");
 }
 
-fn of_javascript() -> impl Iterator<Item = &'static OpInfo> {
-    OPS.iter().filter(|op| !RUST_ONLY.contains(&op.name))
+/// The operations of the package's edition that is asked for.
+fn of_edition() -> impl Iterator<Item = &'static OpInfo> {
+    let full = std::env::args().nth(2).as_deref() == Some("full");
+    let has = move |op: &&OpInfo| full || !FULL_ONLY.contains(&op.name);
+    OPS.iter().filter(has)
 }
 
 /// What the npm package loads where there is a GPU.
@@ -60,7 +64,7 @@ fn typescript() {
     );
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
-    for op in of_javascript() {
+    for op in of_edition() {
         let result = if op.output.is_some() {
             "Float32Array<ArrayBuffer>"
         } else {
@@ -75,7 +79,7 @@ fn typescript() {
         );
     }
     println!("    }}\n    interface GpuCommandBatch {{");
-    for op in of_javascript() {
+    for op in of_edition() {
         method(op, "BufferId", None, "BufferId");
     }
     println!("    }}\n}}");

@@ -108,7 +108,7 @@ pub(crate) use op_table;
 
 /// Hands the op table to the macro named: first the operations whose result is a slice, then
 /// those whose result is one value.
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 macro_rules! for_each_op {
     ($emit:path) => {
         $crate::ops::op_table! {
@@ -129,7 +129,7 @@ macro_rules! for_each_op {
 }
 
 /// As above; the download has no room for more rows.
-#[cfg(relampago_package)]
+#[cfg(relampago_small)]
 macro_rules! for_each_op {
     ($emit:path) => {
         $crate::ops::op_table!($emit, {});
@@ -137,9 +137,9 @@ macro_rules! for_each_op {
 }
 pub(crate) use for_each_op;
 
-/// Operations that JavaScript does not have: the two cost 2 KB of the download.
+/// Operations that the npm package's small edition does not have: the two cost 2 KB of the download.
 #[doc(hidden)]
-pub const RUST_ONLY: [&str; 2] = ["layer_norm", "rms_norm"];
+pub const FULL_ONLY: [&str; 2] = ["layer_norm", "rms_norm"];
 
 /// What an operation's cost is dominated by; the automatic choice of back-end goes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -434,7 +434,7 @@ macro_rules! define_ops {
                     Op::BiasAdd { rows, cols }
                     | Op::SoftmaxRows { rows, cols }
                     | Op::LogSoftmaxRows { rows, cols } => Some([rows, cols]),
-                    #[cfg(not(relampago_package))]
+                    #[cfg(not(relampago_small))]
                     Op::LayerNorm { rows, cols, .. } | Op::RmsNorm { rows, cols, .. } => {
                         Some([rows, cols])
                     }

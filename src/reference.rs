@@ -66,11 +66,11 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::LogSoftmax {} => rows_of(x, 1, x.len(), log_softmax),
         Op::SoftmaxRows { rows, cols } => rows_of(x, rows, cols, softmax),
         Op::LogSoftmaxRows { rows, cols } => rows_of(x, rows, cols, log_softmax),
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::LayerNorm { cols, epsilon, .. } => norm(x, cols, wide(epsilon), true, |i, y| {
             affine(y, inputs[1][i], inputs[2][i])
         }),
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::RmsNorm { cols, epsilon, .. } => norm(x, cols, wide(epsilon), false, |i, y| {
             affine(y, inputs[1][i], 0.0)
         }),
@@ -240,7 +240,7 @@ fn log_softmax(row: &[f32]) -> Vec<Expected> {
 
 /// `(x − mean) / √(variance + epsilon)` of each row, around 0 where it is not `centred`; and what
 /// `finish` makes of the value in each column.
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 fn norm(
     x: &[f32],
     cols: usize,
@@ -268,7 +268,7 @@ fn norm(
 }
 
 /// `y · gain + bias`.
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 fn affine(y: Expected, gain: f32, bias: f32) -> Expected {
     Expected::new(
         y.value * wide(gain) + wide(bias),

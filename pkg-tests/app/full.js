@@ -15,6 +15,7 @@ export async function runFull(relampago, backend) {
       cache: await cache(relampago, device),
       views: await views(relampago, device),
       tiles: await tiles(relampago, device),
+      norms: await norms(device),
       custom: option.worker ? await unsupported(relampago, device) : await custom(relampago, device),
     });
     device.dispose();
@@ -112,6 +113,19 @@ async function tiles(relampago, device) {
       rows: await code(() => device.tiledSum2d(x, 'x', cols)),
     },
   };
+}
+
+// Of two rows, alone and recorded.
+async function norms(device) {
+  const [x, gain, bias] = [Float32Array.of(1, 2, 3, 6, 3, 0, 0, 3), Float32Array.of(1, 2, 1, 1), Float32Array.of(0, 0, 5, 0)];
+  const alone = [await device.layerNorm(x, gain, bias, 2, 4, 1e-6), await device.rmsNorm(x, gain, 2, 4, 1e-6)];
+  const batch = device.batch();
+  const [inX, inGain, inBias] = [x, gain, bias].map((values) => batch.upload(values));
+  const ids = [batch.layerNorm(inX, inGain, inBias, 2, 4, 1e-6), batch.rmsNorm(inX, inGain, 2, 4, 1e-6)];
+  await batch.execute();
+  const recorded = [await batch.read(ids[0]), await batch.read(ids[1])];
+  batch.dispose();
+  return [...alone, ...recorded].map((values) => [...values]);
 }
 
 const SHRINK = {

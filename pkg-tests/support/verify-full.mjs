@@ -58,6 +58,7 @@ export function verifyFull(results, backend) {
     verifyCache(where.cache);
     verifyViews(where.views);
     verifyTiles(where.tiles);
+    verifyNorms(where.norms);
   }
   verifyCustom(here.custom, backend);
   assert.equal(there?.custom ?? 'UNSUPPORTED', 'UNSUPPORTED');
@@ -106,6 +107,22 @@ function verifyTiles(tiles) {
     partial: [[2, 2, 2, 2, 2, -2], [3, 2, 1, 1]],
     codes: { length: 'LENGTH_MISMATCH', reduction: 'INVALID_ARGUMENT', rows: 'INVALID_ARGUMENT' },
   });
+}
+
+function verifyNorms([layer, rms, ...recorded]) {
+  const rows = [[1, 2, 3, 6], [3, 0, 0, 3]];
+  const [gain, bias] = [[1, 2, 1, 1], [0, 0, 5, 0]];
+  const mean = (row) => row.reduce((a, b) => a + b) / row.length;
+  const root = (row) => Math.sqrt(mean(row.map((x) => x * x)) + 1e-6);
+  const centred = (row) => row.map((x) => x - mean(row));
+  const scaled = (row, by) => row.map((x, i) => (x / by) * gain[i]);
+  const near = (got, right) => {
+    assert.equal(got.length, right.length);
+    got.forEach((value, i) => assert.ok(Math.abs(value - right[i]) <= 1e-5, `value ${i}: ${value}, not ${right[i]}`));
+  };
+  near(layer, rows.flatMap((row) => scaled(centred(row), root(centred(row))).map((x, i) => x + bias[i])));
+  near(rms, rows.flatMap((row) => scaled(row, root(row))));
+  assert.deepEqual(recorded, [layer, rms]);
 }
 
 function verifyCustom({ name, plan, wrong, codes: { throws, noNumber, badWgsl, ...codes } }, backend) {

@@ -53,7 +53,7 @@ pub(super) fn lower(
         Op::LogSoftmax {} => rows::softmax(recorder, x, output, (1, len), true),
         Op::SoftmaxRows { rows, cols } => rows::softmax(recorder, x, output, (rows, cols), false),
         Op::LogSoftmaxRows { rows, cols } => rows::softmax(recorder, x, output, (rows, cols), true),
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::LayerNorm {
             rows,
             cols,

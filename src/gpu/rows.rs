@@ -40,7 +40,7 @@ static SOFTMAX: Family = Family {
     apply: &kernels::SOFTMAX_APPLY,
 };
 
-#[cfg_attr(relampago_package, allow(dead_code))]
+#[cfg_attr(relampago_small, allow(dead_code))]
 static NORM: Family = Family {
     #[cfg(not(target_arch = "wasm32"))]
     held: [
@@ -68,7 +68,7 @@ pub(super) fn softmax(
 
 /// Records the norm of each row: around its mean where the inputs are `x`, a gain and a bias, or
 /// around 0 where there is no bias.
-#[cfg_attr(relampago_package, allow(dead_code))]
+#[cfg_attr(relampago_small, allow(dead_code))]
 pub(super) fn norm(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],

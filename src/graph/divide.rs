@@ -307,13 +307,13 @@ fn of_rows(op: &Op, rows: usize) -> Op {
         Op::BiasAdd { cols, .. } => Op::BiasAdd { rows, cols },
         Op::SoftmaxRows { cols, .. } => Op::SoftmaxRows { rows, cols },
         Op::LogSoftmaxRows { cols, .. } => Op::LogSoftmaxRows { rows, cols },
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::LayerNorm { cols, epsilon, .. } => Op::LayerNorm {
             rows,
             cols,
             epsilon,
         },
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::RmsNorm { cols, epsilon, .. } => Op::RmsNorm {
             rows,
             cols,

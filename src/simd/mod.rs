@@ -19,7 +19,7 @@ mod isa;
 pub(crate) mod jit;
 mod math;
 mod matmul;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 mod norm;
 mod reduce;
 mod softmax;
@@ -49,7 +49,7 @@ pub(crate) use values::map_values;
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
 use elementwise::add_bias;
-#[cfg(not(relampago_package))]
+#[cfg(not(relampago_small))]
 use norm::norm;
 use reduce::{argmax, dot, fold, mean, sum};
 use softmax::softmax;
@@ -107,9 +107,9 @@ fn execute_in_pieces(
         Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
         Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
         Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::LayerNorm { epsilon, .. } => norm(isa, Some(inputs[2]), epsilon, [x, b], out),
-        #[cfg(not(relampago_package))]
+        #[cfg(not(relampago_small))]
         Op::RmsNorm { epsilon, .. } => norm(isa, None, epsilon, [x, b], out),
         Op::Matmul { m, k, n } => {
             return matmul::matmul(isa, pieces, &Matmul::new(m, k, n), x, b, out);

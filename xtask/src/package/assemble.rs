@@ -36,7 +36,7 @@ pub(super) fn assemble(
     for file in GLUE {
         sh.copy_file(glue.join(file), &folder)?;
     }
-    write_tables(project, &folder)?;
+    write_tables(project, edition, &folder)?;
     if sh.path_exists(glue.join("snippets")) {
         copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
     }
@@ -59,7 +59,7 @@ pub(super) fn finish(project: &Project, package: &Package) -> Result<()> {
 }
 
 /// The methods that come from the op table, their types, and what shaders are made of.
-fn write_tables(project: &Project, folder: &Path) -> Result<()> {
+fn write_tables(project: &Project, edition: &Edition, folder: &Path) -> Result<()> {
     const TABLES: [(&str, &str); 3] = [
         ("js", "ops.js"),
         ("d.ts", "ops.d.ts"),
@@ -70,7 +70,7 @@ fn write_tables(project: &Project, folder: &Path) -> Result<()> {
         let table = cmd!(project.sh, "cargo")
             .args(example)
             .arg("--")
-            .arg(format);
+            .args([format, edition.name]);
         let table = table.quiet().read()? + "\n";
         fs::write(folder.join(file), table)?;
     }
