@@ -1,10 +1,14 @@
 //! Memory on the GPU.
 
+use super::context::Context;
 use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
+use super::pinned::bytes_of;
+use super::queue::{Marks, Queue, Turn, Use};
 use cudarc::driver::sys;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 mod sealed {
     pub trait Sealed {}
@@ -25,28 +29,53 @@ impl Element for u8 {}
 #[derive(Debug)]
 pub struct CudaBuffer<T> {
     device: CudaDevice,
-    address: sys::CUdeviceptr,
+    memory: Arc<Memory>,
     len: usize,
     values: PhantomData<T>,
 }
 
-impl<T: Element> CudaBuffer<T> {
-    /// Memory that holds whatever was there.
-    pub(super) fn uninitialised(device: &CudaDevice, len: usize) -> Result<Self> {
-        device.enter()?;
-        let bytes = len.checked_mul(size_of::<T>()).ok_or(Error::Limit {
-            what: "len",
-            value: len,
-            limit: usize::MAX / size_of::<T>(),
-        })?;
+/// What a buffer's values lie in; graphs that use it keep it.
+#[derive(Debug)]
+pub(super) struct Memory {
+    context: Arc<Context>,
+    address: sys::CUdeviceptr,
+    pub(super) marks: Marks,
+}
+
+impl Memory {
+    fn new(context: &Arc<Context>, bytes: usize) -> Result<Self> {
+        context.enter()?;
         let mut address = 0;
         // SAFETY: the pointer is to a living address. The driver refuses zero bytes.
         check("cuMemAlloc", unsafe {
             sys::cuMemAlloc_v2(&raw mut address, bytes.max(1))
         })?;
-        Ok(CudaBuffer {
-            device: device.clone(),
+        Ok(Memory {
+            context: context.clone(),
             address,
+            marks: Marks::default(),
+        })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // What streams have to do with it; after a failure nothing runs any more.
+        let _ = self.marks.wait(true);
+        if self.context.enter().is_ok() {
+            // SAFETY: the address is its own, and is used no more. The call waits for kernels of
+            // the default queue that still use it.
+            let _ = unsafe { sys::cuMemFree_v2(self.address) };
+        }
+    }
+}
+
+impl<T: Element> CudaBuffer<T> {
+    /// Memory that holds whatever was there.
+    pub(super) fn uninitialised(device: &CudaDevice, len: usize) -> Result<Self> {
+        Ok(CudaBuffer {
+            device: device.with_queue(Queue::Default),
+            memory: Arc::new(Memory::new(device.context(), bytes_of::<T>(len)?)?),
             len,
             values: PhantomData,
         })
@@ -69,18 +98,35 @@ impl<T: Element> CudaBuffer<T> {
 
     /// Where it lies in the GPU's memory.
     pub fn address(&self) -> u64 {
-        self.address
+        self.memory.address
     }
 
-    fn bytes(&self) -> usize {
+    /// What work that reads it says of it.
+    pub(super) fn input(&self) -> Use<'_> {
+        Use {
+            marks: &self.memory.marks,
+            memory: Some(&self.memory),
+            writes: false,
+        }
+    }
+
+    /// What work that writes it says of it; whoever calls it was lent the buffer exclusively.
+    pub(super) fn output(&self) -> Use<'_> {
+        Use {
+            writes: true,
+            ..self.input()
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     pub(super) fn clear(&self) -> Result<()> {
-        self.device.enter()?;
+        self.device.context().enter()?;
         // SAFETY: the buffer has so many bytes, and zeros are values of every element.
         check("cuMemsetD8", unsafe {
-            sys::cuMemsetD8_v2(self.address, 0, self.bytes())
+            sys::cuMemsetD8_v2(self.address(), 0, self.bytes())
         })
     }
 
@@ -90,10 +136,10 @@ impl<T: Element> CudaBuffer<T> {
     /// [`Error::Length`] if there are not as many.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         self.expect("values", values.len())?;
-        self.device.enter()?;
+        self.device.context().enter()?;
         // SAFETY: both places have so many bytes; the call returns when the host's have been read.
         check("cuMemcpyHtoD", unsafe {
-            sys::cuMemcpyHtoD_v2(self.address, values.as_ptr().cast(), self.bytes())
+            sys::cuMemcpyHtoD_v2(self.address(), values.as_ptr().cast(), self.bytes())
         })
     }
 
@@ -103,10 +149,10 @@ impl<T: Element> CudaBuffer<T> {
     /// [`Error::Length`] if `to` does not have as many, [`Error::Driver`] if earlier work failed.
     pub fn read(&self, to: &mut [T]) -> Result<()> {
         self.expect("to", to.len())?;
-        self.device.enter()?;
+        self.device.context().enter()?;
         // SAFETY: both places have so many bytes, and every pattern of bits is a value.
         check("cuMemcpyDtoH", unsafe {
-            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.address, self.bytes())
+            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.address(), self.bytes())
         })
     }
 
@@ -120,7 +166,7 @@ impl<T: Element> CudaBuffer<T> {
         Ok(values)
     }
 
-    fn expect(&self, what: &'static str, actual: usize) -> Result<()> {
+    pub(super) fn expect(&self, what: &'static str, actual: usize) -> Result<()> {
         let expected = self.len;
         let error = Error::Length {
             what,
@@ -131,45 +177,30 @@ impl<T: Element> CudaBuffer<T> {
     }
 }
 
-/// Memory for what kernels hand to each other: taken and given back in their order, without
+/// Memory for what kernels hand to each other: taken and given back in their turn, without
 /// waiting for any.
 #[derive(Debug)]
 pub(super) struct Scratch {
-    device: CudaDevice,
     pub(super) address: sys::CUdeviceptr,
+    stream: sys::CUstream,
 }
 
 impl Scratch {
-    pub(super) fn new(device: &CudaDevice, bytes: usize) -> Result<Self> {
-        device.enter()?;
+    pub(super) fn new(turn: &Turn<'_>, bytes: usize) -> Result<Self> {
+        let stream = turn.stream;
         let mut address = 0;
-        // SAFETY: the pointer is to a living address; no stream means the one that kernels are
-        // launched on.
+        // SAFETY: the pointer is to a living address; the context is current in its turn.
         check("cuMemAllocAsync", unsafe {
-            sys::cuMemAllocAsync(&raw mut address, bytes.max(1), std::ptr::null_mut())
+            sys::cuMemAllocAsync(&raw mut address, bytes.max(1), stream)
         })?;
-        Ok(Scratch {
-            device: device.clone(),
-            address,
-        })
+        Ok(Scratch { address, stream })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if self.device.enter().is_ok() {
-            // SAFETY: the address is its own, and what was launched before is done with it by then.
-            let _ = unsafe { sys::cuMemFreeAsync(self.address, std::ptr::null_mut()) };
-        }
-    }
-}
-
-impl<T> Drop for CudaBuffer<T> {
-    fn drop(&mut self) {
-        if self.device.enter().is_ok() {
-            // SAFETY: the address is the buffer's own, and is used no more. The call waits for
-            // kernels that still use it.
-            let _ = unsafe { sys::cuMemFree_v2(self.address) };
-        }
+        // SAFETY: the address is its own, and what was launched before in the same turn is done with it
+        // by then. The stream exists: a turn is shorter than its stream's life.
+        let _ = unsafe { sys::cuMemFreeAsync(self.address, self.stream) };
     }
 }

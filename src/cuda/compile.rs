@@ -1,6 +1,6 @@
 //! Text to machine code: by the driver's compiler the first time, from a file after that.
 
-use super::device::CudaDevice;
+use super::context::Context;
 use super::driver::{check, version};
 use super::error::{Error, Result};
 use cudarc::driver::sys;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, process};
 
 /// The machine code of a text for this GPU.
-pub(super) fn cubin(device: &CudaDevice, kernel: &str, text: &str) -> Result<Vec<u8>> {
-    let file = cache_file(device, text)?;
+pub(super) fn cubin(context: &Context, kernel: &str, text: &str) -> Result<Vec<u8>> {
+    let file = cache_file(context, text)?;
     if let Some(code) = file.as_deref().and_then(|file| fs::read(file).ok())
         && code.starts_with(b"\x7fELF")
     {
         return Ok(code);
     }
-    let code = compile(device, kernel, text)?;
+    let code = compile(context, kernel, text)?;
     // A cache that cannot be written only costs time.
     if let Some(file) = file {
         let _ = store(&file, &code);
@@ -26,7 +26,7 @@ pub(super) fn cubin(device: &CudaDevice, kernel: &str, text: &str) -> Result<Vec
 
 /// The file for a text on this model of GPU with this driver; none where there is no folder for
 /// caches.
-fn cache_file(device: &CudaDevice, text: &str) -> Result<Option<PathBuf>> {
+fn cache_file(context: &Context, text: &str) -> Result<Option<PathBuf>> {
     let absolute = |name| {
         env::var_os(name)
             .map(PathBuf::from)
@@ -35,8 +35,8 @@ fn cache_file(device: &CudaDevice, text: &str) -> Result<Option<PathBuf>> {
     let folder = absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
         .or_else(|| absolute("LOCALAPPDATA"));
-    let (major, minor) = device.capability();
-    let key = format!("{} {major}.{minor} {}\n{text}", device.name(), version()?);
+    let (major, minor) = context.capability;
+    let key = format!("{} {major}.{minor} {}\n{text}", context.name, version()?);
     let name = format!("{:016x}{:016x}.cubin", fnv1a(&key, 0), fnv1a(&key, 1));
     Ok(folder.map(|folder| folder.join("relampago/cubin").join(name)))
 }
@@ -70,8 +70,8 @@ impl Drop for Link {
     }
 }
 
-fn compile(device: &CudaDevice, kernel: &str, text: &str) -> Result<Vec<u8>> {
-    device.enter()?;
+fn compile(context: &Context, kernel: &str, text: &str) -> Result<Vec<u8>> {
+    context.enter()?;
     let mut log = vec![0u8; 16 * 1024];
     let mut options = [
         sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,

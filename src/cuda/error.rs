@@ -57,6 +57,9 @@ pub enum Error {
         /// The argument.
         what: &'static str,
     },
+    /// A capture's device was used after the capture.
+    #[error("the capture has ended: its device asks for nothing any more")]
+    CaptureEnded,
     /// A size is larger than a kernel's parameters hold.
     #[error("`{what}` is {value}, beyond the limit of {limit}")]
     Limit {

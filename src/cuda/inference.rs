@@ -112,10 +112,11 @@ impl CudaDevice {
         let sizes = [batch, heads, kv_heads, seq_q, seq_k];
         let sizes = sizes.map(|size| Argument::U32(size as u32));
         let scale = [Argument::F32(1.0 / (dim as f32).sqrt())];
+        let uses = [q.input(), k.input(), v.input(), o.output()];
         let arguments = [&buffers[..], &sizes, &scale].concat();
         // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and the
         // callers were lent `o` exclusively.
-        unsafe { self.load(&kernel)?.launch(&arguments) }
+        unsafe { self.submit(&kernel, &uses, &arguments) }
     }
 
     /// `y = W · x`, where `w` has `y.len()` rows of `x.len()` weights in ggml's blocks. Since Ampere each
@@ -147,8 +148,9 @@ impl CudaDevice {
         };
         let buffers = [w.address(), x.address(), y.address()].map(Argument::Pointer);
         let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
+        let arguments = [&buffers[..], &sizes].concat();
         // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and `y` is
         // lent exclusively.
-        unsafe { self.load(&kernel)?.launch(&[&buffers[..], &sizes].concat()) }
+        unsafe { self.submit(&kernel, &[w.input(), x.input(), y.output()], &arguments) }
     }
 }

@@ -1,9 +1,11 @@
 //! Loaded kernels and their launch.
 
 use super::compile;
+use super::context::Context;
 use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
+use super::queue::Turn;
 use crate::ptx::{self, Extent, ParamType, PtxKernel, PtxModule, PtxType, Sizes, TensorBox};
 use cudarc::driver::sys;
 use std::ffi::{CString, c_void};
@@ -29,28 +31,33 @@ impl Sizes for &[Argument] {
     }
 }
 
-/// A kernel on a GPU. Clones share it.
+/// A kernel on a GPU, launched where the operations of the device go that it was loaded with. Clones
+/// share it.
 #[derive(Clone, Debug)]
 pub struct CudaKernel {
-    inner: Arc<Inner>,
+    device: CudaDevice,
+    loaded: Arc<Loaded>,
 }
 
+/// A kernel's machine code in a context.
 #[derive(Debug)]
-struct Inner {
-    device: CudaDevice,
+pub(super) struct Loaded {
+    context: Arc<Context>,
     kernel: PtxKernel,
     module: sys::CUmodule,
     function: sys::CUfunction,
 }
 
 // SAFETY: a loaded module never changes, and the driver takes calls from any thread.
-unsafe impl Send for Inner {}
+unsafe impl Send for Loaded {}
 // SAFETY: as above.
-unsafe impl Sync for Inner {}
+unsafe impl Sync for Loaded {}
 
-impl Drop for Inner {
+impl Drop for Loaded {
     fn drop(&mut self) {
-        if self.device.enter().is_ok() {
+        // It may have been launched on any stream; after a failure nothing runs any more.
+        let _ = self.context.synchronize();
+        if self.context.enter().is_ok() {
             // SAFETY: the module is this one's own, and is used no more.
             let _ = unsafe { sys::cuModuleUnload(self.module) };
         }
@@ -72,72 +79,111 @@ impl CudaKernel {
     /// # Errors
     /// [`Error::Compile`] with the compiler's log if the driver refuses it.
     pub fn compile(device: &CudaDevice, kernel: PtxKernel) -> Result<Self> {
+        let loaded = Loaded::compile(device.context(), kernel)?;
+        Ok(Self::new(device, Arc::new(loaded)))
+    }
+
+    pub(super) fn new(device: &CudaDevice, loaded: Arc<Loaded>) -> Self {
+        CudaKernel {
+            device: device.clone(),
+            loaded,
+        }
+    }
+
+    /// The kernel, with its launch and its parameters.
+    pub fn kernel(&self) -> &PtxKernel {
+        &self.loaded.kernel
+    }
+
+    /// Asks for the kernel, in its turn; a grid without blocks does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Ptx`] if arguments and parameters do not match, [`Error::Driver`] if the driver
+    /// refuses the launch, [`Error::CaptureEnded`] after a capture. What goes wrong while it runs is
+    /// reported by later calls.
+    ///
+    /// # Safety
+    /// Every address must be of as much memory of this GPU as the kernel's documentation asks
+    /// for with these sizes, aligned as it asks, and written by nobody else at the time: on a stream
+    /// other streams must be waited for. Memory used in a capture must live as long as the graph.
+    pub unsafe fn launch(&self, arguments: &[Argument]) -> Result<()> {
+        // SAFETY: the caller promises the same.
+        let launch = |turn: &mut Turn<'_>| unsafe { turn.launch(self, arguments) };
+        self.device.ordered(&[], launch)
+    }
+}
+
+impl Turn<'_> {
+    /// Launches a kernel.
+    ///
+    /// # Safety
+    /// As [`CudaKernel::launch`]; the turn waits for other streams if it was asked for with all
+    /// memory that is used.
+    pub(super) unsafe fn launch(
+        &mut self,
+        kernel: &CudaKernel,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        let loaded = &kernel.loaded;
+        let mut slots = loaded.slots(arguments)?;
+        let multiprocessors = loaded.context.multiprocessors;
+        let [x, y, z] = loaded.kernel.grid(&arguments, multiprocessors)?;
+        if x == 0 || y == 0 || z == 0 {
+            return Ok(());
+        }
+        self.keep(loaded);
+        // SAFETY: there is a value for each parameter; what the values mean is the caller's promise.
+        unsafe { loaded.launch(self.stream, &mut slots, [x, y, z]) }
+    }
+}
+
+impl Loaded {
+    pub(super) fn compile(context: &Arc<Context>, kernel: PtxKernel) -> Result<Self> {
         let text = PtxModule::new(kernel.target()).with(kernel.clone())?.emit();
-        let code = compile::cubin(device, kernel.name(), &text)?;
-        device.enter()?;
+        let code = compile::cubin(context, kernel.name(), &text)?;
+        context.enter()?;
         let mut module = std::ptr::null_mut();
         // SAFETY: the code is what the driver's own linker made for this GPU.
         check("cuModuleLoadData", unsafe {
             sys::cuModuleLoadData(&raw mut module, code.as_ptr().cast())
         })?;
-        let mut inner = Inner {
-            device: device.clone(),
+        let mut loaded = Loaded {
+            context: context.clone(),
             kernel,
             module,
             function: std::ptr::null_mut(),
         };
-        let name = CString::new(inner.kernel.name()).unwrap_or_default();
+        let name = CString::new(loaded.kernel.name()).unwrap_or_default();
         // SAFETY: the name ends with a zero, and the module is loaded.
         check("cuModuleGetFunction", unsafe {
-            sys::cuModuleGetFunction(&raw mut inner.function, module, name.as_ptr())
+            sys::cuModuleGetFunction(&raw mut loaded.function, module, name.as_ptr())
         })?;
-        let shared = inner.kernel.dynamic_shared() as i32;
+        let shared = loaded.kernel.dynamic_shared() as i32;
         // SAFETY: the function is the module's.
         check("cuFuncSetAttribute", unsafe {
             sys::cuFuncSetAttribute(
-                inner.function,
+                loaded.function,
                 sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                 shared,
             )
         })?;
-        Ok(CudaKernel {
-            inner: Arc::new(inner),
-        })
+        Ok(loaded)
     }
 
-    /// The kernel, with its launch and its parameters.
-    pub fn kernel(&self) -> &PtxKernel {
-        &self.inner.kernel
-    }
-
-    /// Starts the kernel after everything asked of the GPU before; a grid without blocks does
-    /// nothing.
-    ///
-    /// # Errors
-    /// [`Error::Ptx`] if arguments and parameters do not match, [`Error::Driver`] if the driver
-    /// refuses the launch. What goes wrong while it runs is reported by later calls.
-    ///
     /// # Safety
-    /// Every address must be of as much memory of this GPU as the kernel's documentation asks
-    /// for with these sizes, aligned as it asks, and written by nobody else at the time.
-    pub unsafe fn launch(&self, arguments: &[Argument]) -> Result<()> {
-        let Inner {
-            device,
-            kernel,
-            function,
-            ..
-        } = &*self.inner;
-        let mut slots = self.slots(arguments)?;
-        let [x, y, z] = kernel.grid(&arguments, device.multiprocessors())?;
-        if x == 0 || y == 0 || z == 0 {
-            return Ok(());
-        }
+    /// There is a value of the right meaning for each parameter.
+    unsafe fn launch(
+        &self,
+        stream: sys::CUstream,
+        slots: &mut [Slot],
+        [x, y, z]: [u32; 3],
+    ) -> Result<()> {
+        let launch = self.kernel.launch();
         let mut params: Vec<*mut c_void> = slots
             .iter_mut()
             .map(|slot| (&raw mut *slot).cast())
             .collect();
-        let [across, down, deep] = kernel.launch().block;
-        device.enter()?;
+        let [across, down, deep] = launch.block;
         let mut overlaps = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
             pad: [0; 4],
@@ -152,10 +198,10 @@ impl CudaKernel {
             blockDimX: across,
             blockDimY: down,
             blockDimZ: deep,
-            sharedMemBytes: kernel.dynamic_shared(),
-            hStream: std::ptr::null_mut(),
+            sharedMemBytes: self.kernel.dynamic_shared(),
+            hStream: stream,
             attrs: &raw mut overlaps,
-            numAttrs: kernel.launch().overlaps.into(),
+            numAttrs: launch.overlaps.into(),
         };
         // SAFETY: there is a pointer to a value of the right size for each parameter, which the
         // driver copies before it returns, as it does the attribute; what the values mean is the
@@ -163,7 +209,7 @@ impl CudaKernel {
         check("cuLaunchKernelEx", unsafe {
             sys::cuLaunchKernelEx(
                 &raw const config,
-                *function,
+                self.function,
                 params.as_mut_ptr(),
                 std::ptr::null_mut(),
             )
@@ -171,7 +217,7 @@ impl CudaKernel {
     }
 
     fn slots(&self, arguments: &[Argument]) -> Result<Vec<Slot>> {
-        let kernel = &self.inner.kernel;
+        let kernel = &self.kernel;
         let params = kernel.params();
         let mismatch = |position: usize, found: String| {
             Error::Ptx(ptx::Error::Argument {
@@ -212,7 +258,7 @@ impl CudaKernel {
         arguments: &[Argument],
     ) -> Result<sys::CUtensorMap> {
         let size = |name: &str| {
-            let params = self.inner.kernel.params();
+            let params = self.kernel.params();
             let index = params.iter().position(|param| param.name == name);
             index
                 .and_then(|index| (&arguments).size(index))

@@ -25,19 +25,32 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Stream`]s do work side by side, [`PinnedBuffer`]s let copies be some of it, and a [`Graph`] asks for
+//! many operations by one call.
 
 mod buffer;
 mod compile;
+mod context;
 mod device;
 mod driver;
 mod error;
+mod event;
+mod graph;
 mod inference;
 mod launch;
 mod ops;
+mod pinned;
+mod queue;
+mod stream;
 
 pub use buffer::{CudaBuffer, Element};
 pub use device::CudaDevice;
 pub use error::{Error, Result};
+pub use event::Event;
+pub use graph::Graph;
 pub use inference::AttentionShape;
 pub use launch::{Argument, CudaKernel};
 pub use ops::matmul;
+pub use pinned::PinnedBuffer;
+pub use stream::Stream;

@@ -2,10 +2,12 @@
 
 use super::buffer::{CudaBuffer, Element, Scratch};
 use super::device::CudaDevice;
+use super::driver::check;
 use super::error::{Error, Result};
 use super::launch::Argument;
 use crate::ptx::kernels::{RowLayout, SplitSumKernel, Tile};
 use crate::ptx::{GemmKernel, LayerNormKernel, PtxType, SoftmaxKernel, Target};
+use cudarc::driver::sys;
 use std::sync::OnceLock;
 
 /// Sizes beyond which a kernel's arithmetic on indices would wrap.
@@ -163,17 +165,20 @@ impl CudaDevice {
         self.check("c", c, m, n)?;
         let product = self.load(&GemmKernel::wgmma_split(ty, cols))?;
         let sum = self.load(&SplitSumKernel::new(ty))?;
-        let sums = Scratch::new(self, splits * c.len() * size_of::<f32>())?;
-        let addresses = [a.address(), b.address(), c.address(), sums.address];
-        let [m, k, n, splits] = [m, k, n, splits].map(|size| Argument::U32(size as u32));
-        let [a, b, c, sums_at] = addresses.map(Argument::Pointer);
-        let factors = [1.0, 0.0].map(Argument::F32);
-        // SAFETY: the lengths are those of the shapes, `sums` has a matrix for each part; buffers
-        // are aligned to 256 bytes, and the caller of the public function lent `c` exclusively.
-        unsafe {
-            product.launch(&[a, b, sums_at, m, n, k, splits])?;
-            sum.launch(&[sums_at, c, m, n, splits, factors[0], factors[1]])
-        }
+        self.ordered(&[a.input(), b.input(), c.output()], |turn| {
+            let sums = Scratch::new(turn, splits * c.len() * size_of::<f32>())?;
+            let addresses = [a.address(), b.address(), c.address(), sums.address];
+            let [m, k, n, splits] = [m, k, n, splits].map(|size| Argument::U32(size as u32));
+            let [a, b, c, sums_at] = addresses.map(Argument::Pointer);
+            let factors = [1.0, 0.0].map(Argument::F32);
+            // SAFETY: the lengths are those of the shapes, `sums` has a matrix for each part;
+            // buffers are aligned to 256 bytes, and the caller of the public function lent `c`
+            // exclusively.
+            unsafe {
+                turn.launch(&product, &[a, b, sums_at, m, n, k, splits])?;
+                turn.launch(&sum, &[sums_at, c, m, n, splits, factors[0], factors[1]])
+            }
+        })
     }
 
     fn gemm<T: Element>(
@@ -191,7 +196,26 @@ impl CudaDevice {
         let arguments = [&pointers[..], &sizes, &factors].concat();
         // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and the
         // caller of the public function lent `c` exclusively.
-        unsafe { self.load(&kernel)?.launch(&arguments) }
+        unsafe { self.submit(&kernel, &[a.input(), b.input(), c.output()], &arguments) }
+    }
+
+    /// Copies all values of a buffer to another one of this GPU.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if they are not of one length.
+    pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<()> {
+        for (what, buffer) in [("from", from), ("to", &*to)] {
+            if !self.is(buffer.device()) {
+                return Err(Error::Foreign { what });
+            }
+        }
+        to.expect("from", from.len())?;
+        self.ordered(&[from.input(), to.output()], |turn| {
+            // SAFETY: both places have so many bytes, and are not freed before the end of this.
+            check("cuMemcpyDtoDAsync", unsafe {
+                sys::cuMemcpyDtoDAsync_v2(to.address(), from.address(), to.bytes(), turn.stream)
+            })
+        })
     }
 
     /// Softmax of each row of a row-major matrix.
@@ -207,7 +231,7 @@ impl CudaDevice {
     ) -> Result<()> {
         self.check("x", x, rows, cols)?;
         self.check("y", y, rows, cols)?;
-        let kernel = self.load(&SoftmaxKernel::for_cols(cols as u32))?;
+        let kernel = SoftmaxKernel::for_cols(cols as u32);
         let arguments = [
             Argument::Pointer(x.address()),
             Argument::Pointer(y.address()),
@@ -215,7 +239,7 @@ impl CudaDevice {
             Argument::U32(cols as u32),
         ];
         // SAFETY: both buffers have the matrix's length; `y` is lent exclusively.
-        unsafe { kernel.launch(&arguments) }
+        unsafe { self.submit(&kernel, &[x.input(), y.output()], &arguments) }
     }
 
     /// Layer norm of each row of a row-major matrix of `weight.len()` columns.
@@ -236,12 +260,13 @@ impl CudaDevice {
         self.check("y", y, rows, cols)?;
         self.check("bias", bias, 1, cols)?;
         let layout = RowLayout::for_cols(cols as u32);
-        let kernel = self.load(&LayerNormKernel::new().with_layout(layout))?;
+        let kernel = LayerNormKernel::new().with_layout(layout);
+        let uses = [x.input(), weight.input(), bias.input(), y.output()];
         let buffers = [x, y, weight, bias].map(|buffer| Argument::Pointer(buffer.address()));
         let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
         let arguments = [&buffers[..], &sizes, &[Argument::F32(epsilon)]].concat();
         // SAFETY: all buffers have the lengths of their shapes; `y` is lent exclusively.
-        unsafe { kernel.launch(&arguments) }
+        unsafe { self.submit(&kernel, &uses, &arguments) }
     }
 }
 

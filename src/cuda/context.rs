@@ -1,0 +1,133 @@
+//! What the driver holds for a GPU, and what it says of it.
+
+use super::driver::{check, init};
+use super::error::{Error, Result};
+use crate::ptx::Target;
+use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+
+/// A GPU's primary context, and the properties that do not change.
+#[derive(Debug)]
+pub(super) struct Context {
+    pub(super) ordinal: usize,
+    pub(super) name: String,
+    pub(super) capability: (u32, u32),
+    pub(super) target: Target,
+    pub(super) multiprocessors: u32,
+    device: sys::CUdevice,
+    handle: sys::CUcontext,
+}
+
+// SAFETY: the driver's functions may be called from any thread, each of which makes the context
+// current first (`Context::enter`); nothing here changes.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: the context was retained once, when this was made. A failure leaves it retained.
+        let _ = unsafe { sys::cuDevicePrimaryCtxRelease_v2(self.device) };
+    }
+}
+
+/// How many GPUs there are.
+pub(super) fn count() -> Result<usize> {
+    init()?;
+    let mut count = 0;
+    // SAFETY: the pointer is to a living integer.
+    check("cuDeviceGetCount", unsafe {
+        sys::cuDeviceGetCount(&raw mut count)
+    })?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+impl Context {
+    pub(super) fn open(ordinal: usize) -> Result<Self> {
+        let count = count()?;
+        let none = |reason: String| Error::NoDevice { ordinal, reason };
+        if ordinal >= count {
+            return Err(none(format!("there are {count}")));
+        }
+        let mut device = 0;
+        // SAFETY: the pointer is to a living handle, and the number is below the count.
+        check("cuDeviceGet", unsafe {
+            sys::cuDeviceGet(&raw mut device, ordinal as i32)
+        })?;
+        let ask = |what| attribute(device, what);
+        let capability = (
+            ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
+            ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+        );
+        let (major, minor) = capability;
+        let old = || {
+            none(format!(
+                "its compute capability is {major}.{minor}, below 7.0"
+            ))
+        };
+        let target = Target::for_capability(major, minor).ok_or_else(old)?;
+        let multiprocessors = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let name = name_of(device)?;
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the pointer is to a living handle; the context is released on drop.
+        check("cuDevicePrimaryCtxRetain", unsafe {
+            sys::cuDevicePrimaryCtxRetain(&raw mut handle, device)
+        })?;
+        Ok(Context {
+            ordinal,
+            name,
+            capability,
+            target,
+            multiprocessors,
+            device,
+            handle,
+        })
+    }
+
+    /// Makes it the calling thread's.
+    pub(super) fn enter(&self) -> Result<()> {
+        // SAFETY: the context lives as long as `self`.
+        check("cuCtxSetCurrent", unsafe {
+            sys::cuCtxSetCurrent(self.handle)
+        })
+    }
+
+    /// Waits for everything asked of the GPU so far.
+    pub(super) fn synchronize(&self) -> Result<()> {
+        self.enter()?;
+        // SAFETY: no preconditions beyond a current context.
+        check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
+    }
+
+    /// Free and total memory, in bytes.
+    pub(super) fn memory(&self) -> Result<(usize, usize)> {
+        self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: both pointers are to living integers.
+        check("cuMemGetInfo", unsafe {
+            sys::cuMemGetInfo_v2(&raw mut free, &raw mut total)
+        })?;
+        Ok((free, total))
+    }
+}
+
+fn attribute(device: sys::CUdevice, attribute: sys::CUdevice_attribute) -> Result<u32> {
+    let mut value = 0;
+    // SAFETY: the pointer is to a living integer, and the device exists.
+    check("cuDeviceGetAttribute", unsafe {
+        sys::cuDeviceGetAttribute(&raw mut value, attribute, device)
+    })?;
+    Ok(u32::try_from(value).unwrap_or(0))
+}
+
+fn name_of(device: sys::CUdevice) -> Result<String> {
+    let mut name = [0u8; 256];
+    // SAFETY: the driver writes at most so many bytes, the last of them zero.
+    check("cuDeviceGetName", unsafe {
+        sys::cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, device)
+    })?;
+    let end = name
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(name.len());
+    Ok(String::from_utf8_lossy(&name[..end]).into_owned())
+}
