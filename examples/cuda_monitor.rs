@@ -12,8 +12,9 @@ fn main() -> Result<(), Error> {
         }
         count => count?,
     };
-    for ordinal in 0..count {
-        let device = CudaDevice::open(ordinal)?;
+    let devices = (0..count).map(CudaDevice::open);
+    let devices = devices.collect::<Result<Vec<_>, _>>()?;
+    for (ordinal, device) in devices.iter().enumerate() {
         let (free, total) = device.memory()?;
         let (major, minor) = device.capability();
         println!(
@@ -24,6 +25,14 @@ fn main() -> Result<(), Error> {
             free >> 20,
             total >> 20
         );
+        for other in devices.iter().filter(|other| other.ordinal() != ordinal) {
+            let way = if device.reaches(other)? {
+                "directly"
+            } else {
+                "through the host"
+            };
+            println!("   copies from {} {way}", other.ordinal());
+        }
     }
     Ok(())
 }

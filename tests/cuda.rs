@@ -2,7 +2,7 @@
 
 #![cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 
-use relampago::cuda::{self, AttentionShape, CudaDevice, CudaKernel, Error};
+use relampago::cuda::{self, AttentionShape, CudaDevice, CudaKernel, Error, Stream};
 use relampago::ptx::half::{bf16_to_f32, f32_to_bf16};
 use relampago::ptx::kernels::QuantFormat;
 use relampago::ptx::{GemmKernel, Kernel, PtxType, Target};
@@ -253,5 +253,51 @@ fn a_second_compilation_comes_from_the_cache() {
         let began = std::time::Instant::now();
         CudaKernel::compile(&device, built()).unwrap();
         println!("loaded in {:.1} ms", began.elapsed().as_secs_f64() * 1e3);
+    }
+}
+
+#[test]
+fn every_gpu_computes_the_same() {
+    let devices = match CudaDevice::open_all() {
+        Err(Error::NoDriver { .. }) => return,
+        devices => devices.unwrap(),
+    };
+    let [m, k, n] = [260, 516, 388];
+    let (a, b) = (numbers(m * k), numbers(k * n));
+    let product = |device: &CudaDevice| {
+        let (a, b) = (device.upload(&a).unwrap(), device.upload(&b).unwrap());
+        let mut c = device.upload(&vec![f32::NAN; m * n]).unwrap();
+        device.matmul(&a, &b, &mut c, m, k, n).unwrap();
+        c
+    };
+    // All of them are asked before any is waited for.
+    let products: Vec<_> = devices.iter().map(product).collect();
+    for (device, c) in devices.iter().zip(&products) {
+        let c = c.download().unwrap();
+        let error = error(&a, &b, &c, [m, k, n], 2f64.powi(-24));
+        assert!(error <= 1.0, "{}: {error}", device.ordinal());
+    }
+    for (from, x) in devices.iter().zip(&products) {
+        for to in &devices {
+            // What was asked of both before is waited for.
+            let mut copy = to.upload(&vec![f32::NAN; m * n]).unwrap();
+            let busy = Stream::new(to).unwrap();
+            let zeros = to.zeros(m * n).unwrap();
+            busy.device().copy(&zeros, &mut copy).unwrap();
+            copy.copy_from(x).unwrap();
+            let reaches = to.reaches(from).unwrap();
+            println!("{} to {}: {reaches}", from.ordinal(), to.ordinal());
+            assert_eq!(copy.download().unwrap(), x.download().unwrap());
+        }
+    }
+    if let [first, second, ..] = &devices[..] {
+        let (x, mut y) = (
+            first.zeros::<f32>(4).unwrap(),
+            second.zeros::<f32>(4).unwrap(),
+        );
+        let foreign = second.softmax_rows(&x, &mut y, 2, 2);
+        assert!(matches!(foreign, Err(Error::Foreign { what: "x" })));
+        let short = y.copy_from(&first.zeros(5).unwrap());
+        assert!(matches!(short, Err(Error::Length { .. })), "{short:?}");
     }
 }

@@ -166,6 +166,29 @@ impl<T: Element> CudaBuffer<T> {
         Ok(values)
     }
 
+    /// Replaces all values by another buffer's, which may be on another GPU: then directly where the
+    /// two can reach each other's memory, and through the host's where they cannot. Waits for what
+    /// both GPUs were asked for before, and they for it.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if there are not as many.
+    pub fn copy_from(&mut self, from: &CudaBuffer<T>) -> Result<()> {
+        self.expect("from", from.len())?;
+        let (own, other) = (self.device.context(), from.device.context());
+        own.reach(other)?;
+        // SAFETY: both places have so many bytes. The call is ordered with all work on both
+        // contexts, and so with what frees the memory.
+        check("cuMemcpyPeer", unsafe {
+            sys::cuMemcpyPeer(
+                self.address(),
+                own.handle,
+                from.address(),
+                other.handle,
+                self.bytes(),
+            )
+        })
+    }
+
     pub(super) fn expect(&self, what: &'static str, actual: usize) -> Result<()> {
         let expected = self.len;
         let error = Error::Length {

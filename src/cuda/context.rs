@@ -13,8 +13,8 @@ pub(super) struct Context {
     pub(super) capability: (u32, u32),
     pub(super) target: Target,
     pub(super) multiprocessors: u32,
+    pub(super) handle: sys::CUcontext,
     device: sys::CUdevice,
-    handle: sys::CUcontext,
 }
 
 // SAFETY: the driver's functions may be called from any thread, each of which makes the context
@@ -78,8 +78,8 @@ impl Context {
             capability,
             target,
             multiprocessors,
-            device,
             handle,
+            device,
         })
     }
 
@@ -89,6 +89,32 @@ impl Context {
         check("cuCtxSetCurrent", unsafe {
             sys::cuCtxSetCurrent(self.handle)
         })
+    }
+
+    /// Whether this GPU can read and write the other's memory without the host.
+    pub(super) fn reaches(&self, other: &Context) -> Result<bool> {
+        if self.device == other.device {
+            return Ok(true);
+        }
+        let mut can = 0;
+        // SAFETY: the pointer is to a living integer, and both devices exist.
+        check("cuDeviceCanAccessPeer", unsafe {
+            sys::cuDeviceCanAccessPeer(&raw mut can, self.device, other.device)
+        })?;
+        Ok(can != 0)
+    }
+
+    /// Opens the other's memory to this context, where it can be; it is the thread's context after.
+    pub(super) fn reach(&self, other: &Context) -> Result<()> {
+        self.enter()?;
+        if self.device == other.device || !self.reaches(other)? {
+            return Ok(());
+        }
+        // SAFETY: the other context lives; access ends with either of them.
+        match unsafe { sys::cuCtxEnablePeerAccess(other.handle, 0) } {
+            sys::CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED => Ok(()),
+            code => check("cuCtxEnablePeerAccess", code),
+        }
     }
 
     /// Waits for everything asked of the GPU so far.

@@ -2,7 +2,7 @@
 
 use super::buffer::{CudaBuffer, Element};
 use super::context::{self, Context};
-use super::error::Result;
+use super::error::{Error, Result};
 use super::launch::{Argument, CudaKernel, Loaded};
 use super::pinned::PinnedBuffer;
 use super::queue::{Queue, Turn, Use};
@@ -32,7 +32,7 @@ impl CudaDevice {
     /// How many GPUs there are.
     ///
     /// # Errors
-    /// [`Error::NoDriver`](super::Error::NoDriver) without a driver.
+    /// [`Error::NoDriver`] without a driver.
     pub fn count() -> Result<usize> {
         context::count()
     }
@@ -40,8 +40,8 @@ impl CudaDevice {
     /// The GPU of this number, from 0 on.
     ///
     /// # Errors
-    /// [`Error::NoDriver`](super::Error::NoDriver) without a driver,
-    /// [`Error::NoDevice`](super::Error::NoDevice) if there is no such GPU or it is older than Volta.
+    /// [`Error::NoDriver`] without a driver,
+    /// [`Error::NoDevice`] if there is no such GPU or it is older than Volta.
     pub fn open(ordinal: usize) -> Result<Self> {
         Ok(CudaDevice {
             inner: Arc::new(Inner {
@@ -80,9 +80,29 @@ impl CudaDevice {
     /// Free and total memory, in bytes.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if the driver refuses to say.
+    /// [`Error::Driver`] if the driver refuses to say.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.inner.context.memory()
+    }
+
+    /// Every GPU that kernels are written for, each opened once; those older than Volta are left out.
+    ///
+    /// # Errors
+    /// [`Error::NoDriver`] without a driver, [`Error::Driver`] if it
+    /// refuses to open one.
+    pub fn open_all() -> Result<Vec<Self>> {
+        let opened = (0..Self::count()?).map(Self::open);
+        opened
+            .filter(|device| !matches!(device, Err(Error::NoDevice { .. })))
+            .collect()
+    }
+
+    /// Whether [`CudaBuffer::copy_from`] need not go through the host's memory from `other` to this GPU.
+    ///
+    /// # Errors
+    /// [`Error::Driver`] if the driver refuses to say.
+    pub fn reaches(&self, other: &CudaDevice) -> Result<bool> {
+        self.inner.context.reaches(&other.inner.context)
     }
 
     /// Whether both are of one GPU, opened once.
@@ -131,7 +151,7 @@ impl CudaDevice {
     /// Waits for everything asked of the GPU so far, on all streams.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if any of it failed.
+    /// [`Error::Driver`] if any of it failed.
     pub fn synchronize(&self) -> Result<()> {
         self.inner.context.synchronize()
     }
@@ -139,7 +159,7 @@ impl CudaDevice {
     /// A buffer with a copy of `values`.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if there is not enough memory.
+    /// [`Error::Driver`] if there is not enough memory.
     pub fn upload<T: Element>(&self, values: &[T]) -> Result<CudaBuffer<T>> {
         let mut buffer = CudaBuffer::uninitialised(self, values.len())?;
         buffer.write(values)?;
@@ -149,7 +169,7 @@ impl CudaDevice {
     /// A buffer of zeros.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if there is not enough memory.
+    /// [`Error::Driver`] if there is not enough memory.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<CudaBuffer<T>> {
         let buffer = CudaBuffer::uninitialised(self, len)?;
         buffer.clear()?;
@@ -159,7 +179,7 @@ impl CudaDevice {
     /// Zeros in memory of the host that the GPU copies from and to by itself.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if there is not enough memory.
+    /// [`Error::Driver`] if there is not enough memory.
     pub fn pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>> {
         PinnedBuffer::new(&self.inner.context, len)
     }
@@ -168,8 +188,8 @@ impl CudaDevice {
     /// where this device's operations go.
     ///
     /// # Errors
-    /// [`Error::Ptx`](super::Error::Ptx) if this GPU does not have what the kernel needs,
-    /// [`Error::Compile`](super::Error::Compile) with the compiler's log if the driver refuses it.
+    /// [`Error::Ptx`] if this GPU does not have what the kernel needs,
+    /// [`Error::Compile`] with the compiler's log if the driver refuses it.
     pub fn load(&self, kernel: &dyn Kernel) -> Result<CudaKernel> {
         let name = kernel.name();
         let kernels = || {
