@@ -157,6 +157,12 @@ impl PtxKernel {
         &self.launch
     }
 
+    /// An estimate of the 32-bit registers that a thread takes: the most that are alive at once in the
+    /// order of the text. What the assembler makes of it may differ.
+    pub fn registers(&self) -> u32 {
+        super::verify::estimate(self)
+    }
+
     /// Shared memory that the launch has to ask for, in bytes.
     pub fn dynamic_shared(&self) -> u32 {
         let dynamic = self.shared.iter().filter(|array| array.dynamic);

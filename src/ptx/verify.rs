@@ -3,11 +3,15 @@
 //! Each instruction, as it is emitted: its types, operands and target, against the table. Each
 //! kernel, when it is finished: that registers are written before they are read, that threads
 //! which must execute an instruction together all reach it, that no accumulator is used while
-//! tensor cores may write it, and that shared memory and the launch are within bounds.
+//! tensor cores may write it, that no more values are alive than there are registers, and that shared
+//! memory and the launch are within bounds.
 
 mod flight;
+mod pressure;
 mod uniform;
 mod written;
+
+pub(super) use pressure::estimate;
 
 use super::error::{Error, Place, Result};
 use super::inst::{Kind, Op, Operand, Row};
@@ -162,6 +166,7 @@ pub(super) fn kernel(kernel: &PtxKernel) -> Result<()> {
     written::check(kernel)?;
     uniform::check(kernel)?;
     flight::check(kernel)?;
+    pressure::check(kernel)?;
     shared_bounds(kernel)
 }
 

@@ -1,7 +1,8 @@
 //! Every variant for every target, assembled by NVIDIA's assembler; `PTXAS` names it.
 
+use super::registers::{self, Registers};
 use super::variants;
-use relampago::ptx::Target;
+use relampago::ptx::{PtxModule, Target};
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,14 +25,14 @@ fn ptxas_takes_every_kernel_for_every_target() {
     std::fs::create_dir_all(&folder).unwrap();
     let texts = texts();
     let (next, failures) = (AtomicUsize::new(0), std::sync::Mutex::new(Vec::new()));
+    let compared = std::sync::Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
-                while let Some((name, target, text)) =
-                    texts.get(next.fetch_add(1, Ordering::Relaxed))
-                {
-                    if let Err(message) = assemble(ptxas.as_ref(), &folder, name, *target, text) {
-                        failures.lock().unwrap().push(message);
+                while let Some(text) = texts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    match assemble(ptxas.as_ref(), &folder, text) {
+                        Err(message) => failures.lock().unwrap().push(message),
+                        Ok(used) => compared.lock().unwrap().extend(used),
                     }
                 }
             });
@@ -45,34 +46,45 @@ fn ptxas_takes_every_kernel_for_every_target() {
         Target::ALL.len()
     );
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+    registers::compare(&compared.into_inner().unwrap());
+}
+
+struct Text {
+    name: String,
+    target: Target,
+    text: String,
+    /// The verifier's estimate.
+    registers: u32,
 }
 
 /// Each variant for each target that has what it needs. Epilogues differ in nothing that
 /// depends on the target, but are few enough.
-fn texts() -> Vec<(String, Target, String)> {
+fn texts() -> Vec<Text> {
     let mut texts = Vec::new();
     for variant in variants::all() {
         for target in Target::ALL {
-            match variant.kernel.emit_ptx_for_target(target) {
-                Ok(text) => texts.push((variant.kernel.name(), target, text)),
+            let name = variant.kernel.name();
+            match variant.kernel.build(target) {
+                Ok(kernel) => texts.push(Text {
+                    name,
+                    target,
+                    registers: kernel.registers(),
+                    text: PtxModule::new(target).with(kernel).unwrap().emit(),
+                }),
                 Err(relampago::ptx::Error::Target { .. }) => {}
-                Err(error) => panic!("{} for {target}: {error}", variant.kernel.name()),
+                Err(error) => panic!("{name} for {target}: {error}"),
             }
         }
     }
     texts
 }
 
-/// Fails on whatever ptxas has to say: spills, serialised `wgmma`, ignored directives.
-fn assemble(
-    ptxas: &Path,
-    folder: &Path,
-    name: &str,
-    target: Target,
-    text: &str,
-) -> Result<(), String> {
+/// Fails on whatever ptxas has to say: spills, serialised `wgmma`, ignored directives. What it
+/// says of registers is kept, unless the kernel asks for them itself.
+fn assemble(ptxas: &Path, folder: &Path, text: &Text) -> Result<Option<Registers>, String> {
+    let (name, target) = (&text.name, text.target);
     let file = folder.join(format!("{name}_{target}.ptx"));
-    std::fs::write(&file, text).map_err(|error| error.to_string())?;
+    std::fs::write(&file, &text.text).map_err(|error| error.to_string())?;
     let output = Command::new(ptxas)
         .args(["-v", "-arch", assembled_for(target), "-o"])
         .arg(file.with_extension("cubin"))
@@ -87,5 +99,10 @@ fn assemble(
         return Err(format!("{name} for {target}:\n{said}"));
     }
     let _ = std::fs::remove_file(file);
-    Ok(())
+    let registers = Registers {
+        name: format!("{name} for {target}"),
+        estimated: text.registers,
+        used: registers::of(&said).ok_or_else(|| format!("no registers in {said}"))?,
+    };
+    Ok((!text.text.contains("setmaxnreg")).then_some(registers))
 }

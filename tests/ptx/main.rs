@@ -13,6 +13,7 @@ mod mistakes;
 mod mutate;
 mod oracle;
 mod quantized;
+mod registers;
 mod splits;
 mod values;
 mod variants;
