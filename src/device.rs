@@ -9,6 +9,8 @@ mod info;
 mod methods;
 #[cfg(not(target_arch = "wasm32"))]
 mod tuning;
+#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
+mod without_cuda;
 
 use std::sync::Arc;
 
@@ -20,12 +22,16 @@ pub use info::DeviceInfo;
 pub use tuning::Tuning;
 
 use crate::buffer::{DeviceBuffer, Storage};
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::CudaBackend;
 use crate::error::{Result, try_zeros};
 use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::policy::Policy;
 use crate::shape::{check_len, output_len};
 use crate::simd::{self, Cpu};
+#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
+use without_cuda::CudaBackend;
 
 /// Where operations run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -39,6 +45,13 @@ pub enum Backend {
     Gpu,
     /// The CPU's vector instructions for everything.
     Simd,
+    /// The first NVIDIA GPU, through its driver, for single operations that there are kernels of
+    /// [`crate::ptx`] for: products that are not transposed, softmaxes and their logarithms, sums, means,
+    /// dot products, and of the elementwise operations sums, differences, products, quotients,
+    /// square roots, absolute values and negation. The CPU's vector instructions for everything else:
+    /// other operations, batches, programs, views.
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    Cuda,
 }
 
 /// A compute device: a GPU, or the CPU's vector instructions.
@@ -65,6 +78,8 @@ pub struct GpuDevice {
 struct Inner {
     builder: DeviceBuilder,
     gpu: Option<Arc<Gpu>>,
+    /// Never beside a `gpu`.
+    cuda: Option<CudaBackend>,
     cpu: Cpu,
     reason: String,
 }
@@ -111,8 +126,13 @@ impl GpuDevice {
         crate::runtime::block_on(self.rebuild_async())
     }
 
-    /// What was chosen: [`Backend::Gpu`] or [`Backend::Simd`].
+    /// What was chosen: [`Backend::Gpu`] or [`Backend::Simd`], or with the feature `cuda`, when asked
+    /// for, `Backend::Cuda`.
     pub fn backend(&self) -> Backend {
+        #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+        if self.inner.cuda.is_some() {
+            return Backend::Cuda;
+        }
         match self.inner.gpu {
             Some(_) => Backend::Gpu,
             None => Backend::Simd,
@@ -123,7 +143,11 @@ impl GpuDevice {
     pub fn info(&self) -> DeviceInfo {
         let gpu = self.inner.gpu.as_ref();
         let reason = self.inner.reason.clone();
-        DeviceInfo::new(self.backend(), gpu, self.inner.cpu.isa, reason)
+        let info = DeviceInfo::new(self.backend(), gpu, self.inner.cpu.isa, reason);
+        match &self.inner.cuda {
+            Some(cuda) => info.of_cuda(cuda.name()),
+            None => info,
+        }
     }
 
     /// When single operations go to the GPU.
@@ -233,10 +257,16 @@ impl GpuDevice {
         check_len(op.output(), output_len(op, &lens)?, out.len())?;
         self.check()?;
         let gpu = self.gpu_for(op, &lens);
-        if gpu.is_none() {
+        if gpu.is_none() && !self.run_on_cuda(op, inputs, out)? {
             simd::execute(self.cpu(), op, inputs, out)?;
         }
         Ok(gpu)
+    }
+
+    /// Runs an operation that was checked by CUDA, if that was asked for and has a kernel for it.
+    fn run_on_cuda(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<bool> {
+        let cuda = self.inner.cuda.as_ref();
+        cuda.map_or(Ok(false), |cuda| cuda.run(op, inputs, out))
     }
 
     /// [`GpuDevice::run_into_async`], waited for.

@@ -202,6 +202,6 @@ fn mistakes_are_errors() {
     let huge = device.pinned::<f32>(usize::MAX);
     assert!(matches!(huge, Err(Error::Limit { .. })));
     let large = device.pinned::<u8>(1 << 50);
-    assert!(matches!(large, Err(Error::Driver { .. })));
+    assert!(matches!(large, Err(Error::OutOfMemory { .. })));
     assert!(device.pinned::<f32>(0).unwrap().is_empty());
 }

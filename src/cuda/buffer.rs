@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::device::CudaDevice;
-use super::driver::check;
+use super::driver::{check, check_alloc};
 use super::error::{Error, Result};
 use super::pinned::bytes_of;
 use super::queue::{Marks, Queue, Turn, Use};
@@ -47,9 +47,8 @@ impl Memory {
         context.enter()?;
         let mut address = 0;
         // SAFETY: the pointer is to a living address. The driver refuses zero bytes.
-        check("cuMemAlloc", unsafe {
-            sys::cuMemAlloc_v2(&raw mut address, bytes.max(1))
-        })?;
+        let code = unsafe { sys::cuMemAlloc_v2(&raw mut address, bytes.max(1)) };
+        check_alloc("cuMemAlloc", code, bytes)?;
         Ok(Memory {
             context: context.clone(),
             address,
@@ -213,9 +212,8 @@ impl Scratch {
         let stream = turn.stream;
         let mut address = 0;
         // SAFETY: the pointer is to a living address; the context is current in its turn.
-        check("cuMemAllocAsync", unsafe {
-            sys::cuMemAllocAsync(&raw mut address, bytes.max(1), stream)
-        })?;
+        let code = unsafe { sys::cuMemAllocAsync(&raw mut address, bytes.max(1), stream) };
+        check_alloc("cuMemAllocAsync", code, bytes)?;
         Ok(Scratch { address, stream })
     }
 }

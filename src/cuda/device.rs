@@ -159,7 +159,7 @@ impl CudaDevice {
     /// A buffer with a copy of `values`.
     ///
     /// # Errors
-    /// [`Error::Driver`] if there is not enough memory.
+    /// [`Error::OutOfMemory`] if there is not enough.
     pub fn upload<T: Element>(&self, values: &[T]) -> Result<CudaBuffer<T>> {
         let mut buffer = CudaBuffer::uninitialised(self, values.len())?;
         buffer.write(values)?;
@@ -169,7 +169,7 @@ impl CudaDevice {
     /// A buffer of zeros.
     ///
     /// # Errors
-    /// [`Error::Driver`] if there is not enough memory.
+    /// [`Error::OutOfMemory`] if there is not enough.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<CudaBuffer<T>> {
         let buffer = CudaBuffer::uninitialised(self, len)?;
         buffer.clear()?;
@@ -179,7 +179,7 @@ impl CudaDevice {
     /// Zeros in memory of the host that the GPU copies from and to by itself.
     ///
     /// # Errors
-    /// [`Error::Driver`] if there is not enough memory.
+    /// [`Error::OutOfMemory`] if there is not enough.
     pub fn pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>> {
         PinnedBuffer::new(&self.inner.context, len)
     }

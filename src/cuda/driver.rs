@@ -63,3 +63,12 @@ pub(super) fn check(call: &'static str, code: sys::CUresult) -> Result<()> {
     let message = message.unwrap_or_else(|| format!("{code:?}"));
     Err(Error::Driver { call, message })
 }
+
+/// The same of a call that allocates so many bytes.
+pub(super) fn check_alloc(call: &'static str, code: sys::CUresult, bytes: usize) -> Result<()> {
+    if code == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+        let bytes = bytes as u64;
+        return Err(Error::OutOfMemory { bytes });
+    }
+    check(call, code)
+}

@@ -28,6 +28,12 @@ pub enum Error {
         /// What it said.
         message: String,
     },
+    /// The GPU has no room for a buffer, or the host none for a pinned one.
+    #[error("out of memory: {bytes} bytes could not be allocated")]
+    OutOfMemory {
+        /// The size asked for, in bytes.
+        bytes: u64,
+    },
     /// The driver could not compile a kernel.
     #[error("`{kernel}` does not compile: {log}\n{text}")]
     Compile {

@@ -29,6 +29,7 @@
 //! [`Stream`]s do work side by side, [`PinnedBuffer`]s let copies be some of it, and a [`Graph`] asks for
 //! many operations by one call.
 
+mod backend;
 mod buffer;
 mod compile;
 mod context;
@@ -40,10 +41,13 @@ mod graph;
 mod inference;
 mod launch;
 mod ops;
+mod pieces;
 mod pinned;
 mod queue;
 mod stream;
+mod values;
 
+pub(crate) use backend::CudaBackend;
 pub use buffer::{CudaBuffer, Element};
 pub use device::CudaDevice;
 pub use error::{Error, Result};

@@ -11,7 +11,7 @@ use cudarc::driver::sys;
 use std::sync::OnceLock;
 
 /// Sizes beyond which a kernel's arithmetic on indices would wrap.
-const LARGEST: usize = 1 << 30;
+pub(super) const LARGEST: usize = 1 << 30;
 
 /// `C = A · B` of row-major `f32` slices, `m × k` times `k × n`, on the first GPU.
 ///
@@ -79,12 +79,17 @@ impl CudaDevice {
         k: usize,
         n: usize,
     ) -> Result<()> {
+        self.gemm(self.tiled(m, k, n), [a, b, c], [m, k, n])
+    }
+
+    /// The kernel for a product of f32 of this shape.
+    pub(super) fn tiled(&self, m: usize, k: usize, n: usize) -> GemmKernel {
         let blocks = |tile: Tile| m.div_ceil(tile.rows as usize) * n.div_ceil(tile.cols as usize);
         let large = blocks(Tile::LARGE) >= self.multiprocessors() as usize;
         let tile = if large { Tile::LARGE } else { Tile::SMALL };
         let aligned = k.is_multiple_of(4) && n.is_multiple_of(4);
         let tile = if aligned { tile.aligned() } else { tile };
-        self.gemm(GemmKernel::tiled_by(tile), [a, b, c], [m, k, n])
+        GemmKernel::tiled_by(tile)
     }
 
     /// The same on tensor cores, which read at least 11 significant bits of each value (tf32): an
@@ -229,16 +234,39 @@ impl CudaDevice {
         rows: usize,
         cols: usize,
     ) -> Result<()> {
+        self.softmax(SoftmaxKernel::for_cols(cols as u32), [x, y], [rows, cols])
+    }
+
+    /// Logarithm of the softmax of each row of a row-major matrix.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape.
+    pub fn log_softmax_rows(
+        &self,
+        x: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<()> {
+        let kernel = SoftmaxKernel::for_cols(cols as u32).log();
+        self.softmax(kernel, [x, y], [rows, cols])
+    }
+
+    fn softmax(
+        &self,
+        kernel: SoftmaxKernel,
+        [x, y]: [&CudaBuffer<f32>; 2],
+        [rows, cols]: [usize; 2],
+    ) -> Result<()> {
         self.check("x", x, rows, cols)?;
         self.check("y", y, rows, cols)?;
-        let kernel = SoftmaxKernel::for_cols(cols as u32);
         let arguments = [
             Argument::Pointer(x.address()),
             Argument::Pointer(y.address()),
             Argument::U32(rows as u32),
             Argument::U32(cols as u32),
         ];
-        // SAFETY: both buffers have the matrix's length; `y` is lent exclusively.
+        // SAFETY: both buffers have the matrix's length; the callers were lent `y` exclusively.
         unsafe { self.submit(&kernel, &[x.input(), y.output()], &arguments) }
     }
 

@@ -2,7 +2,7 @@
 
 use super::buffer::Element;
 use super::context::Context;
-use super::driver::check;
+use super::driver::check_alloc;
 use super::error::{Error, Result};
 use super::queue::{Marks, Use};
 use cudarc::driver::sys;
@@ -31,14 +31,10 @@ impl<T: Element> PinnedBuffer<T> {
         let bytes = bytes_of::<T>(len)?;
         context.enter()?;
         let mut address = std::ptr::null_mut();
+        let portable = sys::CU_MEMHOSTALLOC_PORTABLE;
         // SAFETY: the pointer is to a living address. The memory is for all contexts.
-        check("cuMemHostAlloc", unsafe {
-            sys::cuMemHostAlloc(
-                &raw mut address,
-                bytes.max(1),
-                sys::CU_MEMHOSTALLOC_PORTABLE,
-            )
-        })?;
+        let code = unsafe { sys::cuMemHostAlloc(&raw mut address, bytes.max(1), portable) };
+        check_alloc("cuMemHostAlloc", code, bytes)?;
         // SAFETY: there are so many bytes, and zeros are values of every element.
         unsafe { address.cast::<u8>().write_bytes(0, bytes) };
         let none = Error::Driver {

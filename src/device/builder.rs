@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Backend, GpuDevice, Inner};
+use super::{Backend, CudaBackend, GpuDevice, Inner};
 use crate::error::Result;
 use crate::gpu::{Gpu, Options, Preference};
 use crate::policy::Policy;
@@ -100,8 +100,13 @@ impl DeviceBuilder {
     /// Builds the device.
     ///
     /// # Errors
-    /// `NoGpu` where [`Backend::Gpu`] was insisted on and there is no adapter at all.
+    /// `NoGpu` where [`Backend::Gpu`] was insisted on and there is no adapter at all, or `Backend::Cuda`
+    /// and there is no driver or no NVIDIA GPU.
     pub async fn build_async(self) -> Result<GpuDevice> {
+        #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+        if self.backend == Backend::Cuda {
+            return self.build_cuda();
+        }
         let opened = match self.options() {
             Some(options) => Some(Gpu::open(&options).await),
             None => None,
@@ -110,12 +115,24 @@ impl DeviceBuilder {
         Ok(self.finish(gpu, reason))
     }
 
+    /// The first NVIDIA GPU, beside SIMD.
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    fn build_cuda(self) -> Result<GpuDevice> {
+        let cuda = CudaBackend::open()?;
+        let reason = "CUDA was asked for; what it has no kernel for runs on SIMD".to_owned();
+        Ok(self.finish_with(None, Some(cuda), reason))
+    }
+
     /// A device for each GPU, or else one.
     ///
     /// # Errors
     /// As [`DeviceBuilder::build_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
+        #[cfg(feature = "cuda")]
+        if self.backend == Backend::Cuda {
+            return Ok(vec![self.build_cuda()?]);
+        }
         let opened = match self.options() {
             Some(options) => Some(Gpu::open_all(&options).await),
             None => None,
@@ -135,6 +152,8 @@ impl DeviceBuilder {
         match self.backend {
             Backend::Simd => return None,
             Backend::Gpu => options.preference = Preference::Any,
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Backend::Cuda => return None,
             Backend::Auto => {}
         }
         Some(options)
@@ -169,6 +188,15 @@ impl DeviceBuilder {
     }
 
     fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
+        self.finish_with(gpu, None, reason)
+    }
+
+    fn finish_with(
+        self,
+        gpu: Option<Arc<Gpu>>,
+        cuda: Option<CudaBackend>,
+        reason: String,
+    ) -> GpuDevice {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
         let available = InstructionSet::available().contains(&asked);
         let instruction_set = if available {
@@ -181,6 +209,7 @@ impl DeviceBuilder {
             inner: Arc::new(Inner {
                 builder: self,
                 gpu,
+                cuda,
                 cpu: Cpu::new(instruction_set, threads),
                 reason,
             }),

@@ -13,13 +13,13 @@ use crate::simd::InstructionSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// [`Backend::Gpu`] or [`Backend::Simd`].
+    /// As [`crate::GpuDevice::backend`] tells.
     pub backend: Backend,
     /// Why that one, in a sentence.
     pub reason: String,
     /// The GPU's name; `None` without one. Browsers tell vendor and architecture only.
     pub adapter: Option<String>,
-    /// What the GPU is driven through: `vulkan`, `metal`, `dx12` or `webgpu`.
+    /// What the GPU is driven through: `vulkan`, `metal`, `dx12`, `webgpu` or `cuda`.
     pub api: Option<String>,
     /// Whether that GPU is a program: a rasteriser on the CPU.
     pub software: bool,
@@ -50,6 +50,17 @@ impl DeviceInfo {
             max_buffer_len: gpu.map(|gpu| gpu.max_len()),
             #[cfg(not(target_arch = "wasm32"))]
             half_precision: gpu.map_or(HalfPrecision::NoGpu, |gpu| gpu.half_precision()),
+        }
+    }
+}
+
+impl DeviceInfo {
+    /// The same of an NVIDIA GPU.
+    pub(super) fn of_cuda(self, name: &str) -> Self {
+        Self {
+            adapter: Some(name.to_owned()),
+            api: Some("cuda".to_owned()),
+            ..self
         }
     }
 }

@@ -1,0 +1,152 @@
+//! Single operations of a [`crate::GpuDevice`] that was built with [`crate::Backend::Cuda`].
+
+use super::device::CudaDevice;
+use super::error::{Error, Result};
+use super::ops::LARGEST;
+use super::pieces;
+use crate::ops::{Matmul, Op};
+use crate::ptx::kernels::{Binary, Unary};
+
+/// The first NVIDIA GPU.
+pub(crate) struct CudaBackend {
+    device: CudaDevice,
+}
+
+/// What is done to values there.
+enum Work {
+    Unary(Unary),
+    Binary(Binary),
+    /// Softmax of each row, or its logarithm.
+    Softmax {
+        rows: usize,
+        cols: usize,
+        logarithm: bool,
+    },
+    Matmul([usize; 3]),
+    Sum,
+    Mean,
+    Dot,
+}
+
+impl Work {
+    /// What an operation is to the kernels, if there is one that holds its accuracy and treats NaN
+    /// as the op table says.
+    fn of(op: &Op, len: usize) -> Option<Self> {
+        let softmax = |rows, cols, logarithm| Work::Softmax {
+            rows,
+            cols,
+            logarithm,
+        };
+        Some(match *op {
+            Op::Abs {} => Work::Unary(Unary::Abs),
+            Op::Neg {} => Work::Unary(Unary::Neg),
+            Op::Sqrt {} => Work::Unary(Unary::Sqrt),
+            Op::VecAdd {} => Work::Binary(Binary::Add),
+            Op::Sub {} => Work::Binary(Binary::Sub),
+            Op::Mul {} => Work::Binary(Binary::Mul),
+            Op::Div {} => Work::Binary(Binary::Div),
+            Op::Softmax {} => softmax(1, len, false),
+            Op::LogSoftmax {} => softmax(1, len, true),
+            Op::SoftmaxRows { rows, cols } => softmax(rows, cols, false),
+            Op::LogSoftmaxRows { rows, cols } => softmax(rows, cols, true),
+            Op::Matmul { m, k, n } => Work::Matmul([m, k, n]),
+            Op::MatmulWith { options }
+                if options == Matmul::new(options.m, options.k, options.n) =>
+            {
+                Work::Matmul([options.m, options.k, options.n])
+            }
+            Op::Sum {} => Work::Sum,
+            Op::Mean {} => Work::Mean,
+            Op::Dot {} => Work::Dot,
+            _ => return None,
+        })
+    }
+}
+
+impl CudaBackend {
+    pub(crate) fn open() -> crate::Result<Self> {
+        let device = CudaDevice::open(0)?;
+        Ok(CudaBackend { device })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.device.name()
+    }
+
+    /// Runs an operation whose lengths were checked, if there is a kernel for it; says whether.
+    pub(crate) fn run(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> crate::Result<bool> {
+        let len = inputs.first().map_or(0, |input| input.len());
+        let largest = inputs.iter().map(|input| input.len()).chain([out.len()]);
+        // Nothing to compute, or more than kernels count: not worth a trip, or not possible.
+        if out.is_empty() || largest.max() > Some(LARGEST) {
+            return Ok(false);
+        }
+        let Some(work) = Work::of(op, len) else {
+            return Ok(false);
+        };
+        self.work(&work, inputs, out)?;
+        if let Work::Mean = work {
+            out[0] /= len as f32;
+        }
+        Ok(true)
+    }
+
+    fn work(&self, work: &Work, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+        let on = &self.device;
+        let mut uploaded = Vec::with_capacity(2);
+        for input in inputs {
+            uploaded.push(match *work {
+                Work::Matmul([_, k, _]) if uploaded.is_empty() && k > 0 => {
+                    on.upload(&pieces::pack(input, k)?)?
+                }
+                _ => on.upload(input)?,
+            });
+        }
+        let mut y = on.zeros::<f32>(out.len())?;
+        match (work, &uploaded[..]) {
+            (Work::Unary(function), [x]) => on.unary(*function, x, &mut y)?,
+            (Work::Binary(function), [a, b]) => on.binary(*function, a, b, &mut y)?,
+            (
+                Work::Softmax {
+                    rows,
+                    cols,
+                    logarithm,
+                },
+                [x],
+            ) => {
+                if *logarithm {
+                    on.log_softmax_rows(x, &mut y, *rows, *cols)?;
+                } else {
+                    on.softmax_rows(x, &mut y, *rows, *cols)?;
+                }
+            }
+            (&Work::Matmul(shape), [a, b]) => on.matmul_packed(a, b, &mut y, shape)?,
+            (Work::Sum | Work::Mean, [x]) => on.sum(x, &mut y)?,
+            (Work::Dot, [a, b]) => on.dot(a, b, &mut y)?,
+            // The op table gives each its inputs.
+            _ => {}
+        }
+        // What failed while it ran is known before anything is written.
+        on.synchronize()?;
+        y.read(out)
+    }
+}
+
+impl From<Error> for crate::Error {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::NoDriver { .. } | Error::NoDevice { .. } => crate::Error::NoGpu {
+                reason: error.to_string(),
+            },
+            Error::OutOfMemory { bytes } => crate::Error::OutOfMemory { bytes },
+            Error::Limit { what, value, limit } => crate::Error::LimitExceeded {
+                what,
+                value: value as u64,
+                limit: limit as u64,
+            },
+            other => crate::Error::Gpu {
+                message: other.to_string(),
+            },
+        }
+    }
+}

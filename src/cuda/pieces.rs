@@ -1,0 +1,95 @@
+//! Products with sums of few terms, whose error does not grow with the depth.
+//!
+//! A kernel adds up one product after the other, and what equal roundings of many lose together
+//! is beyond what the op table states. Here pieces of the depth are multiplied one by one, and added
+//! up by groups (as in Higham, *Accuracy and Stability of Numerical Algorithms*, 4.2).
+
+use super::buffer::{CudaBuffer, Scratch};
+use super::device::CudaDevice;
+use super::error::{Error, Result};
+use super::launch::Argument;
+use super::queue::Turn;
+use crate::ptx::kernels::{Binary, ElementwiseKernel};
+
+/// Products that a kernel adds up.
+const PIECE: usize = 128;
+/// Products whose pieces' sums are added up one after the other.
+const GROUP: usize = 16 * PIECE;
+
+/// Where a piece begins and how deep it is.
+fn pieces(k: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..k).step_by(PIECE).map(move |at| (at, PIECE.min(k - at)))
+}
+
+/// An `m × k` matrix as its pieces' columns: each a matrix of `m` rows, after each other.
+pub(super) fn pack(a: &[f32], k: usize) -> Result<Vec<f32>> {
+    let mut packed = Vec::new();
+    let bytes = size_of_val(a) as u64;
+    let room = packed.try_reserve_exact(a.len());
+    room.map_err(|_| Error::OutOfMemory { bytes })?;
+    for (at, depth) in pieces(k) {
+        for row in a.chunks_exact(k) {
+            packed.extend_from_slice(&row[at..at + depth]);
+        }
+    }
+    Ok(packed)
+}
+
+impl CudaDevice {
+    /// [`CudaDevice::matmul`] of a packed `A`.
+    pub(super) fn matmul_packed(
+        &self,
+        a: &CudaBuffer<f32>,
+        b: &CudaBuffer<f32>,
+        c: &mut CudaBuffer<f32>,
+        [m, k, n]: [usize; 3],
+    ) -> Result<()> {
+        if k <= PIECE {
+            return self.matmul(a, b, c, m, k, n);
+        }
+        self.check("a", a, m, k)?;
+        self.check("b", b, k, n)?;
+        self.check("c", c, m, n)?;
+        let product = |depth| self.load(&self.tiled(m, depth, n));
+        let (whole, rest) = (product(PIECE)?, product(k % PIECE)?);
+        let add = self.load(&ElementwiseKernel::binary(Binary::Add))?;
+        self.ordered(
+            &[a.input(), b.input(), c.output()],
+            |turn: &mut Turn<'_>| {
+                let sums = Scratch::new(turn, c.bytes())?;
+                for (at, depth) in pieces(k) {
+                    // The first group's sums are the result's beginning.
+                    let (to, first) = (
+                        if at < GROUP {
+                            c.address()
+                        } else {
+                            sums.address
+                        },
+                        at % GROUP == 0,
+                    );
+                    let kernel = if depth == PIECE { &whole } else { &rest };
+                    let from = [
+                        a.address() + 4 * (at * m) as u64,
+                        b.address() + 4 * (at * n) as u64,
+                    ];
+                    let pointers = [from[0], from[1], to].map(Argument::Pointer);
+                    let sizes = [m, n, depth].map(|size| Argument::U32(size as u32));
+                    let factors = [1.0, if first { 0.0 } else { 1.0 }].map(Argument::F32);
+                    let arguments = [&pointers[..], &sizes, &factors].concat();
+                    // SAFETY: both factors have the piece, which begins at a multiple of 512 bytes, since
+                    // `at` is one of 128; `to` has the result's size.
+                    unsafe { turn.launch(kernel, &arguments)? };
+                    let ends = (at + depth) % GROUP == 0 || at + depth == k;
+                    if at >= GROUP && ends {
+                        let pointers =
+                            [sums.address, c.address(), c.address()].map(Argument::Pointer);
+                        let arguments = [&pointers[..], &[Argument::U32(c.len() as u32)]].concat();
+                        // SAFETY: all have so many values, and the result may be one of them.
+                        unsafe { turn.launch(&add, &arguments)? };
+                    }
+                }
+                Ok(())
+            },
+        )
+    }
+}

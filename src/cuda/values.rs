@@ -1,0 +1,124 @@
+//! Functions of each value, and of all values of a vector.
+
+use super::buffer::{CudaBuffer, Scratch};
+use super::device::CudaDevice;
+use super::error::Result;
+use super::launch::Argument;
+use super::queue::Turn;
+use crate::ptx::kernels::{Binary, ElementwiseKernel, ReduceKernel, Reduction, Unary};
+
+/// From so many values on several blocks share a reduction.
+const ONE_BLOCK: usize = 1 << 16;
+
+impl CudaDevice {
+    /// `y = f(x)` of every value.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if they are not of one length.
+    pub fn unary(
+        &self,
+        function: Unary,
+        x: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+    ) -> Result<()> {
+        let len = x.len();
+        self.check("x", x, 1, len)?;
+        self.check("y", y, 1, len)?;
+        let pointers = [x, y].map(|buffer| Argument::Pointer(buffer.address()));
+        let arguments = [&pointers[..], &[Argument::U32(len as u32)]].concat();
+        let kernel = ElementwiseKernel::unary(function);
+        // SAFETY: both have the length; buffers are aligned to 256 bytes, and `y` is lent exclusively.
+        unsafe { self.submit(&kernel, &[x.input(), y.output()], &arguments) }
+    }
+
+    /// `y = f(a, b)` of every pair of values.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if they are not of one length.
+    pub fn binary(
+        &self,
+        function: Binary,
+        a: &CudaBuffer<f32>,
+        b: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+    ) -> Result<()> {
+        let len = a.len();
+        self.check("a", a, 1, len)?;
+        self.check("b", b, 1, len)?;
+        self.check("y", y, 1, len)?;
+        let pointers = [a, b, y].map(|buffer| Argument::Pointer(buffer.address()));
+        let arguments = [&pointers[..], &[Argument::U32(len as u32)]].concat();
+        let kernel = ElementwiseKernel::binary(function);
+        // SAFETY: all have the length; buffers are aligned to 256 bytes, and `y` is lent exclusively.
+        unsafe { self.submit(&kernel, &[a.input(), b.input(), y.output()], &arguments) }
+    }
+
+    /// The sum of all values, in `y`'s only one.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if `y` has more values, or none.
+    pub fn sum(&self, x: &CudaBuffer<f32>, y: &mut CudaBuffer<f32>) -> Result<()> {
+        self.reduce(Reduction::Sum, &[("x", x)], y)
+    }
+
+    /// The sum of the products of all pairs of values, in `y`'s only one.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if `a` and `b` are not of one length, or `y` not of 1.
+    pub fn dot(
+        &self,
+        a: &CudaBuffer<f32>,
+        b: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+    ) -> Result<()> {
+        self.reduce(Reduction::Dot, &[("a", a), ("b", b)], y)
+    }
+
+    /// By one block, or by many, whose sums another one adds up.
+    fn reduce(
+        &self,
+        reduction: Reduction,
+        inputs: &[(&'static str, &CudaBuffer<f32>)],
+        y: &CudaBuffer<f32>,
+    ) -> Result<()> {
+        let len = inputs.first().map_or(0, |(_, input)| input.len());
+        for (what, input) in inputs {
+            self.check(what, input, 1, len)?;
+        }
+        self.check("y", y, 1, 1)?;
+        let kernel = ReduceKernel::new(reduction);
+        let from = inputs
+            .iter()
+            .map(|(_, input)| Argument::Pointer(input.address()));
+        let from: Vec<Argument> = from.collect();
+        let with = |to: u64| {
+            let rest = [Argument::Pointer(to), Argument::U32(len as u32)];
+            [&from[..], &rest].concat()
+        };
+        let uses = inputs.iter().map(|(_, input)| input.input());
+        let uses: Vec<_> = uses.chain([y.output()]).collect();
+        if len < ONE_BLOCK {
+            // SAFETY: the lengths are checked; buffers are aligned to 256 bytes, and the caller of the
+            // public function lent `y` exclusively.
+            return unsafe { self.submit(&kernel, &uses, &with(y.address())) };
+        }
+        let (parts, sum) = (
+            self.load(&kernel.parts())?,
+            self.load(&ReduceKernel::new(Reduction::Sum))?,
+        );
+        let count = self.multiprocessors() * ReduceKernel::PARTS;
+        self.ordered(&uses, |turn: &mut Turn<'_>| {
+            let sums = Scratch::new(turn, count as usize * size_of::<f32>())?;
+            let total = [
+                Argument::Pointer(sums.address),
+                Argument::Pointer(y.address()),
+                Argument::U32(count),
+            ];
+            // SAFETY: as above; `sums` has a value for each block of the first grid.
+            unsafe {
+                turn.launch(&parts, &with(sums.address))?;
+                turn.launch(&sum, &total)
+            }
+        })
+    }
+}
