@@ -5,8 +5,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 
+/// What threads share. There are none in WebAssembly, where a GPU's handles belong to one.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) trait Shared: Sync {}
+#[cfg(not(target_arch = "wasm32"))]
+impl<T: Sync> Shared for T {}
+#[cfg(target_arch = "wasm32")]
+pub(super) trait Shared {}
+#[cfg(target_arch = "wasm32")]
+impl<T> Shared for T {}
+
 /// Something to be done in parts, each of them by any device.
-pub(super) trait Job: Sync {
+pub(super) trait Job: Shared {
     type Part: Send;
     /// Whether parts are read before they are computed, and written after it: the host then has
     /// something to do while a device computes, SIMD too.
