@@ -1,4 +1,4 @@
-//! NVIDIA GPUs, their memory, and what kernels are written for on them.
+//! NVIDIA GPUs, their memory and clocks, and what kernels are written for on them.
 //!
 //! `cargo run --no-default-features --features cuda --example cuda_monitor`
 
@@ -17,8 +17,9 @@ fn main() -> Result<(), Error> {
     for (ordinal, device) in devices.iter().enumerate() {
         let (free, total) = device.memory()?;
         let (major, minor) = device.capability();
+        let [clock, memory_clock] = device.clocks();
         println!(
-            "{ordinal}: {}, compute capability {major}.{minor} ({}), {} multiprocessors, {} of {} MiB free",
+            "{ordinal}: {}, compute capability {major}.{minor} ({}), {} multiprocessors at up to {clock} MHz, {} of {} MiB free at up to {memory_clock} MHz",
             device.name(),
             device.target(),
             device.multiprocessors(),

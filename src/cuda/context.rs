@@ -13,6 +13,8 @@ pub(super) struct Context {
     pub(super) capability: (u32, u32),
     pub(super) target: Target,
     pub(super) multiprocessors: u32,
+    /// The fastest that multiprocessors and memory are clocked, in kHz.
+    pub(super) clocks: [u32; 2],
     pub(super) handle: sys::CUcontext,
     device: sys::CUdevice,
 }
@@ -66,6 +68,10 @@ impl Context {
         };
         let target = Target::for_capability(major, minor).ok_or_else(old)?;
         let multiprocessors = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let clocks = [
+            ask(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?,
+            ask(Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE)?,
+        ];
         let name = name_of(device)?;
         let mut handle = std::ptr::null_mut();
         // SAFETY: the pointer is to a living handle; the context is released on drop.
@@ -78,6 +84,7 @@ impl Context {
             capability,
             target,
             multiprocessors,
+            clocks,
             handle,
             device,
         })

@@ -77,6 +77,12 @@ impl CudaDevice {
         self.inner.context.multiprocessors
     }
 
+    /// The fastest that its multiprocessors are clocked, and its memory, in MHz; 0 where the driver
+    /// does not tell.
+    pub fn clocks(&self) -> [u32; 2] {
+        self.inner.context.clocks.map(|khz| khz / 1000)
+    }
+
     /// Free and total memory, in bytes.
     ///
     /// # Errors
