@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     );
     std::fs::create_dir_all(&folder)?;
     let mut manifest = Vec::new();
-    for (kernel, cols) in kernels() {
+    for (kernel, cols) in kernels(target) {
         let built = match kernel.build(target) {
             Err(Error::Target { .. }) => continue,
             built => built?,
@@ -40,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// What the benchmark measures, and for rows of how many columns.
-fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
+fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
     let mut products: Vec<Box<dyn Kernel>> = vec![
         Box::new(GemmKernel::naive()),
         Box::new(GemmKernel::mma_tf32()),
@@ -91,8 +91,8 @@ fn kernels() -> Vec<(Box<dyn Kernel>, u32)> {
     }
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
     for cols in [1024, 4096, 16384, 65536] {
-        let layout = RowLayout::for_cols(cols);
-        kernels.push((Box::new(SoftmaxKernel::for_cols(cols)), cols));
+        let layout = RowLayout::for_target(cols, target);
+        kernels.push((Box::new(SoftmaxKernel::new().with_layout(layout)), cols));
         kernels.push((Box::new(LayerNormKernel::new().with_layout(layout)), cols));
         kernels.push((Box::new(LayerNormKernel::rms().with_layout(layout)), cols));
     }

@@ -234,7 +234,7 @@ impl CudaDevice {
         rows: usize,
         cols: usize,
     ) -> Result<()> {
-        self.softmax(SoftmaxKernel::for_cols(cols as u32), [x, y], [rows, cols])
+        self.softmax(SoftmaxKernel::new(), [x, y], [rows, cols])
     }
 
     /// Logarithm of the softmax of each row of a row-major matrix.
@@ -248,8 +248,12 @@ impl CudaDevice {
         rows: usize,
         cols: usize,
     ) -> Result<()> {
-        let kernel = SoftmaxKernel::for_cols(cols as u32).log();
-        self.softmax(kernel, [x, y], [rows, cols])
+        self.softmax(SoftmaxKernel::new().log(), [x, y], [rows, cols])
+    }
+
+    /// How rows of this length are best shared among threads here.
+    fn row_layout(&self, cols: usize) -> RowLayout {
+        RowLayout::for_target(cols as u32, self.target())
     }
 
     fn softmax(
@@ -260,6 +264,7 @@ impl CudaDevice {
     ) -> Result<()> {
         self.check("x", x, rows, cols)?;
         self.check("y", y, rows, cols)?;
+        let kernel = kernel.with_layout(self.row_layout(cols));
         let arguments = [
             Argument::Pointer(x.address()),
             Argument::Pointer(y.address()),
@@ -287,8 +292,7 @@ impl CudaDevice {
         self.check("x", x, rows, cols)?;
         self.check("y", y, rows, cols)?;
         self.check("bias", bias, 1, cols)?;
-        let layout = RowLayout::for_cols(cols as u32);
-        let kernel = LayerNormKernel::new().with_layout(layout);
+        let kernel = LayerNormKernel::new().with_layout(self.row_layout(cols));
         let uses = [x.input(), weight.input(), bias.input(), y.output()];
         let buffers = [x, y, weight, bias].map(|buffer| Argument::Pointer(buffer.address()));
         let sizes = [rows, cols].map(|size| Argument::U32(size as u32));

@@ -508,6 +508,13 @@ impl Builder {
         self.act(Op::BarSync, &[0.into()]);
     }
 
+    /// All threads of the cluster wait for each other, and see each other's writes.
+    #[track_caller]
+    pub fn cluster_barrier(&mut self) {
+        self.act(Op::ClusterArrive, &[]);
+        self.act(Op::ClusterWait, &[]);
+    }
+
     /// In a kernel that [overlaps](Launch::overlaps): lets the next kernel begin, and waits for the
     /// results of those before. Before it nothing may be read that they write, and nothing written.
     #[track_caller]

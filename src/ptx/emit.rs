@@ -128,6 +128,11 @@ impl<'a> Emitter<'a> {
         let [x, y, z] = kernel.launch.block;
         text.line(format_args!(")\n.reqntid {x}, {y}, {z}"));
         text.line(format_args!(".minnctapersm {}", kernel.launch.min_blocks));
+        if kernel.launch.cluster_blocks() > 1 {
+            let [x, y, z] = kernel.launch.cluster;
+            text.push(".explicitcluster\n");
+            text.line(format_args!(".reqnctapercluster {x}, {y}, {z}"));
+        }
     }
 
     fn registers(&mut self) {

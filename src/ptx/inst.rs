@@ -204,10 +204,12 @@ impl Row {
         }
         let has_type = matches!(holes[0], Hole::Type) || matches!(holes[1], Hole::Type);
         let warp = find(text, ".sync").is_some() || find(text, ".aligned").is_some();
-        let together = match find(text, "bar.sync") {
-            Some(0) => Together::Block,
-            _ if warp => Together::Warp,
-            _ => Together::Alone,
+        let together = if begins(text, "bar.sync") || begins(text, "barrier.cluster") {
+            Together::Block
+        } else if warp {
+            Together::Warp
+        } else {
+            Together::Alone
         };
         Row {
             text,
@@ -483,6 +485,17 @@ instructions! {
     ShflIdx = "shfl.sync.idx.{}", B32S, [Kind::Same] <- [Same, WORD, Int, Int], VOLTA;
     VoteAny = "vote.sync.any.{}", PREDS, [Same] <- [Same, Int], VOLTA;
     VoteAll = "vote.sync.all.{}", PREDS, [Same] <- [Same, Int], VOLTA;
+
+    // Blocks of a cluster, which reach each other's shared memory.
+    /// Says that this thread has come to the cluster's barrier; what it wrote before is visible to
+    /// those who wait.
+    ClusterArrive = "barrier.cluster.arrive.release.aligned", NONE, [] <- [], HOPPER;
+    /// Waits until all threads of the cluster have come.
+    ClusterWait = "barrier.cluster.wait.acquire.aligned", NONE, [] <- [], HOPPER;
+    /// Where a shared address of this block lies in the block of a rank, for the two below.
+    Mapa = "mapa.shared::cluster.{}", U32S, [Same] <- [Same, WORD], HOPPER;
+    LdCluster = "ld.shared::cluster{v}.{}", LOADED, [Vector] <- [Shared], HOPPER;
+    StCluster = "st.shared::cluster{v}.{}", LOADED, [] <- [Shared, Vector], HOPPER;
 
     // Matrices, a warp at a time.
     /// Four 8×8 matrices of 16-bit values; lane `8i + j` gives row `j` of matrix `i`.

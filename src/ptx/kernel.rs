@@ -73,6 +73,9 @@ pub struct Launch {
     pub block: [u32; 3],
     /// Blocks of the grid.
     pub grid: [Extent; 3],
+    /// Blocks of a cluster, which run at the same time and reach each other's shared memory
+    /// (`sm_90`; at most 8); the grid is of whole clusters.
+    pub cluster: [u32; 3],
     /// Blocks that fewest registers must allow on one multiprocessor at once (`.minnctapersm`).
     pub min_blocks: u32,
     /// Whether it may begin before the kernel before it is over (*programmatic dependent launch*),
@@ -86,9 +89,21 @@ impl Launch {
         Launch {
             block: [threads, 1, 1],
             grid,
+            cluster: [1; 3],
             min_blocks: 1,
             overlaps: false,
         }
+    }
+
+    /// The same in clusters of so many blocks along each axis.
+    #[must_use]
+    pub fn clustered(self, cluster: [u32; 3]) -> Self {
+        Launch { cluster, ..self }
+    }
+
+    /// How many blocks a cluster has.
+    pub fn cluster_blocks(&self) -> u64 {
+        self.cluster.iter().map(|&n| u64::from(n)).product()
     }
 
     /// The same, overlapping with the kernel before where the target can do that (`sm_90`). The
@@ -178,7 +193,7 @@ impl PtxKernel {
     ///
     /// # Errors
     /// [`Error::Argument`] if an extent's parameter has no value, [`Error::Limit`] beyond what
-    /// the hardware launches.
+    /// the hardware launches, [`Error::Invalid`] if it is not of whole clusters.
     pub fn grid(&self, sizes: &dyn Sizes, multiprocessors: u32) -> Result<[u32; 3]> {
         let mut grid = [1; 3];
         for (axis, extent) in self.launch.grid.iter().enumerate() {
@@ -193,6 +208,13 @@ impl PtxKernel {
                     what: format!("{}: the grid along {}", self.name, ["x", "y", "z"][axis]),
                     value: blocks,
                     limit: MAX_GRID[axis],
+                });
+            }
+            if !blocks.is_multiple_of(self.launch.cluster[axis].into()) {
+                return Err(Error::Invalid {
+                    what: "grid",
+                    value: format!("{}: {blocks} blocks", self.name),
+                    requirement: "whole clusters along each axis",
                 });
             }
             grid[axis] = blocks as u32;

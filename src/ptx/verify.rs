@@ -20,6 +20,8 @@ use super::types::{PtxType, Target};
 
 /// The most threads of a block.
 const MAX_THREADS: u64 = 1024;
+/// The most blocks of a cluster that every GPU with clusters has room for.
+const MAX_CLUSTER: u64 = 8;
 /// The most shared memory of arrays whose size the text states.
 const MAX_STATIC_SHARED: u64 = 48 * 1024;
 /// The most bytes of parameters.
@@ -188,6 +190,12 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
         .map(|p| u64::from(p.ty.layout().0))
         .sum();
     within("threads of a block", threads, MAX_THREADS)?;
+    clusters(kernel, threads)?;
+    within(
+        "blocks of a cluster",
+        kernel.launch.cluster_blocks(),
+        MAX_CLUSTER,
+    )?;
     within("bytes of static shared memory", fixed, MAX_STATIC_SHARED)?;
     within(
         "bytes of shared memory",
@@ -195,6 +203,29 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
         kernel.target.max_shared().into(),
     )?;
     within("bytes of parameters", params, MAX_PARAMS)
+}
+
+/// Clusters exist, and their blocks are of whole warps.
+fn clusters(kernel: &PtxKernel, threads: u64) -> Result<()> {
+    let blocks = kernel.launch.cluster_blocks();
+    if blocks == 1 {
+        return Ok(());
+    }
+    if kernel.target.capability() < 90 {
+        return Err(Error::Target {
+            what: format!("{}: a cluster of blocks", kernel.name),
+            needed: Target::Sm90,
+            target: kernel.target,
+        });
+    }
+    if blocks == 0 || !threads.is_multiple_of(32) {
+        return Err(Error::Invalid {
+            what: "cluster",
+            value: format!("{blocks} blocks of {threads} threads"),
+            requirement: "at least one block of whole warps",
+        });
+    }
+    Ok(())
 }
 
 /// Accesses whose address is an array's name plus a constant lie within the array.

@@ -25,6 +25,7 @@ const FAULTS: &[Fault] = &[
             "bar.sync",
             "barrier.sync",
             "bar.warp",
+            "barrier.cluster",
             "fence.proxy",
             "wgmma.fence",
             "mbarrier.arrive.shared",

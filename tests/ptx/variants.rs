@@ -219,14 +219,23 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
     let held = |group, threads, width, held| RowLayout {
         group,
         threads,
+        blocks: 1,
         width,
         held: Some(held),
     };
     let any = RowLayout {
         group: 32,
         threads: 64,
+        blocks: 1,
         width: 1,
         held: None,
+    };
+    let cluster = |threads, blocks, width, held| RowLayout {
+        group: threads,
+        threads,
+        blocks,
+        width,
+        held,
     };
     vec![
         (RowLayout::ANY, vec![[3, 1], [2, 300], [1, 777], [1, 256]]),
@@ -242,11 +251,17 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
             RowLayout {
                 group: 128,
                 threads: 128,
+                blocks: 1,
                 width: 4,
                 held: None,
             },
             vec![[2, 1204], [1, 1024], [2, 512]],
         ),
+        (
+            cluster(64, 2, 1, Some(4)),
+            vec![[2, 512], [1, 300], [3, 129]],
+        ),
+        (cluster(256, 8, 4, None), vec![[2, 8196], [1, 12]]),
     ]
 }
 

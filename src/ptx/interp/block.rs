@@ -1,9 +1,10 @@
-//! One block: its threads, their order, and what they do alone.
+//! The threads of one block, or of a cluster of them, their order, and what they do alone.
 //!
 //! A thread runs until it has to wait; then the next one does. Threads that wait at an
 //! instruction for a warp or a barrier go on when all of it have come.
 
 use super::alu::{evaluate, truncate};
+use super::cluster::Meetings;
 use super::copies::Copies;
 use super::decode::{Act, At, Mbarrier, Space, Src, Step};
 use super::memory::{Access, Memory};
@@ -37,6 +38,8 @@ pub(super) enum State {
         id: u64,
         threads: u32,
     },
+    /// For so many meetings of the cluster to be over.
+    Meeting(u64),
     /// For the phase of a parity of the barrier at an address.
     Phase {
         address: u64,
@@ -49,36 +52,50 @@ pub(super) struct Thread {
     pub(super) pc: usize,
     pub(super) state: State,
     steps: u64,
+    /// How often it came to the cluster's barrier, and how often it waited there.
+    pub(super) arrived: u64,
+    pub(super) waited: u64,
     /// Whether `try_wait` said no already, so that it waits now.
     tried: bool,
 }
 
-pub(super) struct Block<'a> {
+pub(super) struct Cluster<'a> {
     pub(super) launch: &'a Launch<'a>,
-    pub(super) index: [u32; 3],
+    /// The first block's place in the grid.
+    pub(super) first: [u32; 3],
+    /// Threads of each block.
+    pub(super) size: usize,
     pub(super) memory: &'a mut Memory,
     pub(super) shared: SharedMemory,
+    /// Of one block after the other.
     pub(super) threads: Vec<Thread>,
+    pub(super) meetings: Meetings,
     pub(super) copies: Copies,
     pub(super) flight: Vec<Flight>,
     registers: Vec<u64>,
     trace: u64,
 }
 
-impl<'a> Block<'a> {
-    pub(super) fn new(launch: &'a Launch<'a>, index: [u32; 3], memory: &'a mut Memory) -> Self {
-        let threads = launch.entry.block.iter().product::<u32>() as usize;
+impl<'a> Cluster<'a> {
+    pub(super) fn new(launch: &'a Launch<'a>, first: [u32; 3], memory: &'a mut Memory) -> Self {
+        let size = launch.entry.block.iter().product::<u32>() as usize;
+        let blocks = launch.entry.cluster.iter().product::<u32>().max(1) as usize;
+        let threads = blocks * size;
         let thread = || Thread {
             pc: 0,
             state: State::Ready,
             steps: 0,
+            arrived: 0,
+            waited: 0,
             tried: false,
         };
-        Block {
+        Cluster {
             launch,
-            index,
+            first,
+            size,
             memory,
-            shared: SharedMemory::new(&launch.entry.shared, launch.dynamic_shared, threads),
+            shared: SharedMemory::new(&launch.entry.shared, launch.dynamic_shared, [size, blocks]),
+            meetings: Meetings::default(),
             threads: (0..threads).map(|_| thread()).collect(),
             copies: Copies::new(threads),
             flight: (0..threads.div_ceil(128))
@@ -105,7 +122,7 @@ impl<'a> Block<'a> {
                 .all(|thread| thread.state == State::Done)
             {
                 return Ok(Statistics {
-                    blocks: 1,
+                    blocks: (self.threads.len() / self.size) as u64,
                     instructions: self.threads.iter().map(|thread| thread.steps).sum(),
                     trace: self.trace,
                 });
@@ -159,8 +176,8 @@ impl<'a> Block<'a> {
         let step = self.launch.steps.get(self.threads[thread].pc);
         Error::Fault {
             line: step.map_or(0, |step| step.line),
-            block: self.index,
-            thread: thread as u32,
+            block: self.index(thread),
+            thread: (thread % self.size) as u32,
             message: message.to_owned(),
         }
     }
@@ -201,10 +218,6 @@ impl<'a> Block<'a> {
         self.trace = (self.trace ^ value)
             .wrapping_mul(0x9e37_79b9_7f4a_7c15)
             .rotate_left(23);
-    }
-
-    pub(super) fn shared_address(&self, thread: usize, at: At) -> u64 {
-        self.address(thread, at) & 0xffff_ffff
     }
 
     fn act(&mut self, thread: usize, act: &Act) -> Result<(), String> {
@@ -257,9 +270,14 @@ impl<'a> Block<'a> {
             Act::RedAdd { ty, at, from } => return self.red_add(thread, *ty, *at, *from),
             Act::Return => self.threads[thread].state = State::Done,
             Act::Barrier { id, threads } => {
-                let all = self.threads.len() as u32;
+                let all = self.size as u32;
                 let (id, threads) = (self.value(thread, *id), threads.unwrap_or(all));
                 self.threads[thread].state = State::Barrier { id, threads };
+            }
+            Act::ClusterWait => return self.meet(thread),
+            Act::Mapa { to, from, rank } => {
+                let [from, rank] = [*from, *rank].map(|src| self.value(thread, src));
+                self.set(thread, *to, Self::of_rank(from, rank));
             }
             Act::Warp(_) | Act::Group(_) => {
                 self.threads[thread].pc -= 1;
@@ -288,6 +306,8 @@ impl<'a> Block<'a> {
 
     fn special(&self, thread: usize, name: &str) -> u64 {
         let [x, y, _] = self.launch.entry.block.map(|n| n as usize);
+        let (index, rank) = (self.index(thread), self.rank(thread));
+        let thread = thread % self.size;
         let value = match name {
             "%tid.x" => thread % x,
             "%tid.y" => thread / x % y,
@@ -296,13 +316,13 @@ impl<'a> Block<'a> {
             "%warpid" => thread / 32,
             "%ntid.x" => x,
             "%ntid.y" => y,
-            "%ctaid.x" => self.index[0] as usize,
-            "%ctaid.y" => self.index[1] as usize,
-            "%ctaid.z" => self.index[2] as usize,
+            "%ctaid.x" => index[0] as usize,
+            "%ctaid.y" => index[1] as usize,
+            "%ctaid.z" => index[2] as usize,
             "%nctaid.x" => self.launch.grid[0] as usize,
             "%nctaid.y" => self.launch.grid[1] as usize,
             "%nctaid.z" => self.launch.grid[2] as usize,
-            // Clusters of one block.
+            "%cluster_ctarank" => rank,
             _ => 0,
         };
         value as u64
@@ -310,9 +330,10 @@ impl<'a> Block<'a> {
 
     /// A thread's number in the grid.
     pub(super) fn number(&self, thread: usize) -> u64 {
-        let [x, y, z] = self.index.map(u64::from);
+        let [x, y, z] = self.index(thread).map(u64::from);
         let [across, down, _] = self.launch.grid.map(u64::from);
-        (x + across * (y + down * z)) * self.threads.len() as u64 + thread as u64
+        let block = x + across * (y + down * z);
+        block * self.size as u64 + (thread % self.size) as u64
     }
 
     fn load(
@@ -339,8 +360,8 @@ impl<'a> Block<'a> {
                 let address = self.address(thread, at);
                 self.memory.access(address, bytes.len(), access, number)?
             }
-            Space::Shared => {
-                let address = self.shared_address(thread, at);
+            Space::Shared | Space::Cluster => {
+                let address = self.address_in(space, thread, at)?;
                 self.shared.read(address, bytes.len(), thread)?
             }
         });
@@ -380,8 +401,8 @@ impl<'a> Block<'a> {
                     .access(address, bytes.len(), Access::Write, number)?;
                 to.copy_from_slice(bytes);
             }
-            Space::Shared => {
-                let address = self.shared_address(thread, at);
+            Space::Shared | Space::Cluster => {
+                let address = self.address_in(space, thread, at)?;
                 self.shared.write(address, bytes, thread)?;
             }
         }
@@ -411,51 +432,6 @@ impl<'a> Block<'a> {
         self.threads[thread].tried = !over;
         self.set(thread, to, over.into());
         Ok(())
-    }
-
-    /// Lets threads go on whose barrier is complete or whose phase is over; whether there were
-    /// any.
-    fn release(&mut self) -> Result<bool> {
-        let mut moved = false;
-        for thread in 0..self.threads.len() {
-            match self.threads[thread].state {
-                State::Barrier { id, threads } => {
-                    moved |= self.release_barrier(thread, id, threads)?;
-                }
-                State::Phase { address, parity }
-                    if self.copies.is_over(address, parity) == Ok(true) =>
-                {
-                    self.threads[thread].state = State::Ready;
-                    moved = true;
-                }
-                _ => {}
-            }
-        }
-        Ok(moved)
-    }
-
-    fn release_barrier(&mut self, first: usize, id: u64, threads: u32) -> Result<bool> {
-        let waits =
-            |thread: &Thread| matches!(thread.state, State::Barrier { id: at, .. } if at == id);
-        let waiting: Vec<usize> = (0..self.threads.len())
-            .filter(|&i| waits(&self.threads[i]))
-            .collect();
-        let other = |&i: &usize| self.threads[i].state != State::Barrier { id, threads };
-        if let Some(other) = waiting.iter().copied().find(|i| other(i)) {
-            let message = format!("this barrier's other threads wait for {threads} threads");
-            return Err(self.fault(other, &message));
-        }
-        if (waiting.len() as u32) < threads {
-            return Ok(false);
-        }
-        if waiting.len() as u32 > threads {
-            return Err(self.fault(first, "more threads came to a barrier than it takes"));
-        }
-        for &thread in &waiting {
-            self.threads[thread].state = State::Ready;
-        }
-        self.shared.synchronise(&waiting);
-        Ok(true)
     }
 
     pub(super) fn tensor(&self, address: u64) -> Result<Tensor, String> {

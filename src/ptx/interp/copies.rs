@@ -5,7 +5,7 @@
 //! finds.
 
 use super::Tensor;
-use super::block::Block;
+use super::block::Cluster;
 use super::decode::{At, Mbarrier, Src, Tma};
 use super::memory::Access;
 use super::shared::{COPIES, Clock};
@@ -94,7 +94,7 @@ impl Barrier {
     }
 }
 
-impl Block<'_> {
+impl Cluster<'_> {
     pub(super) fn start_copy(
         &mut self,
         thread: usize,

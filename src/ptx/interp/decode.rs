@@ -16,6 +16,8 @@ pub(super) enum Src {
 pub(super) enum Space {
     Global,
     Shared,
+    /// Of any block of the cluster.
+    Cluster,
 }
 
 /// An address: a register and an offset.
@@ -85,6 +87,13 @@ pub(super) enum Act {
         id: Src,
         threads: Option<u32>,
     },
+    ClusterWait,
+    /// A shared address of this block, in the block of a rank.
+    Mapa {
+        to: usize,
+        from: Src,
+        rank: Src,
+    },
     Warp(Warp),
     Mbarrier(Mbarrier),
     Tma(Tma),
@@ -99,6 +108,8 @@ pub(super) enum Act {
 #[derive(Clone, Debug)]
 pub(super) enum Warp {
     Sync,
+    /// Comes to the cluster's barrier.
+    Arrive,
     Shuffle {
         mode: Shuffle,
         to: usize,
@@ -303,6 +314,11 @@ impl Decoder<'_> {
             "fence" if parts[1] == "proxy" => Some(Act::ProxyFence),
             // Registers are not scarce here, and barriers are visible at once.
             "fence" | "prefetch" | "setmaxnreg" | "griddepcontrol" => Some(Act::Nothing),
+            "mapa" => Some(Act::Mapa {
+                to: self.reg(0)?,
+                from: self.src(1)?,
+                rank: self.src(2)?,
+            }),
             "cp" => self.copy(&parts),
             "shfl" | "vote" | "ldmatrix" | "mma" | "wmma" => self.warp(&parts).map(Act::Warp),
             "mbarrier" => self.mbarrier(&parts).map(Act::Mbarrier),
@@ -424,6 +440,12 @@ impl Decoder<'_> {
     }
 
     fn barrier(&self, parts: &[&str]) -> Option<Act> {
+        if parts[1] == "cluster" {
+            return Some(match parts[2] {
+                "arrive" => Act::Warp(Warp::Arrive),
+                _ => Act::ClusterWait,
+            });
+        }
         if parts[1] == "warp" {
             return (self.imm(0)? == 0xffff_ffff).then_some(Act::Warp(Warp::Sync));
         }
@@ -599,6 +621,7 @@ fn space(name: &str) -> Option<Space> {
     match name {
         "global" => Some(Space::Global),
         "shared" => Some(Space::Shared),
+        "shared::cluster" => Some(Space::Cluster),
         _ => None,
     }
 }

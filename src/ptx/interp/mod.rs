@@ -31,6 +31,7 @@
 
 mod alu;
 mod block;
+mod cluster;
 mod copies;
 mod decode;
 mod memory;
@@ -42,7 +43,7 @@ mod wgmma;
 use super::error::{Error, Result};
 use super::kernel::{PtxKernel, Sizes};
 use super::types::PtxType;
-use block::Block;
+use block::Cluster;
 use decode::Step;
 pub use memory::Memory;
 use parse::Entry;
@@ -137,8 +138,8 @@ impl Program {
         Program { step_limit, ..self }
     }
 
-    /// Runs every block of the grid that `kernel` asks for with these arguments, one after the
-    /// other.
+    /// Runs every block of the grid that `kernel` asks for with these arguments, one cluster after
+    /// the other.
     ///
     /// # Errors
     /// [`Error::Argument`] if the arguments are not what the kernel takes, [`Error::Fault`] if it
@@ -152,6 +153,7 @@ impl Program {
         let (entry, steps) = self.entry(kernel)?;
         let (params, tensors) = pack(kernel, entry, arguments)?;
         let grid = kernel.grid(&arguments, MULTIPROCESSORS)?;
+        let [across, down, deep] = entry.cluster.map(|blocks| blocks.max(1) as usize);
         let mut statistics = Statistics::default();
         let launch = block::Launch {
             entry,
@@ -162,11 +164,10 @@ impl Program {
             dynamic_shared: kernel.dynamic_shared(),
             step_limit: self.step_limit,
         };
-        for z in 0..grid[2] {
-            for y in 0..grid[1] {
-                for x in 0..grid[0] {
-                    let block = Block::new(&launch, [x, y, z], memory);
-                    let block = block.run()?;
+        for z in (0..grid[2]).step_by(deep) {
+            for y in (0..grid[1]).step_by(down) {
+                for x in (0..grid[0]).step_by(across) {
+                    let block = Cluster::new(&launch, [x, y, z], memory).run()?;
                     statistics.blocks += block.blocks;
                     statistics.instructions += block.instructions;
                     statistics.trace = statistics.trace.rotate_left(1) ^ block.trace;

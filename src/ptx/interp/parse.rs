@@ -10,6 +10,8 @@ pub(super) struct Entry {
     pub(super) name: String,
     pub(super) params: Vec<ParamSlot>,
     pub(super) block: [u32; 3],
+    /// Blocks of a cluster.
+    pub(super) cluster: [u32; 3],
     /// Named ranges of shared memory, first to last byte.
     pub(super) shared: Vec<SharedRange>,
     pub(super) registers: usize,
@@ -152,6 +154,7 @@ impl Parser {
                 name: name.to_owned(),
                 params: Vec::new(),
                 block: [1; 3],
+                cluster: [1; 3],
                 shared: Vec::new(),
                 registers: 0,
                 lines: Vec::new(),
@@ -167,7 +170,9 @@ impl Parser {
             if line.starts_with(".param") {
                 self.param(number, line)?;
             } else if let Some(list) = line.strip_prefix(".reqntid ") {
-                self.block(number, list)?;
+                self.entry.block = extents(number, list)?;
+            } else if let Some(list) = line.strip_prefix(".reqnctapercluster ") {
+                self.entry.cluster = extents(number, list)?;
             } else if let Some(list) = line.strip_prefix(".reg ") {
                 self.registers(number, list)?;
             } else if let Some(array) = line.strip_prefix(".shared ") {
@@ -175,7 +180,9 @@ impl Parser {
                 self.shared(name, bytes, align);
             } else if let Some(label) = line.strip_suffix(':') {
                 self.labels.insert(label.to_owned(), instructions.len());
-            } else if !matches!(line, "{" | ")") && !line.starts_with(".minnctapersm") {
+            } else if !matches!(line, "{" | ")" | ".explicitcluster")
+                && !line.starts_with(".minnctapersm")
+            {
                 instructions.push((number, line));
             }
         }
@@ -213,18 +220,6 @@ impl Parser {
             offset: end.next_multiple_of(align),
             bytes,
         });
-        Ok(())
-    }
-
-    fn block(&mut self, number: usize, list: &str) -> Result<()> {
-        for (axis, threads) in list.split(',').enumerate() {
-            let place = self.entry.block.get_mut(axis);
-            let threads = threads.trim().parse().ok();
-            match (place, threads) {
-                (Some(place), Some(threads)) => *place = threads,
-                _ => return Err(bad(number, "not the size of a block")),
-            }
-        }
         Ok(())
     }
 
@@ -342,6 +337,18 @@ impl Parser {
         };
         Ok(Arg::Mem(self.reg(number, base)?, offset))
     }
+}
+
+/// Up to three numbers, 1 where there is none.
+fn extents(number: usize, list: &str) -> Result<[u32; 3]> {
+    let mut extents = [1; 3];
+    for (axis, count) in list.split(',').enumerate() {
+        match (extents.get_mut(axis), count.trim().parse()) {
+            (Some(place), Ok(count)) => *place = count,
+            _ => return Err(bad(number, "not the size of a block or a cluster")),
+        }
+    }
+    Ok(extents)
 }
 
 /// Operands, parted by the commas outside of braces and brackets.

@@ -1,4 +1,4 @@
-//! Shared memory of one block, with a race detector.
+//! Shared memory of one block, or of a cluster's one after the other, with a race detector.
 //!
 //! Every warp has a clock, and knows how far into each other warp's time it has synchronised
 //! (a vector clock; Lamport 1978, Mattern 1989). An access to bytes that another thread touched
@@ -32,6 +32,8 @@ pub(super) struct SharedMemory {
     cells: Vec<Cell>,
     /// First byte and byte after the last of every array.
     ranges: Vec<(u32, u32)>,
+    /// Bytes from a block's memory to the next one's.
+    pub(super) stride: u64,
     clocks: Vec<Clock>,
     fences: Vec<u32>,
 }
@@ -40,10 +42,20 @@ pub(super) struct SharedMemory {
 pub(super) const COPIES: usize = u16::MAX as usize - 1;
 
 impl SharedMemory {
-    pub(super) fn new(arrays: &[SharedRange], dynamic: u32, threads: usize) -> Self {
+    /// For `blocks` of `size` threads; of more than one, warps are whole.
+    pub(super) fn new(arrays: &[SharedRange], dynamic: u32, [size, blocks]: [usize; 2]) -> Self {
+        let threads = size * blocks;
         let end = |range: &SharedRange| range.from + range.bytes.unwrap_or(dynamic);
-        let ranges: Vec<(u32, u32)> = arrays.iter().map(|r| (r.from, end(r))).collect();
-        let size = ranges.iter().map(|range| range.1).max().unwrap_or(0) as usize;
+        let own: Vec<(u32, u32)> = arrays.iter().map(|r| (r.from, end(r))).collect();
+        let size = own.iter().map(|range| range.1).max().unwrap_or(0);
+        // Boxes with a swizzle begin at multiples of 1024.
+        let stride = size.next_multiple_of(1024);
+        let of_block = |block: u32| {
+            let first = block * stride;
+            own.iter().map(move |(from, to)| (first + from, first + to))
+        };
+        let ranges: Vec<(u32, u32)> = (0..blocks as u32).flat_map(of_block).collect();
+        let size = (stride * (blocks as u32 - 1) + size) as usize;
         let actors = threads.div_ceil(32) + 1;
         let mut clocks = vec![vec![0; actors]; actors];
         for (actor, clock) in clocks.iter_mut().enumerate() {
@@ -53,6 +65,7 @@ impl SharedMemory {
             bytes: vec![0; size],
             cells: vec![Cell::default(); size],
             ranges,
+            stride: stride.into(),
             clocks,
             fences: vec![0; threads],
         }
@@ -77,6 +90,11 @@ impl SharedMemory {
         for (mine, theirs) in self.clocks[actor].iter_mut().zip(other) {
             *mine = (*mine).max(*theirs);
         }
+    }
+
+    /// Whether the thread has synchronised with the warp of another since that began.
+    pub(super) fn knows_of(&self, thread: usize, other: usize) -> bool {
+        self.clocks[self.actor(thread)][self.actor(other)] > 0
     }
 
     /// What comes after is later than what others have learnt.

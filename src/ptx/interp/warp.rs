@@ -1,12 +1,12 @@
 //! What a warp does together: shuffles, votes and products of small matrices.
 
-use super::block::{Block, State};
+use super::block::{Cluster, State};
 use super::decode::{Act, At, Shuffle, Src, Warp};
 use crate::ptx::error::Result;
 use crate::ptx::half::{bf16_to_f32, f16_to_f32};
 use crate::ptx::types::PtxType;
 
-impl Block<'_> {
+impl Cluster<'_> {
     /// Executes the instruction that all lanes of a warp, or all of four warps, have come to;
     /// whether they had.
     pub(super) fn run_together(&mut self, warp: usize) -> Result<bool> {
@@ -54,6 +54,7 @@ impl Block<'_> {
                 let all: Vec<usize> = (first..first + 32).collect();
                 self.shared.synchronise(&all);
             }
+            Warp::Arrive => return self.arrive(first),
             Warp::Shuffle {
                 mode,
                 to,

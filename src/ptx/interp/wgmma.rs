@@ -3,7 +3,7 @@
 //! A product reads shared memory when it is waited for, the latest that the hardware may: what
 //! was overwritten too early is then gone, and what was not awaited is a race.
 
-use super::block::Block;
+use super::block::Cluster;
 use super::copies::swizzle_128;
 use super::decode::{Group, Left, Src};
 use crate::ptx::half::{bf16_to_f32, f16_to_f32};
@@ -72,7 +72,7 @@ impl Descriptor {
     }
 }
 
-impl Block<'_> {
+impl Cluster<'_> {
     /// Executes an instruction of the warpgroup that begins with thread `first`.
     pub(super) fn group(&mut self, first: usize, group: &Group) -> Result<(), String> {
         let flight = &mut self.flight[first / 128];
@@ -195,6 +195,7 @@ impl Block<'_> {
 
     fn operand(&mut self, address: u64, ty: PtxType, thread: usize) -> Result<f64, String> {
         let size = ty.bytes() as usize;
+        let address = self.place(self.rank(thread), address);
         let bytes = self.shared.read_by_hardware(address, size, thread)?;
         let bits = bytes
             .iter()

@@ -1,6 +1,7 @@
 //! The kernels: each a description that builds itself for a target.
 
 mod attention;
+mod cluster;
 mod common;
 mod elementwise;
 mod gemm;

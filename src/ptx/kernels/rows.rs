@@ -1,14 +1,16 @@
-//! Kernels that work on the rows of a matrix, one row to a warp or to a block.
+//! Kernels that work on the rows of a matrix, one row to a warp, to a block or to a cluster.
 //!
 //! A row short enough is read once and stays in registers; a longer one is read again for each
 //! pass, the later times mostly from the L2 cache.
 
-use super::common::{BlockReduce, Combine, WARP, along_x, over_lanes};
+use super::cluster::ClusterReduce;
+use super::common::{BlockReduce, Combine, WARP, over_lanes};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch};
 use crate::ptx::types::PtxType::{F32, U32};
+use crate::ptx::types::Target;
 
 /// How threads share out rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,6 +19,9 @@ pub struct RowLayout {
     pub group: u32,
     /// Threads of a block.
     pub threads: u32,
+    /// Blocks to a row: 1, or the 2, 4 or 8 of a cluster (since `sm_90`), all of whose threads then
+    /// have a row together.
+    pub blocks: u32,
     /// Values that a thread loads at once: 4 needs rows whose length is a multiple of 4, in
     /// memory aligned to 16 bytes; 1 takes any.
     pub width: u32,
@@ -29,11 +34,31 @@ impl RowLayout {
     pub const ANY: RowLayout = RowLayout {
         group: 256,
         threads: 256,
+        blocks: 1,
         width: 1,
         held: None,
     };
 
-    /// The layout for rows of `cols` values.
+    /// The fastest layout for rows of `cols` values on GPUs that run code for `target`.
+    pub fn for_target(cols: u32, target: Target) -> Self {
+        let any = Self::for_cols(cols);
+        if any.held.is_some() || target.capability() < 90 {
+            return any;
+        }
+        let layout = |threads, held| RowLayout {
+            group: threads,
+            threads,
+            blocks: 8,
+            held: Some(held),
+            ..any
+        };
+        let layouts = [layout(256, 32 / any.width), layout(1024, 16 / any.width)];
+        let reaches = |layout: &RowLayout| layout.max_cols().is_some_and(|most| cols <= most);
+        let longer = RowLayout { blocks: 8, ..any };
+        layouts.into_iter().find(reaches).unwrap_or(longer)
+    }
+
+    /// The fastest layout for rows of `cols` values on any GPU.
     pub fn for_cols(cols: u32) -> Self {
         let width = if cols.is_multiple_of(4) { 4 } else { 1 };
         let layout = |group: u32, threads, most: u32| {
@@ -41,6 +66,7 @@ impl RowLayout {
             (held * width <= most).then_some(RowLayout {
                 group,
                 threads,
+                blocks: 1,
                 width,
                 held: Some(held.max(1)),
             })
@@ -51,6 +77,7 @@ impl RowLayout {
             .unwrap_or(RowLayout {
                 group: 1024,
                 threads: 1024,
+                blocks: 1,
                 width,
                 held: None,
             })
@@ -58,7 +85,21 @@ impl RowLayout {
 
     /// The longest row, if there is a limit.
     pub fn max_cols(&self) -> Option<u32> {
-        self.held.map(|held| held * self.width * self.group)
+        self.held.map(|held| held * self.step())
+    }
+
+    /// Values that all threads of a row load at once.
+    fn step(&self) -> u32 {
+        self.width * self.group * self.blocks
+    }
+
+    /// The first target that has what it needs.
+    pub(super) fn first_target(&self) -> Target {
+        if self.blocks > 1 {
+            Target::Sm90
+        } else {
+            Target::Sm70
+        }
     }
 
     pub(super) fn suffix(&self) -> String {
@@ -67,26 +108,36 @@ impl RowLayout {
             group,
             threads,
             width,
+            blocks,
             ..
         } = self;
-        format!("{group}of{threads}_v{width}_{held}")
+        let cluster = if *blocks > 1 {
+            format!("_x{blocks}")
+        } else {
+            String::new()
+        };
+        format!("{group}of{threads}{cluster}_v{width}_{held}")
     }
 
     pub(super) fn launch(&self) -> Launch {
         let rows = Extent::Tiles("rows", self.threads / self.group.max(1));
-        Launch::new(self.threads, along_x(rows))
+        // A cluster's blocks lie along y.
+        let grid = [rows, Extent::Fixed(self.blocks), Extent::Fixed(1)];
+        Launch::new(self.threads, grid).clustered([1, self.blocks, 1])
     }
 
     pub(super) fn check(&self) -> Result<()> {
         let valid = (self.group == WARP || self.group == self.threads)
             && self.threads.is_power_of_two()
             && (WARP..=1024).contains(&self.threads)
+            && matches!(self.blocks, 1 | 2 | 4 | 8)
+            && (self.blocks == 1 || self.group == self.threads)
             && matches!(self.width, 1 | 4)
             && self.held.is_none_or(|held| (1..=32).contains(&held));
         valid.then_some(()).ok_or_else(|| Error::Invalid {
             what: "layout",
             value: format!("{self:?}"),
-            requirement: "32 threads or a block to a row, a power of two up to 1024 a block, 1 or 4 values a load, at most 32 loads held",
+            requirement: "32 threads, a block or up to 8 blocks to a row, a power of two up to 1024 a block, 1 or 4 values a load, at most 32 loads held",
         })
     }
 }
@@ -101,13 +152,20 @@ struct Held {
 /// The row of this thread's group.
 pub(super) struct Row {
     layout: RowLayout,
-    reduce: Option<BlockReduce>,
+    reduce: Reduce,
     /// The first column of this thread.
     first: Reg,
     cols: Reg,
     input: Reg,
     output: Reg,
     held: Vec<Held>,
+}
+
+/// How the threads of a row put their values together.
+enum Reduce {
+    Lanes,
+    Block(BlockReduce),
+    Cluster(ClusterReduce),
 }
 
 /// Where a row is read from and written to, and how many rows and columns there are.
@@ -126,10 +184,19 @@ pub(super) fn each_row(
     body: impl FnOnce(&mut Builder, &mut Row),
 ) {
     let per_block = layout.threads / layout.group;
-    let reduce = (layout.group > WARP).then(|| BlockReduce::new(k, layout.threads));
+    let reduce = if layout.blocks > 1 {
+        Reduce::Cluster(ClusterReduce::new(k, layout.threads, layout.blocks))
+    } else if layout.group > WARP {
+        Reduce::Block(BlockReduce::new(k, layout.threads))
+    } else {
+        Reduce::Lanes
+    };
     let thread = k.special(Special::TidX);
     let block = k.special(Special::CtaidX);
-    let (row, lane) = if layout.group == layout.threads {
+    let (row, lane) = if layout.blocks > 1 {
+        let rank = k.special(Special::ClusterCtaRank);
+        (block, k.fma(rank, layout.threads, thread))
+    } else if layout.group == layout.threads {
         (block, thread)
     } else {
         let warp = k.shr(thread, 5);
@@ -158,7 +225,7 @@ pub(super) fn each_row(
 impl Row {
     fn hold(&mut self, k: &mut Builder) {
         for i in 0..self.layout.held.unwrap_or(0) {
-            let col = k.offset(self.first, i * self.layout.group * self.layout.width);
+            let col = k.offset(self.first, i * self.layout.step());
             let inside = k.lt(col, self.cols);
             let values = k.filled(F32, self.layout.width as usize, 0.0f32);
             let address = k.at(self.input, col, 4);
@@ -173,8 +240,7 @@ impl Row {
 
     /// Runs `body` for every load of this thread, with the load's values and first column.
     fn passes(&self, k: &mut Builder, body: &mut dyn FnMut(&mut Builder, &[Reg], Reg)) {
-        let step = self.layout.group * self.layout.width;
-        k.for_range(self.first, self.cols, step, |k, col| {
+        k.for_range(self.first, self.cols, self.layout.step(), |k, col| {
             let values = k.regs(F32, self.layout.width as usize);
             let address = k.at(self.input, col, 4);
             load(k, &values, address);
@@ -205,8 +271,9 @@ impl Row {
             });
         }
         match &self.reduce {
-            None => over_lanes(k, combine, total, WARP),
-            Some(block) => block.all(k, combine, total),
+            Reduce::Lanes => over_lanes(k, combine, total, WARP),
+            Reduce::Block(block) => block.all(k, combine, total),
+            Reduce::Cluster(cluster) => cluster.all(k, combine, total),
         }
     }
 

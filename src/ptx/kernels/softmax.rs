@@ -70,6 +70,10 @@ impl Kernel for SoftmaxKernel {
         format!("{name}_{}", self.layout.suffix())
     }
 
+    fn first_target(&self) -> Target {
+        self.layout.first_target()
+    }
+
     fn build(&self, target: Target) -> Result<PtxKernel> {
         self.layout.check()?;
         let mut k = Builder::new(self.name(), target, self.layout.launch());
