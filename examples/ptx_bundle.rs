@@ -88,9 +88,13 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
         products.push(Box::new(QuantizeKernel::dequantize(format)));
         products.push(Box::new(QuantizeKernel::gemv(format)));
         products.push(Box::new(QuantizeKernel::gemv_mma(format)));
+        for (m, n) in [(16, 4096), (64, 4096), (512, 4096), (4096, 4096)] {
+            let kernel = QuantizeKernel::gemm(format, PtxType::BF16).for_size(m, n);
+            products.push(Box::new(kernel));
+        }
     }
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
-    for cols in [1024, 4096, 16384, 65536] {
+    for cols in [1024, 4096, 16384, 32768, 65536] {
         let layout = RowLayout::for_target(cols, target);
         kernels.push((Box::new(SoftmaxKernel::new().with_layout(layout)), cols));
         kernels.push((Box::new(LayerNormKernel::new().with_layout(layout)), cols));
@@ -115,7 +119,8 @@ fn describe(kernel: &PtxKernel, cols: u32) -> Result<String, std::fmt::Error> {
         Extent::Fixed(blocks) => format!(r#"{{"fixed": {blocks}}}"#),
         Extent::Param(name) => format!(r#"{{"param": "{name}", "per": 1}}"#),
         Extent::Tiles(name, per) => format!(r#"{{"param": "{name}", "per": {per}}}"#),
-        Extent::Multiprocessors(times) => format!(r#"{{"multiprocessors": {times}}}"#),
+        Extent::Multiprocessors(times) => format!(r#"{{"multiprocessors": {times}, "of": 1}}"#),
+        Extent::Share(times, of) => format!(r#"{{"multiprocessors": {times}, "of": {of}}}"#),
     });
     write!(
         json,

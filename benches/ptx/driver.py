@@ -90,7 +90,7 @@ class Kernel:
             return extent["fixed"]
         if "multiprocessors" in extent:
             count = torch.cuda.get_device_properties(0).multi_processor_count
-            return count * extent["multiprocessors"]
+            return max(1, count * extent["multiprocessors"] // extent["of"])
         return -(-values[extent["param"]] // extent["per"])
 
 

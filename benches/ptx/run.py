@@ -214,21 +214,51 @@ BLOCKS = {"q4_0": (32, 18, [0]), "q8_0": (32, 34, [0]), "q4_k": (256, 144, [0, 2
           "q5_k": (256, 176, [0, 2]), "q6_k": (256, 210, [208])}
 
 
+def weights(format_, count):
+    """Blocks of random bits with scales of normal size."""
+    _, size, scales = BLOCKS[format_]
+    blocks = torch.randint(0, 256, (count, size), dtype=torch.uint8, device="cuda")
+    for at in scales:
+        scale = (torch.randn(count, 1, device="cuda") * 0.01).half()
+        blocks[:, at:at + 2] = scale.view(torch.uint8)
+    return blocks
+
+
+def quantised_gemm(format_, m, n, k):
+    """Rows of bf16 times quantised weights, beside PyTorch's product with the same in bf16."""
+    wide = -(-m // 128) * -(-n // 256) >= 128
+    tile = "16x32" if m <= 16 else "32x64" if m <= 64 else "128x256" if wide else "128x128"
+    name = f"gemm_{format_}_bf16_{tile}"
+    if name not in kernels:
+        return
+    values, size, _ = BLOCKS[format_]
+    count = n * k // values
+    sets = copies(lambda: weights(format_, count), count * size)
+    full = torch.full((n, k), float("nan"), device="cuda")
+    kernels["dequantize_" + format_].prepare(w=sets[0], y=full, blocks=count)()
+    dense = copies(lambda: torch.randn(n, k, device="cuda").bfloat16(), n * k * 2)
+    x = torch.randn(m, k, device="cuda").bfloat16()
+    y = torch.full((m, n), float("nan"), device="cuda", dtype=torch.bfloat16)
+    launches = [kernels[name].prepare(w=w, x=x, y=y, m=m, n=n, k=k) for w in sets]
+    launches[0]()
+    torch.cuda.synchronize()
+    last = slice(max(0, m - 256), m)
+    error = relative(y[last], x[last].double() @ full.double().T)
+    if not torch.isfinite(y).all():
+        error = float("nan")
+    ours = median_seconds(launches)
+    theirs = median_seconds([lambda w=w: torch.matmul(x, w.T) for w in dense])
+    flops = 2 * m * n * k / 1e12
+    report(name, f"{m}x{n}x{k}", flops / ours, flops / theirs, "TFLOP/s", error)
+
+
 def gemv(method, format_, rows_, cols):
     name = f"{method}_{format_}"
     if name not in kernels:
         return
-    values, size, scales = BLOCKS[format_]
+    values, size, _ = BLOCKS[format_]
     count = rows_ * cols // values
-
-    def weights():
-        blocks = torch.randint(0, 256, (count, size), dtype=torch.uint8, device="cuda")
-        for at in scales:
-            scale = (torch.randn(count, 1, device="cuda") * 0.01).half()
-            blocks[:, at:at + 2] = scale.view(torch.uint8)
-        return blocks
-
-    sets = copies(weights, count * size)
+    sets = copies(lambda: weights(format_, count), count * size)
     x, y = torch.randn(cols, device="cuda"), torch.full((rows_,), float("nan"), device="cuda")
     kernel = kernels[name]
     launches = [kernel.prepare(w=w, x=x, y=y, rows=rows_, cols=cols) for w in sets]
@@ -272,6 +302,11 @@ small_kernels()
 for format_ in BLOCKS:
     for method in sorted({name[:-5] for name in kernels if name.startswith("gemv")}):
         gemv(method, format_, 4096, 14336)
+for format_ in BLOCKS:
+    for m in [16, 64, 512, 4096]:
+        quantised_gemm(format_, m, 4096, 14336)
+for m in [16, 64, 512, 4096]:
+    quantised_gemm("q4_k", m, 14336, 4096)
 for shape in [(1000, 777, 333), (2048,) * 3, (4096,) * 3]:
     for width in ["v1", "v8"] if shape[0] != 1000 else ["v1"]:
         gemm(f"gemm_wmma_{width}_f16_f32", f16, f32, *shape)
@@ -285,7 +320,7 @@ for shape in [(1000, 776, 332), (2048,) * 3, (4096,) * 3, (8192,) * 3]:
         gemm(name, f32, f32, *shape)
 torch.backends.cuda.matmul.allow_tf32 = False
 gemm("gemm_naive", f32, f32, 1000, 777, 333)
-for cols in [1024, 4096, 16384, 65536]:
+for cols in [1024, 4096, 16384, 32768, 65536]:
     weight, bias = torch.randn(cols, device="cuda"), torch.randn(cols, device="cuda")
     norm = torch.nn.functional
     for name in [name for name in kernels if kernels[name].entry["cols"] == cols]:

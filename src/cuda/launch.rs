@@ -267,7 +267,7 @@ impl Loaded {
         let [rows, cols] = tensor.shape.map(|extent| match extent {
             Extent::Param(name) => size(name),
             Extent::Fixed(size) => size.into(),
-            Extent::Tiles(..) | Extent::Multiprocessors(_) => 0,
+            Extent::Tiles(..) | Extent::Multiprocessors(_) | Extent::Share(..) => 0,
         });
         let planes = tensor.planes.iter().map(|name| size(name)).product::<u64>();
         let rank = if tensor.planes.is_empty() { 2 } else { 3 };

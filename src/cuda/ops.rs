@@ -5,8 +5,8 @@ use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
 use super::launch::Argument;
-use crate::ptx::kernels::{RowLayout, SplitSumKernel, Tile};
-use crate::ptx::{GemmKernel, LayerNormKernel, PtxType, SoftmaxKernel, Target};
+use crate::ptx::kernels::{QuantFormat, RowLayout, SplitSumKernel, Tile};
+use crate::ptx::{GemmKernel, LayerNormKernel, PtxType, QuantizeKernel, SoftmaxKernel, Target};
 use cudarc::driver::sys;
 use std::sync::OnceLock;
 
@@ -221,6 +221,36 @@ impl CudaDevice {
                 sys::cuMemcpyDtoDAsync_v2(to.address(), from.address(), to.bytes(), turn.stream)
             })
         })
+    }
+
+    /// `Y = X · Wᵀ` of `m × k` values of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16` and
+    /// `n × k` weights in ggml's blocks, on tensor cores; `Y` is `m × n`. Weights are rounded to the type
+    /// of `X`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape, [`Error::Ptx`] for another type, rows of
+    /// weights that are not of whole blocks, or a GPU older than Ampere.
+    pub fn quantized_matmul(
+        &self,
+        (format, ty): (QuantFormat, PtxType),
+        w: &CudaBuffer<u8>,
+        x: &CudaBuffer<u16>,
+        y: &mut CudaBuffer<u16>,
+        [m, n, k]: [usize; 3],
+    ) -> Result<()> {
+        let (values, bytes) = format.block();
+        let requirement = "a multiple of the format's block";
+        multiple("k", k, values as usize, requirement)?;
+        self.check("w", w, n, k / values as usize * bytes as usize)?;
+        self.check("x", x, m, k)?;
+        self.check("y", y, m, n)?;
+        let kernel = QuantizeKernel::gemm(format, ty).for_size(m as u32, n as u32);
+        let buffers = [w.address(), x.address(), y.address()].map(Argument::Pointer);
+        let sizes = [m, n, k].map(|size| Argument::U32(size as u32));
+        let uses = [w.input(), x.input(), y.output()];
+        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and `y` is
+        // lent exclusively.
+        unsafe { self.submit(&kernel, &uses, &[&buffers[..], &sizes].concat()) }
     }
 
     /// Softmax of each row of a row-major matrix.

@@ -64,6 +64,9 @@ pub enum Extent {
     Tiles(&'static str, u32),
     /// A multiple of the GPU's multiprocessors, for kernels that share out work themselves.
     Multiprocessors(u32),
+    /// As many as the GPU's multiprocessors times a number, divided by another and rounded down;
+    /// at least one.
+    Share(u32, u32),
 }
 
 /// How a kernel has to be launched.
@@ -202,6 +205,10 @@ impl PtxKernel {
                 Extent::Param(name) => self.size(name, sizes)?,
                 Extent::Tiles(name, per) => self.size(name, sizes)?.div_ceil(per.into()),
                 Extent::Multiprocessors(per) => u64::from(multiprocessors) * u64::from(per),
+                Extent::Share(times, of) => {
+                    let all = u64::from(multiprocessors) * u64::from(times);
+                    (all / u64::from(of.max(1))).max(1)
+                }
             };
             if blocks > MAX_GRID[axis] {
                 return Err(Error::Limit {

@@ -8,6 +8,7 @@ mod assemble;
 mod attention;
 mod batches;
 mod case;
+mod clusters;
 mod interpret;
 mod mistakes;
 mod mutate;

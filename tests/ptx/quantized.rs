@@ -1,9 +1,10 @@
 //! Quantised weights: the `gguf` package's blocks and what it makes of them.
 
-use super::case::{Case, Expected, Value, random};
+use super::case::{Case, Expected, Value, random, rounded};
+use super::oracle::unit;
 use super::variants::Variant;
-use relampago::ptx::QuantizeKernel;
 use relampago::ptx::kernels::QuantFormat;
+use relampago::ptx::{PtxType, QuantizeKernel};
 
 struct Golden {
     blocks: Vec<Vec<u8>>,
@@ -57,7 +58,28 @@ pub(crate) fn variants() -> Vec<Variant> {
             cases.to_vec(),
         ));
     }
+    variants.extend(gemms());
     variants
+}
+
+/// Products with a few rows, some and many, each with a span that not all of its warps have.
+fn gemms() -> Vec<Variant> {
+    let of = |format, ty, shapes: &[[usize; 3]]| {
+        let golden = golden(format);
+        let kernel =
+            QuantizeKernel::gemm(format, ty).for_size(shapes[0][0] as u32, shapes[0][1] as u32);
+        let cases = shapes.iter().map(|&shape| gemm(&golden, shape, ty));
+        Variant::new(kernel, cases.collect())
+    };
+    let (f16, bf16) = (PtxType::F16, PtxType::BF16);
+    vec![
+        of(QuantFormat::Q4_0, f16, &[[3, 33, 2336], [1, 2, 32]]),
+        of(QuantFormat::Q8_0, bf16, &[[16, 34, 544]]),
+        of(QuantFormat::Q4K, f16, &[[2, 37, 512]]),
+        of(QuantFormat::Q5K, bf16, &[[17, 35, 256]]),
+        of(QuantFormat::Q6K, f16, &[[34, 66, 1280]]),
+        of(QuantFormat::Q4K, bf16, &[[70, 130, 512]]),
+    ]
 }
 
 /// Bit by bit what the package says.
@@ -117,5 +139,45 @@ fn gemv(golden: &Golden, rows: usize, blocks: usize, x_error: f64) -> Case {
             Value::U32(cols as u32),
         ],
         output: 2,
+    }
+}
+
+/// `m` rows times `n` rows of weights made of the golden blocks in turn.
+fn gemm(golden: &Golden, [m, n, k]: [usize; 3], ty: PtxType) -> Case {
+    let blocks = k / golden.weights[0].len();
+    let order = |row: usize| {
+        let count = golden.blocks.len();
+        (0..blocks).map(move |block| (row * blocks + block) % count)
+    };
+    let x = rounded(&random(m * k, 31), ty);
+    let weights = |row| order(row).flat_map(|block| &golden.weights[block]);
+    let dot = |x: &[f32], row: usize| {
+        let (mut value, mut size) = (0f64, 0f64);
+        for (w, x) in weights(row).zip(x) {
+            value += f64::from(*w) * f64::from(*x);
+            // Weights are rounded, those below f16's normal numbers to 2⁻²⁵.
+            size += f64::from(x.abs()) * (f64::from(w.abs()) + 2f64.powi(-14));
+        }
+        let bound = (size + value.abs()) * (unit(ty) + 64.0 * unit(PtxType::F32));
+        Expected { value, bound }
+    };
+    let rows = x.chunks(k).flat_map(|x| (0..n).map(move |row| (x, row)));
+    let expected = rows.map(|(x, row)| dot(x, row)).collect();
+    let blocks = (0..n)
+        .flat_map(order)
+        .flat_map(|block| golden.blocks[block].clone());
+    let values = |values| match ty {
+        PtxType::F16 => Value::F16s(values),
+        _ => Value::Bf16s(values),
+    };
+    let sizes = [m, n, k].map(|size| Value::U32(size as u32));
+    let mut arguments = vec![Value::Bytes(blocks.collect())];
+    arguments.extend([values(x.clone()), values(vec![f32::NAN; m * n])]);
+    arguments.extend(sizes);
+    Case {
+        label: format!("{m}×{n}×{k}"),
+        arguments,
+        output: 2,
+        expected,
     }
 }

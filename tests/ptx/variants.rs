@@ -3,7 +3,7 @@
 use super::case::{Case, Value, random, rounded};
 use super::oracle;
 use relampago::ptx::kernels::{Activation, Epilogue, RowLayout, Tile};
-use relampago::ptx::{GemmKernel, Kernel, LayerNormKernel, PtxType, SoftmaxKernel};
+use relampago::ptx::{GemmKernel, Kernel, LayerNormKernel, PtxType, SoftmaxKernel, Target};
 
 pub(crate) struct Variant {
     pub(crate) kernel: Box<dyn Kernel + Sync>,
@@ -222,6 +222,7 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
         blocks: 1,
         width,
         held: Some(held),
+        ahead: false,
     };
     let any = RowLayout {
         group: 32,
@@ -229,6 +230,7 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
         blocks: 1,
         width: 1,
         held: None,
+        ahead: false,
     };
     let cluster = |threads, blocks, width, held| RowLayout {
         group: threads,
@@ -236,6 +238,11 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
         blocks,
         width,
         held,
+        ahead: false,
+    };
+    let ahead = |layout| RowLayout {
+        ahead: true,
+        ..layout
     };
     vec![
         (RowLayout::ANY, vec![[3, 1], [2, 300], [1, 777], [1, 256]]),
@@ -254,6 +261,7 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
                 blocks: 1,
                 width: 4,
                 held: None,
+                ahead: false,
             },
             vec![[2, 1204], [1, 1024], [2, 512]],
         ),
@@ -262,6 +270,12 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
             vec![[2, 512], [1, 300], [3, 129]],
         ),
         (cluster(256, 8, 4, None), vec![[2, 8196], [1, 12]]),
+        (ahead(held(64, 64, 4, 2)), vec![[7, 512], [2, 260]]),
+        (RowLayout::for_target(65_536, Target::Sm90), Vec::new()),
+        (
+            ahead(cluster(128, 2, 4, Some(1))),
+            vec![[4, 1024], [3, 516]],
+        ),
     ]
 }
 

@@ -3,8 +3,7 @@
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::Extent;
-use crate::ptx::types::PtxType::F32;
-use std::cell::Cell;
+use crate::ptx::types::PtxType::{F32, U32};
 
 /// Threads of a warp.
 pub(super) const WARP: u32 = 32;
@@ -53,16 +52,40 @@ pub(super) fn over_lanes(k: &mut Builder, combine: Combine, value: Reg, lanes: u
     total
 }
 
+/// Two arrays of shared memory that take turns, so that one is read while the other is written.
+pub(super) struct Turns {
+    now: Reg,
+    both: Reg,
+}
+
+impl Turns {
+    /// Of two addresses, the first one first.
+    pub(super) fn new(k: &mut Builder, [first, second]: [Reg; 2]) -> Self {
+        Turns {
+            now: k.value(U32, first),
+            both: k.add(first, second),
+        }
+    }
+
+    /// The address whose turn it is.
+    pub(super) fn take(&self, k: &mut Builder) -> Reg {
+        let now = k.value(U32, self.now);
+        let next = k.sub(self.both, now);
+        k.assign(self.now, next);
+        now
+    }
+}
+
 /// Reductions over a whole block, through one word of shared memory a warp.
 ///
-/// Two arrays take turns: before the first is written again, a barrier of the second says that
-/// it has been read. So there is one barrier to a reduction.
+/// Before an array is written again, a barrier of the other one says that it has been read. So there
+/// is one barrier to a reduction.
 pub(super) struct BlockReduce {
-    scratch: [Reg; 2],
-    turn: Cell<usize>,
+    /// Where this warp writes, and where this lane reads.
+    mine: Turns,
+    theirs: Turns,
     warps: u32,
     lane: Reg,
-    warp: Reg,
 }
 
 impl BlockReduce {
@@ -71,28 +94,29 @@ impl BlockReduce {
         let warps = threads / WARP;
         let scratch = ["reduced", "reduced_next"].map(|name| k.shared(name, F32, warps));
         let thread = k.special(Special::TidX);
+        let (lane, warp) = (k.and(thread, WARP - 1), k.shr(thread, 5));
+        let index = k.and(lane, warps - 1);
+        let mut of = |index| {
+            let of = scratch.map(|array| k.fma(index, 4, array));
+            Turns::new(k, of)
+        };
         BlockReduce {
-            scratch,
-            turn: Cell::new(0),
+            mine: of(warp),
+            theirs: of(index),
             warps,
-            lane: k.and(thread, 31),
-            warp: k.shr(thread, 5),
+            lane,
         }
     }
 
-    /// The combination over the block, in every thread. Not for loops, in which one array would
-    /// be its own successor.
+    /// The combination over the block, in every thread.
     pub(super) fn all(&self, k: &mut Builder, combine: Combine, value: Reg) -> Reg {
         let partial = over_lanes(k, combine, value, WARP);
         let first = k.eq(self.lane, 0);
-        let scratch = self.scratch[self.turn.get()];
-        self.turn.set(1 - self.turn.get());
-        let mine = k.fma(self.warp, 4, scratch);
+        let mine = self.mine.take(k);
         k.guarded(first, true, |k| k.st_shared(F32, mine, 0, partial));
         k.barrier();
         // Every warp adds up all partial results, in the same order.
-        let index = k.and(self.lane, self.warps - 1);
-        let theirs = k.fma(index, 4, scratch);
+        let theirs = self.theirs.take(k);
         let partial = k.ld_shared(F32, theirs, 0);
         over_lanes(k, combine, partial, self.warps)
     }

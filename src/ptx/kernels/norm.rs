@@ -2,7 +2,7 @@
 
 use super::Kernel;
 use super::common::Combine;
-use super::rows::{Matrix, Row, RowLayout, each_row, load};
+use super::rows::{Matrix, Row, RowLayout, each_row};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::Reg;
@@ -104,24 +104,13 @@ impl Kernel for LayerNormKernel {
         let epsilon = k.scalar("epsilon", F32);
         each_row(&mut k, self.layout, &matrix, |k, row| {
             let (mean, scale) = self.statistics(k, row, matrix.cols, epsilon);
-            let columns = |k: &mut Builder, col, width| {
-                let mut per_column = |base: Reg| {
-                    let values = k.regs(F32, width);
-                    let address = k.at(base, col, 4);
-                    load(k, &values, address);
-                    values
-                };
-                let weights = per_column(weight);
-                let biases = bias.map(per_column);
-                let bias = |i: usize| biases.as_ref().map(|biases| biases[i]);
-                (0..width).map(|i| (weights[i], bias(i))).collect()
-            };
-            row.write(k, columns, |k, x, (weight, bias)| {
+            let arrays: Vec<Reg> = [weight].into_iter().chain(bias).collect();
+            row.write(k, &arrays, |k, x, of_column| {
                 let centred = mean.map_or(x, |mean| k.sub(x, mean));
                 let normal = k.mul(centred, scale);
-                match bias {
-                    Some(bias) => k.fma(normal, *weight, *bias),
-                    None => k.mul(normal, *weight),
+                match of_column {
+                    [weight, bias] => k.fma(normal, *weight, *bias),
+                    of_column => k.mul(normal, of_column[0]),
                 }
             });
         });

@@ -1,8 +1,10 @@
 //! Weights in ggml's block formats: dequantised, or multiplied with a vector as they are.
 
 mod digits;
+mod direct;
 mod dot;
 mod formats;
+mod gemm;
 mod mma;
 mod ring;
 mod spans;
@@ -15,7 +17,7 @@ use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::Special;
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::types::PtxType::{F32, U8, U32};
+use crate::ptx::types::PtxType::{self, F32, U8, U32};
 use crate::ptx::types::Target;
 
 /// What is done with the weights.
@@ -24,6 +26,7 @@ enum Task {
     Dequantize,
     Gemv,
     GemvMma,
+    Gemm(PtxType, gemm::Shares),
 }
 
 /// Kernels for weights in one of ggml's block formats, bit-exact to its layouts.
@@ -67,6 +70,30 @@ impl QuantizeKernel {
         }
     }
 
+    /// `Y = X · Wᵀ`: multiplies rows of bf16 or f16 with a matrix of weights, `n × k` with each row in
+    /// whole blocks, on the tensor cores of any GPU since Ampere (`sm_80`). Weights are rounded to the
+    /// type of `X`, sums are f32. Any sizes; `w` and `x` are aligned to 16 bytes.
+    ///
+    /// Parameters: `w` (blocks), `x` (`m × k` values), `y` (`m × n`, of the same type), `m`, `n`, `k`
+    /// (u32, `k` a multiple of the format's block).
+    pub fn gemm(format: QuantFormat, ty: PtxType) -> Self {
+        QuantizeKernel {
+            format,
+            task: Task::Gemm(ty, gemm::Shares::MANY),
+        }
+    }
+
+    /// The same product as shared out best for `m` rows of `X` and `n` of weights; others stay as they
+    /// are.
+    #[must_use]
+    pub fn for_size(self, m: u32, n: u32) -> Self {
+        let task = match self.task {
+            Task::Gemm(ty, _) => Task::Gemm(ty, gemm::Shares::for_size(m, n)),
+            task => task,
+        };
+        QuantizeKernel { task, ..self }
+    }
+
     /// The format of the weights.
     pub fn format(&self) -> QuantFormat {
         self.format
@@ -75,18 +102,19 @@ impl QuantizeKernel {
 
 impl Kernel for QuantizeKernel {
     fn name(&self) -> String {
-        let task = match self.task {
-            Task::Dequantize => "dequantize",
-            Task::Gemv => "gemv",
-            Task::GemvMma => "gemv_mma",
-        };
-        format!("{task}_{}", self.format.name())
+        let format = self.format.name();
+        match self.task {
+            Task::Dequantize => format!("dequantize_{format}"),
+            Task::Gemv => format!("gemv_{format}"),
+            Task::GemvMma => format!("gemv_mma_{format}"),
+            Task::Gemm(ty, shares) => format!("gemm_{format}_{ty}_{}", shares.suffix()),
+        }
     }
 
     fn first_target(&self) -> Target {
         match self.task {
             Task::Dequantize | Task::Gemv => Target::Sm70,
-            Task::GemvMma => Target::Sm80,
+            Task::GemvMma | Task::Gemm(..) => Target::Sm80,
         }
     }
 
@@ -95,6 +123,7 @@ impl Kernel for QuantizeKernel {
             Task::Dequantize => dequantize(*self, target),
             Task::Gemv => dot::build(*self, target),
             Task::GemvMma => mma::build(*self, target),
+            Task::Gemm(ty, shares) => gemm::build(*self, ty, shares, target),
         }
     }
 }

@@ -1,152 +1,26 @@
 //! Kernels that work on the rows of a matrix, one row to a warp, to a block or to a cluster.
 //!
 //! A row short enough is read once and stays in registers; a longer one is read again for each
-//! pass, the later times mostly from the L2 cache.
+//! pass, the later times mostly from the L2 cache. A row that fills a multiprocessor's registers
+//! leaves no room for a second block to read while the first one computes; the next row is then
+//! copied to shared memory meanwhile.
+
+mod ahead;
+mod layout;
+
+pub use layout::RowLayout;
 
 use super::cluster::ClusterReduce;
 use super::common::{BlockReduce, Combine, WARP, over_lanes};
 use crate::ptx::build::Builder;
-use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch};
 use crate::ptx::types::PtxType::{F32, U32};
-use crate::ptx::types::Target;
-
-/// How threads share out rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RowLayout {
-    /// Threads to a row: 32, or all of a block.
-    pub group: u32,
-    /// Threads of a block.
-    pub threads: u32,
-    /// Blocks to a row: 1, or the 2, 4 or 8 of a cluster (since `sm_90`), all of whose threads then
-    /// have a row together.
-    pub blocks: u32,
-    /// Values that a thread loads at once: 4 needs rows whose length is a multiple of 4, in
-    /// memory aligned to 16 bytes; 1 takes any.
-    pub width: u32,
-    /// Loads of a thread that stay in registers, or none for rows of any length.
-    pub held: Option<u32>,
-}
-
-impl RowLayout {
-    /// A row of any length to a block of 256 threads.
-    pub const ANY: RowLayout = RowLayout {
-        group: 256,
-        threads: 256,
-        blocks: 1,
-        width: 1,
-        held: None,
-    };
-
-    /// The fastest layout for rows of `cols` values on GPUs that run code for `target`.
-    pub fn for_target(cols: u32, target: Target) -> Self {
-        let any = Self::for_cols(cols);
-        if any.held.is_some() || target.capability() < 90 {
-            return any;
-        }
-        let layout = |threads, held| RowLayout {
-            group: threads,
-            threads,
-            blocks: 8,
-            held: Some(held),
-            ..any
-        };
-        let layouts = [layout(256, 32 / any.width), layout(1024, 16 / any.width)];
-        let reaches = |layout: &RowLayout| layout.max_cols().is_some_and(|most| cols <= most);
-        let longer = RowLayout { blocks: 8, ..any };
-        layouts.into_iter().find(reaches).unwrap_or(longer)
-    }
-
-    /// The fastest layout for rows of `cols` values on any GPU.
-    pub fn for_cols(cols: u32) -> Self {
-        let width = if cols.is_multiple_of(4) { 4 } else { 1 };
-        let layout = |group: u32, threads, most: u32| {
-            let held = cols.div_ceil(group * width).next_power_of_two();
-            (held * width <= most).then_some(RowLayout {
-                group,
-                threads,
-                blocks: 1,
-                width,
-                held: Some(held.max(1)),
-            })
-        };
-        layout(WARP, 128, 32)
-            .or_else(|| layout(256, 256, 32))
-            .or_else(|| layout(1024, 1024, 16))
-            .unwrap_or(RowLayout {
-                group: 1024,
-                threads: 1024,
-                blocks: 1,
-                width,
-                held: None,
-            })
-    }
-
-    /// The longest row, if there is a limit.
-    pub fn max_cols(&self) -> Option<u32> {
-        self.held.map(|held| held * self.step())
-    }
-
-    /// Values that all threads of a row load at once.
-    fn step(&self) -> u32 {
-        self.width * self.group * self.blocks
-    }
-
-    /// The first target that has what it needs.
-    pub(super) fn first_target(&self) -> Target {
-        if self.blocks > 1 {
-            Target::Sm90
-        } else {
-            Target::Sm70
-        }
-    }
-
-    pub(super) fn suffix(&self) -> String {
-        let held = self.held.map_or("any".to_owned(), |held| held.to_string());
-        let RowLayout {
-            group,
-            threads,
-            width,
-            blocks,
-            ..
-        } = self;
-        let cluster = if *blocks > 1 {
-            format!("_x{blocks}")
-        } else {
-            String::new()
-        };
-        format!("{group}of{threads}{cluster}_v{width}_{held}")
-    }
-
-    pub(super) fn launch(&self) -> Launch {
-        let rows = Extent::Tiles("rows", self.threads / self.group.max(1));
-        // A cluster's blocks lie along y.
-        let grid = [rows, Extent::Fixed(self.blocks), Extent::Fixed(1)];
-        Launch::new(self.threads, grid).clustered([1, self.blocks, 1])
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        let valid = (self.group == WARP || self.group == self.threads)
-            && self.threads.is_power_of_two()
-            && (WARP..=1024).contains(&self.threads)
-            && matches!(self.blocks, 1 | 2 | 4 | 8)
-            && (self.blocks == 1 || self.group == self.threads)
-            && matches!(self.width, 1 | 4)
-            && self.held.is_none_or(|held| (1..=32).contains(&held));
-        valid.then_some(()).ok_or_else(|| Error::Invalid {
-            what: "layout",
-            value: format!("{self:?}"),
-            requirement: "32 threads, a block or up to 8 blocks to a row, a power of two up to 1024 a block, 1 or 4 values a load, at most 32 loads held",
-        })
-    }
-}
+use ahead::Ahead;
 
 /// Values of a row that a thread holds, and whether they lie in the row.
 struct Held {
     values: Vec<Reg>,
     inside: Reg,
-    col: Reg,
 }
 
 /// The row of this thread's group.
@@ -168,6 +42,18 @@ enum Reduce {
     Cluster(ClusterReduce),
 }
 
+impl Reduce {
+    fn new(k: &mut Builder, layout: RowLayout) -> Self {
+        if layout.blocks > 1 {
+            Reduce::Cluster(ClusterReduce::new(k, layout.threads, layout.blocks))
+        } else if layout.group > WARP {
+            Reduce::Block(BlockReduce::new(k, layout.threads))
+        } else {
+            Reduce::Lanes
+        }
+    }
+}
+
 /// Where a row is read from and written to, and how many rows and columns there are.
 pub(super) struct Matrix {
     pub(super) input: Reg,
@@ -176,65 +62,81 @@ pub(super) struct Matrix {
     pub(super) cols: Reg,
 }
 
-/// Runs `body` on every row: once a group, where the group has one.
+/// Runs `body` on every row: once a group, where the group has one, or again and again.
 pub(super) fn each_row(
     k: &mut Builder,
     layout: RowLayout,
     matrix: &Matrix,
     body: impl FnOnce(&mut Builder, &mut Row),
 ) {
-    let per_block = layout.threads / layout.group;
-    let reduce = if layout.blocks > 1 {
-        Reduce::Cluster(ClusterReduce::new(k, layout.threads, layout.blocks))
-    } else if layout.group > WARP {
-        Reduce::Block(BlockReduce::new(k, layout.threads))
-    } else {
-        Reduce::Lanes
+    let reduce = Reduce::new(k, layout);
+    let (row, lane) = place(k, layout);
+    let first = k.mul(lane, layout.width);
+    let new_row = |k: &mut Builder, row: Reg| Row {
+        layout,
+        reduce,
+        first,
+        cols: matrix.cols,
+        input: matrix.input,
+        output: {
+            let zero = k.value(U32, 0);
+            k.at_2d(matrix.output, row, matrix.cols, zero, 4)
+        },
+        held: Vec::new(),
     };
-    let thread = k.special(Special::TidX);
-    let block = k.special(Special::CtaidX);
-    let (row, lane) = if layout.blocks > 1 {
-        let rank = k.special(Special::ClusterCtaRank);
-        (block, k.fma(rank, layout.threads, thread))
-    } else if layout.group == layout.threads {
-        (block, thread)
-    } else {
-        let warp = k.shr(thread, 5);
-        (k.fma(block, per_block, warp), k.and(thread, WARP - 1))
-    };
+    if layout.ahead {
+        let (ahead, step) = (Ahead::new(k, layout), k.special(Special::NctaidX));
+        ahead.ask(k, matrix, row, first);
+        k.for_range(row, matrix.rows, step, |k, row| {
+            let mut this = new_row(k, row);
+            ahead.wait(k);
+            this.hold(k, |k, i, _| ahead.load(k, i));
+            let next = k.add(row, step);
+            ahead.ask(k, matrix, next, first);
+            body(k, &mut this);
+        });
+        return;
+    }
     let exists = k.lt(row, matrix.rows);
     k.when(exists, |k| {
-        let first = k.mul(lane, layout.width);
+        let mut this = new_row(k, row);
         let zero = k.value(U32, 0);
-        let input = k.at_2d(matrix.input, row, matrix.cols, zero, 4);
-        let output = k.at_2d(matrix.output, row, matrix.cols, zero, 4);
-        let mut row = Row {
-            layout,
-            reduce,
-            first,
-            cols: matrix.cols,
-            input,
-            output,
-            held: Vec::new(),
-        };
-        row.hold(k);
-        body(k, &mut row);
+        this.input = k.at_2d(matrix.input, row, matrix.cols, zero, 4);
+        let input = this.input;
+        let address = k.at(input, first, 4);
+        this.hold(k, |k, i, inside| {
+            let values = k.filled(F32, layout.width as usize, 0.0f32);
+            let further = (4 * i * layout.step()) as i32;
+            k.guarded(inside, true, |k| load(k, &values, address, further));
+            values
+        });
+        body(k, &mut this);
     });
 }
 
+/// The first row of this thread's group, and the thread's number in it.
+fn place(k: &mut Builder, layout: RowLayout) -> (Reg, Reg) {
+    let (thread, block) = (k.special(Special::TidX), k.special(Special::CtaidX));
+    if layout.blocks > 1 {
+        let rank = k.special(Special::ClusterCtaRank);
+        return (block, k.fma(rank, layout.threads, thread));
+    }
+    if layout.group == layout.threads {
+        return (block, thread);
+    }
+    let warp = k.shr(thread, 5);
+    let row = k.fma(block, layout.threads / layout.group, warp);
+    (row, k.and(thread, WARP - 1))
+}
+
 impl Row {
-    fn hold(&mut self, k: &mut Builder) {
+    /// Takes what `load` gives for each load, from its number and whether it is in the row.
+    fn hold(&mut self, k: &mut Builder, mut load: impl FnMut(&mut Builder, u32, Reg) -> Vec<Reg>) {
         for i in 0..self.layout.held.unwrap_or(0) {
             let col = k.offset(self.first, i * self.layout.step());
             let inside = k.lt(col, self.cols);
-            let values = k.filled(F32, self.layout.width as usize, 0.0f32);
-            let address = k.at(self.input, col, 4);
-            k.guarded(inside, true, |k| load(k, &values, address));
-            self.held.push(Held {
-                values,
-                inside,
-                col,
-            });
+            let values = load(k, i, inside);
+            self.held.push(Held { values, inside });
         }
     }
 
@@ -243,7 +145,7 @@ impl Row {
         k.for_range(self.first, self.cols, self.layout.step(), |k, col| {
             let values = k.regs(F32, self.layout.width as usize);
             let address = k.at(self.input, col, 4);
-            load(k, &values, address);
+            load(k, &values, address, 0);
             body(k, &values, col);
         });
     }
@@ -277,41 +179,71 @@ impl Row {
         }
     }
 
-    /// Writes `f(x, address of column)` for every value `x` of the row; the closure that `col`
-    /// gets computes what depends on the column, once for a load.
-    pub(super) fn write<C>(
+    /// Writes `f(x, …)` for every value `x` of the row, with the values that `arrays` of f32 have for
+    /// its column.
+    pub(super) fn write(
         &self,
         k: &mut Builder,
-        mut col: impl FnMut(&mut Builder, Reg, usize) -> Vec<C>,
-        mut f: impl FnMut(&mut Builder, Reg, &C) -> Reg,
+        arrays: &[Reg],
+        mut f: impl FnMut(&mut Builder, Reg, &[Reg]) -> Reg,
     ) {
-        let width = self.layout.width as usize;
-        let output = self.output;
-        let mut one = |k: &mut Builder, values: &[Reg], at: Reg| {
-            let per_column = col(k, at, width);
-            let pairs = values.iter().zip(&per_column);
-            let results: Vec<Reg> = pairs.map(|(&x, c)| f(k, x, c)).collect();
-            let address = k.at(output, at, 4);
-            store(k, &results, address);
+        let mut one = |k: &mut Builder, values: &[Reg], from: &[Reg], at: i32, inside| {
+            let load = |k: &mut Builder, from: &Reg| {
+                let to = k.filled(F32, values.len(), 0.0f32);
+                guarded(k, inside, |k| load(k, &to, *from, at));
+                to
+            };
+            let (output, arrays) = (from[0], &from[1..]);
+            let of_columns: Vec<Vec<Reg>> = arrays.iter().map(|from| load(k, from)).collect();
+            let result = |(i, &x): (usize, &Reg)| {
+                let of_column: Vec<Reg> = of_columns.iter().map(|values| values[i]).collect();
+                f(k, x, &of_column)
+            };
+            let results: Vec<Reg> = values.iter().enumerate().map(result).collect();
+            guarded(k, inside, |k| {
+                k.st_global(F32, output, at, vector(&results))
+            });
         };
-        for held in &self.held {
-            k.when(held.inside, |k| one(k, &held.values, held.col));
+        let bases: Vec<Reg> = [self.output].iter().chain(arrays).copied().collect();
+        let at = |k: &mut Builder, col| -> Vec<Reg> {
+            bases.iter().map(|&base| k.at(base, col, 4)).collect()
+        };
+        let first = at(k, self.first);
+        for (i, held) in (0..).zip(&self.held) {
+            let further = i * self.layout.step();
+            if arrays.len() > 1 {
+                k.when(held.inside, |k| {
+                    let col = k.offset(self.first, further);
+                    let from = at(k, col);
+                    one(k, &held.values, &from, 0, None);
+                });
+            } else {
+                // A branch would keep the assembler from loading early what the next one needs; for
+                // two arrays that takes more registers than there are.
+                let further = (4 * further) as i32;
+                one(k, &held.values, &first, further, Some(held.inside));
+            }
         }
         if self.layout.held.is_none() {
-            self.passes(k, &mut one);
+            self.passes(k, &mut |k, values, col| {
+                let from = at(k, col);
+                one(k, values, &from, 0, None);
+            });
         }
     }
 }
 
-/// Loads one or four values into `to`.
-pub(super) fn load(k: &mut Builder, to: &[Reg], address: Reg) {
-    let to = vector(to);
-    k.emit(Op::LdGlobalNc, F32, &[to], &[Operand::At(address, 0)]);
+fn guarded(k: &mut Builder, cond: Option<Reg>, body: impl FnOnce(&mut Builder)) {
+    match cond {
+        Some(cond) => k.guarded(cond, true, body),
+        None => body(k),
+    }
 }
 
-/// Stores one or four values.
-fn store(k: &mut Builder, values: &[Reg], address: Reg) {
-    k.st_global(F32, address, 0, vector(values));
+/// Loads one or four values into `to`.
+fn load(k: &mut Builder, to: &[Reg], address: Reg, offset: i32) {
+    let to = vector(to);
+    k.emit(Op::LdGlobalNc, F32, &[to], &[Operand::At(address, offset)]);
 }
 
 fn vector(regs: &[Reg]) -> Operand<'_> {

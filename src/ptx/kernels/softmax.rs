@@ -93,24 +93,16 @@ impl Kernel for SoftmaxKernel {
             if self.logarithm {
                 let log2 = k.lg2(sum);
                 let log = k.mul(log2, std::f32::consts::LN_2);
-                row.write(
-                    k,
-                    |_, _, width| vec![(); width],
-                    |k, x, ()| {
-                        let shifted = k.sub(x, max);
-                        k.sub(shifted, log)
-                    },
-                );
+                row.write(k, &[], |k, x, _| {
+                    let shifted = k.sub(x, max);
+                    k.sub(shifted, log)
+                });
             } else {
                 let scale = k.rcp(sum);
-                row.write(
-                    k,
-                    |_, _, width| vec![(); width],
-                    |k, x, ()| {
-                        let power = power(k, x);
-                        k.mul(power, scale)
-                    },
-                );
+                row.write(k, &[], |k, x, _| {
+                    let power = power(k, x);
+                    k.mul(power, scale)
+                });
             }
         });
         k.finish()

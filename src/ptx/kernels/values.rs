@@ -19,6 +19,18 @@ pub(super) fn check(ty: PtxType) -> Result<()> {
     })
 }
 
+/// Whether tensor cores since Ampere multiply this type of 16 bits.
+pub(super) fn check_half(ty: PtxType) -> Result<()> {
+    if matches!(ty, F16 | BF16) {
+        return Ok(());
+    }
+    Err(Error::Invalid {
+        what: "type",
+        value: ty.to_string(),
+        requirement: "f16 or bf16",
+    })
+}
+
 /// The first target that has conversions to this type.
 pub(super) fn first_target(ty: PtxType) -> Target {
     if ty == BF16 {

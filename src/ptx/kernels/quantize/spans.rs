@@ -1,5 +1,5 @@
-//! Block formats as tensor cores see them: spans of 256 weights in shared memory, of which each
-//! lane makes its fragments of signed bytes.
+//! Block formats as tensor cores see them: spans of 256 weights, of which each lane makes its
+//! fragments of signed bytes.
 //!
 //! A span has eight runs of 32 weights. Of each, lane `4g + t` takes those at `4t` and the next
 //! three, and those 16 further: two *halves*, each four bytes of one word. For every format a
@@ -44,6 +44,22 @@ impl Window {
     pub(super) fn bytes(self) -> u32 {
         self.units * 16
     }
+}
+
+/// The bytes of a row's span, wherever they lie.
+pub(super) trait Bytes {
+    /// Four bytes from an even number on, counted from `4t`.
+    fn own_word(&self, k: &mut Builder, at: u32) -> Reg;
+
+    /// The first four words.
+    fn header(&self, k: &mut Builder) -> Vec<Reg>;
+
+    /// The f16 at an even number, as f32.
+    fn half(&self, k: &mut Builder, at: u32) -> Reg;
+
+    /// The f16s at which runs `2t` and `2t + 1` begin, each a block of so many bytes, as f32; zero for
+    /// one that does not exist.
+    fn of_runs(&self, k: &mut Builder, t: Reg, bytes: u32, exist: [Reg; 2]) -> [Reg; 2];
 }
 
 /// A row's span in shared memory.
@@ -111,8 +127,9 @@ impl Row {
             select: self.select,
         }
     }
+}
 
-    /// Four bytes from an even number on, counted from `4t`.
+impl Bytes for Row {
     fn own_word(&self, k: &mut Builder, at: u32) -> Reg {
         let Some(select) = self.select else {
             return k.ld_shared(B32, self.own, at as i32);
@@ -126,6 +143,30 @@ impl Row {
             B32,
             &[words[0].into(), words[1].into(), select.into()],
         )
+    }
+
+    fn header(&self, k: &mut Builder) -> Vec<Reg> {
+        k.ld_vector(Op::LdShared, B32, 4, self.word, 0)
+    }
+
+    fn half(&self, k: &mut Builder, at: u32) -> Reg {
+        Row::half_at(k, self.begin, at)
+    }
+
+    fn of_runs(&self, k: &mut Builder, t: Reg, bytes: u32, exist: [Reg; 2]) -> [Reg; 2] {
+        let own = k.fma(t, 2 * bytes, self.begin);
+        [0, 1].map(|odd| {
+            let half = Row::half_at(k, own, odd * bytes);
+            // What follows a row may be NaN.
+            k.select(exist[odd as usize], half, 0.0f32)
+        })
+    }
+}
+
+impl Row {
+    fn half_at(k: &mut Builder, begin: Reg, at: u32) -> Reg {
+        let bits = k.ld_shared(F16, begin, at as i32);
+        k.convert(Op::CvtF32F16, F32, &[bits.into()])
     }
 }
 
@@ -192,13 +233,20 @@ impl QuantFormat {
 }
 
 /// Words of a row that have been loaded.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Words {
     loaded: Vec<(u32, Reg)>,
 }
 
 impl Words {
-    fn get(&mut self, k: &mut Builder, row: &Row, at: u32) -> Reg {
+    /// Puts other words in the place of these: those of another span, loaded in the same order.
+    pub(super) fn assign(&self, k: &mut Builder, others: &Words) {
+        for ((_, to), (_, from)) in self.loaded.iter().zip(&others.loaded) {
+            k.assign(*to, *from);
+        }
+    }
+
+    fn get(&mut self, k: &mut Builder, row: &impl Bytes, at: u32) -> Reg {
         if let Some((_, word)) = self.loaded.iter().find(|(known, _)| *known == at) {
             return *word;
         }
@@ -207,11 +255,30 @@ impl Words {
         word
     }
 
+    /// Loads what [`Words::weights`] needs.
+    pub(super) fn load(
+        &mut self,
+        k: &mut Builder,
+        row: &impl Bytes,
+        format: QuantFormat,
+        [run, half]: [u32; 2],
+    ) {
+        if format == QuantFormat::Q8_0 {
+            let _ = self.get(k, row, 34 * run + 2 + 16 * half);
+            return;
+        }
+        let Half { low, rest, .. } = format.half(run, half);
+        let _ = self.get(k, row, low);
+        if let Some([at, ..]) = rest {
+            let _ = self.get(k, row, at);
+        }
+    }
+
     /// This lane's four weights of half a run, as signed bytes.
     pub(super) fn weights(
         &mut self,
         k: &mut Builder,
-        row: &Row,
+        row: &impl Bytes,
         format: QuantFormat,
         [run, half]: [u32; 2],
     ) -> Reg {
@@ -250,6 +317,7 @@ fn bits(k: &mut Builder, word: Reg, from: u32, to: u32, count: u32) -> Reg {
 }
 
 /// What a run's bytes are multiplied by, and what is subtracted from each, if anything.
+#[derive(Clone)]
 pub(super) struct Scale {
     pub(super) scale: Reg,
     pub(super) minimum: Option<Reg>,
@@ -309,18 +377,18 @@ const TWO_TO_23: f32 = 8_388_608.0;
 
 impl QuantFormat {
     /// The scales of runs `2t` and `2t + 1` of a row, by run and part. Of blocks shorter than a span
-    /// not all may `exist`: what follows a row may be NaN.
+    /// not all may `exist`.
     pub(super) fn scales(
         self,
         k: &mut Builder,
-        row: &Row,
+        row: &impl Bytes,
         lane: &Unpacking,
         exist: [Reg; 2],
     ) -> [Vec<Scale>; 2] {
         match self {
             QuantFormat::Q4K | QuantFormat::Q5K => with_minimum(k, row, lane),
             QuantFormat::Q6K => {
-                let d = half_at(k, row.begin, 208);
+                let d = row.half(k, 208);
                 let d = k.mul(d, 0.25f32);
                 let scales = row.own_word(k, 192);
                 // Signed bytes: 128 is added, and taken off again.
@@ -345,14 +413,10 @@ impl QuantFormat {
                 } else {
                     (18, 0.0625f32)
                 };
-                let own = k.fma(lane.t, 2 * bytes, row.begin);
-                [0, 1].map(|odd| {
-                    let d = half_at(k, own, odd * bytes);
-                    let scale = k.mul(d, unit);
-                    vec![Scale {
-                        scale: k.select(exist[odd as usize], scale, 0.0f32),
-                        minimum: None,
-                    }]
+                let d = row.of_runs(k, lane.t, bytes, exist);
+                d.map(|d| {
+                    let (scale, minimum) = (k.mul(d, unit), None);
+                    vec![Scale { scale, minimum }]
                 })
             }
         }
@@ -360,8 +424,8 @@ impl QuantFormat {
 }
 
 /// `d · scale` and `dmin · min`; as `scale_and_min` of the formats, for two runs.
-fn with_minimum(k: &mut Builder, row: &Row, lane: &Unpacking) -> [Vec<Scale>; 2] {
-    let header = k.ld_vector(Op::LdShared, B32, 4, row.word, 0);
+fn with_minimum(k: &mut Builder, row: &impl Bytes, lane: &Unpacking) -> [Vec<Scale>; 2] {
+    let header = row.header(k);
     let halves = k.regs(F16, 2);
     k.emit(
         Op::Unpack,
@@ -381,10 +445,4 @@ fn with_minimum(k: &mut Builder, row: &Row, lane: &Unpacking) -> [Vec<Scale>; 2]
         let minimum = Some(lane.times(k, minima, i, dmin));
         vec![Scale { scale, minimum }]
     })
-}
-
-/// An f16 at an even address.
-fn half_at(k: &mut Builder, begin: Reg, at: i32) -> Reg {
-    let bits = k.ld_shared(F16, begin, at);
-    k.convert(Op::CvtF32F16, F32, &[bits.into()])
 }
