@@ -1,6 +1,7 @@
 //! Reductions over the blocks of a cluster, through each other's shared memory.
 
 use super::common::{Combine, Turns, WARP, over_lanes};
+use super::rows::RowLayout;
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::types::PtxType::{F32, U32};
@@ -19,8 +20,14 @@ pub(super) struct ClusterReduce {
 }
 
 impl ClusterReduce {
-    /// For `blocks` of `threads` in a row, powers of two of at most 8 and 1024.
-    pub(super) fn new(k: &mut Builder, threads: u32, blocks: u32) -> Self {
+    /// For the clusters of a layout.
+    pub(super) fn new(k: &mut Builder, layout: RowLayout) -> Self {
+        let RowLayout {
+            threads,
+            blocks,
+            ahead,
+            ..
+        } = layout;
         let count = threads / WARP * blocks;
         let scratch = ["reduced", "reduced_next"].map(|name| k.shared(name, F32, count));
         let thread = k.special(Special::TidX);
@@ -37,8 +44,8 @@ impl ClusterReduce {
         // Before others' memory is written, they have to be there.
         k.cluster_barrier();
         ClusterReduce {
-            to: Turns::new(k, to),
-            from: Turns::new(k, from),
+            to: Turns::new(k, to, ahead),
+            from: Turns::new(k, from, ahead),
             writes: k.lt(lane, blocks),
             count,
         }

@@ -4,6 +4,7 @@ use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::Extent;
 use crate::ptx::types::PtxType::{F32, U32};
+use std::cell::Cell;
 
 /// Threads of a warp.
 pub(super) const WARP: u32 = 32;
@@ -54,24 +55,31 @@ pub(super) fn over_lanes(k: &mut Builder, combine: Combine, value: Reg, lanes: u
 
 /// Two arrays of shared memory that take turns, so that one is read while the other is written.
 pub(super) struct Turns {
-    now: Reg,
-    both: Reg,
+    arrays: [Reg; 2],
+    turn: Cell<usize>,
+    /// In a loop, the address whose turn it is, and the sum of both.
+    looped: Option<[Reg; 2]>,
 }
 
 impl Turns {
-    /// Of two addresses, the first one first.
-    pub(super) fn new(k: &mut Builder, [first, second]: [Reg; 2]) -> Self {
+    /// Of two addresses, the first one first; whether in a loop.
+    pub(super) fn new(k: &mut Builder, arrays: [Reg; 2], looped: bool) -> Self {
+        let [first, second] = arrays;
         Turns {
-            now: k.value(U32, first),
-            both: k.add(first, second),
+            arrays,
+            turn: Cell::new(0),
+            looped: looped.then(|| [k.value(U32, first), k.add(first, second)]),
         }
     }
 
     /// The address whose turn it is.
     pub(super) fn take(&self, k: &mut Builder) -> Reg {
-        let now = k.value(U32, self.now);
-        let next = k.sub(self.both, now);
-        k.assign(self.now, next);
+        let Some([turn, both]) = self.looped else {
+            return self.arrays[self.turn.replace(1 - self.turn.get())];
+        };
+        let now = k.value(U32, turn);
+        let next = k.sub(both, now);
+        k.assign(turn, next);
         now
     }
 }
@@ -89,8 +97,8 @@ pub(super) struct BlockReduce {
 }
 
 impl BlockReduce {
-    /// For blocks of `threads` in a row, a power of two of at most 1024.
-    pub(super) fn new(k: &mut Builder, threads: u32) -> Self {
+    /// For blocks of `threads` in a row, a power of two of at most 1024; whether for a loop.
+    pub(super) fn new(k: &mut Builder, threads: u32, looped: bool) -> Self {
         let warps = threads / WARP;
         let scratch = ["reduced", "reduced_next"].map(|name| k.shared(name, F32, warps));
         let thread = k.special(Special::TidX);
@@ -98,7 +106,7 @@ impl BlockReduce {
         let index = k.and(lane, warps - 1);
         let mut of = |index| {
             let of = scratch.map(|array| k.fma(index, 4, array));
-            Turns::new(k, of)
+            Turns::new(k, of, looped)
         };
         BlockReduce {
             mine: of(warp),

@@ -103,7 +103,7 @@ impl Kernel for ReduceKernel {
         }
         let (y, n) = (k.pointer("y", F32), k.scalar("n", U32));
         let block = k.special(Special::CtaidX);
-        let reduce = BlockReduce::new(&mut k, THREADS);
+        let reduce = BlockReduce::new(&mut k, THREADS, false);
         k.wait_for_grid();
         let value = self.own(&mut k, &inputs, n);
         let total = reduce.all(&mut k, self.combine(), value);

@@ -45,9 +45,9 @@ enum Reduce {
 impl Reduce {
     fn new(k: &mut Builder, layout: RowLayout) -> Self {
         if layout.blocks > 1 {
-            Reduce::Cluster(ClusterReduce::new(k, layout.threads, layout.blocks))
+            Reduce::Cluster(ClusterReduce::new(k, layout))
         } else if layout.group > WARP {
-            Reduce::Block(BlockReduce::new(k, layout.threads))
+            Reduce::Block(BlockReduce::new(k, layout.threads, layout.ahead))
         } else {
             Reduce::Lanes
         }
@@ -208,21 +208,12 @@ impl Row {
         let at = |k: &mut Builder, col| -> Vec<Reg> {
             bases.iter().map(|&base| k.at(base, col, 4)).collect()
         };
-        let first = at(k, self.first);
+        let first = (!self.held.is_empty()).then(|| at(k, self.first));
         for (i, held) in (0..).zip(&self.held) {
-            let further = i * self.layout.step();
-            if arrays.len() > 1 {
-                k.when(held.inside, |k| {
-                    let col = k.offset(self.first, further);
-                    let from = at(k, col);
-                    one(k, &held.values, &from, 0, None);
-                });
-            } else {
-                // A branch would keep the assembler from loading early what the next one needs; for
-                // two arrays that takes more registers than there are.
-                let further = (4 * further) as i32;
-                one(k, &held.values, &first, further, Some(held.inside));
-            }
+            // A branch would keep the assembler from loading early what the next one needs.
+            let further = 4 * i * self.layout.step() as i32;
+            let from = first.as_deref().unwrap_or_default();
+            one(k, &held.values, from, further, Some(held.inside));
         }
         if self.layout.held.is_none() {
             self.passes(k, &mut |k, values, col| {
