@@ -42,8 +42,12 @@ impl Cluster<'_> {
     /// Where what a block calls by an address lies among all blocks' shared memory.
     pub(super) fn place(&self, rank: usize, address: u64) -> u64 {
         let stride = self.shared.stride;
-        let inside = address < stride;
-        inside.then_some(rank as u64 * stride).unwrap_or(NOWHERE) + address
+        let first = if address < stride {
+            rank as u64 * stride
+        } else {
+            NOWHERE
+        };
+        first + address
     }
 
     pub(super) fn shared_address(&self, thread: usize, at: At) -> u64 {

@@ -89,7 +89,7 @@ pub(super) fn each_row(
         ahead.ask(k, matrix, row, first);
         k.for_range(row, matrix.rows, step, |k, row| {
             let mut this = new_row(k, row);
-            ahead.wait(k);
+            Ahead::wait(k);
             this.hold(k, |k, i, _| ahead.load(k, i));
             let next = k.add(row, step);
             ahead.ask(k, matrix, next, first);
@@ -201,7 +201,7 @@ impl Row {
             };
             let results: Vec<Reg> = values.iter().enumerate().map(result).collect();
             guarded(k, inside, |k| {
-                k.st_global(F32, output, at, vector(&results))
+                k.st_global(F32, output, at, vector(&results));
             });
         };
         let bases: Vec<Reg> = [self.output].iter().chain(arrays).copied().collect();

@@ -54,7 +54,7 @@ impl Ahead {
     }
 
     /// Waits for the row asked for.
-    pub(super) fn wait(&self, k: &mut Builder) {
+    pub(super) fn wait(k: &mut Builder) {
         k.act(Op::CpAsyncWait, &[0.into()]);
     }
 
