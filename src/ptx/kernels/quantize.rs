@@ -8,6 +8,7 @@ mod gemm;
 mod mma;
 mod ring;
 mod spans;
+mod window;
 
 pub use formats::QuantFormat;
 

@@ -1,7 +1,8 @@
 //! Spans of quantised weights as they lie in global memory, each lane loading what it multiplies.
 
 use super::QuantFormat;
-use super::spans::{Bytes, RUN, SPAN};
+use super::spans::{RUN, SPAN};
+use super::window::Bytes;
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::types::PtxType::{self, B16, B32, F16, F32, U32};

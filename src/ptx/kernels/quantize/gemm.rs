@@ -9,18 +9,22 @@
 //! Eight warps share a tile of rows of `x` and of weights; for few rows they share `k` as well, a span
 //! to each, and add up their sums at the end.
 
+mod copies;
+mod store;
+mod weights;
+
 use super::direct::Span;
-use super::spans::{RUN, SPAN, Scale, Unpacking, Words};
+use super::spans::{RUN, SPAN, Unpacking};
 use super::{QuantFormat, QuantizeKernel};
-use crate::ptx::build::{ALL_LANES, Builder};
+use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
+use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::common::WARP;
-use crate::ptx::kernels::gemm::narrow;
 use crate::ptx::kernels::{Kernel, values};
 use crate::ptx::types::PtxType::{self, B32, BF16, F32, U8, U32};
 use crate::ptx::types::Target;
+use weights::{Head, Weights};
 
 const WARPS: u32 = 8;
 const THREADS: u32 = WARPS * WARP;
@@ -37,9 +41,6 @@ const STAGE: u32 = STAGE_ROWS * DEPTH * 2;
 
 /// Blocks that leave few multiprocessors idle.
 const ENOUGH: u32 = 128;
-/// Rows that the block copies at once.
-const PASS: u32 = THREADS / UNITS;
-
 /// How eight warps share a product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shares {
@@ -143,15 +144,6 @@ struct Block {
     beyond: Reg,
 }
 
-/// One thread's part in copying tiles of `x`: its units of a stage.
-struct Copies {
-    /// Rows of `x` that are [`PASS`] apart.
-    from: Vec<Reg>,
-    /// The index in `k` of the first.
-    col: Reg,
-    to: Reg,
-}
-
 /// A unit's place in a row of a tile: lanes read pairs of units of four rows.
 fn swizzled(k: &mut Builder, row: Reg, unit: Reg) -> Reg {
     let turn = k.and(row, 3);
@@ -201,56 +193,6 @@ impl Block {
         }
     }
 
-    fn copies(&self, k: &mut Builder, x: Reg) -> Copies {
-        let (row, unit) = (k.shr(self.thread, 3), k.and(self.thread, UNITS - 1));
-        let last = k.sub(self.m, 1);
-        let (share, in_tile) = (k.div(row, self.shares.rows), k.rem(row, self.shares.rows));
-        let col = k.mul(unit, 8);
-        let col = k.fma(share, SPAN, col);
-        let place = swizzled(k, row, unit);
-        let place = k.fma(row, UNITS, place);
-        let from = (0..self.shares.rows.div_ceil(PASS)).map(|pass| {
-            // Rows beyond the last repeat it; their sums are not stored.
-            let row = k.offset(in_tile, pass * PASS);
-            let row = k.add(self.first_row, row);
-            let row = k.min(row, last);
-            k.at_2d(x, row, self.depth, col, 2)
-        });
-        Copies {
-            from: from.collect(),
-            col,
-            to: k.fma(place, 16, self.stages),
-        }
-    }
-
-    /// Asks for tile `tile` from the spans at `base` on, zeros beyond `k`.
-    fn ask(&self, k: &mut Builder, copies: &Copies, base: Reg, tile: u32) {
-        let spans = tile / TILES * self.shares.warps[2];
-        let first = k.add(copies.col, base);
-        for pass in 0..STAGE_ROWS / PASS {
-            // Further rows of a stage are of other rows of `x`, or of further spans of the same.
-            let (row, share) = (
-                pass % copies.from.len() as u32,
-                pass * PASS / self.shares.rows,
-            );
-            let further = (spans + share) * SPAN + tile % TILES * DEPTH;
-            let col = k.offset(first, further);
-            let inside = k.lt(col, self.depth);
-            let none = k.value(U32, 0);
-            let bytes = k.select(inside, 16, none);
-            let from = k.at(copies.from[row as usize], base, 2);
-            let to = tile % TILES * STAGE + pass * PASS * DEPTH * 2;
-            let operands = [
-                Operand::At(copies.to, to as i32),
-                Operand::At(from, (2 * further) as i32),
-                16.into(),
-                bytes.into(),
-            ];
-            k.act(Op::CpAsync16, &operands);
-        }
-        k.act(Op::CpAsyncCommit, &[]);
-    }
-
     /// Where this lane's first words of each of its rows of weights are, in the warp's share of `k`.
     fn rows(&self, k: &mut Builder, w: Reg) -> Vec<Reg> {
         let (values, bytes) = self.format.block();
@@ -292,15 +234,11 @@ impl Block {
         let heads = self.heads(k, &rows, &unpacking, zero);
         k.for_range(0, self.depth, SPAN * all, |k, base| {
             let exist = self.exist(k, base);
-            let mut spans: Vec<Weights> = rows
-                .iter()
-                .zip(&heads)
-                .map(|(&row, head)| Weights {
-                    span: Span::new(self.format, [row, self.beyond], &exist),
-                    format: self.format,
-                    words: head.words.clone(),
-                    scales: head.scales.clone(),
-                    of_run: Vec::new(),
+            let pairs = rows.iter().zip(&heads);
+            let mut spans: Vec<Weights> = pairs
+                .map(|(&row, head)| {
+                    let span = Span::new(self.format, [row, self.beyond], &exist);
+                    Weights::new(span, self.format, head)
                 })
                 .collect();
             for tile in 0..TILES {
@@ -312,34 +250,45 @@ impl Block {
                     for span in &mut spans {
                         span.load(k, tile + 1);
                     }
+                    self.tile(k, &left, &mut spans, &sums, tile);
+                    continue;
                 }
-                let mut next = None;
-                if tile + 1 == TILES {
-                    for &row in &rows {
-                        k.add_assign(row, i64::from(self.span_bytes() * all));
-                    }
-                    let base = k.add(base, SPAN * all);
-                    next = Some(self.heads(k, &rows, &unpacking, base));
+                for &row in &rows {
+                    k.add_assign(row, i64::from(self.span_bytes() * all));
                 }
-                for step in 0..DEPTH / 16 {
-                    let mut right = Vec::new();
-                    for span in &mut spans {
-                        right.push(span.fragment(k, self, tile, step));
-                    }
-                    for (i, sums) in (0..).zip(&sums) {
-                        let a = left.load(k, tile, step, i);
-                        for (b, sums) in right.iter().zip(sums) {
-                            self.mma(k, sums, &a, b);
-                        }
-                    }
-                }
-                for (head, next) in heads.iter().zip(next.iter().flatten()) {
+                let base = k.add(base, SPAN * all);
+                let next = self.heads(k, &rows, &unpacking, base);
+                self.tile(k, &left, &mut spans, &sums, tile);
+                for (head, next) in heads.iter().zip(&next) {
                     head.assign(k, next);
                 }
             }
         });
         k.act(Op::CpAsyncWait, &[0.into()]);
         sums
+    }
+
+    /// Multiplies a tile of `x` with its part of each row's span.
+    fn tile(
+        &self,
+        k: &mut Builder,
+        left: &Left,
+        spans: &mut [Weights],
+        sums: &[Vec<Vec<Reg>>],
+        tile: u32,
+    ) {
+        for step in 0..DEPTH / 16 {
+            let mut right = Vec::new();
+            for span in &mut *spans {
+                right.push(span.fragment(k, self, tile, step));
+            }
+            for (i, sums) in (0..).zip(sums) {
+                let a = left.load(k, tile, step, i);
+                for (b, sums) in right.iter().zip(sums) {
+                    self.mma(k, sums, &a, b);
+                }
+            }
+        }
     }
 
     /// Which runs of the warp's span exist, where the first one's begins at `base`.
@@ -359,12 +308,7 @@ impl Block {
         });
         let head = |&row: &Reg| {
             let span = Span::new(self.format, [row, self.beyond], &exist);
-            let mut words = Words::default();
-            for step in 0..DEPTH / 16 {
-                words.load(k, &span, self.format, place(0, step));
-            }
-            let scales = self.format.scales(k, &span, unpacking, own);
-            Head { words, scales }
+            Head::load(k, &span, self.format, unpacking, own)
         };
         rows.iter().map(head).collect()
     }
@@ -376,88 +320,6 @@ impl Block {
             Op::MmaF16
         };
         k.emit(op, B32, &[sums.into()], &[a.into(), b.into(), sums.into()]);
-    }
-
-    /// Lane `4g + t` holds columns `2t` and the next of rows `g` and `g + 8` of each fragment.
-    fn store(&self, k: &mut Builder, sums: &[Vec<Vec<Reg>>], y: Reg) {
-        let row = k.add(self.first_row, self.warp_row);
-        let row = k.add(row, self.g);
-        let col = k.add(self.first_col, self.warp_col);
-        let col = k.fma(self.t, 2, col);
-        for (i, sums) in (0..).zip(sums) {
-            for half in 0..2u32 {
-                let row = k.offset(row, 16 * i + 8 * half);
-                let in_rows = k.lt(row, self.m);
-                k.when(in_rows, |k| {
-                    let to = k.at_2d(y, row, self.n, col, 2);
-                    for (j, sums) in (0..).zip(sums) {
-                        self.store_pair(k, &sums[2 * half as usize..][..2], to, 8 * j, col);
-                    }
-                });
-            }
-        }
-    }
-
-    /// Two values, together where rows begin at whole words.
-    fn store_pair(&self, k: &mut Builder, sums: &[Reg], to: Reg, further: u32, col: Reg) {
-        let col = k.offset(col, further);
-        let next = k.add(col, 1);
-        let both = k.lt(next, self.n);
-        let odd = k.and(self.n, 1);
-        let even = k.eq(odd, 0);
-        let together = k.and(both, even);
-        let values: Vec<Reg> = sums.iter().map(|&sum| narrow(k, self.ty, sum)).collect();
-        let at = (2 * further) as i32;
-        k.when_else(
-            together,
-            |k| k.st_global(self.ty, to, at, values.as_slice()),
-            |k| {
-                for (i, (&value, col)) in values.iter().zip([col, next]).enumerate() {
-                    let inside = k.lt(col, self.n);
-                    let at = at + 2 * i as i32;
-                    k.guarded(inside, true, |k| k.st_global(self.ty, to, at, value));
-                }
-            },
-        );
-    }
-
-    /// Adds up the sums of warps that shared `k`, through shared memory.
-    fn store_shared(&self, k: &mut Builder, sums: &[Vec<Vec<Reg>>], y: Reg) {
-        let (rows, cols) = (self.shares.rows, self.shares.cols());
-        k.barrier();
-        let row = k.fma(self.share, rows, self.g);
-        let col = k.fma(self.t, 2, self.warp_col);
-        let to = k.fma(row, cols, col);
-        let to = k.fma(to, 4, self.stages);
-        for (i, sums) in (0..).zip(sums) {
-            for (j, sums) in (0..).zip(sums) {
-                for half in 0..2 {
-                    let at = 4 * ((16 * i + 8 * half) * cols + 8 * j);
-                    let pair = &sums[2 * half as usize..][..2];
-                    k.st_shared(F32, to, at as i32, pair);
-                }
-            }
-        }
-        k.barrier();
-        let from = k.fma(self.thread, 4, self.stages);
-        for pass in 0..rows * cols / THREADS {
-            let index = k.offset(self.thread, pass * THREADS);
-            let (row, col) = (k.div(index, cols), k.rem(index, cols));
-            let (row, col) = (k.add(self.first_row, row), k.add(self.first_col, col));
-            let (in_rows, in_cols) = (k.lt(row, self.m), k.lt(col, self.n));
-            let total = k.value(F32, 0.0f32);
-            for share in 0..self.shares.warps[2] {
-                let at = 4 * (share * rows * cols + pass * THREADS);
-                let part = k.ld_shared(F32, from, at as i32);
-                k.add_assign(total, part);
-            }
-            let value = narrow(k, self.ty, total);
-            let inside = k.and(in_rows, in_cols);
-            k.when(inside, |k| {
-                let to = k.at_2d(y, row, self.n, col, 2);
-                k.st_global(self.ty, to, 0, value);
-            });
-        }
     }
 }
 
@@ -491,108 +353,5 @@ impl Left {
             k.ld_vector(Op::LdShared, B32, 2, from, at as i32)
         });
         vec![above[0], below[0], above[1], below[1]]
-    }
-}
-
-/// What of a row's span is loaded while the one before is multiplied: the first tile's words, and
-/// the scales of runs `2t` and `2t + 1`.
-struct Head {
-    words: Words,
-    scales: [Vec<Scale>; 2],
-}
-
-impl Head {
-    fn assign(&self, k: &mut Builder, next: &Head) {
-        self.words.assign(k, &next.words);
-        for (scale, next) in self
-            .scales
-            .iter()
-            .flatten()
-            .zip(next.scales.iter().flatten())
-        {
-            k.assign(scale.scale, next.scale);
-            if let (Some(minimum), Some(next)) = (scale.minimum, next.minimum) {
-                k.assign(minimum, next);
-            }
-        }
-    }
-}
-
-/// This lane's part of a row's span.
-struct Weights {
-    span: Span,
-    format: QuantFormat,
-    words: Words,
-    /// Of runs `2t` and `2t + 1`.
-    scales: [Vec<Scale>; 2],
-    /// Of the run at work, by part.
-    of_run: Vec<Scale>,
-}
-
-/// The run, and which half of it, that step `step` of tile `tile` multiplies.
-fn place(tile: u32, step: u32) -> [u32; 2] {
-    [tile * (DEPTH / RUN) + step / 2, step % 2]
-}
-
-impl Weights {
-    /// Loads what a tile needs.
-    fn load(&mut self, k: &mut Builder, tile: u32) {
-        for step in 0..DEPTH / 16 {
-            self.words
-                .load(k, &self.span, self.format, place(tile, step));
-        }
-    }
-
-    /// Sixteen of `k` as a right fragment, rounded to the type of `x`.
-    fn fragment(&mut self, k: &mut Builder, block: &Block, tile: u32, step: u32) -> Vec<Reg> {
-        let [run, half] = place(tile, step);
-        if half == 0 {
-            self.of_run = self.shared(k, block.lane, run);
-        }
-        let bytes = self.words.weights(k, &self.span, self.format, [run, half]);
-        let (bytes, offset) = match self.format {
-            QuantFormat::Q4K | QuantFormat::Q5K => (bytes, 0.0),
-            _ => (k.xor(bytes, 0x8080_8080u32), 128.0),
-        };
-        let scale = &self.of_run[half as usize % self.of_run.len()];
-        let number = |i: u32| {
-            // 2²³ + a byte has the byte as its lowest bits.
-            let upper = k.value(B32, 0x4b00_0000);
-            let select = [bytes.into(), upper.into(), (0x7440 | i).into()];
-            let number = k.op(Op::Prmt, B32, F32, &select);
-            let number = k.sub(number, 8_388_608.0 + offset);
-            match scale.minimum {
-                Some(minimum) => k.fma(number, scale.scale, minimum),
-                None => k.mul(number, scale.scale),
-            }
-        };
-        let numbers: Vec<Reg> = (0..4).map(number).collect();
-        let (op, ty) = if block.ty == BF16 {
-            (Op::CvtBf16x2F32, PtxType::BF16x2)
-        } else {
-            (Op::CvtF16x2F32, PtxType::F16x2)
-        };
-        let pair = |pair: &[Reg]| k.convert(op, ty, &[pair[1].into(), pair[0].into()]);
-        numbers.chunks_exact(2).map(pair).collect()
-    }
-
-    /// A run's scales, and its minimum negated, from the lane that has them.
-    fn shared(&self, k: &mut Builder, lane: Reg, run: u32) -> Vec<Scale> {
-        let first = k.and(lane, WARP - 4);
-        let from = k.offset(first, run / 2);
-        let mut of = |value: Reg| {
-            let operands = [value.into(), from.into(), 31.into(), ALL_LANES.into()];
-            k.op(Op::ShflIdx, B32, F32, &operands)
-        };
-        let mut scales = Vec::new();
-        for scale in &self.scales[run as usize % 2] {
-            let minimum = scale.minimum.map(&mut of);
-            scales.push((of(scale.scale), minimum));
-        }
-        let negated = |(scale, minimum): (Reg, Option<Reg>)| Scale {
-            scale,
-            minimum: minimum.map(|minimum| k.neg(minimum)),
-        };
-        scales.into_iter().map(negated).collect()
     }
 }

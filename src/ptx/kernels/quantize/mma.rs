@@ -14,7 +14,8 @@
 
 use super::digits::{Digits, Input};
 use super::ring::Ring;
-use super::spans::{RUN, Row, SPAN, Unpacking, Words};
+use super::spans::{RUN, SPAN, Unpacking, Words};
+use super::window::Row;
 use super::{QuantFormat, QuantizeKernel};
 use crate::ptx::build::{ALL_LANES, Builder};
 use crate::ptx::error::Result;

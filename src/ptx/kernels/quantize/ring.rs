@@ -1,7 +1,7 @@
 //! Blocks of weights on their way through shared memory, as they are.
 
 use super::mma::{ROWS, WARPS, Warp};
-use super::spans::{Row, Window};
+use super::window::{Row, Window};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernels::common::WARP;

@@ -1,0 +1,162 @@
+//! Where the bytes of a span lie: what any place has to tell, and shared memory as one.
+
+use super::formats::QuantFormat;
+use super::spans::SPAN;
+use crate::ptx::build::Builder;
+use crate::ptx::inst::{Op, Reg};
+use crate::ptx::types::PtxType::{B32, F16, F32};
+
+/// How a row's part in a span lies in shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Window {
+    /// Bytes of a span.
+    pub(super) span: u32,
+    /// Whether spans begin at multiples of 16 bytes.
+    pub(super) exact: bool,
+    /// Units of 16 bytes that hold a span wherever it begins: an odd number, so that eight rows
+    /// lie in different banks.
+    pub(super) units: u32,
+}
+
+impl Window {
+    pub(super) fn of(format: QuantFormat) -> Self {
+        let (values, block) = format.block();
+        let (span, exact) = (block * SPAN / values, block.is_multiple_of(16));
+        // Blocks of an even number of bytes begin at an even address: at most 14 too far.
+        let bytes = if exact { span } else { span + 14 };
+        Window {
+            span,
+            exact,
+            units: bytes.div_ceil(16) | 1,
+        }
+    }
+
+    /// Bytes from a row to the next.
+    pub(super) fn bytes(self) -> u32 {
+        self.units * 16
+    }
+}
+
+/// The bytes of a row's span, wherever they lie.
+pub(super) trait Bytes {
+    /// Four bytes from an even number on, counted from `4t`.
+    fn own_word(&self, k: &mut Builder, at: u32) -> Reg;
+
+    /// The first four words.
+    fn header(&self, k: &mut Builder) -> Vec<Reg>;
+
+    /// The f16 at an even number, as f32.
+    fn half(&self, k: &mut Builder, at: u32) -> Reg;
+
+    /// The f16s at which runs `2t` and `2t + 1` begin, each a block of so many bytes, as f32; zero for
+    /// one that does not exist.
+    fn of_runs(&self, k: &mut Builder, t: Reg, bytes: u32, exist: [Reg; 2]) -> [Reg; 2];
+}
+
+/// A row's span in shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Row {
+    /// Where it begins.
+    begin: Reg,
+    /// The word that it begins in, and the same for this lane's `t`.
+    word: Reg,
+    own: Reg,
+    /// Which bytes of two words are the one that begins at a multiple of 4 from the beginning,
+    /// and the one 2 beyond; none for spans that begin at words.
+    select: Option<[Reg; 2]>,
+}
+
+impl Row {
+    /// The row whose window begins at `window`, if its bytes begin at `from`, counted from a
+    /// multiple of 16.
+    pub(super) fn new(k: &mut Builder, exact: bool, window: Reg, from: Reg, t: Reg) -> Self {
+        if exact {
+            let own = k.fma(t, 4, window);
+            let select = None;
+            return Row {
+                begin: window,
+                word: window,
+                own,
+                select,
+            };
+        }
+        let over = k.and(from, 15);
+        let begin = k.add(window, over);
+        let word = k.and(begin, !3);
+        let odd = k.and(begin, 2);
+        let odd = k.ne(odd, 0);
+        let mut select = |even: u32, odd_by_2: u32| {
+            let even = k.value(B32, even);
+            k.select(odd, odd_by_2, even)
+        };
+        let select = Some([select(0x3210, 0x5432), select(0x5432, 0x7654)]);
+        let own = k.fma(t, 4, word);
+        Row {
+            begin,
+            word,
+            own,
+            select,
+        }
+    }
+
+    /// The same so many bytes further.
+    pub(super) fn at(&self, k: &mut Builder, further: Reg) -> Self {
+        let own = k.add(self.own, further);
+        if self.select.is_none() {
+            let begin = k.add(self.begin, further);
+            return Row {
+                begin,
+                word: begin,
+                own,
+                select: None,
+            };
+        }
+        Row {
+            begin: k.add(self.begin, further),
+            word: k.add(self.word, further),
+            own,
+            select: self.select,
+        }
+    }
+}
+
+impl Bytes for Row {
+    fn own_word(&self, k: &mut Builder, at: u32) -> Reg {
+        let Some(select) = self.select else {
+            return k.ld_shared(B32, self.own, at as i32);
+        };
+        let first = (at & !3) as i32;
+        let words = [first, first + 4].map(|at| k.ld_shared(B32, self.own, at));
+        let select = select[at as usize / 2 % 2];
+        k.op(
+            Op::Prmt,
+            B32,
+            B32,
+            &[words[0].into(), words[1].into(), select.into()],
+        )
+    }
+
+    fn header(&self, k: &mut Builder) -> Vec<Reg> {
+        k.ld_vector(Op::LdShared, B32, 4, self.word, 0)
+    }
+
+    fn half(&self, k: &mut Builder, at: u32) -> Reg {
+        Row::half_at(k, self.begin, at)
+    }
+
+    fn of_runs(&self, k: &mut Builder, t: Reg, bytes: u32, exist: [Reg; 2]) -> [Reg; 2] {
+        let own = k.fma(t, 2 * bytes, self.begin);
+        [0, 1].map(|odd| {
+            let half = Row::half_at(k, own, odd * bytes);
+            // What follows a row may be NaN.
+            k.select(exist[odd as usize], half, 0.0f32)
+        })
+    }
+}
+
+impl Row {
+    fn half_at(k: &mut Builder, begin: Reg, at: u32) -> Reg {
+        let bits = k.ld_shared(F16, begin, at as i32);
+        k.convert(Op::CvtF32F16, F32, &[bits.into()])
+    }
+}
