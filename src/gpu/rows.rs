@@ -99,20 +99,22 @@ impl Family {
         [x, shared]: [&[&GpuBuffer]; 2],
         output: &GpuBuffer,
     ) -> Result<()> {
-        let dims = |dims: &[usize]| -> Vec<u32> {
-            let dims = dims.iter().map(|&dim| dim as u32);
-            dims.chain(own).collect()
-        };
+        let mut inputs = x.to_vec();
         if let Some((kernel, rows_each)) = self.row_kernel(recorder, rows, cols) {
-            let (params, inputs) = (dims(&[rows, cols]), [x, shared].concat());
+            let params = [rows as u32, cols as u32, own[0], own[1]];
+            inputs.extend(shared);
             let workgroups = rows.div_ceil(rows_each);
             return recorder.dispatch(kernel, &params, &inputs, output, workgroups);
         }
         let chunks = cols.div_ceil(MIN_VALUES_PER_CHUNK).min(WORKGROUP);
-        let params = dims(&[rows, cols, chunks, cols.div_ceil(chunks)]);
-        let (partials, workgroups) = (recorder.allocate(2 * rows * chunks)?, rows * chunks);
+        let [rows, cols, chunks, chunk] =
+            [rows, cols, chunks, cols.div_ceil(chunks)].map(|size| size as u32);
+        let params = [rows, cols, chunks, chunk, own[0], own[1]];
+        let workgroups = (rows * chunks) as usize;
+        let partials = recorder.allocate(2 * workgroups)?;
         recorder.dispatch(self.partial, &params, x, &partials, workgroups)?;
-        let inputs = [x, &[&partials], shared].concat();
+        inputs.push(&partials);
+        inputs.extend(shared);
         recorder.dispatch(self.apply, &params, &inputs, output, workgroups)
     }
 

@@ -115,28 +115,32 @@ pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output
 }
 
 /// Runs an operation that is elementwise on slices of one length.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], y: &mut [f32]) {
-    let done = with_function(op, OnSlices { isa, inputs, y });
+    let a = inputs.first().copied().unwrap_or_default();
+    let b = inputs.get(1).copied().unwrap_or_default();
+    let done = with_function(op, OnSlices { isa, a, b, y });
     debug_assert!(done.is_some(), "{} is not elementwise", op.name());
 }
 
 struct OnSlices<'a> {
     isa: InstructionSet,
-    inputs: &'a [&'a [f32]],
+    a: &'a [f32],
+    b: &'a [f32],
     y: &'a mut [f32],
 }
 
 impl Visitor for OnSlices<'_> {
     type Output = ();
 
+    #[inline(always)]
     fn unary<F: Unary>(self, f: F) {
-        let x = self.inputs.first().copied().unwrap_or_default();
-        map(self.isa, f, x, self.y);
+        map(self.isa, f, self.a, self.y);
     }
 
+    #[inline(always)]
     fn binary<F: Binary>(self, f: F) {
-        let [a, b] = [0, 1].map(|place| self.inputs.get(place).copied().unwrap_or_default());
-        map2(self.isa, f, a, b, self.y);
+        map2(self.isa, f, self.a, self.b, self.y);
     }
 }
 
