@@ -211,7 +211,15 @@ impl Drop for Readback {
         };
         // Also cancels a mapping that is still under way, because its future was dropped.
         if !matches!(self.mapping.lock().result, Some(Err(_))) {
+            // That a device lost meanwhile has no such buffer any more is no news to anyone.
+            #[cfg(not(target_arch = "wasm32"))]
+            let scope = {
+                let filter = wgpu::ErrorFilter::Validation;
+                self.gpu.device.push_error_scope(filter)
+            };
             staging.buffer.unmap();
+            #[cfg(not(target_arch = "wasm32"))]
+            drop(scope.pop());
         }
     }
 }
