@@ -33,10 +33,10 @@ const IN_HALVES: [[usize; 3]; 5] = [
     [4095, 4095, 4095],
 ];
 
-/// An operation, its inputs' lengths, and what it amounts to.
+/// An operation and what follows it, the first one's inputs' lengths, and what it amounts to.
 struct Task {
     name: String,
-    op: Op,
+    ops: Vec<Op>,
     lens: Vec<usize>,
     flop: f64,
     /// Values that must be read or written.
@@ -90,6 +90,7 @@ fn tasks(divide: usize) -> Vec<Task> {
     for op in [Op::Relu {}, Op::Scale { factor: 2.0 }, Op::Gelu {}] {
         tasks.push(vector(op, 1, len, len));
     }
+    tasks.push(twenty(len));
     tasks.push(vector(Op::VecAdd {}, 2, len, len));
     for op in [Op::Sum {}, Op::Max {}] {
         tasks.push(vector(op, 1, len, 1));
@@ -112,7 +113,7 @@ fn tasks(divide: usize) -> Vec<Task> {
 fn product([m, k, n]: [usize; 3]) -> Task {
     Task {
         name: format!("matmul {m}×{k}×{n}"),
-        op: Op::Matmul { m, k, n },
+        ops: vec![Op::Matmul { m, k, n }],
         lens: vec![m * k, k * n],
         flop: 2.0 * (m * k * n) as f64,
         moved: m * k + k * n + m * n,
@@ -122,22 +123,40 @@ fn product([m, k, n]: [usize; 3]) -> Task {
 fn vector(op: Op, inputs: usize, len: usize, outputs: usize) -> Task {
     Task {
         name: format!("{} {len}", op.name()),
-        op,
+        ops: vec![op],
         lens: vec![len; inputs],
         flop: 0.0,
         moved: inputs * len + outputs,
     }
 }
 
+/// One kernel of operations none of which undoes or repeats another.
+fn twenty(len: usize) -> Task {
+    let mut task = vector(Op::Scale { factor: 0.5 }, 1, len, len);
+    task.name = format!("20 unary operations {len}");
+    task.ops.clear();
+    for i in 0..5 {
+        let (factor, max) = (1.5 + i as f32, 2.0 + i as f32);
+        let (negative_slope, min) = (0.1, -3.0);
+        task.ops.extend([
+            Op::Scale { factor },
+            Op::LeakyRelu { negative_slope },
+            Op::Clip { min, max },
+            Op::Neg {},
+        ]);
+    }
+    task
+}
+
 fn norm(rows: usize, cols: usize) -> Task {
     let epsilon = 1e-5;
     Task {
         name: format!("layer norm, rows of {cols}"),
-        op: Op::LayerNorm {
+        ops: vec![Op::LayerNorm {
             rows,
             cols,
             epsilon,
-        },
+        }],
         lens: vec![rows * cols, cols, cols],
         flop: 0.0,
         moved: 2 * rows * cols,
@@ -147,9 +166,9 @@ fn norm(rows: usize, cols: usize) -> Task {
 fn convolution(side: usize, kernel: usize) -> Task {
     Task {
         name: format!("convolve2d {side}², {kernel}×{kernel}"),
-        op: Op::Convolve2d {
+        ops: vec![Op::Convolve2d {
             options: Conv2d::same(side, side, kernel, kernel),
-        },
+        }],
         lens: vec![side * side, kernel * kernel],
         flop: 2.0 * (side * side * kernel * kernel) as f64,
         moved: 2 * side * side,
@@ -167,8 +186,11 @@ fn row(device: &GpuDevice, task: Task, rounds: usize) -> Result<Row> {
         .map(upload)
         .collect::<Result<Vec<_>, _>>()?;
     let ids: Vec<BufferId> = inputs.iter().map(|input| batch.input(input)).collect();
-    let result = batch.record(task.op, &ids);
-    let program = batch.compile_sync(&[result])?;
+    let mut result = ids;
+    for op in task.ops {
+        result = vec![batch.record(op, &result)];
+    }
+    let program = batch.compile_sync(&result)?;
     let time = rate(device, &program, rounds)?;
     Ok(Row {
         name: task.name,
