@@ -29,6 +29,7 @@ export type ErrorCode =
     | 'DISPOSED'
     | 'EMPTY'
     | 'FOREIGN'
+    | 'FUNCTION'
     | 'GPU'
     | 'INVALID_ARGUMENT'
     | 'LENGTH_MISMATCH'
