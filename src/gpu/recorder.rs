@@ -350,7 +350,7 @@ impl<'g> Recorder<'g> {
     }
 
     /// The kernels recorded.
-    #[cfg(test)]
+    #[cfg(all(test, not(target_arch = "wasm32")))]
     pub(super) fn names(&self) -> Vec<&'static str> {
         self.steps.iter().map(|step| step.name).collect()
     }
