@@ -35,7 +35,8 @@ function times(rows, contestants) {
   const body = rows.map((row) => {
     const { best, ratios } = comparison(row);
     const cells = names.map((name) => cell(find(row, name)));
-    return [row.name, ...cells, best, ...ratios.map(({ ratio }) => ratio.toFixed(2))];
+    const ratio = (name) => ratios.find((of) => of.name === name)?.ratio.toFixed(2) ?? '–';
+    return [row.name, ...cells, best, ...ours.map(ratio)];
   });
   return table(['', ...names, 'fastest other', ...ours.map((name) => `× ${name}`)], body);
 }
