@@ -55,13 +55,12 @@ impl Visitor for Traced<'_> {
     }
 }
 
-/// What a loop is made from, which tells whether two are the same.
+/// The code of one vector, which tells whether two expressions are the same.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Code {
     body: Vec<u8>,
     inputs: usize,
-    /// Vectors that a turn of the loop takes.
-    unrolled: usize,
+    operations: usize,
 }
 
 impl Code {
@@ -73,13 +72,11 @@ impl Code {
         if inputs == 0 || inputs > MAX_INPUTS {
             return None;
         }
-        let once = trace::body(inputs, 1, &expression)?;
-        let unrolled = if once.operations <= 12 { 4 } else { 1 };
-        let traced = trace::body(inputs, unrolled, &expression)?;
+        let traced = trace::body(inputs, 1, expression)?;
         Some(Self {
             body: traced.code,
             inputs,
-            unrolled,
+            operations: traced.operations,
         })
     }
 }
@@ -94,12 +91,18 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// `None` where the engine refuses.
-    pub(crate) fn compile(code: &Code) -> Option<Self> {
+    /// The loop of an expression that has this code; `None` where the engine refuses. Short ones take
+    /// several vectors a turn.
+    pub(crate) fn compile(
+        code: &Code,
+        expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
+    ) -> Option<Self> {
+        let unrolled = if code.operations <= 12 { 4 } else { 1 };
+        let traced = trace::body(code.inputs, unrolled, expression)?;
         Some(Self {
-            function: instantiate(&code.body)?,
+            function: instantiate(&traced.code)?,
             inputs: code.inputs,
-            turn: code.unrolled * VECTOR / size_of::<f32>(),
+            turn: unrolled * VECTOR / size_of::<f32>(),
         })
     }
 

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::mem::MaybeUninit;
 
 use super::{Operand, Runner};
-use crate::simd::jit::{Code, Loop};
+use crate::simd::jit::{Code, Loop, Trace, Value};
 
 /// From how many values on a chain may be worth compiling.
 const MANY: usize = 1 << 14;
@@ -27,14 +27,15 @@ impl Compiled {
         if len < MANY {
             return None;
         }
-        let code = code(runner)?;
+        let expression = |trace: &Trace, inputs: &[Value]| traced(runner, trace, inputs);
+        let code = Code::of(runner.inputs.len(), expression)?;
         LOOPS.with_borrow_mut(|loops| {
             if loops.len() >= KEPT {
                 loops.clear();
             }
             if let Some(known) = loops.get_mut(&code) {
                 if known.is_none() {
-                    *known = Loop::compile(&code);
+                    *known = Loop::compile(&code, expression);
                 }
                 return known.clone().map(Self);
             }
@@ -54,23 +55,21 @@ impl Compiled {
     }
 }
 
-/// Of a chain that reads nothing but inputs, value by value.
-fn code(runner: &Runner<'_>) -> Option<Code> {
-    Code::of(runner.inputs.len(), |trace, inputs| {
-        let mut results = Vec::new();
-        for step in &runner.chain.steps {
-            let mut operands = Vec::new();
-            for operand in &step.operands {
-                operands.push(match *operand {
-                    Operand::Step(earlier) => results[earlier],
-                    Operand::Input(input) => inputs[input],
-                    Operand::Repeated(_) | Operand::Head => return None,
-                });
-            }
-            results.push(trace.operation(&step.op, &operands)?);
+/// The last value of a chain that reads nothing but inputs, value by value.
+fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value> {
+    let mut results = Vec::new();
+    for step in &runner.chain.steps {
+        let mut operands = Vec::new();
+        for operand in &step.operands {
+            operands.push(match *operand {
+                Operand::Step(earlier) => results[earlier],
+                Operand::Input(input) => inputs[input],
+                Operand::Repeated(_) | Operand::Head => return None,
+            });
         }
-        results.pop()
-    })
+        results.push(trace.operation(&step.op, &operands)?);
+    }
+    results.pop()
 }
 
 #[cfg(test)]
