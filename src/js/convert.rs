@@ -58,19 +58,23 @@ impl Parameter for Matmul {
             return Err(invalid(what, options, "an object"));
         }
         let dim = |key| usize::from_js(&get(options, key), key);
-        let flag = |key| match get(options, key) {
-            absent if absent.is_undefined() => Ok(false),
-            value => value
-                .as_bool()
-                .ok_or_else(|| invalid(key, &value, "true or false")),
-        };
         Ok(Self {
             m: dim("m")?,
             k: dim("k")?,
             n: dim("n")?,
-            transpose_a: flag("transposeA")?,
-            transpose_b: flag("transposeB")?,
+            transpose_a: flag(options, "transposeA")?,
+            transpose_b: flag(options, "transposeB")?,
         })
+    }
+}
+
+/// A property that is true or false, which it is where it is absent.
+pub(super) fn flag(options: &JsValue, key: &'static str) -> Result<bool> {
+    match get(options, key) {
+        absent if absent.is_undefined() => Ok(false),
+        value => value
+            .as_bool()
+            .ok_or_else(|| invalid(key, &value, "true or false")),
     }
 }
 
@@ -152,6 +156,19 @@ pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
     // SAFETY: all `len` of them were just written.
     unsafe { copy.set_len(len) };
     Ok(copy)
+}
+
+/// A copy of the values of an argument that must be a `Float32Array`.
+#[cfg(not(relampago_small))]
+pub(super) fn copied(value: JsValue, what: &'static str) -> Result<Vec<f32>> {
+    values(&array(value, what)?)
+}
+
+/// An argument that must be a string.
+#[cfg(not(relampago_small))]
+pub(super) fn text(value: &JsValue, what: &'static str) -> Result<String> {
+    let text = value.as_string();
+    text.ok_or_else(|| invalid(what, value, "a string"))
 }
 
 /// A property of an object, or undefined.

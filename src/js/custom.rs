@@ -7,7 +7,7 @@ use js_sys::{Array, Float32Array, Function};
 use wasm_bindgen::prelude::*;
 
 use super::batch::{JsBatch, buffer_id};
-use super::convert::{Parameter, describe, get, invalid};
+use super::convert::{self, Parameter, describe, get, invalid};
 use super::error::to_js;
 use super::types::*;
 use crate::custom::CustomOp;
@@ -123,11 +123,7 @@ impl JsBatch {
 }
 
 fn define(definition: &JsValue) -> Result<CustomOp> {
-    let text = |key: &'static str| {
-        let value = get(definition, key);
-        let text = value.as_string();
-        text.ok_or_else(|| invalid(key, &value, "a string"))
-    };
+    let text = |key| convert::text(&get(definition, key), key);
     let value = get(definition, "function");
     let function = value.dyn_into().map(OnOneThread);
     let function = function.map_err(|other| invalid("function", &other, "a function"))?;

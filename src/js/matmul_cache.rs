@@ -85,7 +85,7 @@ impl JsMatmulCache {
         abort: Option<AbortOptions>,
     ) -> PromiseOfNothing {
         let call = || {
-            let values = convert::values(&convert::array(weights.into(), "weights")?)?;
+            let values = convert::copied(weights.into(), "weights")?;
             let options = Options::of(&options)?;
             check_len(
                 "weights",
@@ -140,9 +140,9 @@ impl JsMatmulCache {
         abort: Option<AbortOptions>,
     ) -> PromiseOfValues {
         let call = || {
-            let input = convert::values(&convert::array(input.into(), "input")?)?;
+            let input = convert::copied(input.into(), "input")?;
             let m = usize::from_js(&m, "m")?;
-            let name = text(&name)?;
+            let name = convert::text(&name, "name")?;
             let weights = self.with(|cache| cache.find(&name))?;
             let [k, n] = weights.shape;
             check_len("input", product("input", m, k)?, input.len())?;
@@ -161,7 +161,8 @@ impl JsMatmulCache {
 
     /// Forgets the weights of a name; tells whether there were any.
     pub fn remove(&self, name: Name) -> PromiseOfBool {
-        let removed = text(&name).and_then(|name| self.with(|cache| Ok(cache.remove(&name))));
+        let removed = convert::text(&name, "name")
+            .and_then(|name| self.with(|cache| Ok(cache.remove(&name))));
         promise(None, Box::pin(async { Ok(removed?.into()) })).unchecked_into()
     }
 
@@ -193,7 +194,7 @@ impl JsMatmulCache {
         placed: impl Future<Output = Result<Placed>> + 'static,
         abort: Option<&AbortOptions>,
     ) -> PromiseOfNothing {
-        let (cache, name) = (self.cache.clone(), text(name));
+        let (cache, name) = (self.cache.clone(), convert::text(name, "name"));
         let work = async move {
             let (name, weights) = (name?, placed.await?);
             with(&cache, |cache| {
@@ -234,17 +235,11 @@ struct Options {
 
 impl Options {
     fn of(options: &JsValue) -> Result<Self> {
-        let transposed = match get(options, "transposed") {
-            absent if absent.is_undefined() => false,
-            value => value
-                .as_bool()
-                .ok_or_else(|| invalid("transposed", &value, "true or false"))?,
-        };
         Ok(Self {
             k: usize::from_js(&get(options, "k"), "k")?,
             n: usize::from_js(&get(options, "n"), "n")?,
             format: format(&get(options, "format"))?,
-            transposed,
+            transposed: convert::flag(options, "transposed")?,
         })
     }
 
@@ -278,9 +273,4 @@ fn format(value: &JsValue) -> Result<WeightFormat> {
 fn format_name(format: WeightFormat) -> &'static str {
     let known = FORMATS.iter().find(|(_, known)| *known == format);
     known.map_or("", |(name, _)| name)
-}
-
-pub(super) fn text(value: &JsValue) -> Result<String> {
-    let text = value.as_string();
-    text.ok_or_else(|| invalid("name", value, "a string"))
 }

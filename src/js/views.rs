@@ -59,6 +59,26 @@ extern "C" {
     pub type PromiseOfNumber;
 }
 
+/// A result by the type of the reduction that was named.
+macro_rules! by {
+    ($reduction:expr, $op:ident => $result:expr) => {
+        match $reduction {
+            Reduction::Sum => {
+                type $op = SumOp;
+                $result
+            }
+            Reduction::Max => {
+                type $op = MaxOp;
+                $result
+            }
+            Reduction::Min => {
+                type $op = MinOp;
+                $result
+            }
+        }
+    };
+}
+
 /// A shape of up to four dimensions, with strides and an offset, over values that lie elsewhere:
 /// slicing and transposing make another view and move nothing. Views are never changed.
 #[wasm_bindgen(js_name = TensorView)]
@@ -128,7 +148,7 @@ impl JsView {
     /// A copy of what the view shows of `values`, row by row.
     pub fn gather(&self, values: Values) -> Result<Values, JsValue> {
         self.of(|view| {
-            let values = copied(values, "values")?;
+            let values = convert::copied(values.into(), "values")?;
             let shown = view.bind(&values)?.contiguous()?;
             Ok(Float32Array::from(&shown[..]).unchecked_into())
         })
@@ -137,13 +157,9 @@ impl JsView {
     /// What the view shows of `values`, folded to one, on SIMD.
     pub fn reduce(&self, reduction: ReductionName, values: Values) -> Result<f32, JsValue> {
         self.of(|view| {
-            let values = copied(values, "values")?;
+            let values = convert::copied(values.into(), "values")?;
             let bound = view.bind(&values)?;
-            match Reduction::of(&reduction)? {
-                Reduction::Sum => bound.reduce::<SumOp>(),
-                Reduction::Max => bound.reduce::<MaxOp>(),
-                Reduction::Min => bound.reduce::<MinOp>(),
-            }
+            by!(Reduction::of(&reduction)?, O => bound.reduce::<O>())
         })
     }
 
@@ -156,13 +172,9 @@ impl JsView {
         tile: Shape,
     ) -> Result<JsPartials, JsValue> {
         self.of(|view| {
-            let values = copied(values, "values")?;
+            let values = convert::copied(values.into(), "values")?;
             let tiles = PartitionView::new(view, lengths(&tile, "tile")?)?;
-            let partials = match Reduction::of(&reduction)? {
-                Reduction::Sum => tiles.reduce::<SumOp>(&values),
-                Reduction::Max => tiles.reduce::<MaxOp>(&values),
-                Reduction::Min => tiles.reduce::<MinOp>(&values),
-            };
+            let partials = by!(Reduction::of(&reduction)?, O => tiles.reduce::<O>(&values));
             Ok(partials_to_js(&partials?).unchecked_into())
         })
     }
@@ -208,7 +220,12 @@ impl JsDevice {
     ) -> PromiseOfValues {
         let call = || {
             let views = (a_view.view()?, b_view.view()?);
-            Ok((self.handle()?, views, copied(a, "a")?, copied(b, "b")?))
+            Ok((
+                self.handle()?,
+                views,
+                convert::copied(a.into(), "a")?,
+                convert::copied(b.into(), "b")?,
+            ))
         };
         let call = call();
         let work = async move {
@@ -234,11 +251,8 @@ impl JsDevice {
         let call = self.reduction(&reduction, values, &rows, &cols);
         let work = async move {
             let (device, reduction, x, [rows, cols]) = call?;
-            let folded = match reduction {
-                Reduction::Sum => device.tiled_sum_2d_async(&x, rows, cols).await,
-                Reduction::Max => device.tiled_max_2d_async(&x, rows, cols).await,
-                Reduction::Min => device.tiled_min_2d_async(&x, rows, cols).await,
-            };
+            let folded =
+                by!(reduction, O => device.tiled_reduce_2d_async::<O>(&x, rows, cols).await);
             Ok(folded?.into())
         };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
@@ -257,23 +271,8 @@ impl JsDevice {
         let call = self.reduction(&reduction, values, &rows, &cols);
         let work = async move {
             let (device, reduction, x, [rows, cols]) = call?;
-            let partials = match reduction {
-                Reduction::Sum => {
-                    device
-                        .tiled_reduce_partial_async::<SumOp>(&x, rows, cols)
-                        .await
-                }
-                Reduction::Max => {
-                    device
-                        .tiled_reduce_partial_async::<MaxOp>(&x, rows, cols)
-                        .await
-                }
-                Reduction::Min => {
-                    device
-                        .tiled_reduce_partial_async::<MinOp>(&x, rows, cols)
-                        .await
-                }
-            };
+            let partials =
+                by!(reduction, O => device.tiled_reduce_partial_async::<O>(&x, rows, cols).await);
             Ok(partials_to_js(&partials?))
         };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
@@ -292,7 +291,12 @@ impl JsDevice {
     ) -> Result<(crate::GpuDevice, Reduction, Vec<f32>, [usize; 2])> {
         let shape = [usize::from_js(rows, "rows")?, usize::from_js(cols, "cols")?];
         let reduction = Reduction::of(reduction)?;
-        Ok((self.handle()?, reduction, copied(values, "values")?, shape))
+        Ok((
+            self.handle()?,
+            reduction,
+            convert::copied(values.into(), "values")?,
+            shape,
+        ))
     }
 }
 
@@ -360,10 +364,6 @@ fn lengths(value: &JsValue, what: &'static str) -> Result<[usize; 4]> {
 
 fn list(numbers: [usize; 4]) -> Array {
     numbers.iter().map(|&n| JsValue::from(n as f64)).collect()
-}
-
-fn copied(values: Values, what: &'static str) -> Result<Vec<f32>> {
-    convert::values(&convert::array(values.into(), what)?)
 }
 
 fn partials_to_js(partials: &Partials) -> JsValue {
