@@ -1,0 +1,110 @@
+//! An operation with inputs, and how its result is judged.
+
+use relampago::Op;
+use relampago::reference::{self, Expected};
+
+/// An operation with inputs.
+#[derive(Debug)]
+pub struct Case {
+    pub op: Op,
+    pub inputs: Vec<Vec<f32>>,
+}
+
+impl Case {
+    pub(super) fn new(op: Op, inputs: Vec<Vec<f32>>) -> Self {
+        Self { op, inputs }
+    }
+
+    pub fn inputs(&self) -> Vec<&[f32]> {
+        self.inputs.iter().map(Vec::as_slice).collect()
+    }
+
+    /// The largest error of `actual` in the op table's units, or what is wrong with it.
+    ///
+    /// GPUs may read denormal inputs as zero, so for them either reading is right.
+    pub fn judge(&self, actual: &[f32], on_gpu: bool) -> Result<f64, String> {
+        let expected = reference::evaluate(&self.op, &self.inputs());
+        let flushed = on_gpu.then(|| self.flushed()).flatten();
+        if expected.len() != actual.len() {
+            return Err(format!("{:?}: {} values", self.op, actual.len()));
+        }
+        let mut largest = 0.0f64;
+        for (i, (&value, want)) in actual.iter().zip(&expected).enumerate() {
+            let also = flushed.as_ref().map(|flushed| &flushed[i]);
+            let error =
+                error(want, value).min(also.map_or(f64::INFINITY, |want| error(want, value)));
+            largest = largest.max(error);
+            if error > self.op.ulp() {
+                return Err(self.complaint(i, value, want, error));
+            }
+        }
+        Ok(largest)
+    }
+
+    fn flushed(&self) -> Option<Vec<Expected>> {
+        let denormal = |x: &f32| x.is_subnormal();
+        if !self.inputs.iter().flatten().any(denormal) {
+            return None;
+        }
+        let flush = |&x: &f32| {
+            if x.is_subnormal() {
+                0f32.copysign(x)
+            } else {
+                x
+            }
+        };
+        let inputs: Vec<Vec<f32>> = self
+            .inputs
+            .iter()
+            .map(|v| v.iter().map(flush).collect())
+            .collect();
+        let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
+        Some(reference::evaluate(&self.op, &inputs))
+    }
+
+    fn complaint(&self, i: usize, value: f32, want: &Expected, error: f64) -> String {
+        let at: Vec<Option<&f32>> = self.inputs.iter().map(|input| input.get(i)).collect();
+        let lens: Vec<usize> = self.inputs.iter().map(Vec::len).collect();
+        format!(
+            "{:?} of lengths {lens:?}: value {i} is {value:e}, not {:e}: {error:.2} ULP where {} are stated; inputs there {at:?}",
+            self.op,
+            want.value,
+            self.op.ulp()
+        )
+    }
+}
+
+fn error(want: &Expected, value: f32) -> f64 {
+    if want.value.is_nan() {
+        return if value.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    want.error(value)
+}
+
+/// The largest error seen of each operation, in the table's units.
+#[derive(Default)]
+pub struct Summary {
+    errors: std::collections::BTreeMap<&'static str, f64>,
+    cases: usize,
+}
+
+impl Summary {
+    pub fn note(&mut self, case: &Case, error: f64) {
+        let largest = self.errors.entry(case.op.name()).or_default();
+        *largest = largest.max(error);
+        self.cases += 1;
+    }
+
+    pub fn line(&self, title: &str) -> String {
+        let errors: Vec<String> = self
+            .errors
+            .iter()
+            .map(|(name, error)| format!("{name} {error:.2}"))
+            .collect();
+        format!(
+            "{title}: {} cases; largest errors in ULP: {}",
+            self.cases,
+            errors.join(", ")
+        )
+    }
+}

@@ -1,0 +1,158 @@
+//! Cases of matrices: shapes at every edge of tiles and blocks.
+
+use relampago::{Conv2d, Matmul, Op};
+
+use super::{Case, Random};
+
+const MATMUL_SHAPES: [(usize, usize, usize); 15] = [
+    (1, 1, 1),
+    (1, 65, 1),
+    (1, 7, 65),
+    (65, 7, 1),
+    (1, 1_000, 33),
+    (33, 1_000, 1),
+    (3, 5, 7),
+    (17, 33, 65),
+    (64, 64, 64),
+    (127, 129, 131),
+    (5, 0, 4),
+    (0, 3, 4),
+    (4, 3, 0),
+    (0, 0, 0),
+    (2, 3_000, 2),
+];
+
+const ROW_SHAPES: [(usize, usize); 11] = [
+    (0, 0),
+    (0, 5),
+    (5, 0),
+    (1, 1),
+    (1, 70_001),
+    (3, 9_001),
+    (7, 13),
+    (129, 8_200),
+    (300, 3),
+    (64, 64),
+    (4_099, 1),
+];
+
+/// Long sums of like terms, whose roundings all go one way.
+fn like_terms() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for value in [0.7, 1.1, 0.3333] {
+        for (m, k, n) in [
+            (80, 300, 70),
+            (33, 4_100, 18),
+            (1, 4_100, 70),
+            (70, 4_100, 1),
+        ] {
+            let inputs = vec![vec![value; m * k], vec![0.37; k * n]];
+            cases.push(Case::new(Op::Matmul { m, k, n }, inputs));
+        }
+        let options = Conv2d::valid(50, 70, 41, 43);
+        let inputs = vec![vec![value; 50 * 70], vec![0.37; 41 * 43]];
+        cases.push(Case::new(Op::Convolve2d { options }, inputs));
+    }
+    cases
+}
+
+/// Every operation on matrices.
+pub fn matrix_cases() -> Vec<Case> {
+    let mut random = Random(2);
+    let mut cases = like_terms();
+    for (m, k, n) in MATMUL_SHAPES {
+        let inputs = vec![random.values(m * k), random.values(k * n)];
+        let plain = Matmul::new(m, k, n);
+        let stored = [
+            plain.transpose_a(),
+            plain.transpose_b(),
+            plain.transpose_a().transpose_b(),
+        ];
+        for options in stored {
+            cases.push(Case::new(Op::MatmulWith { options }, inputs.clone()));
+        }
+        cases.push(Case::new(Op::Matmul { m, k, n }, inputs));
+    }
+    for (rows, cols) in ROW_SHAPES {
+        let x = random.values(rows * cols);
+        let bias = random.values(cols);
+        cases.push(Case::new(Op::BiasAdd { rows, cols }, vec![x.clone(), bias]));
+        for op in [
+            Op::SoftmaxRows { rows, cols },
+            Op::LogSoftmaxRows { rows, cols },
+            Op::Transpose { rows, cols },
+        ] {
+            cases.push(Case::new(op, vec![x.clone()]));
+        }
+        let (gain, bias) = (random.values(cols), random.values(cols));
+        cases.extend(norm_cases((rows, cols), x, [&gain, &bias]));
+    }
+    for options in convolutions() {
+        let inputs = vec![
+            random.values(options.input_rows * options.input_cols),
+            random.values(options.kernel_rows * options.kernel_cols),
+        ];
+        cases.push(Case::new(Op::Convolve2d { options }, inputs));
+    }
+    cases
+}
+
+/// Both norms of values as they are, and of such as lie far from 0, so that their mean counts.
+pub(super) fn norm_cases(
+    (rows, cols): (usize, usize),
+    x: Vec<f32>,
+    [gain, bias]: [&[f32]; 2],
+) -> Vec<Case> {
+    let far = x.iter().map(|x| x + 100.0).collect();
+    let mut cases = Vec::new();
+    for (x, epsilon) in [(x, 1e-5), (far, 0.1)] {
+        let of_all = Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        let inputs = vec![x.clone(), gain.to_vec(), bias.to_vec()];
+        cases.push(Case::new(of_all, inputs));
+        let rms = Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        cases.push(Case::new(rms, vec![x, gain.to_vec()]));
+    }
+    cases
+}
+
+fn convolutions() -> Vec<Conv2d> {
+    let shapes = [
+        (1, 1, 1, 1),
+        (5, 5, 3, 3),
+        (3, 3, 3, 3),
+        (33, 65, 3, 3),
+        (64, 64, 5, 5),
+        (70, 41, 7, 7),
+        (20, 31, 1, 9),
+        (31, 20, 9, 1),
+        (40, 40, 15, 15),
+        (17, 130, 2, 4),
+    ];
+    let mut all = Vec::new();
+    for (rows, cols, kernel_rows, kernel_cols) in shapes {
+        for conv in [
+            Conv2d::valid(rows, cols, kernel_rows, kernel_cols),
+            Conv2d::same(rows, cols, kernel_rows, kernel_cols),
+        ] {
+            all.extend([
+                conv,
+                conv.with_stride(2, 2),
+                conv.with_stride(3, 1),
+                conv.with_stride(100, 7),
+            ]);
+        }
+    }
+    // A kernel larger than its input fits where there is padding.
+    all.push(Conv2d::same(3, 4, 7, 5));
+    all.push(Conv2d::same(0, 4, 3, 3));
+    all.push(Conv2d::same(4, 0, 3, 3));
+    all
+}

@@ -1,0 +1,110 @@
+//! Cases of vectors: of every length that matters, and of the values that matter.
+
+use relampago::Op;
+
+use super::matrices::norm_cases;
+use super::ops::has_identity;
+use super::{Case, Random, binary_ops, reductions, unary_ops};
+
+pub const SIZES: [usize; 9] = [0, 1, 3, 63, 64, 65, 1_000, 65_537, 1_000_003];
+
+/// Values at which implementations differ.
+pub const SPECIAL: [f32; 29] = [
+    f32::NAN,
+    f32::INFINITY,
+    f32::NEG_INFINITY,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    f32::MIN_POSITIVE,
+    -f32::MIN_POSITIVE,
+    1e-45,
+    -1e-45,
+    3e-39,
+    -3e-39,
+    f32::MAX,
+    f32::MIN,
+    1e30,
+    -1e30,
+    1e-30,
+    -1e-30,
+    f32::EPSILON,
+    88.5,
+    89.0,
+    -87.5,
+    -88.0,
+    -103.5,
+    -105.0,
+    0.5,
+    -13.0,
+    16_777_216.0,
+];
+
+/// Every operation on vectors of one length.
+pub fn vector_cases(len: usize) -> Vec<Case> {
+    let mut random = Random(len as u64);
+    let mut cases = Vec::new();
+    let softmaxes = [Op::Softmax {}, Op::LogSoftmax {}];
+    for op in unary_ops().into_iter().chain(softmaxes) {
+        cases.push(Case::new(op, vec![random.values(len)]));
+    }
+    for op in binary_ops().into_iter().chain([Op::Dot {}]) {
+        cases.push(Case::new(op, vec![random.values(len), random.values(len)]));
+    }
+    for op in reductions() {
+        if len > 0 || has_identity(&op) {
+            cases.push(Case::new(op, vec![random.values(len)]));
+        }
+    }
+    cases
+}
+
+/// Every operation on the special values: unary ones on all of them, binary ones on all pairs.
+pub fn special_cases() -> Vec<Case> {
+    let n = SPECIAL.len();
+    let first: Vec<f32> = (0..n * n).map(|i| SPECIAL[i / n]).collect();
+    let second: Vec<f32> = (0..n * n).map(|i| SPECIAL[i % n]).collect();
+    let mut cases = Vec::new();
+    for op in unary_ops() {
+        cases.push(Case::new(op, vec![SPECIAL.to_vec()]));
+    }
+    for op in binary_ops() {
+        cases.push(Case::new(op, vec![first.clone(), second.clone()]));
+    }
+    let row_ops = reductions()
+        .into_iter()
+        .chain([Op::Softmax {}, Op::LogSoftmax {}]);
+    for op in row_ops {
+        cases.extend(
+            special_rows()
+                .into_iter()
+                .map(|row| Case::new(op.clone(), vec![row])),
+        );
+    }
+    for row in special_rows() {
+        let (gain, bias) = (vec![1.5; row.len()], vec![-0.5; row.len()]);
+        cases.extend(norm_cases((1, row.len()), row, [&gain, &bias]));
+    }
+    cases
+}
+
+/// Rows with one special value among ordinary ones, at places that different lanes, blocks and
+/// workgroups see, and rows of nothing else.
+fn special_rows() -> Vec<Vec<f32>> {
+    let mut rows = Vec::new();
+    for special in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        for (len, place) in [(1, 0), (5, 4), (1_000, 513), (70_001, 70_000), (70_001, 0)] {
+            let mut row = Random(place as u64).values(len);
+            row[place] = special;
+            rows.push(row);
+        }
+        rows.push(vec![special; 100]);
+        rows.push(vec![special; 70_001]);
+    }
+    rows.push([SPECIAL[1], SPECIAL[2]].repeat(40));
+    // The first of two NaN, and the first of many equal values.
+    rows.push(vec![1.0, f32::NAN, 2.0, f32::NAN, 3.0]);
+    rows.push(vec![7.0; 70_001]);
+    rows
+}
