@@ -77,6 +77,7 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
     products.push(Box::new(DecodeSumKernel::new(PtxType::BF16, 128)));
     products.push(Box::new(ElementwiseKernel::binary(Binary::Add)));
     products.push(Box::new(ElementwiseKernel::binary(Binary::SwiGlu)));
+    products.push(Box::new(ElementwiseKernel::unary(Unary::Exp)));
     let gelu = Unary::Activation(Activation::GeluTanh);
     products.push(Box::new(ElementwiseKernel::unary(gelu)));
     products.push(Box::new(ReduceKernel::new(Reduction::Sum)));

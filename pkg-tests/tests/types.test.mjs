@@ -18,7 +18,7 @@ describe('types', () => {
     test(`tsc --strict, ${resolution} resolution`, () => {
       const how = ['--module', module, '--moduleResolution', resolution];
       try {
-        execFileSync(tsc, [...STRICT, ...TARGET, ...how, 'types.ts', 'full-types.ts'], { cwd: folder, encoding: 'utf8' });
+        execFileSync(tsc, [...STRICT, ...TARGET, ...how, 'types.ts', 'full-types.ts', 'ptx-types.ts'], { cwd: folder, encoding: 'utf8' });
       } catch (error) {
         throw new Error(error.stdout);
       }

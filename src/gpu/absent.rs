@@ -48,6 +48,7 @@ impl Gpu {
         })
     }
 
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) async fn open_all(options: &Options) -> Result<Vec<Arc<Self>>> {
         Ok(vec![Self::open(options).await?])
     }

@@ -8,14 +8,7 @@ use wasm_bindgen_futures::future_to_promise;
 
 use super::types::AbortOptions;
 use crate::error::{Error, Result};
-
-#[wasm_bindgen(raw_module = "./error.js")]
-extern "C" {
-    type RelampagoError;
-
-    #[wasm_bindgen(constructor)]
-    fn new(code: &str, message: &str, cause: &JsValue) -> RelampagoError;
-}
+use crate::js_error;
 
 /// The JavaScript error for one of ours.
 pub(super) fn to_js(error: &Error) -> JsValue {
@@ -23,7 +16,7 @@ pub(super) fn to_js(error: &Error) -> JsValue {
 }
 
 fn with_cause(error: &Error, cause: &JsValue) -> JsValue {
-    RelampagoError::new(error.code(), &error.to_string(), cause).into()
+    js_error::error(error.code(), &error.to_string(), cause)
 }
 
 /// An operation's `AbortSignal`, if it was given one.

@@ -22,12 +22,21 @@ impl PtxModule {
         }
     }
 
+    /// The same with one more kernel.
+    ///
+    /// # Errors
+    /// As [`PtxModule::add`].
+    pub fn with(mut self, kernel: PtxKernel) -> super::Result<Self> {
+        self.add(kernel)?;
+        Ok(self)
+    }
+
     /// Adds a kernel.
     ///
     /// # Errors
     /// [`super::Error::Target`] if it was written for a later target, and
     /// [`super::Error::Invalid`] if there is one of its name already.
-    pub fn with(mut self, kernel: PtxKernel) -> super::Result<Self> {
+    pub fn add(&mut self, kernel: PtxKernel) -> super::Result<()> {
         let other_architecture = kernel.target == Target::Sm90a && self.target != kernel.target;
         if kernel.target > self.target || other_architecture {
             return Err(super::Error::Target {
@@ -44,7 +53,7 @@ impl PtxModule {
             });
         }
         self.kernels.push(kernel);
-        Ok(self)
+        Ok(())
     }
 
     /// What the text is written for.

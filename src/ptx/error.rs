@@ -155,6 +155,20 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// What kind it is; the same in every release.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Target { .. } => "UNSUPPORTED",
+            Error::Limit { .. } => "LIMIT_EXCEEDED",
+            Error::Invalid { .. } | Error::Argument { .. } | Error::UnknownTarget { .. } => {
+                "INVALID_ARGUMENT"
+            }
+            _ => "INVALID_KERNEL",
+        }
+    }
+}
+
 /// Where in the program an instruction was emitted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place(pub(crate) &'static Location<'static>);

@@ -6,6 +6,11 @@ use super::types::{PtxType, Target, Version};
 
 /// What a parameter holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Serialize, tsify::Tsify),
+    serde(rename_all = "camelCase")
+)]
 pub enum ParamType {
     /// An address in global memory of values of this type.
     Pointer(PtxType),
@@ -19,6 +24,11 @@ pub enum ParamType {
 /// shape after each other, read or written in boxes of one of them that lie in shared memory with
 /// the 128-byte swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Serialize, tsify::Tsify),
+    serde(rename_all = "camelCase")
+)]
 pub struct TensorBox {
     /// The type of the values.
     pub ty: PtxType,
@@ -35,6 +45,11 @@ pub struct TensorBox {
 
 /// A parameter, in the order of launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Serialize, tsify::Tsify),
+    serde(rename_all = "camelCase")
+)]
 pub struct Param {
     /// Its name in the text.
     pub name: &'static str,
@@ -55,6 +70,11 @@ impl ParamType {
 
 /// How many blocks a grid has in one dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Serialize, tsify::Tsify),
+    serde(rename_all = "camelCase")
+)]
 pub enum Extent {
     /// So many.
     Fixed(u32),
@@ -71,6 +91,11 @@ pub enum Extent {
 
 /// How a kernel has to be launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Serialize, tsify::Tsify),
+    serde(rename_all = "camelCase")
+)]
 pub struct Launch {
     /// Threads of a block. The text asks for exactly these (`.reqntid`).
     pub block: [u32; 3],

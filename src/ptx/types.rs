@@ -6,6 +6,11 @@ use std::fmt;
 ///
 /// Types shorter than 16 bits exist in memory only: they are loaded into wider registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Serialize, tsify::Tsify),
+    serde(rename_all = "lowercase")
+)]
 pub enum PtxType {
     /// One bit: the result of a comparison.
     Pred,

@@ -1,5 +1,7 @@
 import './ops.js';
 
+export * from './base.js';
+export { default } from './base.js';
 export * from './extras.js';
 
 export {
@@ -21,50 +23,3 @@ export {
     Program,
 } from './relampago.js';
 
-/** What is wrong; the same in every release. */
-export type ErrorCode =
-    | 'ABORTED'
-    | 'ALREADY_EXECUTED'
-    | 'DEVICE_LOST'
-    | 'DISPOSED'
-    | 'EMPTY'
-    | 'FOREIGN'
-    | 'FUNCTION'
-    | 'GPU'
-    | 'INVALID_ARGUMENT'
-    | 'LENGTH_MISMATCH'
-    | 'LIMIT_EXCEEDED'
-    | 'NOT_EXECUTED'
-    | 'NO_GPU'
-    | 'OUT_OF_MEMORY'
-    | 'SHAPE_OVERFLOW'
-    | 'UNBOUND'
-    | 'UNSUPPORTED';
-
-/** Every error that relampago throws or rejects with. */
-export class RelampagoError extends Error {
-    readonly name: 'RelampagoError';
-    readonly code: ErrorCode;
-    private constructor();
-}
-
-/** Where the WebAssembly module may come from. */
-export type ModuleSource =
-    | string
-    | URL
-    | Request
-    | Response
-    | BufferSource
-    | WebAssembly.Module;
-
-/**
- * Loads the WebAssembly module; must be awaited before anything else is used. Calls after the
- * first do nothing.
- *
- * @param source Needed only where a bundler or a server puts the module somewhere else. By
- * default it is the file beside this one that suits the engine's instruction set.
- */
-export default function init(source?: ModuleSource | Promise<ModuleSource>): Promise<void>;
-
-/** The URL of the module that `init` loads by default. */
-export function moduleUrl(): URL;

@@ -1,4 +1,5 @@
 import { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops } from './core.js';
+import { loader } from './loader.js';
 
 export * from './extras.js';
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError };
@@ -36,16 +37,4 @@ export function moduleUrl() {
     throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
 }
 
-let loading;
-
-export default function init(source) {
-    loading ??= start(source).catch((error) => {
-        loading = undefined; // The next call may have more luck with the network.
-        throw error;
-    });
-    return loading;
-}
-
-async function start(source) {
-    await load({ module_or_path: (await source) ?? moduleUrl() });
-}
+export default loader(load, moduleUrl);

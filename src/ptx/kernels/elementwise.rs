@@ -18,6 +18,11 @@ const WIDTH: u32 = 4;
 
 /// A function of one value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Deserialize, tsify::Tsify),
+    serde(rename_all = "snake_case")
+)]
 pub enum Unary {
     /// `−x`.
     Neg,
@@ -34,11 +39,17 @@ pub enum Unary {
     /// `1 / (1 + e⁻ˣ)`.
     Sigmoid,
     /// An activation of products.
+    #[cfg_attr(all(target_arch = "wasm32", feature = "js-ptx"), serde(skip))]
     Activation(Activation),
 }
 
 /// A function of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Deserialize, tsify::Tsify),
+    serde(rename_all = "snake_case")
+)]
 pub enum Binary {
     /// `a + b`.
     Add,

@@ -17,6 +17,11 @@ const LOADS: u32 = 4;
 
 /// What a vector becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Deserialize, tsify::Tsify),
+    serde(rename_all = "snake_case")
+)]
 pub enum Reduction {
     /// The sum; 0 of nothing.
     Sum,

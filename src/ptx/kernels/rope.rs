@@ -15,6 +15,11 @@ const THREADS: u32 = 128;
 
 /// Which values of a head are a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Deserialize, tsify::Tsify),
+    serde(rename_all = "snake_case")
+)]
 pub enum Pairs {
     /// `i` and `i + dim/2`, as in the weights that are published of most models.
     Halves,

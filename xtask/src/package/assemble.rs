@@ -1,7 +1,7 @@
 //! Puts the package together: our own files, the glue, one module per edition and instruction set.
 
 use super::Package;
-use super::edition::Edition;
+use super::edition::{Edition, Script};
 use super::variant::{Built, GLUE, require_same_glue};
 use crate::files::{self, copy_tree};
 use crate::project::Project;
@@ -28,19 +28,20 @@ pub(super) fn assemble(
 ) -> Result<()> {
     require_same_glue(built)?;
     let (sh, folder) = (&project.sh, package.join(edition.folder));
-    copy_tree(&project.root.join("src/js/npm"), &folder)?;
-    if let Some(overlay) = edition.overlay {
-        copy_tree(&project.root.join(overlay), &folder)?;
+    for sources in edition.sources {
+        copy_tree(&project.root.join(sources), &folder)?;
     }
     let glue = &built[0].folder;
     for file in GLUE {
         sh.copy_file(glue.join(file), &folder)?;
     }
-    write_tables(project, edition, &folder)?;
+    if edition.op_table {
+        write_tables(project, edition, &folder)?;
+    }
     if sh.path_exists(glue.join("snippets")) {
         copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
     }
-    bundle(project, tools, &folder)?;
+    bundle(project, tools, edition.scripts, &folder)?;
     for variant in built {
         let name = format!("relampago_{}.wasm", variant.name);
         sh.copy_file(&variant.module, folder.join(name))?;
@@ -79,46 +80,28 @@ fn write_tables(project: &Project, edition: &Edition, folder: &Path) -> Result<(
 
 /// The scripts of the package; everything else goes into them. A browser would ask for each only
 /// after it has read the one before: three instead of one cost a third of the start-up.
-///
-/// A worker's has the core once more. If it shared that of `index.js`, which may start workers,
-/// webpack would warn everyone of a script that starts itself.
-fn bundle(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
-    const SCRIPTS: &[(&str, &[&str])] = &[
-        ("workers/relampago_worker.js", &["--external:./shaders.js"]),
-        (
-            "workers/create.js",
-            &["--external:../core.js", "--external:../extras.js"],
-        ),
-        (
-            "index.js",
-            &["--external:./workers/create.js", "--external:./shaders.js"],
-        ),
-    ];
-    // By then `index.js` has the core and the extras in it, and a worker's core lies beside that.
-    const MOVED: [(&str, &str, &str); 3] = [
-        ("workers/create.js", "../core.js", "../index.js"),
-        ("workers/create.js", "../extras.js", "../index.js"),
-        (
-            "workers/relampago_worker.js",
-            "./shaders.js",
-            "../shaders.js",
-        ),
-    ];
+fn bundle(project: &Project, tools: &Tools, scripts: &[Script], folder: &Path) -> Result<()> {
     let (sh, esbuild) = (&project.sh, tools.npm_bin.join("esbuild"));
     let mut keep = vec![folder.join("node.js"), folder.join("shaders.js")];
-    for (name, options) in SCRIPTS {
+    for Script { name, external } in scripts {
         let script = folder.join(name);
+        let external = external
+            .iter()
+            .map(|(name, _)| format!("--external:{name}"));
         let bundle = cmd!(
             sh,
             "{esbuild} {script} --bundle --minify --format=esm --target=es2022 --outfile={script}
              --allow-overwrite --log-level=warning"
         );
-        bundle.args(*options).quiet().run()?;
+        bundle.args(external).quiet().run()?;
         keep.push(script);
     }
-    for (script, from, to) in MOVED {
-        let script = folder.join(script);
-        let text = fs::read_to_string(&script)?.replace(from, to);
+    for Script { name, external } in scripts {
+        let script = folder.join(name);
+        let mut text = fs::read_to_string(&script)?;
+        for (from, to) in *external {
+            text = text.replace(from, to);
+        }
         fs::write(script, text)?;
     }
     for file in files::list(folder)? {

@@ -37,8 +37,8 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     project.sh.remove_path(&package.folder)?;
     let sources = stamp::sources(project, tools)?;
     for edition in &EDITIONS {
-        let variants = [Variant::SIMD128, Variant::RELAXED];
-        let built = variants
+        let built = edition
+            .variants
             .iter()
             .map(|variant| variant.build(edition, project, tools, sources));
         let built = built.collect::<Result<Vec<_>>>()?;

@@ -38,9 +38,6 @@ const SMALL_STD: &[&str] = &[
     "-Zbuild-std-features=optimize_for_size",
 ];
 
-/// Nothing listens to the log there.
-const FEATURES: &str = "gpu,js,log/release_max_level_off";
-
 /// Without texts of panics, and with short functions inlined in what is compiled for size, which
 /// makes it smaller. The `cfg` says that functions may be marked so.
 const SMALL_CODE: &[&str] = &[
@@ -75,6 +72,11 @@ impl Variant {
         name: "relaxed",
         relaxed: true,
     };
+    /// Writes text, and needs no vectors.
+    pub(crate) const PTX: Self = Self {
+        name: "ptx",
+        relaxed: false,
+    };
 
     /// `sources` stands for everything that the build reads.
     pub(super) fn build(
@@ -86,9 +88,17 @@ impl Variant {
     ) -> Result<Built> {
         let folder = project.target(format!("npm/build-{}-{}", edition.name, self.name));
         let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
-        unless_made(&bound, &(sources, FEATURES, SMALL_STD, SMALL_CODE), || {
-            self.compile(edition, project, tools, &folder)
-        })?;
+        unless_made(
+            &bound,
+            &(
+                sources,
+                edition.features,
+                edition.settings,
+                SMALL_STD,
+                SMALL_CODE,
+            ),
+            || self.compile(edition, project, tools, &folder),
+        )?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
         unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
             self.optimise(project, tools, &bound, &module)
@@ -114,12 +124,15 @@ impl Variant {
         let remap = format!("--remap-path-prefix={}=", registry.display());
         let flags = [&[remap.as_str()], SMALL_CODE].concat();
         let config = format!("target.wasm32-unknown-unknown.rustflags={flags:?}");
+        let features = edition.features;
+        let settings = edition.settings.iter().flat_map(|set| ["--config", set]);
         let build = cmd!(
             sh,
             "{wasm_pack} --log-level warn build --mode no-install --target web --profile wasm
              --no-opt --no-pack --out-name relampago --out-dir {folder}
-             -- --no-default-features --features {FEATURES} --config {config}"
+             -- --no-default-features --features {features} --config {config}"
         )
+        .args(settings)
         .args(SMALL_STD)
         // The options above are cargo's and the compiler's own, though not yet stable.
         .env("RUSTC_BOOTSTRAP", "1");

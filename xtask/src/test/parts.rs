@@ -83,7 +83,7 @@ fn clippy_wasm(context: &Context) -> Result<()> {
     let clippy = cmd!(
         context.project.sh,
         "cargo clippy --lib --target wasm32-unknown-unknown
-         --no-default-features --features gpu,js,ptx -- -D warnings"
+         --no-default-features --features gpu,js,js-ptx -- -D warnings"
     );
     Ok(Variant::SIMD128
         .select(context.tools.for_wasm(clippy))

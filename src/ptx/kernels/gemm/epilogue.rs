@@ -6,6 +6,11 @@ use crate::ptx::types::PtxType::{self, BF16, F16, F32};
 
 /// A function applied to every value of a product.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Deserialize, tsify::Tsify),
+    serde(rename_all = "snake_case")
+)]
 pub enum Activation {
     /// None.
     #[default]
@@ -20,6 +25,11 @@ pub enum Activation {
 
 /// The end of a product: `act(α · sum + β · c + bias)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Deserialize, tsify::Tsify),
+    serde(default, deny_unknown_fields)
+)]
 pub struct Epilogue {
     /// Whether a vector of `n` values is added to every row.
     pub bias: bool,

@@ -9,6 +9,11 @@ use crate::ptx::types::PtxType::{F16, F32, S8, S32, U8};
 
 /// One of ggml's block formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    all(target_arch = "wasm32", feature = "js-ptx"),
+    derive(serde::Deserialize, tsify::Tsify),
+    serde(rename_all = "snake_case")
+)]
 pub enum QuantFormat {
     /// 32 weights of 4 bits, with an f16 scale: `d · (q − 8)`.
     Q4_0,

@@ -1,0 +1,75 @@
+// What `relampago/ptx` says must be what the crate says: the texts of an example, byte for byte.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
+
+const repository = fileURLToPath(new URL('../../', import.meta.url));
+
+/** The example's folder, written anew. With the features of the native tests, it is compiled already. */
+export function bundle(target) {
+  const folder = join(repository, 'target/pkg-tests/ptx-bundle');
+  const example = ['run', '--quiet', '--all-features', '--example', 'ptx_bundle', '--', target, folder];
+  execFileSync('cargo', example, { cwd: repository, stdio: 'pipe' });
+  return folder;
+}
+
+export function verifyPtx(outcome, folder) {
+  const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
+  for (const { description, name, target, text, params, launch, registers, sharedBytes, dynamicSharedBytes } of outcome.kernels) {
+    const what = `${JSON.stringify(description)}, ${name}`;
+    assert.equal(text, readFileSync(join(folder, `${name}.ptx`), 'utf8'), what);
+    assert.equal(target, 'sm_90a', what);
+    const native = manifest.find((kernel) => kernel.name === name);
+    assert.deepEqual(launch.block, native.block, what);
+    assert.equal(launch.overlaps, native.overlaps, what);
+    assert.equal(launch.grid.length, 3, what);
+    assert.equal(dynamicSharedBytes, native.shared, what);
+    assert.ok(sharedBytes >= dynamicSharedBytes, what);
+    assert.deepEqual(params.map((param) => param.name), native.params.map((param) => param.name), what);
+    assert.ok(registers >= 4 && registers < 1024, `${what}: ${registers} registers`);
+  }
+  verifyProduct(outcome);
+  verifyRefusals(outcome.refused);
+}
+
+function verifyProduct({ product, grid, module, targets }) {
+  assert.deepEqual(product, {
+    name: product.name,
+    target: 'sm_70',
+    params: ['a', 'b', 'c', 'm', 'n', 'k', 'alpha', 'beta', 'bias', 'batch', 'stride_a', 'stride_b', 'stride_c'],
+  });
+  assert.deepEqual(grid, [3, 8, 3]);
+  assert.equal(module.match(/\.visible \.entry/g).length, 2);
+  assert.match(module, /^\.version \d\.\d\n\.target sm_80\n/);
+  assert.equal(targets[0], 'sm_70');
+  assert.ok(targets.includes('sm_90a'));
+}
+
+function verifyRefusals(refused) {
+  const expected = {
+    'no object': ['INVALID_ARGUMENT', /description/],
+    'no such kernel': ['INVALID_ARGUMENT', /fft/],
+    'no such option': ['INVALID_ARGUMENT', /columns/],
+    'no such type': ['INVALID_ARGUMENT', /f8/],
+    'another type': ['INVALID_ARGUMENT', /u8/],
+    'a missing option': ['INVALID_ARGUMENT', /format/],
+    'a size that is none': ['INVALID_ARGUMENT', /1\.5/],
+    'a size beyond its limit': ['INVALID_ARGUMENT', /512/],
+    'no such target': ['INVALID_ARGUMENT', /sm_61/],
+    'no target': ['INVALID_ARGUMENT', /target/],
+    'too early a target': ['UNSUPPORTED', /sm_90a.*sm_80/],
+    'a size that is missing': ['INVALID_ARGUMENT', /batch/],
+    'no sizes': ['INVALID_ARGUMENT', /sizes/],
+    'no multiprocessors': ['INVALID_ARGUMENT', /multiprocessors/],
+    'the same twice': ['INVALID_ARGUMENT', /gemm_tiled/],
+  };
+  assert.deepEqual(Object.keys(refused), Object.keys(expected));
+  for (const [what, [code, message]] of Object.entries(expected)) {
+    assert.equal(refused[what].name, 'RelampagoError', what);
+    assert.equal(refused[what].code, code, what);
+    assert.match(refused[what].message, message, what);
+  }
+}
