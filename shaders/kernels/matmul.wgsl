@@ -42,27 +42,6 @@ const PART = 256u;
 var<workgroup> a_slabs: array<vec4f, 4 * GROUP>;
 var<workgroup> b_slabs: array<vec4f, 4 * GROUP>;
 
-struct Sums {
-    first: mat4x4f,
-    right: mat4x4f,
-    below: mat4x4f,
-    last: mat4x4f,
-}
-
-fn row_product(sum: vec4f, a: vec4f, b: mat4x4f) -> vec4f {
-    return sum + a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];
-}
-
-// A block more of A, its rows the matrix's columns, times one of B.
-fn add_product(sum: mat4x4f, a: mat4x4f, b: mat4x4f) -> mat4x4f {
-    return mat4x4f(
-        row_product(sum[0], a[0], b),
-        row_product(sum[1], a[1], b),
-        row_product(sum[2], a[2], b),
-        row_product(sum[3], a[3], b),
-    );
-}
-
 fn a_block(i: u32) -> mat4x4f {
     const STEP = 4u * DOWN;
     return mat4x4f(a_slabs[i], a_slabs[i + STEP], a_slabs[i + 2u * STEP], a_slabs[i + 3u * STEP]);

@@ -1,6 +1,9 @@
-// C = A · B for software adapters, to which workgroup memory is no closer and each barrier
-// costs a switch of contexts: an invocation computes 4 × 4 of C straight from A and B, of which
-// PART depths at a time add up, to bound the rounding error.
+//! matmul_direct vectors:
+//! matmul_direct_any scalars:
+// C = A · B for software adapters, to which workgroup memory is no closer and each barrier costs a
+// switch of contexts: an invocation computes 8 × 8 values of C straight from A and B. What it takes is
+// nearly all loads, lane by lane, of which wide tiles need fewer. PART depths at a time add up, to
+// bound the rounding error.
 struct Params {
     m: u32,
     k: u32,
@@ -8,57 +11,69 @@ struct Params {
     tiles_across: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<f32>;
-@group(0) @binding(2) var<storage, read> b: array<f32>;
-@group(0) @binding(3) var<storage, read_write> c: array<f32>;
+@group(0) @binding(1) var<storage, read> a: array<OP_cell>;
+@group(0) @binding(2) var<storage, read> b: array<OP_cell>;
+@group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
 
 const PART = 256u;
 
-fn store(row: u32, col: u32, values: vec4f) {
-    if row >= params.m {
-        return;
-    }
-    let start = row * params.n + col;
-    c[start] = after(start, values.x);
-    if col + 1u < params.n { c[start + 1u] = after(start + 1u, values.y); }
-    if col + 2u < params.n { c[start + 2u] = after(start + 2u, values.z); }
-    if col + 3u < params.n { c[start + 3u] = after(start + 3u, values.w); }
+fn a_block(row: u32, quarter: u32) -> mat4x4f {
+    return mat4x4f(
+        OP_a(row, quarter),
+        OP_a(row + 1u, quarter),
+        OP_a(row + 2u, quarter),
+        OP_a(row + 3u, quarter),
+    );
 }
 
-@compute @workgroup_size(256)
+fn b_block(depth: u32, vector: u32) -> mat4x4f {
+    return mat4x4f(
+        OP_b(depth, vector),
+        OP_b(depth + 1u, vector),
+        OP_b(depth + 2u, vector),
+        OP_b(depth + 3u, vector),
+    );
+}
+
+fn store_block(row: u32, vector: u32, block: mat4x4f) {
+    OP_store(row, vector, block[0]);
+    OP_store(row + 1u, vector, block[1]);
+    OP_store(row + 2u, vector, block[2]);
+    OP_store(row + 3u, vector, block[3]);
+}
+
+@compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let tile = workgroup_index(group, groups) * 256u + local;
-    let row = (tile / params.tiles_across) * 4u;
-    let col = (tile % params.tiles_across) * 4u;
+    let tile = workgroup_index(group, groups) * 64u + local;
+    let row = (tile / params.tiles_across) * 8u;
+    let vector = (tile % params.tiles_across) * 2u;
     if row >= params.m {
         return;
     }
-    // Past the edge, the last row or column stands in; its sums are not stored.
-    let offsets = vec4u(0u, 1u, 2u, 3u);
-    let cols = min(vec4u(col) + offsets, vec4u(params.n - 1u));
-    let rows = min(vec4u(row) + offsets, vec4u(params.m - 1u)) * params.k;
-    var total = mat4x4f();
-    for (var first = 0u; first < params.k; first += PART) {
-        var sum0 = vec4f();
-        var sum1 = vec4f();
-        var sum2 = vec4f();
-        var sum3 = vec4f();
-        for (var p = first; p < min(first + PART, params.k); p++) {
-            let q = cols + p * params.n;
-            let bv = vec4f(b[q.x], b[q.y], b[q.z], b[q.w]);
-            sum0 += a[rows.x + p] * bv;
-            sum1 += a[rows.y + p] * bv;
-            sum2 += a[rows.z + p] * bv;
-            sum3 += a[rows.w + p] * bv;
+    var totals = Sums();
+    for (var part = 0u; part < params.k; part += PART) {
+        var sums = Sums();
+        for (var depth = part; depth < min(part + PART, params.k); depth += 4u) {
+            let left = b_block(depth, vector);
+            let right = b_block(depth, vector + 1u);
+            let top = a_block(row, depth / 4u);
+            sums.first = add_product(sums.first, top, left);
+            sums.right = add_product(sums.right, top, right);
+            let bottom = a_block(row + 4u, depth / 4u);
+            sums.below = add_product(sums.below, bottom, left);
+            sums.last = add_product(sums.last, bottom, right);
         }
-        total += mat4x4f(sum0, sum1, sum2, sum3);
+        totals.first += sums.first;
+        totals.right += sums.right;
+        totals.below += sums.below;
+        totals.last += sums.last;
     }
-    store(row, col, total[0]);
-    store(row + 1u, col, total[1]);
-    store(row + 2u, col, total[2]);
-    store(row + 3u, col, total[3]);
+    store_block(row, vector, totals.first);
+    store_block(row, vector + 1u, totals.right);
+    store_block(row + 4u, vector, totals.below);
+    store_block(row + 4u, vector + 1u, totals.last);
 }

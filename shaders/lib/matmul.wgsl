@@ -1,4 +1,4 @@
-// How the matmul kernel reads and writes matrices: by vectors where k and n are multiples of 4,
+// How the matmul kernels read and write matrices: by vectors where k and n are multiples of 4,
 // else by scalars. `quarter` and `vector` count depths and columns by four. Rows and columns past
 // the edge read the last one, whose sums are not stored; depths past the edge read zero, not
 // another value that might be infinite.
@@ -61,4 +61,26 @@ fn vectors_column(quarter: u32) -> vec4f {
 fn scalars_column(quarter: u32) -> vec4f {
     let at = clamped(4u * quarter, params.k - 1u);
     return vec4f(b[at.x], b[at.y], b[at.z], b[at.w]);
+}
+
+fn row_product(sum: vec4f, a: vec4f, b: mat4x4f) -> vec4f {
+    return sum + a.x * b[0] + a.y * b[1] + a.z * b[2] + a.w * b[3];
+}
+
+// A block more of A, its rows the matrix's columns, times one of B.
+fn add_product(sum: mat4x4f, a: mat4x4f, b: mat4x4f) -> mat4x4f {
+    return mat4x4f(
+        row_product(sum[0], a[0], b),
+        row_product(sum[1], a[1], b),
+        row_product(sum[2], a[2], b),
+        row_product(sum[3], a[3], b),
+    );
+}
+
+// Two rows of two blocks.
+struct Sums {
+    first: mat4x4f,
+    right: mat4x4f,
+    below: mat4x4f,
+    last: mat4x4f,
 }

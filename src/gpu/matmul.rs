@@ -159,25 +159,26 @@ impl Family {
         c: &GpuBuffer,
         [m, k, n]: [usize; 3],
     ) -> Result<()> {
-        let kernel = if n.is_multiple_of(4) {
-            aligned(k, self.aligned, self.any)
-        } else {
-            self.any
-        };
+        // A multiple of 4 only if both are.
+        let kernel = aligned(k | n, self.aligned, self.any);
         let params = [m, k, n, n.div_ceil(self.side)].map(|dim| dim as u32);
         recorder.dispatch(kernel, &params, &operands, c, self.tiles([m, n]))
     }
 }
 
-/// Without workgroup memory: 4 × 4 values for each of a workgroup's invocations.
+/// Without workgroup memory: 8 × 8 values for each of a workgroup's invocations.
 fn direct(
     recorder: &mut Recorder<'_>,
     operands: [&GpuBuffer; 2],
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
-    let across = n.div_ceil(4);
-    let workgroups = (across * m.div_ceil(4)).div_ceil(super::lower::WORKGROUP);
+    /// A tile's side, and tiles of a workgroup.
+    const SIDE: usize = 8;
+    const TILES: usize = 64;
+    let across = n.div_ceil(SIDE);
+    let workgroups = (across * m.div_ceil(SIDE)).div_ceil(TILES);
     let params = [m, k, n, across].map(|dim| dim as u32);
-    recorder.dispatch(&kernels::MATMUL_DIRECT, &params, &operands, c, workgroups)
+    let kernel = aligned(k | n, &kernels::MATMUL_DIRECT, &kernels::MATMUL_DIRECT_ANY);
+    recorder.dispatch(kernel, &params, &operands, c, workgroups)
 }
