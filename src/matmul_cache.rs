@@ -28,7 +28,8 @@ use crate::views::{BoundView, TensorView};
 /// On SIMD they are packed once in the order in which the innermost loop reads them; on a GPU
 /// they stay in its memory. In fewer bits ([`WeightFormat`]) they take less of either, and are
 /// unpacked on the way into the product: block by block into the cache, or by each invocation of
-/// the GPU's kernel. Weights of [`WeightFormat::F16`] on a device that multiplies in binary16
+/// the GPU's kernel. From 16 rows on a GPU unpacks all of a matrix first, into memory of `k · n`
+/// numbers that other products use again. Weights of [`WeightFormat::F16`] on a device that multiplies in binary16
 /// ([`DeviceBuilder::half_precision`](crate::DeviceBuilder::half_precision)) lie there once more, as
 /// cooperative matrices read them, for products of many rows. Products are as accurate as [`GpuDevice::matmul_async`] with the weights
 /// that the format holds.

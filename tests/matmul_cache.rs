@@ -19,7 +19,7 @@ const FORMATS: [WeightFormat; 4] = [
 ];
 
 /// `m`, `k` and `n`: vectors, blocks of weights cut off, and more than a panel each way.
-const SHAPES: [[usize; 3]; 10] = [
+const SHAPES: [[usize; 3]; 12] = [
     [1, 1, 1],
     [1, 32, 5],
     [3, 31, 65],
@@ -30,6 +30,8 @@ const SHAPES: [[usize; 3]; 10] = [
     [200, 64, 33],
     [2, 1, 70],
     [70, 600, 1],
+    [40, 96, 68],
+    [17, 45, 32],
 ];
 
 fn devices() -> Vec<GpuDevice> {

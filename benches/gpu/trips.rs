@@ -56,37 +56,80 @@ pub(crate) fn rows(
     Ok(trips)
 }
 
-/// Products with weights of binary16, computed in it and in `f32`.
+/// Products with cached weights of few bits, beside the same with weights of `f32`; and with
+/// weights of binary16 where products are computed in it, beside where they are not.
 fn cached(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Trip>> {
     let side = 4096 / options.divide;
-    let weights = values(side * side);
-    let view = TensorView::new_2d(side, side)?;
-    let mut caches = Vec::new();
-    for half_precision in [true, false] {
-        let builder = GpuDevice::builder().backend(Backend::Gpu);
-        let device = builder.half_precision(half_precision).build()?;
-        let mut cache = GpuMatmulCache::new(device);
-        cache.insert_view("w", &view.bind(&weights)?, WeightFormat::F16)?;
-        caches.push(cache);
+    let rows = [1, 4, 8, 12, 16, 24, 32, 64, 128, 256, 1024];
+    let name = |m: usize, what: &str| format!("{m}×{side}×{side} of cached {what}");
+    // Eight matrices of weights take a while.
+    let some = |m: &usize| {
+        ["Q8_0", "Q4_0", "f16", "binary16"]
+            .iter()
+            .any(|what| wanted(&name(*m, what)))
+    };
+    if !rows.iter().any(some) {
+        return Ok(Vec::new());
     }
+    let plain = cache(false, side)?;
+    let halves = cache(true, side)?;
+    let contests = [
+        ("Q8_0", (&plain, "Q8_0"), ("f32", (&plain, "F32"))),
+        ("Q4_0", (&plain, "Q4_0"), ("f32", (&plain, "F32"))),
+        ("f16", (&plain, "F16"), ("f32", (&plain, "F32"))),
+        (
+            "binary16",
+            (&halves, "F16"),
+            ("f16, in f32", (&plain, "F16")),
+        ),
+    ];
     let mut trips = Vec::new();
-    for m in [1, 8, 16, 32, 128, 1024] {
-        let name = format!("{m}×{side}×{side} of cached binary16");
-        if wanted(&name) {
-            let (x, mut y) = (values(m * side), vec![0.0; m * side]);
-            let mut out = y.clone();
-            let [halves, plain] = race(
-                [
-                    &mut || caches[0].matmul_cached("w", black_box(&x), &mut y, m),
-                    &mut || caches[1].matmul_cached("w", black_box(&x), &mut out, m),
-                ],
-                options.rounds,
-            )?;
-            let times = vec![("in binary16", halves), ("in f32", plain)];
-            trips.push(Trip { name, times });
+    for m in rows {
+        for (what, ours, (other, theirs)) in contests {
+            let name = name(m, what);
+            if wanted(&name) {
+                let times = race_cached(options.rounds, [ours, theirs], [m, side])?;
+                let times = vec![("relampago", times[0]), (other, times[1])];
+                trips.push(Trip { name, times });
+            }
         }
     }
     Ok(trips)
+}
+
+/// The same square matrix in every format, by the format's name.
+fn cache(half_precision: bool, side: usize) -> Result<GpuMatmulCache> {
+    let builder = GpuDevice::builder().backend(Backend::Gpu);
+    let device = builder.half_precision(half_precision).build()?;
+    let mut cache = GpuMatmulCache::new(device);
+    let weights = values(side * side);
+    let view = TensorView::new_2d(side, side)?.bind(&weights)?;
+    for format in [
+        WeightFormat::F32,
+        WeightFormat::F16,
+        WeightFormat::Q8_0,
+        WeightFormat::Q4_0,
+    ] {
+        cache.insert_view(&format!("{format:?}"), &view, format)?;
+    }
+    Ok(cache)
+}
+
+fn race_cached(
+    rounds: usize,
+    [ours, theirs]: [(&GpuMatmulCache, &str); 2],
+    [m, side]: [usize; 2],
+) -> Result<[f64; 2]> {
+    let (x, mut y) = (values(m * side), vec![0.0; m * side]);
+    let mut out = y.clone();
+    let times = race(
+        [
+            &mut || ours.0.matmul_cached(ours.1, black_box(&x), &mut y, m),
+            &mut || theirs.0.matmul_cached(theirs.1, black_box(&x), &mut out, m),
+        ],
+        rounds,
+    )?;
+    Ok(times)
 }
 
 fn relu(device: &GpuDevice, name: String, len: usize, rounds: usize) -> Result<Trip> {

@@ -41,6 +41,12 @@ pub(crate) struct TileFold {
 #[derive(Clone)]
 pub(crate) enum GpuBuffer {}
 
+#[allow(dead_code)] // Nobody is there to read it.
+pub(crate) enum Weights<'w> {
+    Values(&'w GpuBuffer),
+    Words(WeightFormat, &'w GpuBuffer, Option<&'w GpuBuffer>),
+}
+
 impl Gpu {
     pub(crate) async fn open(_: &Options) -> Result<Arc<Self>> {
         Err(Error::NoGpu {
@@ -126,10 +132,9 @@ impl Gpu {
         match **self {}
     }
 
-    pub(crate) async fn multiply_words(
+    pub(crate) async fn multiply_by(
         self: &Arc<Self>,
-        _: WeightFormat,
-        _: (&GpuBuffer, Option<&GpuBuffer>),
+        _: Weights<'_>,
         _: &[f32],
         _: &mut [f32],
         _: [usize; 3],

@@ -43,6 +43,7 @@ pub(crate) use context::Gpu;
 pub(crate) use options::{Options, Preference};
 pub(crate) use recorder::GpuBuffer;
 pub(crate) use tiles::TileFold;
+pub(crate) use weights::Weights;
 
 use crate::error::{Result, try_zeros};
 use crate::graph::{Node, Outside, Plan, Repeat, Source};

@@ -134,6 +134,28 @@ fn products_are_by_the_kernel_that_was_the_fastest() {
 }
 
 #[test]
+fn words_of_weights_are_unpacked_once_for_many_rows() {
+    use super::weights::multiply_words;
+    use crate::matmul_cache::WeightFormat;
+
+    let gpu = pretend(false);
+    let (k, n) = (40, 36);
+    for (m, wanted) in [
+        (15, &["matmul_q4_0"][..]),
+        (16, &["unpack_q4_0", "matmul_32"]),
+    ] {
+        let mut recorder = super::recorder::Recorder::new(&gpu).unwrap();
+        // A row of scales and four of numbers for each of two blocks.
+        let lens = [m * k, 2 * 5 * n, m * n];
+        let [a, words, c] = lens.map(|len| recorder.allocate(len).unwrap());
+        let format = WeightFormat::Q4_0;
+        multiply_words(&mut recorder, format, [&a, &words], &c, [m, k, n]).unwrap();
+        assert_eq!(recorder.names(), wanted);
+        runtime::block_on(recorder.abandon()).unwrap();
+    }
+}
+
+#[test]
 fn long_sums_of_like_terms_keep_their_places() {
     for software in [true, false] {
         let gpu = pretend(software);

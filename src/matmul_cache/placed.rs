@@ -1,12 +1,9 @@
 //! Weights where products are computed: packed or as words for SIMD, or in a GPU's memory.
 
 use super::{QuantizedWeights, WeightFormat, matrix_shape};
-use crate::buffer::DeviceBuffer;
 use crate::device::GpuDevice;
 use crate::error::Result;
-use crate::gpu::GpuBuffer;
-use crate::graph::GpuCommandBatch;
-use crate::ops::Matmul;
+use crate::gpu::{self, GpuBuffer};
 use crate::simd::{self, Packed};
 use crate::views::{BoundView, Plane};
 
@@ -23,7 +20,7 @@ pub(crate) struct Placed {
 enum Place {
     Packed(Packed),
     Words(QuantizedWeights),
-    Buffer(DeviceBuffer),
+    Values(GpuBuffer),
     /// And, where products are in binary16, as tiles of it.
     GpuWords(GpuBuffer, Option<GpuBuffer>),
 }
@@ -86,15 +83,17 @@ impl Placed {
         match (&self.place, device.gpu()) {
             (Place::Packed(packed), _) => packed.multiply(device.cpu(), input, out, m),
             (Place::Words(words), _) => simd::multiply_words(device.cpu(), words, input, out, m),
-            (Place::Buffer(buffer), _) => {
-                multiply_resident(buffer, input, out, Matmul::new(m, k, n)).await
+            (Place::Values(values), Some(gpu)) => {
+                let weights = gpu::Weights::Values(values);
+                gpu.multiply_by(weights, input, out, [m, k, n]).await
             }
             (Place::GpuWords(words, tiles), Some(gpu)) => {
-                let weights = (words, tiles.as_ref());
-                gpu.multiply_words(self.format, weights, input, out, [m, k, n])
-                    .await
+                let weights = gpu::Weights::Words(self.format, words, tiles.as_ref());
+                gpu.multiply_by(weights, input, out, [m, k, n]).await
             }
-            (Place::GpuWords(..), None) => unreachable!("only a GPU is given words to keep"),
+            (Place::Values(_) | Place::GpuWords(..), None) => {
+                unreachable!("only a GPU is given weights to keep")
+            }
         }
     }
 }
@@ -106,10 +105,10 @@ impl Place {
         weights: &BoundView<'_>,
         [k, n]: [usize; 2],
     ) -> Result<(Self, usize)> {
-        if device.gpu().is_some() {
-            let buffer = device.upload_async(&weights.contiguous()?).await?;
-            let bytes = buffer.len() * size_of::<f32>();
-            return Ok((Self::Buffer(buffer), bytes));
+        if let Some(gpu) = device.gpu() {
+            let values = gpu.upload(&weights.contiguous()?).await?;
+            let bytes = values.len() * size_of::<f32>();
+            return Ok((Self::Values(values), bytes));
         }
         let isa = device.cpu().isa;
         let packed = match weights.plane() {
@@ -119,21 +118,4 @@ impl Place {
         let bytes = packed.bytes();
         Ok((Self::Packed(packed), bytes))
     }
-}
-
-/// A product with weights in a GPU's memory: an ordinary batch, whose upload and kernels it
-/// shares.
-async fn multiply_resident(
-    weights: &DeviceBuffer,
-    input: &[f32],
-    out: &mut [f32],
-    options: Matmul,
-) -> Result<()> {
-    let mut batch = GpuCommandBatch::new(weights.device().clone());
-    let a = batch.upload(input);
-    let b = batch.input(weights);
-    let c = batch.matmul_with(a, b, options);
-    batch.execute().await?;
-    out.copy_from_slice(&batch.read(c).await?);
-    Ok(())
 }
