@@ -7,7 +7,7 @@ mod builder;
 mod half_precision;
 mod info;
 mod methods;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 mod tuning;
 #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
 mod without_cuda;
@@ -18,7 +18,7 @@ pub use builder::DeviceBuilder;
 #[cfg(not(target_arch = "wasm32"))]
 pub use half_precision::HalfPrecision;
 pub use info::DeviceInfo;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 pub use tuning::Tuning;
 
 use crate::buffer::{DeviceBuffer, Storage};

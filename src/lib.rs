@@ -48,9 +48,11 @@ mod views;
 pub use buffer::DeviceBuffer;
 #[cfg(not(relampago_small))]
 pub use custom::{CustomCall, CustomOp};
-pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 #[cfg(not(target_arch = "wasm32"))]
-pub use device::{HalfPrecision, Tuning};
+pub use device::HalfPrecision;
+#[cfg(not(relampago_small))]
+pub use device::Tuning;
+pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 #[cfg(not(relampago_small))]
 pub use device_pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,

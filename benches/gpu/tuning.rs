@@ -1,19 +1,68 @@
-//! Which kernel multiplies matrices the fastest, as `GpuDevice::tune` finds out.
+//! Which kernel is the fastest for each operation, as `GpuDevice::tune` finds out.
 
 use crate::resident::PRODUCTS;
 use anyhow::Result;
-use relampago::{GpuDevice, Op};
+use relampago::{Conv2d, GpuDevice, Op};
+
+/// Rows and their lengths: few long ones, as many values in shorter ones, and odd ones.
+const ROWS: [[usize; 2]; 11] = [
+    [1, 1 << 20],
+    [8, 1 << 20],
+    [64, 1 << 17],
+    [128, 32_768],
+    [16, 16_384],
+    [4096, 16_384],
+    [16_384, 4096],
+    [256, 4096],
+    [65_536, 1024],
+    [4096, 256],
+    [4096, 1001],
+];
 
 pub(crate) fn measure(device: &GpuDevice, divide: usize) -> Result<()> {
-    for dims in PRODUCTS {
-        let [m, k, n] = dims.map(|dim| dim.div_ceil(divide));
-        let (op, lens) = (Op::Matmul { m, k, n }, [m * k, k * n]);
+    for (name, op, lens) in operations(divide) {
         for tuning in device.tune(&[(op, &lens)])? {
             let times = tuning.times.iter();
             let times = times.map(|(name, time)| format!("{name} {:.1} µs", time * 1e6));
             let times: Vec<String> = times.collect();
-            println!("{m}×{k}×{n}: {}", times.join(", "));
+            println!("{name}: {}", times.join(", "));
         }
     }
     Ok(())
+}
+
+/// What there is a choice for, with the lengths of its inputs.
+fn operations(divide: usize) -> Vec<(String, Op, Vec<usize>)> {
+    let smaller = |size: usize| size.div_ceil(divide);
+    let products = PRODUCTS.into_iter().map(|dims| {
+        let [m, k, n] = dims.map(smaller);
+        let op = Op::Matmul { m, k, n };
+        (format!("{m}×{k}×{n}"), op, vec![m * k, k * n])
+    });
+    let rows = ROWS.into_iter().flat_map(|[rows, cols]| {
+        let (rows, epsilon) = (smaller(rows), 1e-5);
+        let [softmax, norm] = ["softmax", "layer norm"].map(|what| format!("{what} {rows}×{cols}"));
+        let len = rows * cols;
+        [
+            (softmax, Op::SoftmaxRows { rows, cols }, vec![len]),
+            (
+                norm,
+                Op::LayerNorm {
+                    rows,
+                    cols,
+                    epsilon,
+                },
+                vec![len, cols, cols],
+            ),
+        ]
+    });
+    let convolutions = [(64, 3), (512, 7), (4096, 3), (4096, 7), (4096, 15)];
+    let convolutions = convolutions.into_iter().map(|(side, kernel)| {
+        let side = smaller(side);
+        let options = Conv2d::same(side, side, kernel, kernel);
+        let name = format!("convolve2d {side}², {kernel}×{kernel}");
+        let lens = vec![side * side, kernel * kernel];
+        (name, Op::Convolve2d { options }, lens)
+    });
+    products.chain(rows).chain(convolutions).collect()
 }

@@ -23,11 +23,13 @@ impl GpuDevice {
     /// devices of later processes with the same adapter, driver and version of this crate. Without
     /// this the choice goes by the shape and by what the adapter reports.
     ///
-    /// There is a choice for matrix products in `f32` whose operands both are matrices; nothing is
-    /// told of other operations, nor of what SIMD will compute. A measurement takes up to a second
-    /// for a large product and memory for its matrices.
+    /// There is a choice for matrix products in `f32`, also with vectors, softmaxes, norms, and
+    /// natively for convolutions with stride 1; nothing is told of other operations, nor of what
+    /// SIMD will compute. A measurement takes up to a second for a large product, and memory for
+    /// its operands.
     ///
     /// ```
+    /// # #[cfg(not(target_arch = "wasm32"))] {
     /// use relampago::{GpuDevice, Op};
     ///
     /// let device = GpuDevice::new()?;
@@ -35,6 +37,7 @@ impl GpuDevice {
     /// for tuning in device.tune(&[(product, &[512 * 512, 512 * 64])])? {
     ///     println!("{:?}: {:?}", tuning.op, tuning.times);
     /// }
+    /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```
     ///
@@ -43,15 +46,30 @@ impl GpuDevice {
     pub async fn tune_async(&self, operations: &[(Op, &[usize])]) -> Result<Vec<Tuning>> {
         let mut tunings = Vec::new();
         for (op, lens) in operations {
-            output_len(op, lens)?;
-            if let Some(gpu) = self.gpu_for(op, lens) {
-                tunings.extend(gpu.tune(op).await?);
+            let times = self.tune_one(op, lens).await?;
+            if !times.is_empty() {
+                let op = op.clone();
+                tunings.push(Tuning { op, times });
             }
         }
         Ok(tunings)
     }
 
+    /// The times of an operation's kernels, if there is a choice.
+    pub(crate) async fn tune_one(
+        &self,
+        op: &Op,
+        lens: &[usize],
+    ) -> Result<Vec<(&'static str, f64)>> {
+        let len = output_len(op, lens)?;
+        match self.gpu_for(op, lens) {
+            Some(gpu) => gpu.tune(op, lens, len).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// [`GpuDevice::tune_async`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn tune(&self, operations: &[(Op, &[usize])]) -> Result<Vec<Tuning>> {
         crate::runtime::block_on(self.tune_async(operations))
     }

@@ -11,8 +11,8 @@ use super::pipelines::Pipelines;
 use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
 use super::stamps::Stamps;
-#[cfg(not(target_arch = "wasm32"))]
-use super::tune::Tuned;
+#[cfg(not(relampago_small))]
+use super::tune::Choices;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::device::HalfPrecision;
 use crate::error::{Error, Result};
@@ -36,8 +36,11 @@ pub(crate) struct Gpu {
     pub(super) stamps: Stamps,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) half_precision: HalfPrecision,
+    #[cfg(not(relampago_small))]
+    pub(super) tuned: Choices,
+    /// Where those are kept from one process to the next.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(super) tuned: Tuned,
+    pub(super) choices_file: Option<std::path::PathBuf>,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
 }
@@ -101,7 +104,7 @@ impl Gpu {
         gpu.half_precision = half_precision;
         if let Some(folder) = options.pipelines.as_deref() {
             gpu.pipelines.file = PipelineFile::open(&gpu.device, folder);
-            gpu.tuned = Tuned::open(&gpu.device, folder);
+            gpu.keep_choices_in(folder);
         }
         Ok(Arc::new(gpu))
     }
@@ -149,8 +152,10 @@ impl Gpu {
             stamps: Stamps::default(),
             #[cfg(not(target_arch = "wasm32"))]
             half_precision: HalfPrecision::NotAsked,
+            #[cfg(not(relampago_small))]
+            tuned: Choices::default(),
             #[cfg(not(target_arch = "wasm32"))]
-            tuned: Tuned::default(),
+            choices_file: None,
             health: Health::watch(&device),
             adapter: describe(&device),
             limits: Limits {

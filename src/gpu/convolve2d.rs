@@ -1,8 +1,12 @@
 //! Which kernel convolves.
 
+#[cfg(not(target_arch = "wasm32"))]
+use super::context::Gpu;
 use super::kernels;
 use super::lower::WORKGROUP;
 use super::recorder::{GpuBuffer, Recorder};
+#[cfg(not(target_arch = "wasm32"))]
+use super::tune::Key;
 use crate::error::Result;
 use crate::ops::Conv2d;
 
@@ -23,20 +27,29 @@ pub(super) fn convolve2d(
     conv: &Conv2d,
 ) -> Result<()> {
     #[cfg(not(target_arch = "wasm32"))]
-    if suits_near(recorder, inputs, conv) {
+    if suits_near(recorder.gpu, inputs[1].len(), conv)
+        && recorder.fastest(Key::convolve2d(conv)).as_deref() != Some(kernels::CONVOLVE2D.name)
+    {
         return near(recorder, inputs, output, conv);
     }
     any(recorder, inputs, output, conv)
 }
 
+/// Those that could compute a convolution.
 #[cfg(not(target_arch = "wasm32"))]
-fn suits_near(recorder: &Recorder<'_>, inputs: &[GpuBuffer], conv: &Conv2d) -> bool {
+pub(super) fn candidates(gpu: &Gpu, lens: &[usize], conv: &Conv2d) -> Vec<&'static str> {
+    let near = suits_near(gpu, lens[1], conv).then_some(kernels::CONVOLVE2D_NEAR.name);
+    near.into_iter().chain([kernels::CONVOLVE2D.name]).collect()
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+fn suits_near(gpu: &Gpu, weights: usize, conv: &Conv2d) -> bool {
     let largest = conv.kernel_rows.max(conv.kernel_cols);
     let dense = (conv.stride_rows, conv.stride_cols) == (1, 1);
     // Without a kernel or an input there is no last row to stay below.
-    let some = conv.input_rows.min(conv.input_cols) > 0 && inputs[1].len() > 0;
+    let some = conv.input_rows.min(conv.input_cols) > 0 && weights > 0;
     // Software adapters would compile for longer than most convolutions take.
-    let hardware = !recorder.gpu.adapter().software;
+    let hardware = !gpu.adapter().software;
     hardware && dense && some && largest <= LARGEST
 }
 

@@ -1,10 +1,12 @@
 //! Which kernels multiply two matrices.
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 use super::context::Gpu;
 use super::context::Limits;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
+#[cfg(not(relampago_small))]
+use super::tune::Key;
 use crate::error::Result;
 
 /// A tile of C, and the kernels in which a workgroup computes one.
@@ -62,64 +64,73 @@ pub(super) fn matmul(
         return direct(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(target_arch = "wasm32"))]
-    if !has_choice(recorder.gpu, [m, k, n]) {
-        if super::matvec::suits([m, k, n]) {
-            return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
-        }
+    if in_halves(recorder.gpu, [m, k, n]) {
         return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
     }
-    #[cfg(not(target_arch = "wasm32"))]
-    if let Some(name) = recorder.gpu.tuned.of([m, k, n]) {
-        return by(name, recorder, [a, b], c, [m, k, n]);
+    #[cfg(not(relampago_small))]
+    if let Some(name) = recorder.fastest(Key::matmul([m, k, n]))
+        && by(&name, recorder, [a, b], c, [m, k, n])?
+    {
+        return Ok(());
     }
     if recorder.gpu.adapter().software {
         return direct(recorder, [a, b], c, [m, k, n]);
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    if super::matvec::suits([m, k, n]) {
+        return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
     }
     let family = family(&recorder.gpu.limits, [m, n]);
     family.record(recorder, [a, b], c, [m, k, n])
 }
 
-/// Whether a product is by one of the families or without workgroup memory, and not by a kernel
-/// that is for products with vectors or of binary16.
+/// Whether a product is rounded to binary16, which is the device's choice.
 #[cfg(not(target_arch = "wasm32"))]
-fn has_choice(gpu: &Gpu, shape: [usize; 3]) -> bool {
-    let halves = gpu.half_precision() == crate::device::HalfPrecision::Used;
-    gpu.adapter().software || !(halves || super::matvec::suits(shape))
+fn in_halves(gpu: &Gpu, shape: [usize; 3]) -> bool {
+    let used = gpu.half_precision() == crate::device::HalfPrecision::Used;
+    used && !gpu.adapter().software && !super::matvec::suits(shape)
 }
 
 /// The kernels that could compute a product, by name; none where there is no choice.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> {
-    if m * n == 0 || k == 0 || !has_choice(gpu, [m, k, n]) {
+    #[cfg(not(target_arch = "wasm32"))]
+    if in_halves(gpu, [m, k, n]) {
+        return Vec::new();
+    }
+    if m * n == 0 || k == 0 {
         return Vec::new();
     }
     let fitting = FAMILIES.iter().filter(|family| family.fits(&gpu.limits));
-    let names = fitting.map(Family::name);
-    names.chain([kernels::MATMUL_DIRECT.name]).collect()
+    let names = fitting
+        .map(Family::name)
+        .chain([kernels::MATMUL_DIRECT.name]);
+    #[cfg(not(target_arch = "wasm32"))]
+    let names = names.chain(super::matvec::candidates([m, k, n]));
+    names.collect()
 }
 
-/// The candidate of that name, if there is one.
-#[cfg(not(target_arch = "wasm32"))]
-pub(super) fn named(name: &str) -> Option<&'static str> {
-    let names = FAMILIES.iter().map(Family::name);
-    let mut names = names.chain([kernels::MATMUL_DIRECT.name]);
-    names.find(|&other| other == name)
-}
-
-/// Records a product by the candidate of that name.
-#[cfg(not(target_arch = "wasm32"))]
-pub(super) fn by(
+/// Records a product by the candidate of that name, if it is one here.
+#[cfg(not(relampago_small))]
+fn by(
     name: &str,
     recorder: &mut Recorder<'_>,
     operands: [&GpuBuffer; 2],
     c: &GpuBuffer,
     shape: [usize; 3],
-) -> Result<()> {
-    let fits = |family: &&Family| family.name() == name && family.fits(&recorder.gpu.limits);
-    match FAMILIES.iter().find(fits) {
-        Some(family) => family.record(recorder, operands, c, shape),
-        None => direct(recorder, operands, c, shape),
+) -> Result<bool> {
+    let limits = &recorder.gpu.limits;
+    let mut families = FAMILIES.iter();
+    if let Some(family) = families.find(|family| family.name() == name && family.fits(limits)) {
+        return family.record(recorder, operands, c, shape).map(|()| true);
     }
+    if name == kernels::MATMUL_DIRECT.name {
+        return direct(recorder, operands, c, shape).map(|()| true);
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    return super::matvec::by(name, recorder, operands, c, shape);
+    #[cfg(target_arch = "wasm32")]
+    Ok(false)
 }
 
 /// The kernel that reads vectors, if rows of this length are made of them.
@@ -139,7 +150,7 @@ fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
 }
 
 impl Family {
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     fn name(&self) -> &'static str {
         self.aligned.name
     }

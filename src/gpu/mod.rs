@@ -12,6 +12,8 @@ mod fused;
 #[cfg(not(target_arch = "wasm32"))]
 mod halves;
 mod health;
+#[cfg(not(relampago_small))]
+mod kept;
 mod kernels;
 mod lower;
 mod matmul;
@@ -31,7 +33,7 @@ mod stamps;
 mod tests;
 mod tiles;
 mod transfer;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 mod tune;
 #[cfg(not(target_arch = "wasm32"))]
 mod warm;

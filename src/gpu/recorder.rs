@@ -9,6 +9,8 @@ use super::kernels::{self, Kernel};
 use super::pipelines::{Composed, PARAMS_SIZE, Shape};
 use super::pool::{PooledBuffer, Usage};
 use super::readback::Readback;
+#[cfg(not(relampago_small))]
+use super::tune::Key;
 use crate::error::{Error, Result};
 use crate::graph::Operand;
 use crate::ops::Op;
@@ -69,6 +71,9 @@ impl GpuBuffer {
 pub(crate) struct Recorder<'g> {
     pub(super) gpu: &'g Arc<Gpu>,
     fusion: Option<Fusion<'g>>,
+    /// The kernel that is measured, in place of the fastest one.
+    #[cfg(not(relampago_small))]
+    pub(super) raced: Option<&'static str>,
     scopes: Scopes,
     steps: Vec<Step>,
     params: Vec<u32>,
@@ -104,6 +109,8 @@ impl<'g> Recorder<'g> {
         Ok(Self {
             gpu,
             fusion: None,
+            #[cfg(not(relampago_small))]
+            raced: None,
             scopes: Scopes::open(&gpu.device),
             steps: Vec::new(),
             params: Vec::new(),
@@ -118,6 +125,15 @@ impl<'g> Recorder<'g> {
     /// Whether what is recorded is enough for a submission of its own.
     pub(super) fn is_long(&self) -> bool {
         self.steps.len() >= MAX_STEPS
+    }
+
+    /// The kernel that was measured to be the fastest for something, if any was.
+    #[cfg(not(relampago_small))]
+    pub(super) fn fastest(&self, key: Key) -> Option<String> {
+        match self.raced {
+            Some(name) => Some(name.to_owned()),
+            None => self.gpu.tuned.of(key),
+        }
     }
 
     /// A buffer of `len` values, whose contents are arbitrary.

@@ -1,10 +1,12 @@
 //! Softmaxes and norms: which kernels go over the rows of a matrix.
 
-#[cfg(not(target_arch = "wasm32"))]
-use super::context::Limits;
+#[cfg(not(relampago_small))]
+use super::context::{Gpu, Limits};
 use super::kernels::{self, Kernel};
 use super::lower::WORKGROUP;
 use super::recorder::{GpuBuffer, Recorder};
+#[cfg(not(relampago_small))]
+use super::tune::Key;
 use crate::error::Result;
 
 /// Values that a workgroup should have at least of a long row, to be worth a second dispatch.
@@ -16,6 +18,9 @@ const MANY_ROWS: usize = 128;
 
 /// The kernels of an operation on rows.
 struct Family {
+    /// What its choices are remembered by, of rows and their length.
+    #[cfg(not(relampago_small))]
+    key: fn([usize; 2]) -> Key,
     /// Of workgroups that hold whole rows in registers, up to 1,024, 4,096 and 16,384 values; for
     /// the longest one with subgroups of 32 invocations, and one without.
     #[cfg(not(target_arch = "wasm32"))]
@@ -28,6 +33,8 @@ struct Family {
 }
 
 static SOFTMAX: Family = Family {
+    #[cfg(not(relampago_small))]
+    key: Key::softmax,
     #[cfg(not(target_arch = "wasm32"))]
     held: [
         &kernels::SOFTMAX_1024,
@@ -42,6 +49,8 @@ static SOFTMAX: Family = Family {
 
 #[cfg_attr(relampago_small, allow(dead_code))]
 static NORM: Family = Family {
+    #[cfg(not(relampago_small))]
+    key: Key::norm,
     #[cfg(not(target_arch = "wasm32"))]
     held: [
         &kernels::NORM_1024,
@@ -53,6 +62,18 @@ static NORM: Family = Family {
     partial: &kernels::NORM_PARTIAL,
     apply: &kernels::NORM_APPLY,
 };
+
+/// What softmaxes of rows and a length are remembered by, and the kernels that could compute them.
+#[cfg(not(relampago_small))]
+pub(super) fn softmaxes(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
+    SOFTMAX.candidates(gpu, shape)
+}
+
+/// The same of norms.
+#[cfg(not(relampago_small))]
+pub(super) fn norms(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
+    NORM.candidates(gpu, shape)
+}
 
 /// Records the softmax of each row, or its logarithm.
 pub(super) fn softmax(
@@ -120,32 +141,77 @@ impl Family {
 
     /// The kernel whose workgroups each do whole rows, if one should, and how many: one that holds
     /// them in registers, or one that reads them three times.
-    #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
+    #[cfg_attr(relampago_small, allow(unused_variables))]
     fn row_kernel(
         &self,
         recorder: &Recorder<'_>,
         rows: usize,
         cols: usize,
     ) -> Option<(&'static Kernel, usize)> {
+        #[cfg(not(relampago_small))]
+        if let Some(name) = recorder.fastest((self.key)([rows, cols])) {
+            if name == self.partial.name {
+                return None;
+            }
+            let mut whole = self.whole_rows(&recorder.gpu.limits, cols);
+            if let Some(kernel) = whole.find(|(kernel, _)| kernel.name == name) {
+                return Some(kernel);
+            }
+        }
         #[cfg(not(target_arch = "wasm32"))]
-        if let Some(kernel) = self.held_kernel(&recorder.gpu.limits, cols) {
+        if let Some(kernel) = self.held_kernels(&recorder.gpu.limits, cols).next() {
             return Some(kernel);
         }
         (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some((self.row, 1))
     }
 
-    /// The kernel with the smallest workgroup that holds such a row in registers, and how many of
-    /// them.
+    /// The kernels that hold such a row in registers, and how many rows a workgroup: those of
+    /// the smallest workgroup first, and of two alike the one with subgroups.
     #[cfg(not(target_arch = "wasm32"))]
-    fn held_kernel(&self, limits: &Limits, cols: usize) -> Option<(&'static Kernel, usize)> {
+    fn held_kernels(
+        &self,
+        limits: &Limits,
+        cols: usize,
+    ) -> impl Iterator<Item = (&'static Kernel, usize)> {
         let [short, middle, by_32, long] = self.held;
-        let long = if limits.subgroups_of_32 { by_32 } else { long };
-        let held = [(64, 4, short), (256, 1, middle), (1024, 1, long)];
-        let fits = |&(invocations, rows, _): &(usize, usize, _)| {
-            cols <= 16 * invocations && rows * invocations <= limits.invocations
+        let held = [
+            (true, 64, 4, short),
+            (true, 256, 1, middle),
+            (limits.subgroups_of_32, 1024, 1, by_32),
+            (true, 1024, 1, long),
+        ];
+        let most = limits.invocations;
+        let fits = move |&(offered, invocations, rows, _): &(bool, usize, usize, _)| {
+            offered
+                && cols.is_multiple_of(4)
+                && cols <= 16 * invocations
+                && rows * invocations <= most
         };
-        let found = held.into_iter().find(fits);
-        let found = found.map(|(_, rows, kernel)| (kernel, rows));
-        found.filter(|_| cols.is_multiple_of(4))
+        let held = held.into_iter().filter(fits);
+        held.map(|(_, _, rows, kernel)| (kernel, rows))
+    }
+
+    /// All kernels whose workgroups could each do whole rows of such a length, and how many.
+    #[cfg(not(relampago_small))]
+    #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
+    fn whole_rows(
+        &self,
+        limits: &Limits,
+        cols: usize,
+    ) -> impl Iterator<Item = (&'static Kernel, usize)> {
+        #[cfg(not(target_arch = "wasm32"))]
+        let held = self.held_kernels(limits, cols);
+        #[cfg(target_arch = "wasm32")]
+        let held = std::iter::empty();
+        held.chain([(self.row, 1)])
+    }
+
+    #[cfg(not(relampago_small))]
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn candidates(&self, gpu: &Gpu, [rows, cols]: [usize; 2]) -> (Key, Vec<&'static str>) {
+        let whole = self.whole_rows(&gpu.limits, cols);
+        let names = whole.map(|(kernel, _)| kernel.name);
+        let names = names.chain([self.partial.name]).collect();
+        ((self.key)([rows, cols]), names)
     }
 }

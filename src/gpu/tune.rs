@@ -1,218 +1,179 @@
 //! Which of several kernels is the fastest on this very device: measured once, and remembered.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+mod choices;
+mod clock;
 
+use std::sync::Arc;
+
+pub(super) use choices::{Choices, Key};
+
+#[cfg(not(target_arch = "wasm32"))]
 use super::cache;
 use super::context::Gpu;
-use super::matmul;
+#[cfg(not(target_arch = "wasm32"))]
+use super::convolve2d;
+#[cfg(target_arch = "wasm32")]
+use super::kept;
 use super::recorder::{GpuBuffer, Recorder};
-use crate::device::Tuning;
+use super::{lower, matmul, rows};
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
 
 /// Turns of the candidates, the shortest of which counts for each.
 const ROUNDS: usize = 5;
-/// How long a turn should last at least, so that a submission's own time does not count, and most
-/// products of a turn.
-const TURN: Duration = Duration::from_millis(2);
+/// Seconds that a turn should last at least, so that a submission's own time does not count, nor
+/// how rarely browsers look for results; and most operations of a turn.
+const TURN: f64 = if cfg!(target_arch = "wasm32") {
+    10e-3
+} else {
+    2e-3
+};
 const MOST: usize = 64;
-/// What is remembered at most; more shapes replace the first ones.
-const MAX_CHOICES: usize = 4096;
 
-/// The shape `[m, k, n]` of a product, and what computes it.
-type Choice = ([usize; 3], &'static str);
+/// Kernels by name, and seconds.
+type Times = Vec<(&'static str, f64)>;
 
-/// The kernels that were found to be the fastest.
-#[derive(Default)]
-pub(super) struct Tuned {
-    choices: Mutex<Vec<Choice>>,
-    /// Where they are kept from one process to the next.
-    path: Option<PathBuf>,
-}
-
-impl Tuned {
-    /// The choices of a device that are kept in a folder.
-    pub(super) fn open(device: &wgpu::Device, folder: &Path) -> Self {
-        Self::read(folder.join(cache::file_name(&device.adapter_info(), "choices")))
-    }
-
-    /// No choices where the file is not there or not whole.
-    fn read(path: PathBuf) -> Self {
-        let read = fs::read(&path).ok();
-        let whole = read.and_then(|file| cache::unwrapped(&file));
-        let text = whole.and_then(|text| String::from_utf8(text).ok());
-        let choices = text.map(|text| text.lines().filter_map(parsed).collect());
-        Self {
-            choices: Mutex::new(choices.unwrap_or_default()),
-            path: Some(path),
+/// What an operation with a result is remembered by, and the kernels that could compute it.
+#[cfg_attr(relampago_package, optimize(size))]
+fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static str>)> {
+    let (key, names) = match *op {
+        Op::Matmul { m, k, n }
+        | Op::MatmulWith {
+            options: Matmul { m, k, n, .. },
+        } => (Key::matmul([m, k, n]), matmul::candidates(gpu, [m, k, n])),
+        Op::Softmax {} | Op::LogSoftmax {} => rows::softmaxes(gpu, [1, lens[0]]),
+        Op::SoftmaxRows { rows, cols } | Op::LogSoftmaxRows { rows, cols } => {
+            rows::softmaxes(gpu, [rows, cols])
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Choice>> {
-        self.choices.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What computes products of a shape, if that was measured.
-    pub(super) fn of(&self, shape: [usize; 3]) -> Option<&'static str> {
-        let choices = self.lock();
-        let found = choices.iter().find(|(other, _)| *other == shape);
-        found.map(|&(_, name)| name)
-    }
-
-    pub(super) fn remember(&self, shape: [usize; 3], name: &'static str) {
-        let mut choices = self.lock();
-        choices.retain(|(other, _)| *other != shape);
-        if choices.len() >= MAX_CHOICES {
-            choices.remove(0);
+        Op::LayerNorm { rows, cols, .. } | Op::RmsNorm { rows, cols, .. } => {
+            rows::norms(gpu, [rows, cols])
         }
-        choices.push((shape, name));
-    }
-
-    fn save(&self) {
-        let Some(path) = &self.path else {
-            return;
-        };
-        let lines = self.lock();
-        let lines = lines
-            .iter()
-            .map(|([m, k, n], name)| format!("matmul {m} {k} {n} {name}\n"));
-        let text: String = lines.collect();
-        if let Err(error) = cache::write(path, text.as_bytes()) {
-            log::warn!("{} cannot be written: {error}", path.display());
+        #[cfg(not(target_arch = "wasm32"))]
+        Op::Convolve2d { ref options } => {
+            let key = Key::convolve2d(options);
+            (key, convolve2d::candidates(gpu, lens, options))
         }
-    }
-}
-
-/// A line of the file, unless it names what there is not.
-fn parsed(line: &str) -> Option<Choice> {
-    let mut words = line.split(' ');
-    let ("matmul", m, k, n, name) = (
-        words.next()?,
-        words.next()?,
-        words.next()?,
-        words.next()?,
-        words.next()?,
-    ) else {
-        return None;
+        _ => return None,
     };
-    let shape = [m.parse().ok()?, k.parse().ok()?, n.parse().ok()?];
-    Some((shape, matmul::named(name)?))
+    (names.len() > 1).then_some((key, names))
 }
 
 impl Gpu {
-    /// Measures what could compute an operation and remembers the fastest; `None` where there is
-    /// no choice.
-    pub(crate) async fn tune(self: &Arc<Self>, op: &Op) -> Result<Option<Tuning>> {
-        let (Op::Matmul { m, k, n }
-        | Op::MatmulWith {
-            options: Matmul { m, k, n, .. },
-        }) = *op
-        else {
-            return Ok(None);
-        };
-        let candidates = matmul::candidates(self, [m, k, n]);
-        if candidates.len() < 2 {
-            return Ok(None);
+    /// Measures what could compute an operation on inputs of some lengths, whose result has
+    /// `len` values, and remembers the fastest; the seconds of each kernel by name, the fastest
+    /// first, or nothing where there is no choice.
+    pub(crate) async fn tune(
+        self: &Arc<Self>,
+        op: &Op,
+        lens: &[usize],
+        len: usize,
+    ) -> Result<Times> {
+        let mut times = Times::new();
+        if len == 0 {
+            return Ok(times);
         }
-        let seconds = self.race(&candidates, [m, k, n]).await?;
-        let mut times: Vec<_> = candidates.into_iter().zip(seconds).collect();
-        times.sort_by(|a, b| a.1.total_cmp(&b.1));
-        self.tuned.remember([m, k, n], times[0].0);
-        self.tuned.save();
-        let op = op.clone();
-        Ok(Some(Tuning { op, times }))
+        let Some((key, names)) = candidates(self, op, lens) else {
+            return Ok(times);
+        };
+        for (name, seconds) in self.race(names, op, lens, len).await? {
+            let place = times.partition_point(|&(_, other)| other <= seconds);
+            times.insert(place, (name, seconds));
+        }
+        self.tuned.remember(key, times[0].0);
+        #[cfg(not(target_arch = "wasm32"))]
+        self.save_choices();
+        Ok(times)
     }
 
-    /// The seconds of a product by each of the candidates, in turns.
+    /// The seconds of an operation by each of the candidates, in turns.
     async fn race(
         self: &Arc<Self>,
-        candidates: &[&'static str],
-        [m, k, n]: [usize; 3],
-    ) -> Result<Vec<f64>> {
-        let noise = |len: usize| -> Vec<f32> {
-            let value = |i: usize| ((i * 7_919) % 1_009) as f32 / 504.5 - 1.0;
-            (0..len).map(value).collect()
-        };
-        let operands = [
-            self.upload(&noise(m * k)).await?,
-            self.upload(&noise(k * n)).await?,
-        ];
-        let mut times = 1;
-        let mut shortest = vec![f64::INFINITY; candidates.len()];
-        // The first round makes pipelines, the second finds out how many products fill a turn.
+        candidates: Vec<&'static str>,
+        op: &Op,
+        lens: &[usize],
+        len: usize,
+    ) -> Result<Times> {
+        // The output, too: fresh memory for each turn would take longer than what is measured.
+        let mut buffers = Vec::new();
+        for &len in lens.iter().chain([&len]) {
+            buffers.push(self.upload(&noise(len)).await?);
+        }
+        let infinite = |name| (name, f64::INFINITY);
+        let mut shortest: Vec<_> = candidates.into_iter().map(infinite).collect();
+        let mut times = vec![1; shortest.len()];
+        // The first round makes pipelines, the second finds out how many runs fill a turn.
         for round in 0..ROUNDS + 2 {
-            let mut longest = Duration::ZERO;
-            for (&name, shortest) in candidates.iter().zip(&mut shortest) {
-                let took = self.turn(name, &operands, [m, k, n], times).await?;
-                longest = longest.max(took);
-                if round > 1 {
-                    *shortest = shortest.min(took.as_secs_f64() / times as f64);
+            for ((name, shortest), times) in shortest.iter_mut().zip(&mut times) {
+                let took = self.turn(name, op, &buffers, *times)?.await?;
+                match round {
+                    0 => {}
+                    1 => *times = ((TURN / took).ceil() as usize).clamp(1, MOST),
+                    _ => *shortest = shortest.min(took / *times as f64),
                 }
-            }
-            if round == 1 {
-                let wanted = TURN.as_secs_f64() / longest.as_secs_f64().max(1e-9);
-                times = (wanted.ceil() as usize).clamp(1, MOST);
             }
         }
         Ok(shortest)
     }
 
-    /// How long so many products take, from their submission until they are done.
-    async fn turn(
+    /// Submits so many runs; how many seconds they take from then until they are done.
+    fn turn(
         self: &Arc<Self>,
         name: &'static str,
-        [a, b]: &[GpuBuffer; 2],
-        [m, k, n]: [usize; 3],
+        op: &Op,
+        buffers: &[GpuBuffer],
         times: usize,
-    ) -> Result<Duration> {
-        let (start, done) = {
-            let mut recorder = Recorder::new(self)?;
-            let c = recorder.allocate(m * n)?;
-            for _ in 0..times {
-                matmul::by(name, &mut recorder, [a, b], &c, [m, k, n])?;
-            }
-            // A single value tells as well that all of them are there.
-            (Instant::now(), recorder.submit(&[c.with_len(1)])?)
+    ) -> Result<impl Future<Output = Result<f64>> + use<>> {
+        let (inputs, output) = (&buffers[..buffers.len() - 1], &buffers[buffers.len() - 1]);
+        let mut recorder = Recorder::new(self)?;
+        recorder.raced = Some(name);
+        for _ in 0..times {
+            lower::lower(&mut recorder, op, inputs, output)?;
+        }
+        let start = clock::seconds();
+        // A single value tells as well that all of them are there.
+        let done = recorder.submit(&[output.with_len(1)])?;
+        Ok(async move {
+            done.await?;
+            Ok(clock::seconds() - start)
+        })
+    }
+
+    /// The choices, to be kept.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn choices(&self) -> Vec<u8> {
+        kept::wrapped(self.tuned.text().as_bytes())
+    }
+
+    /// Takes choices that were kept, unless something happened to them.
+    #[cfg(target_arch = "wasm32")]
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn adopt_choices(&self, choices: &[u8]) {
+        let text = kept::unwrapped(choices).and_then(|text| std::str::from_utf8(text).ok());
+        self.tuned.adopt(text.unwrap_or_default());
+    }
+
+    /// Takes the choices that are kept in a folder, and keeps those to come there.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn keep_choices_in(&mut self, folder: &std::path::Path) {
+        let path = folder.join(cache::file_name(&self.device.adapter_info(), "choices"));
+        let read = cache::read(&path).and_then(|text| String::from_utf8(text).ok());
+        self.tuned.adopt(&read.unwrap_or_default());
+        self.choices_file = Some(path);
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn save_choices(&self) {
+        let Some(path) = &self.choices_file else {
+            return;
         };
-        done.await?;
-        Ok(start.elapsed())
+        // It is but a cache.
+        if let Err(error) = cache::write(path, self.tuned.text().as_bytes()) {
+            log::warn!("{} cannot be written: {error}", path.display());
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn choices_are_remembered_unless_the_file_is_damaged() {
-        let folder = std::env::temp_dir().join(format!("relampago-tune-{}", std::process::id()));
-        let path = folder.join("some.choices");
-        let tuned = Tuned::read(path.clone());
-        assert_eq!(tuned.of([1, 2, 3]), None);
-        let [small, large] = ["matmul_32", "matmul_128"].map(|name| matmul::named(name).unwrap());
-        tuned.remember([1, 2, 3], large);
-        tuned.remember([4, 5, 6], large);
-        tuned.remember([1, 2, 3], small);
-        tuned.save();
-        let again = Tuned::read(path.clone());
-        assert_eq!(again.of([1, 2, 3]), Some("matmul_32"));
-        assert_eq!(again.of([4, 5, 6]), Some("matmul_128"));
-        let file = fs::read(&path).unwrap();
-        for place in [0, 8, file.len() - 1] {
-            let mut changed = file.clone();
-            changed[place] ^= 1;
-            fs::write(&path, &changed).unwrap();
-            assert_eq!(Tuned::read(path.clone()).of([1, 2, 3]), None, "at {place}");
-        }
-        // A kernel of another version is no kernel.
-        let text = b"matmul 7 8 9 matmul_77\nmatmul 7 8\nmatmul 9 8 7 matmul_direct\n";
-        cache::write(&path, text).unwrap();
-        let other = Tuned::read(path);
-        assert_eq!(other.of([7, 8, 9]), None);
-        assert_eq!(other.of([9, 8, 7]), Some("matmul_direct"));
-        fs::remove_dir_all(folder).unwrap();
-    }
+fn noise(len: usize) -> Vec<f32> {
+    let value = |i: usize| ((i * 7_919) % 1_009) as f32 / 504.5 - 1.0;
+    (0..len).map(value).collect()
 }

@@ -156,7 +156,8 @@ impl Gpu {
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'w> {
     Values(&'w GpuBuffer),
-    /// And, where products are in binary16, as tiles of it.
+    /// And, where products are in binary16, as tiles of it, which are nowhere in browsers.
+    #[cfg_attr(target_arch = "wasm32", allow(dead_code))]
     Words(WeightFormat, &'w GpuBuffer, Option<&'w GpuBuffer>),
 }
 

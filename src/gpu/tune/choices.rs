@@ -1,0 +1,161 @@
+//! Which kernel was found to be the fastest, by operation and shape.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[cfg(not(target_arch = "wasm32"))]
+use crate::ops::Conv2d;
+
+/// What is remembered at most; more shapes replace the first ones.
+const MAX_CHOICES: usize = 4096;
+
+/// What there are several kernels for.
+const KINDS: [&str; 4] = [MATMUL, SOFTMAX, NORM, CONVOLVE2D];
+const MATMUL: &str = "matmul";
+const SOFTMAX: &str = "softmax";
+const NORM: &str = "norm";
+const CONVOLVE2D: &str = "convolve2d";
+
+/// What a kernel is chosen for: a kind of operation, and its sizes, the last of which may be none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::gpu) struct Key(&'static str, [usize; 6]);
+
+impl Key {
+    /// A product of an `m × k` and a `k × n` matrix.
+    pub(in crate::gpu) fn matmul([m, k, n]: [usize; 3]) -> Self {
+        Self(MATMUL, [m, k, n, 0, 0, 0])
+    }
+
+    /// Softmaxes, or their logarithms, of so many rows of so many values.
+    pub(in crate::gpu) fn softmax([rows, cols]: [usize; 2]) -> Self {
+        Self(SOFTMAX, [rows, cols, 0, 0, 0, 0])
+    }
+
+    /// Norms of these.
+    pub(in crate::gpu) fn norm([rows, cols]: [usize; 2]) -> Self {
+        Self(NORM, [rows, cols, 0, 0, 0, 0])
+    }
+
+    /// Rows and columns of an input, a kernel and their result.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(in crate::gpu) fn convolve2d(conv: &Conv2d) -> Self {
+        let (rows, cols) = conv.output_shape();
+        let [height, width] = [conv.input_rows, conv.input_cols];
+        let kernel = [conv.kernel_rows, conv.kernel_cols];
+        Self(
+            CONVOLVE2D,
+            [height, width, kernel[0], kernel[1], rows, cols],
+        )
+    }
+}
+
+#[derive(Default)]
+pub(in crate::gpu) struct Choices(Mutex<Vec<(Key, String)>>);
+
+impl Choices {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Key, String)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The name of the fastest kernel, if that was measured. A later version may have none of it.
+    pub(in crate::gpu) fn of(&self, key: Key) -> Option<String> {
+        let choices = self.lock();
+        let found = choices.iter().find(|(other, _)| *other == key);
+        found.map(|(_, name)| name.clone())
+    }
+
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(in crate::gpu) fn remember(&self, key: Key, name: &str) {
+        let mut choices = self.lock();
+        choices.retain(|(other, _)| *other != key);
+        if choices.len() >= MAX_CHOICES {
+            choices.remove(0);
+        }
+        choices.push((key, name.to_owned()));
+    }
+
+    /// A line for each, such as `matmul 512 512 64 0 0 0 matmul_32`.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(in crate::gpu) fn text(&self) -> String {
+        let mut text = String::new();
+        for (Key(what, sizes), name) in &*self.lock() {
+            text += what;
+            for size in sizes {
+                text += " ";
+                text += &size.to_string();
+            }
+            text += " ";
+            text += name;
+            text += "\n";
+        }
+        text
+    }
+
+    /// Remembers what such a text says of shapes that nothing is known of, but for lines that
+    /// are none of it.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(in crate::gpu) fn adopt(&self, text: &str) {
+        for line in text.lines() {
+            if let Some((key, name)) = parsed(line)
+                && self.of(key).is_none()
+            {
+                self.remember(key, name);
+            }
+        }
+    }
+}
+
+#[cfg_attr(relampago_package, optimize(size))]
+fn parsed(line: &str) -> Option<(Key, &str)> {
+    let mut words = line.split(' ');
+    let what = words.next()?;
+    let what = KINDS.into_iter().find(|&kind| kind == what)?;
+    let mut sizes = [0; 6];
+    for size in &mut sizes {
+        *size = words.next()?.parse().ok()?;
+    }
+    Some((Key(what, sizes), words.next()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_gives_what_it_was_made_of() {
+        let choices = Choices::default();
+        let text = "matmul 1 2 3 0 0 0 matmul_128\nsoftmax 4 5 0 0 0 0 softmax_row\n\
+                    norm 6 7 0 0 0 0 norm_partial\nconvolve2d 9 8 3 2 7 7 convolve2d_near\n";
+        choices.adopt(text);
+        assert_eq!(choices.text(), text);
+        // What is known already was measured later.
+        choices.adopt("softmax 4 5 0 0 0 0 softmax_partial\n");
+        let of = |key| choices.of(key).unwrap_or_default();
+        assert_eq!(of(Key::softmax([4, 5])), "softmax_row");
+        let conv = Conv2d::valid(9, 8, 3, 2);
+        assert_eq!(of(Key::convolve2d(&conv)), "convolve2d_near");
+        choices.remember(Key::matmul([1, 2, 3]), "matmul_32");
+        assert_eq!(of(Key::matmul([1, 2, 3])), "matmul_32");
+        assert_eq!(choices.text().lines().count(), 4);
+    }
+
+    #[test]
+    fn lines_that_say_nothing_are_left_out() {
+        let choices = Choices::default();
+        choices.adopt(
+            "matmul 7 8 9 matmul_32\nmatmul 7 8 9 0 0 0\nmatmul\n\n\
+             matmul 7 8 x 0 0 0 matmul_32\nmatmul 7 8 -1 0 0 0 matmul_32\n\
+             sum 7 0 0 0 0 0 reduce\nmatmul 9 8 7 0 0 0 matmul_direct\n",
+        );
+        assert_eq!(choices.text(), "matmul 9 8 7 0 0 0 matmul_direct\n");
+    }
+
+    #[test]
+    fn the_oldest_choices_make_room() {
+        let choices = Choices::default();
+        for n in 0..=MAX_CHOICES {
+            choices.remember(Key::softmax([1, n]), "softmax_row");
+        }
+        assert_eq!(choices.of(Key::softmax([1, 0])), None);
+        assert!(choices.of(Key::softmax([1, MAX_CHOICES])).is_some());
+    }
+}
