@@ -19,6 +19,8 @@ mod matmul_cache;
 mod ops;
 mod program;
 mod simd;
+#[cfg(not(relampago_small))]
+mod tuning;
 mod types;
 #[cfg(not(relampago_small))]
 mod views;

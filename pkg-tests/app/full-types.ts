@@ -1,6 +1,6 @@
 // Compiled, never run: what the full edition adds, as `tsc --strict` sees it.
 
-import init, { CustomOp, GpuDevice, TensorView, type CachedWeights, type Partials } from 'relampago/full';
+import init, { CustomOp, GpuDevice, TensorView, type CachedWeights, type Partials, type Tuning } from 'relampago/full';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -26,6 +26,8 @@ export async function everything(signal: AbortSignal, x: Float32Array): Promise<
   exactly<number>(await device.tiledSum2d(x, 3, 4));
   exactly<Partials>(await device.tiledReducePartial('min', x, 3, 4));
 
+  exactly<Tuning[]>(await device.tune([['matmul', 6, 6, 2, 3, 2]], { signal }));
+
   using op = new CustomOp({ name: 'twice', inputs: ['x'], wgsl: '2 * x', function: (x) => 2 * x });
   using batch = device.batch();
   const id = batch.customElementwise(op, [batch.upload(x)]);
@@ -37,6 +39,8 @@ export function wrong(device: GpuDevice, x: Float32Array): void {
   void device.matmulCache().insert('layer', x, { k: 2, n: 3, format: 'q5_k' });
   // @ts-expect-error there is no such reduction
   void device.tiledReduce2d('mean', x, 3, 4);
+  // @ts-expect-error an operation is a list
+  void device.tune(['relu']);
   // @ts-expect-error a function is missing
   new CustomOp({ name: 'twice', inputs: ['x'], wgsl: '2 * x' });
 }

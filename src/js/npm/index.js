@@ -1,6 +1,8 @@
 import { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops } from './core.js';
 import { loader } from './loader.js';
 
+import './page.js';
+
 export * from './extras.js';
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError };
 

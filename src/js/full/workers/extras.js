@@ -47,5 +47,5 @@ const forward = (prototype, methods) => {
         };
     }
 };
-forward(RemoteDevice.prototype, { tiledReduce2d: 4, tiledReducePartial: 4 });
+forward(RemoteDevice.prototype, { tiledReduce2d: 4, tiledReducePartial: 4, tuneOne: 2, adoptChoices: 1, choices: 0 });
 forward(RemoteMatmulCache.prototype, { insert: 3, insertBlocks: 3, matmulCached: 3 });

@@ -10,6 +10,9 @@ export function copied(value) {
     if (typeof value !== 'object' || value === null) {
         return value;
     }
+    if (Array.isArray(value)) {
+        return value.map(copied);
+    }
     const copy = {};
     for (const key in value) {
         copy[key] = value[key]; // Inherited ones too, which a message would leave behind.

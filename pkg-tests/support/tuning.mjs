@@ -1,0 +1,111 @@
+// What is measured on one visit of a page is known on the next.
+
+import assert from 'node:assert/strict';
+
+const OPERATIONS = [['softmaxRows', 24, 3, 8], ['layerNorm', 24, 8, 8, 3, 8, 1e-5], ['matmul', 6, 6, 2, 3, 2]];
+const KERNELS = {
+  softmaxRows: ['softmax_partial', 'softmax_row'],
+  layerNorm: ['norm_partial', 'norm_row'],
+  matmul: ['matmul_128', 'matmul_32', 'matmul_64', 'matmul_direct'],
+};
+
+/** What a fresh visit of the page returns of what it does there. */
+async function visit(context, url, work, argument) {
+  const page = await context.newPage();
+  try {
+    await page.goto(url);
+    await page.evaluate(() => globalThis.outcome);
+    return await page.evaluate(work, argument);
+  } finally {
+    await page.close();
+  }
+}
+
+// These run on the page.
+
+async function tune([options, operations]) {
+  const device = await globalThis.relampago.GpuDevice.create(options);
+  const tunings = await device.tune(operations);
+  const softmax = await device.softmaxRows(Float32Array.of(1, 1, 2, 2), 2, 2);
+  device.dispose();
+  return { tunings, softmax: [...softmax] };
+}
+
+/** The choices of a new device, a line each. */
+async function known(backend) {
+  const device = await globalThis.relampago.GpuDevice.create({ backend });
+  return new TextDecoder().decode(device.choices().subarray(16)).split('\n').slice(0, -1);
+}
+
+/** Changes what is kept. */
+async function damage(value) {
+  const settled = (request) => new Promise((resolve) => {
+    request.onsuccess = () => resolve(request.result);
+  });
+  const database = await settled(indexedDB.open('relampago'));
+  const store = database.transaction('choices', 'readwrite').objectStore('choices');
+  const [name] = await settled(store.getAllKeys());
+  const kept = await settled(store.get(name));
+  kept[kept.length - 2] ^= 1;
+  await settled(store.put(value ?? kept, name));
+  database.close();
+  return name;
+}
+
+async function codes() {
+  const { GpuDevice, RelampagoError } = globalThis.relampago;
+  const device = await GpuDevice.create({ backend: 'gpu' });
+  const code = async (...args) => {
+    try {
+      await device.tune(...args);
+    } catch (error) {
+      return error instanceof RelampagoError ? error.code : String(error);
+    }
+    return 'no error';
+  };
+  const results = [
+    await code(), await code([7]), await code([['nothing', 1]]), await code([['softmaxRows', 5, 2, 2]]),
+    await code([['softmaxRows', 4, 2, -2]]), await code([['relu', 4]], { signal: AbortSignal.abort() }),
+  ];
+  device.dispose();
+  return [...results, await code([['relu', 4]])];
+}
+
+const databases = () => indexedDB.databases().then((all) => all.map(({ name }) => name));
+
+/** The lines that measurements come to. */
+const lines = (tunings) => {
+  const sizes = { softmaxRows: [3, 8, 0], layerNorm: [3, 8, 0], matmul: [2, 3, 2] };
+  const names = { softmaxRows: 'softmax', layerNorm: 'norm', matmul: 'matmul' };
+  return tunings.map(({ operation: [name], times: [{ kernel }] }) => [names[name], ...sizes[name], '0 0 0', kernel].join(' '));
+};
+
+export async function verifyTuning(context, url) {
+  const gpu = { backend: 'gpu' };
+  assert.deepEqual(await visit(context, url, known, 'gpu'), []);
+  assert.deepEqual(await visit(context, url, databases), [], 'who measures nothing keeps nothing');
+  const { tunings, softmax } = await visit(context, url, tune, [gpu, [...OPERATIONS, ['relu', 4]]]);
+  assert.deepEqual(softmax, [0.5, 0.5, 0.5, 0.5]);
+  assert.deepEqual(tunings.map(({ operation }) => operation), OPERATIONS);
+  for (const { operation: [name], times } of tunings) {
+    assert.deepEqual(times.map(({ kernel }) => kernel).sort(), KERNELS[name]);
+    const seconds = times.map(({ seconds }) => seconds);
+    assert.deepEqual(seconds, seconds.toSorted((a, b) => a - b));
+  }
+  const kept = lines(tunings);
+  assert.deepEqual(await visit(context, url, known, 'gpu'), kept);
+  assert.deepEqual(await visit(context, url, known, 'simd'), []);
+  // A device in a worker knows of them and keeps more beside them.
+  const more = await visit(context, url, tune, [{ ...gpu, worker: true }, [['softmaxRows', 24, 1, 24]]]);
+  const all = [...kept, `softmax 1 24 0 0 0 0 ${more.tunings[0].times[0].kernel}`];
+  assert.deepEqual(await visit(context, url, known, 'gpu'), all);
+  assert.match(await visit(context, url, damage), /swiftshader/i);
+  assert.deepEqual(await visit(context, url, known, 'gpu'), []);
+  await visit(context, url, damage, 'no bytes');
+  assert.deepEqual(await visit(context, url, known, 'gpu'), []);
+  assert.deepEqual(await visit(context, url, tune, [{ backend: 'simd' }, OPERATIONS]).then((on) => on.tunings), []);
+  assert.deepEqual(await visit(context, url, codes), [
+    'INVALID_ARGUMENT', 'INVALID_ARGUMENT', 'INVALID_ARGUMENT', 'LENGTH_MISMATCH', 'INVALID_ARGUMENT', 'ABORTED',
+    'DISPOSED',
+  ]);
+}

@@ -1,0 +1,65 @@
+// What only pages have, not their workers: kernels that were measured to be the fastest are remembered from
+// one visit to the next, as the bytes of a device's choices, which know their version. They lie in the
+// page's IndexedDB under the adapter's name.
+
+import { GpuDevice, RelampagoError, ops } from './core.js';
+
+const settled = (request) => new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+});
+
+/** What a method of the store gives; a store is only made to be written, and nothing given without. */
+async function ask(mode, method, ...args) {
+    try {
+        const opening = indexedDB.open('relampago');
+        opening.onupgradeneeded = () =>
+            mode ? opening.result.createObjectStore('choices') : opening.transaction.abort();
+        const database = await settled(opening);
+        const store = database.transaction('choices', mode).objectStore('choices');
+        database.close(); // Once that is done.
+        return await settled(store[method](...args));
+    } catch {
+        // It is but a cache: where nothing can be kept, choices hold for this visit.
+    }
+}
+
+/** The device, with the choices of earlier visits. */
+async function remembering(device) {
+    const { adapter } = device.info;
+    const kept = adapter && await ask(undefined, 'get', adapter);
+    if (kept instanceof Uint8Array) {
+        await device.adoptChoices(kept);
+    }
+    return device;
+}
+
+// Once `index.js` has made it one for devices in workers, too.
+queueMicrotask(() => {
+    const { create } = GpuDevice;
+    GpuDevice.create = async (options) => remembering(await create(options));
+});
+
+GpuDevice.prototype.tune = async function (operations, options) {
+    const places = operations?.map?.((list) => ops.findIndex(([name]) => name === list?.[0]));
+    if (!places || places.includes(-1)) {
+        throw new RelampagoError('INVALID_ARGUMENT', '`operations` must be lists of a name and arguments');
+    }
+    const tunings = [];
+    for (const [i, operation] of operations.entries()) {
+        const found = await this.tuneOne(places[i], operation.slice(1), options);
+        if (found.length > 0) {
+            const times = [];
+            for (let at = 0; at < found.length; at += 2) {
+                times.push({ kernel: found[at], seconds: found[at + 1] });
+            }
+            tunings.push({ operation, times });
+        }
+    }
+    if (tunings.length > 0) {
+        // Beside those that others kept meanwhile.
+        await remembering(this);
+        await ask('readwrite', 'put', await this.choices(), this.info.adapter);
+    }
+    return tunings;
+};

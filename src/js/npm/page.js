@@ -1,0 +1,1 @@
+// What only pages have, not their workers, lies over this in the full edition.
