@@ -68,6 +68,8 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
     ] {
         products.push(Box::new(AttentionKernel::flash(ty, dim)));
         products.push(Box::new(AttentionKernel::flash(ty, dim).causal()));
+        products.push(Box::new(AttentionKernel::flash_mma(ty, dim)));
+        products.push(Box::new(AttentionKernel::flash_mma(ty, dim).causal()));
     }
     products.push(Box::new(AttentionKernel::simple(128)));
     for group in [1, 4] {

@@ -3,6 +3,8 @@
 mod decode;
 mod decode_sum;
 mod flash;
+mod mma;
+mod part;
 mod simple;
 mod state;
 
@@ -12,15 +14,16 @@ pub use decode_sum::DecodeSumKernel;
 use super::Kernel;
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Reg, Special};
+use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::PtxKernel;
-use crate::ptx::types::PtxType::{self, F32, U32};
+use crate::ptx::types::PtxType::{self, F32, U32, U64};
 use crate::ptx::types::Target;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Method {
     Simple,
     Flash,
+    FlashMma,
 }
 
 /// Attention of `heads` heads of `dim` values: `q` and `o` are `batch × heads × seq_q × dim`, `k` and
@@ -62,6 +65,17 @@ impl AttentionKernel {
         }
     }
 
+    /// The same by `mma.sync`, on the tensor cores of any GPU since Ampere (`sm_80`; Dao, 2023).
+    /// `q`, `k`, `v` and `o` are aligned to 16 bytes.
+    pub fn flash_mma(ty: PtxType, dim: u32) -> Self {
+        AttentionKernel {
+            method: Method::FlashMma,
+            ty,
+            dim,
+            causal: false,
+        }
+    }
+
     /// With a causal mask.
     #[must_use]
     pub fn causal(self) -> Self {
@@ -77,6 +91,7 @@ impl Kernel for AttentionKernel {
         let method = match self.method {
             Method::Simple => "attention_simple",
             Method::Flash => "attention_flash",
+            Method::FlashMma => "attention_flash_mma",
         };
         let causal = if self.causal { "_causal" } else { "" };
         format!("{method}_{}_{}{causal}", self.ty, self.dim)
@@ -86,6 +101,7 @@ impl Kernel for AttentionKernel {
         match self.method {
             Method::Simple => Target::Sm70,
             Method::Flash => Target::Sm90a,
+            Method::FlashMma => Target::Sm80,
         }
     }
 
@@ -93,6 +109,7 @@ impl Kernel for AttentionKernel {
         match self.method {
             Method::Simple => simple::build(*self, target),
             Method::Flash => flash::build(*self, target),
+            Method::FlashMma => mma::build(*self, target),
         }
     }
 }
@@ -139,4 +156,12 @@ impl Heads {
             kv_plane: k.fma(batch, kv_heads, kv_head),
         }
     }
+}
+
+/// Where row `row` of plane `plane` lies, of planes of `rows` rows of so many bytes.
+fn row_at(k: &mut Builder, base: Reg, [plane, rows, row]: [Reg; 3], bytes: u32) -> Reg {
+    let row = k.widen(row);
+    let from = [plane.into(), rows.into(), row.into()];
+    let row = k.op(Op::MadWide, U32, U64, &from);
+    k.fma(row, i64::from(bytes), base)
 }

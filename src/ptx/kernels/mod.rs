@@ -4,6 +4,7 @@ mod attention;
 mod cluster;
 mod common;
 mod elementwise;
+mod fragments;
 mod gemm;
 mod hopper;
 mod norm;

@@ -1,14 +1,14 @@
 //! One warp to a query: each key in turn, with a running maximum and sum (Milakov and
 //! Gimelshein, 2018).
 
-use super::{AttentionKernel, Heads};
+use super::{AttentionKernel, Heads, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
-use crate::ptx::types::PtxType::{F32, U32, U64};
+use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
 
 /// Queries, and warps, of a block.
@@ -35,10 +35,7 @@ pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel
         let parts = (kernel.dim / WARP) as usize;
         // A lane's values of a row lie a warp apart.
         let row = |k: &mut Builder, base, plane: Reg, rows: Reg, row| {
-            let row = k.widen(row);
-            let from = [plane.into(), rows.into(), row.into()];
-            let row = k.op(Op::MadWide, U32, U64, &from);
-            let row = k.fma(row, i64::from(kernel.dim * 4), base);
+            let row = row_at(k, base, [plane, rows, row], kernel.dim * 4);
             k.at(row, lane, 4)
         };
         let q = row(k, q, heads.plane, heads.seq_q, query);

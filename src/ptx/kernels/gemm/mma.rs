@@ -14,7 +14,8 @@ use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::types::PtxType::{self, B32, BF16, F32, U32};
+use crate::ptx::kernels::fragments::{load_matrices, multiply};
+use crate::ptx::types::PtxType::{self, B32, F32, U32};
 use crate::ptx::types::Target;
 
 /// Rows and columns of a block's tile.
@@ -210,7 +211,7 @@ impl Block {
             let row = k.offset(row, 16 * i);
             let at = swizzled_a(k, row, unit);
             let at = k.add(at, stage);
-            let values = load_matrices(k, Op::LdMatrix4, at);
+            let values = load_matrices(k, Op::LdMatrix4, at, 0);
             match self.ty {
                 F32 => values.into_iter().map(|x| rounded(k, x)).collect(),
                 _ => values,
@@ -229,12 +230,11 @@ impl Block {
             let unit = k.offset(unit, 2 * pair);
             let at = self.swizzled_b(k, row, unit);
             let at = k.add(at, stage);
-            let at = k.add(at, A_BYTES);
-            let b = load_matrices(k, Op::LdMatrix4Trans, at);
+            let b = load_matrices(k, Op::LdMatrix4Trans, at, A_BYTES);
             for (i, a) in a.iter().enumerate() {
                 for (half, b) in b.chunks_exact(2).enumerate() {
                     let sums = &sums[i * 4 + pair as usize * 2 + half];
-                    self.mma(k, sums, a, b);
+                    multiply(k, self.ty, sums, a, b);
                 }
             }
         }
@@ -273,18 +273,9 @@ impl Block {
                 rounded(k, value)
             });
             for (i, a) in a.iter().enumerate() {
-                self.mma(k, &sums[i * 4 + j], a, &b);
+                multiply(k, self.ty, &sums[i * 4 + j], a, &b);
             }
         }
-    }
-
-    fn mma(&self, k: &mut Builder, sums: &[Reg], a: &[Reg], b: &[Reg]) {
-        let op = match self.ty {
-            BF16 => Op::MmaBf16,
-            F32 => Op::MmaTf32,
-            _ => Op::MmaF16,
-        };
-        k.emit(op, B32, &[sums.into()], &[a.into(), b.into(), sums.into()]);
     }
 
     /// Lane `4g + t` holds columns `2t` and the next of rows `g` and `g + 8` of each fragment.
@@ -326,12 +317,6 @@ fn next_stage(k: &mut Builder, stage: Reg) {
 fn rounded(k: &mut Builder, bits: Reg) -> Reg {
     let value = k.op(Op::Mov, B32, F32, &[bits.into()]);
     k.convert(Op::CvtTf32F32, B32, &[value.into()])
-}
-
-fn load_matrices(k: &mut Builder, op: Op, address: Reg) -> Vec<Reg> {
-    let to = k.regs(B32, 4);
-    k.emit(op, B32, &[to.as_slice().into()], &[Operand::At(address, 0)]);
-    to
 }
 
 impl Copy {
