@@ -72,6 +72,10 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
         products.push(Box::new(AttentionKernel::flash_mma(ty, dim).causal()));
     }
     products.push(Box::new(AttentionKernel::simple(128)));
+    for dim in [64, 128] {
+        products.push(Box::new(AttentionKernel::flash_tiled(dim)));
+        products.push(Box::new(AttentionKernel::flash_tiled(dim).causal()));
+    }
     for group in [1, 4] {
         let kernel = DecodeAttentionKernel::new(PtxType::BF16, 128, group);
         products.push(Box::new(kernel));

@@ -295,7 +295,11 @@ for causal in [False, True]:
             for method in ["flash", "flash_mma"]:
                 name = f"attention_{method}_{ty}_{dim}{suffix}"
                 attention(name, dtype, batch, heads, kv_heads, seq, dim, causal)
+    for dim in [128, 64]:
+        for batch, heads, kv_heads, seq in [(2, 4, 2, 300), (1, 16, 16, 8192), (4, 32, 8, 2048)]:
+            attention(f"attention_flash_tiled_f32_{dim}{suffix}", f32, batch, heads, kv_heads, seq, dim, causal)
 attention("attention_simple_f32_128", f32, 2, 4, 2, 300, 128, False)
+attention("attention_simple_f32_128", f32, 4, 32, 8, 2048, 128, False)
 for group, batch, heads, kv_heads, length in [
         (4, 2, 8, 2, 1000), (4, 1, 32, 8, 32768), (4, 16, 32, 8, 4096), (1, 8, 16, 16, 4096)]:
     decode(group, batch, heads, kv_heads, length)

@@ -13,6 +13,7 @@ pub(crate) fn variants() -> Vec<Variant> {
     let (f32, f16, bf16) = (PtxType::F32, PtxType::F16, PtxType::BF16);
     let small: [Shape; 3] = [[2, 4, 2, 5, 9], [1, 1, 1, 1, 33], [1, 2, 1, 7, 9]];
     let middle: [Shape; 3] = [[1, 2, 1, 21, 121], [1, 1, 1, 130, 135], [1, 1, 1, 16, 67]];
+    let tiles: [Shape; 3] = [[1, 2, 1, 5, 9], [1, 1, 1, 68, 71], [1, 1, 1, 9, 67]];
     let large: [Shape; 3] = [[1, 2, 1, 130, 300], [2, 2, 2, 64, 128], [1, 1, 1, 16, 135]];
     let mut variants = Vec::new();
     for (kernel, ty, dim, shapes) in [
@@ -22,6 +23,8 @@ pub(crate) fn variants() -> Vec<Variant> {
         (AttentionKernel::flash(f16, 64), f16, 64, large),
         (AttentionKernel::flash_mma(f16, 128), f16, 128, middle),
         (AttentionKernel::flash_mma(bf16, 64), bf16, 64, middle),
+        (AttentionKernel::flash_tiled(64), f32, 64, tiles),
+        (AttentionKernel::flash_tiled(128), f32, 128, tiles),
     ] {
         for causal in [false, true] {
             let kernel = if causal { kernel.causal() } else { kernel };

@@ -7,6 +7,7 @@ mod mma;
 mod part;
 mod simple;
 mod state;
+mod tiled;
 
 pub use decode::DecodeAttentionKernel;
 pub use decode_sum::DecodeSumKernel;
@@ -24,6 +25,7 @@ enum Method {
     Simple,
     Flash,
     FlashMma,
+    FlashTiled,
 }
 
 /// Attention of `heads` heads of `dim` values: `q` and `o` are `batch × heads × seq_q × dim`, `k` and
@@ -76,6 +78,17 @@ impl AttentionKernel {
         }
     }
 
+    /// f32 by tiles in shared memory and registers, on any GPU, for `dim` 64 or 128 and matrices
+    /// aligned to 16 bytes (Dao et al., 2022).
+    pub fn flash_tiled(dim: u32) -> Self {
+        AttentionKernel {
+            method: Method::FlashTiled,
+            ty: F32,
+            dim,
+            causal: false,
+        }
+    }
+
     /// With a causal mask.
     #[must_use]
     pub fn causal(self) -> Self {
@@ -92,6 +105,7 @@ impl Kernel for AttentionKernel {
             Method::Simple => "attention_simple",
             Method::Flash => "attention_flash",
             Method::FlashMma => "attention_flash_mma",
+            Method::FlashTiled => "attention_flash_tiled",
         };
         let causal = if self.causal { "_causal" } else { "" };
         format!("{method}_{}_{}{causal}", self.ty, self.dim)
@@ -99,7 +113,7 @@ impl Kernel for AttentionKernel {
 
     fn first_target(&self) -> Target {
         match self.method {
-            Method::Simple => Target::Sm70,
+            Method::Simple | Method::FlashTiled => Target::Sm70,
             Method::Flash => Target::Sm90a,
             Method::FlashMma => Target::Sm80,
         }
@@ -110,6 +124,7 @@ impl Kernel for AttentionKernel {
             Method::Simple => simple::build(*self, target),
             Method::Flash => flash::build(*self, target),
             Method::FlashMma => mma::build(*self, target),
+            Method::FlashTiled => tiled::build(*self, target),
         }
     }
 }

@@ -3,6 +3,7 @@
 mod attention;
 mod cluster;
 mod common;
+mod copies;
 mod elementwise;
 mod fragments;
 mod gemm;

@@ -7,9 +7,10 @@
 use super::{GemmKernel, Product};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
-use crate::ptx::inst::{Op, Operand, Reg, Special};
+use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
+use crate::ptx::kernels::copies::{Copy, fours, outer, turn};
 use crate::ptx::types::PtxType::{F32, U32, U64};
 use crate::ptx::types::Target;
 
@@ -126,20 +127,6 @@ struct Block {
     b_tiles: Reg,
 }
 
-/// One thread's share in copying tiles from global memory.
-struct Copy {
-    width: usize,
-    /// Where each load reads next, and how many bytes further the tile after that lies.
-    from: Vec<Reg>,
-    step: Operand<'static>,
-    /// The index in `k` of each load, or of all of them, and how much further the next tile lies.
-    depth: Vec<Reg>,
-    deeper: u32,
-    /// Where each load is stored in the first buffer, and how far apart its values lie.
-    to: Vec<Reg>,
-    stride: i32,
-}
-
 impl Block {
     fn new(k: &mut Builder, tile: Tile) -> Self {
         let thread = k.special(Special::TidX);
@@ -172,7 +159,7 @@ impl Block {
         let to = k.add(to, row);
         let to = k.fma(to, 4, self.a_tiles);
         let last = k.sub(p.m, 1);
-        let mut copy = Copy::new(self.tile, (depth * 4).into(), self.tile.a_stride());
+        let mut copy = Copy::new(width, depth, (depth * 4).into(), self.tile.a_stride());
         for pass in 0..rows / per_pass {
             // Rows beyond the last one repeat it: their sums are never stored.
             let row = k.offset(row, pass * per_pass);
@@ -202,7 +189,7 @@ impl Block {
         let col = k.min(col, last);
         let step = [p.n.into(), (depth * 4).into()];
         let step = k.op(Op::MulWide, U32, U64, &step);
-        let mut copy = Copy::new(self.tile, step.into(), 1);
+        let mut copy = Copy::new(width, depth, step.into(), 1);
         for pass in 0..depth / per_pass {
             let row = k.offset(row, pass * per_pass);
             copy.from.push(k.at_2d(p.b, row, p.n, col, 4));
@@ -232,14 +219,8 @@ impl Block {
             for step in 0..depth {
                 self.step(k, &sums, a_now, b_now, step);
             }
-            // 0 and the buffer's size in turn.
-            for (buffer, bytes) in [
-                (a_buffer, self.tile.a_bytes()),
-                (b_buffer, self.tile.b_bytes()),
-            ] {
-                let other = k.sub(bytes, buffer);
-                k.assign(buffer, other);
-            }
+            turn(k, a_buffer, self.tile.a_bytes());
+            turn(k, b_buffer, self.tile.b_bytes());
             a.store(k, &x, a_buffer);
             b.store(k, &y, b_buffer);
             k.barrier();
@@ -249,21 +230,10 @@ impl Block {
 
     /// Adds the products of one column of A's tile with one row of B's.
     fn step(&self, k: &mut Builder, sums: &[Vec<Reg>], a: Reg, b: Reg, step: u32) {
-        let a_at = (step * self.tile.a_stride() * 4) as i32;
-        let b_at = (step * self.tile.cols * 4) as i32;
-        let eight = |k: &mut Builder, base, at, half: u32| {
-            let second = at + (half * 4) as i32;
-            let mut values = k.ld_vector(Op::LdShared, F32, 4, base, at);
-            values.extend(k.ld_vector(Op::LdShared, F32, 4, base, second));
-            values
-        };
-        let rows = eight(k, a, a_at, self.tile.rows / 2);
-        let cols = eight(k, b, b_at, self.tile.cols / 2);
-        for (sums, &x) in sums.iter().zip(&rows) {
-            for (&sum, &y) in sums.iter().zip(&cols) {
-                k.fma_assign(sum, x, y);
-            }
-        }
+        let (a_at, b_at) = (step * self.tile.a_stride() * 4, step * self.tile.cols * 4);
+        let column = fours(k, a, a_at, 8, self.tile.rows / 2 * 4);
+        let row = fours(k, b, b_at, 8, self.tile.cols / 2 * 4);
+        outer(k, sums, &column, &row);
     }
 
     fn store(&self, k: &mut Builder, p: &Product, sums: &[Vec<Reg>]) {
@@ -298,54 +268,4 @@ impl Block {
 /// Where row or column `i` of a thread's eight lies: four are next to each other.
 fn place(i: usize, half: u32) -> u32 {
     i as u32 % 4 + i as u32 / 4 * half
-}
-
-impl Copy {
-    fn new(tile: Tile, step: Operand<'static>, stride: u32) -> Self {
-        Copy {
-            width: tile.width as usize,
-            from: Vec::new(),
-            step,
-            depth: Vec::new(),
-            deeper: tile.depth,
-            to: Vec::new(),
-            stride: (stride * 4) as i32,
-        }
-    }
-
-    /// Loads this thread's share, zeros beyond `end` in `k`, and goes on to the next tile.
-    fn load(&self, k: &mut Builder, end: Reg) -> Vec<Vec<Reg>> {
-        let mut loads = Vec::new();
-        let inside: Vec<Reg> = self.depth.iter().map(|&depth| k.lt(depth, end)).collect();
-        for (&from, &inside) in self.from.iter().zip(inside.iter().cycle()) {
-            let values = k.filled(F32, self.width, 0.0f32);
-            let to = match values.as_slice() {
-                [one] => (*one).into(),
-                many => Operand::from(many),
-            };
-            k.guarded(inside, true, |k| {
-                k.emit(Op::LdGlobalNc, F32, &[to], &[Operand::At(from, 0)]);
-            });
-            k.add_assign(from, self.step);
-            loads.push(values);
-        }
-        for &depth in &self.depth {
-            k.add_assign(depth, self.deeper);
-        }
-        loads
-    }
-
-    /// Stores the share into the buffer that begins `buffer` bytes after the first.
-    fn store(&self, k: &mut Builder, loads: &[Vec<Reg>], buffer: Reg) {
-        for (values, &to) in loads.iter().zip(&self.to) {
-            let to = k.add(to, buffer);
-            if self.stride == 4 && values.len() == 4 {
-                k.st_shared(F32, to, 0, values.as_slice());
-                continue;
-            }
-            for (i, &value) in values.iter().enumerate() {
-                k.st_shared(F32, to, i as i32 * self.stride, value);
-            }
-        }
-    }
 }
