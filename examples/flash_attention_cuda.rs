@@ -1,4 +1,4 @@
-//! Attention on Hopper's tensor cores: how far from `f64` it is, and how fast.
+//! Attention on the tensor cores of any GPU since Ampere: how far from `f64` it is, and how fast.
 //!
 //! `cargo run --release --no-default-features --features cuda --example flash_attention_cuda`
 
@@ -26,8 +26,8 @@ fn main() -> Result<(), Error> {
         }
         device => device?,
     };
-    if device.target() != Target::Sm90a {
-        println!("{} is no Hopper GPU", device.name());
+    if device.target() < Target::Sm80 {
+        println!("{} is older than Ampere", device.name());
         return Ok(());
     }
     let count = SHAPE.batch * SHAPE.heads * SHAPE.seq_q * SHAPE.dim;

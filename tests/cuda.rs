@@ -184,6 +184,77 @@ fn attention_of_equal_keys_is_the_mean_of_values() {
     assert!(matches!(error, Err(Error::Ptx(_))), "{error:?}");
 }
 
+/// The largest difference from attention in `f64`.
+fn attention_error([q, k, v, o]: [&[f32]; 4], shape: AttentionShape) -> f64 {
+    let (dim, of) = (shape.dim, |x: &[f32]| -> Vec<f64> {
+        x.iter().map(|&x| x.into()).collect()
+    });
+    let (q, k, v) = (of(q), of(k), of(v));
+    let mut largest = 0f64;
+    for (row, query) in q.chunks(dim).enumerate() {
+        let (plane, i) = (row / shape.seq_q, row % shape.seq_q);
+        let sharing = shape.heads / shape.kv_heads;
+        let head = plane / shape.heads * shape.kv_heads + plane % shape.heads / sharing;
+        let first = head * shape.seq_k * dim;
+        let hidden = if shape.causal { shape.seq_q - 1 - i } else { 0 };
+        let seen = first..first + (shape.seq_k - hidden) * dim;
+        let dot = |key: &[f64]| query.iter().zip(key).map(|(q, k)| q * k).sum::<f64>();
+        let scores = k[seen.clone()].chunks(dim).map(dot);
+        let weights: Vec<f64> = scores.map(|x| (x / (dim as f64).sqrt()).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for j in 0..dim {
+            let values = v[seen.clone()].chunks(dim).map(|value| value[j]);
+            let sum: f64 = weights.iter().zip(values).map(|(w, v)| w * v).sum();
+            largest = largest.max((f64::from(o[row * dim + j]) - sum / total).abs());
+        }
+    }
+    largest
+}
+
+#[test]
+fn attention_of_all_types() {
+    let Some(device) = device() else { return };
+    for (dim, seq_q, seq_k, causal) in [
+        (64, 70, 150, true),
+        (128, 130, 70, false),
+        (128, 65, 65, true),
+        (96, 20, 33, false),
+    ] {
+        let (batch, heads, kv_heads) = (2, 4, 2);
+        let shape = AttentionShape {
+            batch,
+            heads,
+            kv_heads,
+            seq_q,
+            seq_k,
+            dim,
+            causal,
+        };
+        let host =
+            [heads * seq_q, kv_heads * seq_k, kv_heads * seq_k].map(|n| numbers(2 * n * dim));
+        let [q, k, v] = host.each_ref().map(|x| device.upload(x).unwrap());
+        let mut o = device.zeros(host[0].len()).unwrap();
+        device.attention([&q, &k, &v], &mut o, shape).unwrap();
+        let [q, k, v] = host.each_ref().map(Vec::as_slice);
+        let error = attention_error([q, k, v, &o.download().unwrap()], shape);
+        assert!(error < 1e-5, "f32, {shape:?}: {error:e}");
+
+        let halves = host
+            .each_ref()
+            .map(|x| -> Vec<u16> { x.iter().map(|&x| f32_to_bf16(x)).collect() });
+        let on = halves.each_ref().map(|x| device.upload(x).unwrap());
+        let mut o = device.zeros(halves[0].len()).unwrap();
+        match device.attention_half(PtxType::BF16, on.each_ref(), &mut o, shape) {
+            Err(Error::Ptx(_)) if dim == 96 || device.target() < Target::Sm80 => continue,
+            result => result.unwrap(),
+        }
+        let back = |x: &[u16]| -> Vec<f32> { x.iter().map(|&x| bf16_to_f32(x)).collect() };
+        let [q, k, v] = halves.each_ref().map(|x| back(x));
+        let error = attention_error([&q, &k, &v, &back(&o.download().unwrap())], shape);
+        assert!(error < 2f64.powi(-7), "bf16, {shape:?}: {error:e}");
+    }
+}
+
 #[test]
 fn quantised_weights_times_a_vector() {
     let Some(device) = device() else { return };

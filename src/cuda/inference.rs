@@ -28,6 +28,9 @@ pub struct AttentionShape {
     pub causal: bool,
 }
 
+/// Queries from which on a tile of 64 of them is faster than a warp to each.
+const FEW_QUERIES: usize = 16;
+
 /// The most blocks of a grid along its second and third axes.
 const MOST_BLOCKS: usize = 65_535;
 
@@ -53,7 +56,8 @@ impl AttentionShape {
 }
 
 impl CudaDevice {
-    /// `softmax(q · kᵀ / √dim) · v` of every head, in f32; `dim` is a multiple of 32 up to 256.
+    /// `softmax(q · kᵀ / √dim) · v` of every head, in f32; `dim` is a multiple of 32 up to 256. Heads of
+    /// 64 and 128 with many queries are the fast ones.
     ///
     /// # Errors
     /// [`super::Error::Length`] if a buffer does not have its shape, [`super::Error::Ptx`] for sizes
@@ -64,14 +68,21 @@ impl CudaDevice {
         o: &mut CudaBuffer<f32>,
         shape: AttentionShape,
     ) -> Result<()> {
-        self.attend(AttentionKernel::simple(shape.dim as u32), qkv, o, shape)
+        let dim = shape.dim.try_into().unwrap_or(u32::MAX);
+        let tiled = matches!(dim, 64 | 128) && shape.seq_q >= FEW_QUERIES;
+        let kernel = if tiled {
+            AttentionKernel::flash_tiled(dim)
+        } else {
+            AttentionKernel::simple(dim)
+        };
+        self.attend(kernel, qkv, o, shape)
     }
 
-    /// The same of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16`, on Hopper's tensor
-    /// cores; `dim` is 64 or 128.
+    /// The same of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16`, on the tensor cores of
+    /// any GPU since Ampere; `dim` is 64 or 128.
     ///
     /// # Errors
-    /// As [`CudaDevice::attention`]; [`super::Error::Ptx`] for another type or GPU.
+    /// As [`CudaDevice::attention`]; [`super::Error::Ptx`] for another type, or an older GPU.
     pub fn attention_half(
         &self,
         ty: PtxType,
@@ -82,7 +93,12 @@ impl CudaDevice {
         if !matches!(ty, PtxType::F16 | PtxType::BF16) {
             return Err(invalid("ty", ty.to_string(), "f16 or bf16"));
         }
-        self.attend(AttentionKernel::flash(ty, shape.dim as u32), qkv, o, shape)
+        let dim = shape.dim.try_into().unwrap_or(u32::MAX);
+        let kernel = match self.target() {
+            Target::Sm90a => AttentionKernel::flash(ty, dim),
+            _ => AttentionKernel::flash_mma(ty, dim),
+        };
+        self.attend(kernel, qkv, o, shape)
     }
 
     fn attend<T: Element>(
