@@ -101,11 +101,23 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
         }
     }
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
-    for cols in [1024, 4096, 16384, 32768, 65536] {
+    for cols in [1024, 4096, 16384, 32768, 65536, 131_072, 262_144] {
         let layout = RowLayout::for_target(cols, target);
         kernels.push((Box::new(SoftmaxKernel::new().with_layout(layout)), cols));
         kernels.push((Box::new(LayerNormKernel::new().with_layout(layout)), cols));
         kernels.push((Box::new(LayerNormKernel::rms().with_layout(layout)), cols));
+    }
+    let any = RowLayout {
+        width: 4,
+        ..RowLayout::ANY
+    };
+    let softmax = SoftmaxKernel::new().with_layout(any);
+    kernels.push((Box::new(softmax.statistics()), 0));
+    kernels.push((Box::new(softmax.rest()), 0));
+    for norm in [LayerNormKernel::new(), LayerNormKernel::rms()] {
+        let norm = norm.with_layout(any);
+        kernels.push((Box::new(norm.statistics()), 0));
+        kernels.push((Box::new(norm.rest()), 0));
     }
     kernels
 }

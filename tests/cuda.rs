@@ -184,6 +184,51 @@ fn attention_of_equal_keys_is_the_mean_of_values() {
     assert!(matches!(error, Err(Error::Ptx(_))), "{error:?}");
 }
 
+#[test]
+fn rows_of_all_lengths() {
+    let Some(device) = device() else { return };
+    for (rows, cols) in [
+        (3, 1000),
+        (2, 65_536),
+        (2, 300_000),
+        (1, 1_000_001),
+        (3, 262_144),
+    ] {
+        let host = numbers(rows * cols);
+        let (x, mut y) = (
+            device.upload(&host).unwrap(),
+            device.zeros(host.len()).unwrap(),
+        );
+        device.softmax_rows(&x, &mut y, rows, cols).unwrap();
+        let actual = y.download().unwrap();
+        let [weight, bias] = [0, 1].map(|i| numbers(cols + i)[i..].to_vec());
+        let [on_weight, on_bias] = [&weight, &bias].map(|x| device.upload(x).unwrap());
+        device
+            .layer_norm(&x, &on_weight, &on_bias, &mut y, 0.1)
+            .unwrap();
+        let normal = y.download().unwrap();
+        for (row, x) in host.chunks(cols).enumerate() {
+            let of = x.iter().map(|&x| f64::from(x));
+            let total: f64 = of.clone().map(f64::exp).sum();
+            let mean = of.clone().sum::<f64>() / cols as f64;
+            let variance = of.clone().map(|x| (x - mean).powi(2)).sum::<f64>() / cols as f64;
+            for (i, x) in of.enumerate() {
+                let at = row * cols + i;
+                let expected = x.exp() / total;
+                let off = (f64::from(actual[at]) - expected).abs();
+                assert!(
+                    off <= 1e-5 * expected,
+                    "softmax of {rows}×{cols}, {at}: {off:e}"
+                );
+                let expected = (x - mean) / (variance + 0.1).sqrt() * f64::from(weight[i])
+                    + f64::from(bias[i]);
+                let off = (f64::from(normal[at]) - expected).abs();
+                assert!(off < 1e-5, "layer norm of {rows}×{cols}, {at}: {off:e}");
+            }
+        }
+    }
+}
+
 /// The largest difference from attention in `f64`.
 fn attention_error([q, k, v, o]: [&[f32]; 4], shape: AttentionShape) -> f64 {
     let (dim, of) = (shape.dim, |x: &[f32]| -> Vec<f64> {

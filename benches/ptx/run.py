@@ -110,6 +110,31 @@ def rows(name, reference, cols, extra={}):
     print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
 
 
+def rows_in_parts(name, reference, count, cols, extra={}):
+    """Rows that many blocks share: numbers of each part, then the rest."""
+    first, second = name + "_parts_v4_statistics", name + "_parts_v4"
+    if first not in kernels or second not in kernels:
+        return
+    x = torch.randn(count, cols, device="cuda")
+    y = torch.full_like(x, float("nan"))
+    numbers = torch.full((count, -(-cols // 8192), 2), float("nan"), device="cuda")
+    values = dict(x=x, y=y, numbers=numbers, rows=count, cols=cols, **extra)
+    pair = [kernels[kernel].prepare(**values) for kernel in (first, second)]
+    launch = lambda: (pair[0](), pair[1]())
+    launch()
+    torch.cuda.synchronize()
+    part = slice(max(0, count - 16), count)
+    error = relative(y[part], reference(x[part].double()))
+    if not torch.isfinite(y).all():
+        error = float("nan")
+    gigabytes = 2 * x.numel() * 4 / 1e9
+    ours = gigabytes / median_seconds([launch])
+    copy = gigabytes / median_seconds([lambda: torch.add(x, 0, out=y)])
+    torch_ = gigabytes / median_seconds([lambda: reference(x)])
+    report(second, f"{count}x{cols}", ours, copy, "GB/s", error)
+    print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
+
+
 def attention(name, dtype, batch, heads, kv_heads, seq, dim, causal):
     if name not in kernels:
         return
@@ -325,18 +350,22 @@ for shape in [(1000, 776, 332), (2048,) * 3, (4096,) * 3, (8192,) * 3]:
         gemm(name, f32, f32, *shape)
 torch.backends.cuda.matmul.allow_tf32 = False
 gemm("gemm_naive", f32, f32, 1000, 777, 333)
-for cols in [1024, 4096, 16384, 32768, 65536]:
+for cols in [1024, 4096, 16384, 32768, 65536, 131072, 262144]:
     weight, bias = torch.randn(cols, device="cuda"), torch.randn(cols, device="cuda")
     norm = torch.nn.functional
+    functions = {
+        "softmax": (lambda x: torch.softmax(x, -1), {}),
+        "layer_norm": (lambda x: norm.layer_norm(x, (cols,), weight.to(x.dtype), bias.to(x.dtype)),
+                       dict(weight=weight, bias=bias, epsilon=1e-5)),
+        "rms_norm": (lambda x: norm.rms_norm(x, (cols,), weight.to(x.dtype), 1e-5),
+                     dict(weight=weight, epsilon=1e-5))}
     for name in [name for name in kernels if kernels[name].entry["cols"] == cols]:
-        if name.startswith("softmax"):
-            rows(name, lambda x: torch.softmax(x, -1), cols)
-        elif name.startswith("layer"):
-            rows(name, lambda x: norm.layer_norm(x, (cols,), weight.to(x.dtype), bias.to(x.dtype)),
-                 cols, dict(weight=weight, bias=bias, epsilon=1e-5))
-        else:
-            rows(name, lambda x: norm.rms_norm(x, (cols,), weight.to(x.dtype), 1e-5), cols,
-                 dict(weight=weight, epsilon=1e-5))
+        kind = next(kind for kind in functions if name.startswith(kind))
+        rows(name, functions[kind][0], cols, functions[kind][1])
+    if cols > 65536:
+        for kind, (function, extra) in functions.items():
+            rows_in_parts(kind, function, (256 << 20) // 4 // cols, cols, extra)
+            rows_in_parts(kind, function, 4, cols, extra)
 if len(sys.argv) > 2:
     with open(sys.argv[2], "w") as file:
         json.dump(results, file, indent=1)

@@ -44,6 +44,7 @@ mod ops;
 mod pieces;
 mod pinned;
 mod queue;
+mod rows;
 mod stream;
 mod values;
 

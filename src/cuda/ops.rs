@@ -5,8 +5,8 @@ use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
 use super::launch::Argument;
-use crate::ptx::kernels::{QuantFormat, RowLayout, SplitSumKernel, Tile};
-use crate::ptx::{GemmKernel, LayerNormKernel, PtxType, QuantizeKernel, SoftmaxKernel, Target};
+use crate::ptx::kernels::{QuantFormat, SplitSumKernel, Tile};
+use crate::ptx::{GemmKernel, PtxType, QuantizeKernel, Target};
 use cudarc::driver::sys;
 use std::sync::OnceLock;
 
@@ -251,84 +251,6 @@ impl CudaDevice {
         // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and `y` is
         // lent exclusively.
         unsafe { self.submit(&kernel, &uses, &[&buffers[..], &sizes].concat()) }
-    }
-
-    /// Softmax of each row of a row-major matrix.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape.
-    pub fn softmax_rows(
-        &self,
-        x: &CudaBuffer<f32>,
-        y: &mut CudaBuffer<f32>,
-        rows: usize,
-        cols: usize,
-    ) -> Result<()> {
-        self.softmax(SoftmaxKernel::new(), [x, y], [rows, cols])
-    }
-
-    /// Logarithm of the softmax of each row of a row-major matrix.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape.
-    pub fn log_softmax_rows(
-        &self,
-        x: &CudaBuffer<f32>,
-        y: &mut CudaBuffer<f32>,
-        rows: usize,
-        cols: usize,
-    ) -> Result<()> {
-        self.softmax(SoftmaxKernel::new().log(), [x, y], [rows, cols])
-    }
-
-    /// How rows of this length are best shared among threads here.
-    fn row_layout(&self, cols: usize) -> RowLayout {
-        RowLayout::for_target(cols as u32, self.target())
-    }
-
-    fn softmax(
-        &self,
-        kernel: SoftmaxKernel,
-        [x, y]: [&CudaBuffer<f32>; 2],
-        [rows, cols]: [usize; 2],
-    ) -> Result<()> {
-        self.check("x", x, rows, cols)?;
-        self.check("y", y, rows, cols)?;
-        let kernel = kernel.with_layout(self.row_layout(cols));
-        let arguments = [
-            Argument::Pointer(x.address()),
-            Argument::Pointer(y.address()),
-            Argument::U32(rows as u32),
-            Argument::U32(cols as u32),
-        ];
-        // SAFETY: both buffers have the matrix's length; the callers were lent `y` exclusively.
-        unsafe { self.submit(&kernel, &[x.input(), y.output()], &arguments) }
-    }
-
-    /// Layer norm of each row of a row-major matrix of `weight.len()` columns.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape.
-    pub fn layer_norm(
-        &self,
-        x: &CudaBuffer<f32>,
-        weight: &CudaBuffer<f32>,
-        bias: &CudaBuffer<f32>,
-        y: &mut CudaBuffer<f32>,
-        epsilon: f32,
-    ) -> Result<()> {
-        let cols = weight.len();
-        let rows = x.len() / cols.max(1);
-        self.check("x", x, rows, cols)?;
-        self.check("y", y, rows, cols)?;
-        self.check("bias", bias, 1, cols)?;
-        let kernel = LayerNormKernel::new().with_layout(self.row_layout(cols));
-        let uses = [x.input(), weight.input(), bias.input(), y.output()];
-        let buffers = [x, y, weight, bias].map(|buffer| Argument::Pointer(buffer.address()));
-        let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
-        let arguments = [&buffers[..], &sizes, &[Argument::F32(epsilon)]].concat();
-        // SAFETY: all buffers have the lengths of their shapes; `y` is lent exclusively.
-        unsafe { self.submit(&kernel, &uses, &arguments) }
     }
 }
 

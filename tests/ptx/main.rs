@@ -10,6 +10,7 @@ mod batches;
 mod case;
 mod clusters;
 mod interpret;
+mod long_rows;
 mod mistakes;
 mod mutate;
 mod oracle;

@@ -26,6 +26,7 @@ pub(crate) fn all() -> Vec<Variant> {
         gemms(),
         softmaxes(),
         norms(),
+        super::long_rows::variants(),
         super::quantized::variants(),
         super::attention::variants(),
         super::values::variants(),

@@ -2,10 +2,10 @@
 
 use super::Kernel;
 use super::common::Combine;
-use super::rows::{Matrix, Row, RowLayout, each_row};
+use super::rows::{Matrix, Part, Row, RowLayout, Share, each_row};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
-use crate::ptx::inst::Reg;
+use crate::ptx::inst::{Op, Reg};
 use crate::ptx::kernel::PtxKernel;
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
@@ -15,11 +15,14 @@ use crate::ptx::types::Target;
 /// row-major `rows × cols` matrix.
 ///
 /// Parameters: `x`, `y`, `weight`, for layer norm `bias` (f32; `cols` weights and biases), `rows`,
-/// `cols`, `epsilon` (f32).
+/// `cols`, `epsilon` (f32). Two kernels for rows that one block or cluster cannot hold have `numbers`
+/// (f32) besides: the first one, [`LayerNormKernel::statistics`], has just `x`, `numbers`, `rows` and
+/// `cols`, the second one, [`LayerNormKernel::rest`], has it after `y`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LayerNormKernel {
     layout: RowLayout,
     centred: bool,
+    share: Share,
 }
 
 impl LayerNormKernel {
@@ -28,6 +31,7 @@ impl LayerNormKernel {
         LayerNormKernel {
             layout: RowLayout::ANY,
             centred: true,
+            share: Share::Whole,
         }
     }
 
@@ -50,22 +54,102 @@ impl LayerNormKernel {
         self.layout
     }
 
-    /// What is subtracted, and what the rest is multiplied by.
-    fn statistics(self, k: &mut Builder, row: &Row, cols: Reg, epsilon: Reg) -> (Option<Reg>, Reg) {
-        let count = k.convert(crate::ptx::Op::CvtF32U32, F32, &[cols.into()]);
-        let mean = self.centred.then(|| {
+    /// The first of two kernels by which many blocks share a row: of the layout only the width counts.
+    /// `numbers` has room for two values for each [`RowLayout::PART`] of a row, or what is left of one;
+    /// there are at most 65,535 rows.
+    #[must_use]
+    pub fn statistics(self) -> Self {
+        LayerNormKernel {
+            share: Share::Statistics,
+            ..self
+        }
+    }
+
+    /// The second one.
+    #[must_use]
+    pub fn rest(self) -> Self {
+        LayerNormKernel {
+            share: Share::Rest,
+            ..self
+        }
+    }
+
+    /// The mean, which is 0 for RMS norm, and the sum of the squares of what differs from it.
+    fn moments(self, k: &mut Builder, row: &Row, count: Reg) -> [Reg; 2] {
+        let mean = if self.centred {
             let sum = row.reduce(k, Combine::Sum, |_, x| x);
             k.div(sum, count)
-        });
+        } else {
+            k.value(F32, 0.0f32)
+        };
         // A second pass, since Σx² − n·mean² cancels where the mean is large.
         let squares = row.reduce(k, Combine::Sum, |k, x| {
-            let x = mean.map_or(x, |mean| k.sub(x, mean));
+            let x = self.centre(k, x, mean);
             k.mul(x, x)
         });
+        [mean, squares]
+    }
+
+    /// The same of a row, of those of its parts (Chan et al., 1979).
+    fn of_parts(self, k: &mut Builder, part: &Part, count: Reg) -> [Reg; 2] {
+        let mean = if self.centred {
+            let sum = part.sum(k, |k, [mean, _], index| {
+                let count = part.count_of(k, index);
+                k.mul(mean, count)
+            });
+            k.div(sum, count)
+        } else {
+            k.value(F32, 0.0f32)
+        };
+        let squares = part.sum(k, |k, [of_part, squares], index| {
+            if !self.centred {
+                return squares;
+            }
+            let count = part.count_of(k, index);
+            let off = k.sub(of_part, mean);
+            let off_squared = k.mul(off, off);
+            k.fma(off_squared, count, squares)
+        });
+        [mean, squares]
+    }
+
+    fn centre(self, k: &mut Builder, x: Reg, mean: Reg) -> Reg {
+        if self.centred { k.sub(x, mean) } else { x }
+    }
+
+    /// By what differences from the mean are multiplied.
+    fn scale(k: &mut Builder, squares: Reg, count: Reg, epsilon: Reg) -> Reg {
         let variance = k.div(squares, count);
         let shifted = k.add(variance, epsilon);
         let deviation = k.sqrt(shifted);
-        (mean, k.rcp(deviation))
+        k.rcp(deviation)
+    }
+
+    fn write(self, k: &mut Builder, row: &Row, arrays: &[Reg], [mean, scale]: [Reg; 2]) {
+        row.write(k, arrays, |k, x, of_column| {
+            let centred = self.centre(k, x, mean);
+            let normal = k.mul(centred, scale);
+            match of_column {
+                [weight, bias] => k.fma(normal, *weight, *bias),
+                of_column => k.mul(normal, of_column[0]),
+            }
+        });
+    }
+
+    /// The kernel that leaves the numbers of each part.
+    fn build_statistics(self, mut k: Builder) -> Result<PtxKernel> {
+        let (input, numbers) = (k.pointer("x", F32), k.pointer("numbers", F32));
+        let matrix = Matrix {
+            input,
+            output: input,
+            rows: k.scalar("rows", U32),
+            cols: k.scalar("cols", U32),
+        };
+        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers);
+        let count = k.convert(Op::CvtF32U32, F32, &[part.count().into()]);
+        let numbers = self.moments(&mut k, &part.row, count);
+        part.leave(&mut k, numbers);
+        k.finish()
     }
 }
 
@@ -82,19 +166,28 @@ impl Kernel for LayerNormKernel {
         } else {
             "rms_norm"
         };
-        format!("{name}_{}", self.layout.suffix())
+        format!("{name}_{}", self.share.suffix(self.layout))
     }
 
     fn first_target(&self) -> Target {
-        self.layout.first_target()
+        match self.share {
+            Share::Whole => self.layout.first_target(),
+            _ => Target::Sm70,
+        }
     }
 
     fn build(&self, target: Target) -> Result<PtxKernel> {
         self.layout.check()?;
-        let mut k = Builder::new(self.name(), target, self.layout.launch());
+        let mut k = Builder::new(self.name(), target, self.share.launch(self.layout));
+        if self.share == Share::Statistics {
+            return self.build_statistics(k);
+        }
         let (input, output) = (k.pointer("x", F32), k.pointer("y", F32));
+        let shared = self.share == Share::Rest;
+        let numbers = shared.then(|| k.pointer("numbers", F32));
         let weight = k.pointer("weight", F32);
         let bias = self.centred.then(|| k.pointer("bias", F32));
+        let mut arrays: Vec<Reg> = [weight].into_iter().chain(bias).collect();
         let matrix = Matrix {
             input,
             output,
@@ -102,18 +195,23 @@ impl Kernel for LayerNormKernel {
             cols: k.scalar("cols", U32),
         };
         let epsilon = k.scalar("epsilon", F32);
-        each_row(&mut k, self.layout, &matrix, |k, row| {
-            let (mean, scale) = self.statistics(k, row, matrix.cols, epsilon);
-            let arrays: Vec<Reg> = [weight].into_iter().chain(bias).collect();
-            row.write(k, &arrays, |k, x, of_column| {
-                let centred = mean.map_or(x, |mean| k.sub(x, mean));
-                let normal = k.mul(centred, scale);
-                match of_column {
-                    [weight, bias] => k.fma(normal, *weight, *bias),
-                    of_column => k.mul(normal, of_column[0]),
-                }
+        let Some(numbers) = numbers else {
+            each_row(&mut k, self.layout, &matrix, |k, row| {
+                let count = k.convert(Op::CvtF32U32, F32, &[matrix.cols.into()]);
+                let [mean, squares] = self.moments(k, row, count);
+                let scale = Self::scale(k, squares, count, epsilon);
+                self.write(k, row, &arrays, [mean, scale]);
             });
-        });
+            return k.finish();
+        };
+        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers);
+        let count = k.convert(Op::CvtF32U32, F32, &[matrix.cols.into()]);
+        let [mean, squares] = self.of_parts(&mut k, &part, count);
+        let scale = Self::scale(&mut k, squares, count, epsilon);
+        for array in &mut arrays {
+            *array = k.at(*array, part.first, 4);
+        }
+        self.write(&mut k, &part.row, &arrays, [mean, scale]);
         k.finish()
     }
 }

@@ -2,9 +2,10 @@
 
 use super::Kernel;
 use super::common::Combine;
-use super::rows::{Matrix, RowLayout, each_row};
+use super::rows::{Matrix, Part, Row, RowLayout, Share, each_row};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
+use crate::ptx::inst::Reg;
 use crate::ptx::kernel::PtxKernel;
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
@@ -12,11 +13,14 @@ use crate::ptx::types::Target;
 /// `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)` of each row of a row-major `rows × cols` matrix, or
 /// its logarithm.
 ///
-/// Parameters: `x`, `y` (f32), `rows`, `cols`. A row with a NaN or of only −∞ is NaN.
+/// Parameters: `x`, `y` (f32), `rows`, `cols`. A row with a NaN or of only −∞ is NaN. Two kernels
+/// for rows that one block or cluster cannot hold have `numbers` (f32) besides: the first one,
+/// [`SoftmaxKernel::statistics`], instead of `y`, the second one, [`SoftmaxKernel::rest`], after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftmaxKernel {
     layout: RowLayout,
     logarithm: bool,
+    share: Share,
 }
 
 impl SoftmaxKernel {
@@ -25,6 +29,7 @@ impl SoftmaxKernel {
         SoftmaxKernel {
             layout: RowLayout::ANY,
             logarithm: false,
+            share: Share::Whole,
         }
     }
 
@@ -48,6 +53,51 @@ impl SoftmaxKernel {
         }
     }
 
+    /// The first of two kernels by which many blocks share a row: of the layout only the width counts.
+    /// `numbers` has room for two values for each [`RowLayout::PART`] of a row, or what is left of one;
+    /// there are at most 65,535 rows.
+    #[must_use]
+    pub fn statistics(self) -> Self {
+        SoftmaxKernel {
+            share: Share::Statistics,
+            ..self
+        }
+    }
+
+    /// The second one.
+    #[must_use]
+    pub fn rest(self) -> Self {
+        SoftmaxKernel {
+            share: Share::Rest,
+            ..self
+        }
+    }
+
+    /// The largest value and the sum of powers relative to it; of −∞ alone 0 relative to the least
+    /// number, so that other parts' sums can be added.
+    fn sums(k: &mut Builder, row: &Row, parts: bool) -> [Reg; 2] {
+        let max = row.reduce(k, Combine::Max, |_, x| x);
+        let max = if parts { k.max(max, f32::MIN) } else { max };
+        [max, row.reduce(k, Combine::Sum, |k, x| power(k, x, max))]
+    }
+
+    fn write(self, k: &mut Builder, row: &Row, [max, sum]: [Reg; 2]) {
+        if self.logarithm {
+            let log2 = k.lg2(sum);
+            let log = k.mul(log2, std::f32::consts::LN_2);
+            row.write(k, &[], |k, x, _| {
+                let shifted = k.sub(x, max);
+                k.sub(shifted, log)
+            });
+        } else {
+            let scale = k.rcp(sum);
+            row.write(k, &[], |k, x, _| {
+                let power = power(k, x, max);
+                k.mul(power, scale)
+            });
+        }
+    }
+
     /// How its threads share out rows.
     pub fn layout(&self) -> RowLayout {
         self.layout
@@ -67,44 +117,54 @@ impl Kernel for SoftmaxKernel {
         } else {
             "softmax"
         };
-        format!("{name}_{}", self.layout.suffix())
+        format!("{name}_{}", self.share.suffix(self.layout))
     }
 
     fn first_target(&self) -> Target {
-        self.layout.first_target()
+        match self.share {
+            Share::Whole => self.layout.first_target(),
+            _ => Target::Sm70,
+        }
     }
 
     fn build(&self, target: Target) -> Result<PtxKernel> {
         self.layout.check()?;
-        let mut k = Builder::new(self.name(), target, self.layout.launch());
+        let mut k = Builder::new(self.name(), target, self.share.launch(self.layout));
+        let input = k.pointer("x", F32);
+        let mut pointer = |name, there: bool| there.then(|| k.pointer(name, F32));
+        let output = pointer("y", self.share != Share::Statistics);
+        let numbers = pointer("numbers", self.share != Share::Whole);
         let matrix = Matrix {
-            input: k.pointer("x", F32),
-            output: k.pointer("y", F32),
+            input,
+            output: output.unwrap_or(input),
             rows: k.scalar("rows", U32),
             cols: k.scalar("cols", U32),
         };
-        each_row(&mut k, self.layout, &matrix, |k, row| {
-            let max = row.reduce(k, Combine::Max, |_, x| x);
-            let power = |k: &mut Builder, x| {
-                let shifted = k.sub(x, max);
-                k.exp(shifted)
-            };
-            let sum = row.reduce(k, Combine::Sum, power);
-            if self.logarithm {
-                let log2 = k.lg2(sum);
-                let log = k.mul(log2, std::f32::consts::LN_2);
-                row.write(k, &[], |k, x, _| {
-                    let shifted = k.sub(x, max);
-                    k.sub(shifted, log)
-                });
-            } else {
-                let scale = k.rcp(sum);
-                row.write(k, &[], |k, x, _| {
-                    let power = power(k, x);
-                    k.mul(power, scale)
-                });
-            }
-        });
+        let Some(numbers) = numbers else {
+            each_row(&mut k, self.layout, &matrix, |k, row| {
+                let sums = Self::sums(k, row, false);
+                self.write(k, row, sums);
+            });
+            return k.finish();
+        };
+        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers);
+        if self.share == Share::Statistics {
+            let sums = Self::sums(&mut k, &part.row, true);
+            part.leave(&mut k, sums);
+        } else {
+            let max = part.max(&mut k);
+            let sum = part.sum(&mut k, |k, [of_part, sum], _| {
+                let weight = power(k, of_part, max);
+                k.mul(sum, weight)
+            });
+            self.write(&mut k, &part.row, [max, sum]);
+        }
         k.finish()
     }
+}
+
+/// `exp(x − max)`.
+fn power(k: &mut Builder, x: Reg, max: Reg) -> Reg {
+    let shifted = k.sub(x, max);
+    k.exp(shifted)
 }

@@ -41,7 +41,11 @@ impl RowLayout {
         ahead: false,
     };
 
-    /// The fastest layout for rows of `cols` values on GPUs that run code for `target`.
+    /// Values of a row's part, where several blocks share one without a cluster.
+    pub const PART: u32 = 8192;
+
+    /// The fastest layout for rows of `cols` values on GPUs that run code for `target`. Rows that it
+    /// does not hold are faster by two kernels, as [`super::SoftmaxKernel::statistics`] says.
     pub fn for_target(cols: u32, target: Target) -> Self {
         let any = Self::for_cols(cols);
         if cols <= 8192 || any.width != 4 || target.capability() < 90 {
@@ -62,7 +66,10 @@ impl RowLayout {
             ahead(512, 8, 8),
             ahead(1024, 8, 8),
         ];
-        let reaches = |layout: &RowLayout| layout.max_cols().is_some_and(|most| cols <= most);
+        let reaches = |layout: &RowLayout| {
+            layout.max_cols().is_some_and(|most| cols <= most)
+                && layout.ahead_bytes() < target.max_shared()
+        };
         layouts.into_iter().find(reaches).unwrap_or(any)
     }
 
@@ -146,9 +153,13 @@ impl RowLayout {
 
     /// Blocks of a multiprocessor that work ahead.
     fn each(&self) -> u32 {
-        let bytes = self.held.unwrap_or(0) * self.threads * 16;
-        let by_memory = SHARED / bytes.max(1);
+        let by_memory = SHARED / self.ahead_bytes().max(1);
         (HELD_THREADS / self.threads.max(1)).min(by_memory).max(1)
+    }
+
+    /// Shared memory for a block's part of the next row.
+    fn ahead_bytes(&self) -> u32 {
+        self.held.unwrap_or(0) * self.threads * 16
     }
 
     /// As many blocks, or clusters, as run at once.

@@ -1,0 +1,138 @@
+//! Softmax and layer norm of rows: how many threads, blocks and kernels share one.
+
+use super::buffer::{CudaBuffer, Scratch};
+use super::device::CudaDevice;
+use super::error::Result;
+use super::launch::{Argument, CudaKernel};
+use crate::ptx::kernels::RowLayout;
+use crate::ptx::{LayerNormKernel, SoftmaxKernel};
+
+/// The most rows of which many blocks share each: a grid's size along y.
+const MOST_ROWS: usize = 65_535;
+
+impl CudaDevice {
+    /// Softmax of each row of a row-major matrix.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape.
+    pub fn softmax_rows(
+        &self,
+        x: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<()> {
+        self.softmax(SoftmaxKernel::new(), [x, y], [rows, cols])
+    }
+
+    /// Logarithm of the softmax of each row of a row-major matrix.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape.
+    pub fn log_softmax_rows(
+        &self,
+        x: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<()> {
+        self.softmax(SoftmaxKernel::new().log(), [x, y], [rows, cols])
+    }
+
+    /// How rows of this length are best shared among threads here.
+    fn row_layout(&self, cols: usize) -> RowLayout {
+        RowLayout::for_target(cols as u32, self.target())
+    }
+
+    fn softmax(
+        &self,
+        kernel: SoftmaxKernel,
+        [x, y]: [&CudaBuffer<f32>; 2],
+        [rows, cols]: [usize; 2],
+    ) -> Result<()> {
+        self.check("x", x, rows, cols)?;
+        self.check("y", y, rows, cols)?;
+        let layout = self.row_layout(cols);
+        let kernel = kernel.with_layout(layout);
+        let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
+        if in_parts(layout, rows) {
+            let kernels = [self.load(&kernel.statistics())?, self.load(&kernel.rest())?];
+            return self.rows_in_parts(&kernels, [x, y], &[], (&sizes, &[]), [rows, cols]);
+        }
+        let buffers = [x, y].map(|buffer| Argument::Pointer(buffer.address()));
+        let arguments = [buffers, sizes].concat();
+        // SAFETY: both buffers have the matrix's length; the callers were lent `y` exclusively.
+        unsafe { self.submit(&kernel, &[x.input(), y.output()], &arguments) }
+    }
+
+    /// Rows that many blocks share: numbers of each part of a row, then the rest. What comes after the
+    /// buffers are both kernels' arguments, and the second one's alone.
+    fn rows_in_parts(
+        &self,
+        [first, second]: &[CudaKernel; 2],
+        [x, y]: [&CudaBuffer<f32>; 2],
+        arrays: &[&CudaBuffer<f32>],
+        (sizes, scalars): (&[Argument], &[Argument]),
+        [rows, cols]: [usize; 2],
+    ) -> Result<()> {
+        let parts = cols.div_ceil(RowLayout::PART as usize);
+        let mut uses = vec![x.input(), y.output()];
+        uses.extend(arrays.iter().map(|array| array.input()));
+        self.ordered(&uses, |turn| {
+            let numbers = Scratch::new(turn, rows * parts * 2 * size_of::<f32>())?;
+            let [x, y, numbers] =
+                [x.address(), y.address(), numbers.address].map(Argument::Pointer);
+            let arrays = arrays
+                .iter()
+                .map(|array| Argument::Pointer(array.address()));
+            let arrays: Vec<Argument> = arrays.collect();
+            let rest = [&[x, y, numbers], arrays.as_slice(), sizes, scalars].concat();
+            // SAFETY: the callers checked all lengths, and were lent `y` exclusively; there are two
+            // numbers for each part.
+            unsafe {
+                turn.launch(first, &[&[x, numbers], sizes].concat())?;
+                turn.launch(second, &rest)
+            }
+        })
+    }
+
+    /// Layer norm of each row of a row-major matrix of `weight.len()` columns.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if a buffer does not have its shape.
+    pub fn layer_norm(
+        &self,
+        x: &CudaBuffer<f32>,
+        weight: &CudaBuffer<f32>,
+        bias: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+        epsilon: f32,
+    ) -> Result<()> {
+        let cols = weight.len();
+        let rows = x.len() / cols.max(1);
+        self.check("x", x, rows, cols)?;
+        self.check("y", y, rows, cols)?;
+        self.check("bias", bias, 1, cols)?;
+        let layout = self.row_layout(cols);
+        let kernel = LayerNormKernel::new().with_layout(layout);
+        if in_parts(layout, rows) {
+            let kernels = [self.load(&kernel.statistics())?, self.load(&kernel.rest())?];
+            let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
+            let epsilon = [Argument::F32(epsilon)];
+            let last = (sizes.as_slice(), epsilon.as_slice());
+            return self.rows_in_parts(&kernels, [x, y], &[weight, bias], last, [rows, cols]);
+        }
+        let uses = [x.input(), weight.input(), bias.input(), y.output()];
+        let buffers = [x, y, weight, bias].map(|buffer| Argument::Pointer(buffer.address()));
+        let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
+        let arguments = [&buffers[..], &sizes, &[Argument::F32(epsilon)]].concat();
+        // SAFETY: all buffers have the lengths of their shapes; `y` is lent exclusively.
+        unsafe { self.submit(&kernel, &uses, &arguments) }
+    }
+}
+
+/// Whether rows that one block or cluster cannot hold are shared by many: where there are very many
+/// rows, a block to each is enough.
+fn in_parts(layout: RowLayout, rows: usize) -> bool {
+    layout.held.is_none() && rows <= MOST_ROWS
+}

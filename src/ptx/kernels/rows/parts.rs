@@ -1,0 +1,168 @@
+//! Rows that several blocks share without a cluster: one kernel leaves two numbers for each part of
+//! a row in global memory, another one puts them together and writes the row. Parts stay in
+//! registers, so that memory is read twice in all.
+
+use super::super::common::BlockReduce;
+use super::{Matrix, Reduce, Row, RowLayout};
+use crate::ptx::build::Builder;
+use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::kernel::{Extent, Launch};
+use crate::ptx::kernels::common::Combine;
+use crate::ptx::types::PtxType::{F32, U32};
+
+const PART: u32 = RowLayout::PART;
+const THREADS: u32 = 256;
+
+/// Which kernel works on rows, if not one alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in crate::ptx::kernels) enum Share {
+    /// Rows from beginning to end.
+    Whole,
+    /// Two numbers a part.
+    Statistics,
+    /// The rest, by those numbers.
+    Rest,
+}
+
+impl Share {
+    pub(in crate::ptx::kernels) fn suffix(self, layout: RowLayout) -> String {
+        match self {
+            Share::Whole => layout.suffix(),
+            Share::Statistics => format!("parts_v{}_statistics", layout.width),
+            Share::Rest => format!("parts_v{}", layout.width),
+        }
+    }
+
+    pub(in crate::ptx::kernels) fn launch(self, layout: RowLayout) -> Launch {
+        if self == Share::Whole {
+            return layout.launch();
+        }
+        let grid = [
+            Extent::Tiles("cols", PART),
+            Extent::Param("rows"),
+            Extent::Fixed(1),
+        ];
+        Launch::new(THREADS, grid)
+    }
+}
+
+/// A part of a row, as a row of its own.
+pub(in crate::ptx::kernels) struct Part {
+    pub(in crate::ptx::kernels) row: Row,
+    /// Where the part begins in its row.
+    pub(in crate::ptx::kernels) first: Reg,
+    /// Where its row's numbers begin, how many parts it has, and which one this is.
+    numbers: Reg,
+    parts: Reg,
+    index: Reg,
+    cols: Reg,
+}
+
+impl Part {
+    /// This block's part, loaded. The second kernel has them the other way round: what was read last
+    /// is still in the L2 cache.
+    pub(in crate::ptx::kernels) fn new(
+        k: &mut Builder,
+        (layout, share): (RowLayout, Share),
+        matrix: &Matrix,
+        numbers: Reg,
+    ) -> Self {
+        let layout = RowLayout {
+            group: THREADS,
+            threads: THREADS,
+            blocks: 1,
+            width: layout.width,
+            held: Some(PART / THREADS / layout.width),
+            ahead: false,
+        };
+        let [mut index, mut row] = [Special::CtaidX, Special::CtaidY].map(|of| k.special(of));
+        let parts = k.special(Special::NctaidX);
+        if share == Share::Rest {
+            for (at, count) in [(&mut index, parts), (&mut row, matrix.rows)] {
+                let last = k.sub(count, 1);
+                *at = k.sub(last, *at);
+            }
+        }
+        let first = k.mul(index, PART);
+        let left = k.sub(matrix.cols, first);
+        let zero = k.value(U32, 0);
+        let thread = k.special(Special::TidX);
+        let mut this = Row {
+            layout,
+            reduce: Reduce::Block(BlockReduce::new(k, THREADS, false)),
+            first: k.mul(thread, layout.width),
+            cols: k.min(left, PART),
+            input: k.at_2d(matrix.input, row, matrix.cols, first, 4),
+            output: match share {
+                Share::Rest => k.at_2d(matrix.output, row, matrix.cols, first, 4),
+                _ => matrix.output,
+            },
+            held: Vec::new(),
+        };
+        this.hold_row(k);
+        Part {
+            row: this,
+            first,
+            numbers: k.at_2d(numbers, row, parts, zero, 8),
+            parts,
+            index,
+            cols: matrix.cols,
+        }
+    }
+
+    /// Leaves the part's numbers.
+    pub(in crate::ptx::kernels) fn leave(&self, k: &mut Builder, numbers: [Reg; 2]) {
+        let thread = k.special(Special::TidX);
+        let first = k.eq(thread, 0);
+        k.when(first, |k| {
+            let to = k.at(self.numbers, self.index, 8);
+            k.st_global(F32, to, 0, numbers.as_slice());
+        });
+    }
+
+    /// How many values the part has.
+    pub(in crate::ptx::kernels) fn count(&self) -> Reg {
+        self.row.cols
+    }
+
+    /// How many values part `index` of the row has.
+    pub(in crate::ptx::kernels) fn count_of(&self, k: &mut Builder, index: Reg) -> Reg {
+        let before = k.mul(index, PART);
+        let left = k.sub(self.cols, before);
+        let count = k.min(left, PART);
+        k.convert(Op::CvtF32U32, F32, &[count.into()])
+    }
+
+    /// Adds up over all parts of the row what `f` makes of a part's numbers and its index.
+    pub(in crate::ptx::kernels) fn sum(
+        &self,
+        k: &mut Builder,
+        f: impl FnOnce(&mut Builder, [Reg; 2], Reg) -> Reg,
+    ) -> Reg {
+        let total = k.value(F32, 0.0f32);
+        self.each(k, |k, numbers, index| {
+            let value = f(k, numbers, index);
+            k.add_assign(total, value);
+        });
+        self.row.together(k, Combine::Sum, total)
+    }
+
+    /// The largest first number.
+    pub(in crate::ptx::kernels) fn max(&self, k: &mut Builder) -> Reg {
+        let max = k.value(F32, f32::MIN);
+        self.each(k, |k, [of_part, _], _| {
+            Combine::Max.apply(k, max, of_part);
+        });
+        self.row.together(k, Combine::Max, max)
+    }
+
+    /// This thread's share of the row's parts.
+    fn each(&self, k: &mut Builder, body: impl FnOnce(&mut Builder, [Reg; 2], Reg)) {
+        let thread = k.special(Special::TidX);
+        k.for_range(thread, self.parts, THREADS, |k, index| {
+            let from = k.at(self.numbers, index, 8);
+            let numbers = k.ld_vector(Op::LdGlobalNc, F32, 2, from, 0);
+            body(k, [numbers[0], numbers[1]], index);
+        });
+    }
+}
