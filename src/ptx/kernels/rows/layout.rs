@@ -45,7 +45,7 @@ impl RowLayout {
     pub const PART: u32 = 8192;
 
     /// The fastest layout for rows of `cols` values on GPUs that run code for `target`. Rows that it
-    /// does not hold are faster by two kernels, as [`super::SoftmaxKernel::statistics`] says.
+    /// does not hold are faster by two kernels, as [`crate::ptx::SoftmaxKernel::statistics`] says.
     pub fn for_target(cols: u32, target: Target) -> Self {
         let any = Self::for_cols(cols);
         if cols <= 8192 || any.width != 4 || target.capability() < 90 {
