@@ -64,6 +64,15 @@ impl From<Float> for PtxType {
     }
 }
 
+/// One of two kernels by which many blocks share a row: what becomes known of its parts, and what
+/// follows from that.
+#[derive(Clone, Copy, Deserialize, Tsify)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    Statistics,
+    Rest,
+}
+
 /// Objects with these properties and no others.
 macro_rules! objects {
     ($($(#[$doc:meta])* $name:ident { $($fields:tt)* })*) => {$(
@@ -150,6 +159,9 @@ objects! {
         /// Whether its logarithm.
         #[serde(default)]
         log: bool,
+        /// For rows that many blocks share.
+        #[tsify(optional)]
+        stage: Option<Stage>,
     }
 
     /// A norm of every row.
@@ -157,6 +169,9 @@ objects! {
         /// The layout that is fastest for rows of so many values; otherwise one for any.
         #[tsify(optional)]
         cols: Option<u32>,
+        /// For rows that many blocks share.
+        #[tsify(optional)]
+        stage: Option<Stage>,
     }
 
     /// Attention in f32, one warp to a query, on any GPU.
@@ -167,7 +182,15 @@ objects! {
         causal: bool,
     }
 
-    /// Attention on Hopper's tensor cores.
+    /// Attention in f32 by tiles in shared memory, on any GPU.
+    AttentionFlashTiled {
+        #[tsify(type = "64 | 128")]
+        dim: u32,
+        #[serde(default)]
+        causal: bool,
+    }
+
+    /// Attention on tensor cores.
     AttentionFlash {
         r#type: Half,
         #[tsify(type = "64 | 128")]
@@ -269,7 +292,11 @@ pub enum KernelDescription {
     LayerNorm(Norm),
     RmsNorm(Norm),
     AttentionSimple(AttentionSimple),
+    /// On those of Hopper.
     AttentionFlash(AttentionFlash),
+    /// On those of any GPU since Ampere.
+    AttentionFlashMma(AttentionFlash),
+    AttentionFlashTiled(AttentionFlashTiled),
     AttentionDecode(AttentionDecode),
     AttentionDecodeSum(AttentionDecodeSum),
     Dequantize(Dequantize),
@@ -311,13 +338,17 @@ impl KernelDescription {
             D::GemmSplitSum(x) => {
                 Box::new(SplitSumKernel::new(x.output.into()).with_epilogue(x.epilogue))
             }
-            D::Softmax(x) => softmax(layout(x.cols, target), x.log),
-            D::LayerNorm(x) => Box::new(LayerNormKernel::new().with_layout(layout(x.cols, target))),
-            D::RmsNorm(x) => Box::new(LayerNormKernel::rms().with_layout(layout(x.cols, target))),
+            D::Softmax(x) => softmax(layout(x.cols, target), x.log, x.stage),
+            D::LayerNorm(x) => norm(LayerNormKernel::new(), layout(x.cols, target), x.stage),
+            D::RmsNorm(x) => norm(LayerNormKernel::rms(), layout(x.cols, target), x.stage),
             D::AttentionSimple(x) => attention(AttentionKernel::simple(x.dim), x.causal),
             D::AttentionFlash(x) => {
                 attention(AttentionKernel::flash(x.r#type.into(), x.dim), x.causal)
             }
+            D::AttentionFlashMma(x) => {
+                attention(AttentionKernel::flash_mma(x.r#type.into(), x.dim), x.causal)
+            }
+            D::AttentionFlashTiled(x) => attention(AttentionKernel::flash_tiled(x.dim), x.causal),
             D::AttentionDecode(x) => {
                 Box::new(DecodeAttentionKernel::new(x.r#type.into(), x.dim, x.group))
             }
@@ -380,9 +411,23 @@ fn layout(cols: Option<u32>, target: Option<Target>) -> RowLayout {
     }
 }
 
-fn softmax(layout: RowLayout, log: bool) -> Box<dyn Kernel> {
+fn softmax(layout: RowLayout, log: bool, stage: Option<Stage>) -> Box<dyn Kernel> {
     let kernel = SoftmaxKernel::new().with_layout(layout);
-    Box::new(if log { kernel.log() } else { kernel })
+    let kernel = if log { kernel.log() } else { kernel };
+    Box::new(match stage {
+        None => kernel,
+        Some(Stage::Statistics) => kernel.statistics(),
+        Some(Stage::Rest) => kernel.rest(),
+    })
+}
+
+fn norm(kernel: LayerNormKernel, layout: RowLayout, stage: Option<Stage>) -> Box<dyn Kernel> {
+    let kernel = kernel.with_layout(layout);
+    Box::new(match stage {
+        None => kernel,
+        Some(Stage::Statistics) => kernel.statistics(),
+        Some(Stage::Rest) => kernel.rest(),
+    })
 }
 
 fn attention(kernel: AttentionKernel, causal: bool) -> Box<dyn Kernel> {
