@@ -8,11 +8,12 @@ import { join } from 'node:path';
 
 const repository = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The example's folder, written anew. With the features of the native tests, it is compiled already. */
+/** The example's folder, written anew. Built with the native tests' options, it is compiled already. */
 export function bundle(target) {
   const folder = join(repository, 'target/pkg-tests/ptx-bundle');
-  const example = ['run', '--quiet', '--all-features', '--example', 'ptx_bundle', '--', target, folder];
-  execFileSync('cargo', example, { cwd: repository, stdio: 'pipe' });
+  const example = ['--workspace', '--all-features', '--example', 'ptx_bundle'];
+  execFileSync('cargo', ['build', '--quiet', ...example], { cwd: repository, stdio: 'pipe' });
+  execFileSync(join(repository, 'target/debug/examples/ptx_bundle'), [target, folder], { stdio: 'pipe' });
   return folder;
 }
 

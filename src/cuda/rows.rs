@@ -14,7 +14,7 @@ impl CudaDevice {
     /// Softmax of each row of a row-major matrix.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape.
+    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
     pub fn softmax_rows(
         &self,
         x: &CudaBuffer<f32>,
@@ -28,7 +28,7 @@ impl CudaDevice {
     /// Logarithm of the softmax of each row of a row-major matrix.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape.
+    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
     pub fn log_softmax_rows(
         &self,
         x: &CudaBuffer<f32>,
@@ -99,7 +99,7 @@ impl CudaDevice {
     /// Layer norm of each row of a row-major matrix of `weight.len()` columns.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape.
+    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
     pub fn layer_norm(
         &self,
         x: &CudaBuffer<f32>,

@@ -13,6 +13,8 @@ mod fused;
 mod halves;
 mod health;
 #[cfg(not(relampago_small))]
+// In browsers JavaScript alone keeps anything.
+#[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod kept;
 mod kernels;
 mod lower;
@@ -34,6 +36,7 @@ mod tests;
 mod tiles;
 mod transfer;
 #[cfg(not(relampago_small))]
+#[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod tune;
 #[cfg(not(target_arch = "wasm32"))]
 mod warm;

@@ -131,8 +131,7 @@ mod tests {
         choices.adopt("softmax 4 5 0 0 0 0 softmax_partial\n");
         let of = |key| choices.of(key).unwrap_or_default();
         assert_eq!(of(Key::softmax([4, 5])), "softmax_row");
-        let conv = Conv2d::valid(9, 8, 3, 2);
-        assert_eq!(of(Key::convolve2d(&conv)), "convolve2d_near");
+        assert_eq!(of(Key(CONVOLVE2D, [9, 8, 3, 2, 7, 7])), "convolve2d_near");
         choices.remember(Key::matmul([1, 2, 3]), "matmul_32");
         assert_eq!(of(Key::matmul([1, 2, 3])), "matmul_32");
         assert_eq!(choices.text().lines().count(), 4);
