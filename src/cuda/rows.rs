@@ -115,17 +115,16 @@ impl CudaDevice {
         self.check("bias", bias, 1, cols)?;
         let layout = self.row_layout(cols);
         let kernel = LayerNormKernel::new().with_layout(layout);
+        let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
+        let scalars = [Argument::F32(epsilon)];
         if in_parts(layout, rows) {
             let kernels = [self.load(&kernel.statistics())?, self.load(&kernel.rest())?];
-            let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
-            let epsilon = [Argument::F32(epsilon)];
-            let last = (sizes.as_slice(), epsilon.as_slice());
+            let last = (sizes.as_slice(), scalars.as_slice());
             return self.rows_in_parts(&kernels, [x, y], &[weight, bias], last, [rows, cols]);
         }
         let uses = [x.input(), weight.input(), bias.input(), y.output()];
         let buffers = [x, y, weight, bias].map(|buffer| Argument::Pointer(buffer.address()));
-        let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
-        let arguments = [&buffers[..], &sizes, &[Argument::F32(epsilon)]].concat();
+        let arguments = [buffers.as_slice(), &sizes, &scalars].concat();
         // SAFETY: all buffers have the lengths of their shapes; `y` is lent exclusively.
         unsafe { self.submit(&kernel, &uses, &arguments) }
     }

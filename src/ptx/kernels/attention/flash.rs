@@ -5,7 +5,7 @@
 //! with its values, the group turns the next tile's scores into weights; and where one group
 //! computes weights, the other may multiply. After Shah et al., *FlashAttention-3*, 2024.
 
-use super::part::{Part, Rows};
+use super::part::{self, Part, Rows};
 use super::{AttentionKernel, Heads};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
@@ -29,12 +29,7 @@ const SCORES: usize = KEYS as usize / 2;
 
 pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel> {
     kernel.check(&[64, 128], "64 or 128")?;
-    let grid = [
-        Extent::Tiles("seq_q", QUERIES),
-        Extent::Param("heads"),
-        Extent::Param("batch"),
-    ];
-    let launch = Launch::new(3 * GROUP, grid);
+    let launch = Launch::new(3 * GROUP, part::grid(QUERIES));
     let mut k = Builder::new(kernel.name(), target, launch);
     let tensor = |rows, planes| TensorBox {
         ty: kernel.ty,

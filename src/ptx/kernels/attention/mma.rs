@@ -9,15 +9,15 @@
 //! In shared memory the 16-byte units of a row change places by its number, so that the eight rows
 //! that an `ldmatrix` reads lie in different banks.
 
-use super::part::{Part, Rows};
-use super::{AttentionKernel, Heads, row_at};
+use super::part::{self, Part, Rows};
+use super::{AttentionKernel, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Operand, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
+use crate::ptx::kernel::PtxKernel;
 use crate::ptx::kernels::common::WARP;
 use crate::ptx::kernels::fragments::{load_matrices, multiply};
-use crate::ptx::kernels::{Kernel, values};
+use crate::ptx::kernels::values;
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
 
@@ -34,17 +34,7 @@ const ROWS: u32 = 16;
 pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel> {
     kernel.check(&[64, 128], "64 or 128")?;
     values::check_half(kernel.ty)?;
-    let grid = [
-        Extent::Tiles("seq_q", QUERIES),
-        Extent::Param("heads"),
-        Extent::Param("batch"),
-    ];
-    let mut launch = Launch::new(THREADS, grid);
-    launch.min_blocks = 2;
-    let mut k = Builder::new(kernel.name(), target, launch);
-    let [q, keys, values, o] = ["q", "k", "v", "o"].map(|name| k.pointer(name, kernel.ty));
-    let heads = Heads::declare(&mut k);
-    let part = Part::new(&mut k, kernel, heads, QUERIES);
+    let (mut k, [q, keys, values, o], part) = part::begin(kernel, target, [THREADS, QUERIES]);
     let block = Block::new(&mut k, part);
     block.attend(&mut k, [q, keys, values], o);
     k.finish()

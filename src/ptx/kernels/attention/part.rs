@@ -4,8 +4,11 @@
 use super::{AttentionKernel, Heads, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::kernel::{Extent, Launch};
+use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{Combine, over_lanes};
 use crate::ptx::types::PtxType::{self, B32, BF16, F32};
+use crate::ptx::types::Target;
 
 /// A block's part of attention: some queries of one head.
 pub(super) struct Part {
@@ -14,6 +17,31 @@ pub(super) struct Part {
     /// The first query, and the first key that none of the block's sees.
     pub(super) first: Reg,
     pub(super) end: Reg,
+}
+
+/// The beginning of a kernel whose blocks have so many threads and queries of one head: its matrices,
+/// which are pointers, and the block's part.
+pub(super) fn begin(
+    kernel: AttentionKernel,
+    target: Target,
+    [threads, queries]: [u32; 2],
+) -> (Builder, [Reg; 4], Part) {
+    let mut launch = Launch::new(threads, grid(queries));
+    launch.min_blocks = 2;
+    let mut k = Builder::new(kernel.name(), target, launch);
+    let matrices = ["q", "k", "v", "o"].map(|name| k.pointer(name, kernel.ty));
+    let heads = Heads::declare(&mut k);
+    let part = Part::new(&mut k, kernel, heads, queries);
+    (k, matrices, part)
+}
+
+/// Blocks of so many queries, of every head.
+pub(super) fn grid(queries: u32) -> [Extent; 3] {
+    [
+        Extent::Tiles("seq_q", queries),
+        Extent::Param("heads"),
+        Extent::Param("batch"),
+    ]
 }
 
 impl Part {

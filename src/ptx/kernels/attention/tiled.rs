@@ -6,13 +6,12 @@
 //! the next one while one is multiplied. Weights go through shared memory, since every thread of a
 //! query needs them all; these are lanes of one warp. After Dao et al., 2022.
 
-use super::part::Part;
-use super::{AttentionKernel, Heads, row_at};
+use super::part::{self, Part};
+use super::{AttentionKernel, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
-use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
+use crate::ptx::kernel::PtxKernel;
 use crate::ptx::kernels::common::{Combine, over_lanes};
 use crate::ptx::kernels::copies::{Copy, fours, outer, turn};
 use crate::ptx::types::PtxType::{F32, U32};
@@ -40,17 +39,7 @@ const STAGE: u32 = DEPTH * KEY_STRIDE * 4;
 
 pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel> {
     kernel.check(&[64, 128], "64 or 128")?;
-    let grid = [
-        Extent::Tiles("seq_q", QUERIES),
-        Extent::Param("heads"),
-        Extent::Param("batch"),
-    ];
-    let mut launch = Launch::new(THREADS, grid);
-    launch.min_blocks = 2;
-    let mut k = Builder::new(kernel.name(), target, launch);
-    let [q, keys, values, o] = ["q", "k", "v", "o"].map(|name| k.pointer(name, F32));
-    let heads = Heads::declare(&mut k);
-    let part = Part::new(&mut k, kernel, heads, QUERIES);
+    let (mut k, [q, keys, values, o], part) = part::begin(kernel, target, [THREADS, QUERIES]);
     let block = Block::new(&mut k, part);
     block.attend(&mut k, [q, keys, values], o);
     k.finish()
