@@ -14,21 +14,22 @@ import { bundle, verifyPtx } from '../support/verify-ptx.mjs';
 describe('relampago/ptx', () => {
   let native;
   let folder;
+  let inNode;
   before(() => {
     native = bundle('sm_90a');
     folder = fresh('ptx');
+    const output = execFileSync('node', ['ptx-node.js'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 26 });
+    inNode = JSON.parse(output);
   });
 
   test('in node', () => {
-    const output = execFileSync('node', ['ptx-node.js'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 26 });
-    verifyPtx(JSON.parse(output), native);
+    verifyPtx(inNode, native);
   });
 
   test('types name every target', () => {
     const types = readFileSync(join(folder, 'node_modules/relampago/ptx/relampago.d.ts'), 'utf8');
-    const output = execFileSync('node', ['ptx-node.js'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 26 });
     const named = types.match(/type TargetName =([^;]*);/)[1].match(/\w+/g);
-    assert.deepEqual(named, JSON.parse(output).targets);
+    assert.deepEqual(named, inNode.targets);
   });
 
   for (const [how, made] of [['without a bundler', unbundled], ['from Vite', bundled]]) {
