@@ -1,5 +1,5 @@
-//! Composes the shaders and validates them, so that nothing parses or checks WGSL at run time
-//! but the driver.
+//! Composes the shaders, so that nothing searches or cuts WGSL at run time. The tests of
+//! `src/gpu/kernels.rs` validate all of them; who builds this crate need not.
 //!
 //! `shaders/kernels/*.wgsl` are entry points, `shaders/ops/*.wgsl` the functions of elementwise
 //! operations, from which `src/gpu/fused.rs` makes what runs before and after a kernel.
@@ -288,7 +288,7 @@ fn instances(template: &str) -> Vec<Instance> {
     instances
 }
 
-/// Instantiates a kernel and checks it as a driver would.
+/// Instantiates a kernel.
 fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Kernel {
     let source = instance.declarations.clone() + &text.replace("OP", &instance.op);
     // A kernel's own declarations win over library items of the same name.
@@ -304,10 +304,11 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
         .filter(|line| line.starts_with(ENABLE));
     let native = directives(template).iter().any(|line| line == NATIVE);
     let needed: Vec<String> = enabled.filter(|_| native).chain(needed).collect();
-    let library = needed.iter().map(|name| items[name].as_str());
+    // Uniform parameters come first, one output comes last.
+    let bindings = source.matches("@binding(").count();
     let (start, end, hooks) = cut(&text.replace("OP", "#"));
     Kernel {
-        inputs: validate(&instance.name, &(library.collect::<String>() + &source)),
+        inputs: bindings - 2,
         start,
         end,
         hooks,
@@ -318,34 +319,9 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
     }
 }
 
-/// Checks an elementwise operation on single values and on vectors.
+/// An elementwise operation, and what it needs.
 fn function(name: &str, source: String, items: &Items) -> Function {
     let needed = needed_items(&source, items);
-    let arguments = if source.contains("b: real") {
-        "y[0], y[1]"
-    } else {
-        "y[0]"
-    };
-    for real in ["f32", "vec4f"] {
-        let (word, integer, truth) = match real {
-            "f32" => ("u32", "i32", "bool"),
-            _ => ("vec4u", "vec4i", "vec4<bool>"),
-        };
-        let library = needed.iter().filter(|name| !TYPES.contains(&name.as_str()));
-        let library: String = library.map(|name| items[name].as_str()).collect();
-        let main = format!(
-            "alias real = {real};
-alias word = {word};
-alias integer = {integer};
-alias truth = {truth};
-struct Params {{ a: f32, b: f32 }}
-@group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read_write> y: array<real>;
-@compute @workgroup_size(1) fn main() {{ y[0] = {name}({arguments}); }}
-"
-        );
-        validate(name, &(main + &library + &source));
-    }
     Function {
         // WGSL's own functions may not be hidden, hence the underscores in `shaders/ops`.
         name: name.trim_end_matches('_').to_owned(),
@@ -387,45 +363,6 @@ fn cut(source: &str) -> (String, String, Vec<(String, String)>) {
     let at = rest.find(PARAMETERS_END);
     let at = at.expect("parameters stand before the bindings");
     (rest[..at].to_owned(), rest[at..].to_owned() + "\n", hooks)
-}
-
-/// Checks the bindings' convention (uniform parameters, inputs, one output) and returns the
-/// number of inputs.
-fn validate(name: &str, source: &str) -> usize {
-    let module = naga::front::wgsl::parse_str(source)
-        .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
-    // What is beyond WGSL's core is for native kernels, whose devices are asked for it.
-    let beyond = naga::valid::Capabilities::SHADER_FLOAT16
-        | naga::valid::Capabilities::SHADER_FLOAT16_IN_FLOAT32
-        | naga::valid::Capabilities::COOPERATIVE_MATRIX
-        | naga::valid::Capabilities::SUBGROUP;
-    let mut validator = naga::valid::Validator::new(naga::valid::ValidationFlags::all(), beyond);
-    validator
-        .subgroup_stages(naga::valid::ShaderStages::COMPUTE)
-        .subgroup_operations(naga::valid::SubgroupOperationSet::all());
-    validator
-        .validate(&module)
-        .unwrap_or_else(|error| panic!("{name}: {}", error.emit_to_string(source)));
-
-    let spaces = module.global_variables.iter().filter_map(|(_, variable)| {
-        let index = variable.binding.as_ref()?.binding;
-        Some((index, variable.space))
-    });
-    let spaces: BTreeMap<u32, naga::AddressSpace> = spaces.collect();
-    let last = spaces.len() - 1;
-    for (position, (&index, &space)) in spaces.iter().enumerate() {
-        let read_write = naga::StorageAccess::LOAD | naga::StorageAccess::STORE;
-        let expected = match position {
-            0 => naga::AddressSpace::Uniform,
-            p if p == last => naga::AddressSpace::Storage { access: read_write },
-            _ => naga::AddressSpace::Storage {
-                access: naga::StorageAccess::LOAD,
-            },
-        };
-        assert_eq!(index as usize, position, "{name}: bindings have a gap");
-        assert_eq!(space, expected, "{name}: binding {index}");
-    }
-    last - 1
 }
 
 /// Everything that shaders are put together from, one after the other. Rust knows the pieces by
@@ -476,8 +413,15 @@ fn generate(
         let (text, items) = (texts.add(source), texts.items(library, items));
         format!("Function {{ name: {name:?}, text: {text}, items: &{items} }}")
     });
-    let (functions, kernels) = (list(functions), kernels.len());
+    let functions = list(functions);
     let _ = writeln!(rust, "static FUNCTIONS: &[Function] = &{functions};");
+    let all = list(
+        kernels
+            .iter()
+            .map(|kernel| format!("&{}", upper(&kernel.instance.name))),
+    );
+    let _ = writeln!(rust, "#[cfg(test)] static ALL: &[&Kernel] = &{all};");
+    let kernels = kernels.len();
     let _ = writeln!(rust, "pub(super) const KERNELS: usize = {kernels};");
     let _ = writeln!(rust, "const LENGTH: usize = {};", texts.all.len());
     rust

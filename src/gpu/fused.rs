@@ -1,5 +1,5 @@
-//! Elementwise operations within other kernels: WGSL put together from functions that were
-//! validated when this crate was built.
+//! Elementwise operations within other kernels: WGSL put together from functions that are
+//! valid each by itself, as the tests of `kernels.rs` show.
 //!
 //! A kernel reads its operands by `before0` and `before1` and passes what it stores through
 //! `after`. Where a graph computes an operand on the way, or goes on with the result, a function

@@ -1,4 +1,7 @@
-//! The shaders that `build.rs` composed and validated, and their text.
+//! The shaders that `build.rs` composed, and their text.
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
 
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(super) use on_demand::load;
