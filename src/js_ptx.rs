@@ -11,7 +11,7 @@ mod kernel;
 
 use wasm_bindgen::prelude::*;
 
-use crate::js_error;
+use crate::js_shared;
 use crate::ptx::{Error, Target};
 use description::KernelDescription;
 use kernel::Kernel;
@@ -55,9 +55,9 @@ fn target_of(value: &JsValue) -> Result<Target, JsValue> {
 }
 
 fn to_js(error: &Error) -> JsValue {
-    js_error::error(error.code(), &error.to_string(), &JsValue::UNDEFINED)
+    js_shared::error(error.code(), &error.to_string(), &JsValue::UNDEFINED)
 }
 
 fn invalid(message: &str) -> JsValue {
-    js_error::error("INVALID_ARGUMENT", message, &JsValue::UNDEFINED)
+    js_shared::error("INVALID_ARGUMENT", message, &JsValue::UNDEFINED)
 }

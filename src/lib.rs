@@ -26,10 +26,10 @@ mod gpu;
 mod graph;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod js;
-#[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
-mod js_error;
 #[cfg(all(target_arch = "wasm32", feature = "js-ptx"))]
 mod js_ptx;
+#[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
+mod js_shared;
 mod matmul_cache;
 pub mod ops;
 mod policy;

@@ -11,7 +11,7 @@ const repository = fileURLToPath(new URL('../../', import.meta.url));
 /** The example's folder, written anew. Built with the native tests' options, it is compiled already. */
 export function bundle(target) {
   const folder = join(repository, 'target/pkg-tests/ptx-bundle');
-  const example = ['--workspace', '--all-features', '--example', 'ptx_bundle'];
+  const example = ['-p', 'relampago', '-p', 'xtask', '--all-features', '--example', 'ptx_bundle'];
   execFileSync('cargo', ['build', '--quiet', ...example], { cwd: repository, stdio: 'pipe' });
   execFileSync(join(repository, 'target/debug/examples/ptx_bundle'), [target, folder], { stdio: 'pipe' });
   return folder;

@@ -5,6 +5,7 @@ use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::error::{Error, Result, try_reserved};
+use crate::js_shared::whole;
 use crate::ops::{Conv2d, Matmul, Padding};
 use crate::policy::Policy;
 
@@ -22,11 +23,9 @@ impl Parameter for f32 {
 
 impl Parameter for usize {
     fn from_js(value: &JsValue, what: &'static str) -> Result<Self> {
-        let valid =
-            |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
-        let number = value.as_f64().filter(valid);
         let requirement = "a whole number from 0 to 4,294,967,295";
-        Ok(number.ok_or_else(|| invalid(what, value, requirement))? as usize)
+        let number = whole(value).ok_or_else(|| invalid(what, value, requirement))?;
+        Ok(number as usize)
     }
 }
 

@@ -8,7 +8,7 @@ use wasm_bindgen_futures::future_to_promise;
 
 use super::types::AbortOptions;
 use crate::error::{Error, Result};
-use crate::js_error;
+use crate::js_shared;
 
 /// The JavaScript error for one of ours.
 pub(super) fn to_js(error: &Error) -> JsValue {
@@ -16,7 +16,7 @@ pub(super) fn to_js(error: &Error) -> JsValue {
 }
 
 fn with_cause(error: &Error, cause: &JsValue) -> JsValue {
-    js_error::error(error.code(), &error.to_string(), cause)
+    js_shared::error(error.code(), &error.to_string(), cause)
 }
 
 /// An operation's `AbortSignal`, if it was given one.

@@ -6,6 +6,7 @@ use tsify::{Ts, Tsify};
 use wasm_bindgen::prelude::*;
 
 use super::{invalid, target_of, to_js};
+use crate::js_shared::whole;
 use crate::ptx::{self, Launch, Param, PtxKernel, Sizes};
 
 /// A kernel for one target, verified, with its launch and its parameters as data.
@@ -95,12 +96,6 @@ impl Sizes for Named<'_> {
         let value = Reflect::get(self.1, &self.0[index].name.into()).ok()?;
         whole(&value).map(u64::from)
     }
-}
-
-fn whole(value: &JsValue) -> Option<u32> {
-    let valid =
-        |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);
-    value.as_f64().filter(valid).map(|number| number as u32)
 }
 
 /// A text with several kernels.

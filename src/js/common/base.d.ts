@@ -40,7 +40,7 @@ export type ModuleSource =
  * first do nothing.
  *
  * @param source Needed only where a bundler or a server puts the module somewhere else. By
- * default it is the file beside this one that suits the engine's instruction set.
+ * default it is the file beside this one, for the engine's instruction set where there are several.
  */
 export default function init(source?: ModuleSource | Promise<ModuleSource>): Promise<void>;
 

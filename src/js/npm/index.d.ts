@@ -22,4 +22,3 @@ export {
     GpuDevice,
     Program,
 } from './relampago.js';
-
