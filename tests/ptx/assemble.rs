@@ -52,7 +52,7 @@ fn ptxas_takes_every_kernel_for_every_target() {
 struct Text {
     name: String,
     target: Target,
-    text: String,
+    ptx: String,
     /// The verifier's estimate.
     registers: u32,
 }
@@ -69,7 +69,7 @@ fn texts() -> Vec<Text> {
                     name,
                     target,
                     registers: kernel.registers(),
-                    text: PtxModule::new(target).with(kernel).unwrap().emit(),
+                    ptx: PtxModule::new(target).with(kernel).unwrap().emit(),
                 }),
                 Err(relampago::ptx::Error::Target { .. }) => {}
                 Err(error) => panic!("{name} for {target}: {error}"),
@@ -97,7 +97,7 @@ fn spills(name: &str) -> u32 {
 fn assemble(ptxas: &Path, folder: &Path, text: &Text) -> Result<Option<Registers>, String> {
     let (name, target) = (&text.name, text.target);
     let file = folder.join(format!("{name}_{target}.ptx"));
-    std::fs::write(&file, &text.text).map_err(|error| error.to_string())?;
+    std::fs::write(&file, &text.ptx).map_err(|error| error.to_string())?;
     let output = Command::new(ptxas)
         .args(["-v", "-arch", assembled_for(target), "-o"])
         .arg(file.with_extension("cubin"))
@@ -121,5 +121,5 @@ fn assemble(ptxas: &Path, folder: &Path, text: &Text) -> Result<Option<Registers
         estimated: text.registers,
         used: registers::of(&said).ok_or_else(|| format!("no registers in {said}"))?,
     };
-    Ok((!text.text.contains("setmaxnreg")).then_some(registers))
+    Ok((!text.ptx.contains("setmaxnreg")).then_some(registers))
 }

@@ -11,19 +11,19 @@ type Shape = [usize; 5];
 
 pub(crate) fn variants() -> Vec<Variant> {
     let (f32, f16, bf16) = (PtxType::F32, PtxType::F16, PtxType::BF16);
-    // The last one's scores differ by hundreds: weights relative to less than the largest would be
-    // infinite.
+    // The first one's scores are far below 0, which that of a key beyond the last would be. The last
+    // one's differ by hundreds: weights relative to less than the largest would be infinite.
     let small: &[Shape] = &[
         [2, 4, 2, 5, 9],
         [1, 1, 1, 1, 33],
         [1, 2, 1, 7, 7],
         [1, 2, 1, 7, 9],
     ];
-    let middle: &[Shape] = &[[1, 2, 1, 21, 121], [1, 1, 1, 130, 135], [1, 1, 1, 16, 67]];
+    let middle: &[Shape] = &[[1, 1, 1, 130, 135], [1, 1, 1, 16, 67], [1, 2, 1, 30, 121]];
     let tiles: &[Shape] = &[[1, 2, 1, 5, 9], [1, 1, 1, 68, 71], [1, 1, 1, 9, 67]];
     let large: &[Shape] = &[
-        [1, 2, 1, 130, 300],
-        [2, 2, 2, 64, 128],
+        [1, 1, 1, 130, 300],
+        [2, 2, 1, 64, 128],
         [1, 1, 1, 1, 65],
         [1, 1, 1, 16, 135],
     ];
@@ -43,7 +43,8 @@ pub(crate) fn variants() -> Vec<Variant> {
             let last = shapes.len() - 1;
             let cases = shapes.iter().enumerate().map(|(i, &shape)| {
                 let sharp = if i == last { 200.0 } else { 1.0 };
-                case(shape, dim, causal, ty, sharp)
+                let apart = if i == 0 { 2.0 } else { 0.0 };
+                case(shape, dim, causal, ty, [sharp, apart])
             });
             variants.push(Variant::new(kernel, cases.collect()));
         }
@@ -178,13 +179,20 @@ fn decode_sum([rows, splits]: [usize; 2], dim: usize, ty: PtxType) -> Case {
     }
 }
 
-fn case(shape: Shape, dim: usize, causal: bool, ty: PtxType, sharp: f32) -> Case {
+/// Scores are multiplied by `sharp`; queries are about `apart`, and keys about its negative.
+fn case(shape: Shape, dim: usize, causal: bool, ty: PtxType, [sharp, apart]: [f32; 2]) -> Case {
     let [batch, heads, kv_heads, seq_q, seq_k] = shape;
-    let matrix = |count, seed| rounded(&random(count * dim, seed), ty);
-    let q = matrix(batch * heads * seq_q, 11);
+    let matrix = |count, seed, about| {
+        let x: Vec<f32> = random(count * dim, seed)
+            .iter()
+            .map(|x| x + about)
+            .collect();
+        rounded(&x, ty)
+    };
+    let q = matrix(batch * heads * seq_q, 11, apart);
     let (k, v) = (
-        matrix(batch * kv_heads * seq_k, 12),
-        matrix(batch * kv_heads * seq_k, 13),
+        matrix(batch * kv_heads * seq_k, 12, -apart),
+        matrix(batch * kv_heads * seq_k, 13, 0.0),
     );
     let scale = sharp / (dim as f32).sqrt();
     let mut expected = Vec::new();

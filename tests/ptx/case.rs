@@ -92,6 +92,11 @@ impl Case {
         self.judge(&actual).map(|error| (error, statistics))
     }
 
+    /// How much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.arguments.iter().map(|value| value.bytes().len()).sum()
+    }
+
     fn argument(&self, kernel: &PtxKernel, i: usize, address: u64) -> Argument {
         match (&self.arguments[i], kernel.params()[i].ty) {
             (Value::U32(value), _) => Argument::U32(*value),

@@ -19,3 +19,4 @@ mod registers;
 mod splits;
 mod values;
 mod variants;
+mod waits;

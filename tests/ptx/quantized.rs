@@ -11,6 +11,13 @@ struct Golden {
     weights: Vec<Vec<f32>>,
 }
 
+impl Golden {
+    /// A vector for rows of so many blocks.
+    fn x(&self, blocks: usize) -> Vec<f32> {
+        random(blocks * self.weights[0].len(), 9)
+    }
+}
+
 fn golden(format: QuantFormat) -> Golden {
     let file: &[u8] = match format {
         QuantFormat::Q4_0 => include_bytes!("gguf/q4_0.bin"),
@@ -44,19 +51,29 @@ pub(crate) fn variants() -> Vec<Variant> {
             vec![dequantize(&golden)],
         ));
         let shapes = [[5, 3], [1, 1], [4, 9], [6, 17]];
-        let cases = shapes.map(|[rows, blocks]| gemv(&golden, rows, blocks, 0.0));
+        let cases = shapes.map(|[rows, blocks]| gemv(&golden, rows, golden.x(blocks), 0.0));
         variants.push(Variant::new(QuantizeKernel::gemv(format), cases.to_vec()));
         // In spans of 256 weights; of small blocks three more.
         let per_span = 256 / golden.weights[0].len();
         let shapes = [[17, 3], [1, 1], [3, 26], [16, 8]];
         let cases = shapes.map(|[rows, spans]| {
-            let blocks = spans * per_span + if per_span > 1 { 3 } else { 0 };
-            gemv(&golden, rows, blocks, 2f64.powi(-15))
+            let x = golden.x(spans * per_span + if per_span > 1 { 3 } else { 0 });
+            gemv(&golden, rows, x, 2f64.powi(-15))
         });
-        variants.push(Variant::new(
-            QuantizeKernel::gemv_mma(format),
-            cases.to_vec(),
-        ));
+        let mut cases = cases.to_vec();
+        // Digits know no NaN.
+        let mut x = golden.x(per_span);
+        x[5] = f32::NAN;
+        cases.push(gemv(&golden, 2, x, 0.0));
+        if per_span > 1 {
+            cases.push(with_nan_row(gemv(
+                &golden,
+                2,
+                golden.x(per_span + 3),
+                2f64.powi(-15),
+            )));
+        }
+        variants.push(Variant::new(QuantizeKernel::gemv_mma(format), cases));
     }
     variants.extend(gemms());
     variants
@@ -73,11 +90,11 @@ fn gemms() -> Vec<Variant> {
     };
     let (f16, bf16) = (PtxType::F16, PtxType::BF16);
     vec![
-        of(QuantFormat::Q4_0, f16, &[[3, 33, 2336], [1, 2, 32]]),
-        of(QuantFormat::Q8_0, bf16, &[[16, 34, 544]]),
+        of(QuantFormat::Q4_0, f16, &[[3, 20, 2336], [1, 2, 32]]),
+        of(QuantFormat::Q8_0, bf16, &[[16, 34, 544], [3, 2, 96]]),
         of(QuantFormat::Q4K, f16, &[[2, 37, 512]]),
-        of(QuantFormat::Q5K, bf16, &[[17, 35, 256]]),
-        of(QuantFormat::Q6K, f16, &[[34, 66, 1280]]),
+        of(QuantFormat::Q5K, bf16, &[[34, 35, 256]]),
+        of(QuantFormat::Q6K, f16, &[[17, 66, 1280]]),
         of(QuantFormat::Q4K, bf16, &[[70, 130, 512]]),
     ]
 }
@@ -103,13 +120,12 @@ fn dequantize(golden: &Golden) -> Case {
 
 /// Rows made of the golden blocks in turn; `x_error` is how far each value of `x` may be off, of
 /// the largest among 32.
-fn gemv(golden: &Golden, rows: usize, blocks: usize, x_error: f64) -> Case {
+fn gemv(golden: &Golden, rows: usize, x: Vec<f32>, x_error: f64) -> Case {
+    let (cols, blocks) = (x.len(), x.len() / golden.weights[0].len());
     let order = |row: usize| {
         let count = golden.blocks.len();
         (0..blocks).map(move |block| (row * blocks + block) % count)
     };
-    let cols = blocks * golden.weights[0].len();
-    let x = random(cols, 9);
     let largest = |x: &[f32]| f64::from(x.iter().fold(0f32, |max, x| max.max(x.abs())));
     let largest: Vec<f64> = x.chunks(32).map(largest).collect();
     let dot = |row: usize| {
@@ -133,13 +149,23 @@ fn gemv(golden: &Golden, rows: usize, blocks: usize, x_error: f64) -> Case {
         expected: (0..rows).map(dot).collect(),
         arguments: vec![
             Value::Bytes(weights.collect()),
-            Value::F32s(x.clone()),
+            Value::F32s(x),
             Value::F32s(vec![f32::NAN; rows]),
             Value::U32(rows as u32),
             Value::U32(cols as u32),
         ],
         output: 2,
     }
+}
+
+/// The same two rows, of which the second one's first scale is NaN, right behind the first row.
+fn with_nan_row(mut case: Case) -> Case {
+    if let Value::Bytes(bytes) = &mut case.arguments[0] {
+        let second = bytes.len() / 2;
+        bytes[second..second + 2].copy_from_slice(&0x7e00u16.to_le_bytes());
+    }
+    case.expected[1].value = f64::NAN;
+    case
 }
 
 /// `m` rows times `n` rows of weights made of the golden blocks in turn.

@@ -128,18 +128,32 @@ fn reductions() -> Vec<Variant> {
         (Reduction::Dot, F16),
     ] {
         let kernel = ReduceKernel::new(reduction).of(ty);
-        let cases = [0, 1, 700, 8192, 17_001].map(|n| reduction_case(reduction, n, ty));
+        // How many, and where the extreme is: in the last lane mostly, of different loads.
+        let cases = [
+            (0, 0),
+            (1, 0),
+            (700, 31),
+            (8192, 4 * 511),
+            (8192, 4096 + 4 * 511 + 2),
+            (17_001, 17_000),
+        ];
+        let cases = cases.map(|of| reduction_case(reduction, of, ty));
         variants.push(Variant::new(kernel, cases.to_vec()));
     }
     variants
 }
 
-fn reduction_case(reduction: Reduction, n: usize, ty: PtxType) -> Case {
+fn reduction_case(reduction: Reduction, (n, place): (usize, usize), ty: PtxType) -> Case {
     let mut x = rounded(&random(n, 5), ty);
     let z = rounded(&random(n, 6), ty);
     let extreme = matches!(reduction, Reduction::Max | Reduction::Min);
     if extreme && n > 1 {
-        x[n / 2] = f32::NAN;
+        x[n / 3] = f32::NAN;
+        x[place] = if reduction == Reduction::Max {
+            100.0
+        } else {
+            -100.0
+        };
     }
     let of = |x: &f32| f64::from(*x);
     let (value, size) = match reduction {
@@ -179,7 +193,7 @@ fn rotations() -> Vec<Variant> {
         (128, Pairs::Neighbours, BF16),
         (96, Pairs::Halves, F16),
     ] {
-        let cases = [[3, 1], [2, 17], [1, 9]].map(|shape| rotation(shape, dim, pairs, ty));
+        let cases = [[3, 1], [2, 17], [1, 10]].map(|shape| rotation(shape, dim, pairs, ty));
         variants.push(Variant::new(
             RopeKernel::new(dim, pairs).of(ty),
             cases.to_vec(),

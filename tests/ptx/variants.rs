@@ -68,7 +68,7 @@ fn gemms() -> Vec<Variant> {
     let multiples = [
         [130, 68, 36],
         [67, 72, 20],
-        [1, 132, 16],
+        [1, 132, 68],
         [64, 64, 4],
         [128, 128, 32],
     ];
@@ -95,7 +95,7 @@ fn gemms() -> Vec<Variant> {
         [67, 264, 104],
         [2, 8, 0],
     ];
-    let wmma_shapes = [[129, 70, 33], [1, 1, 1], [64, 130, 32], [3, 5, 0]];
+    let wmma_shapes = [[131, 70, 33], [1, 1, 1], [3, 130, 76], [3, 5, 0]];
     for epilogue in [EPILOGUES[0], EPILOGUES[3]] {
         for (kernel, output) in [
             (GemmKernel::wmma_fp16(), PtxType::F32),
@@ -171,7 +171,7 @@ fn gemm_cases(
         // What a row's neighbour reads by mistake times zero is NaN then.
         if i == 1 {
             a.chunks_mut(k)
-                .step_by(2)
+                .step_by(3)
                 .for_each(|row| row[0] = f32::INFINITY);
         }
         // Without β it must not matter what was there.
@@ -247,7 +247,7 @@ fn layouts() -> Vec<(RowLayout, Vec<[usize; 2]>)> {
     };
     vec![
         (RowLayout::ANY, vec![[3, 1], [2, 300], [1, 777], [1, 256]]),
-        (any, vec![[5, 3], [3, 70]]),
+        (any, vec![[5, 3], [5, 70]]),
         (held(32, 128, 4, 2), vec![[7, 256], [5, 100], [3, 132]]),
         (
             held(32, 128, 1, 4),
@@ -303,22 +303,42 @@ fn matrix_case(
     }
 }
 
+/// Rows of different scales, with what is largest in different places: of large scales, powers
+/// relative to anything less would be infinite.
+fn softmax_rows([rows, cols]: [usize; 2], case: usize) -> Vec<f32> {
+    let mut x = random(rows * cols, 5);
+    for (i, row) in x.chunks_mut(cols).enumerate() {
+        let scale = [200.0, 1e38, 3.0][(i + case) % 3];
+        for x in &mut *row {
+            *x *= scale;
+        }
+        let largest = (0..cols).max_by(|a, b| row[*a].total_cmp(&row[*b]));
+        // A warp's last lane, whatever the layout, the first one, and where the row ends.
+        let lanes = [128, 32, 1].into_iter().find(|lanes| cols >= *lanes);
+        let last_lane = lanes.map_or(0, |lanes| cols / lanes * lanes - 1);
+        let place = [last_lane, 0, cols - 1][(i + 2 * case) % 3];
+        row.swap(largest.unwrap_or(0), place);
+        // So far from the others that nothing else will do.
+        if scale > 100.0 {
+            row[place] = (row[place] * 1.5).min(f32::MAX);
+        }
+    }
+    if case == 1 {
+        x[cols / 2] = f32::NEG_INFINITY;
+    }
+    if rows > 2 {
+        x[2 * cols] = f32::NAN;
+        x[cols..2 * cols].fill(f32::NEG_INFINITY);
+    }
+    x
+}
+
 fn softmaxes() -> Vec<Variant> {
     let mut variants = Vec::new();
     for (layout, shapes) in layouts() {
         for log in [false, true] {
             let cases = shapes.iter().enumerate().map(|(i, &[rows, cols])| {
-                let mut x = random(rows * cols, 5);
-                for x in &mut x {
-                    *x *= [200.0, 1e38, 3.0][i % 3];
-                }
-                if i == 1 {
-                    x[0] = f32::NEG_INFINITY;
-                }
-                if rows > 2 {
-                    x[2 * cols] = f32::NAN;
-                    x[cols..2 * cols].fill(f32::NEG_INFINITY);
-                }
+                let x = softmax_rows([rows, cols], i);
                 let expected = oracle::softmax(&x, cols, log);
                 matrix_case(
                     format!("{rows}×{cols}"),

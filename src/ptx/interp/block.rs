@@ -121,6 +121,9 @@ impl<'a> Cluster<'a> {
                 .iter()
                 .all(|thread| thread.state == State::Done)
             {
+                if !self.shared.copies_are_known() {
+                    return Err(self.fault(0, "nobody waits for the last asynchronous copy"));
+                }
                 return Ok(Statistics {
                     blocks: (self.threads.len() / self.size) as u64,
                     instructions: self.threads.iter().map(|thread| thread.steps).sum(),
@@ -420,6 +423,7 @@ impl<'a> Cluster<'a> {
 
     fn try_wait(&mut self, thread: usize, to: usize, at: At, parity: Src) -> Result<(), String> {
         let (address, parity) = (self.shared_address(thread, at), self.value(thread, parity));
+        self.knows_barrier(thread, address)?;
         let over = self.copies.is_over(address, parity)?;
         if over {
             let clock = self.copies.clock(address);

@@ -160,8 +160,7 @@ impl Cluster<'_> {
             self.copies.barriers.insert(address, barrier);
             return Ok(());
         }
-        // That the barrier was initialised has to be known to this thread.
-        self.shared.read(address, 8, thread)?;
+        self.knows_barrier(thread, address)?;
         let bytes = match mbarrier {
             Mbarrier::Expect { bytes, .. } => self.value(thread, *bytes) as i64,
             _ => 0,
@@ -176,6 +175,11 @@ impl Cluster<'_> {
         barrier.arrivals -= 1;
         self.shared.tick(thread);
         barrier.turn()
+    }
+
+    /// That a barrier was initialised has to be known to a thread that comes to it.
+    pub(super) fn knows_barrier(&mut self, thread: usize, address: u64) -> Result<(), String> {
+        self.shared.read(address, 8, thread).map(drop)
     }
 
     pub(super) fn tma(&mut self, thread: usize, tma: &Tma) -> Result<(), String> {

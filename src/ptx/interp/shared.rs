@@ -103,6 +103,15 @@ impl SharedMemory {
         self.clocks[actor][actor] += 1;
     }
 
+    /// Whether some warp has waited for the last of the copies that are a warp of their own.
+    pub(super) fn copies_are_known(&self) -> bool {
+        let last = self.clocks.len() - 1;
+        let (copies, warps) = (&self.clocks[last], &self.clocks[..last]);
+        // After each copy their clock goes on by one.
+        let newest = copies[last] - 1;
+        newest == 0 || warps.iter().any(|clock| clock[last] >= newest)
+    }
+
     /// All `threads` learn of each other.
     pub(super) fn synchronise(&mut self, threads: &[usize]) {
         let mut all = vec![0; self.clocks.len()];

@@ -127,13 +127,16 @@ fn place(k: &mut Builder, layout: RowLayout) -> (Reg, Reg) {
 impl Row {
     /// Takes what `load` gives for each load, from its number and whether it is in the row.
     fn hold(&mut self, k: &mut Builder, mut load: impl FnMut(&mut Builder, u32, Reg) -> Vec<Reg>) {
+        let Some(loads) = self.layout.held else {
+            return;
+        };
         // How many values there are from the thread's first one on. Of rows that are copied ahead, whose
         // copies compare columns, it was one register too many: layer norm lost 5%.
         let left = (!self.layout.ahead).then(|| {
             let end = k.max(self.cols, self.first);
             k.sub(end, self.first)
         });
-        for i in 0..self.layout.held.unwrap_or(0) {
+        for i in 0..loads {
             let further = i * self.layout.step();
             let inside = if let Some(left) = left {
                 k.gt(left, further)
@@ -148,6 +151,9 @@ impl Row {
 
     /// Takes what lies in memory.
     fn hold_row(&mut self, k: &mut Builder) {
+        if self.layout.held.is_none() {
+            return;
+        }
         let (layout, address) = (self.layout, k.at(self.input, self.first, 4));
         self.hold(k, |k, i, inside| {
             let values = k.filled(F32, layout.width as usize, 0.0f32);

@@ -180,7 +180,7 @@ impl Block {
         for _ in 1..STAGES {
             fill(k);
         }
-        let columns = self.columns(k);
+        let columns = (self.ty == F32).then(|| self.columns(k));
         k.for_range(0, p.k, self.depth(), |k, _| {
             // All but the last stage asked for have come, and all have read the one before.
             k.act(Op::CpAsyncWait, &[(STAGES - 2).into()]);
@@ -189,10 +189,9 @@ impl Block {
             let stage = k.add(self.stages, read);
             for step in 0..DEPTH_BYTES / 32 {
                 let a = self.left(k, stage, step);
-                if self.ty == F32 {
-                    self.step_tf32(k, &sums, &a, &columns, stage, step);
-                } else {
-                    self.step(k, &sums, &a, stage, step);
+                match &columns {
+                    Some(columns) => self.step_tf32(k, &sums, &a, columns, stage, step),
+                    None => self.step(k, &sums, &a, stage, step),
                 }
             }
             next_stage(k, read);

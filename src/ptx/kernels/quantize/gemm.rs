@@ -221,7 +221,7 @@ impl Block {
         let copies = self.copies(k, x);
         let rows = self.rows(k, w);
         let left = Left::new(k, self);
-        let unpacking = Unpacking::new(k, self.t);
+        let unpacking = Unpacking::new(k, self.format, self.t);
         let fragments = self.shares.warp_rows() / 16;
         let sums: Vec<Vec<Vec<Reg>>> = (0..fragments)
             .map(|_| (0..FRAGMENTS).map(|_| k.filled(F32, 4, 0.0f32)).collect())

@@ -44,7 +44,7 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     let (rows, cols) = (k.scalar("rows", U32), k.scalar("cols", U32));
     let warp = Warp::new(&mut k, kernel.format, [rows, cols]);
     let ring = Ring::new(&mut k, &warp, w);
-    let unpacking = Unpacking::new(&mut k, warp.t);
+    let unpacking = Unpacking::new(&mut k, kernel.format, warp.t);
     ring.fill(&mut k, &warp);
     // Weights do not depend on what ran before, but `x` and `y` may.
     k.wait_for_grid();

@@ -17,8 +17,8 @@ pub(super) struct Ring {
     window: Window,
     /// Where the block's first row has this warp's next span.
     base: Reg,
-    /// How many bytes the matrix has from there on, or very many.
-    left: Reg,
+    /// How many bytes the matrix has from there on, or very many: for windows that may end beyond it.
+    left: Option<Reg>,
     /// How far from there each of this lane's units is.
     units: Vec<Reg>,
     /// Where the first of them goes.
@@ -48,13 +48,16 @@ impl Ring {
         let units = units.collect();
         let zero = k.value(U32, 0);
         let base = k.at_2d(w, warp.first_row, row_bytes, zero, 1);
-        let (rows_left, enough) = (k.add(rows.last, 1), 1 << 30);
-        let bytes_left = k.op(Op::MulWide, U32, U64, &[rows_left.into(), row_bytes.into()]);
-        let bytes_left = k.min(bytes_left, enough);
+        let left = (!window.exact).then(|| {
+            let (rows_left, enough) = (k.add(rows.last, 1), 1 << 30);
+            let bytes_left = k.op(Op::MulWide, U32, U64, &[rows_left.into(), row_bytes.into()]);
+            let bytes_left = k.min(bytes_left, enough);
+            k.convert(Op::CvtU32U64, U32, &[bytes_left.into()])
+        });
         Ring {
             units,
             base,
-            left: k.convert(Op::CvtU32U64, U32, &[bytes_left.into()]),
+            left,
             to: k.fma(warp.lane, 16, own),
             rows: [0, 8].map(|further| {
                 let row = k.offset(warp.g, further);
@@ -97,20 +100,22 @@ impl Ring {
         k.act(Op::CpAsyncCommit, &[]);
         let step = WARPS * self.window.span;
         k.add_assign(self.base, i64::from(step));
-        k.add_assign(self.left, -(step as i32));
+        if let Some(left) = self.left {
+            k.add_assign(left, -(step as i32));
+        }
         k.add_assign(self.span, WARPS);
         self.advance(k, self.filled);
     }
 
     /// From where to where one unit is copied, and how much of it.
     fn copy(&self, k: &mut Builder, offset: Reg, to: Reg, place: u32) -> [Operand<'static>; 4] {
-        let bytes = if self.window.exact {
-            Operand::Int(16)
-        } else {
-            // A window may be longer than what it is for, and end beyond the matrix.
-            let left = k.op(Op::Sub, S32, S32, &[self.left.into(), offset.into()]);
-            let some = k.max(left, 0);
-            k.min(some, 16).into()
+        let bytes = match self.left {
+            None => Operand::Int(16),
+            Some(left) => {
+                let left = k.op(Op::Sub, S32, S32, &[left.into(), offset.into()]);
+                let some = k.max(left, 0);
+                k.min(some, 16).into()
+            }
         };
         let from = k.at(self.base, offset, 1);
         let to = Operand::At(to, 16 * place as i32);

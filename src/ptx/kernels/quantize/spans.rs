@@ -169,9 +169,18 @@ pub(super) struct Scale {
     pub(super) minimum: Option<Reg>,
 }
 
-/// What of `Q4_K` and `Q5_K`'s packed scales does not change from span to span: those of the first
-/// four runs are bytes of their own, those of the others are split.
+/// What of scales does not change from span to span.
 pub(super) struct Unpacking {
+    /// Of formats whose scales are packed.
+    packed: Option<Packed>,
+    t: Reg,
+    /// 2²³, whose lowest bits a byte takes the place of.
+    upper: Reg,
+}
+
+/// `Q4_K` and `Q5_K`'s packed scales: those of the first four runs are bytes of their own, those of
+/// the others are split.
+struct Packed {
     plain: Reg,
     /// The low bits of the packed bytes that count, and the high ones.
     low: Reg,
@@ -179,11 +188,22 @@ pub(super) struct Unpacking {
     /// Which bytes of four are those of this lane's two runs, as the lowest bits of 2²³.
     select: [Reg; 2],
     upper: Reg,
-    t: Reg,
 }
 
 impl Unpacking {
-    pub(super) fn new(k: &mut Builder, t: Reg) -> Self {
+    pub(super) fn new(k: &mut Builder, format: QuantFormat, t: Reg) -> Self {
+        let upper = k.value(B32, 0x4b00_0000);
+        let packed = matches!(format, QuantFormat::Q4K | QuantFormat::Q5K);
+        Unpacking {
+            packed: packed.then(|| Packed::new(k, t, upper)),
+            t,
+            upper,
+        }
+    }
+}
+
+impl Packed {
+    fn new(k: &mut Builder, t: Reg, upper: Reg) -> Self {
         let plain = k.lt(t, 2);
         let mut choose = |then: u32, otherwise: u32| {
             let otherwise = k.value(B32, otherwise);
@@ -191,13 +211,12 @@ impl Unpacking {
         };
         let (low, high) = (choose(0x3f3f_3f3f, 0x0f0f_0f0f), choose(0, 0x3030_3030));
         let odd = k.and(t, 1);
-        Unpacking {
+        Packed {
             plain,
             low,
             high,
             select: [0x7440, 0x7441].map(|first| k.fma(odd, 2, first)),
-            upper: k.value(B32, 0x4b00_0000),
-            t,
+            upper,
         }
     }
 
@@ -217,6 +236,30 @@ impl Unpacking {
         let number = k.op(Op::Prmt, B32, F32, &bytes);
         k.fma(number, d, minus)
     }
+
+    /// `d · scale` and `dmin · min`; as `scale_and_min` of the formats, for two runs.
+    fn with_minimum(&self, k: &mut Builder, row: &impl Bytes) -> [Vec<Scale>; 2] {
+        let header = row.header(k);
+        let halves = k.regs(F16, 2);
+        k.emit(
+            Op::Unpack,
+            B32,
+            &[halves.as_slice().into()],
+            &[header[0].into()],
+        );
+        let [d, dmin] = [halves[0], halves[1]].map(|half| {
+            let d = k.convert(Op::CvtF32F16, F32, &[half.into()]);
+            [d, k.mul(d, -TWO_TO_23)]
+        });
+        let upper = k.op(Op::Shr, U32, B32, &[header[3].into(), 4.into()]);
+        let scales = self.six_bits(k, header[1], header[3]);
+        let minima = self.six_bits(k, header[2], upper);
+        [0, 1].map(|i| {
+            let scale = self.times(k, scales, i, d);
+            let minimum = Some(self.times(k, minima, i, dmin));
+            vec![Scale { scale, minimum }]
+        })
+    }
 }
 
 const TWO_TO_23: f32 = 8_388_608.0;
@@ -231,9 +274,9 @@ impl QuantFormat {
         lane: &Unpacking,
         exist: [Reg; 2],
     ) -> [Vec<Scale>; 2] {
-        match self {
-            QuantFormat::Q4K | QuantFormat::Q5K => with_minimum(k, row, lane),
-            QuantFormat::Q6K => {
+        match (&lane.packed, self) {
+            (Some(packed), _) => packed.with_minimum(k, row),
+            (None, QuantFormat::Q6K) => {
                 let d = row.half(k, 208);
                 let d = k.mul(d, 0.25f32);
                 let scales = row.own_word(k, 192);
@@ -253,7 +296,7 @@ impl QuantFormat {
                     [first, first + 1].map(part).into()
                 })
             }
-            QuantFormat::Q4_0 | QuantFormat::Q8_0 => {
+            (None, _) => {
                 let (bytes, unit) = if self == QuantFormat::Q8_0 {
                     (34, 1.0)
                 } else {
@@ -267,28 +310,4 @@ impl QuantFormat {
             }
         }
     }
-}
-
-/// `d · scale` and `dmin · min`; as `scale_and_min` of the formats, for two runs.
-fn with_minimum(k: &mut Builder, row: &impl Bytes, lane: &Unpacking) -> [Vec<Scale>; 2] {
-    let header = row.header(k);
-    let halves = k.regs(F16, 2);
-    k.emit(
-        Op::Unpack,
-        B32,
-        &[halves.as_slice().into()],
-        &[header[0].into()],
-    );
-    let [d, dmin] = [halves[0], halves[1]].map(|half| {
-        let d = k.convert(Op::CvtF32F16, F32, &[half.into()]);
-        [d, k.mul(d, -TWO_TO_23)]
-    });
-    let upper = k.op(Op::Shr, U32, B32, &[header[3].into(), 4.into()]);
-    let scales = lane.six_bits(k, header[1], header[3]);
-    let minima = lane.six_bits(k, header[2], upper);
-    [0, 1].map(|i| {
-        let scale = lane.times(k, scales, i, d);
-        let minimum = Some(lane.times(k, minima, i, dmin));
-        vec![Scale { scale, minimum }]
-    })
 }
