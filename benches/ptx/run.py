@@ -88,17 +88,11 @@ def split_gemm(cols, ty, dtype, m, n, k):
     report(f"{name} in {splits}", f"{m}x{n}x{k}", flops / ours, flops / theirs, "TFLOP/s", error)
 
 
-def rows(name, reference, cols, extra={}):
-    if name not in kernels:
-        return
-    count = (256 << 20) // 4 // cols
-    x = torch.randn(count, cols, device="cuda")
-    y = torch.full_like(x, float("nan"))
-    values = dict(x=x, y=y, rows=count, cols=cols, **extra)
-    launch = kernels[name].prepare(**values)
+def measure_rows(name, launch, x, y, reference, check_rows):
+    """A launch that makes `y` of the rows `x`, beside a copy and PyTorch's function."""
     launch()
     torch.cuda.synchronize()
-    part = slice(count - 512, count)
+    part = slice(max(0, len(x) - check_rows), len(x))
     error = relative(y[part], reference(x[part].double()))
     if not torch.isfinite(y).all():
         error = float("nan")
@@ -106,8 +100,18 @@ def rows(name, reference, cols, extra={}):
     ours = gigabytes / median_seconds([launch])
     copy = gigabytes / median_seconds([lambda: torch.add(x, 0, out=y)])
     torch_ = gigabytes / median_seconds([lambda: reference(x)])
-    report(name, f"{count}x{cols}", ours, copy, "GB/s", error)
+    report(name, "x".join(map(str, x.shape)), ours, copy, "GB/s", error)
     print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
+
+
+def rows(name, reference, cols, extra={}):
+    if name not in kernels:
+        return
+    count = (256 << 20) // 4 // cols
+    x = torch.randn(count, cols, device="cuda")
+    y = torch.full_like(x, float("nan"))
+    launch = kernels[name].prepare(x=x, y=y, rows=count, cols=cols, **extra)
+    measure_rows(name, launch, x, y, reference, 512)
 
 
 def rows_in_parts(name, reference, count, cols, extra={}):
@@ -120,19 +124,7 @@ def rows_in_parts(name, reference, count, cols, extra={}):
     numbers = torch.full((count, -(-cols // 8192), 2), float("nan"), device="cuda")
     values = dict(x=x, y=y, numbers=numbers, rows=count, cols=cols, **extra)
     pair = [kernels[kernel].prepare(**values) for kernel in (first, second)]
-    launch = lambda: (pair[0](), pair[1]())
-    launch()
-    torch.cuda.synchronize()
-    part = slice(max(0, count - 16), count)
-    error = relative(y[part], reference(x[part].double()))
-    if not torch.isfinite(y).all():
-        error = float("nan")
-    gigabytes = 2 * x.numel() * 4 / 1e9
-    ours = gigabytes / median_seconds([launch])
-    copy = gigabytes / median_seconds([lambda: torch.add(x, 0, out=y)])
-    torch_ = gigabytes / median_seconds([lambda: reference(x)])
-    report(second, f"{count}x{cols}", ours, copy, "GB/s", error)
-    print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
+    measure_rows(second, lambda: (pair[0](), pair[1]()), x, y, reference, 16)
 
 
 def attention(name, dtype, batch, heads, kv_heads, seq, dim, causal):

@@ -81,8 +81,8 @@ fn texts() -> Vec<Text> {
 
 /// Bytes that ptxas may keep in memory instead of registers: a loop's constants. Products with
 /// quantised weights take what their number of blocks leaves, and layer norm of rows that fill the
-/// registers was slower where its loads are kept from being moved forward. Attention with 32 keys a tile
-/// instead of 64 spills nothing, and was slower by 6%.
+/// registers was slower where its loads are kept from being moved forward. Attention's tiles of 64 keys
+/// spill 8 to 64 bytes for some targets; with 32 keys they spill nothing, and it was slower by 6%.
 fn spills(name: &str) -> u32 {
     match name {
         _ if name.starts_with("gemm_q") => 64,

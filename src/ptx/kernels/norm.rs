@@ -145,7 +145,9 @@ impl LayerNormKernel {
             rows: k.scalar("rows", U32),
             cols: k.scalar("cols", U32),
         };
-        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers);
+        // Squares alone need one pass.
+        let once = !self.centred;
+        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers, once);
         let count = k.convert(Op::CvtF32U32, F32, &[part.count().into()]);
         let numbers = self.moments(&mut k, &part.row, count);
         part.leave(&mut k, numbers);
@@ -204,7 +206,7 @@ impl Kernel for LayerNormKernel {
             });
             return k.finish();
         };
-        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers);
+        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers, false);
         let count = k.convert(Op::CvtF32U32, F32, &[matrix.cols.into()]);
         let [mean, squares] = self.of_parts(&mut k, &part, count);
         let scale = Self::scale(&mut k, squares, count, epsilon);

@@ -147,7 +147,7 @@ impl Kernel for SoftmaxKernel {
             });
             return k.finish();
         };
-        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers);
+        let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers, false);
         if self.share == Share::Statistics {
             let sums = Self::sums(&mut k, &part.row, true);
             part.leave(&mut k, sums);

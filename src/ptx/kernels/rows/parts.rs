@@ -59,20 +59,21 @@ pub(in crate::ptx::kernels) struct Part {
 }
 
 impl Part {
-    /// This block's part, loaded. The second kernel has them the other way round: what was read last
-    /// is still in the L2 cache.
+    /// This block's part, loaded if more than one thing is done to it. The second kernel has them the
+    /// other way round: what was read last is still in the L2 cache.
     pub(in crate::ptx::kernels) fn new(
         k: &mut Builder,
         (layout, share): (RowLayout, Share),
         matrix: &Matrix,
         numbers: Reg,
+        once: bool,
     ) -> Self {
         let layout = RowLayout {
             group: THREADS,
             threads: THREADS,
             blocks: 1,
             width: layout.width,
-            held: Some(PART / THREADS / layout.width),
+            held: (!once).then_some(PART / THREADS / layout.width),
             ahead: false,
         };
         let [mut index, mut row] = [Special::CtaidX, Special::CtaidY].map(|of| k.special(of));
