@@ -55,8 +55,12 @@ struct Kernel {
     inputs: usize,
     vectors: bool,
     unchecked: bool,
+    any_group: bool,
 }
 
+/// The library's number of invocations in a workgroup, which a kernel that declares none of its own
+/// leaves open.
+const GROUP: &str = "GROUP";
 /// The line, after `//! `, of a kernel that stays within bounds by itself.
 const UNCHECKED: &str = "unchecked";
 /// That of a kernel which is no part of the download.
@@ -217,8 +221,18 @@ fn split_items(source: &str) -> Items {
     items
 }
 
+/// How the library's declarations begin.
+const DECLARATIONS: [&str; 6] = [
+    "fn ",
+    "const ",
+    "override ",
+    "struct ",
+    "alias ",
+    "var<workgroup> ",
+];
+
 fn declared_name(line: &str) -> Option<String> {
-    let rest = ["fn ", "const ", "struct ", "alias ", "var<workgroup> "]
+    let rest = DECLARATIONS
         .iter()
         .find_map(|keyword| line.strip_prefix(keyword))?;
     identifiers(rest).next().map(str::to_owned)
@@ -314,6 +328,7 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
         hooks,
         unchecked: directives(template).iter().any(|line| line == UNCHECKED),
         vectors: source.contains("alias real = vec4f"),
+        any_group: needed.iter().any(|name| name == GROUP),
         items: needed,
         instance,
     }
@@ -446,9 +461,10 @@ impl Kernel {
         let [start, end, declarations] =
             [&self.start, &self.end, declarations].map(|text| texts.add(text));
         let (upper, items) = (upper(name), texts.items(library, &self.items));
-        let (inputs, vectors, unchecked) = (self.inputs, self.vectors, self.unchecked);
+        let (inputs, vectors) = (self.inputs, self.vectors);
+        let (unchecked, any_group) = (self.unchecked, self.any_group);
         format!(
-            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, op: {op:?}, declarations: {declarations}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, vectors: {vectors}, unchecked: {unchecked} }};",
+            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, op: {op:?}, declarations: {declarations}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, vectors: {vectors}, unchecked: {unchecked}, any_group: {any_group} }};",
         )
     }
 }

@@ -16,7 +16,7 @@ struct Candidate {
     index: f32,
 }
 
-var<workgroup> candidates: array<Candidate, 256>;
+var<workgroup> candidates: array<Candidate, GROUP>;
 
 fn before0(i: u32) -> f32 {
     return x[i];
@@ -41,15 +41,15 @@ fn better(a: Candidate, b: Candidate) -> Candidate {
     return b;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
-    let start = min(group.x * 256u + local, params.len - 1u);
+    let start = min(group.x * GROUP + local, params.len - 1u);
     var best = load(start);
-    for (var i = start; i < params.len; i += params.groups * 256u) {
+    for (var i = start; i < params.len; i += params.groups * GROUP) {
         best = better(best, load(i));
     }
     candidates[local] = best;
-    for (var half = 128u; half > 0u; half >>= 1u) {
+    for (var half = GROUP / 2u; half > 0u; half >>= 1u) {
         workgroupBarrier();
         if local < half {
             candidates[local] = better(candidates[local], candidates[local + half]);

@@ -13,8 +13,6 @@ struct Params {
 @group(0) @binding(2) var<storage, read> b: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
 
-const GROUP = 256u;
-
 fn before0(i: u32) -> vec4f {
     return a[i];
 }
@@ -23,13 +21,14 @@ fn before1(i: u32) -> vec4f {
     return b[i];
 }
 
+fn term(i: u32) -> vec4f {
+    return before0(i) * before1(i);
+}
+
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
-    var total = vec4f();
-    for (var i = group.x * GROUP + local; 4u * i < params.len; i += params.groups * GROUP) {
-        total += select(vec4f(), before0(i) * before1(i), inside(i, params.len));
-    }
-    total = fold_lanes(SUM, workgroup_reduce(SUM, total, local));
+    let sum = sum_of_terms(vectors_of(group.x), local);
+    let total = fold_lanes(SUM, workgroup_reduce(SUM, sum, local));
     if local == 0u {
         y[group.x] = total.x;
     }

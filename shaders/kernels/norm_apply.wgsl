@@ -1,6 +1,6 @@
-// The second of two dispatches for long rows: every workgroup puts its row's pairs together, of
-// which there are at most 256, as T. Chan, G. Golub and R. LeVeque do ("Algorithms for computing the
-// sample variance", 1983), then writes its chunk.
+// The second of two dispatches for long rows: every workgroup puts its row's pairs together,
+// as T. Chan, G. Golub and R. LeVeque do ("Algorithms for computing the sample variance", 1983), then
+// writes its chunk.
 struct Params {
     rows: u32,
     cols: u32,
@@ -20,7 +20,11 @@ fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-const GROUP = 256u;
+// The values of a chunk.
+fn count(number: u32) -> f32 {
+    let columns = chunk(number);
+    return f32(columns.y - columns.x);
+}
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -32,21 +36,20 @@ fn main(
     if index >= params.rows * params.chunks {
         return;
     }
-    let row = index / params.chunks;
-    var pair = vec2f();
-    var count = 0.0;
-    if local < params.chunks {
-        pair = partials[row * params.chunks + local];
-        let theirs = chunk(local);
-        count = f32(theirs.y - theirs.x);
+    let first = index - index % params.chunks;
+    var sum = 0.0;
+    for (var i = local; i < params.chunks; i += GROUP) {
+        sum += count(i) * partials[first + i].x;
     }
-    let mean = workgroup_reduce(SUM, count * pair.x, local) / f32(params.cols);
-    let apart = pair.x - mean;
-    let squares = workgroup_reduce(SUM, pair.y + count * apart * apart, local);
+    let mean = workgroup_reduce(SUM, sum, local) / f32(params.cols);
+    var squares = 0.0;
+    for (var i = local; i < params.chunks; i += GROUP) {
+        let pair = partials[first + i];
+        let apart = pair.x - mean;
+        squares += pair.y + count(i) * apart * apart;
+    }
+    squares = workgroup_reduce(SUM, squares, local);
     let factor = inverseSqrt(squares / f32(params.cols) + params.epsilon);
-    let part = chunk(index % params.chunks);
-    for (var col = part.x + local; col < part.y; col += GROUP) {
-        let i = row * params.cols + col;
-        y[i] = after(i, normed(before0(i) - mean, factor, gain[col], bias[col], params.centred));
-    }
+    let start = (index / params.chunks) * params.cols;
+    put_normed(start, chunk(index % params.chunks), mean, factor, local);
 }

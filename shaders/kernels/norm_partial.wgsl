@@ -16,8 +16,6 @@ fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-const GROUP = 256u;
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,

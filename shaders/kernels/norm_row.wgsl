@@ -16,8 +16,6 @@ fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-const GROUP = 256u;
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -28,10 +26,8 @@ fn main(
     if row >= params.rows {
         return;
     }
-    let moments = moments_of(row * params.cols, (row + 1u) * params.cols, params.centred, local);
+    let start = row * params.cols;
+    let moments = moments_of(start, start + params.cols, params.centred, local);
     let factor = inverseSqrt(moments.y / f32(params.cols) + params.epsilon);
-    for (var col = local; col < params.cols; col += GROUP) {
-        let i = row * params.cols + col;
-        y[i] = after(i, normed(before0(i) - moments.x, factor, gain[col], bias[col], params.centred));
-    }
+    put_normed(start, vec2u(0u, params.cols), moments.x, factor, local);
 }

@@ -1,5 +1,5 @@
-// Sum, maximum or minimum: each workgroup folds every `groups`-th block of 256 vectors into one
-// value. A second dispatch of one workgroup folds those; `divisor` makes a mean of a sum there.
+// Sum, maximum or minimum: each workgroup folds its share of all vectors into one value. A second
+// dispatch of one workgroup folds those; `divisor` makes a mean of a sum there.
 alias real = vec4f;
 alias word = vec4u;
 alias integer = vec4i;
@@ -16,18 +16,31 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
-const GROUP = 256u;
-
 fn before0(i: u32) -> vec4f {
     return x[i];
 }
 
-@compute @workgroup_size(GROUP)
-fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
+fn term(i: u32) -> vec4f {
+    return before0(i);
+}
+
+fn extremum(share: vec2u, local: u32) -> vec4f {
     let identity = vec4f(params.identity);
     var folded = identity;
-    for (var i = group.x * GROUP + local; 4u * i < params.len; i += params.groups * GROUP) {
+    for (var i = share.x + local; i < share.y; i += GROUP) {
         folded = combine(params.kind, folded, select(identity, before0(i), inside(i, params.len)));
+    }
+    return folded;
+}
+
+@compute @workgroup_size(GROUP)
+fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
+    let share = vectors_of(group.x);
+    var folded: vec4f;
+    if params.kind == SUM {
+        folded = sum_of_terms(share, local);
+    } else {
+        folded = extremum(share, local);
     }
     folded = fold_lanes(params.kind, workgroup_reduce(params.kind, folded, local));
     if local == 0u {

@@ -1,5 +1,5 @@
-// The second of two dispatches for long rows: every workgroup folds its row's pairs, of which
-// there are at most 256, then writes its chunk.
+// The second of two dispatches for long rows: every workgroup folds its row's pairs, then
+// writes its chunk.
 struct Params {
     rows: u32,
     cols: u32,
@@ -17,8 +17,6 @@ fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-const GROUP = 256u;
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -29,17 +27,18 @@ fn main(
     if index >= params.rows * params.chunks {
         return;
     }
-    let row = index / params.chunks;
-    var pair = vec2f(params.lowest, 0.0);
-    if local < params.chunks {
-        pair = partials[row * params.chunks + local];
+    let first = index - index % params.chunks;
+    var largest = params.lowest;
+    for (var i = local; i < params.chunks; i += GROUP) {
+        largest = maximum(largest, partials[first + i].x);
     }
-    let largest = workgroup_reduce(MAX, pair.x, local);
-    // A row of only −∞ has no distribution; x − max is NaN for each of its values.
-    let total = workgroup_reduce(SUM, pair.y * rescale(pair.x, largest), local);
-    let first = (index % params.chunks) * params.chunk_len;
-    let end = row * params.cols + min(first + params.chunk_len, params.cols);
-    for (var i = row * params.cols + first + local; i < end; i += 256u) {
-        y[i] = after(i, normalise(before0(i), largest, total, params.as_log));
+    largest = workgroup_reduce(MAX, largest, local);
+    var total = 0.0;
+    for (var i = local; i < params.chunks; i += GROUP) {
+        let pair = partials[first + i];
+        total += pair.y * exponential_of_difference(pair.x - measured_from(largest)).x;
     }
+    total = workgroup_reduce(SUM, total, local);
+    let part = (index / params.chunks) * params.cols + chunk(index % params.chunks);
+    put_shares(part.x, part.y, largest, total, local);
 }

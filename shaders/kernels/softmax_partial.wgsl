@@ -15,8 +15,6 @@ fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-const GROUP = 256u;
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -27,20 +25,10 @@ fn main(
     if index >= params.rows * params.chunks {
         return;
     }
-    let row = index / params.chunks;
-    let first = (index % params.chunks) * params.chunk_len;
-    let end = row * params.cols + min(first + params.chunk_len, params.cols);
-    let start = row * params.cols + first + local;
-    var largest = params.lowest;
-    for (var i = start; i < end; i += 256u) {
-        largest = maximum(largest, before0(i));
-    }
-    largest = workgroup_reduce(MAX, largest, local);
-    var total = 0.0;
-    for (var i = start; i < end; i += 256u) {
-        total += rescale(before0(i), largest);
-    }
-    total = workgroup_reduce(SUM, total, local);
+    let start = (index / params.chunks) * params.cols;
+    let part = start + chunk(index % params.chunks);
+    let largest = largest_of(part.x, part.y, local);
+    let total = total_of(part.x, part.y, largest, local);
     if local == 0u {
         partials[index] = vec2f(largest, total);
     }

@@ -14,8 +14,6 @@ fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-const GROUP = 256u;
-
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -27,18 +25,8 @@ fn main(
         return;
     }
     let start = row * params.cols;
-    var largest = params.lowest;
-    for (var i = local; i < params.cols; i += 256u) {
-        largest = maximum(largest, before0(start + i));
-    }
-    largest = workgroup_reduce(MAX, largest, local);
-    var total = 0.0;
-    for (var i = local; i < params.cols; i += 256u) {
-        total += exponential(before0(start + i) - largest);
-    }
-    total = workgroup_reduce(SUM, total, local);
-    for (var i = local; i < params.cols; i += 256u) {
-        let value = normalise(before0(start + i), largest, total, params.as_log);
-        y[start + i] = after(start + i, value);
-    }
+    let end = start + params.cols;
+    let largest = largest_of(start, end, local);
+    let total = total_of(start, end, largest, local);
+    put_shares(start, end, largest, total, local);
 }

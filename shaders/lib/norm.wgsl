@@ -1,17 +1,7 @@
 // A value's distance from the mean brought to scale; without a mean there is no bias either.
-fn normed(x: real, factor: f32, gain: real, bias: real, centred: u32) -> real {
-    return x * factor * gain + select(real(0.0), bias, truth(centred != 0u));
+fn normed(x: vec4f, factor: f32, gain: vec4f, bias: vec4f, centred: u32) -> vec4f {
+    return x * factor * gain + select(vec4f(), bias, vec4<bool>(centred != 0u));
 }
-
-// The row's columns in its chunk of that number, from the first to the one after the last.
-fn chunk(number: u32) -> vec2u {
-    let first = min(number * params.chunk_len, params.cols);
-    return vec2u(first, min(first + params.chunk_len, params.cols));
-}
-
-// Terms that an invocation adds up before their sum goes to that of others, which bounds the
-// rounding error.
-const TERMS = 64u;
 
 // The mean of the values from `start` to `end`, or 0 where they are not `centred`, and the sum of
 // squared distances from it.
@@ -26,14 +16,26 @@ fn moments_of(start: u32, end: u32, centred: u32, local: u32) -> vec2f {
 
 // An invocation's part of the sum of x − mean, or of its square.
 fn sum_of_powers(start: u32, end: u32, mean: f32, power: u32, local: u32) -> f32 {
-    var total = 0.0;
-    for (var block = start + local; block < end; block += TERMS * GROUP) {
-        var part = 0.0;
-        for (var i = block; i < min(block + TERMS * GROUP, end); i += GROUP) {
-            let d = before0(i) - mean;
+    var total = vec4f();
+    for (var block = start + local; block < end; block += 4u * TERMS * GROUP) {
+        var part = vec4f();
+        for (var i = block; i < min(block + 4u * TERMS * GROUP, end); i += 4u * GROUP) {
+            let d = read_four(i, end, mean) - mean;
             part += select(d, d * d, power == 2u);
         }
         total += part;
     }
-    return total;
+    return (total.x + total.y) + (total.z + total.w);
+}
+
+// Stores what the columns of `part` come to, in the row that begins at `start`.
+fn put_normed(start: u32, part: vec2u, mean: f32, factor: f32, local: u32) {
+    let end = start + part.y;
+    for (var col = part.x + local; col < part.y; col += 4u * GROUP) {
+        let at = min(four_places(col), vec4u(part.y - 1u));
+        let gains = vec4f(gain[at.x], gain[at.y], gain[at.z], gain[at.w]);
+        let biases = vec4f(bias[at.x], bias[at.y], bias[at.z], bias[at.w]);
+        let distance = read_four(start + col, end, mean) - mean;
+        put_four(start + col, end, normed(distance, factor, gains, biases, params.centred));
+    }
 }

@@ -1,3 +1,7 @@
+// Invocations of a workgroup. Software adapters have four instead, one for each lane of their vectors:
+// a barrier costs them a switch of contexts for every four invocations.
+override GROUP = 256u;
+
 const SUM = 0u;
 const MAX = 1u;
 const MIN = 2u;
@@ -19,6 +23,30 @@ fn fold_lanes(kind: u32, v: vec4f) -> vec4f {
 // The places among `len` values of vector i's four.
 fn inside(i: u32, len: u32) -> vec4<bool> {
     return 4u * i + vec4u(0u, 1u, 2u, 3u) < vec4u(len);
+}
+
+// A workgroup's share of the vectors that `len` values are, from the first to the one after the last.
+fn vectors_of(group: u32) -> vec2u {
+    let vectors = (params.len + 3u) / 4u;
+    let each = (vectors + params.groups - 1u) / params.groups;
+    return min(vec2u(group * each, (group + 1u) * each), vec2u(vectors));
+}
+
+// Terms that an invocation adds up before their sum goes to that of others, which bounds the
+// rounding error.
+const TERMS = 64u;
+
+// An invocation's part of the sum of a kernel's `term`s in such a share.
+fn sum_of_terms(share: vec2u, local: u32) -> vec4f {
+    var total = vec4f();
+    for (var block = share.x + local; block < share.y; block += TERMS * GROUP) {
+        var part = vec4f();
+        for (var i = block; i < min(block + TERMS * GROUP, share.y); i += GROUP) {
+            part += select(vec4f(), term(i), inside(i, params.len));
+        }
+        total += part;
+    }
+    return total;
 }
 
 var<workgroup> scratch: array<real, GROUP>;

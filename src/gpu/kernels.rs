@@ -21,6 +21,8 @@ pub(super) struct Kernel {
     pub(super) vectors: bool,
     /// Whether it stays within bounds by itself.
     pub(super) unchecked: bool,
+    /// Whether its workgroups may have any power of two of invocations, as its constant says.
+    pub(super) any_group: bool,
     /// Its text up to the end of its parameters, and from there; `#` stands for `op`.
     pub(super) start: Text,
     pub(super) end: Text,

@@ -16,6 +16,10 @@ const MAX_BIND_GROUPS: usize = 1024;
 /// Pipelines kept of kernels with elementwise operations in them or constants.
 const MAX_FUSED: usize = 1024;
 
+/// Invocations of a workgroup on software adapters, as many as SwiftShader has lanes: a barrier switches
+/// contexts for every so many.
+const SOFTWARE_GROUP: u32 = 4;
+
 /// How many inputs a kernel has, and how many buffers are read beside them.
 pub(super) type Shape = (usize, usize);
 
@@ -75,6 +79,7 @@ impl Pipelines {
         &self,
         kernel: &'static Kernel,
         addition: &Addition,
+        software: bool,
     ) -> wgpu::ComputePipeline {
         let key = addition.key();
         let shape = (kernel.inputs, addition.extras.len());
@@ -82,9 +87,10 @@ impl Pipelines {
             // What is fused into a kernel proves nothing.
             let unchecked = kernel.unchecked && addition.is_empty();
             let module = self.create_module(kernel.name, addition.source(kernel), unchecked);
-            let constants = addition.constants.iter();
+            let own = (software && kernel.any_group).then_some(("GROUP", SOFTWARE_GROUP));
+            let constants = addition.constants.iter().copied().chain(own);
             let constants: Vec<_> = constants
-                .map(|&(name, value)| (name, value.into()))
+                .map(|(name, value)| (name, value.into()))
                 .collect();
             self.create_pipeline(kernel.name, &module, &constants, shape)
         };

@@ -319,7 +319,10 @@ impl<'g> Recorder<'g> {
             Step {
                 #[cfg(not(target_arch = "wasm32"))]
                 name: kernel.name,
-                pipeline: self.gpu.pipelines.pipeline(kernel, addition),
+                pipeline: {
+                    let software = self.gpu.adapter().software;
+                    self.gpu.pipelines.pipeline(kernel, addition, software)
+                },
                 shape: (kernel.inputs, addition.extras.len()),
                 buffers: own.chain(&addition.extras).cloned().collect(),
                 grid: self.grid(workgroups)?,

@@ -3,7 +3,6 @@
 #[cfg(not(relampago_small))]
 use super::context::{Gpu, Limits};
 use super::kernels::{self, Kernel};
-use super::lower::WORKGROUP;
 use super::recorder::{GpuBuffer, Recorder};
 #[cfg(not(relampago_small))]
 use super::tune::Key;
@@ -11,6 +10,10 @@ use crate::error::Result;
 
 /// Values that a workgroup should have at least of a long row, to be worth a second dispatch.
 const MIN_VALUES_PER_CHUNK: usize = 2048;
+/// Chunks of a row at most, all of which every workgroup of the second dispatch puts together, with
+/// few invocations on a software adapter.
+const MAX_CHUNKS: usize = 256;
+const MAX_SOFTWARE_CHUNKS: usize = 64;
 /// The longest row that is left to one workgroup, unless there are many rows.
 const MAX_SINGLE_ROW: usize = 8192;
 /// Rows that keep a GPU busy with a workgroup each.
@@ -110,7 +113,7 @@ pub(super) fn norm(
 
 impl Family {
     /// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
-    /// workgroups; else two, with each row cut into at most 256 chunks. Parameters are the shape
+    /// workgroups; else two, with each row cut into chunks. Parameters are the shape
     /// and the kernels' `own` ones; inputs, what lies by rows and what all rows share.
     #[cfg_attr(relampago_package, optimize(size))]
     fn record(
@@ -127,7 +130,12 @@ impl Family {
             let workgroups = rows.div_ceil(rows_each);
             return recorder.dispatch(kernel, &params, &inputs, output, workgroups);
         }
-        let chunks = cols.div_ceil(MIN_VALUES_PER_CHUNK).min(WORKGROUP);
+        let most = if recorder.gpu.adapter().software {
+            MAX_SOFTWARE_CHUNKS
+        } else {
+            MAX_CHUNKS
+        };
+        let chunks = cols.div_ceil(MIN_VALUES_PER_CHUNK).min(most);
         let [rows, cols, chunks, chunk] =
             [rows, cols, chunks, cols.div_ceil(chunks)].map(|size| size as u32);
         let params = [rows, cols, chunks, chunk, own[0], own[1]];

@@ -165,7 +165,11 @@ fn products_are_by_the_kernel_that_was_the_fastest() {
 
 #[test]
 fn rows_are_by_the_kernel_that_was_the_fastest() {
-    let mut gpu = pretend(false);
+    judge_choices_of_rows(pretend(false));
+    judge_choices_of_rows(pretend(true));
+}
+
+fn judge_choices_of_rows(mut gpu: Arc<Gpu>) {
     Arc::get_mut(&mut gpu).unwrap().limits.subgroups_of_32 = false;
     let epsilon = 1e-5;
     for (rows, cols, held) in [
@@ -299,66 +303,103 @@ fn long_sums_of_like_terms_keep_their_places() {
             let op = Op::Matmul { m, k, n };
             judge(&gpu, &op, &[&vec![1.1; m * k], &vec![0.37; k * n]]);
         }
+        let x = vec![0.37; 3_000_001];
+        for (op, inputs) in [
+            (Op::Sum {}, &[&x[..]][..]),
+            (Op::Mean {}, &[&x]),
+            (Op::Dot {}, &[&x, &x]),
+            (Op::Softmax {}, &[&x]),
+        ] {
+            judge(&gpu, &op, inputs);
+        }
+    }
+}
+
+#[test]
+fn reductions_are_right_by_large_workgroups_and_by_small_ones() {
+    for (software, len) in [1, 3, 255, 1_024, 8_193, 70_001]
+        .into_iter()
+        .flat_map(|len| [(true, len), (false, len)])
+    {
+        let gpu = pretend(software);
+        let mut x = noise(len, 1);
+        for special in [0.5, f32::NEG_INFINITY, f32::INFINITY, f32::NAN] {
+            x[2 * len / 3] = special;
+            for op in [
+                Op::Sum {},
+                Op::Max {},
+                Op::Min {},
+                Op::Argmax {},
+                Op::Softmax {},
+            ] {
+                judge(&gpu, &op, &[&x]);
+            }
+            judge(&gpu, &Op::Dot {}, &[&x, &x]);
+        }
     }
 }
 
 #[test]
 fn softmax_is_right_wherever_its_rows_are_held() {
-    let gpu = pretend(false);
-    for (rows, cols) in [
-        (3, 1_021),
-        (5, 1_024),
-        (7, 64),
-        (2, 1_028),
-        (2, 4_093),
-        (1, 4_096),
-        (2, 16_381),
-        (1, 16_384),
-        (130, 16_386),
-    ] {
-        let mut x = noise(rows * cols, 3);
-        x[cols / 2] = f32::NEG_INFINITY;
-        for op in [
-            Op::SoftmaxRows { rows, cols },
-            Op::LogSoftmaxRows { rows, cols },
+    for software in [true, false] {
+        let gpu = pretend(software);
+        for (rows, cols) in [
+            (3, 1_021),
+            (5, 1_024),
+            (7, 64),
+            (2, 1_028),
+            (2, 4_093),
+            (1, 4_096),
+            (2, 16_381),
+            (1, 16_384),
+            (130, 16_386),
         ] {
-            judge(&gpu, &op, &[&x]);
+            let mut x = noise(rows * cols, 3);
+            x[cols / 2] = f32::NEG_INFINITY;
+            for op in [
+                Op::SoftmaxRows { rows, cols },
+                Op::LogSoftmaxRows { rows, cols },
+            ] {
+                judge(&gpu, &op, &[&x]);
+            }
         }
     }
 }
 
 #[test]
 fn norms_are_right_wherever_their_rows_are_held() {
-    let gpu = pretend(false);
-    let epsilon = 1e-5;
-    for (rows, cols) in [
-        (1, 1),
-        (3, 1_021),
-        (5, 1_024),
-        (7, 64),
-        (2, 1_028),
-        (2, 4_093),
-        (1, 4_096),
-        (2, 16_381),
-        (1, 16_384),
-        (130, 16_386),
-        (2, 600_001),
-    ] {
-        // A mean and no like values.
-        let x: Vec<f32> = noise(rows * cols, 3).iter().map(|x| x + 3.0).collect();
-        let [gain, bias] = [4, 5].map(|seed| noise(cols, seed));
-        let of_all = Op::LayerNorm {
-            rows,
-            cols,
-            epsilon,
-        };
-        judge(&gpu, &of_all, &[&x, &gain, &bias]);
-        let rms = Op::RmsNorm {
-            rows,
-            cols,
-            epsilon,
-        };
-        judge(&gpu, &rms, &[&x, &gain]);
+    for software in [true, false] {
+        let gpu = pretend(software);
+        let epsilon = 1e-5;
+        for (rows, cols) in [
+            (1, 1),
+            (3, 1_021),
+            (5, 1_024),
+            (7, 64),
+            (2, 1_028),
+            (2, 4_093),
+            (1, 4_096),
+            (2, 16_381),
+            (1, 16_384),
+            (130, 16_386),
+            (2, 600_001),
+        ] {
+            // A mean and no like values.
+            let x: Vec<f32> = noise(rows * cols, 3).iter().map(|x| x + 3.0).collect();
+            let [gain, bias] = [4, 5].map(|seed| noise(cols, seed));
+            let of_all = Op::LayerNorm {
+                rows,
+                cols,
+                epsilon,
+            };
+            judge(&gpu, &of_all, &[&x, &gain, &bias]);
+            let rms = Op::RmsNorm {
+                rows,
+                cols,
+                epsilon,
+            };
+            judge(&gpu, &rms, &[&x, &gain]);
+        }
     }
 }
 
