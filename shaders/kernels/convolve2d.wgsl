@@ -1,5 +1,6 @@
-// One output an invocation, row by row, which bounds the rounding error of large kernels. Padding is
-// read as zero by leaving those taps out.
+// 4 × 4 outputs an invocation, which read their columns of the input one after the other: of the taps
+// that are as many columns apart as outputs are, each needs but one column more than the one before.
+// Sums of a row of taps add up, which bounds the rounding error of large kernels. Padding is read as zero.
 struct Params {
     input_rows: u32,
     input_cols: u32,
@@ -17,33 +18,66 @@ struct Params {
 @group(0) @binding(2) var<storage, read> weights: array<f32>;
 @group(0) @binding(3) var<storage, read_write> result: array<f32>;
 
-@compute @workgroup_size(256)
+// What four rows hold in a column. Rows above the input and columns to its left have wrapped around
+// to numbers too large to be inside it.
+fn column(rows: vec4u, col: u32) -> vec4f {
+    let starts = min(rows, vec4u(params.input_rows - 1u)) * params.input_cols;
+    let at = starts + min(col, params.input_cols - 1u);
+    let values = vec4f(input[at.x], input[at.y], input[at.z], input[at.w]);
+    let inside = (rows < vec4u(params.input_rows)) & vec4<bool>(col < params.input_cols);
+    return select(vec4f(), values, inside);
+}
+
+fn put_column(row: u32, col: u32, values: vec4f) {
+    if col >= params.output_cols {
+        return;
+    }
+    for (var i = 0u; i < min(params.output_rows - row, 4u); i++) {
+        let at = (row + i) * params.output_cols + col;
+        result[at] = after(at, values[i]);
+    }
+}
+
+@compute @workgroup_size(64)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let index = workgroup_index(group, groups) * 256u + local;
-    if index >= params.output_rows * params.output_cols {
+    let tile = workgroup_index(group, groups) * 64u + local;
+    let across = (params.output_cols + 3u) / 4u;
+    let row = 4u * (tile / across);
+    let col = 4u * (tile % across);
+    if row >= params.output_rows {
         return;
     }
-    let top = (index / params.output_cols) * params.stride_rows;
-    let left = (index % params.output_cols) * params.stride_cols;
-    var total = 0.0;
+    let top = (row + vec4u(0u, 1u, 2u, 3u)) * params.stride_rows - params.pad_top;
+    let left = col * params.stride_cols - params.pad_left;
+    let stride = params.stride_cols;
+    // Outputs that are further apart than the kernel is wide have no column in common.
+    let step = min(stride, params.kernel_cols);
+    var total = mat4x4f();
     for (var i = 0u; i < params.kernel_rows; i++) {
-        // Rows above the input wrap around to numbers too large to be inside it.
-        let row = top + i - params.pad_top;
-        if row >= params.input_rows {
-            continue;
-        }
-        var sum = 0.0;
-        for (var j = 0u; j < params.kernel_cols; j++) {
-            let col = left + j - params.pad_left;
-            if col < params.input_cols {
-                sum += input[row * params.input_cols + col] * weights[i * params.kernel_cols + j];
+        let rows = top + i;
+        var sum = mat4x4f();
+        for (var first = 0u; first < step; first++) {
+            let start = left + first;
+            var window = mat4x4f(
+                vec4f(),
+                column(rows, start),
+                column(rows, start + stride),
+                column(rows, start + 2u * stride),
+            );
+            for (var j = first; j < params.kernel_cols; j += step) {
+                let next = column(rows, left + j + 3u * stride);
+                window = mat4x4f(window[1], window[2], window[3], next);
+                sum += weights[i * params.kernel_cols + j] * window;
             }
         }
         total += sum;
     }
-    result[index] = after(index, total);
+    put_column(row, col, total[0]);
+    put_column(row, col + 1u, total[1]);
+    put_column(row, col + 2u, total[2]);
+    put_column(row, col + 3u, total[3]);
 }

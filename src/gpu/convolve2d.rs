@@ -3,7 +3,6 @@
 #[cfg(not(target_arch = "wasm32"))]
 use super::context::Gpu;
 use super::kernels;
-use super::lower::WORKGROUP;
 use super::recorder::{GpuBuffer, Recorder};
 #[cfg(not(target_arch = "wasm32"))]
 use super::tune::Key;
@@ -97,6 +96,9 @@ fn any(
     output: &GpuBuffer,
     conv: &Conv2d,
 ) -> Result<()> {
+    /// Sides of an invocation's tile, and tiles of a workgroup.
+    const SIDE: usize = 4;
+    const TILES: usize = 64;
     let (output_rows, output_cols) = conv.output_shape();
     let (top, left) = conv.padding_before();
     let dims = [
@@ -114,6 +116,7 @@ fn any(
     // Only a stride can be larger than a buffer is long; it then moves past every input alike.
     let params = dims.map(|dim| u32::try_from(dim).unwrap_or(u32::MAX));
     let inputs = [&inputs[0], &inputs[1]];
-    let workgroups = output.len.div_ceil(WORKGROUP);
+    let tiles = output_rows.div_ceil(SIDE) * output_cols.div_ceil(SIDE);
+    let workgroups = tiles.div_ceil(TILES);
     recorder.dispatch(&kernels::CONVOLVE2D, &params, &inputs, output, workgroups)
 }
