@@ -102,6 +102,65 @@ fn elementwise_operations_precede_reductions_and_softmax() {
 }
 
 #[test]
+fn elementwise_operations_follow_reductions() {
+    let mean = kernels(|batch| {
+        let (x, y) = (batch.placeholder(8), batch.placeholder(8));
+        let product = batch.mul(x, y);
+        let sum = batch.sum(product);
+        let mean = batch.scale(sum, 0.125);
+        let one = batch.upload(&[1.0]);
+        batch.vec_add(mean, one);
+    });
+    assert_eq!(mean, [["mul", "sum", "scale", "vec_add"]]);
+    let ratio = kernels(|batch| {
+        let x = batch.placeholder(8);
+        let (sum, largest) = (batch.sum(x), batch.max(x));
+        batch.div(sum, largest);
+    });
+    assert_eq!(ratio, [vec!["max"], vec!["sum", "div"]]);
+}
+
+/// `sigmoid(r / 2 + 1)` for each reduction `r` of some values, and the number of kernels.
+fn followed_reductions(device: &GpuDevice, x: &[f32], optimised: bool) -> (Vec<f32>, usize) {
+    let mut batch = GpuCommandBatch::new(device.clone());
+    batch.set_optimised(optimised);
+    let (x, one) = (batch.upload(x), batch.upload(&[1.0]));
+    let reductions = [
+        batch.sum(x),
+        batch.mean(x),
+        batch.max(x),
+        batch.min(x),
+        batch.argmax(x),
+        batch.dot(x, x),
+    ];
+    let outputs = reductions.map(|value| {
+        let half = batch.scale(value, 0.5);
+        let more = batch.vec_add(half, one);
+        batch.sigmoid(more)
+    });
+    batch.execute_sync().unwrap();
+    let values = outputs.map(|id| batch.read_sync(id).unwrap()[0]);
+    (values.to_vec(), batch.explain().kernels.len())
+}
+
+#[test]
+fn what_follows_a_reduction_is_what_it_is_on_its_own() {
+    for device in devices() {
+        // Of one dispatch on a GPU, and of two.
+        for len in [5, 70_001] {
+            let x: Vec<f32> = (0..len).map(|i| ((i * 7) % 31) as f32 - 15.0).collect();
+            let (plain, separate) = followed_reductions(&device, &x, false);
+            let (fused, together) = followed_reductions(&device, &x, true);
+            assert_eq!((separate, together), (24, 6));
+            for (fused, plain) in fused.iter().zip(plain) {
+                let close = (fused - plain).abs() <= 2.0 * f32::EPSILON * plain;
+                assert!(close, "{fused}, not {plain}");
+            }
+        }
+    }
+}
+
+#[test]
 fn norms_take_what_precedes_their_rows() {
     let block = kernels(|batch| {
         let (x, residual) = (batch.placeholder(8), batch.placeholder(8));

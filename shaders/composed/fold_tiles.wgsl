@@ -1,4 +1,4 @@
-// Each workgroup folds a tile of 16 × 16 values of a row-major matrix into one.
+// Each workgroup, of GROUP invocations, folds a tile of 16 × 16 values of a row-major matrix into one.
 struct Params {
     rows: u32,
     cols: u32,
@@ -9,27 +9,30 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
-var<workgroup> scratch: array<f32, 256>;
+var<workgroup> scratch: array<f32, GROUP>;
 
 fn combine(a: f32, b: f32) -> f32 {
     return EXPRESSION;
 }
 
-@compute @workgroup_size(256)
+@compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) local: u32,
 ) {
     let tile = workgroup_index(group, groups);
-    let row = (tile / params.tiles_across) * 16u + local / 16u;
-    let col = (tile % params.tiles_across) * 16u + local % 16u;
+    let corner = 16u * vec2u(tile / params.tiles_across, tile % params.tiles_across);
     var value = params.identity;
-    if row < params.rows && col < params.cols {
-        value = x[row * params.cols + col];
+    for (var i = local; i < 256u; i += GROUP) {
+        let row = corner.x + i / 16u;
+        let col = corner.y + i % 16u;
+        if row < params.rows && col < params.cols {
+            value = combine(value, x[row * params.cols + col]);
+        }
     }
     scratch[local] = value;
-    for (var half = 128u; half > 0u; half >>= 1u) {
+    for (var half = GROUP / 2u; half > 0u; half >>= 1u) {
         workgroupBarrier();
         if local < half {
             scratch[local] = combine(scratch[local], scratch[local + half]);

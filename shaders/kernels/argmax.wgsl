@@ -61,7 +61,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lo
             y[2u * group.x] = best.value;
             y[2u * group.x + 1u] = best.index;
         } else {
-            y[0] = best.index;
+            y[0] = after(0u, best.index);
         }
     }
 }

@@ -44,6 +44,6 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lo
     }
     folded = fold_lanes(params.kind, workgroup_reduce(params.kind, folded, local));
     if local == 0u {
-        y[group.x] = folded.x / params.divisor;
+        y[group.x] = after(group.x, folded / params.divisor).x;
     }
 }

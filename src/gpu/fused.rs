@@ -48,6 +48,7 @@ pub(super) struct Addition {
     bound: Vec<(usize, &'static str)>,
     vectors: bool,
     /// WGSL's overrides, by which the kernel is specialised.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) constants: Vec<(&'static str, u32)>,
 }
 
@@ -61,11 +62,22 @@ impl Addition {
 
     /// Tells additions to the same kernel apart; empty where nothing is added.
     pub(super) fn key(&self) -> String {
+        #[cfg_attr(target_arch = "wasm32", allow(unused_mut))]
         let mut key = self.functions.clone();
+        #[cfg(not(target_arch = "wasm32"))]
         for (name, value) in &self.constants {
             let _ = write!(key, "{name}={value};");
         }
         key
+    }
+
+    /// The constants, as wgpu takes them.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn constants(&self) -> Vec<(&'static str, f64)> {
+        let constants = self.constants.iter();
+        constants
+            .map(|&(name, value)| (name, value.into()))
+            .collect()
     }
 
     /// Whether the kernel's text stays as it is.

@@ -103,12 +103,14 @@ pub(super) fn elementwise(
 }
 
 /// Workgroups of a reduction's first dispatch.
+#[cfg_attr(relampago_package, optimize(size))]
 fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
     let widest = recorder.gpu.limits.workgroups;
     len.div_ceil(MIN_VALUES_PER_PARTIAL)
         .clamp(1, MAX_PARTIALS.min(widest))
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn reduce(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,
@@ -148,6 +150,7 @@ fn reduce(
     )
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) -> Result<()> {
     let len = inputs[0].len;
     let groups = partials(recorder, len);
@@ -157,6 +160,7 @@ fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) ->
     reduce(recorder, &folded, output, SUM, 1.0)
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Result<()> {
     let groups = partials(recorder, x.len);
     let params = |len: usize, groups: usize, read_pairs: bool, write_pairs: bool| {
@@ -178,6 +182,7 @@ fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Res
     recorder.dispatch(&kernels::ARGMAX, &second, &[&pairs], output, 1)
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn transpose(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,
@@ -190,6 +195,7 @@ fn transpose(
     recorder.dispatch(&kernels::TRANSPOSE, &params, &[x], output, tiles)
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn matmul(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],

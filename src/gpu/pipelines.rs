@@ -18,7 +18,7 @@ const MAX_FUSED: usize = 1024;
 
 /// Invocations of a workgroup on software adapters, as many as SwiftShader has lanes: a barrier switches
 /// contexts for every so many.
-const SOFTWARE_GROUP: u32 = 4;
+pub(super) const SOFTWARE_GROUP: u32 = 4;
 
 /// How many inputs a kernel has, and how many buffers are read beside them.
 pub(super) type Shape = (usize, usize);
@@ -87,12 +87,11 @@ impl Pipelines {
             // What is fused into a kernel proves nothing.
             let unchecked = kernel.unchecked && addition.is_empty();
             let module = self.create_module(kernel.name, addition.source(kernel), unchecked);
-            let own = (software && kernel.any_group).then_some(("GROUP", SOFTWARE_GROUP));
-            let constants = addition.constants.iter().copied().chain(own);
-            let constants: Vec<_> = constants
-                .map(|(name, value)| (name, value.into()))
-                .collect();
-            self.create_pipeline(kernel.name, &module, &constants, shape)
+            let group = [("GROUP", SOFTWARE_GROUP.into())];
+            let constants = &group[..usize::from(software && kernel.any_group)];
+            #[cfg(not(target_arch = "wasm32"))]
+            let constants = &[constants, &addition.constants()].concat()[..];
+            self.create_pipeline(kernel.name, &module, constants, shape)
         };
         if key.is_empty() {
             return self.compute[kernel.index].get_or_init(create).clone();

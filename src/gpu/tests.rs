@@ -1,5 +1,6 @@
 //! Kernels that are chosen by what the adapter is, run on whichever there is.
 
+use super::tiles::TileFold;
 use super::tune::Key;
 use super::{Gpu, Options, Preference};
 use crate::device::HalfPrecision;
@@ -340,6 +341,27 @@ fn reductions_are_right_by_large_workgroups_and_by_small_ones() {
 }
 
 #[test]
+fn tiles_are_right_by_large_workgroups_and_by_small_ones() {
+    let [rows, cols] = [50, 37];
+    let data = noise(rows * cols, 1);
+    let largest = TileFold {
+        expression: "maximum(a, b)",
+        identity: f32::NEG_INFINITY,
+    };
+    for software in [true, false] {
+        let gpu = pretend(software);
+        let tiles = runtime::block_on(gpu.fold_tiles(&largest, &data, [rows, cols])).unwrap();
+        assert_eq!(tiles.len(), 4 * 3);
+        for (place, &tile) in tiles.iter().enumerate() {
+            let [top, left] = [16 * (place / 3), 16 * (place % 3)];
+            let values = (top..rows.min(top + 16))
+                .flat_map(|row| &data[row * cols + left..row * cols + cols.min(left + 16)]);
+            assert_eq!(tile, values.copied().fold(f32::NEG_INFINITY, f32::max));
+        }
+    }
+}
+
+#[test]
 fn softmax_is_right_wherever_its_rows_are_held() {
     for software in [true, false] {
         let gpu = pretend(software);
@@ -405,7 +427,12 @@ fn norms_are_right_wherever_their_rows_are_held() {
 
 #[test]
 fn convolutions_are_right_by_every_kernel() {
-    let gpu = pretend(false);
+    for software in [true, false] {
+        judge_convolutions(&pretend(software));
+    }
+}
+
+fn judge_convolutions(gpu: &Arc<Gpu>) {
     let sizes = [1, 3, 4, 7, 8, 16, 17];
     for (i, &kernel_rows) in sizes.iter().enumerate() {
         let kernel_cols = sizes[(3 * i + 1) % sizes.len()];
@@ -421,7 +448,7 @@ fn convolutions_are_right_by_every_kernel() {
                 x[rows * cols / 2] = f32::INFINITY;
                 let kernel = noise(kernel_rows * kernel_cols, 5);
                 let op = Op::Convolve2d { options };
-                judge(&gpu, &op, &[&x, &kernel]);
+                judge(gpu, &op, &[&x, &kernel]);
             }
         }
     }

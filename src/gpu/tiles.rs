@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
-use super::pipelines::Composed;
+use super::lower::WORKGROUP;
+use super::pipelines::{Composed, SOFTWARE_GROUP};
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::{Result, try_zeros};
@@ -16,11 +17,18 @@ pub(crate) struct TileFold {
 }
 
 impl TileFold {
-    fn kernel(&self) -> Composed {
+    fn kernel(&self, gpu: &Gpu) -> Composed {
         let template = include_str!("../../shaders/composed/fold_tiles.wgsl");
+        let invocations = if gpu.adapter().software {
+            SOFTWARE_GROUP as usize
+        } else {
+            WORKGROUP
+        };
+        let group = format!("const GROUP = {invocations}u;\n");
+        let text = template.replace("EXPRESSION", self.expression);
         Composed {
             name: "fold_tiles",
-            source: kernels::LIBRARY.to_owned() + &template.replace("EXPRESSION", self.expression),
+            source: [kernels::LIBRARY, &group, &text].concat(),
             inputs: 1,
         }
     }
@@ -37,7 +45,7 @@ impl Gpu {
         let (len, reading) = {
             let mut recorder = Recorder::new(self)?;
             let x = recorder.upload(data)?;
-            let y = recorder.fold_tiles(&fold.kernel(), fold.identity, &x, shape)?;
+            let y = recorder.fold_tiles(&fold.kernel(self), fold.identity, &x, shape)?;
             (y.len(), recorder.submit(&[y])?)
         };
         let mut values = try_zeros(len)?;
@@ -54,7 +62,7 @@ impl Gpu {
     ) -> Result<f32> {
         let reading = {
             let mut recorder = Recorder::new(self)?;
-            let kernel = fold.kernel();
+            let kernel = fold.kernel(self);
             let mut x = recorder.upload(data)?;
             loop {
                 x = recorder.fold_tiles(&kernel, fold.identity, &x, shape)?;

@@ -1,6 +1,6 @@
 //! Which operations run together: elementwise ones with each other, after a product, a
-//! convolution, a softmax, a norm or a transpose whose result they take, and before a softmax, a
-//! norm or a reduction that takes theirs.
+//! convolution, a softmax, a norm, a transpose or a reduction whose result they take, and before a
+//! softmax, a norm or a reduction that takes theirs.
 
 use super::node::{Node, live};
 use super::slots;
@@ -139,6 +139,7 @@ fn takes_chains(op: &Op, operand: usize) -> bool {
 /// Whether elementwise operations can follow before the result is written.
 fn heads_chains(op: &Op) -> bool {
     is_by_rows(op)
+        || op.is_scalar()
         || matches!(
             op,
             Op::Matmul { .. }

@@ -181,10 +181,11 @@ impl<'a> Run<'a> {
             out,
         };
         let value = stream::run(self.cpu.isa, op, &mut stream)?;
-        if op.is_scalar() {
-            out[0] = value as f32;
+        if !op.is_scalar() {
+            return Ok(());
         }
-        Ok(())
+        out[0] = value as f32;
+        self.in_place(&after, out)
     }
 
     fn pieces(&self, chain: &Runner<'_>, len: usize) -> usize {
