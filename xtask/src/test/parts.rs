@@ -144,12 +144,16 @@ fn wasm(context: &Context, variant: &Variant) -> Result<()> {
     counted::run(variant.select(test))
 }
 
+/// Two files at a time: each waits for its browser most of the time.
 fn pkg_tests(context: &Context) -> Result<()> {
     let Context { project, tools } = context;
     let tarball = Package::locate(project)?.tarball;
     let _inside = project.sh.push_dir(project.pkg_tests());
-    let test =
-        cmd!(project.sh, "node --test --test-reporter=spec").env("RELAMPAGO_TARBALL", tarball);
+    let test = cmd!(
+        project.sh,
+        "node --test --test-concurrency=2 --test-reporter=spec"
+    )
+    .env("RELAMPAGO_TARBALL", tarball);
     Ok(tools.for_browser(test)?.run()?)
 }
 
