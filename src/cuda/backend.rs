@@ -5,7 +5,7 @@ use super::error::{Error, Result};
 use super::ops::LARGEST;
 use super::pieces;
 use crate::ops::{Matmul, Op};
-use crate::ptx::kernels::{Binary, Unary};
+use crate::ptx::kernels::{Activation, Binary, Unary};
 
 /// The first NVIDIA GPU.
 pub(crate) struct CudaBackend {
@@ -22,10 +22,14 @@ enum Work {
         cols: usize,
         logarithm: bool,
     },
+    /// Layer norm of each row, or RMS norm where there is no bias, with this epsilon.
+    Norm(f32),
     Matmul([usize; 3]),
     Sum,
     Mean,
     Dot,
+    Max,
+    Min,
 }
 
 impl Work {
@@ -38,6 +42,9 @@ impl Work {
             logarithm,
         };
         Some(match *op {
+            Op::Relu {} => Work::Unary(Unary::Activation(Activation::Relu)),
+            Op::Exp {} => Work::Unary(Unary::Exp),
+            Op::Sigmoid {} => Work::Unary(Unary::Sigmoid),
             Op::Abs {} => Work::Unary(Unary::Abs),
             Op::Neg {} => Work::Unary(Unary::Neg),
             Op::Sqrt {} => Work::Unary(Unary::Sqrt),
@@ -45,10 +52,13 @@ impl Work {
             Op::Sub {} => Work::Binary(Binary::Sub),
             Op::Mul {} => Work::Binary(Binary::Mul),
             Op::Div {} => Work::Binary(Binary::Div),
+            Op::Minimum {} => Work::Binary(Binary::Minimum),
+            Op::Maximum {} => Work::Binary(Binary::Maximum),
             Op::Softmax {} => softmax(1, len, false),
             Op::LogSoftmax {} => softmax(1, len, true),
             Op::SoftmaxRows { rows, cols } => softmax(rows, cols, false),
             Op::LogSoftmaxRows { rows, cols } => softmax(rows, cols, true),
+            Op::LayerNorm { epsilon, .. } | Op::RmsNorm { epsilon, .. } => Work::Norm(epsilon),
             Op::Matmul { m, k, n } => Work::Matmul([m, k, n]),
             Op::MatmulWith { options }
                 if options == Matmul::new(options.m, options.k, options.n) =>
@@ -58,6 +68,8 @@ impl Work {
             Op::Sum {} => Work::Sum,
             Op::Mean {} => Work::Mean,
             Op::Dot {} => Work::Dot,
+            Op::Max {} => Work::Max,
+            Op::Min {} => Work::Min,
             _ => return None,
         })
     }
@@ -93,7 +105,7 @@ impl CudaBackend {
 
     fn work(&self, work: &Work, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         let on = &self.device;
-        let mut uploaded = Vec::with_capacity(2);
+        let mut uploaded = Vec::with_capacity(3);
         for input in inputs {
             uploaded.push(match *work {
                 Work::Matmul([_, k, _]) if uploaded.is_empty() && k > 0 => {
@@ -120,9 +132,15 @@ impl CudaBackend {
                     on.softmax_rows(x, &mut y, *rows, *cols)?;
                 }
             }
+            (&Work::Norm(epsilon), [x, gain, bias]) => {
+                on.layer_norm(x, gain, bias, &mut y, epsilon)?;
+            }
+            (&Work::Norm(epsilon), [x, gain]) => on.rms_norm(x, gain, &mut y, epsilon)?,
             (&Work::Matmul(shape), [a, b]) => on.matmul_packed(a, b, &mut y, shape)?,
             (Work::Sum | Work::Mean, [x]) => on.sum(x, &mut y)?,
             (Work::Dot, [a, b]) => on.dot(a, b, &mut y)?,
+            (Work::Max, [x]) => on.max(x, &mut y)?,
+            (Work::Min, [x]) => on.min(x, &mut y)?,
             // The op table gives each its inputs.
             _ => {}
         }

@@ -1,4 +1,4 @@
-//! Softmax and layer norm of rows: how many threads, blocks and kernels share one.
+//! Softmax and norms of rows: how many threads, blocks and kernels share one.
 
 use super::buffer::{CudaBuffer, Scratch};
 use super::device::CudaDevice;
@@ -108,24 +108,54 @@ impl CudaDevice {
         y: &mut CudaBuffer<f32>,
         epsilon: f32,
     ) -> Result<()> {
-        let cols = weight.len();
+        self.norm(LayerNormKernel::new(), [x, y], &[weight, bias], epsilon)
+    }
+
+    /// RMS norm of each row of a row-major matrix of `weight.len()` columns.
+    ///
+    /// # Errors
+    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
+    pub fn rms_norm(
+        &self,
+        x: &CudaBuffer<f32>,
+        weight: &CudaBuffer<f32>,
+        y: &mut CudaBuffer<f32>,
+        epsilon: f32,
+    ) -> Result<()> {
+        self.norm(LayerNormKernel::rms(), [x, y], &[weight], epsilon)
+    }
+
+    /// By weights, and biases if the kernel has any.
+    fn norm(
+        &self,
+        kernel: LayerNormKernel,
+        [x, y]: [&CudaBuffer<f32>; 2],
+        arrays: &[&CudaBuffer<f32>],
+        epsilon: f32,
+    ) -> Result<()> {
+        let cols = arrays.first().map_or(0, |weight| weight.len());
         let rows = x.len() / cols.max(1);
         self.check("x", x, rows, cols)?;
         self.check("y", y, rows, cols)?;
-        self.check("bias", bias, 1, cols)?;
+        for (array, what) in arrays.iter().zip(["weight", "bias"]) {
+            self.check(what, array, 1, cols)?;
+        }
         let layout = self.row_layout(cols);
-        let kernel = LayerNormKernel::new().with_layout(layout);
+        let kernel = kernel.with_layout(layout);
         let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
         let scalars = [Argument::F32(epsilon)];
         if in_parts(layout, rows) {
             let kernels = [self.load(&kernel.statistics())?, self.load(&kernel.rest())?];
             let last = (sizes.as_slice(), scalars.as_slice());
-            return self.rows_in_parts(&kernels, [x, y], &[weight, bias], last, [rows, cols]);
+            return self.rows_in_parts(&kernels, [x, y], arrays, last, [rows, cols]);
         }
-        let uses = [x.input(), weight.input(), bias.input(), y.output()];
-        let buffers = [x, y, weight, bias].map(|buffer| Argument::Pointer(buffer.address()));
-        let arguments = [buffers.as_slice(), &sizes, &scalars].concat();
-        // SAFETY: all buffers have the lengths of their shapes; `y` is lent exclusively.
+        let inputs = [x].into_iter().chain(arrays.iter().copied());
+        let mut uses: Vec<_> = inputs.map(CudaBuffer::input).collect();
+        uses.push(y.output());
+        let buffers = [x, y].into_iter().chain(arrays.iter().copied());
+        let buffers = buffers.map(|buffer| Argument::Pointer(buffer.address()));
+        let arguments = [&buffers.collect::<Vec<_>>()[..], &sizes, &scalars].concat();
+        // SAFETY: all buffers have the lengths of their shapes; the callers were lent `y` exclusively.
         unsafe { self.submit(&kernel, &uses, &arguments) }
     }
 }

@@ -74,7 +74,23 @@ impl CudaDevice {
         self.reduce(Reduction::Dot, &[("a", a), ("b", b)], y)
     }
 
-    /// By one block, or by many, whose sums another one adds up.
+    /// The largest of all values, in `y`'s only one: NaN where any is, −∞ of none.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if `y` has more values, or none.
+    pub fn max(&self, x: &CudaBuffer<f32>, y: &mut CudaBuffer<f32>) -> Result<()> {
+        self.reduce(Reduction::Maximum, &[("x", x)], y)
+    }
+
+    /// The smallest of all values, in `y`'s only one: NaN where any is, ∞ of none.
+    ///
+    /// # Errors
+    /// [`super::Error::Length`] if `y` has more values, or none.
+    pub fn min(&self, x: &CudaBuffer<f32>, y: &mut CudaBuffer<f32>) -> Result<()> {
+        self.reduce(Reduction::Minimum, &[("x", x)], y)
+    }
+
+    /// By one block, or by many, whose results another one reduces.
     fn reduce(
         &self,
         reduction: Reduction,
@@ -102,22 +118,26 @@ impl CudaDevice {
             // public function lent `y` exclusively.
             return unsafe { self.submit(&kernel, &uses, &with(y.address())) };
         }
-        let (parts, sum) = (
+        let of_parts = match reduction {
+            Reduction::Dot => Reduction::Sum,
+            other => other,
+        };
+        let (parts, last) = (
             self.load(&kernel.parts())?,
-            self.load(&ReduceKernel::new(Reduction::Sum))?,
+            self.load(&ReduceKernel::new(of_parts))?,
         );
         let count = self.multiprocessors() * ReduceKernel::PARTS;
         self.ordered(&uses, |turn: &mut Turn<'_>| {
-            let sums = Scratch::new(turn, count as usize * size_of::<f32>())?;
+            let results = Scratch::new(turn, count as usize * size_of::<f32>())?;
             let total = [
-                Argument::Pointer(sums.address),
+                Argument::Pointer(results.address),
                 Argument::Pointer(y.address()),
                 Argument::U32(count),
             ];
-            // SAFETY: as above; `sums` has a value for each block of the first grid.
+            // SAFETY: as above; `results` has a value for each block of the first grid.
             unsafe {
-                turn.launch(&parts, &with(sums.address))?;
-                turn.launch(&sum, &total)
+                turn.launch(&parts, &with(results.address))?;
+                turn.launch(&last, &total)
             }
         })
     }

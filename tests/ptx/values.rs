@@ -29,23 +29,33 @@ const COUNTS: [usize; 4] = [1, 7, 1024, 1030];
 /// A function in `f64`, and the bound of its error relative to the result.
 type Oracle<const N: usize> = (fn([f64; N]) -> f64, fn([f64; N]) -> f64);
 
+/// What is NaN where either number is.
+fn propagate(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        f64::NAN
+    } else {
+        choose(a, b)
+    }
+}
+
 fn elementwise() -> Vec<Variant> {
     let exact: fn([f64; 1]) -> f64 = |_| 1.0;
     let of_exp: fn([f64; 1]) -> f64 = |[x]| 8.0 + 2.0 * x.abs();
+    let of_sigmoid: fn([f64; 1]) -> f64 = |_| 6.0;
     let unary: [(Unary, Oracle<1>); 9] = [
         (Unary::Neg, (|[x]| -x, exact)),
         (Unary::Abs, (|[x]| x.abs(), exact)),
         (Unary::Sqrt, (|[x]| x.sqrt(), exact)),
         (Unary::Reciprocal, (|[x]| 1.0 / x, exact)),
-        (Unary::Exp, (|[x]| x.exp(), of_exp)),
+        (Unary::Exp, (|[x]| x.exp(), |_| 2.0)),
         (
             Unary::Log,
             (|[x]| x.ln(), |[x]| 4.0 + 8.0 / x.ln().abs().max(1e-9)),
         ),
-        (Unary::Sigmoid, (|[x]| 1.0 / (1.0 + (-x).exp()), of_exp)),
+        (Unary::Sigmoid, (|[x]| 1.0 / (1.0 + (-x).exp()), of_sigmoid)),
         (
             Unary::Activation(Activation::Relu),
-            (|[x]| x.max(0.0), exact),
+            (|[x]| propagate(x, 0.0, f64::max), exact),
         ),
         (
             Unary::Activation(Activation::Silu),
@@ -53,13 +63,15 @@ fn elementwise() -> Vec<Variant> {
         ),
     ];
     let plain: fn([f64; 2]) -> f64 = |_| 1.0;
-    let binary: [(Binary, Oracle<2>); 7] = [
+    let binary: [(Binary, Oracle<2>); 9] = [
         (Binary::Add, (|[a, b]| a + b, plain)),
         (Binary::Sub, (|[a, b]| a - b, plain)),
         (Binary::Mul, (|[a, b]| a * b, plain)),
         (Binary::Div, (|[a, b]| a / b, plain)),
         (Binary::Min, (|[a, b]| a.min(b), plain)),
         (Binary::Max, (|[a, b]| a.max(b), plain)),
+        (Binary::Minimum, (|[a, b]| propagate(a, b, f64::min), plain)),
+        (Binary::Maximum, (|[a, b]| propagate(a, b, f64::max), plain)),
         (
             Binary::SwiGlu,
             (
@@ -76,6 +88,8 @@ fn elementwise() -> Vec<Variant> {
         let cases = COUNTS.map(|n| elementwise_case([3], n, ty, oracle, positive));
         variants.push(Variant::new(kernel, cases.to_vec()));
     }
+    let exp = ElementwiseKernel::unary(Unary::Exp);
+    variants.push(Variant::new(exp, vec![exp_case()]));
     for (i, (function, oracle)) in binary.into_iter().enumerate() {
         let ty = [BF16, F32, F16][i % 3];
         let kernel = ElementwiseKernel::binary(function).of(ty);
@@ -83,6 +97,29 @@ fn elementwise() -> Vec<Variant> {
         variants.push(Variant::new(kernel, cases.to_vec()));
     }
     variants
+}
+
+/// Powers of e over all that f32 has, and beyond.
+fn exp_case() -> Case {
+    let mut x = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0];
+    x.extend([1e-45, 88.5, 88.73, 89.0, -87.5, -103.5, -104.5, f32::MAX]);
+    x.extend(random(2000, 3).iter().map(|x| x * 30.0));
+    let expected = |x: &f32| {
+        let value = f64::from(*x).exp();
+        // A denormal number's half unit does not become smaller with it.
+        let bound = value * 2.0 * unit(F32) + 2f64.powi(-150);
+        Expected { value, bound }
+    };
+    Case {
+        label: "all of f32".to_owned(),
+        expected: x.iter().map(expected).collect(),
+        arguments: vec![
+            Value::F32s(x.clone()),
+            Value::F32s(vec![f32::NAN; x.len()]),
+            Value::U32(x.len() as u32),
+        ],
+        output: 1,
+    }
 }
 
 fn elementwise_case<const N: usize>(
@@ -93,10 +130,15 @@ fn elementwise_case<const N: usize>(
     positive: bool,
 ) -> Case {
     let sign = |x: f32| if positive { x.abs() } else { x };
-    let inputs = seeds.map(|seed| {
+    let mut inputs = seeds.map(|seed| {
         let x: Vec<f32> = random(n, seed).iter().map(|x| sign(x * 4.0)).collect();
         rounded(&x, ty)
     });
+    if n == 7 {
+        for (i, input) in inputs.iter_mut().enumerate() {
+            input[2 * i + 1] = f32::NAN;
+        }
+    }
     let expected = (0..n).map(|i| {
         let at = inputs.each_ref().map(|x| f64::from(x[i]));
         let value = function(at);
@@ -125,17 +167,20 @@ fn reductions() -> Vec<Variant> {
         (Reduction::Sum, F32),
         (Reduction::Max, BF16),
         (Reduction::Min, F32),
+        (Reduction::Maximum, F32),
+        (Reduction::Minimum, BF16),
         (Reduction::Dot, F16),
     ] {
         let kernel = ReduceKernel::new(reduction).of(ty);
-        // How many, and where the extreme is: in the last lane mostly, of different loads.
+        // How many, where the extreme is, in the last lane mostly, of different loads, and whether a NaN
+        // is among them.
         let cases = [
-            (0, 0),
-            (1, 0),
-            (700, 31),
-            (8192, 4 * 511),
-            (8192, 4096 + 4 * 511 + 2),
-            (17_001, 17_000),
+            (0, 0, false),
+            (1, 0, false),
+            (700, 31, true),
+            (8192, 4 * 511, false),
+            (8192, 4096 + 4 * 511 + 2, true),
+            (17_001, 17_000, false),
         ];
         let cases = cases.map(|of| reduction_case(reduction, of, ty));
         variants.push(Variant::new(kernel, cases.to_vec()));
@@ -143,32 +188,37 @@ fn reductions() -> Vec<Variant> {
     variants
 }
 
-fn reduction_case(reduction: Reduction, (n, place): (usize, usize), ty: PtxType) -> Case {
+fn reduction_case(
+    reduction: Reduction,
+    (n, place, nan): (usize, usize, bool),
+    ty: PtxType,
+) -> Case {
     let mut x = rounded(&random(n, 5), ty);
     let z = rounded(&random(n, 6), ty);
-    let extreme = matches!(reduction, Reduction::Max | Reduction::Min);
-    if extreme && n > 1 {
-        x[n / 3] = f32::NAN;
-        x[place] = if reduction == Reduction::Max {
-            100.0
-        } else {
-            -100.0
-        };
+    match reduction {
+        Reduction::Max | Reduction::Maximum if n > 1 => x[place] = 100.0,
+        Reduction::Min | Reduction::Minimum if n > 1 => x[place] = -100.0,
+        _ => {}
     }
     let of = |x: &f32| f64::from(*x);
+    let sum = |terms: &mut dyn Iterator<Item = f64>| {
+        terms.fold((0.0, 0.0), |(sum, size), x| (sum + x, size + x.abs()))
+    };
+    let propagating = matches!(reduction, Reduction::Maximum | Reduction::Minimum);
     let (value, size) = match reduction {
-        Reduction::Sum => (
-            x.iter().map(of).sum(),
-            x.iter().map(|x| of(x).abs()).sum::<f64>(),
-        ),
-        Reduction::Max => (x.iter().map(of).fold(f64::NEG_INFINITY, f64::max), 0.0),
-        Reduction::Min => (x.iter().map(of).fold(f64::INFINITY, f64::min), 0.0),
-        Reduction::Dot => {
-            let products = x.iter().zip(&z).map(|(x, z)| of(x) * of(z));
-            let size = products.clone().map(f64::abs).sum::<f64>();
-            (products.sum(), size)
+        Reduction::Sum => sum(&mut x.iter().map(of)),
+        Reduction::Dot => sum(&mut x.iter().zip(&z).map(|(x, z)| of(x) * of(z))),
+        _ if nan && propagating => (f64::NAN, 0.0),
+        Reduction::Max | Reduction::Maximum => {
+            (x.iter().map(of).fold(f64::NEG_INFINITY, f64::max), 0.0)
+        }
+        Reduction::Min | Reduction::Minimum => {
+            (x.iter().map(of).fold(f64::INFINITY, f64::min), 0.0)
         }
     };
+    if nan && !matches!(reduction, Reduction::Sum | Reduction::Dot) {
+        x[n / 3] = f32::NAN;
+    }
     let mut arguments = vec![values(x, ty)];
     if reduction == Reduction::Dot {
         arguments.push(values(z, ty));

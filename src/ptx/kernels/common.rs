@@ -18,16 +18,20 @@ pub(super) fn along_x(extent: Extent) -> [Extent; 3] {
 #[derive(Clone, Copy)]
 pub(super) enum Combine {
     Sum,
+    /// The larger number, and the smaller one, that is not NaN.
     Max,
     Min,
+    /// The same, but NaN where any is.
+    Maximum,
+    Minimum,
 }
 
 impl Combine {
     pub(super) fn neutral(self) -> f32 {
         match self {
             Combine::Sum => 0.0,
-            Combine::Max => f32::NEG_INFINITY,
-            Combine::Min => f32::INFINITY,
+            Combine::Max | Combine::Maximum => f32::NEG_INFINITY,
+            Combine::Min | Combine::Minimum => f32::INFINITY,
         }
     }
 
@@ -36,8 +40,24 @@ impl Combine {
             Combine::Sum => Op::AddRn,
             Combine::Max => Op::Max,
             Combine::Min => Op::Min,
+            Combine::Maximum | Combine::Minimum => {
+                let extreme = self.extreme(k, to, value);
+                return k.assign(to, extreme);
+            }
         };
         k.emit(op, F32, &[to.into()], &[to.into(), value.into()]);
+    }
+
+    /// The larger of two numbers, or the smaller one if that is asked for; NaN where either is. Since
+    /// Ampere that is one instruction; memory is slower than these on every GPU.
+    pub(super) fn extreme(self, k: &mut Builder, a: Reg, b: Reg) -> Reg {
+        let number = match self {
+            Combine::Min | Combine::Minimum => k.min(a, b),
+            _ => k.max(a, b),
+        };
+        let (a_is, b_is) = (k.eq(a, a), k.eq(b, b));
+        let or_b = k.select(b_is, number, b);
+        k.select(a_is, or_b, a)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Functions of each value, and of each pair of values.
 
 use super::Kernel;
-use super::common::along_x;
+use super::common::{Combine, along_x};
+use super::exp::exp;
 use super::values::{load, store};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
@@ -32,7 +33,7 @@ pub enum Unary {
     Sqrt,
     /// `1/x`, rounded to nearest.
     Reciprocal,
-    /// `eˣ`, with a relative error below `(2 + |x|) · 2⁻²³`.
+    /// `eˣ`, with a relative error below 2⁻²³.
     Exp,
     /// The natural logarithm.
     Log,
@@ -63,6 +64,10 @@ pub enum Binary {
     Min,
     /// The larger one; the other one where one is NaN.
     Max,
+    /// The smaller one; NaN where either is.
+    Minimum,
+    /// The larger one; NaN where either is.
+    Maximum,
     /// `a / (1 + e⁻ᵃ) · b`: a gated linear unit's gate and value (Shazeer, 2020).
     SwiGlu,
 }
@@ -173,14 +178,14 @@ fn unary(k: &mut Builder, function: Unary, x: Reg) -> Reg {
         Unary::Abs => k.abs(x),
         Unary::Sqrt => k.sqrt(x),
         Unary::Reciprocal => k.rcp(x),
-        Unary::Exp => k.exp(x),
+        Unary::Exp => exp(k, x),
         Unary::Log => {
             let log2 = k.lg2(x);
             k.mul(log2, std::f32::consts::LN_2)
         }
         Unary::Sigmoid => {
             let minus = k.neg(x);
-            let exp = k.exp(minus);
+            let exp = exp(k, minus);
             let below = k.add(exp, 1.0f32);
             k.rcp(below)
         }
@@ -196,6 +201,8 @@ fn binary(k: &mut Builder, function: Binary, a: Reg, b: Reg) -> Reg {
         Binary::Div => k.div(a, b),
         Binary::Min => k.min(a, b),
         Binary::Max => k.max(a, b),
+        Binary::Minimum => Combine::Minimum.extreme(k, a, b),
+        Binary::Maximum => Combine::Maximum.extreme(k, a, b),
         Binary::SwiGlu => {
             let gate = activate(k, Activation::Silu, a);
             k.mul(gate, b)

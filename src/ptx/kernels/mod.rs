@@ -5,6 +5,7 @@ mod cluster;
 mod common;
 mod copies;
 mod elementwise;
+mod exp;
 mod fragments;
 mod gemm;
 mod hopper;

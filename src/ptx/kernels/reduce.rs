@@ -29,6 +29,10 @@ pub enum Reduction {
     Max,
     /// The smallest value that is not NaN; ∞ of nothing.
     Min,
+    /// The largest value, or NaN where any is; −∞ of nothing.
+    Maximum,
+    /// The smallest value, or NaN where any is; ∞ of nothing.
+    Minimum,
     /// The sum of products with another vector.
     Dot,
 }
@@ -80,6 +84,8 @@ impl ReduceKernel {
             Reduction::Sum | Reduction::Dot => Combine::Sum,
             Reduction::Max => Combine::Max,
             Reduction::Min => Combine::Min,
+            Reduction::Maximum => Combine::Maximum,
+            Reduction::Minimum => Combine::Minimum,
         }
     }
 }

@@ -1,0 +1,52 @@
+//! The exponential function, accurate to f32: the hardware's powers of 2 are approximations, and the
+//! rounding of their argument changes results by more.
+
+use crate::coefficients::{EXP, LN2_HI, LN2_LO, LOG2_E};
+use crate::ptx::build::Builder;
+use crate::ptx::inst::{Op, Reg};
+use crate::ptx::types::PtxType::{B32, F32, S32};
+
+/// `1.5 · 2²³`: a sum with it is a whole number in its lowest bits.
+const WHOLE: f32 = 12_582_912.0;
+
+/// `eˣ` of an f32 with a relative error below 2⁻²³; denormal results and infinity included.
+///
+/// `x = n · ln 2 + r` with `|r| ≤ ½ ln 2`, by the reduction and the polynomial of
+/// [`crate::coefficients`].
+pub(super) fn exp(k: &mut Builder, x: Reg) -> Reg {
+    // Beyond these bounds the result is 0 and ∞.
+    let bounded = k.max(x, -104.0f32);
+    let bounded = k.min(bounded, 89.0f32);
+    let shifted = k.fma(bounded, LOG2_E, WHOLE);
+    let n = k.sub(shifted, WHOLE);
+    let r = k.fma(n, -LN2_HI, bounded);
+    let r = k.fma(n, -LN2_LO, r);
+    let [constant, rest @ ..] = EXP;
+    let mut polynomial = k.value(F32, rest[3]);
+    for coefficient in [rest[2], rest[1], rest[0], constant] {
+        polynomial = k.fma(polynomial, r, coefficient);
+    }
+    let square = k.mul(r, r);
+    let less_one = k.fma(square, polynomial, r);
+    let power = k.add(less_one, 1.0f32);
+    let power = times_power_of_two(k, power, shifted);
+    // The bounds made a number of NaN.
+    let number = k.eq(x, x);
+    k.select(number, power, x)
+}
+
+/// `power · 2ⁿ`, where `shifted` is `n +` [`WHOLE`], by two factors: 2ⁿ alone may not be a normal number.
+fn times_power_of_two(k: &mut Builder, power: Reg, shifted: Reg) -> Reg {
+    let bits = k.op(Op::Mov, B32, S32, &[shifted.into()]);
+    let n = k.sub(bits, WHOLE.to_bits());
+    let half = k.shr(n, 1);
+    let rest = k.sub(n, half);
+    let mut scaled = power;
+    for exponent in [half, rest] {
+        let biased = k.add(exponent, 127);
+        let bits = k.shl(biased, 23);
+        let factor = k.op(Op::Mov, B32, F32, &[bits.into()]);
+        scaled = k.mul(scaled, factor);
+    }
+    scaled
+}
