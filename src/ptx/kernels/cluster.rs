@@ -15,13 +15,14 @@ pub(super) struct ClusterReduce {
     from: Turns,
     /// Whether there is such a block.
     writes: Reg,
-    /// Partial results, a power of two.
+    /// Partial results, a power of two, and numbers of each.
     count: u32,
+    numbers: u32,
 }
 
 impl ClusterReduce {
-    /// For the clusters of a layout.
-    pub(super) fn new(k: &mut Builder, layout: RowLayout) -> Self {
+    /// For the clusters of a layout, and partial results of up to so many numbers, 1, 2 or 4.
+    pub(super) fn new(k: &mut Builder, layout: RowLayout, numbers: u32) -> Self {
         let RowLayout {
             threads,
             blocks,
@@ -29,18 +30,18 @@ impl ClusterReduce {
             ..
         } = layout;
         let count = threads / WARP * blocks;
-        let scratch = ["reduced", "reduced_next"].map(|name| k.shared(name, F32, count));
+        let scratch = ["reduced", "reduced_next"].map(|name| k.shared(name, F32, count * numbers));
         let thread = k.special(Special::TidX);
         let (lane, warp) = (k.and(thread, WARP - 1), k.shr(thread, 5));
         let rank = k.special(Special::ClusterCtaRank);
         let index = k.fma(rank, threads / WARP, warp);
         let block = k.and(lane, blocks - 1);
         let to = scratch.map(|array| {
-            let mine = k.fma(index, 4, array);
+            let mine = k.fma(index, 4 * numbers, array);
             k.op(Op::Mapa, U32, U32, &[mine.into(), block.into()])
         });
         let index = k.and(lane, count.min(WARP) - 1);
-        let from = scratch.map(|array| k.fma(index, 4, array));
+        let from = scratch.map(|array| k.fma(index, 4 * numbers, array));
         // Before others' memory is written, they have to be there.
         k.cluster_barrier();
         ClusterReduce {
@@ -48,25 +49,44 @@ impl ClusterReduce {
             from: Turns::new(k, from, ahead),
             writes: k.lt(lane, blocks),
             count,
+            numbers,
         }
     }
 
     /// The combination over the cluster, in every thread.
     pub(super) fn all(&self, k: &mut Builder, combine: Combine, value: Reg) -> Reg {
         let partial = over_lanes(k, combine, value, WARP);
+        let partials = self.exchange(k, &[partial]);
+        let total = partials[0][0];
+        for other in &partials[1..] {
+            combine.apply(k, total, other[0]);
+        }
+        self.over_partials(k, combine, total)
+    }
+
+    /// Gives every warp the numbers of all: each lane has those of some of them.
+    pub(super) fn exchange(&self, k: &mut Builder, numbers: &[Reg]) -> Vec<Vec<Reg>> {
         let to = self.to.take(k);
+        let operand = match numbers {
+            [one] => (*one).into(),
+            many => Operand::from(many),
+        };
         k.guarded(self.writes, true, |k| {
-            let to = Operand::At(to, 0);
-            k.emit(Op::StCluster, F32, &[], &[to, partial.into()]);
+            k.emit(Op::StCluster, F32, &[], &[Operand::At(to, 0), operand]);
         });
         k.cluster_barrier();
         let from = self.from.take(k);
-        let lanes = self.count.min(WARP);
-        let total = k.ld_shared(F32, from, 0);
-        for part in 1..self.count / lanes {
-            let other = k.ld_shared(F32, from, (part * WARP * 4) as i32);
-            combine.apply(k, total, other);
-        }
-        over_lanes(k, combine, total, lanes)
+        let each = 4 * self.numbers * WARP;
+        (0..self.count.div_ceil(WARP))
+            .map(|part| match numbers.len() {
+                1 => vec![k.ld_shared(F32, from, (part * each) as i32)],
+                count => k.ld_vector(Op::LdShared, F32, count, from, (part * each) as i32),
+            })
+            .collect()
+    }
+
+    /// The combination of what lanes have made of exchanged numbers, in every lane.
+    pub(super) fn over_partials(&self, k: &mut Builder, combine: Combine, value: Reg) -> Reg {
+        over_lanes(k, combine, value, self.count.min(WARP))
     }
 }

@@ -6,7 +6,7 @@ use super::rows::{Matrix, Part, Row, RowLayout, Share, each_row};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg};
-use crate::ptx::kernel::PtxKernel;
+use crate::ptx::kernel::{Launch, PtxKernel};
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
 
@@ -74,8 +74,17 @@ impl LayerNormKernel {
         }
     }
 
+    /// With weights, and biases for layer norm, that a thread may keep.
+    fn launch(self) -> Launch {
+        let arrays = if self.centred { 2 } else { 1 };
+        self.share.launch(self.layout, arrays)
+    }
+
     /// The mean, which is 0 for RMS norm, and the sum of the squares of what differs from it.
     fn moments(self, k: &mut Builder, row: &Row, count: Reg) -> [Reg; 2] {
+        if let Some(moments) = row.moments(k, count) {
+            return moments;
+        }
         let mean = if self.centred {
             let sum = row.reduce(k, Combine::Sum, |_, x| x);
             k.div(sum, count)
@@ -180,7 +189,7 @@ impl Kernel for LayerNormKernel {
 
     fn build(&self, target: Target) -> Result<PtxKernel> {
         self.layout.check()?;
-        let mut k = Builder::new(self.name(), target, self.share.launch(self.layout));
+        let mut k = Builder::new(self.name(), target, self.launch());
         if self.share == Share::Statistics {
             return self.build_statistics(k);
         }
@@ -198,12 +207,19 @@ impl Kernel for LayerNormKernel {
         };
         let epsilon = k.scalar("epsilon", F32);
         let Some(numbers) = numbers else {
-            each_row(&mut k, self.layout, &matrix, |k, row| {
-                let count = k.convert(Op::CvtF32U32, F32, &[matrix.cols.into()]);
-                let [mean, squares] = self.moments(k, row, count);
-                let scale = Self::scale(k, squares, count, epsilon);
-                self.write(k, row, &arrays, [mean, scale]);
-            });
+            each_row(
+                &mut k,
+                self.layout,
+                &matrix,
+                &arrays,
+                self.centred,
+                |k, row| {
+                    let count = k.convert(Op::CvtF32U32, F32, &[matrix.cols.into()]);
+                    let [mean, squares] = self.moments(k, row, count);
+                    let scale = Self::scale(k, squares, count, epsilon);
+                    self.write(k, row, &arrays, [mean, scale]);
+                },
+            );
             return k.finish();
         };
         let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers, false);

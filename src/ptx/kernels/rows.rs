@@ -35,6 +35,10 @@ pub(super) struct Row {
     input: Reg,
     output: Reg,
     held: Vec<Held>,
+    /// Where arrays of columns are kept in shared memory, if they are.
+    kept: Option<Ahead>,
+    /// How many values of a row this thread's warp has, and the inverse, where moments are asked for.
+    of_warp: Option<[Reg; 2]>,
 }
 
 /// How the threads of a row put their values together.
@@ -45,9 +49,9 @@ enum Reduce {
 }
 
 impl Reduce {
-    fn new(k: &mut Builder, layout: RowLayout) -> Self {
+    fn new(k: &mut Builder, layout: RowLayout, numbers: u32) -> Self {
         if layout.blocks > 1 {
-            Reduce::Cluster(ClusterReduce::new(k, layout))
+            Reduce::Cluster(ClusterReduce::new(k, layout, numbers))
         } else if layout.group > WARP {
             Reduce::Block(BlockReduce::new(k, layout.threads, layout.ahead))
         } else {
@@ -64,16 +68,22 @@ pub(super) struct Matrix {
     pub(super) cols: Reg,
 }
 
-/// Runs `body` on every row: once a group, where the group has one, or again and again.
+/// Runs `body` on every row: once a group, where the group has one, or again and again. Of `arrays` of
+/// columns, which it writes with, threads keep what they need where [`RowLayout::keeps`] says so; it may
+/// ask for [`Row::moments`] if that is said here.
 pub(super) fn each_row(
     k: &mut Builder,
     layout: RowLayout,
     matrix: &Matrix,
+    arrays: &[Reg],
+    moments: bool,
     body: impl FnOnce(&mut Builder, &mut Row),
 ) {
-    let reduce = Reduce::new(k, layout);
+    let moments = moments && layout.exchanges_moments();
+    let reduce = Reduce::new(k, layout, if moments { 4 } else { 1 });
     let (row, lane) = place(k, layout);
     let first = k.mul(lane, layout.width);
+    let of_warp = moments.then(|| warp_count(k, layout, first, matrix.cols));
     let new_row = |k: &mut Builder, row: Reg| Row {
         layout,
         reduce,
@@ -85,12 +95,19 @@ pub(super) fn each_row(
             k.at_2d(matrix.output, row, matrix.cols, zero, 4)
         },
         held: Vec::new(),
+        kept: None,
+        of_warp,
     };
     if layout.ahead {
-        let (ahead, step) = (Ahead::new(k, layout), k.special(Special::NctaidX));
+        let keeps = layout.keeps(arrays.len() as u32);
+        let arrays = if keeps { arrays } else { &[] };
+        let ahead = Ahead::new(k, layout, arrays.len() as u32);
+        let step = k.special(Special::NctaidX);
+        ahead.keep(k, arrays, first, matrix.cols);
         ahead.ask(k, matrix, row, first);
         k.for_range(row, matrix.rows, step, |k, row| {
             let mut this = new_row(k, row);
+            this.kept = keeps.then_some(ahead);
             Ahead::wait(k);
             this.hold(k, |k, i, _| ahead.load(k, i));
             let next = k.add(row, step);
@@ -122,6 +139,19 @@ fn place(k: &mut Builder, layout: RowLayout) -> (Reg, Reg) {
     let warp = k.shr(thread, 5);
     let row = k.fma(block, layout.threads / layout.group, warp);
     (row, k.and(thread, WARP - 1))
+}
+
+/// How many values of a row a warp has, and the inverse of that.
+fn warp_count(k: &mut Builder, layout: RowLayout, first: Reg, cols: Reg) -> [Reg; 2] {
+    let (step, end) = (layout.step(), k.max(cols, first));
+    let left = k.sub(end, first);
+    let up = k.add(left, step - 1);
+    let loads = k.shr(up, step.trailing_zeros());
+    let values = k.mul(loads, layout.width);
+    let values = k.convert(Op::CvtF32U32, F32, &[values.into()]);
+    let count = over_lanes(k, Combine::Sum, values, WARP);
+    let some = k.max(count, 1.0f32);
+    [count, k.rcp(some)]
 }
 
 impl Row {
@@ -178,6 +208,49 @@ impl Row {
         &self,
         k: &mut Builder,
         combine: Combine,
+        f: impl FnMut(&mut Builder, Reg) -> Reg,
+    ) -> Reg {
+        let total = self.own(k, combine, f);
+        self.together(k, combine, total)
+    }
+
+    /// The mean of a row of `count` values and the sum of the squares of what differs from it, by one
+    /// exchange: warps' own are put together (Chan et al., 1979). None where that was not asked for.
+    pub(super) fn moments(&self, k: &mut Builder, count: Reg) -> Option<[Reg; 2]> {
+        let (Some([of_warp, inverse]), Reduce::Cluster(cluster)) = (self.of_warp, &self.reduce)
+        else {
+            return None;
+        };
+        let sum = self.own(k, Combine::Sum, |_, x| x);
+        let sum = over_lanes(k, Combine::Sum, sum, WARP);
+        let mean = k.mul(sum, inverse);
+        let squares = self.own(k, Combine::Sum, |k, x| {
+            let off = k.sub(x, mean);
+            k.mul(off, off)
+        });
+        let squares = over_lanes(k, Combine::Sum, squares, WARP);
+        let partials = cluster.exchange(k, &[sum, squares, mean, of_warp]);
+        let total = k.value(F32, partials[0][0]);
+        for other in &partials[1..] {
+            k.add_assign(total, other[0]);
+        }
+        let total = cluster.over_partials(k, Combine::Sum, total);
+        let mean = k.div(total, count);
+        let squares = k.value(F32, 0.0f32);
+        for partial in &partials {
+            let off = k.sub(partial[2], mean);
+            let off_squared = k.mul(off, off);
+            let whole = k.fma(off_squared, partial[3], partial[1]);
+            k.add_assign(squares, whole);
+        }
+        Some([mean, cluster.over_partials(k, Combine::Sum, squares)])
+    }
+
+    /// The combination of this thread's values.
+    fn own(
+        &self,
+        k: &mut Builder,
+        combine: Combine,
         mut f: impl FnMut(&mut Builder, Reg) -> Reg,
     ) -> Reg {
         let total = k.value(F32, combine.neutral());
@@ -195,7 +268,7 @@ impl Row {
                 }
             });
         }
-        self.together(k, combine, total)
+        total
     }
 
     /// The combination of every thread's value, in every thread of the group.
@@ -215,41 +288,59 @@ impl Row {
         arrays: &[Reg],
         mut f: impl FnMut(&mut Builder, Reg, &[Reg]) -> Reg,
     ) {
-        let mut one = |k: &mut Builder, values: &[Reg], from: &[Reg], at: i32, inside| {
-            let load = |k: &mut Builder, from: &Reg| {
-                let to = k.filled(F32, values.len(), 0.0f32);
-                guarded(k, inside, |k| load(k, &to, *from, at));
-                to
-            };
-            let (output, arrays) = (from[0], &from[1..]);
-            let of_columns: Vec<Vec<Reg>> = arrays.iter().map(|from| load(k, from)).collect();
+        let mut one = |k: &mut Builder, values: &[Reg], of_columns: &[Vec<Reg>], to, inside| {
             let result = |(i, &x): (usize, &Reg)| {
                 let of_column: Vec<Reg> = of_columns.iter().map(|values| values[i]).collect();
                 f(k, x, &of_column)
             };
             let results: Vec<Reg> = values.iter().enumerate().map(result).collect();
+            let (output, at) = to;
             guarded(k, inside, |k| {
                 k.st_global(F32, output, at, vector(&results));
             });
         };
-        let bases: Vec<Reg> = [self.output].iter().chain(arrays).copied().collect();
-        let at = |k: &mut Builder, col| -> Vec<Reg> {
+        let at = |k: &mut Builder, bases: &[Reg], col| -> Vec<Reg> {
             bases.iter().map(|&base| k.at(base, col, 4)).collect()
         };
-        let first = (!self.held.is_empty()).then(|| at(k, self.first));
+        if self.layout.held.is_none() {
+            let bases = [&[self.output], arrays].concat();
+            self.passes(k, &mut |k, values, col| {
+                let from = at(k, &bases, col);
+                let of_columns = columns(k, &from[1..], values.len(), 0, None);
+                one(k, values, &of_columns, (from[0], 0), None);
+            });
+            return;
+        }
+        let loaded = if self.kept.is_some() { &[] } else { arrays };
+        let first = at(k, &[&[self.output], loaded].concat(), self.first);
         for (i, held) in (0..).zip(&self.held) {
             // A branch would keep the assembler from loading early what the next one needs.
-            let further = 4 * i * self.layout.step() as i32;
-            let from = first.as_deref().unwrap_or_default();
-            one(k, &held.values, from, further, Some(held.inside));
-        }
-        if self.layout.held.is_none() {
-            self.passes(k, &mut |k, values, col| {
-                let from = at(k, col);
-                one(k, values, &from, 0, None);
-            });
+            let (further, inside) = (4 * (i * self.layout.step()) as i32, Some(held.inside));
+            let of_columns = match self.kept {
+                Some(kept) => (0..arrays.len() as u32)
+                    .map(|array| kept.kept(k, array, i))
+                    .collect(),
+                None => columns(k, &first[1..], held.values.len(), further, inside),
+            };
+            one(k, &held.values, &of_columns, (first[0], further), inside);
         }
     }
+}
+
+/// So many values of each array, `at` bytes after its address; zeros where they are not `inside`.
+fn columns(
+    k: &mut Builder,
+    arrays: &[Reg],
+    count: usize,
+    at: i32,
+    inside: Option<Reg>,
+) -> Vec<Vec<Reg>> {
+    let values = |from: &Reg| {
+        let to = k.filled(F32, count, 0.0f32);
+        guarded(k, inside, |k| load(k, &to, *from, at));
+        to
+    };
+    arrays.iter().map(values).collect()
 }
 
 fn guarded(k: &mut Builder, cond: Option<Reg>, body: impl FnOnce(&mut Builder)) {

@@ -129,7 +129,7 @@ impl Kernel for SoftmaxKernel {
 
     fn build(&self, target: Target) -> Result<PtxKernel> {
         self.layout.check()?;
-        let mut k = Builder::new(self.name(), target, self.share.launch(self.layout));
+        let mut k = Builder::new(self.name(), target, self.share.launch(self.layout, 0));
         let input = k.pointer("x", F32);
         let mut pointer = |name, there: bool| there.then(|| k.pointer(name, F32));
         let output = pointer("y", self.share != Share::Statistics);
@@ -141,7 +141,7 @@ impl Kernel for SoftmaxKernel {
             cols: k.scalar("cols", U32),
         };
         let Some(numbers) = numbers else {
-            each_row(&mut k, self.layout, &matrix, |k, row| {
+            each_row(&mut k, self.layout, &matrix, &[], false, |k, row| {
                 let sums = Self::sums(k, row, false);
                 self.write(k, row, sums);
             });

@@ -9,6 +9,11 @@ use crate::ptx::types::Target;
 /// come.
 const HELD_THREADS: u32 = 1024;
 const SHARED: u32 = 160 << 10;
+/// Blocks of a multiprocessor that keep arrays of columns, bytes of shared memory for all of them
+/// (`sm_90`), and what each has for other things.
+const KEEPING: u32 = 2;
+const ALL_SHARED: u32 = 228 << 10;
+const SCRATCH: u32 = 4 << 10;
 
 /// How threads share out rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -136,9 +141,10 @@ impl RowLayout {
         format!("{group}of{threads}{cluster}_v{width}_{held}{ahead}")
     }
 
-    pub(in crate::ptx::kernels) fn launch(&self) -> Launch {
+    /// Of kernels that write with so many arrays of columns.
+    pub(in crate::ptx::kernels) fn launch(&self, arrays: u32) -> Launch {
         let rows = if self.ahead {
-            self.at_once()
+            self.at_once(arrays)
         } else {
             Extent::Tiles("rows", self.threads / self.group.max(1))
         };
@@ -146,25 +152,47 @@ impl RowLayout {
         let grid = [rows, Extent::Fixed(self.blocks), Extent::Fixed(1)];
         let mut launch = Launch::new(self.threads, grid).clustered([1, self.blocks, 1]);
         if self.ahead {
-            launch.min_blocks = self.each();
+            launch.min_blocks = self.each(arrays);
         }
         launch
     }
 
-    /// Blocks of a multiprocessor that work ahead.
-    fn each(&self) -> u32 {
+    /// Blocks of a multiprocessor that work ahead, and write with so many arrays of columns.
+    fn each(&self, arrays: u32) -> u32 {
+        if self.keeps(arrays) {
+            return KEEPING;
+        }
         let by_memory = SHARED / self.ahead_bytes().max(1);
-        (HELD_THREADS / self.threads.max(1)).min(by_memory).max(1)
+        self.by_threads().min(by_memory).max(1)
     }
 
-    /// Shared memory for a block's part of the next row.
-    fn ahead_bytes(&self) -> u32 {
+    fn by_threads(&self) -> u32 {
+        HELD_THREADS / self.threads.max(1)
+    }
+
+    /// Whether so many arrays of columns stay in shared memory beside the next row, instead of being
+    /// read from the L2 cache for each: a cluster's blocks have the same columns of all rows. Two blocks
+    /// with them were faster than four without (layer norm of 65,536 by 4%, beside one exchange).
+    pub(super) fn keeps(&self, arrays: u32) -> bool {
+        let each = self.ahead_bytes() * (1 + arrays) + SCRATCH;
+        let room = self.by_threads() >= KEEPING && KEEPING * each <= ALL_SHARED;
+        self.ahead && self.blocks > 1 && arrays > 0 && room
+    }
+
+    /// Whether warps of a cluster exchange means and squares at once. Of more warps than this, what a
+    /// lane reads of others takes too many registers.
+    pub(super) fn exchanges_moments(&self) -> bool {
+        self.blocks > 1 && self.threads / WARP * self.blocks <= 128
+    }
+
+    /// Shared memory for a block's part of the next row, or of an array of columns.
+    pub(super) fn ahead_bytes(&self) -> u32 {
         self.held.unwrap_or(0) * self.threads * 16
     }
 
     /// As many blocks, or clusters, as run at once.
-    fn at_once(&self) -> Extent {
-        let each = self.each();
+    fn at_once(&self, arrays: u32) -> Extent {
+        let each = self.each(arrays);
         // Not every multiprocessor may find the others of a larger cluster in its part of the GPU;
         // one cluster that came later would take as long as all before it.
         if self.blocks > 2 {

@@ -33,9 +33,10 @@ impl Share {
         }
     }
 
-    pub(in crate::ptx::kernels) fn launch(self, layout: RowLayout) -> Launch {
+    /// Of kernels that write with so many arrays of columns.
+    pub(in crate::ptx::kernels) fn launch(self, layout: RowLayout, arrays: u32) -> Launch {
         if self == Share::Whole {
-            return layout.launch();
+            return layout.launch(arrays);
         }
         let grid = [
             Extent::Tiles("cols", PART),
@@ -99,6 +100,8 @@ impl Part {
                 _ => matrix.output,
             },
             held: Vec::new(),
+            kept: None,
+            of_warp: None,
         };
         this.hold_row(k);
         Part {
