@@ -99,22 +99,7 @@ pub(super) fn each_row(
         of_warp,
     };
     if layout.ahead {
-        let keeps = layout.keeps(arrays.len() as u32);
-        let arrays = if keeps { arrays } else { &[] };
-        let ahead = Ahead::new(k, layout, arrays.len() as u32);
-        let step = k.special(Special::NctaidX);
-        ahead.keep(k, arrays, first, matrix.cols);
-        ahead.ask(k, matrix, row, first);
-        k.for_range(row, matrix.rows, step, |k, row| {
-            let mut this = new_row(k, row);
-            this.kept = keeps.then_some(ahead);
-            Ahead::wait(k);
-            this.hold(k, |k, i, _| ahead.load(k, i));
-            let next = k.add(row, step);
-            ahead.ask(k, matrix, next, first);
-            body(k, &mut this);
-        });
-        return;
+        return rows_ahead(k, layout, matrix, arrays, [row, first], new_row, body);
     }
     let exists = k.lt(row, matrix.rows);
     k.when(exists, |k| {
@@ -122,6 +107,33 @@ pub(super) fn each_row(
         let zero = k.value(U32, 0);
         this.input = k.at_2d(matrix.input, row, matrix.cols, zero, 4);
         this.hold_row(k);
+        body(k, &mut this);
+    });
+}
+
+/// The same for rows in turn, each of which is on its way while the one before is worked on.
+fn rows_ahead(
+    k: &mut Builder,
+    layout: RowLayout,
+    matrix: &Matrix,
+    arrays: &[Reg],
+    [row, first]: [Reg; 2],
+    new_row: impl FnOnce(&mut Builder, Reg) -> Row,
+    body: impl FnOnce(&mut Builder, &mut Row),
+) {
+    let keeps = layout.keeps(arrays.len() as u32);
+    let arrays = if keeps { arrays } else { &[] };
+    let ahead = Ahead::new(k, layout, arrays.len() as u32);
+    let step = k.special(Special::NctaidX);
+    ahead.keep(k, arrays, first, matrix.cols);
+    ahead.ask(k, matrix, row, first);
+    k.for_range(row, matrix.rows, step, |k, row| {
+        let mut this = new_row(k, row);
+        this.kept = keeps.then_some(ahead);
+        Ahead::wait(k);
+        this.hold(k, |k, i, _| ahead.load(k, i));
+        let next = k.add(row, step);
+        ahead.ask(k, matrix, next, first);
         body(k, &mut this);
     });
 }
@@ -317,9 +329,7 @@ impl Row {
             // A branch would keep the assembler from loading early what the next one needs.
             let (further, inside) = (4 * (i * self.layout.step()) as i32, Some(held.inside));
             let of_columns = match self.kept {
-                Some(kept) => (0..arrays.len() as u32)
-                    .map(|array| kept.kept(k, array, i))
-                    .collect(),
+                Some(kept) => kept.columns(k, arrays.len() as u32, i),
                 None => columns(k, &first[1..], held.values.len(), further, inside),
             };
             one(k, &held.values, &of_columns, (first[0], further), inside);

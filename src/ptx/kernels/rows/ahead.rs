@@ -46,16 +46,19 @@ impl Ahead {
         }
     }
 
-    /// What was kept of an array for one of this thread's loads.
-    pub(super) fn kept(&self, k: &mut Builder, array: u32, load: u32) -> Vec<Reg> {
-        let at = (1 + array) * self.layout.ahead_bytes();
-        k.ld_vector(
-            Op::LdShared,
-            F32,
-            4,
-            self.slots,
-            at as i32 + self.slot(load),
-        )
+    /// What was kept of so many arrays for one of this thread's loads.
+    pub(super) fn columns(&self, k: &mut Builder, arrays: u32, load: u32) -> Vec<Vec<Reg>> {
+        let of = |array| {
+            let at = (1 + array) * self.layout.ahead_bytes();
+            k.ld_vector(
+                Op::LdShared,
+                F32,
+                4,
+                self.slots,
+                at as i32 + self.slot(load),
+            )
+        };
+        (0..arrays).map(of).collect()
     }
 
     /// Asks for a row, if there is one of that number; zeros beyond its end.
