@@ -27,7 +27,7 @@ fn term(i: u32) -> vec4f {
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
-    let sum = sum_of_terms(vectors_of(group.x), local);
+    let sum = sum_of_terms(walk_of(group.x, local));
     let total = fold_lanes(SUM, workgroup_reduce(SUM, sum, local));
     if local == 0u {
         y[group.x] = total.x;

@@ -1,4 +1,4 @@
-// Sum, maximum or minimum: each workgroup folds its share of all vectors into one value. A second
+// Sum, maximum or minimum: each workgroup folds a part of all vectors into one value. A second
 // dispatch of one workgroup folds those; `divisor` makes a mean of a sum there.
 alias real = vec4f;
 alias word = vec4u;
@@ -24,23 +24,36 @@ fn term(i: u32) -> vec4f {
     return before0(i);
 }
 
-fn extremum(share: vec2u, local: u32) -> vec4f {
-    let identity = vec4f(params.identity);
-    var folded = identity;
-    for (var i = share.x + local; i < share.y; i += GROUP) {
-        folded = combine(params.kind, folded, select(identity, before0(i), inside(i, params.len)));
+// A vector of the first `len` values; of those past them, what changes nothing.
+fn candidates(i: u32, len: u32) -> vec4f {
+    return select(vec4f(params.identity), before0(i), inside(i, len));
+}
+
+// An invocation's part of the maximum or minimum, four vectors at a time. The kind is a constant
+// wherever this is called, or drivers would ask for it at each step.
+fn extremum(kind: u32, walk: Walk) -> vec4f {
+    let len = min(4u * walk.end, params.len);
+    let step = walk.step;
+    var folded = vec4f(params.identity);
+    for (var i = walk.first; i < walk.end; i += 4u * step) {
+        let a = candidates(i, len);
+        let b = candidates(i + step, len);
+        let c = candidates(i + 2u * step, len);
+        let d = candidates(i + 3u * step, len);
+        let ab = combine(kind, a, b);
+        folded = combine(kind, folded, combine(kind, ab, combine(kind, c, d)));
     }
     return folded;
 }
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
-    let share = vectors_of(group.x);
+    let walk = walk_of(group.x, local);
     var folded: vec4f;
-    if params.kind == SUM {
-        folded = sum_of_terms(share, local);
-    } else {
-        folded = extremum(share, local);
+    switch params.kind {
+        case MAX: { folded = extremum(MAX, walk); }
+        case MIN: { folded = extremum(MIN, walk); }
+        default: { folded = sum_of_terms(walk); }
     }
     folded = fold_lanes(params.kind, workgroup_reduce(params.kind, folded, local));
     if local == 0u {

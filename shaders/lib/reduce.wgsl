@@ -25,28 +25,48 @@ fn inside(i: u32, len: u32) -> vec4<bool> {
     return 4u * i + vec4u(0u, 1u, 2u, 3u) < vec4u(len);
 }
 
-// A workgroup's share of the vectors that `len` values are, from the first to the one after the last.
-fn vectors_of(group: u32) -> vec2u {
+// The vectors that an invocation folds of those that `len` values are: every `step`-th from the first
+// on, and none from `end` on.
+struct Walk {
+    first: u32,
+    step: u32,
+    end: u32,
+}
+
+// Workgroups that are many read neighbouring blocks, which suits the memory of hardware; those of
+// software adapters, a part of the whole each, which suits caches.
+fn walk_of(group: u32, local: u32) -> Walk {
     let vectors = (params.len + 3u) / 4u;
+    if GROUP > 4u {
+        return Walk(group * GROUP + local, params.groups * GROUP, vectors);
+    }
     let each = (vectors + params.groups - 1u) / params.groups;
-    return min(vec2u(group * each, (group + 1u) * each), vec2u(vectors));
+    return Walk(group * each + local, GROUP, min((group + 1u) * each, vectors));
 }
 
 // Terms that an invocation adds up before their sum goes to that of others, which bounds the
 // rounding error.
 const TERMS = 64u;
 
-// An invocation's part of the sum of a kernel's `term`s in such a share.
-fn sum_of_terms(share: vec2u, local: u32) -> vec4f {
+// An invocation's part of the sum of a kernel's `term`s, four vectors at a time.
+fn sum_of_terms(walk: Walk) -> vec4f {
+    let len = min(4u * walk.end, params.len);
+    let step = walk.step;
     var total = vec4f();
-    for (var block = share.x + local; block < share.y; block += TERMS * GROUP) {
+    for (var block = walk.first; block < walk.end; block += 4u * TERMS * step) {
         var part = vec4f();
-        for (var i = block; i < min(block + TERMS * GROUP, share.y); i += GROUP) {
-            part += select(vec4f(), term(i), inside(i, params.len));
+        for (var i = block; i < min(block + 4u * TERMS * step, walk.end); i += 4u * step) {
+            let pair = counted(i, len) + counted(i + step, len);
+            part += pair + (counted(i + 2u * step, len) + counted(i + 3u * step, len));
         }
         total += part;
     }
     return total;
+}
+
+// The terms of vector i that are among the first `len`.
+fn counted(i: u32, len: u32) -> vec4f {
+    return select(vec4f(), term(i), inside(i, len));
 }
 
 var<workgroup> scratch: array<real, GROUP>;

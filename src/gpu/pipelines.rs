@@ -16,7 +16,7 @@ const MAX_BIND_GROUPS: usize = 1024;
 /// Pipelines kept of kernels with elementwise operations in them or constants.
 const MAX_FUSED: usize = 1024;
 
-/// Invocations of a workgroup on software adapters, as many as SwiftShader has lanes: a barrier switches
+/// Invocations of a workgroup on software adapters, as many as `SwiftShader` has lanes: a barrier switches
 /// contexts for every so many.
 pub(super) const SOFTWARE_GROUP: u32 = 4;
 
