@@ -1,0 +1,181 @@
+//! Which of several kernels computes an operation, and that each of them could.
+
+use std::sync::Arc;
+
+use super::super::recorder::Recorder;
+use super::super::tune::Key;
+use super::super::{Gpu, Options, cache, lower};
+use super::{any, judge, noise, pretend};
+use crate::ops::{Conv2d, Op};
+use crate::{reference, runtime};
+
+/// The kernels recorded for an operation whose result has `len` values.
+fn recorded(gpu: &Arc<Gpu>, op: &Op, lens: &[usize], len: usize) -> Vec<&'static str> {
+    let mut recorder = Recorder::new(gpu).unwrap();
+    let inputs = lens.iter().map(|&len| recorder.allocate(len).unwrap());
+    let inputs: Vec<_> = inputs.collect();
+    let output = recorder.allocate(len).unwrap();
+    lower::lower(&mut recorder, op, &inputs, &output).unwrap();
+    let names = recorder.names();
+    runtime::block_on(recorder.abandon()).unwrap();
+    names
+}
+
+/// Measures what could compute an operation, and has each of it do so.
+fn judge_choices(gpu: &Arc<Gpu>, key: Key, op: &Op, inputs: &[&[f32]], wanted: &[&str]) {
+    let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
+    let len = reference::evaluate(op, inputs).len();
+    let times = runtime::block_on(gpu.tune(op, &lens, len)).unwrap();
+    assert!(times.is_sorted_by_key(|&(_, seconds)| seconds));
+    assert!(times.iter().all(|&(_, seconds)| seconds > 0.0));
+    let mut names: Vec<&str> = times.iter().map(|&(name, _)| name).collect();
+    assert_eq!(gpu.tuned.of(key).as_deref(), Some(names[0]));
+    names.sort_unstable();
+    assert_eq!(names, wanted, "{op:?}");
+    for (name, _) in times {
+        gpu.tuned.remember(key, name);
+        let kernel = recorded(gpu, op, &lens, len)[0].trim_end_matches("_any");
+        // The one that divides a depth has several names, by how many times it does.
+        assert!(
+            name == kernel || kernel == "matvec_cols",
+            "{name}, not {kernel}"
+        );
+        judge(gpu, op, inputs);
+    }
+}
+
+#[test]
+fn products_are_by_the_kernel_that_was_the_fastest() {
+    let families = ["matmul_128", "matmul_32", "matmul_64", "matmul_direct"];
+    let rows = ["matvec_cols", "matvec_cols_256", "matvec_cols_4096"];
+    for software in [true, false] {
+        let gpu = pretend(software);
+        for ([m, k, n], more) in [
+            ([70, 36, 52], &[][..]),
+            ([1, 700, 301], &rows),
+            ([33, 300, 1], &["matvec_rows"]),
+        ] {
+            let (key, op) = (Key::matmul([m, k, n]), Op::Matmul { m, k, n });
+            let inputs: [&[f32]; 2] = [&noise(m * k, 1), &noise(k * n, 2)];
+            judge_choices(&gpu, key, &op, &inputs, &[&families, more].concat());
+        }
+        // Other shapes go by the rule as before.
+        assert_eq!(gpu.tuned.of(Key::matmul([70, 36, 53])), None);
+        let none: [(Op, &[usize]); 2] = [
+            (Op::Relu {}, &[4]),
+            (Op::Matmul { m: 4, k: 0, n: 4 }, &[0, 0]),
+        ];
+        for (op, lens) in none {
+            assert_eq!(runtime::block_on(gpu.tune(&op, lens, 4)), Ok(Vec::new()));
+        }
+    }
+}
+
+#[test]
+fn rows_are_by_the_kernel_that_was_the_fastest() {
+    judge_choices_of_rows(pretend(false));
+    judge_choices_of_rows(pretend(true));
+}
+
+fn judge_choices_of_rows(mut gpu: Arc<Gpu>) {
+    Arc::get_mut(&mut gpu).unwrap().limits.subgroups_of_32 = false;
+    let epsilon = 1e-5;
+    for (rows, cols, held) in [
+        (5, 72, &["1024", "16384", "4096"][..]),
+        (3, 2100, &["16384", "4096"]),
+        (4, 333, &[]),
+    ] {
+        let named = |what: &str| -> Vec<String> {
+            let of = |end: &&str| format!("{what}_{end}");
+            held.iter().chain(&["partial", "row"]).map(of).collect()
+        };
+        let x = noise(rows * cols, 1);
+        let softmax = named("softmax");
+        let wanted: Vec<&str> = softmax.iter().map(String::as_str).collect();
+        for op in [
+            Op::SoftmaxRows { rows, cols },
+            Op::LogSoftmaxRows { rows, cols },
+        ] {
+            judge_choices(&gpu, Key::softmax([rows, cols]), &op, &[&x], &wanted);
+        }
+        let norm = named("norm");
+        let wanted: Vec<&str> = norm.iter().map(String::as_str).collect();
+        let (gain, bias) = (noise(cols, 2), noise(cols, 3));
+        let layer_norm = Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        let key = Key::norm([rows, cols]);
+        judge_choices(&gpu, key, &layer_norm, &[&x, &gain, &bias], &wanted);
+        let rms_norm = Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        judge_choices(&gpu, key, &rms_norm, &[&x, &gain], &wanted);
+    }
+    let x = noise(4100, 1);
+    let wanted = ["softmax_16384", "softmax_partial", "softmax_row"];
+    judge_choices(
+        &gpu,
+        Key::softmax([1, 4100]),
+        &Op::Softmax {},
+        &[&x],
+        &wanted,
+    );
+}
+
+#[test]
+fn convolutions_are_by_the_kernel_that_was_the_fastest() {
+    let gpu = pretend(false);
+    let options = Conv2d::same(33, 40, 3, 5);
+    let key = Key::convolve2d(&options);
+    let op = Op::Convolve2d { options };
+    let inputs: [&[f32]; 2] = [&noise(33 * 40, 1), &noise(15, 2)];
+    judge_choices(&gpu, key, &op, &inputs, &["convolve2d", "convolve2d_near"]);
+}
+
+#[test]
+fn choices_are_kept_from_one_device_to_the_next_unless_the_file_is_damaged() {
+    let folder = std::env::temp_dir().join(format!("relampago-tune-{}", std::process::id()));
+    let options = Options {
+        pipelines: Some(folder.clone()),
+        ..any()
+    };
+    let open = || runtime::block_on(Gpu::open(&options)).unwrap();
+    let (key, op) = (Key::softmax([2, 40]), Op::SoftmaxRows { rows: 2, cols: 40 });
+    let gpu = open();
+    let times = runtime::block_on(gpu.tune(&op, &[80], 80)).unwrap();
+    let fastest = Some(times[0].0.to_owned());
+    assert_eq!(open().tuned.of(key), fastest);
+    let name = cache::file_name(&gpu.device.adapter_info(), "choices");
+    let path = folder.join(name);
+    let file = std::fs::read(&path).unwrap();
+    for place in [0, 8, file.len() - 1] {
+        let mut changed = file.clone();
+        changed[place] ^= 1;
+        std::fs::write(&path, &changed).unwrap();
+        assert_eq!(open().tuned.of(key), None, "at {place}");
+    }
+    std::fs::write(&path, &file).unwrap();
+    assert_eq!(open().tuned.of(key), fastest);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_choice_that_this_adapter_cannot_have_is_none() {
+    let mut gpu = pretend(false);
+    Arc::get_mut(&mut gpu).unwrap().limits.invocations = 64;
+    gpu.tuned
+        .adopt("matmul 9 9 9 matmul_128\nmatmul 8 8 8 softmax_row\nsoftmax 9 8 softmax_16384\n");
+    let [nine, eight] = [9, 8].map(|side| Op::Matmul {
+        m: side,
+        k: side,
+        n: side,
+    });
+    assert_eq!(recorded(&gpu, &nine, &[81; 2], 81), ["matmul_32_any"]);
+    assert_eq!(recorded(&gpu, &eight, &[64; 2], 64), ["matmul_32"]);
+    let softmax = Op::SoftmaxRows { rows: 9, cols: 8 };
+    assert_eq!(recorded(&gpu, &softmax, &[72], 72), ["softmax_row"]);
+}
