@@ -215,8 +215,9 @@ pub enum Padding {
     /// The window stays inside: `(input − kernel) / stride + 1` outputs, rounded down.
     #[default]
     Valid,
-    /// Zeros are read outside: `input / stride` outputs, rounded up. Where the number of
-    /// padding rows or columns is odd, the extra one is at the end (TensorFlow's rule).
+    /// Zeros are read outside, which an infinite weight makes NaN of: `input / stride` outputs, rounded
+    /// up. Where the number of padding rows or columns is odd, the extra one is at the end (TensorFlow's
+    /// rule).
     Same,
 }
 

@@ -306,12 +306,14 @@ fn convolve2d(input: &[f32], kernel: &[f32], conv: &Conv2d) -> Vec<Expected> {
             output / cols * conv.stride_rows,
             output % cols * conv.stride_cols,
         );
-        sum((0..kernel.len()).filter_map(|tap| {
+        let read = |tap: usize| {
             let row = (origin.0 + tap / conv.kernel_cols).checked_sub(top)?;
             let col = (origin.1 + tap % conv.kernel_cols).checked_sub(left)?;
             let inside = row < conv.input_rows && col < conv.input_cols;
-            inside.then(|| wide(input[row * conv.input_cols + col]) * wide(kernel[tap]))
-        }))
+            inside.then(|| wide(input[row * conv.input_cols + col]))
+        };
+        // Outside are zeros, which make NaN of an infinite weight.
+        sum((0..kernel.len()).map(|tap| read(tap).unwrap_or(0.0) * wide(kernel[tap])))
     };
     (0..rows * cols).map(at).collect()
 }

@@ -49,7 +49,32 @@ pub(super) fn convolve(
             };
             dispatch(isa, convolve)
         },
-    )
+    )?;
+    multiply_padding(options, kernel, out);
+    Ok(())
+}
+
+/// Rows and columns of zeros outside the input are skipped, though with an infinite weight, or one that
+/// is NaN, their products are NaN: they are what is written here.
+#[cfg_attr(relampago_package, optimize(size))]
+fn multiply_padding(options: &Conv2d, kernel: &[f32], out: &mut [f32]) {
+    let (_, cols) = options.output_shape();
+    let (top, left) = options.padding_before();
+    for (tap, weight) in kernel.iter().enumerate() {
+        if weight.is_finite() {
+            continue;
+        }
+        for (i, value) in out.iter_mut().enumerate() {
+            let row = i / cols * options.stride_rows + tap / options.kernel_cols;
+            let col = i % cols * options.stride_cols + tap % options.kernel_cols;
+            // Before the input, numbers wrap around to some beyond its end.
+            let outside = row.wrapping_sub(top) >= options.input_rows
+                || col.wrapping_sub(left) >= options.input_cols;
+            if outside {
+                *value = f32::NAN;
+            }
+        }
+    }
 }
 
 struct Convolve<'a> {

@@ -56,10 +56,45 @@ fn like_terms() -> Vec<Case> {
     cases
 }
 
+/// Values that are not finite, which reach all results that they are a part of, and no others.
+fn not_finite() -> Vec<Case> {
+    let mut random = Random(3);
+    let mut cases = Vec::new();
+    for (m, k, n) in [
+        (3, 5, 7),
+        (1, 301, 70),
+        (70, 301, 1),
+        (33, 18, 129),
+        (131, 67, 130),
+    ] {
+        let (mut a, mut b) = (random.values(m * k), random.values(k * n));
+        a[k - 1] = f32::INFINITY;
+        b[n - 1] = f32::NAN;
+        cases.push(Case::new(Op::Matmul { m, k, n }, vec![a, b]));
+    }
+    for options in convolutions() {
+        let input = random.values(options.input_rows * options.input_cols);
+        let kernel = random.values(options.kernel_rows * options.kernel_cols);
+        let op = Op::Convolve2d { options };
+        for place in [0, input.len() / 2] {
+            let mut input = input.clone();
+            if let Some(value) = input.get_mut(place) {
+                *value = if place == 0 { f32::INFINITY } else { f32::NAN };
+                cases.push(Case::new(op.clone(), vec![input, kernel.clone()]));
+            }
+        }
+        let mut weights = kernel;
+        weights[0] = f32::INFINITY;
+        cases.push(Case::new(op, vec![input, weights]));
+    }
+    cases
+}
+
 /// Every operation on matrices.
 pub fn matrix_cases() -> Vec<Case> {
     let mut random = Random(2);
     let mut cases = like_terms();
+    cases.extend(not_finite());
     for (m, k, n) in MATMUL_SHAPES {
         let inputs = vec![random.values(m * k), random.values(k * n)];
         let plain = Matmul::new(m, k, n);
