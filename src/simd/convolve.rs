@@ -10,7 +10,7 @@ use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::threads;
 use crate::error::Result;
-use crate::ops::Conv2d;
+use crate::ops::{Conv2d, Padding};
 use layout::{Layout, Source};
 
 /// Vectors of outputs computed side by side.
@@ -50,28 +50,29 @@ pub(super) fn convolve(
             dispatch(isa, convolve)
         },
     )?;
-    multiply_padding(options, kernel, out);
+    multiply_padding(options, kernel, cols, out);
     Ok(())
 }
 
 /// Rows and columns of zeros outside the input are skipped, though with an infinite weight, or one that
-/// is NaN, their products are NaN: they are what is written here.
+/// is NaN, their products are NaN: that is what is written here.
 #[cfg_attr(relampago_package, optimize(size))]
-fn multiply_padding(options: &Conv2d, kernel: &[f32], out: &mut [f32]) {
-    let (_, cols) = options.output_shape();
+fn multiply_padding(options: &Conv2d, kernel: &[f32], cols: usize, out: &mut [f32]) {
+    if options.padding == Padding::Valid || kernel.iter().all(|weight| weight.is_finite()) {
+        return;
+    }
     let (top, left) = options.padding_before();
-    for (tap, weight) in kernel.iter().enumerate() {
-        if weight.is_finite() {
-            continue;
-        }
-        for (i, value) in out.iter_mut().enumerate() {
-            let row = i / cols * options.stride_rows + tap / options.kernel_cols;
-            let col = i % cols * options.stride_cols + tap % options.kernel_cols;
-            // Before the input, numbers wrap around to some beyond its end.
-            let outside = row.wrapping_sub(top) >= options.input_rows
-                || col.wrapping_sub(left) >= options.input_cols;
-            if outside {
-                *value = f32::NAN;
+    for (row, out) in out.chunks_exact_mut(cols).enumerate() {
+        for (col, value) in out.iter_mut().enumerate() {
+            for (tap, weight) in kernel.iter().enumerate() {
+                // Before the input, numbers wrap around to some beyond its end.
+                let row = row * options.stride_rows + tap / options.kernel_cols;
+                let col = col * options.stride_cols + tap % options.kernel_cols;
+                if row.wrapping_sub(top) >= options.input_rows
+                    || col.wrapping_sub(left) >= options.input_cols
+                {
+                    *value += 0.0 * weight;
+                }
             }
         }
     }
