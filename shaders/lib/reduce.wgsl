@@ -1,5 +1,5 @@
-// Invocations of a workgroup. Software adapters have four instead, one for each lane of their vectors:
-// a barrier costs them a switch of contexts for every four invocations.
+// Invocations of a workgroup; what an adapter has instead, if it is one in software, is said in
+// `src/gpu/context.rs`.
 override GROUP = 256u;
 
 const SUM = 0u;

@@ -71,6 +71,14 @@ pub(crate) struct Adapter {
     pub(crate) software: bool,
 }
 
+impl Adapter {
+    /// Invocations of a workgroup, for kernels that leave their number open. Software adapters have as many
+    /// as `SwiftShader` has lanes: a barrier switches contexts for every so many.
+    pub(super) fn group(&self) -> u32 {
+        if self.software { 4 } else { 256 }
+    }
+}
+
 impl Gpu {
     /// Opens the best adapter that will do.
     #[cfg(not(target_arch = "wasm32"))]

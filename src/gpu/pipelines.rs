@@ -16,10 +16,6 @@ const MAX_BIND_GROUPS: usize = 1024;
 /// Pipelines kept of kernels with elementwise operations in them or constants.
 const MAX_FUSED: usize = 1024;
 
-/// Invocations of a workgroup on software adapters, as many as `SwiftShader` has lanes: a barrier switches
-/// contexts for every so many.
-pub(super) const SOFTWARE_GROUP: u32 = 4;
-
 /// How many inputs a kernel has, and how many buffers are read beside them.
 pub(super) type Shape = (usize, usize);
 
@@ -79,7 +75,7 @@ impl Pipelines {
         &self,
         kernel: &'static Kernel,
         addition: &Addition,
-        software: bool,
+        group: u32,
     ) -> wgpu::ComputePipeline {
         let key = addition.key();
         let shape = (kernel.inputs, addition.extras.len());
@@ -87,8 +83,8 @@ impl Pipelines {
             // What is fused into a kernel proves nothing.
             let unchecked = kernel.unchecked && addition.is_empty();
             let module = self.create_module(kernel.name, addition.source(kernel), unchecked);
-            let group = [("GROUP", SOFTWARE_GROUP.into())];
-            let constants = &group[..usize::from(software && kernel.any_group)];
+            let group = [("GROUP", group.into())];
+            let constants = &group[..usize::from(kernel.any_group)];
             #[cfg(not(target_arch = "wasm32"))]
             let constants = &[constants, &addition.constants()].concat()[..];
             self.create_pipeline(kernel.name, &module, constants, shape)

@@ -320,8 +320,8 @@ impl<'g> Recorder<'g> {
                 #[cfg(not(target_arch = "wasm32"))]
                 name: kernel.name,
                 pipeline: {
-                    let software = self.gpu.adapter().software;
-                    self.gpu.pipelines.pipeline(kernel, addition, software)
+                    let group = self.gpu.adapter().group();
+                    self.gpu.pipelines.pipeline(kernel, addition, group)
                 },
                 shape: (kernel.inputs, addition.extras.len()),
                 buffers: own.chain(&addition.extras).cloned().collect(),

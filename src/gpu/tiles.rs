@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
-use super::lower::WORKGROUP;
-use super::pipelines::{Composed, SOFTWARE_GROUP};
+use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::{Result, try_zeros};
@@ -19,12 +18,7 @@ pub(crate) struct TileFold {
 impl TileFold {
     fn kernel(&self, gpu: &Gpu) -> Composed {
         let template = include_str!("../../shaders/composed/fold_tiles.wgsl");
-        let invocations = if gpu.adapter().software {
-            SOFTWARE_GROUP as usize
-        } else {
-            WORKGROUP
-        };
-        let group = format!("const GROUP = {invocations}u;\n");
+        let group = format!("const GROUP = {}u;\n", gpu.adapter().group());
         let text = template.replace("EXPRESSION", self.expression);
         Composed {
             name: "fold_tiles",

@@ -60,6 +60,10 @@ pub(super) const EXHAUSTIVE: Part = Part {
     run: exhaustive,
 };
 
+/// What is compiled for native tests, which the part that needs PTX's assembler runs some of. Not the
+/// benchmarks, which clippy has seen and whose peers take a minute to compile.
+const TESTED: [&str; 5] = ["-p", "relampago", "-p", "xtask", "--all-features"];
+
 fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
@@ -98,12 +102,8 @@ fn docs(context: &Context) -> Result<()> {
     Ok(doc.env("RUSTDOCFLAGS", "-D warnings").run()?)
 }
 
-/// Not the benchmarks, which clippy has seen and whose peers take a minute to compile.
 fn native(context: &Context) -> Result<()> {
-    let test = cmd!(
-        context.project.sh,
-        "cargo test -p relampago -p xtask --all-features --no-fail-fast"
-    );
+    let test = cmd!(context.project.sh, "cargo test {TESTED...} --no-fail-fast");
     Ok(with_gpu(context, test)?.run()?)
 }
 
@@ -122,7 +122,7 @@ fn exhaustive(context: &Context) -> Result<()> {
 fn ptx(context: &Context) -> Result<()> {
     let test = cmd!(
         context.project.sh,
-        "cargo test -p relampago -p xtask --all-features --test ptx -- --nocapture"
+        "cargo test {TESTED...} --test ptx -- --nocapture"
     );
     Ok(test.env("PTXAS", &context.tools.ptxas).run()?)
 }
