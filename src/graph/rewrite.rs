@@ -98,6 +98,10 @@ impl Rewriter {
                 // Again from the start: it may be a second negation.
                 self.simplified(Op::Neg {}, inputs)
             }
+            (Op::Scale { factor }, Some((Op::Neg {}, of)))
+            | (Op::Neg {}, Some((Op::Scale { factor }, of))) => {
+                Rewritten::Operation(Op::Scale { factor: -factor }, vec![of])
+            }
             (Op::Minimum {} | Op::Maximum {}, _) if inputs[1] == x => Rewritten::Node(x),
             (Op::VecAdd {}, _) => match (neg(x), neg(inputs[1])) {
                 (_, Some(b)) => Rewritten::Operation(Op::Sub {}, vec![x, b]),
@@ -196,6 +200,25 @@ mod tests {
             (Op::VecAdd {}, &[1, 2]),
         ];
         assert_eq!(left(4, ops), ["scale", "scale", "vec_add"]);
+    }
+
+    #[test]
+    fn signs_go_into_factors() {
+        let scale = |factor: f32| Op::Scale { factor };
+        assert_eq!(
+            left(4, &[(Op::Neg {}, &[0]), (scale(3.0), &[1])]),
+            ["scale"]
+        );
+        assert_eq!(
+            left(4, &[(scale(3.0), &[0]), (Op::Neg {}, &[1])]),
+            ["scale"]
+        );
+        let twice = [
+            (Op::Neg {}, &[0][..]),
+            (scale(3.0), &[1]),
+            (Op::Neg {}, &[2]),
+        ];
+        assert_eq!(left(4, &twice), ["scale"]);
     }
 
     #[test]
