@@ -10,6 +10,11 @@ fn at_most(x: real, bound: f32) -> real {
     return select(select(x, real(bound), x > real(bound)), x, is_nan(x));
 }
 
+fn within(x: real, low: f32, high: f32) -> real {
+    let raised = select(x, real(low), x < real(low));
+    return select(select(raised, real(high), raised > real(high)), x, is_nan(x));
+}
+
 // 2ⁿ for −126 ≤ n ≤ 127.
 fn power_of_two(n: integer) -> real {
     return bitcast<real>((n + integer(127)) << word(23u));
@@ -43,7 +48,7 @@ fn expm1_reduced(r: real) -> real {
 }
 
 fn exponential(x: real) -> real {
-    let reduced = reduce_argument(at_most(at_least(x, -104.0), 89.0), real(0.0));
+    let reduced = reduce_argument(within(x, -104.0, 89.0), real(0.0));
     return scale_by_power(expm1_reduced(reduced.r) + 1.0, reduced.n);
 }
 

@@ -37,7 +37,7 @@ fn gelu_tanh(x: real) -> real {
 }
 
 fn clip(x: real) -> real {
-    return at_most(at_least(x, params.a), params.b);
+    return within(x, params.a, params.b);
 }
 
 fn exp_(x: real) -> real {
