@@ -144,11 +144,14 @@ impl<'a> Runner<'a> {
         // SAFETY: nothing but values is written there.
         let places = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
         let done = self.run_compiled(scratch, at, places);
-        for (block, out) in out[done..].chunks_mut(BLOCK).enumerate() {
-            let (start, len) = (done + block * BLOCK, out.len());
+        let block = scratch.sweeps.block(&self.chain.steps);
+        let mut start = done;
+        for out in out[done..].chunks_mut(block) {
+            let len = out.len();
             let head = head.get(start..start + len).unwrap_or_default();
             let at = at + start;
             self.block(scratch, Here { at, len, head }, out);
+            start += len;
         }
     }
 

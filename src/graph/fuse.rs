@@ -11,7 +11,7 @@ use crate::ops::Op;
 /// among the inputs and not read by chains.
 const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters must fit beside the others'.
-const MAX_STEPS: usize = 24;
+pub(super) const MAX_STEPS: usize = 24;
 
 /// Operations that run together, of which only the last one's result is written.
 pub(crate) struct Kernel {

@@ -69,6 +69,8 @@ pub(super) trait Isa: Copy {
     const TILE_ROWS: usize;
     /// Whether a product's tile reads unpacked rows about as quickly as packed ones.
     const BROADCASTS_ROWS: bool;
+    /// Whether there are 32 registers for vectors, and not 16.
+    const MANY_REGISTERS: bool = false;
 
     /// Whether [`Isa::mul_add`] rounds once.
     const FUSED: bool = true;

@@ -2,12 +2,16 @@
 //! between them.
 
 use super::InstructionSet;
-use super::elementwise::{Abs, Clip, LeakyRelu, Neg, Relu, Scale, Unary};
+use super::elementwise::{Abs, Clip, GentleRelu, LeakyRelu, Neg, Relu, Scale, Unary};
 use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
 
-/// Vectors that are worked on at a time.
-const VECTORS: usize = 8;
+/// Vectors that are worked on at a time: as many as registers hold beside a few others.
+const FEW: usize = 8;
+const MANY: usize = 16;
+
+/// Values ahead that are asked for: functions keep processors from looking that far themselves.
+const AHEAD: usize = 1024;
 
 /// Whether [`sweep`] can do an operation: less of it than there is to a load and a store.
 pub(crate) fn is_swept(op: &Op) -> bool {
@@ -22,30 +26,30 @@ pub(crate) fn is_swept(op: &Op) -> bool {
     )
 }
 
-/// Applies operations that [`is_swept`] to values where they lie, the first one first.
-pub(crate) fn sweep(isa: InstructionSet, ops: &[&Op], values: &mut [f32]) {
-    const GROUP: usize = VECTORS * MAX_LANES;
-    let whole = values.len() / GROUP * GROUP;
-    let (values, tail) = values.split_at_mut(whole);
-    dispatch(isa, Sweep { ops, values });
+/// Applies operations that [`is_swept`] to `x`, the first one first; to the values where their
+/// results go, if there is no `x`.
+pub(crate) fn sweep(isa: InstructionSet, ops: &[&Op], x: Option<&[f32]>, y: &mut [f32]) {
+    const GROUP: usize = MANY * MAX_LANES;
+    let whole = y.len() / GROUP * GROUP;
+    let (values, tail) = y.split_at_mut(whole);
+    let (x, x_tail) = x.map(|x| x.split_at(whole)).unzip();
+    let y = values;
+    dispatch(isa, Sweep { ops, x, y });
     if !tail.is_empty() {
         let mut values = [0.0; GROUP];
-        values[..tail.len()].copy_from_slice(tail);
-        dispatch(
-            isa,
-            Sweep {
-                ops,
-                values: &mut values,
-            },
-        );
+        let y = &mut values;
+        y[..tail.len()].copy_from_slice(x_tail.unwrap_or(tail));
+        dispatch(isa, Sweep { ops, x: None, y });
         tail.copy_from_slice(&values[..tail.len()]);
     }
 }
 
-/// Of whole groups.
+/// Of whole groups. Values are read as they are needed, so that memory is waited for while others
+/// are computed.
 struct Sweep<'a> {
     ops: &'a [&'a Op],
-    values: &'a mut [f32],
+    x: Option<&'a [f32]>,
+    y: &'a mut [f32],
 }
 
 impl Kernel for Sweep<'_> {
@@ -53,16 +57,38 @@ impl Kernel for Sweep<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        for values in self.values.chunks_exact_mut(VECTORS * I::LANES) {
+        if I::MANY_REGISTERS {
+            self.groups::<I, MANY>(isa);
+        } else {
+            self.groups::<I, FEW>(isa);
+        }
+    }
+}
+
+impl Sweep<'_> {
+    #[inline(always)]
+    fn groups<I: Isa, const VECTORS: usize>(self, isa: I) {
+        let group = VECTORS * I::LANES;
+        for (place, y) in self.y.chunks_exact_mut(group).enumerate() {
+            let x = self.x.map_or(&*y, |x| &x[place * group..][..group]);
+            for vector in 0..VECTORS {
+                let ahead = AHEAD + vector * I::LANES;
+                isa.prefetch(x.as_ptr().wrapping_add(ahead));
+                isa.prefetch(y.as_ptr().wrapping_add(ahead));
+            }
             let mut vectors = [isa.splat(0.0); VECTORS];
-            for (vector, values) in vectors.iter_mut().zip(values.chunks_exact(I::LANES)) {
-                *vector = isa.load(values);
+            for (vector, x) in vectors.iter_mut().zip(x.chunks_exact(I::LANES)) {
+                *vector = isa.load(x);
             }
             for op in self.ops {
                 match **op {
                     Op::Relu {} => each(isa, Relu {}, &mut vectors),
                     Op::LeakyRelu { negative_slope } => {
-                        each(isa, LeakyRelu { negative_slope }, &mut vectors);
+                        if negative_slope > 0.0 && negative_slope <= 1.0 {
+                            each(isa, GentleRelu { negative_slope }, &mut vectors);
+                        } else {
+                            each(isa, LeakyRelu { negative_slope }, &mut vectors);
+                        }
                     }
                     Op::Clip { min, max } => each(isa, Clip { min, max }, &mut vectors),
                     Op::Abs {} => each(isa, Abs {}, &mut vectors),
@@ -71,15 +97,15 @@ impl Kernel for Sweep<'_> {
                     _ => debug_assert!(false, "{} is not cheap", op.name()),
                 }
             }
-            for (vector, values) in vectors.into_iter().zip(values.chunks_exact_mut(I::LANES)) {
-                isa.store(vector, values);
+            for (vector, y) in vectors.into_iter().zip(y.chunks_exact_mut(I::LANES)) {
+                isa.store(vector, y);
             }
         }
     }
 }
 
 #[inline(always)]
-fn each<I: Isa, F: Unary>(isa: I, f: F, vectors: &mut [I::F32; VECTORS]) {
+fn each<I: Isa, F: Unary, const N: usize>(isa: I, f: F, vectors: &mut [I::F32; N]) {
     for vector in vectors {
         *vector = f.eval(isa, *vector);
     }

@@ -1,7 +1,8 @@
 //! Steps one by one, each on a whole block: what the npm package has, whose download has no room
 //! for more.
 
-use super::{Here, Runner, Scratch};
+use super::super::fuse::Step;
+use super::{BLOCK, Here, Runner, Scratch};
 use crate::error::Result;
 
 /// What more a chain needs than its blocks: nothing.
@@ -11,6 +12,12 @@ impl Sweeps {
     #[allow(clippy::unnecessary_wraps)] // The other one needs memory.
     pub(super) fn new(_: &Runner<'_>, _: usize) -> Result<Self> {
         Ok(Self)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::unused_self)] // As above.
+    pub(super) fn block(&self, _: &[Step]) -> usize {
+        BLOCK
     }
 }
 

@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use super::{Block, Here, Operand, Runner, Scratch};
+use super::super::fuse::{MAX_STEPS, Step};
+use super::{BLOCK, Block, Here, Operand, Runner, Scratch};
 use crate::error::Result;
-use crate::ops::Op;
 use crate::simd::{self, InstructionSet};
 
 /// The runs of a chain, and what they need besides its blocks.
 pub(super) struct Sweeps {
-    /// Steps of which all but the first are swept, in order.
+    /// Steps of which all but the first are swept, and that one too if it can be, in order.
     runs: Vec<Range<usize>>,
     /// A block that no step has. A run's first step may read where its last one writes.
     spare: Block,
@@ -22,6 +22,14 @@ impl Sweeps {
             runs: runs(runner),
             spare: Block::new(len, runner.chain.blocks + 1)?,
         })
+    }
+
+    /// Values of a block: as many as there are, if nothing lies between steps.
+    pub(super) fn block(&self, steps: &[Step]) -> usize {
+        match self.runs[..] {
+            [ref run] if run.len() > 1 && simd::is_swept(&steps[0].op) => usize::MAX,
+            _ => BLOCK,
+        }
     }
 }
 
@@ -80,13 +88,25 @@ impl Runner<'_> {
         here: Here<'_>,
         out: &mut [f32],
     ) {
-        let [first, others @ ..] = &self.chain.steps[run.clone()] else {
-            return;
-        };
-        self.step(first, blocks, repeated, here, out);
-        if !others.is_empty() {
-            let ops: Vec<&Op> = others.iter().map(|step| &step.op).collect();
-            simd::sweep(self.isa, &ops, out);
+        let mut steps = &self.chain.steps[run.clone()];
+        let mut x = None;
+        match steps {
+            // A run of several goes straight from what its first one reads.
+            [first, _, ..] if simd::is_swept(&first.op) => {
+                x = Some(self.operand(first.operands[0], blocks, repeated, here));
+            }
+            [first, others @ ..] => {
+                self.step(first, blocks, repeated, here, out);
+                steps = others;
+            }
+            [] => {}
+        }
+        if !steps.is_empty() {
+            let mut ops = [&steps[0].op; MAX_STEPS];
+            for (op, step) in ops.iter_mut().zip(steps) {
+                *op = &step.op;
+            }
+            simd::sweep(self.isa, &ops[..steps.len()], x, out);
         }
     }
 }

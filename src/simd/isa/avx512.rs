@@ -17,6 +17,7 @@ impl Isa for Avx512 {
     type Mask = __mmask16;
     const TILE_ROWS: usize = 12;
     const BROADCASTS_ROWS: bool = true;
+    const MANY_REGISTERS: bool = true;
     const LANES: usize = 16;
 
     intrinsics! {

@@ -16,6 +16,7 @@ impl Isa for Neon {
     type Mask = uint32x4_t;
     const TILE_ROWS: usize = 8;
     const BROADCASTS_ROWS: bool = true;
+    const MANY_REGISTERS: bool = true;
     const LANES: usize = 4;
 
     intrinsics! {
