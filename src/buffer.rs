@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::device::{GpuDevice, try_copy};
+use crate::device::GpuDevice;
 use crate::error::Result;
 use crate::gpu::GpuBuffer;
 
@@ -51,7 +51,7 @@ impl DeviceBuffer {
         self.device.check()?;
         match (&self.storage, self.device.gpu()) {
             (Storage::Gpu(buffer), Some(gpu)) => gpu.read(buffer).await,
-            (Storage::Host(values), _) => try_copy(values),
+            (Storage::Host(values), _) => self.device.cpu().copy(values),
             (Storage::Gpu(_), None) => unreachable!("GPU buffers are made by GPU devices"),
         }
     }

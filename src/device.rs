@@ -162,7 +162,7 @@ impl GpuDevice {
     pub async fn upload_async(&self, values: &[f32]) -> Result<DeviceBuffer> {
         let storage = match &self.inner.gpu {
             Some(gpu) => Storage::Gpu(gpu.upload(values).await?),
-            None => Storage::Host(Arc::new(try_copy(values)?)),
+            None => Storage::Host(Arc::new(self.cpu().copy(values)?)),
         };
         Ok(DeviceBuffer::new(self.clone(), storage))
     }
@@ -327,10 +327,4 @@ async fn run_on_gpu(gpu: &Arc<Gpu>, op: &Op, inputs: &[&[f32]], out: &mut [f32])
     }
     out.copy_from_slice(&whole);
     Ok(())
-}
-
-pub(crate) fn try_copy(values: &[f32]) -> Result<Vec<f32>> {
-    let mut copy = try_zeros(values.len())?;
-    copy.copy_from_slice(values);
-    Ok(copy)
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::buffer::{DeviceBuffer, Storage};
-use crate::device::{GpuDevice, try_copy};
+use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::ops::Op;
@@ -297,7 +297,7 @@ impl GpuCommandBatch {
     }
 
     pub(crate) fn try_upload(&mut self, values: &[f32]) -> Result<BufferId> {
-        self.try_own(try_copy(values)?)
+        self.try_own(self.device.cpu().copy(values)?)
     }
 
     pub(crate) fn try_own(&mut self, values: Vec<f32>) -> Result<BufferId> {

@@ -84,7 +84,7 @@ impl Program {
         let (buffers, mut values) = self.start(arguments, 1, &[], true).await?;
         for buffer in &buffers {
             if let Storage::Host(results) = &buffer.storage {
-                values.push(crate::device::try_copy(results)?);
+                values.push(self.runtime.device.cpu().copy(results)?);
             }
         }
         Ok(values)

@@ -11,6 +11,7 @@ use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::shape::check_len;
+use crate::simd::Cpu;
 
 /// Values for a placeholder of a [`Program`](crate::Program).
 #[derive(Clone, Copy, Debug)]
@@ -203,7 +204,7 @@ impl Runtime {
             for &node in &self.plan.outputs {
                 results.push(match self.plan.home(node) {
                     Some(slot) => Storage::Host(memory.give(slot)),
-                    None => Storage::Host(host_copy(&outside[node])?),
+                    None => Storage::Host(host_copy(self.device.cpu(), &outside[node])?),
                 });
             }
             if time + 1 < repeat.times {
@@ -268,10 +269,10 @@ fn host_values<'a>(outside: &'a Outside<'_>) -> Result<&'a [f32]> {
     }
 }
 
-fn host_copy(outside: &Outside<'_>) -> Result<Arc<Vec<f32>>> {
+fn host_copy(cpu: Cpu, outside: &Outside<'_>) -> Result<Arc<Vec<f32>>> {
     match outside {
         Outside::Stored(Storage::Host(values)) => Ok(values.clone()),
-        other => crate::device::try_copy(host_values(other)?).map(Arc::new),
+        other => cpu.copy(host_values(other)?).map(Arc::new),
     }
 }
 

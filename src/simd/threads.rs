@@ -4,7 +4,7 @@
 //! by one thread.
 
 use super::InstructionSet;
-use crate::error::Result;
+use crate::error::{Result, try_zeros};
 use crate::ops::{Op, OpClass};
 use crate::policy::{Policy, work};
 
@@ -52,6 +52,18 @@ impl Cpu {
         }
         let pieces = work / GRAIN.threshold(class);
         pieces.clamp(1, self.threads as u64) as usize
+    }
+
+    /// A copy of many values by several threads: one alone does not fill the way to memory, and
+    /// fresh pages keep it waiting.
+    pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
+        let mut copy = try_zeros(values.len())?;
+        let pieces = self.split(values.len() as u64, OpClass::Movement);
+        share_out(pieces, 1, &mut copy, |at, out| {
+            out.copy_from_slice(&values[at..at + out.len()]);
+            Ok(())
+        })?;
+        Ok(copy)
     }
 }
 
