@@ -53,7 +53,6 @@ pub(crate) use weights::Weights;
 use crate::error::{Result, try_zeros};
 use crate::graph::{Node, Outside, Plan, Repeat, Source};
 use crate::ops::Op;
-use plan::Ends;
 use readback::Readback;
 use recorder::Recorder;
 
@@ -70,9 +69,7 @@ impl Gpu {
         let plan = plan_of_one(op, &lens, out.len());
         let outside = inputs.iter().copied().map(Outside::Values);
         let outside = outside.chain([Outside::Nothing]).collect();
-        let reading = self
-            .record_plan(&plan, outside, Repeat::ONCE, Ends::Host(op))?
-            .1;
+        let reading = self.record_plan(&plan, outside, Repeat::ONCE, true)?.1;
         copy_first(&reading.await?, out)
     }
 

@@ -9,18 +9,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::buffer::Storage;
 use crate::error::{Result, try_zeros};
 use crate::graph::{Kernel, Operand, Outside, Plan, Repeat};
-use crate::ops::Op;
-
-/// Where a plan's values come from and go to.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Ends<'o> {
-    /// Its outputs stay on the GPU.
-    Resident,
-    /// Its outputs are read.
-    Read,
-    /// The plan is one operation from and to the host, whose memory its kernels may use.
-    Host(&'o Op),
-}
+#[cfg(not(target_arch = "wasm32"))]
+use crate::ops::OpClass;
 
 impl Gpu {
     /// Records and submits a plan; the outputs' buffers may be used at once. The future brings
@@ -36,8 +26,7 @@ impl Gpu {
         Vec<Storage>,
         impl Future<Output = Result<Vec<Vec<f32>>>> + use<>,
     )> {
-        let ends = if read { Ends::Read } else { Ends::Resident };
-        let (outputs, running) = self.record_plan(plan, outside, repeat, ends)?;
+        let (outputs, running) = self.record_plan(plan, outside, repeat, read)?;
         let values = async move {
             let mut all = Vec::new();
             for readback in running.await? {
@@ -62,7 +51,7 @@ impl Gpu {
         outside: Vec<Outside<'_>>,
         outs: &mut [&mut [f32]],
     ) -> Result<()> {
-        let running = self.record_plan(plan, outside, Repeat::ONCE, Ends::Read)?.1;
+        let running = self.record_plan(plan, outside, Repeat::ONCE, true)?.1;
         let readbacks = running.await?;
         let mut pairs = readbacks.iter().zip(outs);
         pairs.try_for_each(|(readback, out)| readback.copy_to(out))
@@ -74,15 +63,17 @@ impl Gpu {
         plan: &Plan,
         outside: Vec<Outside<'_>>,
         repeat: Repeat<'_>,
-        ends: Ends<'_>,
+        read: bool,
     ) -> Result<(
         Vec<GpuBuffer>,
         impl Future<Output = Result<Vec<Readback>>> + use<>,
     )> {
         let mut recorder = Recorder::new(self)?;
         let mut resident = Vec::new();
-        for outside in outside {
-            resident.push(bring(&mut recorder, outside, ends)?);
+        let once = repeat.times == 1;
+        for (node, outside) in outside.into_iter().enumerate() {
+            let stays = !(once && is_read_once(plan, node));
+            resident.push(bring(&mut recorder, outside, stays)?);
         }
         let mut outputs = Vec::new();
         let mut slots = vec![None; plan.capacities.len()];
@@ -99,7 +90,7 @@ impl Gpu {
                     recorder = Recorder::new(self)?;
                 }
             }
-            outputs = record_once(&mut recorder, plan, &resident, &mut slots, ends)?;
+            outputs = record_once(&mut recorder, plan, &resident, &mut slots, once && read)?;
             // What is read next time is written again the time after it.
             for &output in &plan.outputs {
                 if let Some(slot) = plan.home(output) {
@@ -107,45 +98,99 @@ impl Gpu {
                 }
             }
         }
-        let running = recorder.submit(if ends == Ends::Resident {
-            &[]
-        } else {
-            &outputs
-        })?;
+        let running = recorder.submit(if read { &outputs } else { &[] })?;
         Ok((outputs, running))
     }
 }
 
-/// Values from outside on the GPU; `None` where a kernel computes them.
+/// Values from outside where kernels read them: in memory of the GPU's if they are to `stay`, else
+/// where they are read but once. `None` where a kernel computes them.
 fn bring(
     recorder: &mut Recorder<'_>,
     outside: Outside<'_>,
-    ends: Ends<'_>,
+    stays: bool,
 ) -> Result<Option<GpuBuffer>> {
-    match (outside, ends) {
-        (Outside::Nothing, _) => Ok(None),
-        (Outside::Values(values), Ends::Host(op)) => recorder.operand(op, values).map(Some),
-        (Outside::Values(values), _) => recorder.upload(values).map(Some),
-        (Outside::Stored(Storage::Host(values)), _) => recorder.upload(&values).map(Some),
-        (Outside::Stored(Storage::Gpu(buffer)), _) => Ok(Some(buffer)),
-    }
+    let host;
+    let values = match outside {
+        Outside::Nothing => return Ok(None),
+        Outside::Stored(Storage::Gpu(buffer)) => return Ok(Some(buffer)),
+        Outside::Values(values) => values,
+        Outside::Stored(Storage::Host(values)) => {
+            host = values;
+            &host[..]
+        }
+    };
+    let buffer = if stays {
+        recorder.upload(values)?
+    } else {
+        recorder.operand(values)?
+    };
+    Ok(Some(buffer))
 }
 
-/// Records each kernel once; the outputs.
+/// Whether one kernel reads a node's values, and each of them once.
+#[cfg(not(target_arch = "wasm32"))]
+fn is_read_once(plan: &Plan, node: usize) -> bool {
+    let mut readers = plan.kernels.iter().filter(|k| k.inputs.contains(&node));
+    let (Some(kernel), None) = (readers.next(), readers.next()) else {
+        return false;
+    };
+    let len = match &kernel.head {
+        None => plan.len(kernel),
+        Some(head) => match plan.nodes[head.node].operation() {
+            Some((op, _)) if op.class() == OpClass::Reduction => plan.operand_len(kernel),
+            _ => return false,
+        },
+    };
+    // What is shorter is repeated.
+    plan.nodes[node].len == len && !plan.outputs.contains(&node)
+}
+
+/// Pages cannot map what kernels read.
+#[cfg(target_arch = "wasm32")]
+fn is_read_once(_: &Plan, _: usize) -> bool {
+    false
+}
+
+/// Whether one kernel writes to a slot, none reads what it wrote, and it is read once on the host:
+/// memory that is mapped cannot be mapped again.
+#[cfg(not(target_arch = "wasm32"))]
+fn is_only_written(plan: &Plan, slot: usize) -> bool {
+    let is_here = |&&node: &&usize| plan.home(node) == Some(slot);
+    let writers = plan.slots.iter().filter(|&&other| other == slot);
+    let inputs = plan.kernels.iter().flat_map(|kernel| &kernel.inputs);
+    let outputs = plan.outputs.iter().filter(is_here);
+    (
+        writers.count(),
+        inputs.filter(is_here).count(),
+        outputs.count(),
+    ) == (1, 0, 1)
+}
+
+#[cfg(target_arch = "wasm32")]
+fn is_only_written(_: &Plan, _: usize) -> bool {
+    false
+}
+
+/// Records each kernel once; the outputs, in the host's memory if that is where they are going
+/// (`to_host`) and kernels need them nowhere else.
 #[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn record_once<'g>(
     recorder: &mut Recorder<'g>,
     plan: &'g Plan,
     outside: &[Option<GpuBuffer>],
     slots: &mut [Option<GpuBuffer>],
-    ends: Ends<'_>,
+    to_host: bool,
 ) -> Result<Vec<GpuBuffer>> {
     for (place, kernel) in plan.kernels.iter().enumerate() {
         let (slot, len) = (plan.slots[place], plan.len(kernel));
-        let memory = match (&slots[slot], ends) {
-            (Some(memory), _) => memory.clone(),
-            (None, Ends::Host(_)) => recorder.allocate_to_read(plan.capacities[slot])?,
-            (None, Ends::Resident | Ends::Read) => recorder.allocate(plan.capacities[slot])?,
+        let capacity = plan.capacities[slot];
+        let memory = match &slots[slot] {
+            Some(memory) => memory.clone(),
+            None if to_host && is_only_written(plan, slot) => {
+                recorder.allocate_to_read(capacity)?
+            }
+            None => recorder.allocate(capacity)?,
         };
         let output = memory.with_len(len);
         if len > 0 {

@@ -14,8 +14,6 @@ use super::tune::Key;
 use crate::error::{Error, Result};
 use crate::graph::Operand;
 use crate::ops::Op;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::ops::OpClass;
 use crate::shape::check_limit;
 
 /// Values on the GPU. Clones share them.
@@ -202,19 +200,15 @@ impl<'g> Recorder<'g> {
         Ok(())
     }
 
-    /// An operand of a single operation: a kernel that reads each value but once may read it
-    /// from the host's memory.
-    pub(super) fn operand(&mut self, op: &Op, values: &[f32]) -> Result<GpuBuffer> {
+    /// Values for kernels that read each of them but once, which may read them from the host's
+    /// memory.
+    pub(super) fn operand(&mut self, values: &[f32]) -> Result<GpuBuffer> {
         #[cfg(not(target_arch = "wasm32"))]
-        if self.gpu.limits.mappable
-            && (op.is_elementwise() || op.class() == OpClass::Reduction)
-            && !values.is_empty()
-        {
+        if self.gpu.limits.mappable && !values.is_empty() {
             let buffer = self.allocate_for(Usage::Input, values.len())?;
             super::transfer::write(buffer.raw(), values);
             return Ok(buffer);
         }
-        let _ = op;
         self.upload(values)
     }
 

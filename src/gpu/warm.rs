@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
-use super::plan::Ends;
 use super::recorder::Recorder;
 use super::{plan, plan_of_one};
 use crate::error::Result;
@@ -23,7 +22,7 @@ impl Gpu {
             let mut outside = inputs.collect::<Result<Vec<_>>>()?;
             outside.push(None);
             let mut slots = vec![None; plan.capacities.len()];
-            plan::record_once(&mut recorder, &plan, &outside, &mut slots, Ends::Resident)?;
+            plan::record_once(&mut recorder, &plan, &outside, &mut slots, false)?;
             recorder.abandon()
         };
         errors.await?;
