@@ -3,13 +3,18 @@
 #[cfg(not(target_arch = "wasm32"))]
 use super::context::Gpu;
 use super::kernels;
+#[cfg(not(target_arch = "wasm32"))]
+use super::kernels::Kernel;
 use super::recorder::{GpuBuffer, Recorder};
 #[cfg(not(target_arch = "wasm32"))]
 use super::tune::Key;
 use crate::error::Result;
 use crate::ops::Conv2d;
 
-/// Sides of the largest kernel that there is a specialised one for.
+/// Sides of the largest kernels that there are specialised ones for: one whose weights are
+/// uniforms, and one that has them in workgroup memory.
+#[cfg(not(target_arch = "wasm32"))]
+const SMALL: usize = 8;
 #[cfg(not(target_arch = "wasm32"))]
 const LARGEST: usize = 16;
 /// Rows and vectors of columns of a workgroup's tile there.
@@ -37,7 +42,7 @@ pub(super) fn convolve2d(
 /// Those that could compute a convolution.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn candidates(gpu: &Gpu, lens: &[usize], conv: &Conv2d) -> Vec<&'static str> {
-    let near = suits_near(gpu, lens[1], conv).then_some(kernels::CONVOLVE2D_NEAR.name);
+    let near = suits_near(gpu, lens[1], conv).then(|| near_kernel(conv).name);
     near.into_iter().chain([kernels::CONVOLVE2D.name]).collect()
 }
 
@@ -52,7 +57,23 @@ fn suits_near(gpu: &Gpu, weights: usize, conv: &Conv2d) -> bool {
     hardware && dense && some && largest <= LARGEST
 }
 
-/// By the kernel that is specialised for the size of `conv`'s.
+/// The kernel that is specialised for the size of `conv`'s.
+#[cfg(not(target_arch = "wasm32"))]
+fn near_kernel(conv: &Conv2d) -> &'static Kernel {
+    let small = conv.kernel_rows.max(conv.kernel_cols) <= SMALL;
+    let whole = |cols: usize| cols.is_multiple_of(4);
+    match (
+        small,
+        whole(conv.input_cols) && whole(conv.output_shape().1),
+    ) {
+        (true, true) => &kernels::CONVOLVE2D_SMALL,
+        (true, false) => &kernels::CONVOLVE2D_SMALL_ANY,
+        (false, true) => &kernels::CONVOLVE2D_NEAR,
+        (false, false) => &kernels::CONVOLVE2D_NEAR_ANY,
+    }
+}
+
+/// By that kernel.
 #[cfg(not(target_arch = "wasm32"))]
 fn near(
     recorder: &mut Recorder<'_>,
@@ -79,14 +100,16 @@ fn near(
         ("KERNEL_COLS", conv.kernel_cols as u32),
         ("SKIPPED", (4 * before - left) as u32),
     ];
-    let kernel = if conv.input_cols.is_multiple_of(4) && output_cols.is_multiple_of(4) {
-        &kernels::CONVOLVE2D_NEAR
-    } else {
-        &kernels::CONVOLVE2D_NEAR_ANY
-    };
     let params = params.map(|dim| dim as u32);
     let inputs = [&inputs[0], &inputs[1]];
-    recorder.dispatch_specialised(kernel, constants, &params, &inputs, output, tiles)
+    recorder.dispatch_specialised(
+        near_kernel(conv),
+        constants,
+        &params,
+        &inputs,
+        output,
+        tiles,
+    )
 }
 
 /// By the kernel for any stride and size.

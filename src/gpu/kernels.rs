@@ -17,6 +17,8 @@ pub(super) struct Kernel {
     pub(super) name: &'static str,
     /// Storage bindings that are read. One that is written follows them.
     pub(super) inputs: usize,
+    /// Whether the last of those is uniform.
+    pub(super) uniform: bool,
     /// Whether what runs before and after it works on vectors of four values.
     pub(super) vectors: bool,
     /// Whether it stays within bounds by itself.

@@ -16,10 +16,42 @@ const MAX_BIND_GROUPS: usize = 1024;
 /// Pipelines kept of kernels with elementwise operations in them or constants.
 const MAX_FUSED: usize = 1024;
 
-/// How many inputs a kernel has, and how many buffers are read beside them.
-pub(super) type Shape = (usize, usize);
+/// How a kernel's buffers are bound.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct Shape {
+    inputs: usize,
+    /// How many buffers are read beside them.
+    extras: usize,
+    /// Whether the last input is a uniform buffer, of as many bytes as parameters are.
+    uniform: bool,
+}
 
-/// The number of inputs, and ids of the uniform buffer, the inputs, the output and what else is
+impl Shape {
+    pub(super) fn of(kernel: &Kernel, extras: usize) -> Self {
+        Self {
+            extras,
+            // Of native kernels only.
+            uniform: cfg!(not(target_arch = "wasm32")) && kernel.uniform,
+            ..Self::plain(kernel.inputs)
+        }
+    }
+
+    /// Inputs in storage buffers and no others.
+    pub(super) fn plain(inputs: usize) -> Self {
+        Self {
+            inputs,
+            extras: 0,
+            uniform: false,
+        }
+    }
+
+    /// Whether there is a uniform buffer at a binding.
+    fn is_uniform(self, binding: usize) -> bool {
+        binding == 0 || (self.uniform && binding == self.inputs)
+    }
+}
+
+/// What tells shapes apart, and ids of the uniform buffer, the inputs, the output and what else is
 /// read.
 type BindGroupKey = Vec<u64>;
 
@@ -78,7 +110,7 @@ impl Pipelines {
         group: u32,
     ) -> wgpu::ComputePipeline {
         let key = addition.key();
-        let shape = (kernel.inputs, addition.extras.len());
+        let shape = Shape::of(kernel, addition.extras.len());
         let create = || {
             // What is fused into a kernel proves nothing.
             let unchecked = kernel.unchecked && addition.is_empty();
@@ -99,7 +131,7 @@ impl Pipelines {
         let source = &kernel.source;
         let create = || {
             let module = self.create_module(kernel.name, source.clone(), false);
-            self.create_pipeline(kernel.name, &module, &[], (kernel.inputs, 0))
+            self.create_pipeline(kernel.name, &module, &[], Shape::plain(kernel.inputs))
         };
         self.fused(COMPOSED, source, create)
     }
@@ -131,7 +163,10 @@ impl Pipelines {
         buffers: &[(u64, &wgpu::Buffer)],
     ) -> Arc<wgpu::BindGroup> {
         let ids = buffers.iter().map(|&(id, _)| id);
-        let key: BindGroupKey = [shape.0 as u64].into_iter().chain(ids).collect();
+        let key: BindGroupKey = [2 * shape.inputs as u64 + u64::from(shape.uniform)]
+            .into_iter()
+            .chain(ids)
+            .collect();
         let mut cache = lock(&self.bind_groups);
         if cache.len() >= MAX_BIND_GROUPS {
             cache.clear();
@@ -214,7 +249,7 @@ impl Pipelines {
     }
 
     #[cfg_attr(relampago_package, optimize(size))]
-    fn create_layout(&self, (inputs, extras): Shape) -> wgpu::BindGroupLayout {
+    fn create_layout(&self, shape: Shape) -> wgpu::BindGroupLayout {
         let entry = |binding: usize, ty, has_dynamic_offset, size| wgpu::BindGroupLayoutEntry {
             binding: binding as u32,
             visibility: wgpu::ShaderStages::COMPUTE,
@@ -225,17 +260,17 @@ impl Pipelines {
             },
             count: None,
         };
-        let storage = |read_only| wgpu::BufferBindingType::Storage { read_only };
-        let mut entries = vec![entry(
-            0,
-            wgpu::BufferBindingType::Uniform,
-            true,
-            PARAMS_SIZE,
-        )];
-        entries.extend((1..inputs + 2 + extras).map(|binding| {
-            let output = binding == inputs + 1;
-            entry(binding, storage(!output), false, 16)
-        }));
+        let entries: Vec<_> = (0..shape.inputs + 2 + shape.extras)
+            .map(|binding| {
+                if shape.is_uniform(binding) {
+                    let uniform = wgpu::BufferBindingType::Uniform;
+                    return entry(binding, uniform, binding == 0, PARAMS_SIZE);
+                }
+                let read_only = binding != shape.inputs + 1;
+                let storage = wgpu::BufferBindingType::Storage { read_only };
+                entry(binding, storage, false, 16)
+            })
+            .collect();
         self.device
             .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: None,
@@ -252,7 +287,7 @@ impl Pipelines {
                 resource: wgpu::BindingResource::Buffer(wgpu::BufferBinding {
                     buffer,
                     offset: 0,
-                    size: wgpu::BufferSize::new(if binding == 0 {
+                    size: wgpu::BufferSize::new(if shape.is_uniform(binding) {
                         PARAMS_SIZE
                     } else {
                         buffer.size()

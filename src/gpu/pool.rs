@@ -30,7 +30,11 @@ impl Usage {
     fn flags(self) -> wgpu::BufferUsages {
         use wgpu::BufferUsages as Flags;
         match self {
+            #[cfg(target_arch = "wasm32")]
             Usage::Storage => Flags::STORAGE | Flags::COPY_SRC | Flags::COPY_DST,
+            // Some kernels read small operands as uniforms.
+            #[cfg(not(target_arch = "wasm32"))]
+            Usage::Storage => Flags::STORAGE | Flags::UNIFORM | Flags::COPY_SRC | Flags::COPY_DST,
             Usage::Uniform => Flags::UNIFORM | Flags::COPY_DST,
             Usage::Staging => Flags::MAP_READ | Flags::COPY_DST,
             #[cfg(not(target_arch = "wasm32"))]

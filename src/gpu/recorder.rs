@@ -317,7 +317,7 @@ impl<'g> Recorder<'g> {
                     let group = self.gpu.adapter().group();
                     self.gpu.pipelines.pipeline(kernel, addition, group)
                 },
-                shape: (kernel.inputs, addition.extras.len()),
+                shape: Shape::of(kernel, addition.extras.len()),
                 buffers: own.chain(&addition.extras).cloned().collect(),
                 grid: self.grid(workgroups)?,
             },
@@ -341,7 +341,7 @@ impl<'g> Recorder<'g> {
                 #[cfg(not(target_arch = "wasm32"))]
                 name: kernel.name,
                 pipeline: self.gpu.pipelines.composed(kernel),
-                shape: (kernel.inputs, 0),
+                shape: Shape::plain(kernel.inputs),
                 buffers: inputs.iter().copied().chain([output]).cloned().collect(),
                 grid: self.grid(workgroups)?,
             },

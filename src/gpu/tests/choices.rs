@@ -133,7 +133,7 @@ fn convolutions_are_by_the_kernel_that_was_the_fastest() {
     let key = Key::convolve2d(&options);
     let op = Op::Convolve2d { options };
     let inputs: [&[f32]; 2] = [&noise(33 * 40, 1), &noise(15, 2)];
-    judge_choices(&gpu, key, &op, &inputs, &["convolve2d", "convolve2d_near"]);
+    judge_choices(&gpu, key, &op, &inputs, &["convolve2d", "convolve2d_small"]);
 }
 
 #[test]

@@ -1,0 +1,72 @@
+//! native
+//! convolve2d_small vectors:
+//! convolve2d_small_any scalars:
+//! unchecked
+// Convolution with stride 1 by a kernel of at most 8 × 8. Its weights are uniforms and no loop is
+// left, so that multiply-adds have them from constant memory, without loads of their own.
+//
+// Bounds: rows and columns that are read are clamped to the last, and count as zero beyond;
+// values that are stored are inside the result; places of weights are clamped to the last.
+struct Params {
+    input_rows: u32,
+    input_cols: u32,
+    output_rows: u32,
+    output_cols: u32,
+    pad_top: u32,
+    // Vectors before the first column.
+    pad_left: u32,
+    tiles_across: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> input: array<OP_pixel>;
+@group(0) @binding(2) var<uniform> weights: array<vec4f, 16>;
+@group(0) @binding(3) var<storage, read_write> result: array<OP_pixel>;
+
+fn at(row: u32, v: u32) -> vec4f {
+    return OP_at(row, v);
+}
+
+fn weight(row: u32, t: u32) -> f32 {
+    let i = min(row * KERNEL_COLS + t - SKIPPED, 63u);
+    return weights[i / 4u][i % 4u];
+}
+
+// Those of four taps, counted from the window's first column. What is outside the kernel is not used.
+fn weights_at(row: u32, q: u32) -> vec4f {
+    let t = 4u * q;
+    return vec4f(weight(row, t), weight(row, t + 1u), weight(row, t + 2u), weight(row, t + 3u));
+}
+
+fn with_window(sums: mat4x4f, t: u32, row: u32, v: u32) -> mat4x4f {
+    if t >= KERNEL_ROWS + 3u {
+        return sums;
+    }
+    return some_rows(sums, t, window_of(row + t, v));
+}
+
+@compute @workgroup_size(128)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let out = first_output(workgroup_index(group, groups), local);
+    // Above and to the left of the input, numbers wrap around to some beyond its end.
+    let row = out.x - params.pad_top;
+    let v = out.y - params.pad_left;
+    var sums = with_window(mat4x4f(), 0u, row, v);
+    sums = with_window(sums, 1u, row, v);
+    sums = with_window(sums, 2u, row, v);
+    sums = with_window(sums, 3u, row, v);
+    sums = with_window(sums, 4u, row, v);
+    sums = with_window(sums, 5u, row, v);
+    sums = with_window(sums, 6u, row, v);
+    sums = with_window(sums, 7u, row, v);
+    sums = with_window(sums, 8u, row, v);
+    sums = with_window(sums, 9u, row, v);
+    sums = with_window(sums, 10u, row, v);
+    OP_put(out.x, out.y, sums[0]);
+    OP_put(out.x + 1u, out.y, sums[1]);
+    OP_put(out.x + 2u, out.y, sums[2]);
+    OP_put(out.x + 3u, out.y, sums[3]);
+}
