@@ -1,5 +1,6 @@
 //! The one error type, with a stable code for each kind.
 
+use std::mem::MaybeUninit;
 use std::panic::Location;
 
 /// Everything that can go wrong, on every back-end.
@@ -203,6 +204,22 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
 pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
     let mut values = try_reserved(len)?;
     values.resize(len, 0.0);
+    Ok(values)
+}
+
+/// So many values, which `write` writes: memory that nobody has written before takes longer to be
+/// made zero than to be filled.
+///
+/// # Safety
+/// `write` must have written every place when it succeeds.
+pub(crate) unsafe fn try_written(
+    len: usize,
+    write: impl FnOnce(&mut [MaybeUninit<f32>]) -> Result<()>,
+) -> Result<Vec<f32>> {
+    let mut values = try_reserved(len)?;
+    write(&mut values.spare_capacity_mut()[..len])?;
+    // SAFETY: the caller's promise; there is room for them.
+    unsafe { values.set_len(len) };
     Ok(values)
 }
 

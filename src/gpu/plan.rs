@@ -7,7 +7,7 @@ use super::fused::Fusion;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::buffer::Storage;
-use crate::error::{Result, try_zeros};
+use crate::error::Result;
 use crate::graph::{Kernel, Operand, Outside, Plan, Repeat};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::OpClass;
@@ -30,9 +30,7 @@ impl Gpu {
         let values = async move {
             let mut all = Vec::new();
             for readback in running.await? {
-                let mut values = try_zeros(readback.len())?;
-                readback.copy_to(&mut values)?;
-                all.push(values);
+                all.push(readback.values()?);
             }
             Ok(all)
         };

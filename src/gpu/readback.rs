@@ -1,5 +1,7 @@
 //! Results on their way from the GPU to the host, without blocking an async caller.
 
+#[cfg(not(target_arch = "wasm32"))]
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -92,11 +94,6 @@ impl Readback {
         let _ = submission;
     }
 
-    /// The number of values.
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     /// Waits until the values are there.
     pub(super) async fn arrived(&self) -> Result<()> {
         #[cfg(target_arch = "wasm32")]
@@ -124,8 +121,41 @@ impl Readback {
         }
     }
 
-    /// Copies the values, which must have arrived, to `out`.
+    /// A copy of the values, which must have arrived.
+    pub(crate) fn values(&self) -> Result<Vec<f32>> {
+        #[cfg(not(target_arch = "wasm32"))]
+        // SAFETY: there are as many places as values.
+        return unsafe { crate::error::try_written(self.len, |places| self.write_to(places)) };
+        #[cfg(target_arch = "wasm32")]
+        {
+            let mut values = crate::error::try_zeros(self.len)?;
+            self.copy_to(&mut values)?;
+            Ok(values)
+        }
+    }
+
+    /// Copies the values, which must have arrived, to `out`, which is as long.
     pub(crate) fn copy_to(&self, out: &mut [f32]) -> Result<()> {
+        #[cfg(not(target_arch = "wasm32"))]
+        {
+            // SAFETY: nothing but values is written there.
+            self.write_to(unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) })
+        }
+        // As bytes of Rust's they would be copied once more.
+        #[cfg(target_arch = "wasm32")]
+        self.look(|view| {
+            view.as_uint8array()
+                .copy_to(bytemuck::cast_slice_mut(&mut out[..self.len]));
+        })
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn write_to(&self, places: &mut [MaybeUninit<f32>]) -> Result<()> {
+        self.look(|view| super::transfer::read(&view, places))
+    }
+
+    /// Shows the values' bytes, if there are any.
+    fn look(&self, f: impl FnOnce(wgpu::BufferView)) -> Result<()> {
         let Some(staging) = &self.staging else {
             return Ok(());
         };
@@ -133,12 +163,7 @@ impl Readback {
         let view = slice.get_mapped_range().map_err(|error| Error::Gpu {
             message: error.to_string(),
         })?;
-        #[cfg(not(target_arch = "wasm32"))]
-        super::transfer::read(&view, out);
-        // As bytes of Rust's they would be copied once more.
-        #[cfg(target_arch = "wasm32")]
-        view.as_uint8array()
-            .copy_to(bytemuck::cast_slice_mut(&mut out[..self.len]));
+        f(view);
         Ok(())
     }
 

@@ -1,6 +1,9 @@
 //! Copies between the host's memory and mapped buffers. Large ones are shared among threads: one
 //! thread alone does not fill the way to memory.
 
+#[cfg(not(target_arch = "wasm32"))]
+use std::mem::MaybeUninit;
+
 /// Bytes that a thread copies at a time.
 #[cfg(all(feature = "threads", not(target_arch = "wasm32")))]
 const CHUNK: usize = 1 << 20;
@@ -41,9 +44,9 @@ fn write_bytes(mut target: wgpu::WriteOnly<'_, [u8]>, bytes: &[u8]) {
     target.copy_from_slice(bytes);
 }
 
-/// Copies values from a view of a mapped buffer.
+/// Copies values from a view of a mapped buffer, as many as there are places.
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) fn read(view: &[u8], out: &mut [f32]) {
+pub(super) fn read(view: &[u8], out: &mut [MaybeUninit<f32>]) {
     #[cfg(all(feature = "threads", not(target_arch = "wasm32")))]
     if view.len() >= 2 * CHUNK {
         use rayon::iter::{IndexedParallelIterator, ParallelIterator};
@@ -57,8 +60,8 @@ pub(super) fn read(view: &[u8], out: &mut [f32]) {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-fn read_part(view: &[u8], out: &mut [f32]) {
+fn read_part(view: &[u8], out: &mut [MaybeUninit<f32>]) {
     for (value, bytes) in out.iter_mut().zip(view.as_chunks::<4>().0) {
-        *value = f32::from_le_bytes(*bytes);
+        value.write(f32::from_le_bytes(*bytes));
     }
 }

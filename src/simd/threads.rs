@@ -3,8 +3,10 @@
 //! How an operation is split never changes its result: every value is computed as it would be
 //! by one thread.
 
+use std::mem::MaybeUninit;
+
 use super::InstructionSet;
-use crate::error::{Result, try_zeros};
+use crate::error::{Result, try_written};
 use crate::ops::{Op, OpClass};
 use crate::policy::{Policy, work};
 
@@ -57,13 +59,19 @@ impl Cpu {
     /// A copy of many values by several threads: one alone does not fill the way to memory, and
     /// fresh pages keep it waiting.
     pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
-        let mut copy = try_zeros(values.len())?;
         let pieces = self.split(values.len() as u64, OpClass::Movement);
-        share_out(pieces, 1, &mut copy, |at, out| {
-            out.copy_from_slice(&values[at..at + out.len()]);
-            Ok(())
-        })?;
-        Ok(copy)
+        let len = values.len().div_ceil(pieces).max(1);
+        let write = |places: &mut [MaybeUninit<f32>]| {
+            let parts = places.chunks_mut(len).zip(values.chunks(len));
+            share(pieces, parts, |(places, values)| {
+                for (place, &value) in places.iter_mut().zip(values) {
+                    place.write(value);
+                }
+                Ok(())
+            })
+        };
+        // SAFETY: there are as many places as values.
+        unsafe { try_written(values.len(), write) }
     }
 }
 
