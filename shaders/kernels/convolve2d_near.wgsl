@@ -39,17 +39,26 @@ fn weights_at(row: u32, q: u32) -> vec4f {
     return weights[row * VECTORS + q];
 }
 
-// Most windows meet one of the kernel's rows with each of the four outputs.
-fn with_window(sums: mat4x4f, t: u32, w: Window) -> mat4x4f {
-    if t < 3u || t >= KERNEL_ROWS {
-        return some_rows(sums, t, w);
+struct FourRows {
+    s0: vec4f,
+    s1: vec4f,
+    s2: vec4f,
+    s3: vec4f,
+}
+
+// What the `t`-th window adds to four rows of outputs, of which most windows meet all.
+fn add_window(sums: ptr<function, FourRows>, t: u32, w: Window) {
+    if t >= 3u && t < KERNEL_ROWS {
+        (*sums).s0 = row_taps((*sums).s0, t, w);
+        (*sums).s1 = row_taps((*sums).s1, t - 1u, w);
+        (*sums).s2 = row_taps((*sums).s2, t - 2u, w);
+        (*sums).s3 = row_taps((*sums).s3, t - 3u, w);
+    } else {
+        (*sums).s0 = some_taps((*sums).s0, t, w);
+        (*sums).s1 = some_taps((*sums).s1, t - 1u, w);
+        (*sums).s2 = some_taps((*sums).s2, t - 2u, w);
+        (*sums).s3 = some_taps((*sums).s3, t - 3u, w);
     }
-    return mat4x4f(
-        row_taps(sums[0], t, w),
-        row_taps(sums[1], t - 1u, w),
-        row_taps(sums[2], t - 2u, w),
-        row_taps(sums[3], t - 3u, w),
-    );
 }
 
 @compute @workgroup_size(128)
@@ -65,14 +74,14 @@ fn main(
             vec4f(weight(row, t), weight(row, t + 1u), weight(row, t + 2u), weight(row, t + 3u));
     }
     workgroupBarrier();
-    let out = first_output(workgroup_index(group, groups), local);
-    var sums: mat4x4f;
+    let out = first_output(workgroup_index(group, groups), local, 4u);
+    var sums: FourRows;
     for (var t = 0u; t < KERNEL_ROWS + 3u; t++) {
         // Above and to the left of the input, numbers wrap around to some beyond its end.
-        sums = with_window(sums, t, window_of(out.x + t - params.pad_top, out.y - params.pad_left));
+        add_window(&sums, t, window_of(out.x + t - params.pad_top, out.y - params.pad_left));
     }
-    OP_put(out.x, out.y, sums[0]);
-    OP_put(out.x + 1u, out.y, sums[1]);
-    OP_put(out.x + 2u, out.y, sums[2]);
-    OP_put(out.x + 3u, out.y, sums[3]);
+    OP_put(out.x, out.y, sums.s0);
+    OP_put(out.x + 1u, out.y, sums.s1);
+    OP_put(out.x + 2u, out.y, sums.s2);
+    OP_put(out.x + 3u, out.y, sums.s3);
 }

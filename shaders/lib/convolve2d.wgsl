@@ -40,7 +40,7 @@ fn scalars_put(row: u32, v: u32, values: vec4f) {
 }
 
 // Kernels with stride 1 are specialised for the size of what they convolve with. An invocation
-// computes four rows of a vector of outputs from windows of the input's rows, which neighbours find
+// computes some rows of a vector of outputs from windows of the input's rows, which neighbours find
 // in the cache. Windows are whole vectors of columns: their first SKIPPED columns come before the
 // first tap of the first output, so that no row is read across vectors.
 override KERNEL_ROWS: u32;
@@ -99,18 +99,9 @@ fn some_taps(sum: vec4f, row: u32, w: Window) -> vec4f {
     return sum;
 }
 
-// What the `t`-th window of four rows of outputs adds to them.
-fn some_rows(sums: mat4x4f, t: u32, w: Window) -> mat4x4f {
-    return mat4x4f(
-        some_taps(sums[0], t, w),
-        some_taps(sums[1], t - 1u, w),
-        some_taps(sums[2], t - 2u, w),
-        some_taps(sums[3], t - 3u, w),
-    );
-}
-
-// The first row, and the vector, of an invocation's outputs: a workgroup has 32 × 4 invocations.
-fn first_output(tile: u32, local: u32) -> vec2u {
-    let across = params.tiles_across;
-    return vec2u(16u * (tile / across) + local / 32u * 4u, 32u * (tile % across) + local % 32u);
+// The first row, and the vector, of an invocation's outputs: a workgroup has 32 × 4 invocations, each
+// with some `rows`.
+fn first_output(tile: u32, local: u32, rows: u32) -> vec2u {
+    let down = 4u * (tile / params.tiles_across) + local / 32u;
+    return vec2u(rows * down, 32u * (tile % params.tiles_across) + local % 32u);
 }

@@ -17,11 +17,11 @@ use crate::ops::Conv2d;
 const SMALL: usize = 8;
 #[cfg(not(target_arch = "wasm32"))]
 const LARGEST: usize = 16;
-/// Rows and vectors of columns of a workgroup's tile there.
+/// Invocations of a workgroup there, by rows and by vectors of columns.
 #[cfg(not(target_arch = "wasm32"))]
-const TILE_ROWS: usize = 16;
+const DOWN: usize = 4;
 #[cfg(not(target_arch = "wasm32"))]
-const TILE_VECTORS: usize = 32;
+const ACROSS: usize = 32;
 
 /// Records the dispatch of a convolution that has a result.
 pub(super) fn convolve2d(
@@ -42,7 +42,7 @@ pub(super) fn convolve2d(
 /// Those that could compute a convolution.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn candidates(gpu: &Gpu, lens: &[usize], conv: &Conv2d) -> Vec<&'static str> {
-    let near = suits_near(gpu, lens[1], conv).then(|| near_kernel(conv).name);
+    let near = suits_near(gpu, lens[1], conv).then(|| near_kernel(conv).0.name);
     near.into_iter().chain([kernels::CONVOLVE2D.name]).collect()
 }
 
@@ -57,19 +57,19 @@ fn suits_near(gpu: &Gpu, weights: usize, conv: &Conv2d) -> bool {
     hardware && dense && some && largest <= LARGEST
 }
 
-/// The kernel that is specialised for the size of `conv`'s.
+/// The kernel that is specialised for the size of `conv`'s, and how many rows its invocations compute.
 #[cfg(not(target_arch = "wasm32"))]
-fn near_kernel(conv: &Conv2d) -> &'static Kernel {
+fn near_kernel(conv: &Conv2d) -> (&'static Kernel, usize) {
     let small = conv.kernel_rows.max(conv.kernel_cols) <= SMALL;
     let whole = |cols: usize| cols.is_multiple_of(4);
     match (
         small,
         whole(conv.input_cols) && whole(conv.output_shape().1),
     ) {
-        (true, true) => &kernels::CONVOLVE2D_SMALL,
-        (true, false) => &kernels::CONVOLVE2D_SMALL_ANY,
-        (false, true) => &kernels::CONVOLVE2D_NEAR,
-        (false, false) => &kernels::CONVOLVE2D_NEAR_ANY,
+        (true, true) => (&kernels::CONVOLVE2D_SMALL, 6),
+        (true, false) => (&kernels::CONVOLVE2D_SMALL_ANY, 6),
+        (false, true) => (&kernels::CONVOLVE2D_NEAR, 4),
+        (false, false) => (&kernels::CONVOLVE2D_NEAR_ANY, 4),
     }
 }
 
@@ -84,8 +84,9 @@ fn near(
     let (output_rows, output_cols) = conv.output_shape();
     let (top, left) = conv.padding_before();
     let before = left.div_ceil(4);
-    let across = output_cols.div_ceil(4 * TILE_VECTORS);
-    let tiles = across * output_rows.div_ceil(TILE_ROWS);
+    let (kernel, rows) = near_kernel(conv);
+    let across = output_cols.div_ceil(4 * ACROSS);
+    let tiles = across * output_rows.div_ceil(DOWN * rows);
     let params = [
         conv.input_rows,
         conv.input_cols,
@@ -102,14 +103,7 @@ fn near(
     ];
     let params = params.map(|dim| dim as u32);
     let inputs = [&inputs[0], &inputs[1]];
-    recorder.dispatch_specialised(
-        near_kernel(conv),
-        constants,
-        &params,
-        &inputs,
-        output,
-        tiles,
-    )
+    recorder.dispatch_specialised(kernel, constants, &params, &inputs, output, tiles)
 }
 
 /// By the kernel for any stride and size.
