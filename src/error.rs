@@ -1,5 +1,6 @@
 //! The one error type, with a stable code for each kind.
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::mem::MaybeUninit;
 use std::panic::Location;
 
@@ -212,6 +213,7 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
 ///
 /// # Safety
 /// `write` must have written every place when it succeeds.
+#[cfg(not(target_arch = "wasm32"))]
 pub(crate) unsafe fn try_written(
     len: usize,
     write: impl FnOnce(&mut [MaybeUninit<f32>]) -> Result<()>,

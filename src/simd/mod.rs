@@ -40,7 +40,7 @@ pub use instruction_set::InstructionSet;
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::{Packed, multiply_planes, multiply_words};
 #[cfg(not(relampago_small))]
-pub(crate) use sweep::{is_swept, sweep};
+pub(crate) use sweep::{NATIVE, is_swept, sweep};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
 #[cfg(not(relampago_small))]

@@ -10,6 +10,9 @@ use crate::ops::Op;
 const FEW: usize = 8;
 const MANY: usize = 16;
 
+/// Whether code may be larger for speed. In the browser, chains that matter get code of their own.
+pub(crate) const NATIVE: bool = cfg!(not(target_arch = "wasm32"));
+
 /// Values ahead that are asked for: functions keep processors from looking that far themselves.
 const AHEAD: usize = 1024;
 
@@ -84,7 +87,7 @@ impl Sweep<'_> {
                 match **op {
                     Op::Relu {} => each(isa, Relu {}, &mut vectors),
                     Op::LeakyRelu { negative_slope } => {
-                        if negative_slope > 0.0 && negative_slope <= 1.0 {
+                        if NATIVE && negative_slope > 0.0 && negative_slope <= 1.0 {
                             each(isa, GentleRelu { negative_slope }, &mut vectors);
                         } else {
                             each(isa, LeakyRelu { negative_slope }, &mut vectors);

@@ -3,10 +3,15 @@
 //! How an operation is split never changes its result: every value is computed as it would be
 //! by one thread.
 
+#[cfg(not(target_arch = "wasm32"))]
 use std::mem::MaybeUninit;
 
 use super::InstructionSet;
-use crate::error::{Result, try_written};
+use crate::error::Result;
+#[cfg(target_arch = "wasm32")]
+use crate::error::try_reserved;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::error::try_written;
 use crate::ops::{Op, OpClass};
 use crate::policy::{Policy, work};
 
@@ -56,8 +61,18 @@ impl Cpu {
         pieces.clamp(1, self.threads as u64) as usize
     }
 
+    /// A copy of values.
+    #[cfg(target_arch = "wasm32")]
+    #[allow(clippy::unused_self)] // The other one has several threads.
+    pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
+        let mut copy = try_reserved(values.len())?;
+        copy.extend_from_slice(values);
+        Ok(copy)
+    }
+
     /// A copy of many values by several threads: one alone does not fill the way to memory, and
     /// fresh pages keep it waiting.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn copy(self, values: &[f32]) -> Result<Vec<f32>> {
         let pieces = self.split(values.len() as u64, OpClass::Movement);
         let len = values.len().div_ceil(pieces).max(1);

@@ -27,13 +27,14 @@ impl Sweeps {
     /// Values of a block: as many as there are, if nothing lies between steps.
     pub(super) fn block(&self, steps: &[Step]) -> usize {
         match self.runs[..] {
-            [ref run] if run.len() > 1 && simd::is_swept(&steps[0].op) => usize::MAX,
+            [ref run] if run.len() > 1 && goes_straight(&steps[0]) => usize::MAX,
             _ => BLOCK,
         }
     }
 }
 
 /// The steps of a chain in runs. One that follows another is all that reads its values.
+#[cfg_attr(relampago_package, optimize(size))]
 fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
     let steps = &runner.chain.steps;
     let mut uses = vec![0; steps.len()];
@@ -59,6 +60,11 @@ fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
     runs
 }
 
+/// Whether a run of several begins with a step and not after it.
+fn goes_straight(first: &Step) -> bool {
+    simd::NATIVE && simd::is_swept(&first.op)
+}
+
 impl Runner<'_> {
     pub(super) fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
         let Scratch {
@@ -80,6 +86,7 @@ impl Runner<'_> {
         self.sweep(last, blocks, repeated, here, out);
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn sweep(
         &self,
         run: &Range<usize>,
@@ -92,7 +99,7 @@ impl Runner<'_> {
         let mut x = None;
         match steps {
             // A run of several goes straight from what its first one reads.
-            [first, _, ..] if simd::is_swept(&first.op) => {
+            [first, _, ..] if goes_straight(first) => {
                 x = Some(self.operand(first.operands[0], blocks, repeated, here));
             }
             [first, others @ ..] => {
