@@ -51,13 +51,18 @@ const TERMS = 64u;
 // An invocation's part of the sum of a kernel's `term`s, four vectors at a time.
 fn sum_of_terms(walk: Walk) -> vec4f {
     let len = min(4u * walk.end, params.len);
+    let whole = len / 4u;
     let step = walk.step;
     var total = vec4f();
     for (var block = walk.first; block < walk.end; block += 4u * TERMS * step) {
         var part = vec4f();
         for (var i = block; i < min(block + 4u * TERMS * step, walk.end); i += 4u * step) {
-            let pair = counted(i, len) + counted(i + step, len);
-            part += pair + (counted(i + 2u * step, len) + counted(i + 3u * step, len));
+            if i + 3u * step < whole {
+                part += (term(i) + term(i + step)) + (term(i + 2u * step) + term(i + 3u * step));
+            } else {
+                let pair = counted(i, len) + counted(i + step, len);
+                part += pair + (counted(i + 2u * step, len) + counted(i + 3u * step, len));
+            }
         }
         total += part;
     }

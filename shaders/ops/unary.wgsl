@@ -1,8 +1,9 @@
 // One function an elementwise operation of one input. `params.a` and `params.b` are the
 // operation's parameters in the op table's order. All of them keep NaN.
 
+// Zero for the bits of what is negative, −0 and NaN not among it.
 fn relu(x: real) -> real {
-    return at_least(x, 0.0);
+    return select(x, real(0.0), bitcast<word>(x) - word(0x80000001u) < word(0x7f800000u));
 }
 
 fn leaky_relu(x: real) -> real {
