@@ -469,7 +469,7 @@ impl Kernel {
         let (inputs, uniform, vectors) = (self.inputs, self.uniform, self.vectors);
         let (unchecked, any_group) = (self.unchecked, self.any_group);
         format!(
-            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, op: {op:?}, declarations: {declarations}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, uniform: {uniform}, vectors: {vectors}, unchecked: {unchecked}, any_group: {any_group} }};",
+            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, op: {op:?}, declarations: {declarations}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, #[cfg(not(target_arch = \"wasm32\"))] uniform: {uniform}, vectors: {vectors}, unchecked: {unchecked}, any_group: {any_group} }};",
         )
     }
 }

@@ -18,6 +18,7 @@ pub(super) struct Kernel {
     /// Storage bindings that are read. One that is written follows them.
     pub(super) inputs: usize,
     /// Whether the last of those is uniform.
+    #[cfg(not(target_arch = "wasm32"))]
     pub(super) uniform: bool,
     /// Whether what runs before and after it works on vectors of four values.
     pub(super) vectors: bool,

@@ -23,16 +23,17 @@ pub(super) struct Shape {
     /// How many buffers are read beside them.
     extras: usize,
     /// Whether the last input is a uniform buffer, of as many bytes as parameters are.
+    #[cfg(not(target_arch = "wasm32"))]
     uniform: bool,
 }
 
 impl Shape {
     pub(super) fn of(kernel: &Kernel, extras: usize) -> Self {
         Self {
+            inputs: kernel.inputs,
             extras,
-            // Of native kernels only.
-            uniform: cfg!(not(target_arch = "wasm32")) && kernel.uniform,
-            ..Self::plain(kernel.inputs)
+            #[cfg(not(target_arch = "wasm32"))]
+            uniform: kernel.uniform,
         }
     }
 
@@ -41,17 +42,31 @@ impl Shape {
         Self {
             inputs,
             extras: 0,
+            #[cfg(not(target_arch = "wasm32"))]
             uniform: false,
         }
     }
 
     /// Whether there is a uniform buffer at a binding.
     fn is_uniform(self, binding: usize) -> bool {
-        binding == 0 || (self.uniform && binding == self.inputs)
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.uniform && binding == self.inputs {
+            return true;
+        }
+        binding == 0
+    }
+
+    /// What tells bind groups apart whose buffers are the same.
+    fn number(self) -> u64 {
+        #[cfg(not(target_arch = "wasm32"))]
+        if self.uniform {
+            return !(self.inputs as u64);
+        }
+        self.inputs as u64
     }
 }
 
-/// What tells shapes apart, and ids of the uniform buffer, the inputs, the output and what else is
+/// A shape's number, and ids of the uniform buffer, the inputs, the output and what else is
 /// read.
 type BindGroupKey = Vec<u64>;
 
@@ -163,10 +178,7 @@ impl Pipelines {
         buffers: &[(u64, &wgpu::Buffer)],
     ) -> Arc<wgpu::BindGroup> {
         let ids = buffers.iter().map(|&(id, _)| id);
-        let key: BindGroupKey = [2 * shape.inputs as u64 + u64::from(shape.uniform)]
-            .into_iter()
-            .chain(ids)
-            .collect();
+        let key: BindGroupKey = [shape.number()].into_iter().chain(ids).collect();
         let mut cache = lock(&self.bind_groups);
         if cache.len() >= MAX_BIND_GROUPS {
             cache.clear();
