@@ -219,12 +219,13 @@ impl Stream for Chains<'_> {
         self.after.run(&mut self.after_scratch, at, from, out);
     }
 
-    fn keep(&mut self, at: usize, from: &[f32]) {
-        self.out[at..at + from.len()].copy_from_slice(from);
+    fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
+        &mut self.out[at..at + len]
     }
 
-    fn kept(&mut self, at: usize, to: &mut [f32]) {
-        to.copy_from_slice(&self.out[at..at + to.len()]);
+    fn settle(&mut self, at: usize, len: usize) {
+        let out = &mut self.out[at..at + len];
+        self.after.run_in_place(&mut self.after_scratch, at, out);
     }
 }
 

@@ -88,13 +88,12 @@ impl Stream for Inputs<'_> {
         self.arguments.store(at, from);
     }
 
-    fn keep(&mut self, at: usize, from: &[f32]) {
-        self.arguments.keep(at, from);
+    /// What is elementwise has none.
+    fn draft(&mut self, _: usize, _: usize) -> &mut [f32] {
+        &mut []
     }
 
-    fn kept(&mut self, at: usize, to: &mut [f32]) {
-        self.arguments.kept(at, to);
-    }
+    fn settle(&mut self, _: usize, _: usize) {}
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

@@ -6,7 +6,7 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use super::convert;
 use crate::device::GpuDevice;
-use crate::error::Result;
+use crate::error::{Result, try_zeros};
 use crate::graph::Program;
 use crate::ops::Op;
 use crate::shape::{MAX_EXACT_INDEX, output_len};
@@ -29,7 +29,10 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
     let cpu = device.cpu();
     if stream::is_streamable(op) {
         let out = Float32Array::new_with_length(if op.is_scalar() { 0 } else { len as u32 });
-        let mut arrays = Arrays { inputs, out };
+        // What rows have in common is known at their end.
+        let whole = !op.is_scalar() && !op.is_elementwise();
+        let draft = try_zeros(if whole { len } else { 0 })?;
+        let mut arrays = Arrays { inputs, out, draft };
         let value = stream::run(cpu.isa, op, &mut arrays)?;
         return Ok(if op.is_scalar() {
             value.into()
@@ -40,7 +43,7 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
     let inputs = inputs.iter().map(convert::values);
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-    let mut out = crate::error::try_zeros(len)?;
+    let mut out = try_zeros(len)?;
     simd::execute(cpu, op, &inputs, &mut out)?;
     Ok(Float32Array::from(&out[..]).into())
 }
@@ -62,7 +65,8 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
         return Ok(JsValue::UNDEFINED);
     }
     let (inputs, out) = (&inputs[..], Float32Array::new_with_length(len as u32));
-    let mut arrays = Arrays { inputs, out };
+    let draft = Vec::new();
+    let mut arrays = Arrays { inputs, out, draft };
     program.stream(&mut arrays)?;
     Ok(arrays.out.into())
 }
@@ -70,6 +74,8 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
 struct Arrays<'a> {
     inputs: &'a [Float32Array],
     out: Float32Array,
+    /// A result that is not complete yet.
+    draft: Vec<f32>,
 }
 
 impl stream::Stream for Arrays<'_> {
@@ -86,12 +92,13 @@ impl stream::Stream for Arrays<'_> {
         part(&self.out, at, from.len()).copy_from(from);
     }
 
-    fn keep(&mut self, at: usize, from: &[f32]) {
-        self.store(at, from);
+    fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
+        // Each value crosses once, when it is the result.
+        &mut self.draft[at..at + len]
     }
 
-    fn kept(&mut self, at: usize, to: &mut [f32]) {
-        part(&self.out, at, to.len()).copy_to(to);
+    fn settle(&mut self, at: usize, len: usize) {
+        part(&self.out, at, len).copy_from(&self.draft[at..at + len]);
     }
 }
 

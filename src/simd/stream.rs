@@ -21,10 +21,10 @@ pub(crate) trait Stream {
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]);
     /// Copies values of the result from `at` on.
     fn store(&mut self, at: usize, from: &[f32]);
-    /// Copies values to the result's place that are not the result yet.
-    fn keep(&mut self, at: usize, from: &[f32]);
-    /// Copies back what was kept.
-    fn kept(&mut self, at: usize, to: &mut [f32]);
+    /// Memory for `len` values from `at` on that are not the result yet; it keeps them.
+    fn draft(&mut self, at: usize, len: usize) -> &mut [f32];
+    /// Makes what was left there the result.
+    fn settle(&mut self, at: usize, len: usize);
 }
 
 /// Whether [`run`] can do the operation.
@@ -157,34 +157,30 @@ impl Progress {
 
 fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
-    let [mut x, mut y] = pieces(len)?;
+    let [mut x] = pieces(len)?;
     let mut partials = Vec::new();
     for (at, len) in ranges(len) {
-        let (x, y, partials) = (&mut x[..len], &mut y[..len], &mut partials);
+        let (x, partials) = (&mut x[..len], &mut partials);
         stream.load(0, at, x);
+        let y = stream.draft(at, len);
         dispatch(isa, softmax::Exponentials { x, y, partials });
-        // The logarithm is taken of the inputs again.
-        if !logarithm {
-            stream.keep(at, y);
-        }
     }
     let total = &dispatch(isa, softmax::Sum(&partials));
     for (at, len) in ranges(len) {
-        let (x, y, partials) = (&mut x[..len], &mut y[..len], &partials[at / BLOCK..]);
+        let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
+        // The logarithm is taken of the inputs again.
         if logarithm {
             stream.load(0, at, x);
-        } else {
-            stream.kept(at, y);
         }
         let finish = softmax::Finish {
             logarithm,
             x,
-            y: &mut *y,
+            y: stream.draft(at, len),
             partials,
             total,
         };
         finish.run(isa);
-        stream.store(at, y);
+        stream.settle(at, len);
     }
     Ok(())
 }
@@ -210,11 +206,9 @@ impl Stream for Slices<'_> {
         self.out[at..at + from.len()].copy_from_slice(from);
     }
 
-    fn keep(&mut self, at: usize, from: &[f32]) {
-        self.store(at, from);
+    fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
+        &mut self.out[at..at + len]
     }
 
-    fn kept(&mut self, at: usize, to: &mut [f32]) {
-        to.copy_from_slice(&self.out[at..at + to.len()]);
-    }
+    fn settle(&mut self, _: usize, _: usize) {}
 }

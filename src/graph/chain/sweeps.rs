@@ -66,6 +66,7 @@ fn goes_straight(first: &Step) -> bool {
 }
 
 impl Runner<'_> {
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
         let Scratch {
             blocks,
