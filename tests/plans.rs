@@ -6,16 +6,17 @@ use relampago::{
     Backend, BufferId, BufferPlace, Conv2d, Error, GpuCommandBatch, GpuDevice, Matmul,
 };
 
+fn device(backend: Backend) -> GpuDevice {
+    let device = GpuDevice::builder().backend(backend).build();
+    device.expect("the tests need an adapter, llvmpipe for one")
+}
+
 fn devices() -> [GpuDevice; 2] {
-    [Backend::Simd, Backend::Gpu].map(|backend| {
-        let device = GpuDevice::builder().backend(backend).build();
-        device.expect("the tests need an adapter, llvmpipe for one")
-    })
+    [Backend::Simd, Backend::Gpu].map(device)
 }
 
 fn simd() -> GpuCommandBatch {
-    let [device, _] = devices();
-    GpuCommandBatch::new(device)
+    GpuCommandBatch::new(device(Backend::Simd))
 }
 
 #[test]
@@ -38,6 +39,44 @@ fn a_chain_is_one_kernel_that_reads_two_arrays_and_writes_one() {
         (1, 4_000_000)
     );
     assert_eq!(plan.summary.bytes_moved, 12_000_000);
+}
+
+/// Cheap operations with some that are not, so that sweeps start from inputs and after others.
+fn chain(batch: &mut GpuCommandBatch, len: usize, others: bool) -> BufferId {
+    let mut x = batch.placeholder(len);
+    for i in 0..5 {
+        x = batch.scale(x, 1.5 - i as f32);
+        x = batch.leaky_relu(x, 0.1 * i as f32);
+        x = batch.clip(x, -3.0, 2.0 + i as f32);
+        x = batch.neg(x);
+        if others && i % 2 == 1 {
+            x = batch.vec_add(x, x);
+        }
+    }
+    x
+}
+
+#[test]
+fn long_chains_are_what_their_operations_are_one_by_one() {
+    for (device, len) in devices()
+        .iter()
+        .flat_map(|device| [1, 255, 1_024, 70_001, 600_000].map(|len| (device, len)))
+    {
+        let x: Vec<f32> = (0..len).map(|i| (i % 1_009) as f32 / 100.0 - 5.0).collect();
+        for others in [false, true] {
+            let run = |optimised: bool| {
+                let mut batch = GpuCommandBatch::new(device.clone());
+                batch.set_optimised(optimised);
+                let y = chain(&mut batch, len, others);
+                let program = batch.compile_sync(&[y]).unwrap();
+                // The second time in memory that is there already.
+                let first = program.read_sync(&[(&x).into()]).unwrap();
+                assert_eq!(program.read_sync(&[(&x).into()]).unwrap(), first);
+                first
+            };
+            assert_eq!(run(true), run(false), "{device:?}, {len} values");
+        }
+    }
 }
 
 #[test]

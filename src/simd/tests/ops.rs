@@ -4,7 +4,7 @@ use super::{noise, on_each};
 use crate::error::Result;
 use crate::ops::{Conv2d, Op, Padding};
 use crate::simd::stream::{self, Slices, is_streamable};
-use crate::simd::{Cpu, InstructionSet, execute};
+use crate::simd::{Cpu, InstructionSet, execute, is_swept, sweep};
 
 fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], len: usize) -> Result<Vec<f32>> {
     let mut out = vec![f32::NAN; len];
@@ -312,6 +312,55 @@ fn streams_give_what_slices_give() {
                 let same = |(a, b): (&f32, &f32)| a == b || (a.is_nan() && b.is_nan());
                 let all = actual.iter().zip(&expected).all(same);
                 assert!(all, "{isa} {op:?} of {len} with {spoil:?}");
+            }
+        }
+    });
+}
+
+/// Equal bit by bit, −0 included, or both NaN.
+fn assert_same(actual: &[f32], expected: &[f32], what: &str) {
+    for (place, (a, b)) in actual.iter().zip(expected).enumerate() {
+        let same = a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
+        assert!(same, "{what}: {a} is not {b} at {place}");
+    }
+}
+
+#[test]
+fn sweeps_are_their_operations_one_by_one() {
+    let slopes = [0.1, 1.0, 0.0, -0.5, 2.0, f32::MIN_POSITIVE];
+    let leaky = slopes.map(|negative_slope| Op::LeakyRelu { negative_slope });
+    let (min, max) = (-0.25, 0.5);
+    let others = [
+        Op::Scale { factor: -1.5 },
+        Op::Relu {},
+        Op::Clip { min, max },
+        Op::Abs {},
+        Op::Neg {},
+    ];
+    let all: Vec<&Op> = leaky.iter().chain(&others).collect();
+    assert!(all.iter().all(|op| is_swept(op)));
+    let alone = all.iter().map(std::slice::from_ref);
+    let several = [&all[..7], &all[6..], &[all[6], all[0], all[8], all[10]]];
+    let runs: Vec<&[&Op]> = alone.chain(several).collect();
+    let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45];
+    on_each(|isa| {
+        for len in [0, 1, 127, 256, 257, 1_000] {
+            let mut x = noise(len, 9);
+            for (value, special) in x.iter_mut().step_by(3).zip(special) {
+                *value = special;
+            }
+            for ops in &runs {
+                let mut expected = x.clone();
+                for op in *ops {
+                    expected = run(isa, op, &[&expected], len).unwrap();
+                }
+                let what = format!("{isa} {ops:?} of {len}");
+                let mut y = vec![f32::NAN; len];
+                sweep(isa, ops, Some(&x), &mut y);
+                assert_same(&y, &expected, &what);
+                y.copy_from_slice(&x);
+                sweep(isa, ops, None, &mut y);
+                assert_same(&y, &expected, &what);
             }
         }
     });
