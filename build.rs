@@ -53,7 +53,7 @@ struct Kernel {
     hooks: Vec<(String, String)>,
     items: Vec<String>,
     inputs: usize,
-    uniform: bool,
+    uniforms: usize,
     vectors: bool,
     unchecked: bool,
     any_group: bool,
@@ -324,7 +324,7 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
     let (start, end, hooks) = cut(&text.replace("OP", "#"));
     Kernel {
         inputs: bindings - 2,
-        uniform: source.matches("var<uniform>").count() > 1,
+        uniforms: source.matches("var<uniform>").count() - 1,
         start,
         end,
         hooks,
@@ -466,10 +466,10 @@ impl Kernel {
         let [start, end, declarations] =
             [&self.start, &self.end, declarations].map(|text| texts.add(text));
         let (upper, items) = (upper(name), texts.items(library, &self.items));
-        let (inputs, uniform, vectors) = (self.inputs, self.uniform, self.vectors);
+        let (inputs, uniforms, vectors) = (self.inputs, self.uniforms, self.vectors);
         let (unchecked, any_group) = (self.unchecked, self.any_group);
         format!(
-            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, op: {op:?}, declarations: {declarations}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, #[cfg(not(target_arch = \"wasm32\"))] uniform: {uniform}, vectors: {vectors}, unchecked: {unchecked}, any_group: {any_group} }};",
+            "pub(super) static {upper}: Kernel = Kernel {{ index: {index}, name: {name:?}, start: {start}, end: {end}, op: {op:?}, declarations: {declarations}, hooks: &{hooks}, items: &{items}, inputs: {inputs}, #[cfg(not(target_arch = \"wasm32\"))] uniforms: {uniforms}, vectors: {vectors}, unchecked: {unchecked}, any_group: {any_group} }};",
         )
     }
 }

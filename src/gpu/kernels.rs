@@ -17,9 +17,9 @@ pub(super) struct Kernel {
     pub(super) name: &'static str,
     /// Storage bindings that are read. One that is written follows them.
     pub(super) inputs: usize,
-    /// Whether the last of those is uniform.
+    /// How many of those are uniform: the last one, if any.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(super) uniform: bool,
+    pub(super) uniforms: usize,
     /// Whether what runs before and after it works on vectors of four values.
     pub(super) vectors: bool,
     /// Whether it stays within bounds by itself.

@@ -33,7 +33,7 @@ impl Shape {
             inputs: kernel.inputs,
             extras,
             #[cfg(not(target_arch = "wasm32"))]
-            uniform: kernel.uniform,
+            uniform: kernel.uniforms > 0,
         }
     }
 
@@ -48,6 +48,7 @@ impl Shape {
     }
 
     /// Whether there is a uniform buffer at a binding.
+    #[cfg_attr(target_arch = "wasm32", allow(clippy::unused_self))] // None but the first is, there.
     fn is_uniform(self, binding: usize) -> bool {
         #[cfg(not(target_arch = "wasm32"))]
         if self.uniform && binding == self.inputs {

@@ -37,8 +37,6 @@ unary! {
     Relu {} |isa, x| isa.at_least(x, isa.splat(0.0));
     LeakyRelu { negative_slope } |isa, x|
         isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(x, negative_slope));
-    // A leaky one whose slope is in (0, 1]: what is not negative is the larger of the two.
-    GentleRelu { negative_slope } |isa, x| isa.at_least(x, isa.mul(x, negative_slope));
     Elu { alpha } |isa, x|
         isa.select(isa.lt(isa.splat(0.0), x), x, isa.mul(alpha, math::expm1_negative(isa, x)));
     Sigmoid {} |isa, x| math::sigmoid(isa, x);

@@ -70,6 +70,7 @@ pub(super) trait Isa: Copy {
     /// Whether a product's tile reads unpacked rows about as quickly as packed ones.
     const BROADCASTS_ROWS: bool;
     /// Whether there are 32 registers for vectors, and not 16.
+    #[cfg(not(relampago_small))]
     const MANY_REGISTERS: bool = false;
 
     /// Whether [`Isa::mul_add`] rounds once.

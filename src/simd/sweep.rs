@@ -2,7 +2,7 @@
 //! between them.
 
 use super::InstructionSet;
-use super::elementwise::{Abs, Clip, GentleRelu, LeakyRelu, Neg, Relu, Scale, Unary};
+use super::elementwise::{Abs, Clip, LeakyRelu, Neg, Relu, Scale, Unary, unary};
 use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
 
@@ -105,6 +105,11 @@ impl Sweep<'_> {
             }
         }
     }
+}
+
+unary! {
+    // A leaky one whose slope is in (0, 1]: of a value and that times the slope, it is the larger.
+    GentleRelu { negative_slope } |isa, x| isa.at_least(x, isa.mul(x, negative_slope));
 }
 
 #[inline(always)]

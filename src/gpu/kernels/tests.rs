@@ -42,7 +42,7 @@ fn binds_as_agreed(kernel: &Kernel, module: &Module) {
     for (index, space) in spaces {
         let expected = match index {
             0 => AddressSpace::Uniform,
-            _ if index == kernel.inputs && kernel.uniform => AddressSpace::Uniform,
+            _ if index == kernel.inputs && kernel.uniforms == 1 => AddressSpace::Uniform,
             _ => AddressSpace::Storage {
                 access: if index == last {
                     StorageAccess::LOAD | StorageAccess::STORE
