@@ -1,6 +1,8 @@
 //! Adapters, devices, and what is kept with them.
 
 use std::sync::Arc;
+#[cfg(not(target_arch = "wasm32"))]
+use std::sync::OnceLock;
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::cache::PipelineFile;
@@ -287,12 +289,21 @@ fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     }
 }
 
+/// The process's way to its drivers, which stays open: each that was closed let go of NVIDIA's driver, which
+/// could be loaded some thirty times, and then offered no adapter any more.
+#[cfg(not(target_arch = "wasm32"))]
+fn instance() -> &'static wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    INSTANCE.get_or_init(|| {
+        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        wgpu::Instance::new(descriptor)
+    })
+}
+
 /// The adapters that will do, the best first: at least one. Software adapters only where there is
 /// no other, and those of one API, since each API lists the same GPUs again.
 #[cfg(not(target_arch = "wasm32"))]
 async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
-    let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-    let instance = wgpu::Instance::new(descriptor);
     let rank = |adapter: &wgpu::Adapter| {
         let info = adapter.get_info();
         match info.device_type {
@@ -303,7 +314,7 @@ async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
             _ => 3,
         }
     };
-    let mut adapters = instance.enumerate_adapters(wgpu::Backends::all()).await;
+    let mut adapters = instance().enumerate_adapters(wgpu::Backends::all()).await;
     adapters.sort_by_key(rank);
     let best = adapters.first();
     let best = best.ok_or_else(|| no_gpu("no driver offers an adapter".into()))?;
