@@ -1,6 +1,5 @@
 //! The one error type, with a stable code for each kind.
 
-#[cfg(not(target_arch = "wasm32"))]
 use std::mem::MaybeUninit;
 use std::panic::Location;
 
@@ -213,7 +212,7 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
 ///
 /// # Safety
 /// `write` must have written every place when it succeeds.
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(any(not(target_arch = "wasm32"), feature = "js"))]
 pub(crate) unsafe fn try_written(
     len: usize,
     write: impl FnOnce(&mut [MaybeUninit<f32>]) -> Result<()>,
@@ -223,6 +222,15 @@ pub(crate) unsafe fn try_written(
     // SAFETY: the caller's promise; there is room for them.
     unsafe { values.set_len(len) };
     Ok(values)
+}
+
+/// Values as places for others.
+///
+/// # Safety
+/// Nothing but values may be written there.
+pub(crate) unsafe fn as_places(values: &mut [f32]) -> &mut [MaybeUninit<f32>] {
+    // SAFETY: the same layout, and the caller's promise.
+    unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<f32>]) }
 }
 
 /// No values yet, with memory for `len`.

@@ -15,7 +15,7 @@ pub(super) struct Kernel {
     /// By which pipelines are cached.
     pub(super) index: usize,
     pub(super) name: &'static str,
-    /// Storage bindings that are read. One that is written follows them.
+    /// Bindings that are read. One that is written follows them.
     pub(super) inputs: usize,
     /// How many of those are uniform: the last one, if any.
     #[cfg(not(target_arch = "wasm32"))]

@@ -139,7 +139,7 @@ impl Readback {
         #[cfg(not(target_arch = "wasm32"))]
         {
             // SAFETY: nothing but values is written there.
-            self.write_to(unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) })
+            self.write_to(unsafe { crate::error::as_places(out) })
         }
         // As bytes of Rust's they would be copied once more.
         #[cfg(target_arch = "wasm32")]

@@ -16,7 +16,7 @@ mod sweeps;
 use std::mem::MaybeUninit;
 
 use super::fuse::{Chain, Operand, Step};
-use crate::error::{Result, try_zeros};
+use crate::error::{Result, as_places, try_zeros};
 use crate::ops::OpClass;
 use crate::simd::{self, InstructionSet};
 use compiled::Compiled;
@@ -142,7 +142,7 @@ impl<'a> Runner<'a> {
     /// the kernel's head's.
     pub(super) fn run(&self, scratch: &mut Scratch, at: usize, head: &[f32], out: &mut [f32]) {
         // SAFETY: nothing but values is written there.
-        let places = unsafe { &mut *(std::ptr::from_mut(out) as *mut [MaybeUninit<f32>]) };
+        let places = unsafe { as_places(out) };
         let done = self.run_compiled(scratch, at, places);
         let block = scratch.sweeps.block(&self.chain.steps);
         let mut start = done;

@@ -4,7 +4,7 @@
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
-use crate::error::{Error, Result, try_reserved};
+use crate::error::{Error, Result, try_written};
 use crate::js_shared::whole;
 use crate::ops::{Conv2d, Matmul, Padding};
 use crate::policy::Policy;
@@ -150,11 +150,12 @@ pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Fl
 /// A copy of an array's values.
 pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
     let len = array.length() as usize;
-    let mut copy = try_reserved(len)?;
-    array.copy_to_uninit(&mut copy.spare_capacity_mut()[..len]);
-    // SAFETY: all `len` of them were just written.
-    unsafe { copy.set_len(len) };
-    Ok(copy)
+    let write = |places: &mut [_]| {
+        array.copy_to_uninit(places);
+        Ok(())
+    };
+    // SAFETY: there are as many places as values.
+    unsafe { try_written(len, write) }
 }
 
 /// A copy of the values of an argument that must be a `Float32Array`.
