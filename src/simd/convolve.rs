@@ -11,7 +11,7 @@ use super::isa::{Isa, Kernel, dispatch};
 use super::threads;
 use crate::error::Result;
 use crate::ops::{Conv2d, Padding};
-use layout::{Layout, Source};
+use layout::{Layout, Rows, Source};
 
 /// Vectors of outputs computed side by side.
 const VECTORS: usize = 4;
@@ -106,33 +106,51 @@ impl Kernel for Convolve<'_> {
     }
 }
 
-/// One row of outputs.
+/// One row of outputs. Kernels of the usual widths have loops of their own.
 #[inline(always)]
 fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out: &mut [f32]) {
-    let mut col = 0;
-    while out.len() - col >= VECTORS * I::LANES {
-        let sums = sums::<I, VECTORS>(isa, source, kernel, row, col);
-        for (i, sum) in sums.into_iter().enumerate() {
-            isa.store(sum, &mut out[col + i * I::LANES..]);
-        }
-        col += VECTORS * I::LANES;
-    }
-    while col < out.len() {
+    let rows = source.rows(kernel, row);
+    let col = match (source.stride(), source.taps()) {
+        (1, 3) => blocks::<I, 3>(isa, source, &rows, out),
+        (1, 5) => blocks::<I, 5>(isa, source, &rows, out),
+        (1, 7) => blocks::<I, 7>(isa, source, &rows, out),
+        _ => blocks::<I, ANY>(isa, source, &rows, out),
+    };
+    for col in (col..out.len()).step_by(I::LANES) {
         // The last vector starts early enough to be a whole one, where there is one.
-        col = col.min(out.len().saturating_sub(I::LANES));
-        let [sum] = sums::<I, 1>(isa, source, kernel, row, col);
+        let col = col.min(out.len().saturating_sub(I::LANES));
+        let [sum] = sums::<I, 1, ANY>(isa, source, rows.clone(), col);
         isa.store_first(sum, &mut out[col..]);
-        col += I::LANES;
     }
 }
 
-/// `N` vectors of outputs from (`row`, `col`) on.
+/// The width of kernels that have no loop of their own.
+const ANY: usize = 0;
+
+/// Outputs in blocks of `VECTORS` vectors, by a kernel of `WIDTH` columns; how many these are.
 #[inline(always)]
-fn sums<I: Isa, const N: usize>(
+fn blocks<'a, I: Isa, const WIDTH: usize>(
     isa: I,
     source: &Source,
-    kernel: &[f32],
-    row: usize,
+    rows: &impl Rows<'a>,
+    out: &mut [f32],
+) -> usize {
+    let len = VECTORS * I::LANES;
+    for (block, out) in out.chunks_exact_mut(len).enumerate() {
+        let sums = sums::<I, VECTORS, WIDTH>(isa, source, rows.clone(), block * len);
+        for (sum, out) in sums.into_iter().zip(out.chunks_exact_mut(I::LANES)) {
+            isa.store(sum, out);
+        }
+    }
+    out.len() / len * len
+}
+
+/// `N` vectors of outputs from column `col` on.
+#[inline(always)]
+fn sums<'a, I: Isa, const N: usize, const WIDTH: usize>(
+    isa: I,
+    source: &Source,
+    rows: impl Rows<'a>,
     col: usize,
 ) -> [I::F32; N] {
     let mut sums = Sums {
@@ -140,10 +158,15 @@ fn sums<I: Isa, const N: usize>(
         chain: [isa.splat(0.0); N],
         gathered: 0,
     };
-    for (weights, input) in source.rows(kernel, row) {
+    for (weights, input) in rows {
+        if WIDTH != ANY {
+            sums.gather(isa, weights, WIDTH, 1, &input[col..]);
+            continue;
+        }
+        // A stride of 1 without the divisions.
         if source.stride() == 1 {
             sums.add_products(isa, weights, 1, &input[col..]);
-            continue; // Without the divisions below, which take as long as a row of 3 weights.
+            continue;
         }
         for (phase, input) in input.chunks_exact(source.phase_len).enumerate() {
             sums.add_products(isa, &weights[phase..], source.stride(), &input[col..]);
@@ -171,6 +194,16 @@ impl<I: Isa, const N: usize> Sums<I, N> {
         self.gathered = 0;
     }
 
+    /// Adds `count` products, at most a chain's, of every `stride`-th weight.
+    #[inline(always)]
+    fn gather(&mut self, isa: I, weights: &[f32], count: usize, stride: usize, input: &[f32]) {
+        if self.gathered + count > CHAIN {
+            self.next_chain(isa);
+        }
+        self.gathered += count;
+        self.chain = products(isa, weights, count, stride, input, self.chain);
+    }
+
     /// Adds the products of every `stride`-th weight with the vectors that start at successive
     /// values of the input.
     #[inline(always)]
@@ -183,18 +216,7 @@ impl<I: Isa, const N: usize> Sums<I, N> {
             } else {
                 first.len().div_ceil(stride)
             };
-            if self.gathered + count > CHAIN {
-                self.next_chain(isa);
-            }
-            self.gathered += count;
-            // Kernels of the usual widths are unrolled.
-            let sums = self.chain;
-            self.chain = match (N, count, stride) {
-                (VECTORS, 3, 1) => products(isa, first, 3, 1, input, sums),
-                (VECTORS, 5, 1) => products(isa, first, 5, 1, input, sums),
-                (VECTORS, 7, 1) => products(isa, first, 7, 1, input, sums),
-                _ => products(isa, first, count, stride, input, sums),
-            };
+            self.gather(isa, first, count, stride, input);
             (weights, input) = (rest, &input[count..]);
         }
     }

@@ -67,6 +67,9 @@ pub(super) trait Isa: Copy {
     const LANES: usize;
     /// Rows of two vectors whose sums fit the registers, at most 12: the tile of a product.
     const TILE_ROWS: usize;
+    /// Tiles have this many rows or a multiple of it: the last one of packed rows may have some
+    /// of zeros.
+    const TILE_STEP: usize = 1;
     /// Whether a product's tile reads unpacked rows about as quickly as packed ones.
     const BROADCASTS_ROWS: bool;
     /// Whether there are 32 registers for vectors, and not 16.
@@ -110,6 +113,15 @@ pub(super) trait Isa: Copy {
     /// Asks the cache for what lies at `from`, which need not be readable.
     #[inline(always)]
     fn prefetch(self, _from: *const f32) {}
+
+    /// Has the cache ask for what lies at `from` while something else is computed.
+    ///
+    /// # Safety
+    /// A value must be readable there.
+    #[inline(always)]
+    unsafe fn touch(self, from: *const f32) {
+        self.prefetch(from);
+    }
 
     fn add(self, a: Self::F32, b: Self::F32) -> Self::F32;
     fn sub(self, a: Self::F32, b: Self::F32) -> Self::F32;

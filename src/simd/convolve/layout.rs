@@ -123,14 +123,19 @@ impl<'a> Source<'a> {
         self.options.stride_cols
     }
 
+    /// Columns of the kernel that meet the input.
+    #[inline(always)]
+    pub(super) fn taps(&self) -> usize {
+        self.taps.len()
+    }
+
     /// The rows of the kernel that meet the input at a row of outputs, each with the input's
     /// row as laid out.
     #[inline(always)]
-    pub(super) fn rows<'k>(
-        &self,
-        kernel: &'k [f32],
-        row: usize,
-    ) -> impl Iterator<Item = (&'k [f32], &'a [f32])> {
+    pub(super) fn rows<'b>(&self, kernel: &'b [f32], row: usize) -> impl Rows<'b>
+    where
+        'a: 'b,
+    {
         let options = self.options;
         // Windows start here, counted from the first row of padding.
         let first = row * options.stride_rows;
@@ -139,11 +144,17 @@ impl<'a> Source<'a> {
             .saturating_sub(first)
             .min(options.kernel_rows);
         let skipped = self.padding_rows + self.first_row;
-        let (values, row_len, taps) = (self.values, self.row_len, self.taps.clone());
-        (start..end).map(move |kernel_row| {
-            let weights = &kernel[kernel_row * options.kernel_cols..][taps.clone()];
-            let input = &values[(first + kernel_row - skipped) * row_len..][..row_len];
-            (weights, input)
-        })
+        let (values, cols, taps) = (self.values, options.kernel_cols, self.taps.clone());
+        let weights = kernel.get(start * cols..end * cols).unwrap_or_default();
+        let weights = weights
+            .chunks_exact(cols)
+            .map(move |row| &row[taps.clone()]);
+        let inputs = values.get((first + start - skipped) * self.row_len..);
+        weights.zip(inputs.unwrap_or_default().chunks_exact(self.row_len))
     }
 }
+
+/// Rows of a kernel, each with a row of the input.
+pub(super) trait Rows<'a>: Iterator<Item = (&'a [f32], &'a [f32])> + Clone {}
+
+impl<'a, R: Iterator<Item = (&'a [f32], &'a [f32])> + Clone> Rows<'a> for R {}

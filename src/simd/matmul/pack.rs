@@ -104,22 +104,22 @@ unsafe fn transpose<I: Isa>(
     if used < width {
         packed.fill(0.0);
     }
-    // Four by four where rows are contiguous.
-    let quads = if matrix.col == 1 {
-        [used / 4 * 4, depth / 4 * 4]
+    // Four by four where rows are contiguous, the last four of them again where some are left.
+    let squares = if matrix.col == 1 && used >= 4 {
+        depth / 4 * 4
     } else {
-        [0, 0]
+        0
     };
-    for i in (0..quads[0]).step_by(4) {
-        for p in (0..quads[1]).step_by(4) {
+    for i in (0..used).step_by(4) {
+        for p in (0..squares).step_by(4) {
+            let i = i.min(used - 4);
             let to = &mut packed[p * width + i..][..3 * width + 4];
             // SAFETY: four rows and depths of the matrix, and as many at a stride of `width`.
             unsafe { isa.transpose4(matrix.at(i, p), matrix.row, to.as_mut_ptr(), width) };
         }
     }
     for i in 0..used {
-        let first = if i < quads[0] { quads[1] } else { 0 };
-        for p in first..depth {
+        for p in squares..depth {
             // SAFETY: row `i` at depth `p`.
             packed[p * width + i] = unsafe { *matrix.at(i, p) };
         }

@@ -2,7 +2,7 @@
 
 use super::Matrix;
 use super::pack::{self, Scratch};
-use super::tile::{Strip, VECTORS};
+use super::tile::{LINE, Strip, VECTORS};
 use crate::error::Result;
 use crate::simd::isa::Isa;
 
@@ -90,13 +90,15 @@ impl Panels for Unpacked {
         let width = VECTORS * I::LANES;
         let in_place = if *pack { 0 } else { cols / width * width };
         let packed = scratch.values();
-        for col in (in_place..cols).step_by(width) {
-            let used = width.min(cols - col);
-            let to = &mut packed[(col - in_place) * depth..];
-            // SAFETY: these columns are the part's.
-            unsafe {
+        // A few rows of all strips at a time, so that each line of memory is read once.
+        for p in (0..depth).step_by(LINE) {
+            let rows = LINE.min(depth - p);
+            for col in (in_place..cols).step_by(width) {
+                let used = width.min(cols - col);
                 let widths = [used, used.next_multiple_of(I::LANES)];
-                pack::strip(isa, b.from(col, 0), widths, depth, to);
+                let to = &mut packed[(col - in_place) * depth + p * widths[1]..];
+                // SAFETY: these rows and columns are the part's.
+                unsafe { pack::strip(isa, b.from(col, p), widths, rows, to) };
             }
         }
         Panel {

@@ -46,7 +46,8 @@ impl<B: Panels> Kernel for Product<B> {
         };
         // The tile reads rows of `A` that lie as they do untransposed.
         let pack_a = self.a.col != 1 || n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
-        let mut block = Scratch::new(if pack_a { MC.min(m) } else { 0 }, KC.min(k))?;
+        let rows = MC.min(m).next_multiple_of(I::TILE_STEP);
+        let mut block = Scratch::new(if pack_a { rows } else { 0 }, KC.min(k))?;
         let mut room = self.b.room::<I>([m, k, n])?;
         for col in (0..n).step_by(B::PANEL_COLS) {
             for p in (0..k).step_by(KC) {
@@ -109,17 +110,18 @@ impl Kernel for Block<'_> {
             let mut row = 0;
             while row < place.rows {
                 let rows = height::<I>(place.rows - row);
+                let height = rows.next_multiple_of(I::TILE_STEP);
                 // SAFETY: rows and columns of the block and the panel.
                 unsafe {
                     let a = a.from(row, 0);
                     let a = match &mut scratch {
                         Some(scratch) if col == 0 => {
-                            pack::strip(isa, a, [rows, rows], depth, &mut scratch[row * depth..])
+                            pack::strip(isa, a, [rows, height], depth, &mut scratch[row * depth..])
                         }
                         Some(scratch) => Strip {
                             values: scratch[row * depth..].as_ptr(),
                             across: 1,
-                            deep: rows,
+                            deep: height,
                         },
                         None => Strip {
                             values: a.values,
@@ -141,11 +143,12 @@ impl Kernel for Block<'_> {
     }
 }
 
-/// Rows of the next tile: what would be left for a last low tile is shared by the last two.
+/// Rows of the next tile, a multiple of the step unless it is the last: what would be left for a
+/// last low tile is shared by the last two.
 #[inline(always)]
 fn height<I: Isa>(rows: usize) -> usize {
     if rows > I::TILE_ROWS && rows < 2 * I::TILE_ROWS {
-        rows.div_ceil(2)
+        rows.div_ceil(2).next_multiple_of(I::TILE_STEP)
     } else {
         rows.min(I::TILE_ROWS)
     }

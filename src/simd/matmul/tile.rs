@@ -36,9 +36,10 @@ pub(super) struct Place {
 /// Multiplies strips of `A` and `B`, `depth` deep, to a tile of `C`.
 ///
 /// # Safety
-/// `a` must have `place.rows` rows, at most `I::TILE_ROWS`, and `b`, whose columns lie side by
-/// side, `place.cols` columns rounded up to whole vectors, at most `VECTORS`. The rows and
-/// columns of `place` must be writable, and hold numbers where they are accumulated.
+/// `a` must have `place.rows` rows, at least one, rounded up to whole steps, at most
+/// `I::TILE_ROWS`, and `b`, whose columns lie side by side, `place.cols` columns rounded up to
+/// whole vectors, at most `VECTORS`. The rows and columns of `place` must be writable, and hold
+/// numbers where they are accumulated.
 #[inline(always)]
 pub(super) unsafe fn multiply<I: Isa>(isa: I, a: Strip, b: Strip, depth: usize, place: Place) {
     // Rows that are slow to read unpacked are always packed.
@@ -66,9 +67,9 @@ unsafe fn any_height<I: Isa, const V: usize, const PACKED: bool>(
 ) {
     macro_rules! by_height {
         ($($rows:literal)*) => {
-            match place.rows {
+            match place.rows.next_multiple_of(I::TILE_STEP) {
                 // SAFETY: the caller's promise is passed on, the height chosen by the rows.
-                $($rows if $rows <= I::TILE_ROWS => unsafe {
+                $($rows if $rows <= I::TILE_ROWS && $rows % I::TILE_STEP == 0 => unsafe {
                     tile::<I, $rows, V, PACKED>(isa, a, b, depth, place);
                 },)*
                 rows => debug_assert!(false, "no tile has {rows} rows"),
@@ -81,7 +82,9 @@ unsafe fn any_height<I: Isa, const V: usize, const PACKED: bool>(
 /// # Safety
 /// As for [`multiply`], with `R` rows and `V` vectors; `a.across` must be 1 where it is
 /// `PACKED`.
-#[inline(always)]
+#[cfg_attr(target_family = "wasm", inline(never))]
+#[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
 unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     isa: I,
     a: Strip,
@@ -89,15 +92,27 @@ unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     depth: usize,
     place: Place,
 ) {
+    for i in 0..R {
+        // SAFETY: this row of the place is writable.
+        unsafe { isa.touch(place.c.add(i.min(place.rows - 1) * place.stride)) };
+    }
     // SAFETY: the caller's promise is passed on.
     let sums = unsafe { sums::<I, R, V, PACKED>(isa, a, b, depth) };
+    if place.cols < V * I::LANES || place.rows < R {
+        // SAFETY: the sums are those of the place's rows.
+        return unsafe { store_part(isa, sums.as_flattened(), V, place) };
+    }
     for (i, sums) in sums.into_iter().enumerate() {
         for (j, sum) in sums.into_iter().enumerate() {
-            let cols = I::LANES.min(place.cols - j * I::LANES);
             // SAFETY: these are columns of row `i` of the place.
             unsafe {
                 let c = place.c.add(i * place.stride + j * I::LANES);
-                store(isa, sum, c, cols, place.accumulate);
+                let sum = if place.accumulate {
+                    isa.add(isa.load_ptr(c), sum)
+                } else {
+                    sum
+                };
+                isa.store_ptr(sum, c);
             }
         }
     }
@@ -175,24 +190,24 @@ unsafe fn step<I: Isa, const R: usize, const V: usize>(
     }
 }
 
-/// Writes the first `cols` lanes to `c`, or adds them to what is there.
+/// Writes the place's columns of rows of `vectors` sums each, or adds them to what is there.
 ///
 /// # Safety
-/// `cols` values must be writable at `c`, and numbers where they are accumulated.
-#[inline(always)]
-unsafe fn store<I: Isa>(isa: I, sum: I::F32, c: *mut f32, cols: usize, accumulate: bool) {
-    // SAFETY: the caller's promise; the slice ends where it does.
-    unsafe {
-        if cols == I::LANES {
-            let sum = if accumulate {
-                isa.add(isa.load_ptr(c), sum)
-            } else {
-                sum
+/// There must be sums for each row of the place, and its values numbers where they are
+/// accumulated.
+#[cfg_attr(target_family = "wasm", inline(never))]
+#[cfg_attr(not(target_family = "wasm"), inline(always))]
+unsafe fn store_part<I: Isa>(isa: I, sums: &[I::F32], vectors: usize, place: Place) {
+    let rows = sums.chunks_exact(vectors).take(place.rows);
+    for (i, sums) in rows.enumerate() {
+        for (j, &sum) in sums.iter().enumerate() {
+            let cols = I::LANES.min(place.cols - j * I::LANES);
+            // SAFETY: these are columns of row `i` of the place.
+            let c = unsafe {
+                let c = place.c.add(i * place.stride + j * I::LANES);
+                std::slice::from_raw_parts_mut(c, cols)
             };
-            isa.store_ptr(sum, c);
-        } else {
-            let c = std::slice::from_raw_parts_mut(c, cols);
-            let sum = if accumulate {
+            let sum = if place.accumulate {
                 isa.add(isa.load_first(c, 0.0), sum)
             } else {
                 sum

@@ -16,6 +16,9 @@ const WASM_OPT: &[&str] = &[
     // What is alike compresses best side by side, and as functions of its own.
     "--reorder-functions-by-name",
     "--one-caller-inline-max-function-size=0",
+    // Constant parts of addresses go into loads and stores: none of them lies in the first
+    // kilobyte, which is the stack's last.
+    "--low-memory-unused",
     // What the first pass leaves gives the second some more.
     "-Oz",
     "-Oz",
@@ -39,11 +42,14 @@ const SMALL_STD: &[&str] = &[
 ];
 
 /// Without texts of panics, and with short functions inlined in what is compiled for size, which
-/// makes it smaller. The `cfg` says that functions may be marked so.
+/// makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
+/// of a product needs before it multiplies, which is more than engines have registers for. The
+/// `cfg` says that functions may be marked for size, and tiles be as high as that order allows.
 const SMALL_CODE: &[&str] = &[
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
     "-Zinline-mir=yes",
+    "-Cllvm-args=-pre-RA-sched=source",
     "--cfg=relampago_package",
 ];
 
