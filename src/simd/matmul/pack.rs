@@ -1,7 +1,7 @@
 //! Operands copied to strips, which the innermost loop reads from front to back.
 
 use super::Matrix;
-use super::tile::{LINE, Strip};
+use super::tile::{LINE, Strip, VECTORS};
 use crate::error::{Result, try_zeros};
 use crate::simd::isa::Isa;
 
@@ -77,13 +77,19 @@ unsafe fn copy<I: Isa>(isa: I, matrix: Matrix, used: usize, width: usize, packed
     for (p, packed) in packed.chunks_exact_mut(width).enumerate() {
         // SAFETY: depth `p` of `used` rows.
         let from = unsafe { std::slice::from_raw_parts(matrix.at(0, p), used) };
-        let mut at = 0;
-        while at + I::LANES <= used {
-            isa.store(isa.load(&from[at..]), &mut packed[at..]);
-            at += I::LANES;
+        let mut vector = |at: usize| isa.store(isa.load(&from[at..]), &mut packed[at..]);
+        match used.checked_sub(I::LANES) {
+            // Most are so wide, and need no loop.
+            Some(last) if last == (VECTORS - 1) * I::LANES => {
+                (0..VECTORS).for_each(|j| vector(j * I::LANES));
+            }
+            // The last vector starts early enough to be a whole one.
+            Some(last) => (0..used)
+                .step_by(I::LANES)
+                .for_each(|at| vector(at.min(last))),
+            None => packed[..used].copy_from_slice(from),
         }
-        if at < width {
-            packed[at..used].copy_from_slice(&from[at..]);
+        if used < width {
             packed[used..].fill(0.0);
         }
     }

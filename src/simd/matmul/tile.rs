@@ -99,7 +99,9 @@ unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     // SAFETY: the caller's promise is passed on.
     let sums = unsafe { sums::<I, R, V, PACKED>(isa, a, b, depth) };
     if place.cols < V * I::LANES || place.rows < R {
-        // SAFETY: the sums are those of the place's rows.
+        // A copy, so that the sums of whole tiles need not be in memory.
+        let sums = sums;
+        // SAFETY: these are the sums of the place's rows.
         return unsafe { store_part(isa, sums.as_flattened(), V, place) };
     }
     for (i, sums) in sums.into_iter().enumerate() {
