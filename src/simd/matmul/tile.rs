@@ -100,9 +100,9 @@ unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     let sums = unsafe { sums::<I, R, V, PACKED>(isa, a, b, depth) };
     if place.cols < V * I::LANES || place.rows < R {
         // A copy, so that the sums of whole tiles need not be in memory.
-        let sums = sums;
+        let copy = sums;
         // SAFETY: these are the sums of the place's rows.
-        return unsafe { store_part(isa, sums.as_flattened(), V, place) };
+        return unsafe { store_part(isa, copy.as_flattened(), V, place) };
     }
     for (i, sums) in sums.into_iter().enumerate() {
         for (j, sum) in sums.into_iter().enumerate() {
