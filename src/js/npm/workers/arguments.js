@@ -2,10 +2,22 @@
 
 import { RelampagoError } from '../core.js';
 
+const MOST_SPARE = 16;
+
+// What workers gave back, until the collector takes it: memory that was never used takes longer
+// to get than a copy to write.
+let spare = [];
+
+/** Lets buffers be used for copies. */
+export function reuse(buffers) {
+    spare = [...spare, ...buffers.map((buffer) => new WeakRef(buffer))];
+    spare = spare.filter((buffer) => buffer.deref()).slice(-MOST_SPARE);
+}
+
 /** A copy to give away, taken now; whatever is wrong with it is for the worker to say. */
 export function copied(value) {
     if (ArrayBuffer.isView(value)) {
-        return allocated(value.length, () => new value.constructor(value));
+        return allocated(value.length, () => copyOf(value));
     }
     if (typeof value !== 'object' || value === null) {
         return value;
@@ -17,6 +29,17 @@ export function copied(value) {
     for (const key in value) {
         copy[key] = value[key]; // Inherited ones too, which a message would leave behind.
     }
+    return copy;
+}
+
+function copyOf(view) {
+    const place = spare.findIndex((buffer) => buffer.deref()?.byteLength === view.byteLength);
+    const buffer = place < 0 ? undefined : spare.splice(place, 1)[0].deref();
+    if (!buffer) {
+        return new view.constructor(view);
+    }
+    const copy = new view.constructor(buffer);
+    copy.set(view);
     return copy;
 }
 

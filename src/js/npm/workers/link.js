@@ -1,4 +1,5 @@
 import { RelampagoError } from '../core.js';
+import { reuse } from './arguments.js';
 
 // Where numbers begin, no batch on the page has its ids.
 let numbers = 2 ** 52;
@@ -20,7 +21,7 @@ export class Link {
         } catch (error) {
             throw unsupported(error.message);
         }
-        this.#worker.onmessage = ({ data: [call, value, error] }) => this.#settle(call, value, error);
+        this.#worker.onmessage = ({ data }) => this.#settle(...data);
         this.#worker.onerror = this.#worker.onmessageerror = (event) => {
             event.preventDefault();
             this.#lose(event.message ?? 'relampago_worker.js, or a message from it, cannot be read');
@@ -69,7 +70,8 @@ export class Link {
         this.call(0, 'release', { values: [numbers] }).catch(() => {});
     }
 
-    #settle(call, value, error) {
+    #settle(call, value, error, spare = []) {
+        reuse(spare);
         if (this.#loss) {
             return; // It was under way when everyone was told.
         }
@@ -100,7 +102,8 @@ function unsupported(reason) {
     return new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}`);
 }
 
-function buffersOf(lists) {
+/** The buffers of arrays in lists, and in lists in these. */
+export function buffersOf(lists) {
     const buffers = lists.flat(2).map((value) => value?.buffer);
     return buffers.filter((buffer) => buffer instanceof ArrayBuffer);
 }

@@ -6,11 +6,11 @@
 // take longer than any function of it.
 
 /** Multiply–adds of a product, and rows and columns of its matrices, from which division pays. */
-const LEAST_PRODUCT = 2 ** 28;
+const LEAST_PRODUCT = 3 * 2 ** 25;
 const LEAST_SIDE = 256;
 
 /** Multiply–adds of a convolution, and values of its kernel. */
-const LEAST_CONVOLUTION = 2 ** 27;
+const LEAST_CONVOLUTION = 2 ** 25;
 const LEAST_TAPS = 121;
 
 /** Rows of a part of a product from which it pays for packing the whole right matrix. */
@@ -57,7 +57,7 @@ function convolve2d(threads, input, kernel, options) {
 
 /** From which row to which each thread goes, in whole tiles of the kernels but for the last. */
 function bands(rows, threads, least) {
-    const tile = 8;
+    const tile = 24;
     const count = Math.min(threads, Math.floor(rows / Math.max(least, tile)));
     const edge = (i) => (i === count ? rows : Math.round((i * rows) / count / tile) * tile);
     return Array.from({ length: count }, (_, i) => [edge(i), edge(i + 1)]);

@@ -2,6 +2,7 @@
 
 import { GpuDevice, load } from '../core.js';
 import { createWith } from './devices.js';
+import { buffersOf } from './link.js';
 import './extras.js';
 
 /** A worker's own workers run what it runs. */
@@ -47,8 +48,9 @@ onmessage = async ({ data: [call, as, ...what] }) => {
     try {
         const value = await result;
         const answer = as ? undefined : value;
-        const arrays = [answer].flat().filter((part) => part instanceof Float32Array);
-        postMessage([call, answer], arrays.map(({ buffer }) => buffer));
+        // With the arguments, which nothing needs any more.
+        const spare = buffersOf(what.slice(2));
+        postMessage([call, answer, undefined, spare], [...buffersOf([answer]), ...spare]);
     } catch ({ code, message }) {
         postMessage([call, undefined, { code, message }]);
     }

@@ -62,16 +62,19 @@ const lengthOf = (value) => (value instanceof Float32Array ? value.length : unde
 
 async function together(name, parts, helpers, alone) {
     const [own, ...others] = parts;
-    const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
-    const theirs = others.map(({ values }, i) => helpers[i].call(name, values.map(give)));
-    const results = await Promise.all([alone(...own.values), ...theirs]);
     const total = parts.reduce((sum, { length }) => sum + length, 0);
     const result = allocated(total, () => new Float32Array(total));
-    let start = 0;
-    parts.forEach(({ skipped = 0, length }, i) => {
-        result.set(results[i].subarray(skipped, skipped + length), start);
-        start += length;
+    const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
+    const theirs = others.map(({ values }, i) => helpers[i].call(name, values.map(give)));
+    let end = 0;
+    const filling = [alone(...own.values), ...theirs].map(async (values, i) => {
+        const { skipped = 0, length } = parts[i];
+        const start = end;
+        end += length;
+        // While others still compute.
+        result.set((await values).subarray(skipped, skipped + length), start);
     });
+    await Promise.all(filling);
     return result;
 }
 
