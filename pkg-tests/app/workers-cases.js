@@ -172,6 +172,24 @@ export async function recorded(relampago, backend) {
   return [...await batch.read(id)];
 }
 
+// Calls at once and in turn, by which the worker's buffers go back and forth; what is wrong among
+// their results, and whether the caller's arrays are as they were.
+export async function reused(relampago, backend) {
+  const device = await create(relampago, { backend });
+  const calls = Array.from({ length: 24 }, (_, i) => new Float32Array([700, 900, 700, 1100][i % 4]).fill(i - 12));
+  const wrong = [];
+  for (let round = 0; round < 4; round++) {
+    const results = await Promise.all(calls.map((values) => device.scale(values, round)));
+    results.forEach((result, i) => {
+      const right = result.length === calls[i].length && result.every((value) => value === (i - 12) * round);
+      right || wrong.push([round, i]);
+    });
+    const last = await device.relu(calls[round]);
+    last.every((value) => value === 0) || wrong.push([round, 'relu']);
+  }
+  return { wrong, kept: calls.every((values, i) => values.every((value) => value === i - 12)) };
+}
+
 // What the module and the GPU have allocated after some runs of a program, and after many.
 export async function steady(relampago, backend) {
   const allocated = watchAllocations();

@@ -52,6 +52,10 @@ describe('worker', () => {
       assert.deepEqual(last, first);
     });
 
+    test(`buffers of calls on ${backend} serve later ones`, async () => {
+      assert.deepEqual(await result('reused', backend), { wrong: [], kept: true });
+    });
+
     test(`a recording on ${backend} does not change afterwards`, async () => {
       assert.deepEqual(await result('recorded', backend), [2, 4, 6, 8]);
     });
