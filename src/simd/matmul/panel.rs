@@ -120,6 +120,14 @@ pub(super) struct Panel<'a> {
 }
 
 impl Panel<'_> {
+    /// What is packed from a column on.
+    #[inline(always)]
+    pub(super) fn packed_from(&self, col: usize) -> &[f32] {
+        let place = col.checked_sub(self.in_place);
+        let packed = place.and_then(|place| self.packed.get(place * self.depth..));
+        packed.unwrap_or_default()
+    }
+
     #[inline(always)]
     pub(super) fn strip(&self, col: usize, width: usize) -> Strip {
         if col < self.in_place {

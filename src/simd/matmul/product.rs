@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Matrix;
 use super::pack::{self, Scratch};
 use super::panel::{KC, PACK_STRIPS, Panel, Panels, Part};
-use super::tile::{self, Place, Strip, VECTORS};
+use super::tile::{self, LINE, Place, Strip, VECTORS};
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
 
@@ -67,6 +67,7 @@ impl<B: Panels> Kernel for Product<B> {
                             rows: MC.min(m - row),
                             cols: part.cols,
                             accumulate: p > 0 || self.accumulate,
+                            next: None,
                         };
                         isa.call(Block {
                             a: a.from(row, p),
@@ -107,6 +108,7 @@ impl Kernel for Block<'_> {
         for col in (0..place.cols).step_by(width) {
             let cols = width.min(place.cols - col);
             let b = panel.strip(col, cols.next_multiple_of(I::LANES));
+            let next = panel.packed_from(col + width);
             let mut row = 0;
             while row < place.rows {
                 let rows = height::<I>(place.rows - row);
@@ -133,6 +135,11 @@ impl Kernel for Block<'_> {
                         c: place.c.add(row * place.stride + col),
                         rows,
                         cols,
+                        // A line for each row: all of the next strip, where there are as many
+                        // rows as it is deep in lines.
+                        next: next
+                            .get(row * LINE..(row + height) * LINE)
+                            .map(<[f32]>::as_ptr),
                         ..place
                     };
                     tile::multiply(isa, a, b, depth, place);

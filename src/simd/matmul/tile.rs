@@ -31,6 +31,8 @@ pub(super) struct Place {
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) accumulate: bool,
+    /// What later tiles read, so many lines as the tile has rows.
+    pub(super) next: Option<*const f32>,
 }
 
 /// Multiplies strips of `A` and `B`, `depth` deep, to a tile of `C`.
@@ -39,7 +41,7 @@ pub(super) struct Place {
 /// `a` must have `place.rows` rows, at least one, rounded up to whole steps, at most
 /// `I::TILE_ROWS`, and `b`, whose columns lie side by side, `place.cols` columns rounded up to
 /// whole vectors, at most `VECTORS`. The rows and columns of `place` must be writable, and hold
-/// numbers where they are accumulated.
+/// numbers where they are accumulated, and what is next be readable.
 #[inline(always)]
 pub(super) unsafe fn multiply<I: Isa>(isa: I, a: Strip, b: Strip, depth: usize, place: Place) {
     // Rows that are slow to read unpacked are always packed.
@@ -95,6 +97,10 @@ unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     for i in 0..R {
         // SAFETY: this row of the place is writable.
         unsafe { isa.touch(place.c.add(i.min(place.rows - 1) * place.stride)) };
+        if let Some(next) = place.next {
+            // SAFETY: so many lines are readable.
+            unsafe { isa.touch(next.add(i * LINE)) };
+        }
     }
     // SAFETY: the caller's promise is passed on.
     let sums = unsafe { sums::<I, R, V, PACKED>(isa, a, b, depth) };
