@@ -23,7 +23,7 @@ use compiled::Compiled;
 use sweeps::Sweeps;
 
 /// Values in a block: a few blocks fit into a first-level cache.
-pub(super) const BLOCK: usize = 1024;
+pub(super) const BLOCK: usize = 2048;
 
 /// Operands of an elementwise operation at most.
 #[cfg(not(relampago_small))]
