@@ -1,7 +1,7 @@
 //! Operations that work value by value.
 
 use super::InstructionSet;
-use super::isa::{Isa, Kernel, dispatch};
+use super::isa::{AHEAD, Isa, Kernel, dispatch};
 use super::math;
 use crate::ops::Op;
 
@@ -223,6 +223,8 @@ impl<F: Unary> Kernel for Map<'_, F> {
     fn run<I: Isa>(self, isa: I) {
         let vectors = self.x.chunks_exact(I::LANES);
         for (x, y) in vectors.zip(self.y.chunks_exact_mut(I::LANES)) {
+            isa.prefetch(x.as_ptr().wrapping_add(AHEAD));
+            isa.prefetch(y.as_ptr().wrapping_add(AHEAD));
             isa.store(self.f.eval(isa, isa.load(x)), y);
         }
     }

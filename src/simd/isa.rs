@@ -52,6 +52,9 @@ macro_rules! intrinsics {
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use intrinsics;
 
+/// Values ahead that are asked for: functions keep processors from looking that far themselves.
+pub(super) const AHEAD: usize = 1024;
+
 /// An instruction set: vectors of `LANES` numbers and what can be done with them.
 ///
 /// A value of the type proves that the CPU has the instructions. Unless said otherwise, every

@@ -3,7 +3,7 @@
 
 use super::InstructionSet;
 use super::elementwise::{Abs, Clip, LeakyRelu, Neg, Relu, Scale, Unary, unary};
-use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
+use super::isa::{AHEAD, Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
 
 /// Vectors that are worked on at a time: as many as registers hold beside a few others.
@@ -12,9 +12,6 @@ const MANY: usize = 16;
 
 /// Whether code may be larger for speed. In the browser, chains that matter get code of their own.
 pub(crate) const NATIVE: bool = cfg!(not(target_arch = "wasm32"));
-
-/// Values ahead that are asked for: functions keep processors from looking that far themselves.
-const AHEAD: usize = 1024;
 
 /// Whether [`sweep`] can do an operation: less of it than there is to a load and a store.
 pub(crate) fn is_swept(op: &Op) -> bool {
