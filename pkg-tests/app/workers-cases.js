@@ -1,7 +1,10 @@
-// What devices in workers and devices with threads do, case by case. Imports nothing of the
-// package, as app.js does not, and returns plain data.
+// What devices in workers do, case by case, and with threads-cases.js devices with threads. Imports
+// nothing of the package, as app.js does not, and returns plain data.
 
 import { run } from './app.js';
+import { abortLater, codeOf, create, watchWorkers } from './workers-tools.js';
+
+export * from './threads-cases.js';
 
 // The whole application on both kinds of device, and whether they agree bit by bit.
 export async function same(relampago, backend) {
@@ -334,113 +337,6 @@ export async function options(relampago) {
   return codes;
 }
 
-// Large enough to be divided, but for the last two convolutions: of one, the parts would be hardly
-// larger than its kernel; of the other, each would need padding of its own.
-const PRODUCTS = [
-  [1024, 1024, 256], [257, 1024, 1025], [300, 3500, 256], [512, 1025, 513], [256, 4200, 256], [700, 256, 2050],
-];
-const CONVOLUTIONS = [
-  { inputRows: 840, inputCols: 801, kernelRows: 15, kernelCols: 15, padding: 'valid' },
-  { inputRows: 840, inputCols: 801, kernelRows: 15, kernelCols: 14, padding: 'same' },
-  { inputRows: 1001, inputCols: 1000, kernelRows: 16, kernelCols: 9, padding: 'same', strideCols: 1 },
-  { inputRows: 1700, inputCols: 1701, kernelRows: 13, kernelCols: 15, strideRows: 2, strideCols: 2 },
-  { inputRows: 1200, inputCols: 1001, kernelRows: 8, kernelCols: 31, padding: 'same', strideCols: 2 },
-  { inputRows: 60, inputCols: 9000, kernelRows: 33, kernelCols: 9, padding: 'same' },
-  { inputRows: 1200, inputCols: 1201, kernelRows: 15, kernelCols: 15, padding: 'same', strideRows: 2 },
-];
-
-// Whether devices with threads compute what one thread does, bit by bit, and what their helpers
-// were given of each operation by the page.
-export async function threads(relampago) {
-  await relampago.default();
-  const alone = await relampago.GpuDevice.create({ backend: 'simd' });
-  const expected = (await large(alone)).results;
-  const workers = watchWorkers();
-  const outcomes = [];
-  for (const options of [{ threads: 2 }, { threads: 3 }, { threads: 5 }, { threads: 3, worker: true }]) {
-    const device = await relampago.GpuDevice.create({ backend: 'simd', ...options });
-    const { results, given } = await large(device, workers);
-    outcomes.push({ options, different: differences(results, expected), given });
-    device.dispose();
-  }
-  return { isolated: crossOriginIsolated, outcomes };
-}
-
-async function large(device, workers = []) {
-  const calls = [
-    ...PRODUCTS.map(([m, k, n]) => () => device.matmul(noise(m * k, 1), noise(k * n, 2), m, k, n)),
-    ...CONVOLUTIONS.map((options) => () => {
-      const input = noise(options.inputRows * options.inputCols, 3);
-      return device.convolve2d(input, noise(options.kernelRows * options.kernelCols, 4), options);
-    }),
-  ];
-  const runs = () => workers.reduce((sum, worker) => sum + worker.runs, 0);
-  const [results, given] = [[], []];
-  for (const call of calls) {
-    const before = runs();
-    results.push(await call());
-    given.push(runs() - before);
-  }
-  return { results, given };
-}
-
-// How many values of each result differ.
-function differences(results, expected) {
-  return results.map((values, i) => {
-    const [a, b] = [values, expected[i]].map(({ buffer }) => new Uint32Array(buffer));
-    return a.length === b.length ? a.reduce((sum, bits, j) => sum + (bits !== b[j]), 0) : 'another length';
-  });
-}
-
-// The lengths of products with threads, on the page and in a worker that has workers of its own.
-export async function nested(relampago) {
-  await relampago.default();
-  const lengths = [];
-  for (const worker of [false, true]) {
-    const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2, worker });
-    const matrix = noise(768 * 768, 1);
-    lengths.push((await device.matmul(matrix, matrix, 768, 768, 768)).length);
-    device.dispose();
-  }
-  return lengths;
-}
-
-// A helper's end is an error for what it was doing; after that the device goes on alone.
-export async function helperCrash(relampago) {
-  await relampago.default();
-  const workers = watchWorkers();
-  const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2 });
-  const side = 768;
-  const matrix = noise(side * side, 1);
-  const pending = codeOf(relampago, () => device.matmul(matrix, matrix, side, side, side));
-  workers[0].dispatchEvent(new ErrorEvent('error', { message: 'a failure' }));
-  const code = await pending;
-  const { length } = await device.matmul(matrix, matrix, side, side, side);
-  return { code, length };
-}
-
-export async function threadsAbort(relampago) {
-  await relampago.default();
-  const device = await relampago.GpuDevice.create({ backend: 'simd', threads: 2 });
-  const side = 768;
-  const matrix = noise(side * side, 1);
-  const call = (options) => device.matmul(matrix, matrix, side, side, side, options);
-  const code = (action) => codeOf(relampago, action);
-  return [
-    await code(() => call({ signal: AbortSignal.abort() })),
-    await code(() => abortLater(call)),
-    await code(() => call({ signal: 'now' })),
-    await code(() => call({})),
-    await code(() => device.matmul(matrix, matrix, side, side, side + 1)),
-    await code(() => { device.dispose(); return call(); }),
-  ];
-}
-
-async function create(relampago, options) {
-  await relampago.default();
-  return relampago.GpuDevice.create({ worker: true, ...options });
-}
-
 async function devices(relampago, options) {
   await relampago.default();
   return [await relampago.GpuDevice.create(options), await create(relampago, options)];
@@ -450,55 +346,4 @@ async function devices(relampago, options) {
 function withOptions(relampago, options) {
   const create = (own) => relampago.GpuDevice.create({ ...own, ...options });
   return { ...relampago, GpuDevice: { create } };
-}
-
-function abortLater(start) {
-  const controller = new AbortController();
-  const promise = start({ signal: controller.signal });
-  controller.abort();
-  return promise;
-}
-
-// The workers to come, with whether they were ended and how often they were given an operation.
-function watchWorkers() {
-  const workers = [];
-  const Original = globalThis.Worker;
-  globalThis.Worker = class extends Original {
-    ended = false;
-    runs = 0;
-
-    constructor(...values) {
-      super(...values);
-      workers.push(this);
-    }
-
-    postMessage(message, ...rest) {
-      this.runs += ['matmul', 'convolve2d'].includes(message?.[3]) ? 1 : 0;
-      super.postMessage(message, ...rest);
-    }
-
-    terminate() {
-      this.ended = true;
-      super.terminate();
-    }
-  };
-  return workers;
-}
-
-async function codeOf({ RelampagoError }, action) {
-  try {
-    await action();
-    return 'no error';
-  } catch (error) {
-    return error instanceof RelampagoError ? error.code : String(error.stack);
-  }
-}
-
-// Values without a pattern, the same every time.
-function noise(length, seed) {
-  let state = seed;
-  return Float32Array.from({ length }, () => {
-    state = (Math.imul(state, 1664525) + 1013904223) | 0;
-    return state / 2 ** 31;
-  });
 }

@@ -23,7 +23,8 @@ pub(super) struct Strip {
     pub(super) deep: usize,
 }
 
-/// Where a tile lies in `C`, and whether the product is added to what is there.
+/// Where a tile lies in `C`, whether the product is added to what is there, and what memory is
+/// asked for meanwhile.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) c: *mut f32,
@@ -84,6 +85,8 @@ unsafe fn any_height<I: Isa, const V: usize, const PACKED: bool>(
 /// # Safety
 /// As for [`multiply`], with `R` rows and `V` vectors; `a.across` must be 1 where it is
 /// `PACKED`.
+// A function of its own in WebAssembly, where engines allocate registers better in small ones; what
+// is not inlined needs the features itself. Natively they reach only what is inlined.
 #[cfg_attr(target_family = "wasm", inline(never))]
 #[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
