@@ -17,7 +17,6 @@ mod slots;
     all(feature = "js", target_arch = "wasm32")
 ))]
 mod streamed;
-#[cfg_attr(relampago_small, path = "graph/weights/absent.rs")]
 mod weights;
 
 use std::panic::Location;

@@ -2,11 +2,7 @@
 //! in the first-level cache and is written nowhere else.
 
 #[cfg_attr(
-    not(all(
-        target_arch = "wasm32",
-        target_feature = "simd128",
-        not(relampago_small)
-    )),
+    not(all(target_arch = "wasm32", target_feature = "simd128")),
     path = "chain/compiled/absent.rs"
 )]
 mod compiled;

@@ -83,7 +83,7 @@ pub(super) trait Isa: Copy {
     const FUSED: bool = true;
 
     /// Runs a kernel as a function of its own, of which there is one however many other kernels
-    /// end in it. WebAssembly, where few do, has it inlined.
+    /// end in it.
     #[inline(always)]
     fn call<K: Kernel>(self, kernel: K) -> K::Output {
         kernel.run(self)

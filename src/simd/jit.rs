@@ -25,6 +25,7 @@ const CALL: usize = 1 << 16;
 
 impl Trace {
     /// Adds an elementwise operation; `None` of one that is not known here.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn operation(&self, op: &Op, operands: &[Value]) -> Option<Value> {
         with_function(
             op,
@@ -56,7 +57,7 @@ impl Visitor for Traced<'_> {
 }
 
 /// The code of one vector, which tells whether two expressions are the same.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Code {
     body: Vec<u8>,
     inputs: usize,
@@ -65,6 +66,7 @@ pub(crate) struct Code {
 
 impl Code {
     /// The code of an expression of so many inputs, unless it has too many or `expression` is `None`.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn of(
         inputs: usize,
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
@@ -93,6 +95,7 @@ pub(crate) struct Loop {
 impl Loop {
     /// The loop of an expression that has this code; `None` where the engine refuses. Short ones take
     /// several vectors a turn.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn compile(
         code: &Code,
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
@@ -108,6 +111,7 @@ impl Loop {
 
     /// Computes values from the first on, of inputs that are as long as `out`; tells how many. Only
     /// whole turns are.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn run(&self, inputs: &[&[f32]], out: &mut [MaybeUninit<f32>]) -> usize {
         let right = inputs.len() == self.inputs;
         if !right || inputs.iter().any(|input| input.len() < out.len()) {

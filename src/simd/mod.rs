@@ -11,11 +11,7 @@ mod convolve;
 mod elementwise;
 mod instruction_set;
 mod isa;
-#[cfg(all(
-    target_arch = "wasm32",
-    target_feature = "simd128",
-    not(relampago_small)
-))]
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub(crate) mod jit;
 mod math;
 mod matmul;

@@ -2,7 +2,6 @@
 //! that run on many values, from the second time on.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::mem::MaybeUninit;
 
 use super::{Operand, Runner};
@@ -18,11 +17,12 @@ pub(super) struct Compiled(Loop);
 
 thread_local! {
     /// Loops by their code; none for code that was seen once, or that the engine refuses.
-    static LOOPS: RefCell<HashMap<Code, Option<Loop>>> = RefCell::default();
+    static LOOPS: RefCell<Vec<(Code, Option<Loop>)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Compiled {
     /// The loop of a chain that is to run on `len` values.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn of(runner: &Runner<'_>, len: usize) -> Option<Self> {
         if len < MANY {
             return None;
@@ -30,21 +30,22 @@ impl Compiled {
         let expression = |trace: &Trace, inputs: &[Value]| traced(runner, trace, inputs);
         let code = Code::of(runner.inputs.len(), expression)?;
         LOOPS.with_borrow_mut(|loops| {
-            if loops.len() >= KEPT {
-                loops.clear();
-            }
-            if let Some(known) = loops.get_mut(&code) {
+            if let Some((_, known)) = loops.iter_mut().find(|(other, _)| *other == code) {
                 if known.is_none() {
                     *known = Loop::compile(&code, expression);
                 }
                 return known.clone().map(Self);
             }
-            loops.insert(code, None);
+            if loops.len() >= KEPT {
+                loops.clear();
+            }
+            loops.push((code, None));
             None
         })
     }
 
     /// Computes values from the place `at` on; tells how many.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn run(&self, inputs: &[&[f32]], at: usize, out: &mut [MaybeUninit<f32>]) -> usize {
         let mut from_here = Vec::new();
         for input in inputs {
@@ -56,6 +57,7 @@ impl Compiled {
 }
 
 /// The last value of a chain that reads nothing but inputs, value by value.
+#[cfg_attr(relampago_package, optimize(size))]
 fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value> {
     let mut results = Vec::new();
     for step in &runner.chain.steps {

@@ -1,5 +1,5 @@
-//! Steps one by one, each on a whole block: what the npm package has, whose download has no room
-//! for more.
+//! Steps one by one, each on a whole block: what the package's small edition has, whose download has
+//! no room for more. Chains that run often are compiled there, too.
 
 use super::super::fuse::Step;
 use super::{BLOCK, Here, Runner, Scratch};

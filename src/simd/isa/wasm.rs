@@ -30,6 +30,11 @@ macro_rules! intrinsics {
 }
 
 impl Isa for Simd128 {
+    #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        run(kernel)
+    }
+
     type F32 = v128;
     type Bits = v128;
     type Mask = v128;

@@ -2,7 +2,6 @@
 //! for any instruction set, called with this one, gives its own code.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use super::super::isa::Isa;
 use super::VECTOR;
@@ -22,7 +21,7 @@ struct State {
     prologue: Vec<u8>,
     /// Of the loop.
     code: Vec<u8>,
-    constants: BTreeMap<u32, Value>,
+    constants: Vec<(u32, Value)>,
     /// The first local variable that is not in use yet.
     next: u32,
     operations: usize,
@@ -46,6 +45,7 @@ const END: u32 = 2;
 const INPUTS: u32 = 3;
 
 /// The body of a function that computes an expression of so many inputs, `vectors` vectors a turn.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn body(
     inputs: usize,
     vectors: usize,
@@ -55,7 +55,7 @@ pub(super) fn body(
     let state = State {
         prologue: Vec::new(),
         code: Vec::new(),
-        constants: BTreeMap::new(),
+        constants: Vec::new(),
         next: first,
         operations: 0,
     };
@@ -128,6 +128,7 @@ impl State {
 }
 
 impl Trace {
+    #[cfg_attr(relampago_package, optimize(size))]
     fn load(&self, address: u32, offset: usize) -> Value {
         let mut state = self.state.borrow_mut();
         local(&mut state.code, plain::LOCAL_GET, address);
@@ -137,6 +138,7 @@ impl Trace {
         value
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn store(&self, address: u32, offset: usize, value: Value) {
         let code = &mut self.state.borrow_mut().code;
         local(code, plain::LOCAL_GET, address);
@@ -145,18 +147,20 @@ impl Trace {
     }
 
     /// A vector of equal lanes, which is made once.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn constant(&self, bits: u32) -> Value {
         let mut state = self.state.borrow_mut();
-        if let Some(&known) = state.constants.get(&bits) {
-            return known;
+        if let Some(known) = state.constants.iter().find(|known| known.0 == bits) {
+            return known.1;
         }
         let value = state.fresh();
         simd::constant(&mut state.prologue, bits);
         local(&mut state.prologue, plain::LOCAL_SET, value.0);
-        state.constants.insert(bits, value);
+        state.constants.push((bits, value));
         value
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn instruction(&self, operation: u32, operands: &[Value]) -> Value {
         let mut state = self.state.borrow_mut();
         for operand in operands {
@@ -166,6 +170,7 @@ impl Trace {
         Self::named(&mut state)
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn shift(&self, operation: u32, x: Value, count: u32) -> Value {
         let mut state = self.state.borrow_mut();
         local(&mut state.code, plain::LOCAL_GET, x.0);

@@ -80,7 +80,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: false,
-        limit: 190 * 1024,
+        limit: 175 * 1024,
     },
     Edition {
         name: "ptx",
@@ -96,7 +96,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         }],
         op_table: false,
         small: false,
-        limit: 200 * 1024,
+        limit: 175 * 1024,
     },
 ];
 

@@ -1,5 +1,6 @@
 //! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
 
+mod arrange;
 mod assemble;
 mod edition;
 mod names;

@@ -1,5 +1,6 @@
 //! One WebAssembly build per edition and instruction set.
 
+use super::arrange::{SETTINGS, arrange};
 use super::edition::Edition;
 use super::names;
 use super::stamp::unless_made;
@@ -13,14 +14,16 @@ use xshell::{Cmd, cmd};
 /// What wasm-opt may assume and do. rustc has optimised for speed already; what is left to
 /// gain is size.
 const WASM_OPT: &[&str] = &[
-    // What is alike compresses best side by side, and as functions of its own.
-    "--reorder-functions-by-name",
+    // What is alike compresses best as functions of its own, unless it is shorter than a call.
     "--one-caller-inline-max-function-size=0",
+    "--always-inline-max-function-size=5",
     // Constant parts of addresses go into loads and stores: none of them lies in the first
     // kilobyte, which is the stack's last.
     "--low-memory-unused",
-    // What the first pass leaves gives the second some more.
+    // Engines ignore what a load says of its address, and saying nothing compresses best. What the
+    // first pass leaves gives the second some more.
     "-Oz",
+    "--dealign",
     "-Oz",
     "--strip-debug",
     "--strip-producers",
@@ -43,13 +46,16 @@ const SMALL_STD: &[&str] = &[
 
 /// Without texts of panics, and with short functions inlined in what is compiled for size, which
 /// makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
-/// of a product needs before it multiplies, which is more than engines have registers for. The
-/// `cfg` says that functions may be marked for size, and tiles be as high as that order allows.
+/// of a product needs before it multiplies, which is more than engines have registers for. Loops
+/// are unrolled and made of vectors where kernels say so; elsewhere it would only make them longer.
+/// The `cfg` says that functions may be marked for size, and tiles be as high as that order allows.
 const SMALL_CODE: &[&str] = &[
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
     "-Zinline-mir=yes",
     "-Cllvm-args=-pre-RA-sched=source",
+    "-Cllvm-args=-unroll-runtime=false",
+    "-Cno-vectorize-loops",
     "--cfg=relampago_package",
 ];
 
@@ -106,9 +112,11 @@ impl Variant {
             || self.compile(edition, project, tools, &folder),
         )?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
-        unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
-            self.optimise(project, tools, &bound, &module)
-        })?;
+        unless_made(
+            &module,
+            &(content, WASM_OPT, SETTINGS, self.relaxed),
+            || self.optimise(project, tools, &bound, &module),
+        )?;
         let name = self.name;
         Ok(Built {
             name,
@@ -164,7 +172,8 @@ impl Variant {
         let optimise = cmd!(project.sh, "{wasm_opt} {from} -o {to}")
             .args(WASM_OPT)
             .args(relaxed);
-        Ok(optimise.run()?)
+        optimise.run()?;
+        Ok(fs::write(to, arrange(&fs::read(to)?)?)?)
     }
 }
 
