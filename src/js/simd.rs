@@ -1,6 +1,8 @@
 //! Operations on SIMD, straight between JavaScript's arrays: what can go piece by piece never
 //! lies in WebAssembly's memory as a whole.
 
+use std::borrow::Cow;
+
 use js_sys::{Array, Float32Array};
 use wasm_bindgen::{JsCast, JsValue};
 
@@ -32,7 +34,13 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
         // What rows have in common is known at their end.
         let whole = !op.is_scalar() && !op.is_elementwise();
         let draft = try_zeros(if whole { len } else { 0 })?;
-        let mut arrays = Arrays { inputs, out, draft };
+        let len = lens[0];
+        let mut arrays = Arrays {
+            inputs,
+            out,
+            len,
+            draft,
+        };
         let value = stream::run(cpu.isa, op, &mut arrays)?;
         return Ok(if op.is_scalar() {
             value.into()
@@ -66,7 +74,12 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
     }
     let (inputs, out) = (&inputs[..], Float32Array::new_with_length(len as u32));
     let draft = Vec::new();
-    let mut arrays = Arrays { inputs, out, draft };
+    let mut arrays = Arrays {
+        inputs,
+        out,
+        len,
+        draft,
+    };
     program.stream(&mut arrays)?;
     Ok(arrays.out.into())
 }
@@ -74,22 +87,23 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
 struct Arrays<'a> {
     inputs: &'a [Float32Array],
     out: Float32Array,
+    /// Of each of them.
+    len: usize,
     /// A result that is not complete yet.
     draft: Vec<f32>,
 }
 
 impl stream::Stream for Arrays<'_> {
     fn len(&self) -> usize {
-        let first = self.inputs.first().unwrap_or(&self.out);
-        first.length() as usize
+        self.len
     }
 
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
-        part(&self.inputs[input], at, to.len()).copy_to(to);
+        self.part(&self.inputs[input], at, to.len()).copy_to(to);
     }
 
     fn store(&mut self, at: usize, from: &[f32]) {
-        part(&self.out, at, from.len()).copy_from(from);
+        self.part(&self.out, at, from.len()).copy_from(from);
     }
 
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
@@ -98,13 +112,16 @@ impl stream::Stream for Arrays<'_> {
     }
 
     fn settle(&mut self, at: usize, len: usize) {
-        part(&self.out, at, len).copy_from(&self.draft[at..at + len]);
+        let out = self.part(&self.out, at, len);
+        out.copy_from(&self.draft[at..at + len]);
     }
 }
 
-fn part(array: &Float32Array, at: usize, len: usize) -> Float32Array {
-    if array.length() as usize == len {
-        return array.clone();
+impl Arrays<'_> {
+    fn part<'a>(&self, array: &'a Float32Array, at: usize, len: usize) -> Cow<'a, Float32Array> {
+        if len == self.len {
+            return Cow::Borrowed(array);
+        }
+        Cow::Owned(array.subarray(at as u32, (at + len) as u32))
     }
-    array.subarray(at as u32, (at + len) as u32)
 }
