@@ -23,7 +23,7 @@ use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::buffer::{DeviceBuffer, Storage};
+use crate::buffer::{DeviceBuffer, Fetched, Storage};
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -408,7 +408,7 @@ impl GpuCommandBatch {
         outputs: &[usize],
     ) -> Result<(
         Vec<Storage>,
-        Option<impl Future<Output = Result<Vec<Vec<f32>>>> + use<>>,
+        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
     )> {
         if !self.placeholders.is_empty() {
             return Err(Error::Unbound);

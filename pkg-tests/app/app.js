@@ -14,6 +14,7 @@ export async function run(relampago, backend, wasm) {
     batch: await inBatch(device),
     resident: await resident(device),
     program: await programs(device),
+    changed: await changedAfterwards(device),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
     errors: await errors(relampago, device),
@@ -79,6 +80,20 @@ async function programs(device) {
     results.stream.push(plain(values));
   }
   [program, first, last].forEach((object) => object.dispose());
+  return results;
+}
+
+// Calls have read their arguments when they return.
+async function changedAfterwards(device) {
+  const batch = device.batch();
+  const program = await batch.compile([batch.neg(batch.placeholder(3))]);
+  batch.dispose();
+  const x = Float32Array.of(1, -2, 3);
+  const calls = [device.relu(x), program.read([x]), device.upload(x)];
+  x.fill(9);
+  const [values, [negated], buffer] = await Promise.all(calls);
+  const results = [values, negated, await buffer.read()].map(plain);
+  [program, buffer].forEach((object) => object.dispose());
   return results;
 }
 

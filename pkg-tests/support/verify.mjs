@@ -40,6 +40,7 @@ export function verify(results, backend) {
   assert.equal(results.interop, backend === 'gpu', 'the GPUDevice behind a WebGPU device');
   assert.equal(results.disposable, 'function');
   assert.deepEqual(results.program, PROGRAM);
+  assert.deepEqual(results.changed, [[1, 0, 3], [-1, 2, -3], [1, -2, 3]], 'values as they were at the call');
   assert.deepEqual(results.errors, ERRORS);
 }
 

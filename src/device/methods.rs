@@ -40,17 +40,6 @@ impl Scalar for usize {
     }
 }
 
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
-impl GpuDevice {
-    /// Runs an operation whose result is one value, as JavaScript's only type of number.
-    pub(crate) async fn run_scalar(&self, op: &Op, inputs: &[&[f32]]) -> Result<f64> {
-        match op {
-            Op::Argmax {} => Ok(usize::evaluate(self, op, inputs).await? as f64),
-            _ => Ok(f64::from(f32::evaluate(self, op, inputs).await?)),
-        }
-    }
-}
-
 macro_rules! define_methods {
     (
         vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }

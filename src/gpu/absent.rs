@@ -6,7 +6,7 @@
 use std::future::Ready;
 use std::sync::Arc;
 
-use crate::buffer::Storage;
+use crate::buffer::{Fetched, Storage};
 use crate::error::{Error, Result};
 use crate::graph::{Outside, Plan, Repeat};
 use crate::matmul_cache::{QuantizedWeights, WeightFormat};
@@ -163,7 +163,7 @@ impl Gpu {
         _: Vec<Outside<'_>>,
         _: Repeat<'_>,
         _: bool,
-    ) -> Result<(Vec<Storage>, Ready<Result<Vec<Vec<f32>>>>)> {
+    ) -> Result<(Vec<Storage>, Ready<Result<Vec<Fetched>>>)> {
         match **self {}
     }
 }

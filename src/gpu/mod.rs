@@ -4,6 +4,8 @@
 //! them into results (`readback.rs`). What it needs on the way comes from caches: pipelines and
 //! bind groups from `pipelines.rs`, buffers from `pool.rs`.
 
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+mod arrays;
 #[cfg(not(target_arch = "wasm32"))]
 mod cache;
 mod context;

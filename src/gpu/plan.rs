@@ -6,7 +6,7 @@ use super::context::Gpu;
 use super::fused::Fusion;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
-use crate::buffer::Storage;
+use crate::buffer::{Fetched, Storage};
 use crate::error::Result;
 use crate::graph::{Kernel, Operand, Outside, Plan, Repeat};
 #[cfg(not(target_arch = "wasm32"))]
@@ -24,13 +24,13 @@ impl Gpu {
         read: bool,
     ) -> Result<(
         Vec<Storage>,
-        impl Future<Output = Result<Vec<Vec<f32>>>> + use<>,
+        impl Future<Output = Result<Vec<Fetched>>> + use<>,
     )> {
         let (outputs, running) = self.record_plan(plan, outside, repeat, read)?;
         let values = async move {
             let mut all = Vec::new();
             for readback in running.await? {
-                all.push(readback.values()?);
+                all.push(readback.fetched()?);
             }
             Ok(all)
         };
@@ -113,6 +113,8 @@ fn bring(
         Outside::Nothing => return Ok(None),
         Outside::Stored(Storage::Gpu(buffer)) => return Ok(Some(buffer)),
         Outside::Values(values) => values,
+        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        Outside::Array(values) => return Ok(Some(recorder.upload_array(values)?)),
         Outside::Stored(Storage::Host(values)) => {
             host = values;
             &host[..]

@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::context::Gpu;
 use super::pool::{PooledBuffer, Usage};
 use super::recorder::GpuBuffer;
+use crate::buffer::Fetched;
 use crate::error::{Error, Result};
 
 /// A buffer that a submission writes, itself or by a copy, mapped once the values are there.
@@ -134,6 +135,14 @@ impl Readback {
         }
     }
 
+    /// The values, which must have arrived.
+    pub(super) fn fetched(&self) -> Result<Fetched> {
+        #[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+        return self.values();
+        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        self.array()
+    }
+
     /// Copies the values, which must have arrived, to `out`, which is as long.
     pub(crate) fn copy_to(&self, out: &mut [f32]) -> Result<()> {
         #[cfg(not(target_arch = "wasm32"))]
@@ -143,28 +152,31 @@ impl Readback {
         }
         // As bytes of Rust's they would be copied once more.
         #[cfg(target_arch = "wasm32")]
-        self.look(|view| {
-            view.as_uint8array()
-                .copy_to(bytemuck::cast_slice_mut(&mut out[..self.len]));
-        })
+        {
+            let seen = self.look(|view| {
+                view.as_uint8array()
+                    .copy_to(bytemuck::cast_slice_mut(&mut out[..self.len]));
+            });
+            seen.map(drop)
+        }
     }
 
     #[cfg(not(target_arch = "wasm32"))]
     fn write_to(&self, places: &mut [MaybeUninit<f32>]) -> Result<()> {
-        self.look(|view| super::transfer::read(&view, places))
+        let seen = self.look(|view| super::transfer::read(&view, places));
+        seen.map(drop)
     }
 
     /// Shows the values' bytes, if there are any.
-    fn look(&self, f: impl FnOnce(wgpu::BufferView)) -> Result<()> {
+    pub(super) fn look<T>(&self, f: impl FnOnce(wgpu::BufferView) -> T) -> Result<Option<T>> {
         let Some(staging) = &self.staging else {
-            return Ok(());
+            return Ok(None);
         };
         let slice = staging.buffer.slice(..self.len as u64 * 4);
         let view = slice.get_mapped_range().map_err(|error| Error::Gpu {
             message: error.to_string(),
         })?;
-        f(view);
-        Ok(())
+        Ok(Some(f(view)))
     }
 
     #[cfg(not(target_arch = "wasm32"))]

@@ -7,7 +7,7 @@ use super::plan::Explanation;
 #[cfg(not(relampago_small))]
 use super::plan::Plan;
 use super::run::{Argument, Repeat, Runtime};
-use crate::buffer::{DeviceBuffer, Storage};
+use crate::buffer::{DeviceBuffer, Fetched, Storage};
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 
@@ -81,7 +81,11 @@ impl Program {
     /// # Errors
     /// As [`Program::run`].
     pub async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
-        let (buffers, mut values) = self.start(arguments, 1, &[], true).await?;
+        let (buffers, running) = self.start(arguments, 1, &[], true)?;
+        let mut values = Vec::new();
+        if let Some(running) = running {
+            values.extend(running.await?.into_iter().map(in_memory));
+        }
         for buffer in &buffers {
             if let Storage::Host(results) = &buffer.storage {
                 values.push(self.runtime.device.cpu().copy(results)?);
@@ -119,7 +123,11 @@ impl Program {
         times: usize,
         feedback: &[(usize, usize)],
     ) -> Result<Vec<DeviceBuffer>> {
-        Ok(self.start(arguments, times, feedback, false).await?.0)
+        let (buffers, running) = self.start(arguments, times, feedback, false)?;
+        if let Some(running) = running {
+            running.await?;
+        }
+        Ok(buffers)
     }
 
     /// [`Program::run_n`], waited for.
@@ -148,14 +156,25 @@ impl Program {
         &self.runtime.plan
     }
 
-    /// The results, and their values where they are to be `read` and are not on the host.
-    pub(crate) async fn start(
+    /// Whether it runs on a GPU.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn is_on_gpu(&self) -> bool {
+        self.runtime.gpu.is_some()
+    }
+
+    /// The results, and what becomes of them on a GPU: their values where they are to be `read`.
+    /// Arguments are needed no longer.
+    #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
+    pub(crate) fn start(
         &self,
         arguments: &[Argument<'_>],
         times: usize,
         feedback: &[(usize, usize)],
         read: bool,
-    ) -> Result<(Vec<DeviceBuffer>, Vec<Vec<f32>>)> {
+    ) -> Result<(
+        Vec<DeviceBuffer>,
+        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
+    )> {
         if times == 0 {
             return Err(invalid("times", 0, "at least 1"));
         }
@@ -170,11 +189,7 @@ impl Program {
         for storage in results {
             buffers.push(DeviceBuffer::new(self.runtime.device.clone(), storage));
         }
-        let values = match running {
-            Some(running) => running.await?,
-            None => Vec::new(),
-        };
-        Ok((buffers, values))
+        Ok((buffers, running))
     }
 
     /// A pair of places as one of a place and a node.
@@ -199,6 +214,17 @@ impl std::fmt::Debug for Program {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Program").field(&self.explain()).finish()
     }
+}
+
+#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+fn in_memory(values: Fetched) -> Vec<f32> {
+    values
+}
+
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+#[allow(clippy::needless_pass_by_value)] // As the other one has it.
+fn in_memory(values: Fetched) -> Vec<f32> {
+    values.to_vec()
 }
 
 fn invalid(what: &'static str, value: usize, requirement: &'static str) -> Error {

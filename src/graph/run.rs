@@ -6,7 +6,7 @@ use super::host::{self, Slots};
 use super::node::Source;
 use super::plan::Plan;
 use super::weights::Weights;
-use crate::buffer::{DeviceBuffer, Storage};
+use crate::buffer::{DeviceBuffer, Fetched, Storage};
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
@@ -20,6 +20,10 @@ pub enum Argument<'a> {
     Values(&'a [f32]),
     /// Values that are on the device already.
     Buffer(&'a DeviceBuffer),
+    /// Values in JavaScript's memory, for a GPU.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    #[doc(hidden)]
+    Array(&'a js_sys::Float32Array),
 }
 
 impl<'a> From<&'a [f32]> for Argument<'a> {
@@ -47,6 +51,8 @@ pub(crate) enum Outside<'a> {
     Nothing,
     Values(&'a [f32]),
     Stored(Storage),
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    Array(&'a js_sys::Float32Array),
 }
 
 /// How often a plan runs, and what goes from each run to the next.
@@ -156,7 +162,7 @@ impl Runtime {
         read: bool,
     ) -> Result<(
         Vec<Storage>,
-        Option<impl Future<Output = Result<Vec<Vec<f32>>>> + use<>>,
+        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
     )> {
         let outside = self.outside(arguments)?;
         match &self.gpu {
@@ -238,6 +244,8 @@ impl Runtime {
                 Source::Placeholder(place) => match arguments[*place] {
                     Argument::Values(values) => Outside::Values(values),
                     Argument::Buffer(buffer) => Outside::Stored(buffer.storage.clone()),
+                    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+                    Argument::Array(values) => Outside::Array(values),
                 },
             });
         }
@@ -252,20 +260,22 @@ impl Runtime {
                 Err(Error::Foreign { what, owner })
             }
             Argument::Buffer(buffer) => check_len("argument", len, buffer.len()),
+            #[cfg(all(target_arch = "wasm32", feature = "js"))]
+            Argument::Array(values) => check_len("argument", len, values.length() as usize),
         }
     }
 }
 
 fn host_values<'a>(outside: &'a Outside<'_>) -> Result<&'a [f32]> {
+    // What has a buffer on the GPU, or values for it, runs there.
+    let (what, owner) = ("buffer", "back-end");
     match outside {
         Outside::Nothing => Ok(&[]),
         Outside::Values(values) => Ok(values),
         Outside::Stored(Storage::Host(values)) => Ok(values),
-        // What has a buffer on the GPU runs there.
-        Outside::Stored(Storage::Gpu(_)) => Err(Error::Foreign {
-            what: "buffer",
-            owner: "back-end",
-        }),
+        Outside::Stored(Storage::Gpu(_)) => Err(Error::Foreign { what, owner }),
+        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        Outside::Array(_) => Err(Error::Foreign { what, owner }),
     }
 }
 

@@ -1,17 +1,19 @@
 //! `GpuDevice` and `DeviceBuffer`.
 
 use std::cell::RefCell;
+use std::future::ready;
+use std::sync::Arc;
 
 use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use super::batch::JsBatch;
 use super::convert::{self, get, invalid, set};
-use super::error::{promise, to_js};
+use super::error::{Work, begun, promise, to_js};
 use super::ops;
 use super::simd;
 use super::types::*;
-use crate::buffer::DeviceBuffer;
+use crate::buffer::{DeviceBuffer, Storage};
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::graph::GpuCommandBatch;
@@ -100,13 +102,23 @@ impl JsDevice {
 
     /// Copies values to a buffer that stays on the device.
     pub fn upload(&self, values: Values, abort: Option<AbortOptions>) -> PromiseOfBuffer {
-        let values = convert::array(values.into(), "values").and_then(|v| convert::values(&v));
-        let device = self.handle();
-        let work = async move {
-            let buffer = device?.upload_async(&values?).await?;
-            Ok(JsBuffer::from(buffer).into())
+        let values: JsValue = values.into();
+        let mut begin = || -> Result<Work> {
+            let device = self.handle()?;
+            let values = convert::array(values.clone(), "values")?;
+            let Some(gpu) = device.gpu().cloned() else {
+                let storage = Storage::Host(Arc::new(convert::values(&values)?));
+                let buffer = JsBuffer::from(DeviceBuffer::new(device, storage));
+                return Ok(Box::pin(ready(Ok(buffer.into()))));
+            };
+            let (buffer, writing) = gpu.upload_array(&values)?;
+            let buffer = DeviceBuffer::new(device, Storage::Gpu(buffer));
+            Ok(Box::pin(async {
+                writing.await?;
+                Ok(JsBuffer::from(buffer).into())
+            }))
         };
-        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+        begun(abort.as_ref(), &mut begin).unchecked_into()
     }
 
     /// Runs the operation at a place in the op table, now if SIMD is to do it; else the result
@@ -119,7 +131,7 @@ impl JsDevice {
         let result = self.handle().and_then(|device| {
             let op = ops::build(index, &arguments)?;
             let arrays = convert::arrays(op.inputs(), &arguments)?;
-            simd::run(&device, &op, &arrays)
+            simd::run(&device, &op, &arrays, &mut |_| Ok(()))
         });
         result.map_err(|error| to_js(&error))
     }
@@ -127,22 +139,29 @@ impl JsDevice {
     /// Runs the operation at a place in the op table on whichever back-end is best.
     #[wasm_bindgen(skip_typescript)]
     pub fn run(&self, index: usize, arguments: Array, abort: Option<AbortOptions>) -> Promise {
-        let device = self.handle();
-        let call = ops::build(index, &arguments).and_then(|op| {
+        let mut begin = || -> Result<Work> {
+            let device = self.handle()?;
+            let op = ops::build(index, &arguments)?;
             let arrays = convert::arrays(op.inputs(), &arguments)?;
-            let inputs = arrays.iter().map(convert::values);
-            Ok((op, inputs.collect::<Result<Vec<_>>>()?))
-        });
-        let work = async move {
-            let (op, inputs) = call?;
-            let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-            if op.is_scalar() {
-                return Ok(device?.run_scalar(&op, &inputs).await?.into());
-            }
-            let values = device?.run_async(&op, &inputs).await?;
-            Ok(Float32Array::from(&values[..]).into())
+            let mut running = None;
+            let value = simd::run(&device, &op, &arrays, &mut |gpu| {
+                running = Some(gpu.run_arrays(&op, &arrays)?);
+                Ok(())
+            })?;
+            let scalar = op.is_scalar();
+            Ok(Box::pin(async move {
+                let Some(running) = running else {
+                    return Ok(value);
+                };
+                let values = running.await?;
+                Ok(if scalar {
+                    values.get_index(0).into()
+                } else {
+                    values.into()
+                })
+            }))
         };
-        promise(abort.as_ref(), Box::pin(work))
+        begun(abort.as_ref(), &mut begin)
     }
 
     /// An empty batch: operations recorded first and then run together.
@@ -199,9 +218,10 @@ pub(super) fn read(
 ) -> PromiseOfValues {
     let work = async move {
         let buffer = buffer?;
-        let array = match buffer.host() {
-            Some(values) => Float32Array::from(values),
-            None => Float32Array::from(&buffer.read_async().await?[..]),
+        buffer.device().check()?;
+        let array = match (&buffer.storage, buffer.device().gpu()) {
+            (Storage::Gpu(values), Some(gpu)) => gpu.read_array(values).await?,
+            _ => Float32Array::from(buffer.host().unwrap_or_default()),
         };
         Ok(array.into())
     };

@@ -54,6 +54,21 @@ impl Signal {
 /// Work whose type is forgotten, so that what surrounds it is compiled once.
 pub(super) type Work = Pin<Box<dyn Future<Output = Result<JsValue>>>>;
 
+/// A promise of what comes of work that begins now, unless it was aborted before: its arguments
+/// are read before anyone can change them.
+pub(super) fn begun(
+    options: Option<&AbortOptions>,
+    begin: &mut dyn FnMut() -> Result<Work>,
+) -> Promise {
+    let aborted = Signal::of(options).is_ok_and(|signal| signal.check().is_err());
+    let work = if aborted {
+        Err(Error::Aborted)
+    } else {
+        begin()
+    };
+    promise(options, Box::pin(async move { work?.await }))
+}
+
 /// A promise of what `work` comes to. The signal is looked at before anything is submitted and
 /// again when the result is there: work that a GPU has begun cannot be taken back.
 pub(super) fn promise(options: Option<&AbortOptions>, work: Work) -> Promise {

@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 
 use super::convert::{self, Parameter};
 use super::device::JsBuffer;
-use super::error::{promise, to_js};
+use super::error::{Work, begun, to_js};
 use super::simd;
 use super::types::*;
 use crate::buffer::DeviceBuffer;
@@ -26,6 +26,8 @@ pub struct JsProgram {
 
 enum JsArgument {
     Values(Vec<f32>),
+    /// For a GPU.
+    Array(Float32Array),
     Buffer(DeviceBuffer),
 }
 
@@ -33,6 +35,7 @@ impl JsArgument {
     fn as_argument(&self) -> Argument<'_> {
         match self {
             Self::Values(values) => values.into(),
+            Self::Array(values) => Argument::Array(values),
             Self::Buffer(buffer) => buffer.into(),
         }
     }
@@ -43,8 +46,14 @@ impl JsProgram {
     /// Gives the next run an argument. `core.js` does so for each, the first one first.
     #[wasm_bindgen(skip_typescript, js_name = setValues)]
     pub fn set_values(&self, place: usize, values: JsValue) -> Result<(), JsValue> {
-        let values = convert::array(values, "argument").and_then(|array| convert::values(&array));
-        self.set(place, values.map(JsArgument::Values))
+        let argument = convert::array(values, "argument").and_then(|array| {
+            Ok(if self.handle()?.is_on_gpu() {
+                JsArgument::Array(array)
+            } else {
+                JsArgument::Values(convert::values(&array)?)
+            })
+        });
+        self.set(place, argument)
     }
 
     /// As `setValues`, for a buffer on the device.
@@ -75,28 +84,32 @@ impl JsProgram {
     ) -> Promise {
         let mut arguments = self.arguments.take();
         arguments.truncate(count);
-        let program = self.handle();
-        let call = usize::from_js(&times, "times").and_then(|times| Ok((times, pairs(&feedback)?)));
-        let work = async move {
-            let (program, (times, feedback)) = (program?, call?);
+        let mut begin = || -> Result<Work> {
+            let (times, feedback) = (usize::from_js(&times, "times")?, pairs(&feedback)?);
             let mut borrowed = Vec::new();
             for argument in &arguments {
                 borrowed.push(argument.as_argument());
             }
-            let arguments = borrowed;
-            let run = program.start(&arguments, times, &feedback, read);
-            let (buffers, values) = run.await?;
-            let list = Array::new();
-            for (place, buffer) in buffers.into_iter().enumerate() {
-                let on_host = buffer.host().filter(|_| read);
-                list.push(&match values.get(place).map(Vec::as_slice).or(on_host) {
-                    Some(values) => Float32Array::from(values).into(),
-                    None => JsBuffer::from(buffer).into(),
-                });
-            }
-            Ok(list.into())
+            let program = self.handle()?;
+            let (buffers, running) = program.start(&borrowed, times, &feedback, read)?;
+            Ok(Box::pin(async move {
+                let mut values = Vec::new();
+                if let Some(running) = running {
+                    values = running.await?;
+                }
+                let list = Array::new();
+                for (place, buffer) in buffers.into_iter().enumerate() {
+                    let on_host = buffer.host().filter(|_| read);
+                    list.push(&match (values.get(place), on_host) {
+                        (Some(values), _) => values.into(),
+                        (None, Some(values)) => Float32Array::from(values).into(),
+                        (None, None) => JsBuffer::from(buffer).into(),
+                    });
+                }
+                Ok(list.into())
+            }))
         };
-        promise(abort.as_ref(), Box::pin(work))
+        begun(abort.as_ref(), &mut begin)
     }
 
     /// What `explain` makes objects of.

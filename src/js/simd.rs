@@ -2,6 +2,7 @@
 //! lies in WebAssembly's memory as a whole.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use js_sys::{Array, Float32Array};
 use wasm_bindgen::{JsCast, JsValue};
@@ -9,14 +10,20 @@ use wasm_bindgen::{JsCast, JsValue};
 use super::convert;
 use crate::device::GpuDevice;
 use crate::error::{Result, try_zeros};
+use crate::gpu::Gpu;
 use crate::graph::Program;
 use crate::ops::Op;
 use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
 
-/// The operation's result, or undefined where it is for a GPU.
+/// The operation's result, unless it is for a GPU, which is then told to `on_gpu`.
 #[cfg_attr(relampago_package, optimize(size))]
-pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Result<JsValue> {
+pub(super) fn run(
+    device: &GpuDevice,
+    op: &Op,
+    inputs: &[Float32Array],
+    on_gpu: &mut dyn FnMut(&Arc<Gpu>) -> Result<()>,
+) -> Result<JsValue> {
     let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
     let long_search = matches!(op, Op::Argmax {}) && lens[0] > MAX_EXACT_INDEX;
     let len = if long_search {
@@ -25,8 +32,9 @@ pub(super) fn run(device: &GpuDevice, op: &Op, inputs: &[Float32Array]) -> Resul
         output_len(op, &lens)?
     };
     device.check()?;
-    if device.gpu_for(op, &lens).is_some() {
-        return Ok(JsValue::UNDEFINED);
+    // A GPU's result is an `f32`, which has not every index.
+    if let Some(gpu) = device.gpu_for(op, &lens).filter(|_| !long_search) {
+        return on_gpu(gpu).map(|()| JsValue::UNDEFINED);
     }
     let cpu = device.cpu();
     if stream::is_streamable(op) {

@@ -1,0 +1,115 @@
+//! JavaScript's arrays, straight to and from the GPU's buffers: by way of WebAssembly's memory each
+//! value would be copied once more, to memory that is new more often than not.
+
+use std::sync::Arc;
+
+use js_sys::Float32Array;
+
+use super::context::Gpu;
+use super::plan_of_one;
+use super::readback::Readback;
+use super::recorder::{GpuBuffer, Recorder};
+use crate::error::{Error, Result};
+use crate::graph::{Outside, Repeat};
+use crate::ops::Op;
+use crate::shape::output_len;
+
+impl Gpu {
+    /// Runs one operation, an elementwise one in pieces that fit into bindings. The inputs are read
+    /// now.
+    pub(crate) fn run_arrays(
+        self: &Arc<Self>,
+        op: &Op,
+        inputs: &[Float32Array],
+    ) -> Result<impl Future<Output = Result<Float32Array>> + use<>> {
+        let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
+        let len = output_len(op, &lens)?;
+        let mut pieces = Vec::new();
+        if op.is_elementwise() && len > self.max_len() {
+            for at in (0..len).step_by(self.max_len()) {
+                let end = len.min(at + self.max_len());
+                let parts = inputs.iter().map(|x| x.subarray(at as u32, end as u32));
+                let parts: Vec<Float32Array> = parts.collect();
+                pieces.push(self.run_piece(op, &parts, end - at)?);
+            }
+        } else {
+            pieces.push(self.run_piece(op, inputs, len)?);
+        }
+        Ok(async move {
+            if pieces.len() == 1 {
+                return array(&pieces.remove(0).await?);
+            }
+            let (whole, mut at) = (Float32Array::new_with_length(len as u32), 0);
+            for piece in pieces {
+                let piece = array(&piece.await?)?;
+                whole.set(&piece, at);
+                at += piece.length();
+            }
+            Ok(whole)
+        })
+    }
+
+    fn run_piece(
+        self: &Arc<Self>,
+        op: &Op,
+        inputs: &[Float32Array],
+        len: usize,
+    ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
+        let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
+        let plan = plan_of_one(op, &lens, len);
+        let mut outside: Vec<Outside<'_>> = inputs.iter().map(Outside::Array).collect();
+        outside.push(Outside::Nothing);
+        Ok(self.record_plan(&plan, outside, Repeat::ONCE, true)?.1)
+    }
+
+    /// Copies values to a buffer that stays on the GPU. They are read now; the future tells what
+    /// went wrong.
+    #[allow(clippy::type_complexity)] // A buffer now, and a future.
+    pub(crate) fn upload_array(
+        self: &Arc<Self>,
+        values: &Float32Array,
+    ) -> Result<(GpuBuffer, impl Future<Output = Result<()>> + use<>)> {
+        let mut recorder = Recorder::new(self)?;
+        let buffer = recorder.upload_array(values)?;
+        let writing = recorder.submit(&[])?;
+        Ok((buffer, async { writing.await.map(drop) }))
+    }
+
+    /// A buffer's values.
+    pub(crate) async fn read_array(self: &Arc<Self>, buffer: &GpuBuffer) -> Result<Float32Array> {
+        let reading = Recorder::new(self)?.submit(std::slice::from_ref(buffer))?;
+        array(&reading.await?)
+    }
+}
+
+/// The first one's values.
+fn array(readbacks: &[Readback]) -> Result<Float32Array> {
+    let first = readbacks.first();
+    first.map_or_else(|| Ok(Float32Array::new_with_length(0)), Readback::array)
+}
+
+impl Readback {
+    /// The values, which must have arrived.
+    pub(crate) fn array(&self) -> Result<Float32Array> {
+        let bytes = self.look(|view| view.as_uint8array().slice(0, u32::MAX))?;
+        Ok(match bytes {
+            Some(bytes) => Float32Array::new(&bytes.buffer()),
+            None => Float32Array::new_with_length(0),
+        })
+    }
+}
+
+impl Recorder<'_> {
+    /// Copies values to the GPU.
+    pub(super) fn upload_array(&mut self, values: &Float32Array) -> Result<GpuBuffer> {
+        let buffer = self.allocate(values.length() as usize)?;
+        let (queue, raw) = (self.gpu.queue.as_webgpu(), buffer.raw().as_webgpu());
+        if let (Some(queue), Some(raw), 1..) = (queue, raw, values.length()) {
+            let written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, values);
+            written.map_err(|_| Error::Gpu {
+                message: "the values could not be written".into(),
+            })?;
+        }
+        Ok(buffer)
+    }
+}
