@@ -1,12 +1,7 @@
 //! What the npm package's entries for computing and for PTX share: `RelampagoError`, the one class of
-//! errors that JavaScript gets, whole numbers, and the memory.
+//! errors that JavaScript gets, and whole numbers.
 
 use wasm_bindgen::prelude::*;
-
-/// A quarter of the code that the standard library's allocator takes.
-#[cfg(relampago_package)]
-#[global_allocator]
-static MEMORY: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();
 
 #[wasm_bindgen(raw_module = "./error.js")]
 extern "C" {

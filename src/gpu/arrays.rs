@@ -17,6 +17,7 @@ use crate::shape::output_len;
 impl Gpu {
     /// Runs one operation, an elementwise one in pieces that fit into bindings. The inputs are read
     /// now.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn run_arrays(
         self: &Arc<Self>,
         op: &Op,
@@ -49,6 +50,7 @@ impl Gpu {
         })
     }
 
+    #[cfg_attr(relampago_package, optimize(size))]
     fn run_piece(
         self: &Arc<Self>,
         op: &Op,
@@ -65,6 +67,7 @@ impl Gpu {
     /// Copies values to a buffer that stays on the GPU. They are read now; the future tells what
     /// went wrong.
     #[allow(clippy::type_complexity)] // A buffer now, and a future.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn upload_array(
         self: &Arc<Self>,
         values: &Float32Array,
@@ -101,6 +104,7 @@ impl Readback {
 
 impl Recorder<'_> {
     /// Copies values to the GPU.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn upload_array(&mut self, values: &Float32Array) -> Result<GpuBuffer> {
         let buffer = self.allocate(values.length() as usize)?;
         let (queue, raw) = (self.gpu.queue.as_webgpu(), buffer.raw().as_webgpu());

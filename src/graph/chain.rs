@@ -105,6 +105,7 @@ impl<'a> Runner<'a> {
     }
 
     /// For at most `len` values.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn scratch(&self, len: usize) -> Result<Scratch> {
         let block = len.min(BLOCK);
         let mut blocks = Vec::new();

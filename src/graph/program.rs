@@ -165,6 +165,7 @@ impl Program {
     /// The results, and what becomes of them on a GPU: their values where they are to be `read`.
     /// Arguments are needed no longer.
     #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn start(
         &self,
         arguments: &[Argument<'_>],
@@ -193,6 +194,7 @@ impl Program {
     }
 
     /// A pair of places as one of a place and a node.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn feedback(&self, (result, argument): (usize, usize)) -> Result<(usize, usize)> {
         let plan = &self.runtime.plan;
         let beyond = "the place of a result and of an argument";

@@ -31,6 +31,7 @@ const FEW_ROWS: usize = 2;
 ///
 /// # Errors
 /// `OutOfMemory`.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn pack(plan: &Plan, cpu: Cpu) -> Result<Weights> {
     let mut weights = Weights::new();
     for kernel in &plan.kernels {
@@ -40,6 +41,7 @@ pub(super) fn pack(plan: &Plan, cpu: Cpu) -> Result<Weights> {
     Ok(weights)
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn factor(plan: &Plan, kernel: &Kernel, cpu: Cpu, others: &Weights) -> Result<Option<Factor>> {
     let Some((product, node)) = product(plan, kernel) else {
         return Ok(None);
@@ -63,6 +65,7 @@ fn factor(plan: &Plan, kernel: &Kernel, cpu: Cpu, others: &Weights) -> Result<Op
 }
 
 /// A kernel's product of row-major rows, and the node of its right operand.
+#[cfg_attr(relampago_package, optimize(size))]
 fn product(plan: &Plan, kernel: &Kernel) -> Option<(Matmul, usize)> {
     let head = kernel.head.as_ref()?;
     let product = match *plan.nodes[head.node].operation()?.0 {

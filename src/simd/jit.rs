@@ -9,7 +9,11 @@ use std::mem::MaybeUninit;
 use js_sys::Function;
 use wasm_bindgen::JsValue;
 
-use super::elementwise::{Binary, Unary, Visitor, with_function};
+#[cfg(relampago_small)]
+use super::elementwise::with_cheap_function;
+#[cfg(not(relampago_small))]
+use super::elementwise::with_function;
+use super::elementwise::{Binary, Unary, Visitor};
 use crate::ops::Op;
 use module::instantiate;
 use trace::Tracer;
@@ -24,16 +28,18 @@ const VECTOR: usize = 16;
 const CALL: usize = 1 << 16;
 
 impl Trace {
-    /// Adds an elementwise operation; `None` of one that is not known here.
+    /// Adds an elementwise operation; `None` of one that is not known here. The small edition knows
+    /// those of few instructions, which gain most: others take their time wherever they run.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn operation(&self, op: &Op, operands: &[Value]) -> Option<Value> {
-        with_function(
-            op,
-            Traced {
-                trace: self,
-                operands,
-            },
-        )?
+        let traced = Traced {
+            trace: self,
+            operands,
+        };
+        #[cfg(relampago_small)]
+        return with_cheap_function(op, traced).ok()?;
+        #[cfg(not(relampago_small))]
+        with_function(op, traced)?
     }
 }
 
