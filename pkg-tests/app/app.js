@@ -114,7 +114,7 @@ async function errors(relampago, device) {
     unbound: await code(() => executePlaceholder(device)),
     missing: await code(() => runWithoutArguments(device)),
     abortedBefore: await code(() => device.relu(one, { signal: AbortSignal.abort() })),
-    abortedDuring: await code(() => abortDuring(device)),
+    abortedDuring: await code(() => abortLater((options) => device.softmax(new Float32Array(1000), options))),
     abortedCreation: await code(() => relampago.GpuDevice.create({ signal: AbortSignal.abort() })),
   };
 }
@@ -141,9 +141,10 @@ async function runWithoutArguments(device) {
   await program.run([]).finally(() => program.dispose());
 }
 
-function abortDuring(device) {
+// What was started, and aborted at once.
+export function abortLater(start) {
   const controller = new AbortController();
-  const promise = device.softmax(new Float32Array(1000), { signal: controller.signal });
+  const promise = start({ signal: controller.signal });
   controller.abort();
   return promise;
 }

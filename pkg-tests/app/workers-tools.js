@@ -1,15 +1,10 @@
 // What the cases of devices in workers and of devices with threads need.
 
+export { abortLater, codeOf } from './app.js';
+
 export async function create(relampago, options) {
   await relampago.default();
   return relampago.GpuDevice.create({ worker: true, ...options });
-}
-
-export function abortLater(start) {
-  const controller = new AbortController();
-  const promise = start({ signal: controller.signal });
-  controller.abort();
-  return promise;
 }
 
 // The workers to come, with whether they were ended and how often they were given an operation.
@@ -36,13 +31,4 @@ export function watchWorkers() {
     }
   };
   return workers;
-}
-
-export async function codeOf({ RelampagoError }, action) {
-  try {
-    await action();
-    return 'no error';
-  } catch (error) {
-    return error instanceof RelampagoError ? error.code : String(error.stack);
-  }
 }

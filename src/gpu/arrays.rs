@@ -12,19 +12,17 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
 use crate::graph::{Outside, Repeat};
 use crate::ops::Op;
-use crate::shape::output_len;
 
 impl Gpu {
-    /// Runs one operation, an elementwise one in pieces that fit into bindings. The inputs are read
-    /// now.
+    /// Runs one operation that gives `len` values, as was checked; an elementwise one in pieces that
+    /// fit into bindings. The inputs are read now.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn run_arrays(
         self: &Arc<Self>,
         op: &Op,
         inputs: &[Float32Array],
+        len: usize,
     ) -> Result<impl Future<Output = Result<Float32Array>> + use<>> {
-        let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
-        let len = output_len(op, &lens)?;
         let mut pieces = Vec::new();
         if op.is_elementwise() && len > self.max_len() {
             for at in (0..len).step_by(self.max_len()) {

@@ -131,7 +131,7 @@ impl JsDevice {
         let result = self.handle().and_then(|device| {
             let op = ops::build(index, &arguments)?;
             let arrays = convert::arrays(op.inputs(), &arguments)?;
-            simd::run(&device, &op, &arrays, &mut |_| Ok(()))
+            simd::run(&device, &op, &arrays, &mut |_, _| Ok(()))
         });
         result.map_err(|error| to_js(&error))
     }
@@ -144,8 +144,8 @@ impl JsDevice {
             let op = ops::build(index, &arguments)?;
             let arrays = convert::arrays(op.inputs(), &arguments)?;
             let mut running = None;
-            let value = simd::run(&device, &op, &arrays, &mut |gpu| {
-                running = Some(gpu.run_arrays(&op, &arrays)?);
+            let value = simd::run(&device, &op, &arrays, &mut |gpu, len| {
+                running = Some(gpu.run_arrays(&op, &arrays, len)?);
                 Ok(())
             })?;
             let scalar = op.is_scalar();

@@ -16,13 +16,14 @@ use crate::ops::Op;
 use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
 
-/// The operation's result, unless it is for a GPU, which is then told to `on_gpu`.
+/// The operation's result, unless it is for a GPU, which is then told to `on_gpu` with
+/// the result's length.
 #[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn run(
     device: &GpuDevice,
     op: &Op,
     inputs: &[Float32Array],
-    on_gpu: &mut dyn FnMut(&Arc<Gpu>) -> Result<()>,
+    on_gpu: &mut dyn FnMut(&Arc<Gpu>, usize) -> Result<()>,
 ) -> Result<JsValue> {
     let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
     let long_search = matches!(op, Op::Argmax {}) && lens[0] > MAX_EXACT_INDEX;
@@ -34,7 +35,7 @@ pub(super) fn run(
     device.check()?;
     // A GPU's result is an `f32`, which has not every index.
     if let Some(gpu) = device.gpu_for(op, &lens).filter(|_| !long_search) {
-        return on_gpu(gpu).map(|()| JsValue::UNDEFINED);
+        return on_gpu(gpu, len).map(|()| JsValue::UNDEFINED);
     }
     let cpu = device.cpu();
     if stream::is_streamable(op) {

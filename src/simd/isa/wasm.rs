@@ -30,11 +30,6 @@ macro_rules! intrinsics {
 }
 
 impl Isa for Simd128 {
-    #[inline(always)]
-    fn call<K: Kernel>(self, kernel: K) -> K::Output {
-        run(kernel)
-    }
-
     type F32 = v128;
     type Bits = v128;
     type Mask = v128;
@@ -101,6 +96,11 @@ impl Isa for Simd128 {
         fn shl_exponent(x: v128) -> v128 = i32x4_shl(x, 23);
         fn shr_exponent(x: v128) -> v128 = i32x4_shr(x, 23);
         fn half_bits(x: v128) -> v128 = i32x4_shr(x, 1);
+    }
+
+    #[inline(always)]
+    fn call<K: Kernel>(self, kernel: K) -> K::Output {
+        run(kernel)
     }
 
     // Engines make a constant of two moves through a general register and a shuffle, every time
