@@ -422,6 +422,12 @@ macro_rules! define_ops {
                 list.values
             }
 
+            /// Whether both are one operation, to the sign of a zero among the parameters.
+            pub(crate) fn is_same(&self, other: &Self) -> bool {
+                let bits = |op: &Self| op.scalars().map(f32::to_bits);
+                self == other && bits(self) == bits(other)
+            }
+
             /// Whether each value of the result depends on the inputs' values at its own place
             /// alone, so that the operation may go piece by piece.
             pub fn is_elementwise(&self) -> bool {
@@ -454,9 +460,8 @@ macro_rules! define_ops {
                 }
             }
 
-            /// The stated accuracy, in units of `f32::EPSILON` times the result's
-            /// condition-scaled magnitude (see [`crate::reference`]); infinite for an operation of
-            /// the user's own, of which nothing is stated.
+            /// The stated accuracy, in units of `f32::EPSILON` times the result's condition-scaled
+            /// magnitude (see [`crate::reference`]); infinite for operations of the user's own.
             pub fn ulp(&self) -> f64 {
                 match self {
                     $( Op::$vop { .. } => $vulp, )*

@@ -204,6 +204,26 @@ fn the_second_call_creates_nothing() {
 }
 
 #[test]
+fn what_is_kept_of_a_call_is_for_the_same_call_only() {
+    let (device, _) = adopted(|_| ());
+    let x: Vec<f32> = (0..50).map(|value| value as f32 - 9.5).collect();
+    // More lengths and parameters than are kept, each of them twice.
+    for _ in 0..2 {
+        for len in 1..x.len() {
+            let mut y = vec![0.0; len];
+            for factor in [len as f32, 0.0, -0.0] {
+                device.scale(&x[..len], &mut y, factor).unwrap();
+                let bits = |values: &[f32]| values.iter().map(|y| y.to_bits()).collect::<Vec<_>>();
+                let expected: Vec<f32> = x[..len].iter().map(|x| x * factor).collect();
+                assert_eq!(bits(&y), bits(&expected), "{len} values times {factor}");
+            }
+            let sum: f32 = x[..len].iter().sum();
+            assert_eq!(device.sum(&x[..len]).unwrap(), sum, "{len} values");
+        }
+    }
+}
+
+#[test]
 fn other_executors_need_not_poll() {
     // Nothing here is `runtime::block_on`: the device is watched by a thread of its own.
     let (device, _) = adopted(|_| ());

@@ -41,6 +41,9 @@ pub(crate) struct TileFold {
 #[derive(Clone)]
 pub(crate) enum GpuBuffer {}
 
+/// There is no value of this type.
+pub(crate) enum Addition {}
+
 #[allow(dead_code)] // Nobody is there to read it.
 pub(crate) enum Weights<'w> {
     Values(&'w GpuBuffer),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use js_sys::Float32Array;
 
 use super::context::Gpu;
-use super::plan_of_one;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
@@ -56,7 +55,7 @@ impl Gpu {
         len: usize,
     ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
         let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
-        let plan = plan_of_one(op, &lens, len);
+        let plan = self.plan_of_one(op, &lens, len)?;
         let mut outside: Vec<Outside<'_>> = inputs.iter().map(Outside::Array).collect();
         outside.push(Outside::Nothing);
         Ok(self.record_plan(&plan, outside, Repeat::ONCE, true)?.1)

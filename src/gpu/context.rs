@@ -12,12 +12,18 @@ use super::params::Params;
 use super::pipelines::Pipelines;
 use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
+use super::recent::Recent;
+#[cfg(not(target_arch = "wasm32"))]
 use super::stamps::Stamps;
 #[cfg(not(relampago_small))]
 use super::tune::Choices;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::device::HalfPrecision;
 use crate::error::{Error, Result};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::graph::Plan;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::ops::Op;
 
 /// Features asked for where the adapter has them; user kernels and later ones may rely on
 /// what `DeviceInfo` reports.
@@ -34,6 +40,9 @@ pub(crate) struct Gpu {
     pub(super) pipelines: Pipelines,
     pub(super) pool: Arc<Pool>,
     pub(super) params: Params,
+    /// Of single operations, by those and their inputs' lengths.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) plans: Recent<(Op, Vec<usize>), Arc<Plan>>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
     #[cfg(not(target_arch = "wasm32"))]
@@ -158,6 +167,8 @@ impl Gpu {
             pipelines: Pipelines::new(device.clone()),
             pool: Pool::new(device.clone(), &limits),
             params: Params::default(),
+            #[cfg(not(target_arch = "wasm32"))]
+            plans: Recent::default(),
             #[cfg(not(target_arch = "wasm32"))]
             stamps: Stamps::default(),
             #[cfg(not(target_arch = "wasm32"))]

@@ -29,7 +29,7 @@ pub(super) struct Fusion<'a> {
 
 /// What is added to a kernel.
 #[derive(Default)]
-pub(super) struct Addition {
+pub(crate) struct Addition {
     /// The functions that replace the kernel's own, and those that they call.
     functions: String,
     /// Which of the kernel's own they replace.
@@ -43,9 +43,8 @@ pub(super) struct Addition {
     /// Declarations of the parameters, and their bits.
     fields: String,
     pub(super) params: Vec<u32>,
-    /// What is bound after the kernel's own buffers, and how it is declared.
-    pub(super) extras: Vec<GpuBuffer>,
-    bound: Vec<(usize, &'static str)>,
+    /// Which inputs are bound after the kernel's own buffers, and how they are declared.
+    pub(super) bound: Vec<(usize, &'static str)>,
     vectors: bool,
     /// WGSL's overrides, by which the kernel is specialised.
     #[cfg(not(target_arch = "wasm32"))]
@@ -199,7 +198,7 @@ impl Addition {
         match operand {
             _ if given == Some(operand) => "value".to_owned(),
             Operand::Step(step) => format!("s{step}"),
-            Operand::Input(input) => format!("e{}[i]", self.bind(input, false, fusion)),
+            Operand::Input(input) => format!("e{}[i]", self.bind(input, false)),
             Operand::Repeated(input) => self.repeated(input, fusion),
             Operand::Head => "value".to_owned(),
         }
@@ -207,7 +206,7 @@ impl Addition {
 
     /// The value of a row that is repeated for ever.
     fn repeated(&mut self, input: usize, fusion: &Fusion<'_>) -> String {
-        let extra = self.bind(input, true, fusion);
+        let extra = self.bind(input, true);
         let len = self.params.len().to_string();
         self.parameter("len", &len, "u32", fusion.inputs[input].len() as u32);
         let at = |index: &str| format!("e{extra}[({index}) % params.len{len}]");
@@ -223,7 +222,7 @@ impl Addition {
     }
 
     /// The place of an input among the buffers bound beside the kernel's own.
-    fn bind(&mut self, input: usize, single: bool, fusion: &Fusion<'_>) -> usize {
+    fn bind(&mut self, input: usize, single: bool) -> usize {
         let of_type = if self.vectors && !single {
             "vec4f"
         } else {
@@ -235,7 +234,6 @@ impl Addition {
             .position(|&other| other == (input, of_type));
         bound.unwrap_or_else(|| {
             self.bound.push((input, of_type));
-            self.extras.push(fusion.inputs[input].clone());
             self.bound.len() - 1
         })
     }

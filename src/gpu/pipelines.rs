@@ -126,7 +126,7 @@ impl Pipelines {
         group: u32,
     ) -> wgpu::ComputePipeline {
         let key = addition.key();
-        let shape = Shape::of(kernel, addition.extras.len());
+        let shape = Shape::of(kernel, addition.bound.len());
         let create = || {
             // What is fused into a kernel proves nothing.
             let unchecked = kernel.unchecked && addition.is_empty();

@@ -232,7 +232,7 @@ fn record_kernel<'g>(
     let operation = head.and_then(|head| Some((head, plan.nodes[head.node].operation()?.0)));
     let Some((head, op)) = operation else {
         let chains = vec![&kernel.chain];
-        return recorder.elementwise(&Fusion { chains, inputs }, output);
+        return recorder.elementwise(Fusion { chains, inputs }, &kernel.on_gpu, output);
     };
     let (mut operands, mut chains) = (Vec::new(), Vec::new());
     for chain in &head.operands {

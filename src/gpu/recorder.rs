@@ -1,17 +1,18 @@
 //! Work for the GPU, recorded and then submitted at once.
 
-use std::sync::Arc;
+mod submit;
+
+use std::sync::{Arc, OnceLock};
 
 use super::context::Gpu;
 use super::fused::{Addition, Fusion, KERNEL_PARAMS};
-use super::health::{Scopes, classify};
+use super::health::Scopes;
 use super::kernels::{self, Kernel};
 use super::pipelines::{Composed, PARAMS_SIZE, Shape};
 use super::pool::{PooledBuffer, Usage};
-use super::readback::Readback;
 #[cfg(not(relampago_small))]
 use super::tune::Key;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph::Operand;
 use crate::ops::Op;
 use crate::shape::check_limit;
@@ -234,16 +235,29 @@ impl<'g> Recorder<'g> {
         recorded
     }
 
-    /// Records elementwise operations alone.
-    pub(super) fn elementwise(&mut self, fusion: &Fusion<'_>, output: &GpuBuffer) -> Result<()> {
+    /// Records elementwise operations alone, whose text is `kept` from the first time on.
+    pub(super) fn elementwise(
+        &mut self,
+        fusion: Fusion<'g>,
+        kept: &OnceLock<Addition>,
+        output: &GpuBuffer,
+    ) -> Result<()> {
         let first = fusion.chains[0].steps[0].operands[0];
         let Operand::Input(input) = first else {
             return Ok(());
         };
         let x = fusion.inputs[input].clone();
-        let mut addition = Addition::new(&kernels::ELEMENTWISE);
-        addition.after(first, fusion, fusion.chains[0])?;
-        super::lower::elementwise(self, &x, &addition, output)
+        let addition = if let Some(addition) = kept.get() {
+            addition
+        } else {
+            let mut addition = Addition::new(&kernels::ELEMENTWISE);
+            addition.after(first, &fusion, fusion.chains[0])?;
+            kept.get_or_init(|| addition)
+        };
+        self.fusion = Some(fusion);
+        let recorded = super::lower::elementwise(self, &x, addition, output);
+        self.fusion = None;
+        recorded
     }
 
     /// Records `workgroups` workgroups of a kernel, folded into rows where they are many.
@@ -308,7 +322,12 @@ impl<'g> Recorder<'g> {
         workgroups: usize,
     ) -> Result<()> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
-        let own = inputs.iter().copied().chain([output]);
+        let mut buffers = buffers(inputs, output);
+        if let Some(fusion) = &self.fusion {
+            for &(input, _) in &addition.bound {
+                buffers.push(fusion.inputs[input].clone());
+            }
+        }
         self.push(
             Step {
                 #[cfg(not(target_arch = "wasm32"))]
@@ -317,8 +336,8 @@ impl<'g> Recorder<'g> {
                     let group = self.gpu.adapter().group();
                     self.gpu.pipelines.pipeline(kernel, addition, group)
                 },
-                shape: Shape::of(kernel, addition.extras.len()),
-                buffers: own.chain(&addition.extras).cloned().collect(),
+                shape: Shape::of(kernel, addition.bound.len()),
+                buffers,
                 grid: self.grid(workgroups)?,
             },
             [params, &addition.params],
@@ -342,7 +361,7 @@ impl<'g> Recorder<'g> {
                 name: kernel.name,
                 pipeline: self.gpu.pipelines.composed(kernel),
                 shape: Shape::plain(kernel.inputs),
-                buffers: inputs.iter().copied().chain([output]).cloned().collect(),
+                buffers: buffers(inputs, output),
                 grid: self.grid(workgroups)?,
             },
             [params, &[]],
@@ -382,122 +401,14 @@ impl<'g> Recorder<'g> {
         let alignment = self.gpu.limits.uniform_alignment / 4;
         PARAM_WORDS.next_multiple_of(alignment.max(1))
     }
-
-    /// Submits everything, and brings the values of `reads` to the host.
-    #[cfg_attr(relampago_package, optimize(size))]
-    pub(crate) fn submit(
-        mut self,
-        reads: &[GpuBuffer],
-    ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
-        let gpu = self.gpu.clone();
-        let mut encoder = gpu
-            .device
-            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        #[cfg(not(target_arch = "wasm32"))]
-        for (staging, target) in &self.uploads {
-            let size = target.len as u64 * 4;
-            encoder.copy_buffer_to_buffer(&staging.buffer, 0, target.raw(), 0, size);
-        }
-        // Back in the pool before the submission, another thread could write to them first.
-        let uniforms = self.encode_steps(&mut encoder)?;
-        let mut readbacks = Vec::with_capacity(reads.len());
-        for source in reads {
-            let readback = Readback::record(&gpu, source, &mut encoder)?;
-            self.bytes += source.len as u64 * 4;
-            readbacks.push(readback);
-        }
-        let submission = gpu.queue.submit([encoder.finish()]);
-        drop(uniforms);
-        for readback in &mut readbacks {
-            readback.start(&submission);
-        }
-        let errors = self.scopes.close();
-        let bytes = self.bytes;
-        // Back in the pool before the GPU has read them, they could not be mapped again.
-        #[cfg(not(target_arch = "wasm32"))]
-        let uploads: Vec<PooledBuffer> = self.uploads.into_iter().map(|(from, _)| from).collect();
-        Ok(async move {
-            let error = errors.await;
-            gpu.verdict(error.map(|error| classify(&error, bytes)))?;
-            for readback in &readbacks {
-                readback.arrived().await?;
-            }
-            #[cfg(not(target_arch = "wasm32"))]
-            drop(uploads);
-            Ok(readbacks)
-        })
-    }
-
-    /// Submits nothing; what went wrong in recording.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) fn abandon(self) -> impl Future<Output = Result<()>> + use<> {
-        let (gpu, bytes) = (self.gpu.clone(), self.bytes);
-        let errors = self.scopes.close();
-        async move {
-            let error = errors.await;
-            gpu.verdict(error.map(|error| classify(&error, bytes)))
-        }
-    }
-
-    /// Encodes the dispatches; returns the buffer of their parameters.
-    fn encode_steps(
-        &mut self,
-        encoder: &mut wgpu::CommandEncoder,
-    ) -> Result<Option<Arc<PooledBuffer>>> {
-        if self.steps.is_empty() {
-            return Ok(None);
-        }
-        let gpu = self.gpu;
-        let words = std::mem::take(&mut self.params);
-        let uniforms = gpu.params.buffer(&gpu.pool, &gpu.queue, words)?;
-        #[cfg(not(target_arch = "wasm32"))]
-        if let Some(stamps) = gpu.stamps_for(self.steps.iter().map(|step| step.name)) {
-            for index in 0..self.steps.len() {
-                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
-                    label: None,
-                    timestamp_writes: stamps.around(index),
-                });
-                self.encode_step(&mut pass, &uniforms, index);
-            }
-            stamps.resolve(encoder);
-            gpu.keep_stamps(stamps);
-            return Ok(Some(uniforms));
-        }
-        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
-        for index in 0..self.steps.len() {
-            self.encode_step(&mut pass, &uniforms, index);
-        }
-        drop(pass);
-        Ok(Some(uniforms))
-    }
-
-    fn encode_step(&self, pass: &mut wgpu::ComputePass<'_>, uniforms: &PooledBuffer, index: usize) {
-        let step = &self.steps[index];
-        let storage = step.buffers.iter().map(|b| (b.storage.id, b.raw()));
-        let buffers: Vec<_> = [(uniforms.id, &uniforms.buffer)]
-            .into_iter()
-            .chain(storage)
-            .collect();
-        let offset = index * self.param_stride() * 4;
-        let bind_group = self.gpu.pipelines.bind_group(step.shape, &buffers);
-        pass.set_pipeline(&step.pipeline);
-        pass.set_bind_group(0, &*bind_group, &[offset as u32]);
-        pass.dispatch_workgroups(step.grid.0, step.grid.1, 1);
-    }
 }
 
-impl Gpu {
-    /// Turns what a submission's error scopes saw into its result. After an error nothing that
-    /// was made meanwhile can be trusted, so every cache is emptied.
-    fn verdict(&self, error: Option<Error>) -> Result<()> {
-        if error.is_some() {
-            self.deliver_callbacks();
-            self.pool.discard_all();
-            self.pipelines.discard();
-            self.params.discard();
-        }
-        // A lost device also fails validation; the loss is the reason.
-        self.health.check()?;
-        error.map_or(Ok(()), Err)
+/// What a kernel binds, in order.
+fn buffers(inputs: &[&GpuBuffer], output: &GpuBuffer) -> Vec<GpuBuffer> {
+    let mut buffers = Vec::new();
+    for &buffer in inputs {
+        buffers.push(buffer.clone());
     }
+    buffers.push(output.clone());
+    buffers
 }

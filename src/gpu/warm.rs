@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
+use super::plan;
 use super::recorder::Recorder;
-use super::{plan, plan_of_one};
 use crate::error::Result;
 use crate::ops::Op;
 
@@ -16,7 +16,7 @@ impl Gpu {
             return Ok(());
         }
         let errors = {
-            let plan = plan_of_one(op, lens, len);
+            let plan = self.plan_of_one(op, lens, len)?;
             let mut recorder = Recorder::new(self)?;
             let inputs = lens.iter().map(|&len| recorder.allocate(len).map(Some));
             let mut outside = inputs.collect::<Result<Vec<_>>>()?;

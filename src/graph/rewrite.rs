@@ -63,10 +63,7 @@ impl Rewriter {
         let users = &self.users[*inputs.first()?];
         let same = |&user: &usize| {
             let (other, others) = self.nodes[user].operation()?;
-            // Zeros of either sign are equal, but not the same.
-            let bits = |op: &Op| op.scalars().map(f32::to_bits);
-            let same = other == op && bits(other) == bits(op) && others == inputs;
-            same.then_some(user)
+            (other.is_same(op) && others == inputs).then_some(user)
         };
         users.iter().find_map(same)
     }
@@ -92,7 +89,7 @@ impl Rewriter {
             | (Op::Relu {}, Some((Op::Relu {} | Op::Abs {} | Op::Exp {} | Op::Sigmoid {}, _))) => {
                 Rewritten::Node(x)
             }
-            (Op::Clip { .. }, Some((earlier, _))) if *earlier == op => Rewritten::Node(x),
+            (Op::Clip { .. }, Some((earlier, _))) if earlier.is_same(&op) => Rewritten::Node(x),
             (Op::Scale { factor: 1.0 }, _) => Rewritten::Node(x),
             (Op::Scale { factor: -1.0 }, _) => {
                 // Again from the start: it may be a second negation.

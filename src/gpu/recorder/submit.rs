@@ -1,0 +1,129 @@
+//! From what was recorded to one submission.
+
+use std::sync::Arc;
+
+use super::{GpuBuffer, Recorder};
+use crate::error::{Error, Result};
+use crate::gpu::context::Gpu;
+use crate::gpu::health::classify;
+use crate::gpu::pool::PooledBuffer;
+use crate::gpu::readback::Readback;
+
+impl Recorder<'_> {
+    /// Submits everything, and brings the values of `reads` to the host.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn submit(
+        mut self,
+        reads: &[GpuBuffer],
+    ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
+        let gpu = self.gpu.clone();
+        let mut encoder = gpu
+            .device
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+        #[cfg(not(target_arch = "wasm32"))]
+        for (staging, target) in &self.uploads {
+            let size = target.len as u64 * 4;
+            encoder.copy_buffer_to_buffer(&staging.buffer, 0, target.raw(), 0, size);
+        }
+        // Back in the pool before the submission, another thread could write to them first.
+        let uniforms = self.encode_steps(&mut encoder)?;
+        let mut readbacks = Vec::with_capacity(reads.len());
+        for source in reads {
+            let readback = Readback::record(&gpu, source, &mut encoder)?;
+            self.bytes += source.len as u64 * 4;
+            readbacks.push(readback);
+        }
+        let submission = gpu.queue.submit([encoder.finish()]);
+        drop(uniforms);
+        for readback in &mut readbacks {
+            readback.start(&submission);
+        }
+        let errors = self.scopes.close();
+        let bytes = self.bytes;
+        // Back in the pool before the GPU has read them, they could not be mapped again.
+        #[cfg(not(target_arch = "wasm32"))]
+        let uploads: Vec<PooledBuffer> = self.uploads.into_iter().map(|(from, _)| from).collect();
+        Ok(async move {
+            let error = errors.await;
+            gpu.verdict(error.map(|error| classify(&error, bytes)))?;
+            for readback in &readbacks {
+                readback.arrived().await?;
+            }
+            #[cfg(not(target_arch = "wasm32"))]
+            drop(uploads);
+            Ok(readbacks)
+        })
+    }
+
+    /// Submits nothing; what went wrong in recording.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(in crate::gpu) fn abandon(self) -> impl Future<Output = Result<()>> + use<> {
+        let (gpu, bytes) = (self.gpu.clone(), self.bytes);
+        let errors = self.scopes.close();
+        async move {
+            let error = errors.await;
+            gpu.verdict(error.map(|error| classify(&error, bytes)))
+        }
+    }
+
+    /// Encodes the dispatches; returns the buffer of their parameters.
+    fn encode_steps(
+        &self,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<Option<Arc<PooledBuffer>>> {
+        if self.steps.is_empty() {
+            return Ok(None);
+        }
+        let gpu = self.gpu;
+        let uniforms = gpu.params.buffer(&gpu.pool, &gpu.queue, &self.params)?;
+        #[cfg(not(target_arch = "wasm32"))]
+        if let Some(stamps) = gpu.stamps_for(self.steps.iter().map(|step| step.name)) {
+            for index in 0..self.steps.len() {
+                let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+                    label: None,
+                    timestamp_writes: stamps.around(index),
+                });
+                self.encode_step(&mut pass, &uniforms, index);
+            }
+            stamps.resolve(encoder);
+            gpu.keep_stamps(stamps);
+            return Ok(Some(uniforms));
+        }
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
+        for index in 0..self.steps.len() {
+            self.encode_step(&mut pass, &uniforms, index);
+        }
+        drop(pass);
+        Ok(Some(uniforms))
+    }
+
+    fn encode_step(&self, pass: &mut wgpu::ComputePass<'_>, uniforms: &PooledBuffer, index: usize) {
+        let step = &self.steps[index];
+        let storage = step.buffers.iter().map(|b| (b.storage.id, b.raw()));
+        let buffers: Vec<_> = [(uniforms.id, &uniforms.buffer)]
+            .into_iter()
+            .chain(storage)
+            .collect();
+        let offset = index * self.param_stride() * 4;
+        let bind_group = self.gpu.pipelines.bind_group(step.shape, &buffers);
+        pass.set_pipeline(&step.pipeline);
+        pass.set_bind_group(0, &*bind_group, &[offset as u32]);
+        pass.dispatch_workgroups(step.grid.0, step.grid.1, 1);
+    }
+}
+
+impl Gpu {
+    /// Turns what a submission's error scopes saw into its result. After an error nothing that
+    /// was made meanwhile can be trusted, so every cache is emptied.
+    fn verdict(&self, error: Option<Error>) -> Result<()> {
+        if error.is_some() {
+            self.deliver_callbacks();
+            self.pool.discard_all();
+            self.pipelines.discard();
+            self.params.discard();
+        }
+        // A lost device also fails validation; the loss is the reason.
+        self.health.check()?;
+        error.map_or(Ok(()), Err)
+    }
+}
