@@ -43,6 +43,7 @@ pub mod reference;
 pub mod runtime;
 mod shape;
 mod simd;
+mod spare;
 mod views;
 
 pub use buffer::DeviceBuffer;

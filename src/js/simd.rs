@@ -9,12 +9,13 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use super::convert;
 use crate::device::GpuDevice;
-use crate::error::{Result, try_zeros};
+use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::graph::Program;
 use crate::ops::Op;
 use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
+use crate::spare::Spare;
 
 /// The operation's result, unless it is for a GPU, which is then told to `on_gpu` with
 /// the result's length.
@@ -40,9 +41,9 @@ pub(super) fn run(
     let cpu = device.cpu();
     if stream::is_streamable(op) {
         let out = Float32Array::new_with_length(if op.is_scalar() { 0 } else { len as u32 });
-        // What rows have in common is known at their end.
-        let whole = !op.is_scalar() && !op.is_elementwise();
-        let draft = try_zeros(if whole { len } else { 0 })?;
+        // What a row has in common is known at its end.
+        let whole = matches!(op, Op::Softmax {});
+        let draft = Spare::new(if whole { len } else { 0 })?;
         let len = lens[0];
         let mut arrays = Arrays {
             inputs,
@@ -60,7 +61,7 @@ pub(super) fn run(
     let inputs = inputs.iter().map(convert::values);
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-    let mut out = try_zeros(len)?;
+    let mut out = Spare::new(len)?;
     simd::execute(cpu, op, &inputs, &mut out)?;
     Ok(Float32Array::from(&out[..]).into())
 }
@@ -82,7 +83,7 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
         return Ok(JsValue::UNDEFINED);
     }
     let (inputs, out) = (&inputs[..], Float32Array::new_with_length(len as u32));
-    let draft = Vec::new();
+    let draft = Spare::new(0)?;
     let mut arrays = Arrays {
         inputs,
         out,
@@ -99,7 +100,7 @@ struct Arrays<'a> {
     /// Of each of them.
     len: usize,
     /// A result that is not complete yet.
-    draft: Vec<f32>,
+    draft: Spare,
 }
 
 impl stream::Stream for Arrays<'_> {
@@ -118,11 +119,6 @@ impl stream::Stream for Arrays<'_> {
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
         // Each value crosses once, when it is the result.
         &mut self.draft[at..at + len]
-    }
-
-    fn settle(&mut self, at: usize, len: usize) {
-        let out = self.part(&self.out, at, len);
-        out.copy_from(&self.draft[at..at + len]);
     }
 }
 

@@ -7,8 +7,9 @@ use super::elementwise::{Maximum, Minimum};
 use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
-use crate::error::{Result, try_zeros};
+use crate::error::Result;
 use crate::ops::Op;
+use crate::spare::Spare;
 
 /// Values in a piece: two inputs and a result stay in a second-level cache.
 const PIECE: usize = 8 * BLOCK;
@@ -23,8 +24,6 @@ pub(crate) trait Stream {
     fn store(&mut self, at: usize, from: &[f32]);
     /// Memory for `len` values from `at` on that are not the result yet; it keeps them.
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32];
-    /// Makes what was left there the result.
-    fn settle(&mut self, at: usize, len: usize);
 }
 
 /// Whether [`run`] can do the operation.
@@ -47,17 +46,13 @@ pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Resu
     }
 }
 
-/// Room for a piece of each of `N` arrays.
-fn pieces<const N: usize>(len: usize) -> Result<[Vec<f32>; N]> {
-    let mut pieces = [const { Vec::new() }; N];
-    for piece in &mut pieces {
-        *piece = try_zeros(len.min(PIECE))?;
-    }
-    Ok(pieces)
+/// Room for a piece of an array.
+fn piece(len: usize) -> Result<Spare> {
+    Spare::new(len.min(PIECE))
 }
 
 /// Where pieces start and how long they are.
-fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
+fn ranges(len: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
     (0..len)
         .step_by(PIECE)
         .map(move |at| (at, PIECE.min(len - at)))
@@ -79,11 +74,10 @@ pub(crate) fn piecewise(
     stream: &mut dyn Stream,
     compute: &mut Compute<'_>,
 ) -> Result<()> {
-    let [mut y] = pieces(stream.len())?;
+    let mut y = piece(stream.len())?;
     let mut loaded = Vec::new();
     for _ in 0..inputs {
-        let [piece] = pieces(stream.len())?;
-        loaded.push(piece);
+        loaded.push(piece(stream.len())?);
     }
     for (at, len) in ranges(stream.len()) {
         let mut inputs: Vec<&[f32]> = Vec::new();
@@ -113,7 +107,7 @@ fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f6
         extreme: f32::NAN,
         index: 0,
     };
-    let [mut a, mut b] = pieces(len)?;
+    let (mut a, mut b) = (piece(len)?, piece(len)?);
     for (at, len) in ranges(len) {
         stream.load(0, at, &mut a[..len]);
         if op.inputs().len() > 1 {
@@ -157,30 +151,37 @@ impl Progress {
 
 fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
-    let [mut x] = pieces(len)?;
+    let (mut x, mut y) = (piece(len)?, piece(len)?);
     let mut partials = Vec::new();
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &mut partials);
         stream.load(0, at, x);
-        let y = stream.draft(at, len);
+        // The logarithm is taken of the inputs again.
+        let y = if logarithm {
+            &mut y[..len]
+        } else {
+            stream.draft(at, len)
+        };
         dispatch(isa, softmax::Exponentials { x, y, partials });
     }
     let total = &dispatch(isa, softmax::Sum(&partials));
-    for (at, len) in ranges(len) {
-        let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
-        // The logarithm is taken of the inputs again.
+    // What was written last is in the caches.
+    for (at, len) in ranges(len).rev() {
+        let (x, y, partials) = (&mut x[..len], &mut y[..len], &partials[at / BLOCK..]);
         if logarithm {
             stream.load(0, at, x);
+        } else {
+            y.copy_from_slice(stream.draft(at, len));
         }
         let finish = softmax::Finish {
             logarithm,
             x,
-            y: stream.draft(at, len),
+            y: &mut *y,
             partials,
             total,
         };
         finish.run(isa);
-        stream.settle(at, len);
+        stream.store(at, y);
     }
     Ok(())
 }
@@ -209,6 +210,4 @@ impl Stream for Slices<'_> {
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
         &mut self.out[at..at + len]
     }
-
-    fn settle(&mut self, _: usize, _: usize) {}
 }

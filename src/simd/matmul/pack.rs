@@ -2,12 +2,13 @@
 
 use super::Matrix;
 use super::tile::{LINE, Strip, VECTORS};
-use crate::error::{Result, try_zeros};
+use crate::error::Result;
 use crate::simd::isa::Isa;
+use crate::spare::Spare;
 
 /// Memory for packed values, at a cache line's alignment so that no vector straddles two.
 pub(super) struct Scratch {
-    values: Vec<f32>,
+    values: Spare,
     start: usize,
 }
 
@@ -15,10 +16,10 @@ impl Scratch {
     /// Memory for `width × depth` values.
     pub(super) fn new(width: usize, depth: usize) -> Result<Self> {
         if width == 0 {
-            let (values, start) = (Vec::new(), 0);
+            let (values, start) = (Spare::new(0)?, 0);
             return Ok(Self { values, start });
         }
-        let values = try_zeros(width.saturating_mul(depth).saturating_add(LINE))?;
+        let values = Spare::new(width.saturating_mul(depth).saturating_add(LINE))?;
         let offset = values.as_ptr().align_offset(LINE * size_of::<f32>());
         Ok(Self {
             values,

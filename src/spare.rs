@@ -1,0 +1,110 @@
+//! Memory for values on their way, which each thread keeps from one call to the next: new memory must be
+//! made zero, and natively comes page by page.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+use crate::error::{Result, try_zeros};
+
+/// How many pieces of memory a thread keeps.
+const MAX_KEPT: usize = 4;
+
+/// Values in each of them at most: as a product packs at a time.
+const MAX_VALUES: usize = (1 << 19) + 64;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Memory for a number of values, which are arbitrary at first.
+pub(crate) struct Spare {
+    values: Vec<f32>,
+    len: usize,
+}
+
+impl Spare {
+    /// # Errors
+    /// `OutOfMemory` where there is no memory for so many.
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        let kept = KEPT.with_borrow_mut(|kept| {
+            let fitting = kept
+                .iter()
+                .enumerate()
+                .filter(|(_, values)| values.len() >= len);
+            let (place, _) = fitting.min_by_key(|(_, values)| values.len())?;
+            Some(kept.swap_remove(place))
+        });
+        let values = match kept {
+            Some(values) => values,
+            None => try_zeros(len)?,
+        };
+        Ok(Self { values, len })
+    }
+}
+
+impl Deref for Spare {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.values[..self.len]
+    }
+}
+
+impl DerefMut for Spare {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.values[..self.len]
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        if !(1..=MAX_VALUES).contains(&self.values.len()) {
+            return;
+        }
+        let values = std::mem::take(&mut self.values);
+        // A thread that ends keeps nothing.
+        let _ = KEPT.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            if kept.len() == MAX_KEPT {
+                kept.remove(0);
+            }
+            kept.push(values);
+        });
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::{MAX_KEPT, MAX_VALUES, Spare};
+
+    fn place(len: usize) -> *const f32 {
+        Spare::new(len).unwrap().as_ptr()
+    }
+
+    /// The places of what lives at the same time.
+    fn places(lens: &[usize]) -> Vec<*const f32> {
+        let spares: Vec<Spare> = lens.iter().map(|&len| Spare::new(len).unwrap()).collect();
+        spares.iter().map(|spare| spare.as_ptr()).collect()
+    }
+
+    #[test]
+    fn what_was_given_back_is_the_next_that_fits() {
+        let [small, large] = places(&[100, 10_000])[..] else {
+            unreachable!()
+        };
+        assert_eq!(place(9_000), large);
+        assert_eq!(place(10), small, "the smallest that fits");
+        assert_eq!(Spare::new(10).unwrap().len(), 10);
+        assert_ne!(places(&[10_000, 10_000])[1], large, "no two at one place");
+        assert!(Spare::new(0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn no_thread_keeps_much() {
+        drop(Spare::new(MAX_VALUES + 1).unwrap());
+        let lens = [MAX_VALUES; MAX_KEPT + 1];
+        places(&lens);
+        let kept = super::KEPT.with_borrow(|kept| kept.iter().map(Vec::len).collect::<Vec<_>>());
+        assert_eq!(kept, [MAX_VALUES; MAX_KEPT]);
+    }
+}
