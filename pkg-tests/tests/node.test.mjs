@@ -17,6 +17,17 @@ describe('node', () => {
       verify(JSON.parse(output), backend);
     });
   }
+  test('relaxed instructions only where they keep NaN', () => {
+    // Node 20 has them behind a flag.
+    const flags = process.versions.node < '21' ? ['--experimental-wasm-relaxed-simd'] : [];
+    const output = execFileSync('node', [...flags, 'modules-node.js'], { cwd: folder, encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(output), {
+      here: 'relampago_relaxed.wasm',
+      keepsNan: 'relampago_relaxed.wasm',
+      losesNan: 'relampago_simd128.wasm',
+      scalar: 'UNSUPPORTED',
+    });
+  });
   test('no GPU', () => {
     const { status, stderr } = spawnSync('node', ['node.js', 'gpu'], { cwd: folder, encoding: 'utf8' });
     assert.notEqual(status, 0);

@@ -17,23 +17,25 @@ GpuDevice.create = async (options) => {
     return create(options);
 };
 
-// The smallest modules with an instruction of each set: () => v128.const 0, and
-// () => f32x4.relaxed_madd of three of those.
-const zero = [253, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
-const accepts = (...code) => {
-    const body = [0, ...code, 11];
+// The smallest modules that tell: a function that computes a vector, and says whether it is not zero.
+const constant = (byte) => [253, 12, ...Array(16).fill(byte)];
+const [zero, nan] = [constant(0), constant(255)];
+const gives = (...code) => {
+    const body = [0, ...code, 253, 83, 11];
     const section = [1, body.length, ...body];
-    return WebAssembly.validate(new Uint8Array([
-        0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, section.length, ...section,
-    ]));
+    const bytes = new Uint8Array([
+        0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 127, 3, 2, 1, 0, 7, 4, 1, 0, 0, 0, 10, section.length, ...section,
+    ]);
+    return WebAssembly.validate(bytes) && new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports['']();
 };
 
 /** The module for this engine's instruction set. */
 export function moduleUrl() {
-    if (accepts(...zero, ...zero, ...zero, 253, 133, 2)) {
+    // What relaxed_max and relaxed_min give of a number and NaN, engines may choose; here it must be NaN.
+    if (gives(...zero, ...nan, 253, 142, 2, ...zero, ...nan, 253, 141, 2, 253, 78)) {
         return new URL('./relampago_relaxed.wasm', import.meta.url);
     }
-    if (accepts(...zero)) {
+    if (gives(...nan)) {
         return new URL('./relampago_simd128.wasm', import.meta.url);
     }
     throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');

@@ -66,18 +66,16 @@ impl Isa for Simd128 {
         fn neg_mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_sub(c, f32x4_mul(a, b));
         fn max(a: v128, b: v128) -> v128 = f32x4_max(a, b);
         fn min(a: v128, b: v128) -> v128 = f32x4_min(a, b);
-        // f32x4_pmax is one instruction on x86, f32x4_max eight. Where relaxed SIMD is enabled,
-        // LLVM takes the former for f32x4_relaxed_max, which loses NaN.
+        // One instruction on x86, where f32x4_max is eight. Where relaxed SIMD is enabled, LLVM
+        // takes f32x4_pmax for f32x4_relaxed_max, whose operands are the other way round.
         #[cfg(not(relampago_relaxed))]
         fn at_least(x: v128, bound: v128) -> v128 = f32x4_pmax(x, bound);
         #[cfg(relampago_relaxed)]
-        fn at_least(x: v128, bound: v128) -> v128 =
-            i32x4_relaxed_laneselect(bound, x, f32x4_lt(x, bound));
+        fn at_least(x: v128, bound: v128) -> v128 = f32x4_relaxed_max(bound, x);
         #[cfg(not(relampago_relaxed))]
         fn at_most(x: v128, bound: v128) -> v128 = f32x4_pmin(x, bound);
         #[cfg(relampago_relaxed)]
-        fn at_most(x: v128, bound: v128) -> v128 =
-            i32x4_relaxed_laneselect(bound, x, f32x4_lt(bound, x));
+        fn at_most(x: v128, bound: v128) -> v128 = f32x4_relaxed_min(bound, x);
         fn lt(a: v128, b: v128) -> v128 = f32x4_lt(a, b);
         fn ge(a: v128, b: v128) -> v128 = f32x4_ge(a, b);
         fn eq(a: v128, b: v128) -> v128 = f32x4_eq(a, b);

@@ -67,6 +67,10 @@ pub(super) mod simd {
         RELAXED_NMADD = 0x106;
         #[cfg(relampago_relaxed)]
         RELAXED_LANESELECT = 0x10b;
+        #[cfg(relampago_relaxed)]
+        RELAXED_MIN = 0x10d;
+        #[cfg(relampago_relaxed)]
+        RELAXED_MAX = 0x10e;
     }
 
     pub(in super::super) fn opcode(code: &mut Vec<u8>, operation: u32) {

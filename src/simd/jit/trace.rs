@@ -227,8 +227,12 @@ impl Isa for Tracer<'_> {
         fn min(a, b) = MIN(a, b);
         #[cfg(not(relampago_relaxed))]
         fn at_least(x, bound) = PMAX(x, bound);
+        #[cfg(relampago_relaxed)]
+        fn at_least(x, bound) = RELAXED_MAX(bound, x);
         #[cfg(not(relampago_relaxed))]
         fn at_most(x, bound) = PMIN(x, bound);
+        #[cfg(relampago_relaxed)]
+        fn at_most(x, bound) = RELAXED_MIN(bound, x);
         fn lt(a, b) = LT(a, b);
         fn ge(a, b) = GE(a, b);
         fn eq(a, b) = EQ(a, b);
@@ -250,16 +254,6 @@ impl Isa for Tracer<'_> {
     #[cfg(not(relampago_relaxed))]
     fn neg_mul_add(self, a: Value, b: Value, c: Value) -> Value {
         self.sub(c, self.mul(a, b))
-    }
-
-    #[cfg(relampago_relaxed)]
-    fn at_least(self, x: Value, bound: Value) -> Value {
-        self.select(self.lt(x, bound), bound, x)
-    }
-
-    #[cfg(relampago_relaxed)]
-    fn at_most(self, x: Value, bound: Value) -> Value {
-        self.select(self.lt(bound, x), bound, x)
     }
 
     fn splat(self, value: f32) -> Value {
