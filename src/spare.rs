@@ -13,6 +13,7 @@ const MAX_KEPT: usize = 4;
 const MAX_VALUES: usize = (1 << 19) + 64;
 
 thread_local! {
+    /// The shortest first.
     static KEPT: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -25,14 +26,11 @@ pub(crate) struct Spare {
 impl Spare {
     /// # Errors
     /// `OutOfMemory` where there is no memory for so many.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn new(len: usize) -> Result<Self> {
         let kept = KEPT.with_borrow_mut(|kept| {
-            let fitting = kept
-                .iter()
-                .enumerate()
-                .filter(|(_, values)| values.len() >= len);
-            let (place, _) = fitting.min_by_key(|(_, values)| values.len())?;
-            Some(kept.swap_remove(place))
+            let place = kept.iter().position(|values| values.len() >= len)?;
+            Some(kept.remove(place))
         });
         let values = match kept {
             Some(values) => values,
@@ -57,6 +55,7 @@ impl DerefMut for Spare {
 }
 
 impl Drop for Spare {
+    #[cfg_attr(relampago_package, optimize(size))]
     fn drop(&mut self) {
         if !(1..=MAX_VALUES).contains(&self.values.len()) {
             return;
@@ -65,10 +64,12 @@ impl Drop for Spare {
         // A thread that ends keeps nothing.
         let _ = KEPT.try_with(|kept| {
             let mut kept = kept.borrow_mut();
-            if kept.len() == MAX_KEPT {
+            let shorter = |other: &&Vec<f32>| other.len() < values.len();
+            let place = kept.iter().take_while(shorter).count();
+            kept.insert(place, values);
+            if kept.len() > MAX_KEPT {
                 kept.remove(0);
             }
-            kept.push(values);
         });
     }
 }

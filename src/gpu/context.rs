@@ -288,16 +288,17 @@ fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
         text("architecture"),
         Some(info.name.clone()),
     ];
-    let parts: Vec<String> = parts
-        .into_iter()
-        .flatten()
-        .filter(|part| !part.is_empty())
-        .collect();
-    if parts.is_empty() {
-        "unnamed adapter".into()
-    } else {
-        parts.join(" ")
+    let mut name = String::new();
+    for part in parts.into_iter().flatten() {
+        if !name.is_empty() && !part.is_empty() {
+            name.push(' ');
+        }
+        name.push_str(&part);
     }
+    if name.is_empty() {
+        name.push_str("unnamed adapter");
+    }
+    name
 }
 
 /// The process's way to its drivers, which stays open: each that was closed let go of NVIDIA's driver, which

@@ -187,8 +187,9 @@ impl Addition {
         } else {
             ""
         };
-        self.fields
-            .push_str(&[align, prefix, number, ": ", of_type, ",\n"].concat());
+        for part in [align, prefix, number, ": ", of_type, ",\n"] {
+            self.fields.push_str(part);
+        }
         self.params.push(bits);
     }
 

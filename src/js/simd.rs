@@ -12,7 +12,7 @@ use crate::device::GpuDevice;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::graph::Program;
-use crate::ops::Op;
+use crate::ops::{Op, Padding};
 use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
 use crate::spare::Spare;
@@ -39,7 +39,8 @@ pub(super) fn run(
         return on_gpu(gpu, len).map(|()| JsValue::UNDEFINED);
     }
     let cpu = device.cpu();
-    if stream::is_streamable(op) {
+    let banded = matches!(op, Op::Convolve2d { options } if options.padding == Padding::Valid);
+    if banded || stream::is_streamable(op) {
         let out = Float32Array::new_with_length(if op.is_scalar() { 0 } else { len as u32 });
         // What a row has in common is known at its end.
         let whole = matches!(op, Op::Softmax {});
@@ -97,7 +98,7 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
 struct Arrays<'a> {
     inputs: &'a [Float32Array],
     out: Float32Array,
-    /// Of each of them.
+    /// Of the first of them; no other, nor the result, is longer.
     len: usize,
     /// A result that is not complete yet.
     draft: Spare,

@@ -8,15 +8,15 @@ use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
 use crate::error::Result;
-use crate::ops::Op;
+use crate::ops::{Conv2d, Op};
 use crate::spare::Spare;
 
 /// Values in a piece: two inputs and a result stay in a second-level cache.
 const PIECE: usize = 8 * BLOCK;
 
-/// Inputs of one length, and a place for results.
+/// Inputs, and a place for results.
 pub(crate) trait Stream {
-    /// The length of each input.
+    /// The length of the first input, and of all others of an operation that [`is_streamable`].
     fn len(&self) -> usize;
     /// Copies values of an input from `at` on.
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]);
@@ -32,15 +32,17 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
     op.is_elementwise() || op.is_scalar() || by_row
 }
 
-/// Runs an operation that [`is_streamable`] and whose lengths were validated; a reduction's
-/// result is returned and not stored.
+/// Runs an operation that [`is_streamable`], or a convolution without padding, whose lengths were
+/// validated; a reduction's result is returned and not stored.
 ///
 /// # Errors
 /// `OutOfMemory` where there is no memory for pieces.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     match *op {
         Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
         Op::LogSoftmax {} => softmax(isa, true, stream).map(|()| 0.0),
+        Op::Convolve2d { options } => convolve(isa, options, stream).map(|()| 0.0),
         _ if op.is_scalar() => reduction(isa, op, stream),
         _ => elementwise(isa, op, stream).map(|()| 0.0),
     }
@@ -58,6 +60,7 @@ fn ranges(len: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
         .map(move |at| (at, PIECE.min(len - at)))
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<()> {
     piecewise(op.inputs().len(), stream, &mut |inputs, y| {
         super::elementwise(isa, op, inputs, y);
@@ -100,6 +103,7 @@ struct Progress {
     index: usize,
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     let len = stream.len();
     let mut progress = Progress {
@@ -124,6 +128,7 @@ fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f6
 }
 
 impl Progress {
+    #[cfg_attr(relampago_package, optimize(size))]
     fn add(&mut self, isa: InstructionSet, op: &Op, at: usize, [a, b]: [&[f32]; 2]) {
         // The first piece is alone.
         let both = |extreme: f32, piece: f32| [if at == 0 { piece } else { extreme }, piece];
@@ -149,6 +154,7 @@ impl Progress {
     }
 }
 
+#[cfg_attr(relampago_package, optimize(size))]
 fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
     let (mut x, mut y) = (piece(len)?, piece(len)?);
@@ -182,6 +188,29 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
         };
         finish.run(isa);
         stream.store(at, y);
+    }
+    Ok(())
+}
+
+/// A convolution without padding, a band of rows at a time on one thread.
+#[cfg_attr(relampago_package, optimize(size))]
+fn convolve(isa: InstructionSet, whole: Conv2d, stream: &mut dyn Stream) -> Result<()> {
+    let (rows, cols) = whole.output_shape();
+    let mut kernel = Spare::new(whole.kernel_rows * whole.kernel_cols)?;
+    stream.load(1, 0, &mut kernel);
+    // Bands overlap by less than the kernel's rows.
+    let band = (PIECE / whole.input_cols.max(1)).max(4 * whole.kernel_rows);
+    for row in (0..rows).step_by(band) {
+        let rows = band.min(rows - row);
+        let options = Conv2d {
+            input_rows: (rows - 1) * whole.stride_rows + whole.kernel_rows,
+            ..whole
+        };
+        let mut x = Spare::new(options.input_rows * whole.input_cols)?;
+        let mut y = Spare::new(rows * cols)?;
+        stream.load(0, row * whole.stride_rows * whole.input_cols, &mut x);
+        super::convolve::convolve(isa, 1, &options, &x, &kernel, &mut y)?;
+        stream.store(row * cols, &y);
     }
     Ok(())
 }

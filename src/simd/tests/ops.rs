@@ -317,6 +317,30 @@ fn streams_give_what_slices_give() {
     });
 }
 
+#[test]
+fn bands_of_a_convolution_are_the_whole() {
+    let shapes = [
+        Conv2d::valid(1, 1, 1, 1),
+        Conv2d::valid(300, 517, 3, 5),
+        Conv2d::valid(170, 2_000, 7, 3),
+        Conv2d::valid(90, 700, 90, 2),
+        Conv2d::valid(413, 333, 2, 4).with_stride(3, 2),
+    ];
+    on_each(|isa| {
+        for options in shapes {
+            let (rows, cols) = options.output_shape();
+            let input = noise(options.input_rows * options.input_cols, 5);
+            let kernel = noise(options.kernel_rows * options.kernel_cols, 6);
+            let (op, inputs) = (Op::Convolve2d { options }, &[&input[..], &kernel[..]][..]);
+            let expected = run(isa, &op, inputs, rows * cols).unwrap();
+            let out = vec![0.0; rows * cols];
+            let mut stream = Slices { inputs, out };
+            stream::run(isa, &op, &mut stream).unwrap();
+            assert_same(&stream.out, &expected, &format!("{isa} {options:?}"));
+        }
+    });
+}
+
 /// Equal bit by bit, −0 included, or both NaN.
 fn assert_same(actual: &[f32], expected: &[f32], what: &str) {
     for (place, (a, b)) in actual.iter().zip(expected).enumerate() {
