@@ -1,7 +1,6 @@
 //! Operations on SIMD, straight between JavaScript's arrays: what can go piece by piece never
 //! lies in WebAssembly's memory as a whole.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use js_sys::{Array, Float32Array};
@@ -41,22 +40,21 @@ pub(super) fn run(
     let cpu = device.cpu();
     let banded = matches!(op, Op::Convolve2d { options } if options.padding == Padding::Valid);
     if banded || stream::is_streamable(op) {
-        let out = Float32Array::new_with_length(if op.is_scalar() { 0 } else { len as u32 });
         // What a row has in common is known at its end.
         let whole = matches!(op, Op::Softmax {});
         let draft = Spare::new(if whole { len } else { 0 })?;
-        let len = lens[0];
         let mut arrays = Arrays {
             inputs,
-            out,
-            len,
+            len: lens[0],
+            result: len,
+            out: None,
             draft,
         };
         let value = stream::run(cpu.isa, op, &mut arrays)?;
         return Ok(if op.is_scalar() {
             value.into()
         } else {
-            arrays.out.into()
+            arrays.out().clone().into()
         });
     }
     let inputs = inputs.iter().map(convert::values);
@@ -83,23 +81,24 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
     if inputs.len() != program.placeholders() {
         return Ok(JsValue::UNDEFINED);
     }
-    let (inputs, out) = (&inputs[..], Float32Array::new_with_length(len as u32));
-    let draft = Spare::new(0)?;
     let mut arrays = Arrays {
-        inputs,
-        out,
+        inputs: &inputs,
         len,
-        draft,
+        result: len,
+        out: None,
+        draft: Spare::new(0)?,
     };
     program.stream(&mut arrays)?;
-    Ok(arrays.out.into())
+    Ok(arrays.out().clone().into())
 }
 
 struct Arrays<'a> {
     inputs: &'a [Float32Array],
-    out: Float32Array,
-    /// Of the first of them; no other, nor the result, is longer.
+    /// Of the first of them; no other is longer.
     len: usize,
+    /// The length of the result.
+    result: usize,
+    out: Option<Float32Array>,
     /// A result that is not complete yet.
     draft: Spare,
 }
@@ -110,11 +109,23 @@ impl stream::Stream for Arrays<'_> {
     }
 
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
-        self.part(&self.inputs[input], at, to.len()).copy_to(to);
+        let array = &self.inputs[input];
+        if to.len() == self.len {
+            return array.copy_to(to);
+        }
+        let end = at + to.len();
+        array.subarray(at as u32, end as u32).copy_to(to);
     }
 
     fn store(&mut self, at: usize, from: &[f32]) {
-        self.part(&self.out, at, from.len()).copy_from(from);
+        if from.len() == self.result {
+            // Memory that is made and written at once need not be zero before.
+            self.out = Some(Float32Array::from(from));
+            return;
+        }
+        let end = at + from.len();
+        let part = self.out().subarray(at as u32, end as u32);
+        part.copy_from(from);
     }
 
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
@@ -124,10 +135,9 @@ impl stream::Stream for Arrays<'_> {
 }
 
 impl Arrays<'_> {
-    fn part<'a>(&self, array: &'a Float32Array, at: usize, len: usize) -> Cow<'a, Float32Array> {
-        if len == self.len {
-            return Cow::Borrowed(array);
-        }
-        Cow::Owned(array.subarray(at as u32, (at + len) as u32))
+    fn out(&mut self) -> &Float32Array {
+        let len = self.result as u32;
+        let new = || Float32Array::new_with_length(len);
+        self.out.get_or_insert_with(new)
     }
 }
