@@ -54,7 +54,7 @@ fn piece(len: usize) -> Result<Spare> {
 }
 
 /// Where pieces start and how long they are.
-fn ranges(len: usize) -> impl DoubleEndedIterator<Item = (usize, usize)> {
+fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..len)
         .step_by(PIECE)
         .map(move |at| (at, PIECE.min(len - at)))
@@ -171,8 +171,7 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
         dispatch(isa, softmax::Exponentials { x, y, partials });
     }
     let total = &dispatch(isa, softmax::Sum(&partials));
-    // What was written last is in the caches.
-    for (at, len) in ranges(len).rev() {
+    for (at, len) in ranges(len) {
         let (x, y, partials) = (&mut x[..len], &mut y[..len], &partials[at / BLOCK..]);
         if logarithm {
             stream.load(0, at, x);
