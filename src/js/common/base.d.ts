@@ -40,7 +40,9 @@ export type ModuleSource =
  * first do nothing.
  *
  * @param source Needed only where a bundler or a server puts the module somewhere else. By
- * default it is the file beside this one, for the engine's instruction set where there are several.
+ * default it is the file beside this one, for the engine's instruction set where there are several:
+ * the one that `moduleUrl` names. Another may need instructions that the engine lacks, or that lose
+ * NaN there.
  */
 export default function init(source?: ModuleSource | Promise<ModuleSource>): Promise<void>;
 
