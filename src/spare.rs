@@ -24,12 +24,20 @@ pub(crate) struct Spare {
 }
 
 impl Spare {
+    /// For no values.
+    pub(crate) const NONE: Self = Self {
+        values: Vec::new(),
+        len: 0,
+    };
+
     /// # Errors
     /// `OutOfMemory` where there is no memory for so many.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn new(len: usize) -> Result<Self> {
         let kept = KEPT.with_borrow_mut(|kept| {
-            let place = kept.iter().position(|values| values.len() >= len)?;
+            // Nothing needs none of them.
+            let fits = |values: &Vec<f32>| len > 0 && values.len() >= len;
+            let place = kept.iter().position(fits)?;
             Some(kept.remove(place))
         });
         let values = match kept {
@@ -97,7 +105,9 @@ mod tests {
         assert_eq!(place(10), small, "the smallest that fits");
         assert_eq!(Spare::new(10).unwrap().len(), 10);
         assert_ne!(places(&[10_000, 10_000])[1], large, "no two at one place");
-        assert!(Spare::new(0).unwrap().is_empty());
+        let nothing = Spare::new(0).unwrap();
+        assert!(nothing.is_empty());
+        assert_eq!(place(10), small, "nothing takes no memory");
     }
 
     #[test]

@@ -19,7 +19,7 @@ describe('node', () => {
   }
   test('relaxed instructions only where they keep NaN', () => {
     // Node 20 has them behind a flag.
-    const flags = process.versions.node < '21' ? ['--experimental-wasm-relaxed-simd'] : [];
+    const flags = Number.parseInt(process.versions.node) < 21 ? ['--experimental-wasm-relaxed-simd'] : [];
     const output = execFileSync('node', [...flags, 'modules-node.js'], { cwd: folder, encoding: 'utf8' });
     assert.deepEqual(JSON.parse(output), {
       here: 'relampago_relaxed.wasm',

@@ -403,7 +403,7 @@ impl<'g> Recorder<'g> {
     }
 }
 
-/// What a kernel binds, in order.
+/// What a kernel binds, in order. Chains of iterators would be 700 bytes of the download.
 fn buffers(inputs: &[&GpuBuffer], output: &GpuBuffer) -> Vec<GpuBuffer> {
     let mut buffers = Vec::new();
     for &buffer in inputs {

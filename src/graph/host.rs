@@ -222,6 +222,11 @@ impl Stream for Chains<'_> {
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
         &mut self.out[at..at + len]
     }
+
+    fn settle(&mut self, at: usize, len: usize) {
+        let out = &mut self.out[at..at + len];
+        self.after.run_in_place(&mut self.after_scratch, at, out);
+    }
 }
 
 /// Makes `out` hold `len` values, whichever.

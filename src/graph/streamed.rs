@@ -92,6 +92,8 @@ impl Stream for Inputs<'_> {
     fn draft(&mut self, _: usize, _: usize) -> &mut [f32] {
         &mut []
     }
+
+    fn settle(&mut self, _: usize, _: usize) {}
 }
 
 #[cfg(all(test, not(target_arch = "wasm32")))]

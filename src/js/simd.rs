@@ -41,7 +41,7 @@ pub(super) fn run(
     let banded = matches!(op, Op::Convolve2d { options } if options.padding == Padding::Valid);
     if banded || stream::is_streamable(op) {
         // What a row has in common is known at its end.
-        let whole = matches!(op, Op::Softmax {});
+        let whole = matches!(op, Op::Softmax {} | Op::LogSoftmax {});
         let draft = Spare::new(if whole { len } else { 0 })?;
         let mut arrays = Arrays {
             inputs,
@@ -54,7 +54,7 @@ pub(super) fn run(
         return Ok(if op.is_scalar() {
             value.into()
         } else {
-            arrays.out().clone().into()
+            arrays.out().into()
         });
     }
     let inputs = inputs.iter().map(convert::values);
@@ -86,10 +86,10 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
         len,
         result: len,
         out: None,
-        draft: Spare::new(0)?,
+        draft: Spare::NONE,
     };
     program.stream(&mut arrays)?;
-    Ok(arrays.out().clone().into())
+    Ok(arrays.out().into())
 }
 
 struct Arrays<'a> {
@@ -118,26 +118,32 @@ impl stream::Stream for Arrays<'_> {
     }
 
     fn store(&mut self, at: usize, from: &[f32]) {
-        if from.len() == self.result {
+        self.out = Some(if from.len() == self.result {
             // Memory that is made and written at once need not be zero before.
-            self.out = Some(Float32Array::from(from));
-            return;
-        }
-        let end = at + from.len();
-        let part = self.out().subarray(at as u32, end as u32);
-        part.copy_from(from);
+            Float32Array::from(from)
+        } else {
+            let (out, end) = (self.out(), at + from.len());
+            out.subarray(at as u32, end as u32).copy_from(from);
+            out
+        });
     }
 
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
         // Each value crosses once, when it is the result.
         &mut self.draft[at..at + len]
     }
+
+    fn settle(&mut self, at: usize, len: usize) {
+        let draft = std::mem::replace(&mut self.draft, Spare::NONE);
+        self.store(at, &draft[at..at + len]);
+        self.draft = draft;
+    }
 }
 
 impl Arrays<'_> {
-    fn out(&mut self) -> &Float32Array {
-        let len = self.result as u32;
-        let new = || Float32Array::new_with_length(len);
-        self.out.get_or_insert_with(new)
+    /// Takes the result, or a new array for it.
+    fn out(&mut self) -> Float32Array {
+        let new = || Float32Array::new_with_length(self.result as u32);
+        self.out.take().unwrap_or_else(new)
     }
 }

@@ -24,6 +24,8 @@ pub(crate) trait Stream {
     fn store(&mut self, at: usize, from: &[f32]);
     /// Memory for `len` values from `at` on that are not the result yet; it keeps them.
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32];
+    /// Makes what was left there the result.
+    fn settle(&mut self, at: usize, len: usize);
 }
 
 /// Whether [`run`] can do the operation.
@@ -157,36 +159,30 @@ impl Progress {
 #[cfg_attr(relampago_package, optimize(size))]
 fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
-    let (mut x, mut y) = (piece(len)?, piece(len)?);
+    let mut x = piece(len)?;
     let mut partials = Vec::new();
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &mut partials);
         stream.load(0, at, x);
-        // The logarithm is taken of the inputs again.
-        let y = if logarithm {
-            &mut y[..len]
-        } else {
-            stream.draft(at, len)
-        };
+        let y = stream.draft(at, len);
         dispatch(isa, softmax::Exponentials { x, y, partials });
     }
     let total = &dispatch(isa, softmax::Sum(&partials));
     for (at, len) in ranges(len) {
-        let (x, y, partials) = (&mut x[..len], &mut y[..len], &partials[at / BLOCK..]);
+        let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
+        // The logarithm is taken of the inputs again.
         if logarithm {
             stream.load(0, at, x);
-        } else {
-            y.copy_from_slice(stream.draft(at, len));
         }
         let finish = softmax::Finish {
             logarithm,
             x,
-            y: &mut *y,
+            y: stream.draft(at, len),
             partials,
             total,
         };
         finish.run(isa);
-        stream.store(at, y);
+        stream.settle(at, len);
     }
     Ok(())
 }
@@ -238,4 +234,6 @@ impl Stream for Slices<'_> {
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
         &mut self.out[at..at + len]
     }
+
+    fn settle(&mut self, _: usize, _: usize) {}
 }

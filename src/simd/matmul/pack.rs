@@ -16,7 +16,7 @@ impl Scratch {
     /// Memory for `width × depth` values.
     pub(super) fn new(width: usize, depth: usize) -> Result<Self> {
         if width == 0 {
-            let (values, start) = (Spare::new(0)?, 0);
+            let (values, start) = (Spare::NONE, 0);
             return Ok(Self { values, start });
         }
         let values = Spare::new(width.saturating_mul(depth).saturating_add(LINE))?;
