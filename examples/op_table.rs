@@ -60,23 +60,20 @@ fn shaders() {
 
 fn typescript() {
     println!(
-        "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions }} from './relampago.js';\n"
+        "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions, ResultOptions }} from './relampago.js';\n"
     );
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
     for op in of_edition() {
-        let result = if op.output.is_some() {
-            "Float32Array<ArrayBuffer>"
+        let (result, last) = if op.output.is_some() {
+            (
+                "Promise<Float32Array<ArrayBuffer>>",
+                "result?: ResultOptions",
+            )
         } else {
-            "number"
+            ("Promise<number>", "abort?: AbortOptions")
         };
-        let abort = "abort?: AbortOptions".to_owned();
-        method(
-            op,
-            "Float32Array",
-            Some(abort),
-            &format!("Promise<{result}>"),
-        );
+        method(op, "Float32Array", Some(last.to_owned()), result);
     }
     println!("    }}\n    interface GpuCommandBatch {{");
     for op in of_edition() {

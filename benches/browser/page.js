@@ -33,10 +33,25 @@ async function prepare(name) {
     return undefined;
   }
   const inputs = inputsOf(row);
-  current = await start(row, inputs);
+  const into = row.into && new Float32Array(inputs[0].length);
+  current = await start(row, inputs, into);
+  if (into) {
+    current = { ...current, run: placing(current.run, into) };
+  }
   const error = errorOf(checked(row, await result(row)), expected(row, inputs));
   Object.assign(current, await (row.resident ? calibrated(chained, await goal()) : calibrated(repeated, SAMPLE_MS)));
   return { error };
+}
+
+// Whoever cannot write to an array of the page's has its result copied there.
+function placing(run, into) {
+  return async () => {
+    const result = await run();
+    if (result !== into) {
+      into.set(result);
+    }
+    return into;
+  };
 }
 
 // How to time the current runner, and how often it has to run for a sample.

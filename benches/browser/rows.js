@@ -29,6 +29,9 @@ export const rows = [
   ...[3, 7].map((side) => convolution(side)),
   { name: 'perceptron 128×512→2048→512, gelu', op: 'mlp', shapes: MLP, scales: [1, 1 / 128, 1 / 64], tolerance: ADDED, weights: 1 },
   ...[matmul(1024), convolution(15, 1024)].map(onTwoThreads),
+  ...[1024, M].map((length) => given('relu', `relu ${length === M ? '1M' : '1,024'}`, [[length]], ALONE)),
+  given('softmax', 'softmax 1M', [[M]], ADDED),
+  given('chain', 'relu → scale → add 1M', [[M], [M]], ALONE),
 ];
 
 // On a GPU: small work is all overhead, large work stays on the device.
@@ -59,6 +62,11 @@ function residentMatmul(side) {
 function convolution(side, image = 512) {
   const shapes = [[image, image], [side, side]];
   return { name: `convolution ${image}², ${side}×${side}`, op: 'conv', shapes, tolerance: ADDED };
+}
+
+// The result has to lie in an array that the page has already, as long as the first input.
+function given(op, name, shapes, tolerance) {
+  return { name: `${name}, to a given array`, op, shapes, tolerance, into: true };
 }
 
 function onTwoThreads(row) {

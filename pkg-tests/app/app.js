@@ -1,7 +1,7 @@
 // The application that every environment runs. It imports nothing, so that each
 // environment can import the package in its own way, and returns plain data.
 
-import { ops } from './ops.js';
+import { long, ops } from './ops.js';
 
 export async function run(relampago, backend, wasm) {
   const { default: init, GpuDevice } = relampago;
@@ -15,6 +15,7 @@ export async function run(relampago, backend, wasm) {
     resident: await resident(device),
     program: await programs(device),
     changed: await changedAfterwards(device),
+    into: await intoArrays(device),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
     errors: await errors(relampago, device),
@@ -97,6 +98,39 @@ async function changedAfterwards(device) {
   return results;
 }
 
+// What went wrong with results in arrays of the caller's: apart from all that is read, and beginning
+// one value after the first input, which the result then overwrites.
+async function intoArrays(device) {
+  const wrong = [];
+  for (const [method, [first, ...others], parameters] of [...ops, ...long]) {
+    const right = await device[method](first, ...others, ...parameters);
+    if (typeof right === 'number') {
+      continue;
+    }
+    for (const shared of [false, true]) {
+      const memory = new Float32Array(1 + Math.max(first.length, right.length));
+      const x = shared ? memory.subarray(0, first.length) : first;
+      x.set(first);
+      const into = memory.subarray(1, 1 + right.length);
+      const result = await device[method](x, ...others, ...parameters, { into });
+      if (result !== into || right.some((value, i) => !Object.is(value, into[i]))) {
+        wrong.push([method, shared]);
+      }
+    }
+  }
+  const batch = device.batch();
+  const x = batch.placeholder(3);
+  const program = await batch.compile([batch.neg(x), batch.softmax(x)]);
+  batch.dispose();
+  const into = new Float32Array(3);
+  const [negated, shares] = await program.read([Float32Array.of(1, 1, 1)], { into: [into] });
+  program.dispose();
+  if (negated !== into || into.some((value) => value !== -1) || shares.length !== 3) {
+    wrong.push('program');
+  }
+  return wrong;
+}
+
 function interop(device) {
   return globalThis.GPUDevice !== undefined && device.gpuDevice instanceof globalThis.GPUDevice;
 }
@@ -113,6 +147,9 @@ async function errors(relampago, device) {
     record: await code(() => recordMismatch(device)),
     unbound: await code(() => executePlaceholder(device)),
     missing: await code(() => runWithoutArguments(device)),
+    intoShort: await code(() => device.relu(two, { into: one })),
+    intoOther: await code(() => device.relu(one, { into: new Float64Array(1) })),
+    intoScalar: await code(() => device.sum(one, { into: one })),
     abortedBefore: await code(() => device.relu(one, { signal: AbortSignal.abort() })),
     abortedDuring: await code(() => abortLater((options) => device.softmax(new Float32Array(1000), options))),
     abortedCreation: await code(() => relampago.GpuDevice.create({ signal: AbortSignal.abort() })),

@@ -45,6 +45,15 @@ export const ops = [
   ['argmax', [wave(100)], []],
 ];
 
+// The same of more values than are worked on at a time.
+export const long = [
+  ['gelu', [wave(70_001)], []],
+  ['vecAdd', [wave(70_001), other(70_001)], []],
+  ['softmax', [wave(70_001, 5)], []],
+  ['logSoftmax', [wave(70_001, 5)], []],
+  ['convolve2d', [wave(403 * 301), other(9)], [convolution({ inputRows: 403, inputCols: 301 })]],
+];
+
 function convolution(options) {
   return { inputRows: 12, inputCols: 11, kernelRows: 3, kernelCols: 3, ...options };
 }

@@ -41,6 +41,7 @@ async function vectors(device: GpuDevice, signal: AbortSignal, x: Float32Array, 
   exactly<Float32Array>(await device.relu(x));
   exactly<Float32Array>(await device.relu(x, { signal }));
   exactly<Float32Array>(await device.matmul(x, y, 2, 3, 4, { signal }));
+  exactly<Float32Array>(await device.exp(x, { into: new Float32Array(4), signal }));
   const options = {
     inputRows: 9, inputCols: 9, kernelRows: 3, kernelCols: 3, padding: 'same', strideRows: 2, strideCols: 2,
   } as const;
@@ -73,6 +74,7 @@ async function batches(device: GpuDevice, x: Float32Array, y: Float32Array) {
   exactly<void>(await batch.execute());
   using program = await batch.compile([id]);
   exactly<Float32Array[]>(await program.read([x, weights]));
+  exactly<Float32Array[]>(await program.read([x, weights], { into: [new Float32Array(4)] }));
   const [buffer] = await program.runN([weights], 10, [[0, 0]]);
   exactly<number | undefined>(buffer?.length);
   exactly<string[]>((await program.explain()).kernels.flatMap((kernel) => kernel.operations));
@@ -91,6 +93,8 @@ export async function wrong(device: GpuDevice, x: Float32Array): Promise<void> {
   await GpuDevice.create({ worker: 'yes' });
   // @ts-expect-error a number
   await GpuDevice.create({ threads: '4' });
+  // @ts-expect-error numbers come alone
+  await device.sum(x, { into: x });
   // @ts-expect-error a device comes from `create`
   new GpuDevice();
   // @ts-expect-error plain arrays are not copied silently

@@ -16,6 +16,9 @@ const ERRORS = {
   abortedDuring: 'ABORTED',
   abortedCreation: 'ABORTED',
   disposed: 'DISPOSED',
+  intoShort: 'LENGTH_MISMATCH',
+  intoOther: 'LENGTH_MISMATCH',
+  intoScalar: 'LENGTH_MISMATCH',
 };
 
 // relu, scale and vecAdd are one kernel, which reads two arrays of four values and writes one.
@@ -41,6 +44,7 @@ export function verify(results, backend) {
   assert.equal(results.disposable, 'function');
   assert.deepEqual(results.program, PROGRAM);
   assert.deepEqual(results.changed, [[1, 0, 3], [-1, 2, -3], [1, -2, 3]], 'values as they were at the call');
+  assert.deepEqual(results.into, [], 'results in arrays of the caller');
   assert.deepEqual(results.errors, ERRORS);
 }
 

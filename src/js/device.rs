@@ -125,13 +125,19 @@ impl JsDevice {
     /// is undefined and `run` will. `index.js` makes a method of each operation.
     ///
     /// SIMD needs no event loop, and a promise from here would take longer than a small
-    /// operation.
+    /// operation. The result lies in `into` if that is an array of its length; otherwise, and
+    /// where something else than one pass makes it, in an array of its own.
     #[wasm_bindgen(skip_typescript, js_name = runNow)]
-    pub fn run_now(&self, index: usize, arguments: Array) -> Result<JsValue, JsValue> {
+    pub fn run_now(
+        &self,
+        index: usize,
+        arguments: Array,
+        into: JsValue,
+    ) -> Result<JsValue, JsValue> {
         let result = self.handle().and_then(|device| {
             let op = ops::build(index, &arguments)?;
             let arrays = convert::arrays(op.inputs(), &arguments)?;
-            simd::run(&device, &op, &arrays, &mut |_, _| Ok(()))
+            simd::run(&device, &op, &arrays, into, &mut |_, _| Ok(()))
         });
         result.map_err(|error| to_js(&error))
     }
@@ -144,7 +150,8 @@ impl JsDevice {
             let op = ops::build(index, &arguments)?;
             let arrays = convert::arrays(op.inputs(), &arguments)?;
             let mut running = None;
-            let value = simd::run(&device, &op, &arrays, &mut |gpu, len| {
+            let into = JsValue::UNDEFINED;
+            let value = simd::run(&device, &op, &arrays, into, &mut |gpu, len| {
                 running = Some(gpu.run_arrays(&op, &arrays, len)?);
                 Ok(())
             })?;

@@ -65,10 +65,10 @@ impl JsProgram {
     /// The result of a program that is one elementwise kernel on SIMD, at once and straight between
     /// arrays; undefined for every other program and for other arguments.
     #[wasm_bindgen(skip_typescript, js_name = readNow)]
-    pub fn read_now(&self, arguments: Array) -> Result<JsValue, JsValue> {
+    pub fn read_now(&self, arguments: Array, into: JsValue) -> Result<JsValue, JsValue> {
         let result = self
             .handle()
-            .and_then(|program| simd::read(&program, &arguments));
+            .and_then(|program| simd::read(&program, &arguments, into));
         result.map_err(|error| to_js(&error))
     }
 

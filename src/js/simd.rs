@@ -16,13 +16,14 @@ use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
 use crate::spare::Spare;
 
-/// The operation's result, unless it is for a GPU, which is then told to `on_gpu` with
-/// the result's length.
+/// The operation's result, in `into` if that is an array of its length, unless it is for a GPU,
+/// which is then told to `on_gpu` with the result's length.
 #[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn run(
     device: &GpuDevice,
     op: &Op,
     inputs: &[Float32Array],
+    into: JsValue,
     on_gpu: &mut dyn FnMut(&Arc<Gpu>, usize) -> Result<()>,
 ) -> Result<JsValue> {
     let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
@@ -47,7 +48,7 @@ pub(super) fn run(
             inputs,
             len: lens[0],
             result: len,
-            out: None,
+            out: place(into, len),
             draft,
         };
         let value = stream::run(cpu.isa, op, &mut arrays)?;
@@ -62,12 +63,29 @@ pub(super) fn run(
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
     let mut out = Spare::new(len)?;
     simd::execute(cpu, op, &inputs, &mut out)?;
-    Ok(Float32Array::from(&out[..]).into())
+    Ok(stored(&out, place(into, len)).into())
 }
 
-/// The result of a program, or undefined where arrays of one length are not all that it takes.
+/// The array that `len` values are to lie in, if there is one.
 #[cfg_attr(relampago_package, optimize(size))]
-pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
+fn place(into: JsValue, len: usize) -> Option<Float32Array> {
+    let array: Option<Float32Array> = into.dyn_into().ok();
+    array.filter(|array| array.length() as usize == len)
+}
+
+/// All of a result, in memory that need not be zero before if it is made now.
+#[cfg_attr(relampago_package, optimize(size))]
+fn stored(values: &[f32], place: Option<Float32Array>) -> Float32Array {
+    let Some(array) = place else {
+        return Float32Array::from(values);
+    };
+    array.copy_from(values);
+    array
+}
+
+/// The result of a program, in `into` as above, or undefined where arrays of one length are not all that it takes.
+#[cfg_attr(relampago_package, optimize(size))]
+pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Result<JsValue> {
     let Some(len) = program.streamable() else {
         return Ok(JsValue::UNDEFINED);
     };
@@ -85,7 +103,7 @@ pub(super) fn read(program: &Program, arguments: &Array) -> Result<JsValue> {
         inputs: &inputs,
         len,
         result: len,
-        out: None,
+        out: place(into, len),
         draft: Spare::NONE,
     };
     program.stream(&mut arrays)?;
@@ -119,8 +137,7 @@ impl stream::Stream for Arrays<'_> {
 
     fn store(&mut self, at: usize, from: &[f32]) {
         self.out = Some(if from.len() == self.result {
-            // Memory that is made and written at once need not be zero before.
-            Float32Array::from(from)
+            stored(from, self.out.take())
         } else {
             let (out, end) = (self.out(), at + from.len());
             out.subarray(at as u32, end as u32).copy_from(from);

@@ -16,6 +16,21 @@ export interface AbortOptions {
     signal?: AbortSignal | null;
 }
 
+export interface ResultOptions extends AbortOptions {
+    /**
+     * The array that gets the result, of exactly its length (code `LENGTH_MISMATCH`), instead of
+     * a new one: what new memory takes, and its collection, is spared on SIMD. It is left as it
+     * was where the promise rejects. One that shares memory with an argument is right, but not
+     * faster.
+     */
+    into?: Float32Array<ArrayBuffer>;
+}
+
+export interface ResultsOptions extends AbortOptions {
+    /** As `ResultOptions` has it, for each result in turn; those without one are new. */
+    into?: readonly (Float32Array<ArrayBuffer> | undefined)[];
+}
+
 /**
  * For each class of operations the least work from which the automatic choice takes the GPU:
  * multiply-adds for `matmul` and `convolution`, values for the others; `Infinity` is never.
@@ -119,7 +134,7 @@ export interface Program {
     /** Runs with an argument for each placeholder; the results stay on the device. */
     run(args: readonly ProgramArgument[], options?: AbortOptions): Promise<DeviceBuffer[]>;
     /** Runs, and copies the results back. */
-    read(args: readonly ProgramArgument[], options?: AbortOptions): Promise<Float32Array<ArrayBuffer>[]>;
+    read(args: readonly ProgramArgument[], options?: ResultsOptions): Promise<Float32Array<ArrayBuffer>[]>;
     /**
      * Runs `times` times. After each run the results at the first places of `feedback` become
      * the arguments at the second ones, without leaving the device.

@@ -6,13 +6,12 @@ const ops = { relu, gelu, sigmoid, softmax, sum, matmul, conv, chain, mlp };
 
 export async function open() {
   return {
-    endToEnd: ({ op, shapes }, inputs) => ({ run: () => ops[op](inputs, shapes) }),
+    endToEnd: ({ op, shapes }, inputs, into) => ({ run: () => ops[op](inputs, shapes, into) }),
     resident: (_, inputs) => resident(inputs),
   };
 }
 
-function relu([x]) {
-  const y = new Float32Array(x.length);
+function relu([x], _, y = new Float32Array(x.length)) {
   for (let i = 0; i < x.length; i++) {
     y[i] = x[i] > 0 ? x[i] : 0;
   }
@@ -42,12 +41,11 @@ function erf(x) {
   return Math.sign(x) * (1 - series * Math.exp(-x * x));
 }
 
-function softmax([x]) {
+function softmax([x], _, y = new Float32Array(x.length)) {
   let max = -Infinity;
   for (let i = 0; i < x.length; i++) {
     max = Math.max(max, x[i]);
   }
-  const y = new Float32Array(x.length);
   let total = 0;
   for (let i = 0; i < x.length; i++) {
     y[i] = Math.exp(x[i] - max);
@@ -104,8 +102,7 @@ function mlp([x, w1, w2], [rows, first, second]) {
   return matmul([hidden, w2], [[rows[0], first[1]], second]);
 }
 
-function chain([x, bias]) {
-  const y = new Float32Array(x.length);
+function chain([x, bias], _, y = new Float32Array(x.length)) {
   chainInto(y, x, bias);
   return y;
 }

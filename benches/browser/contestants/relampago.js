@@ -5,10 +5,10 @@ import { SCALE } from '../rows.js';
 const editions = { '': () => import('relampago'), full: () => import('relampago/full') };
 
 const calls = {
-  relu: (device, [x]) => device.relu(x),
+  relu: (device, [x], _, options) => device.relu(x, options),
   gelu: (device, [x]) => device.gelu(x),
   sigmoid: (device, [x]) => device.sigmoid(x),
-  softmax: (device, [x]) => device.softmax(x),
+  softmax: (device, [x], _, options) => device.softmax(x, options),
   sum: (device, [x]) => device.sum(x),
   matmul: (device, [a, b], [[m, k], [, n]]) => device.matmul(a, b, m, k, n),
   conv: (device, [input, kernel], [[inputRows, inputCols], [kernelRows, kernelCols]]) =>
@@ -21,12 +21,14 @@ export async function open({ edition = '', build, backend, threads }) {
   const device = await GpuDevice.create(backend ? { backend } : { backend: 'simd', threads });
   const known = backend ? { ...calls, chain } : calls;
   return {
-    endToEnd: (row, inputs) => known[row.op] ? endToEnd(known, device, row, inputs) : compiled(device, row, inputs),
+    endToEnd: (row, inputs, into) =>
+      known[row.op] ? endToEnd(known, device, row, inputs, into && { into }) : compiled(device, row, inputs, into),
     resident: (row, inputs) => repeated(device, row, inputs),
   };
 }
 
-const endToEnd = (calls, device, { op, shapes }, inputs) => ({ run: () => calls[op](device, inputs, shapes) });
+const endToEnd = (calls, device, { op, shapes }, inputs, options) =>
+  ({ run: () => calls[op](device, inputs, shapes, options) });
 
 // Beside a GPU, which a program would take, a batch goes where the policy says.
 async function chain(device, inputs, shapes) {
@@ -55,14 +57,15 @@ async function repeated(device, { op, shapes }, inputs) {
 }
 
 // What takes more than one operation is a program, which has the weights.
-async function compiled(device, { op, shapes, weights = shapes.length }, inputs) {
+async function compiled(device, { op, shapes, weights = shapes.length }, inputs, into) {
   const batch = device.batch();
   const given = inputs.slice(0, weights);
   const kept = inputs.slice(weights).map((values) => batch.upload(values));
   const ids = [...given.map(({ length }) => batch.placeholder(length)), ...kept];
   const program = await batch.compile([recorded[op](batch, ids, shapes)]);
+  const options = into && { into: [into] };
   return {
-    run: async () => (await program.read(given))[0],
+    run: async () => (await program.read(given, options))[0],
     close: () => [program, batch].forEach((held) => held.dispose()),
   };
 }

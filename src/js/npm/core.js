@@ -28,13 +28,33 @@ export const disposable = ({ prototype }) => {
 };
 [DeviceBuffer, GpuCommandBatch, GpuDevice, Program].forEach(disposable);
 
+/** The array that a caller wants a result in, if nothing is read from it meanwhile. */
+const apart = (into, inputs) => (inputs.some((input) => input?.buffer === into?.buffer) ? undefined : into);
+
+/** The result, in the array that the caller wants it in, if in any. */
+const placed = (result, into) => {
+    if (into === undefined || into === result) {
+        return result;
+    }
+    if (!(into instanceof Float32Array) || into.length !== result.length) {
+        const length = result.length ?? 'results that are arrays';
+        throw new RelampagoError(
+            'LENGTH_MISMATCH',
+            `\`into\` has ${into?.length} values, but must be a Float32Array for ${length}`,
+        );
+    }
+    into.set(result);
+    return into;
+};
+
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters]] of ops.entries()) {
     const end = inputs + parameters;
     GpuDevice.prototype[name] = async function (...values) {
         const options = values[end];
-        const now = options?.signal ? undefined : this.runNow(index, values);
-        return now === undefined ? this.run(index, values, options) : now;
+        const into = options?.into;
+        const now = options?.signal ? undefined : this.runNow(index, values, apart(into, values));
+        return placed(now === undefined ? await this.run(index, values, options) : now, into);
     };
     GpuCommandBatch.prototype[name] = function (...values) {
         return this.record(index, values);
@@ -82,9 +102,16 @@ Object.assign(Program.prototype, {
         return start(this, args, false, options);
     },
 
+    /** What `read` does unless it is done at once. */
+    readAll(args, options) {
+        return start(this, args, true, options);
+    },
+
     async read(args = [], options) {
-        const now = options?.signal ? undefined : this.readNow(args);
-        return now ? [now] : start(this, args, true, options);
+        const into = options?.into ?? [];
+        const now = options?.signal ? undefined : this.readNow(args, apart(into[0], args));
+        const results = now ? [now] : await this.readAll(args, options);
+        return results.map((result, place) => placed(result, into[place]));
     },
 
     runN(args, times, feedback, options) {
@@ -95,7 +122,7 @@ Object.assign(Program.prototype, {
         // The next run is under way while the last one's results are looked at.
         let last;
         for await (const args of runs) {
-            const next = this.read(args, options);
+            const next = this.read(args, { signal: options?.signal });
             next.catch(() => {}); // Whoever takes the result is told.
             if (last) {
                 yield await last;

@@ -17,6 +17,8 @@ export {
     type PlanPlace,
     type Policy,
     type ProgramArgument,
+    type ResultOptions,
+    type ResultsOptions,
     DeviceBuffer,
     GpuCommandBatch,
     GpuDevice,

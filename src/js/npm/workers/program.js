@@ -26,7 +26,10 @@ export class RemoteProgram extends remote(Program, 'Program') {
         return abortable(options, () => this.#start('runN', args, [times, feedback]));
     }
 
-    read(args, options) {
+    /** Nothing is done at once. */
+    readNow() {}
+
+    readAll(args, options) {
         return abortable(options, () => this.handle.call('read', { held: [this.#arguments(args)] }));
     }
 

@@ -19,24 +19,26 @@ export async function helped(device, spawn, count, abort, again) {
     }
 }
 
-/** Gives the device methods of its own, before those that it inherits. */
+/** Gives the device, in which all operations end, ways of its own to run them. */
 function employed(device, helpers, again) {
-    for (const [index, [name, inputs, parameters]] of ops.entries()) {
-        const plan = plans[name];
-        if (!plan) {
-            continue;
-        }
-        const alone = device[name].bind(device);
-        device[name] = async (...values) => {
-            // A helper that failed takes its share of one operation with it, but not of the next.
-            const present = helpers.filter(({ handle }) => !handle.link.lost);
-            const call = values.slice(0, inputs + parameters);
-            const parts = isRight(index, call, inputs) && plan(present.length + 1, ...call);
-            return parts?.length > 1
-                ? abortable(values[call.length], () => together(name, parts, present, alone))
-                : alone(...values);
-        };
-    }
+    const { run, runNow } = device;
+    // A helper that failed takes its share of one operation with it, but not of the next.
+    const present = () => helpers.filter(({ handle }) => !handle.link.lost);
+    const divided = (index, values) => {
+        const [name, inputs, parameters] = ops[index];
+        const call = values.slice(0, inputs + parameters);
+        const parts = plans[name] && isRight(index, call, inputs) && plans[name](present().length + 1, ...call);
+        return parts?.length > 1 ? parts : undefined;
+    };
+    device.runNow = (index, values, into) =>
+        divided(index, values) ? undefined : runNow.call(device, index, values, into);
+    device.run = (index, values, options) => {
+        const parts = divided(index, values);
+        const alone = async (values) => runNow.call(device, index, values);
+        return parts
+            ? abortable(options, () => together(ops[index][0], parts, present(), alone))
+            : run.call(device, index, values, options);
+    };
     device.rebuild = async (abort) => device.info && again(abort);
     for (const end of ['dispose', 'free']) {
         const own = device[end];
@@ -67,7 +69,7 @@ async function together(name, parts, helpers, alone) {
     const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
     const theirs = others.map(({ values }, i) => helpers[i].call(name, values.map(give)));
     let end = 0;
-    const filling = [alone(...own.values), ...theirs].map(async (values, i) => {
+    const filling = [alone(own.values), ...theirs].map(async (values, i) => {
         const { skipped = 0, length } = parts[i];
         const start = end;
         end += length;
