@@ -98,8 +98,8 @@ async function changedAfterwards(device) {
   return results;
 }
 
-// What went wrong with results in arrays of the caller's: apart from all that is read, and beginning
-// one value after the first input, which the result then overwrites.
+// What went wrong with results in arrays of the caller's: apart from all that is read, beginning with
+// the first input, which the result then overwrites, and one value after it.
 async function intoArrays(device) {
   const wrong = [];
   for (const [method, [first, ...others], parameters] of [...ops, ...long]) {
@@ -107,14 +107,15 @@ async function intoArrays(device) {
     if (typeof right === 'number') {
       continue;
     }
-    for (const shared of [false, true]) {
+    for (const start of [undefined, 0, 1]) {
       const memory = new Float32Array(1 + Math.max(first.length, right.length));
-      const x = shared ? memory.subarray(0, first.length) : first;
+      const x = start === undefined ? first : memory.subarray(0, first.length);
       x.set(first);
-      const into = memory.subarray(1, 1 + right.length);
+      const same = start === 0 && first.length === right.length;
+      const into = same ? x : memory.subarray(start, (start ?? 0) + right.length);
       const result = await device[method](x, ...others, ...parameters, { into });
       if (result !== into || right.some((value, i) => !Object.is(value, into[i]))) {
-        wrong.push([method, shared]);
+        wrong.push([method, start]);
       }
     }
   }

@@ -52,6 +52,7 @@ export const long = [
   ['softmax', [wave(70_001, 5)], []],
   ['logSoftmax', [wave(70_001, 5)], []],
   ['convolve2d', [wave(403 * 301), other(9)], [convolution({ inputRows: 403, inputCols: 301 })]],
+  ['convolve2d', [wave(403 * 301), other(1)], [{ inputRows: 403, inputCols: 301, kernelRows: 1, kernelCols: 1 }]],
 ];
 
 function convolution(options) {

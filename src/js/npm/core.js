@@ -28,8 +28,15 @@ export const disposable = ({ prototype }) => {
 };
 [DeviceBuffer, GpuCommandBatch, GpuDevice, Program].forEach(disposable);
 
-/** The array that a caller wants a result in, if nothing is read from it meanwhile. */
-const apart = (into, inputs) => (inputs.some((input) => input?.buffer === into?.buffer) ? undefined : into);
+/**
+ * The array that a caller wants a result in, if nothing is overwritten before it is read: values of
+ * an input that is the result's array are, where that is as long, read with or before those of their
+ * places.
+ */
+const apart = (into, inputs) => {
+    const overlap = (input) => input?.buffer === into?.buffer && input !== into;
+    return inputs.some(overlap) ? undefined : into;
+};
 
 /** The result, in the array that the caller wants it in, if in any. */
 const placed = (result, into) => {
