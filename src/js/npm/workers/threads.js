@@ -34,7 +34,7 @@ function employed(device, helpers, again) {
         divided(index, values) ? undefined : runNow.call(device, index, values, into);
     device.run = (index, values, options) => {
         const parts = divided(index, values);
-        const alone = async (values) => runNow.call(device, index, values);
+        const alone = async (values, into) => runNow.call(device, index, values, into);
         return parts
             ? abortable(options, () => together(ops[index][0], parts, present(), alone))
             : run.call(device, index, values, options);
@@ -68,13 +68,18 @@ async function together(name, parts, helpers, alone) {
     const result = allocated(total, () => new Float32Array(total));
     const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
     const theirs = others.map(({ values }, i) => helpers[i].call(name, values.map(give)));
+    // Where it belongs, unless more comes out than that.
+    const ours = alone(own.values, result.subarray(0, own.length));
     let end = 0;
-    const filling = [alone(own.values), ...theirs].map(async (values, i) => {
+    const filling = [ours, ...theirs].map(async (part, i) => {
         const { skipped = 0, length } = parts[i];
         const start = end;
         end += length;
+        const values = await part;
         // While others still compute.
-        result.set((await values).subarray(skipped, skipped + length), start);
+        if (values.buffer !== result.buffer) {
+            result.set(values.subarray(skipped, skipped + length), start);
+        }
     });
     await Promise.all(filling);
     return result;
