@@ -236,8 +236,8 @@ pub(super) trait Isa: Copy {
         self.mul(self.mul(p, low), high)
     }
 
-    /// [`Isa::scale_exp2`] for `n` in [−127, 128], where 2⁻¹²⁷ may be taken for 0 and 2¹²⁸ for
-    /// infinity.
+    /// [`Isa::scale_exp2`] for `n` in [−127, 128], where 2⁻¹²⁷ is taken for 0, lest everything that
+    /// is computed with denormal results take a hundred times as long, and 2¹²⁸ for infinity.
     #[inline(always)]
     fn scale_exp2_normal(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
         // The high bits of ROUNDING leave with the shift.

@@ -65,7 +65,7 @@ pub(super) fn exp<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     isa.scale_exp2(p, n)
 }
 
-/// `eˣ` for sums with numbers near one, x ≤ 0: 0 may stand for results below 2⁻¹²⁶.
+/// `eˣ` for sums with numbers near one, x ≤ 0: 0 stands for results below 2⁻¹²⁶.
 #[inline(always)]
 pub(super) fn exp_negative<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     // A bound that rounds to n = −127.

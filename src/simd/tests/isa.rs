@@ -92,8 +92,8 @@ impl Kernel for Scaling {
                 let shifted = isa.splat(n + ROUNDING);
                 isa.to_array(isa.scale_exp2_normal(isa.splat(p), shifted))[0]
             };
-            assert!(scaled(-127.0).abs() < f32::MIN_POSITIVE);
-            assert!(scaled(128.0).abs() > f32::MAX / 4.0);
+            assert_eq!(scaled(-127.0), 0.0);
+            assert!(scaled(128.0).is_infinite());
         }
         for x in [-126.0_f32, -1.0, 0.0, 1.0, 127.0] {
             let bits = isa.splat_bits(x as i32);

@@ -192,6 +192,24 @@ fn softmax_rows_with_infinities_and_nan() {
     });
 }
 
+/// Denormal numbers instead would slow down all that is computed with them.
+#[test]
+fn softmax_of_masked_values_is_zero() {
+    on_each(|isa| {
+        for masked in [f32::NEG_INFINITY, f32::MIN, -1e4, -200.0] {
+            let x = [[0.0, masked], [masked, 1.0]].concat().repeat(25);
+            let op = Op::SoftmaxRows { rows: 2, cols: 50 };
+            let y = run(isa, &op, &[&x], x.len()).unwrap();
+            let kept = y.iter().zip(&x).filter(|(_, x)| **x == masked);
+            assert!(
+                kept.clone().all(|(y, _)| *y == 0.0),
+                "{isa} {masked}: {y:?}"
+            );
+            assert_eq!(kept.count(), 50);
+        }
+    });
+}
+
 #[test]
 fn empty_shapes_return_at_once() {
     let (rows, cols) = (usize::MAX, 0);
