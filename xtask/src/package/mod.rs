@@ -6,6 +6,7 @@ mod edition;
 mod names;
 mod size;
 mod stamp;
+mod unreached;
 mod variant;
 
 use crate::project::Project;

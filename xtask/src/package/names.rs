@@ -4,23 +4,21 @@
 //! the glue and in every module: 5 KB of the compressed download. The short ones follow the
 //! order of the long, so builds with the same names stay interchangeable.
 
-use anyhow::Result;
 use std::collections::BTreeMap;
 use walrus::{Import, Module};
 
 type Names = BTreeMap<String, String>;
 
 /// The glue and the module with short names.
-pub(super) fn shorten(glue: &str, module: &[u8]) -> Result<(String, Vec<u8>)> {
-    let mut module = Module::from_buffer(module)?;
-    let names = short_names(&module);
+pub(super) fn shorten(glue: &str, module: &mut Module) -> String {
+    let names = short_names(module);
     for import in module.imports.iter_mut() {
         rename(&mut import.name, &names);
     }
     for export in module.exports.iter_mut() {
         rename(&mut export.name, &names);
     }
-    Ok((rename_in_text(glue, &names), module.emit_wasm()))
+    rename_in_text(glue, &names)
 }
 
 /// Imports and closures; what is exported by a name of ours, or imported from a script of ours,

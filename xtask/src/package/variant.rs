@@ -2,13 +2,14 @@
 
 use super::arrange::{SETTINGS, arrange};
 use super::edition::Edition;
-use super::names;
 use super::stamp::unless_made;
+use super::{names, unreached};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
+use walrus::Module;
 use xshell::{Cmd, cmd};
 
 /// What wasm-opt may assume and do. rustc has optimised for speed already; what is left to
@@ -108,6 +109,7 @@ impl Variant {
                 edition.settings,
                 SMALL_STD,
                 SMALL_CODE,
+                unreached::NAMES,
             ),
             || self.compile(edition, project, tools, &folder),
         )?;
@@ -152,7 +154,7 @@ impl Variant {
         .env("RUSTC_BOOTSTRAP", "1");
         let build = edition.select(tools.for_wasm(build));
         self.select(build).run()?;
-        shorten_names(folder)
+        finish(folder)
     }
 
     /// build.rs turns the variable into a `cfg`. Target features given through RUSTFLAGS
@@ -177,11 +179,14 @@ impl Variant {
     }
 }
 
-fn shorten_names(folder: &Path) -> Result<()> {
-    let (glue, module) = (folder.join(GLUE[0]), folder.join(MODULE));
-    let (text, binary) = names::shorten(&fs::read_to_string(&glue)?, &fs::read(&module)?)?;
+/// What has to happen while functions have their names.
+fn finish(folder: &Path) -> Result<()> {
+    let (glue, path) = (folder.join(GLUE[0]), folder.join(MODULE));
+    let mut module = Module::from_file(&path)?;
+    unreached::empty(&mut module)?;
+    let text = names::shorten(&fs::read_to_string(&glue)?, &mut module);
     fs::write(glue, text)?;
-    Ok(fs::write(module, binary)?)
+    Ok(fs::write(path, module.emit_wasm())?)
 }
 
 /// One glue serves both modules, so both builds must have produced the same one.
