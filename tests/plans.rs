@@ -79,6 +79,71 @@ fn long_chains_are_what_their_operations_are_one_by_one() {
     }
 }
 
+/// Compilers of shaders may take (x − y) + y for x, but not the plans' kernels.
+#[test]
+fn what_cancels_is_computed_all_the_same() {
+    type Record = fn(&mut GpuCommandBatch, BufferId, BufferId) -> BufferId;
+    let records: [(&str, Record); 9] = [
+        ("(x − y) + y", |b, x, y| {
+            let difference = b.sub(x, y);
+            b.vec_add(difference, y)
+        }),
+        ("(x + y) − y", |b, x, y| {
+            let sum = b.vec_add(x, y);
+            b.sub(sum, y)
+        }),
+        ("−(x − y) + x", |b, x, y| {
+            let difference = b.sub(x, y);
+            let negated = b.neg(difference);
+            b.vec_add(negated, x)
+        }),
+        ("x − (x − y)", |b, x, y| {
+            let difference = b.sub(x, y);
+            b.sub(x, difference)
+        }),
+        ("(x · y) / y", |b, x, y| {
+            let product = b.mul(x, y);
+            b.div(product, y)
+        }),
+        ("(x / y) · y", |b, x, y| {
+            let quotient = b.div(x, y);
+            b.mul(quotient, y)
+        }),
+        ("max(y, x − y)", |b, x, y| {
+            let difference = b.sub(x, y);
+            b.maximum(y, difference)
+        }),
+        ("min(x − y, y)", |b, x, y| {
+            let difference = b.sub(x, y);
+            b.minimum(difference, y)
+        }),
+        ("max(y, x + −y)", |b, x, y| {
+            let negated = b.neg(y);
+            let sum = b.vec_add(x, negated);
+            b.maximum(y, sum)
+        }),
+    ];
+    let infinite = f32::INFINITY;
+    let x = [2.0, infinite, 1.0, -infinite, 3.0, f32::NAN, 1.0, 0.0];
+    let y = [f32::NAN, infinite, 1e10, -infinite, 0.0, 1.0, infinite, 0.0];
+    let run = |device: &GpuDevice, record: Record| {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let (a, b) = (batch.upload(&x), batch.upload(&y));
+        let z = record(&mut batch, a, b);
+        batch.execute_sync().unwrap();
+        batch.read_sync(z).unwrap()
+    };
+    let [simd, gpu] = devices();
+    for (what, record) in records {
+        let (expected, actual) = (run(&simd, record), run(&gpu, record));
+        let pairs = expected.iter().zip(&actual);
+        let same = pairs
+            .clone()
+            .all(|(a, b)| a == b || a.is_nan() && b.is_nan());
+        assert!(same, "{what}: {actual:?}, not {expected:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_fused_takes_two_buffers_however_long() {
     for length in [2, 3, 50] {

@@ -15,6 +15,7 @@ export async function run(relampago, backend, wasm) {
     resident: await resident(device),
     program: await programs(device),
     changed: await changedAfterwards(device),
+    cancelled: await cancelled(device),
     into: await intoArrays(device),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
@@ -95,6 +96,21 @@ async function changedAfterwards(device) {
   const [values, [negated], buffer] = await Promise.all(calls);
   const results = [values, negated, await buffer.read()].map(plain);
   [program, buffer].forEach((object) => object.dispose());
+  return results;
+}
+
+// What compilers of shaders might take for the first input.
+async function cancelled(device) {
+  const batch = device.batch();
+  const [x, y] = [Float32Array.of(2, Infinity, 1, 3), Float32Array.of(NaN, Infinity, 1e10, 1)].map((values) => batch.upload(values));
+  const difference = () => batch.sub(x, y);
+  const ids = [batch.vecAdd(difference(), y), batch.maximum(y, difference()), batch.minimum(difference(), y)];
+  await batch.execute();
+  const results = [];
+  for (const id of ids) {
+    results.push(String(await batch.read(id)));
+  }
+  batch.dispose();
   return results;
 }
 

@@ -3,13 +3,13 @@ fn is_nan(x: real) -> truth {
     return (bitcast<word>(x) & word(0x7fffffffu)) > word(0x7f800000u);
 }
 
-// Comparison alone would drop a NaN in one of the two places; the sum keeps either.
+// Comparison alone would drop a NaN. Their sum would keep it, but compilers may take a + (x - a) for x.
 fn maximum(a: real, b: real) -> real {
-    return select(select(b, a, a > b), a + b, is_nan(a) | is_nan(b));
+    return select(b, a, ((a > b) & !is_nan(b)) | is_nan(a));
 }
 
 fn minimum(a: real, b: real) -> real {
-    return select(select(b, a, a < b), a + b, is_nan(a) | is_nan(b));
+    return select(b, a, ((a < b) & !is_nan(b)) | is_nan(a));
 }
 
 // WGSL refuses constants that are NaN, so this one depends on `x` in appearance.
