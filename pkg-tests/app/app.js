@@ -16,6 +16,7 @@ export async function run(relampago, backend, wasm) {
     program: await programs(device),
     changed: await changedAfterwards(device),
     cancelled: await cancelled(device),
+    resizable: await onResizable(device),
     into: await intoArrays(device),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
@@ -99,6 +100,19 @@ async function changedAfterwards(device) {
   return results;
 }
 
+// Arrays whose buffers may still grow.
+async function onResizable(device) {
+  const x = new Float32Array(new ArrayBuffer(12, { maxByteLength: 64 }));
+  x.set([1, -2, 3]);
+  const batch = device.batch();
+  const program = await batch.compile([batch.neg(batch.placeholder(3))]);
+  batch.dispose();
+  const buffer = await device.upload(x);
+  const results = [await device.relu(x), (await program.read([x]))[0], await buffer.read()].map(plain);
+  [program, buffer].forEach((object) => object.dispose());
+  return results;
+}
+
 // What compilers of shaders might take for the first input.
 async function cancelled(device) {
   const batch = device.batch();
@@ -164,6 +178,7 @@ async function errors(relampago, device) {
     record: await code(() => recordMismatch(device)),
     unbound: await code(() => executePlaceholder(device)),
     missing: await code(() => runWithoutArguments(device)),
+    ...await wrongArguments(code, device),
     intoShort: await code(() => device.relu(two, { into: one })),
     intoOther: await code(() => device.relu(one, { into: new Float64Array(1) })),
     intoScalar: await code(() => device.sum(one, { into: one })),
@@ -171,6 +186,40 @@ async function errors(relampago, device) {
     abortedDuring: await code(() => abortLater((options) => device.softmax(new Float32Array(1000), options))),
     abortedCreation: await code(() => relampago.GpuDevice.create({ signal: AbortSignal.abort() })),
   };
+}
+
+// Mistakes that types find, and arrays that were given away.
+async function wrongArguments(code, device) {
+  const detached = Float32Array.of(1, 2);
+  structuredClone(detached, { transfer: [detached.buffer] });
+  const batch = device.batch();
+  const x = batch.placeholder(2);
+  const program = await batch.compile([batch.relu(x)]);
+  const streamed = async (runs) => {
+    for await (const _ of program.stream(runs)) {}
+  };
+  const codes = {
+    detached: await code(() => device.relu(detached)),
+    detachedUpload: await code(() => device.upload(detached)),
+    detachedInBatch: await code(() => batch.upload(detached)),
+    detachedArgument: await code(() => program.run([detached])),
+    noArguments: await code(() => program.read(null)),
+    noArgumentsToRun: await code(() => program.run(null)),
+    noOutputs: await code(() => batch.compile(null)),
+    noFeedback: await code(() => program.runN([Float32Array.of(1, 2)], 2, null)),
+    noRuns: await code(() => streamed(5)),
+    notArguments: await code(() => streamed([1])),
+    notBuffer: await code(() => batch.input({ length: 2 })),
+    fraction: await code(() => batch.relu(0.5)),
+  };
+  const executed = device.batch();
+  const y = executed.relu(executed.upload(Float32Array.of(1)));
+  const executing = executed.execute();
+  codes.whileExecuting = await code(() => executed.relu(y));
+  await executing;
+  codes.afterwards = await code(() => executed.relu(y));
+  [batch, program, executed].forEach((object) => object.dispose());
+  return codes;
 }
 
 function recordMismatch(device) {

@@ -16,6 +16,12 @@ const ERRORS = {
   abortedDuring: 'ABORTED',
   abortedCreation: 'ABORTED',
   disposed: 'DISPOSED',
+  ...Object.fromEntries([
+    'detached', 'detachedUpload', 'detachedInBatch', 'detachedArgument', 'noArguments', 'noArgumentsToRun',
+    'noOutputs', 'noFeedback', 'noRuns', 'notArguments', 'notBuffer', 'fraction',
+  ].map((mistake) => [mistake, 'INVALID_ARGUMENT'])),
+  whileExecuting: 'NOT_EXECUTED',
+  afterwards: 'ALREADY_EXECUTED',
   intoShort: 'LENGTH_MISMATCH',
   intoOther: 'LENGTH_MISMATCH',
   intoScalar: 'LENGTH_MISMATCH',
@@ -44,6 +50,7 @@ export function verify(results, backend) {
   assert.equal(results.disposable, 'function');
   assert.deepEqual(results.program, PROGRAM);
   assert.deepEqual(results.changed, [[1, 0, 3], [-1, 2, -3], [1, -2, 3]], 'values as they were at the call');
+  assert.deepEqual(results.resizable, [[1, 0, 3], [-1, 2, -3], [1, -2, 3]]);
   assert.deepEqual(results.cancelled, ['NaN,NaN,0,3', 'NaN,NaN,10000000000,2', 'NaN,NaN,-10000000000,1']);
   assert.deepEqual(results.into, [], 'results in arrays of the caller');
   assert.deepEqual(results.errors, ERRORS);

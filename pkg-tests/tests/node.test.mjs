@@ -28,6 +28,17 @@ describe('node', () => {
       scalar: 'UNSUPPORTED',
     });
   });
+  test('before the module is there', () => {
+    const output = execFileSync('node', ['loading-node.js'], { cwd: folder, encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(output), {
+      tooEarly: 'NOT_LOADED',
+      nothingThere: 'NOT_LOADED',
+      noModule: 'NOT_LOADED',
+      noSource: 'NOT_LOADED',
+      loaded: 'no error',
+      created: 'no error',
+    });
+  });
   test('no GPU', () => {
     const { status, stderr } = spawnSync('node', ['node.js', 'gpu'], { cwd: folder, encoding: 'utf8' });
     assert.notEqual(status, 0);

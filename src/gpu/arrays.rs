@@ -10,6 +10,7 @@ use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
 use crate::graph::{Outside, Repeat};
+use crate::js;
 use crate::ops::Op;
 
 impl Gpu {
@@ -37,7 +38,7 @@ impl Gpu {
             if pieces.len() == 1 {
                 return array(&pieces.remove(0).await?);
             }
-            let (whole, mut at) = (Float32Array::new_with_length(len as u32), 0);
+            let (whole, mut at) = (js::array::zeros(len)?, 0);
             for piece in pieces {
                 let piece = array(&piece.await?)?;
                 whole.set(&piece, at);
@@ -85,7 +86,7 @@ impl Gpu {
 /// The first one's values.
 fn array(readbacks: &[Readback]) -> Result<Float32Array> {
     let first = readbacks.first();
-    first.map_or_else(|| Ok(Float32Array::new_with_length(0)), Readback::array)
+    first.map_or_else(|| js::array::zeros(0), Readback::array)
 }
 
 impl Readback {
@@ -94,7 +95,7 @@ impl Readback {
         let bytes = self.look(|view| view.as_uint8array().slice(0, u32::MAX))?;
         Ok(match bytes {
             Some(bytes) => Float32Array::new(&bytes.buffer()),
-            None => Float32Array::new_with_length(0),
+            None => js::array::zeros(0)?,
         })
     }
 }
@@ -106,7 +107,12 @@ impl Recorder<'_> {
         let buffer = self.allocate(values.length() as usize)?;
         let (queue, raw) = (self.gpu.queue.as_webgpu(), buffer.raw().as_webgpu());
         if let (Some(queue), Some(raw), 1..) = (queue, raw, values.length()) {
-            let written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, values);
+            let mut written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, values);
+            if written.is_err() {
+                // The queue takes nothing of a buffer that may grow or shrink.
+                let copy = js::array::copy(values)?;
+                written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, &copy);
+            }
             written.map_err(|_| Error::Gpu {
                 message: "the values could not be written".into(),
             })?;

@@ -119,9 +119,8 @@ impl Addition {
         let steps = chain.steps.iter().enumerate();
         for (place, step) in steps {
             let mut call = self.call(step, given, fusion)?;
-            let used = |later: &Step| later.operands.contains(&Operand::Step(place));
-            if is_sum(step) && chain.steps.iter().any(|later| is_sum(later) && used(later)) {
-                call = self.opaque(&call);
+            if is_sum(&step.op) && place + 1 < chain.steps.len() {
+                self.make_opaque(&mut call);
             }
             let _ = writeln!(body, "let s{place} = {call};");
         }
@@ -134,13 +133,16 @@ impl Addition {
         Ok(())
     }
 
-    /// The same value, of which compilers do not know how it came about. They may take (x − y) + y
-    /// for x, which has other digits and no NaN; what is combined with a zero that only the
-    /// host knows is what it is.
-    fn opaque(&mut self, value: &str) -> String {
+    /// Keeps from compilers how a value came about: they may take (x − y) + y for x, which has other
+    /// digits and no NaN. What is combined with a zero that only the host knows is what it is.
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn make_opaque(&mut self, value: &mut String) {
         let number = self.params.len().to_string();
         self.parameter("zero", &number, "u32", 0);
-        format!("bitcast<real>(bitcast<word>({value}) ^ word(params.zero{number}))")
+        value.insert_str(0, "bitcast<real>(bitcast<word>(");
+        for part in [") ^ word(params.zero", &number, "))"] {
+            value.push_str(part);
+        }
     }
 
     #[cfg_attr(relampago_package, optimize(size))]
@@ -288,14 +290,14 @@ impl Addition {
     }
 }
 
-/// Whether a step adds, or may be part of what is added.
-fn is_sum(step: &Step) -> bool {
+/// Whether an operation adds, or may be part of what is added.
+fn is_sum(op: &Op) -> bool {
     #[cfg(not(relampago_small))]
-    if matches!(step.op, Op::Custom(_)) {
+    if matches!(op, Op::Custom(_)) {
         return true;
     }
     matches!(
-        step.op,
+        op,
         Op::VecAdd {} | Op::Sub {} | Op::BiasAdd { .. } | Op::Neg {}
     )
 }

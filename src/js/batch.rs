@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 
 use super::convert::{self, Parameter, invalid};
 use super::device::{JsBuffer, read};
-use super::error::{promise, to_js};
+use super::error::{Work, begun, promise, to_js};
 use super::ops;
 use super::program::{JsProgram, described};
 use super::types::*;
@@ -65,14 +65,9 @@ impl JsBatch {
     /// Plans how to compute some values, for any number of runs. Uploads stay on the device;
     /// placeholders are the program's arguments.
     pub fn compile(&self, outputs: Ids, abort: Option<AbortOptions>) -> PromiseOfProgram {
-        let outputs = Array::from(&outputs);
-        let prepared = self.with(|batch| {
-            let mut ids = Vec::new();
-            for at in 0..outputs.length() {
-                ids.push(buffer_id(&outputs.get(at), "outputs")?);
-            }
-            batch.prepare(&ids)
-        });
+        let ids = convert::list(outputs.into(), "outputs")
+            .and_then(|outputs| buffer_ids(&outputs, outputs.length(), &[]));
+        let prepared = self.with(|batch| batch.prepare(&ids?));
         let work = async move { Ok(JsProgram::from(Program::new(prepared?).await?).into()) };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
@@ -80,11 +75,14 @@ impl JsBatch {
     /// Records the operation at a place in the op table. `index.js` makes a method of each.
     #[wasm_bindgen(skip_typescript, js_name = record)]
     pub fn record_op(&self, index: usize, arguments: Array) -> Result<Id, JsValue> {
+        // Before the batch is in use: getters of options may use it, too.
+        let call = ops::build(index, &arguments).and_then(|op| {
+            let names = op.inputs();
+            Ok((op, buffer_ids(&arguments, names.len() as u32, names)?))
+        });
         self.record(|batch| {
-            let op = ops::build(index, &arguments)?;
-            let ids = op.inputs().iter().zip(0..);
-            let ids = ids.map(|(what, i)| buffer_id(&arguments.get(i), what));
-            batch.try_record(op, &ids.collect::<Result<Vec<_>>>()?)
+            let (op, ids) = call?;
+            batch.try_record(op, &ids)
         })
     }
 
@@ -97,17 +95,17 @@ impl JsBatch {
 
     /// Runs everything recorded, once; on a GPU in one submission.
     pub fn execute(&self, abort: Option<AbortOptions>) -> PromiseOfNothing {
-        let state = self.state.clone();
-        let work = async move {
-            let mut batch = take(&state)?;
-            let result = batch.execute().await;
-            // Unless it was disposed of meanwhile.
-            if matches!(*state.borrow(), State::Executing) {
-                state.replace(State::Present(batch));
-            }
-            result.map(|()| JsValue::UNDEFINED)
+        // Nothing more is recorded from here on.
+        let mut begin = || -> Result<Work> {
+            let mut taken = Taken::from(&self.state)?;
+            Ok(Box::pin(async move {
+                if let Some(batch) = &mut taken.batch {
+                    batch.execute().await?;
+                }
+                Ok(JsValue::UNDEFINED)
+            }))
         };
-        promise(abort.as_ref(), Box::pin(work)).unchecked_into()
+        begun(abort.as_ref(), &mut begin).unchecked_into()
     }
 
     /// The values of a buffer, after `execute`.
@@ -159,13 +157,33 @@ fn disposed() -> Error {
     Error::Disposed { what }
 }
 
-fn take(state: &RefCell<State>) -> Result<GpuCommandBatch> {
-    match state.replace(State::Executing) {
-        State::Present(batch) => Ok(batch),
-        State::Executing => Err(Error::AlreadyExecuted),
-        State::Disposed => {
-            state.replace(State::Disposed);
-            Err(disposed())
+/// The batch while it is executed; it goes back where it was, unless it was disposed of meanwhile.
+struct Taken {
+    state: Rc<RefCell<State>>,
+    batch: Option<GpuCommandBatch>,
+}
+
+impl Taken {
+    fn from(state: &Rc<RefCell<State>>) -> Result<Self> {
+        let batch = match state.replace(State::Executing) {
+            State::Present(batch) => Some(batch),
+            State::Executing => return Err(Error::AlreadyExecuted),
+            State::Disposed => {
+                state.replace(State::Disposed);
+                return Err(disposed());
+            }
+        };
+        let state = state.clone();
+        Ok(Self { state, batch })
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        let present = self.batch.take().map(State::Present);
+        let executing = matches!(*self.state.borrow(), State::Executing);
+        if let Some(present) = present.filter(|_| executing) {
+            self.state.replace(present);
         }
     }
 }
@@ -186,8 +204,21 @@ fn id_number(id: BufferId) -> Result<f64> {
     Ok((batch * MAX_INDEX + index) as f64)
 }
 
+/// The first `count` of `values`, which are `outputs` where they have no names.
+#[cfg_attr(relampago_package, optimize(size))]
+fn buffer_ids(values: &Array, count: u32, names: &[&'static str]) -> Result<Vec<BufferId>> {
+    let mut ids = Vec::new();
+    for at in 0..count {
+        let what = names.get(at as usize).unwrap_or(&"outputs");
+        ids.push(buffer_id(&values.get(at), what)?);
+    }
+    Ok(ids)
+}
+
 pub(super) fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
-    let number = value.as_f64().filter(|number| *number >= 0.0);
+    let number = value
+        .as_f64()
+        .filter(|number| *number >= 0.0 && number.fract() == 0.0);
     let number = number.ok_or_else(|| invalid(what, value, "a BufferId"))? as u64;
     Ok(BufferId::from_parts(number / MAX_INDEX, number % MAX_INDEX))
 }

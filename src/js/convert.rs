@@ -4,6 +4,7 @@
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
+use super::array::is_attached;
 use crate::error::{Error, Result, try_written};
 use crate::js_shared::whole;
 use crate::ops::{Conv2d, Matmul, Padding};
@@ -135,8 +136,17 @@ fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
 
 /// An argument that must be a `Float32Array`.
 pub(super) fn array(value: JsValue, what: &'static str) -> Result<Float32Array> {
-    let array = value.dyn_into();
-    array.map_err(|other| invalid(what, &other, "a Float32Array"))
+    match value.dyn_into() {
+        Ok(array) if is_attached(&array) => Ok(array),
+        Ok(array) => Err(invalid(what, &array, "attached to its buffer")),
+        Err(other) => Err(invalid(what, &other, "a Float32Array")),
+    }
+}
+
+/// An argument that must be an array of JavaScript's, with whatever it holds.
+pub(super) fn list(value: JsValue, what: &'static str) -> Result<Array> {
+    let list = value.dyn_into();
+    list.map_err(|other| invalid(what, &other, "an array"))
 }
 
 /// The first of `arguments`, by their names.
@@ -173,6 +183,10 @@ pub(super) fn text(value: &JsValue, what: &'static str) -> Result<String> {
 
 /// A property of an object, or undefined.
 pub(super) fn get(object: &JsValue, key: &str) -> JsValue {
+    // What `Reflect.get` throws for other values would take up a place in a table for ever.
+    if !object.is_object() {
+        return JsValue::UNDEFINED;
+    }
     Reflect::get(object, &key.into()).unwrap_or_default()
 }
 
@@ -193,7 +207,8 @@ pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static
 /// A value as it may stand in an error message.
 pub(super) fn describe(value: &JsValue) -> String {
     if value.is_object() {
-        return "another object".into();
+        let class = get(&get(value, "constructor"), "name").as_string();
+        return format!("an object ({})", class.unwrap_or_default());
     }
     let debug = format!("{value:?}");
     let inner = debug

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use js_sys::{Array, Float32Array, Function};
 use wasm_bindgen::prelude::*;
 
+use super::array;
 use super::batch::{JsBatch, buffer_id};
 use super::convert::{self, Parameter, describe, get, invalid};
 use super::error::to_js;
@@ -106,18 +107,24 @@ impl JsBatch {
         inputs: Ids,
         parameters: Option<Numbers>,
     ) -> Result<Id, JsValue> {
-        self.record(|batch| {
+        // Before the batch is in use: an array's getters may use it, too.
+        let call = || {
             let mut ids = Vec::new();
-            for id in Array::from(&inputs) {
+            for id in convert::list(inputs.into(), "inputs")? {
                 ids.push(buffer_id(&id, "inputs")?);
             }
             let mut values = Vec::new();
-            for parameter in
-                Array::from(&parameters.map_or(JsValue::from(Array::new()), Into::into))
-            {
-                values.push(f32::from_js(&parameter, "parameters")?);
+            if let Some(parameters) = parameters {
+                for parameter in convert::list(parameters.into(), "parameters")? {
+                    values.push(f32::from_js(&parameter, "parameters")?);
+                }
             }
-            batch.try_record(op.op()?.with(&values)?, &ids)
+            Ok((op.op()?.with(&values)?, ids))
+        };
+        let call = call();
+        self.record(|batch| {
+            let (op, ids) = call?;
+            batch.try_record(op, &ids)
         })
     }
 }
@@ -134,11 +141,15 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
         &text("wgsl")?,
         Box::new(move |_, parameters, inputs, out| {
             let parameters = parameters.iter().map(|&value| JsValue::from(value));
-            let inputs = inputs.iter().map(|values| Float32Array::from(*values));
+            let memory = |error: crate::Error| error.to_string();
             // The function may have our memory grow, so it gets none of it.
-            let results = Float32Array::new_with_length(out.len() as u32);
-            let (inputs, parameters) = (inputs.collect(), parameters.collect());
-            let applied = apply(function.get(), &inputs, &parameters, &results);
+            let copies = Array::new();
+            for values in inputs {
+                let copy: JsValue = array::of(values).map_err(memory)?.into();
+                copies.push(&copy);
+            }
+            let results = array::zeros(out.len()).map_err(memory)?;
+            let applied = apply(function.get(), &copies, &parameters.collect(), &results);
             applied.map_err(|error| told(&error))?;
             results.copy_to(out);
             Ok(())

@@ -4,9 +4,10 @@ use std::cell::RefCell;
 use std::future::ready;
 use std::sync::Arc;
 
-use js_sys::{Array, Float32Array, Promise};
+use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
+use super::array;
 use super::batch::JsBatch;
 use super::convert::{self, get, invalid, set};
 use super::error::{Work, begun, promise, to_js};
@@ -228,7 +229,7 @@ pub(super) fn read(
         buffer.device().check()?;
         let array = match (&buffer.storage, buffer.device().gpu()) {
             (Storage::Gpu(values), Some(gpu)) => gpu.read_array(values).await?,
-            _ => Float32Array::from(buffer.host().unwrap_or_default()),
+            _ => array::of(buffer.host().unwrap_or_default())?,
         };
         Ok(array.into())
     };

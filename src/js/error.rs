@@ -61,11 +61,10 @@ pub(super) fn begun(
     options: Option<&AbortOptions>,
     begin: &mut dyn FnMut() -> Result<Work>,
 ) -> Promise {
-    let aborted = Signal::of(options).is_ok_and(|signal| signal.check().is_err());
-    let work = if aborted {
-        Err(Error::Aborted)
-    } else {
-        begin()
+    // What is wrong with a signal, the promise tells.
+    let work = match Signal::of(options) {
+        Ok(signal) if signal.check().is_ok() => begin(),
+        _ => Err(Error::Aborted),
     };
     promise(options, Box::pin(async move { work?.await }))
 }

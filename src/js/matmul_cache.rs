@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::{Array, Float32Array, Uint8Array};
+use js_sys::{Array, Uint8Array};
 use wasm_bindgen::prelude::*;
 
+use super::array;
 use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::promise;
@@ -154,7 +155,7 @@ impl JsMatmulCache {
             device.check()?;
             let mut out = try_zeros(len)?;
             weights.multiply(&device, &input, &mut out, m).await?;
-            Ok(Float32Array::from(&out[..]).into())
+            Ok(array::of(&out)?.into())
         };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
 
+use super::array;
 use super::convert::{self, Parameter};
 use super::device::JsBuffer;
 use super::error::{Work, begun, to_js};
@@ -102,7 +103,7 @@ impl JsProgram {
                     let on_host = buffer.host().filter(|_| read);
                     list.push(&match (values.get(place), on_host) {
                         (Some(values), _) => values.into(),
-                        (None, Some(values)) => Float32Array::from(values).into(),
+                        (None, Some(values)) => array::of(values)?.into(),
                         (None, None) => JsBuffer::from(buffer).into(),
                     });
                 }

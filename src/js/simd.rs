@@ -6,9 +6,10 @@ use std::sync::Arc;
 use js_sys::{Array, Float32Array};
 use wasm_bindgen::{JsCast, JsValue};
 
+use super::array;
 use super::convert;
 use crate::device::GpuDevice;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::Program;
 use crate::ops::{Op, Padding};
@@ -50,20 +51,21 @@ pub(super) fn run(
             result: len,
             out: place(into, len),
             draft,
+            failure: None,
         };
         let value = stream::run(cpu.isa, op, &mut arrays)?;
-        return Ok(if op.is_scalar() {
-            value.into()
+        return if op.is_scalar() {
+            Ok(value.into())
         } else {
-            arrays.out().into()
-        });
+            arrays.finish()
+        };
     }
     let inputs = inputs.iter().map(convert::values);
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
     let mut out = Spare::new(len)?;
     simd::execute(cpu, op, &inputs, &mut out)?;
-    Ok(stored(&out, place(into, len)).into())
+    Ok(stored(&out, place(into, len))?.into())
 }
 
 /// The array that `len` values are to lie in, if there is one.
@@ -75,12 +77,14 @@ fn place(into: JsValue, len: usize) -> Option<Float32Array> {
 
 /// All of a result, in memory that need not be zero before if it is made now.
 #[cfg_attr(relampago_package, optimize(size))]
-fn stored(values: &[f32], place: Option<Float32Array>) -> Float32Array {
-    let Some(array) = place else {
-        return Float32Array::from(values);
+fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
+    // A function of the caller's may have given the place away meanwhile.
+    let place = place.filter(|place| place.length() as usize == values.len());
+    let Some(array) = place.filter(array::is_attached) else {
+        return array::of(values);
     };
     array.copy_from(values);
-    array
+    Ok(array)
 }
 
 /// The result of a program, in `into` as above, or undefined where arrays of one length are not all that it takes.
@@ -105,9 +109,10 @@ pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Resul
         result: len,
         out: place(into, len),
         draft: Spare::NONE,
+        failure: None,
     };
     program.stream(&mut arrays)?;
-    Ok(arrays.out().into())
+    arrays.finish()
 }
 
 struct Arrays<'a> {
@@ -119,6 +124,8 @@ struct Arrays<'a> {
     out: Option<Float32Array>,
     /// A result that is not complete yet.
     draft: Spare,
+    /// What went wrong first.
+    failure: Option<Error>,
 }
 
 impl stream::Stream for Arrays<'_> {
@@ -131,18 +138,17 @@ impl stream::Stream for Arrays<'_> {
         if to.len() == self.len {
             return array.copy_to(to);
         }
-        let end = at + to.len();
-        array.subarray(at as u32, end as u32).copy_to(to);
+        match array::part(array, at, at + to.len()) {
+            Some(part) => part.copy_to(to),
+            None => self.fail(lost()),
+        }
     }
 
     fn store(&mut self, at: usize, from: &[f32]) {
-        self.out = Some(if from.len() == self.result {
-            stored(from, self.out.take())
-        } else {
-            let (out, end) = (self.out(), at + from.len());
-            out.subarray(at as u32, end as u32).copy_from(from);
-            out
-        });
+        match self.stored(at, from) {
+            Ok(out) => self.out = Some(out),
+            Err(error) => self.fail(error),
+        }
     }
 
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32] {
@@ -158,9 +164,43 @@ impl stream::Stream for Arrays<'_> {
 }
 
 impl Arrays<'_> {
+    fn fail(&mut self, error: Error) {
+        self.failure.get_or_insert(error);
+    }
+
+    /// The result with these values in their place.
+    fn stored(&mut self, at: usize, from: &[f32]) -> Result<Float32Array> {
+        if from.len() == self.result {
+            return stored(from, self.out.take());
+        }
+        let out = self.out()?;
+        let part = array::part(&out, at, at + from.len()).ok_or_else(lost)?;
+        part.copy_from(from);
+        Ok(out)
+    }
+
     /// Takes the result, or a new array for it.
-    fn out(&mut self) -> Float32Array {
-        let new = || Float32Array::new_with_length(self.result as u32);
-        self.out.take().unwrap_or_else(new)
+    fn out(&mut self) -> Result<Float32Array> {
+        match self.out.take() {
+            Some(out) => Ok(out),
+            None => array::zeros(self.result),
+        }
+    }
+
+    /// The result, once all of it is there.
+    fn finish(mut self) -> Result<JsValue> {
+        match self.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(self.out()?.into()),
+        }
+    }
+}
+
+/// The caller's own function gave an array away while it was in use.
+fn lost() -> Error {
+    Error::InvalidArgument {
+        what: "argument",
+        value: "detached".into(),
+        requirement: "attached to its buffer",
     }
 }

@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 
-use js_sys::{Array, Float32Array};
+use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
+use super::array;
 use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::{promise, to_js};
@@ -150,7 +151,7 @@ impl JsView {
         self.of(|view| {
             let values = convert::copied(values.into(), "values")?;
             let shown = view.bind(&values)?.contiguous()?;
-            Ok(Float32Array::from(&shown[..]).unchecked_into())
+            Ok(array::of(&shown)?.unchecked_into())
         })
     }
 
@@ -175,7 +176,7 @@ impl JsView {
             let values = convert::copied(values.into(), "values")?;
             let tiles = PartitionView::new(view, lengths(&tile, "tile")?)?;
             let partials = by!(Reduction::of(&reduction)?, O => tiles.reduce::<O>(&values));
-            Ok(partials_to_js(&partials?).unchecked_into())
+            Ok(partials_to_js(&partials?)?.unchecked_into())
         })
     }
 
@@ -233,7 +234,7 @@ impl JsDevice {
             let (a, b) = (views.0.bind(&a)?, views.1.bind(&b)?);
             let mut c = try_zeros(product("c", views.0.shape()[0], views.1.shape()[1])?)?;
             device.matmul_view_async(&a, &b, &mut c).await?;
-            Ok(Float32Array::from(&c[..]).into())
+            Ok(array::of(&c)?.into())
         };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
@@ -273,7 +274,7 @@ impl JsDevice {
             let (device, reduction, x, [rows, cols]) = call?;
             let partials =
                 by!(reduction, O => device.tiled_reduce_partial_async::<O>(&x, rows, cols).await);
-            Ok(partials_to_js(&partials?))
+            partials_to_js(&partials?)
         };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
@@ -366,9 +367,9 @@ fn list(numbers: [usize; 4]) -> Array {
     numbers.iter().map(|&n| JsValue::from(n as f64)).collect()
 }
 
-fn partials_to_js(partials: &Partials) -> JsValue {
+fn partials_to_js(partials: &Partials) -> Result<JsValue> {
     let object = js_sys::Object::new();
-    set(&object, "values", Float32Array::from(&partials.values[..]));
+    set(&object, "values", array::of(&partials.values)?);
     set(&object, "tileCount", list(partials.tile_count));
-    object.into()
+    Ok(object.into())
 }

@@ -13,6 +13,7 @@ export type ErrorCode =
     | 'LENGTH_MISMATCH'
     | 'LIMIT_EXCEEDED'
     | 'NOT_EXECUTED'
+    | 'NOT_LOADED'
     | 'NO_GPU'
     | 'OUT_OF_MEMORY'
     | 'SHAPE_OVERFLOW'

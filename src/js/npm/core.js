@@ -28,6 +28,18 @@ export const disposable = ({ prototype }) => {
 };
 [DeviceBuffer, GpuCommandBatch, GpuDevice, Program].forEach(disposable);
 
+export const invalid = (what, value, requirement) => {
+    const shown = Object(value) === value ? `an object (${value.constructor?.name})` : String(value);
+    return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown}, but must be ${requirement}`);
+};
+
+export const list = (what, value) => {
+    if (!Array.isArray(value)) {
+        throw invalid(what, value, 'an array');
+    }
+    return value;
+};
+
 /**
  * The array that a caller wants a result in, if nothing is overwritten before it is read: values of
  * an input that is the result's array are, where that is as long, read with or before those of their
@@ -70,10 +82,10 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
 
 /** Runs a program with these arguments. */
 const start = async (program, args = [], read, options, times = 1, feedback = []) => {
-    for (const [place, argument] of args.entries()) {
+    for (const [place, argument] of list('args', args).entries()) {
         argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
     }
-    const pairs = feedback.flatMap((pair) => [pair?.[0], pair?.[1]]);
+    const pairs = list('feedback', feedback).flatMap((pair) => [pair?.[0], pair?.[1]]);
     return program.start(args.length, read, times, pairs, options);
 };
 
@@ -116,7 +128,7 @@ Object.assign(Program.prototype, {
 
     async read(args = [], options) {
         const into = options?.into ?? [];
-        const now = options?.signal ? undefined : this.readNow(args, apart(into[0], args));
+        const now = options?.signal ? undefined : this.readNow(list('args', args), apart(into[0], args));
         const results = now ? [now] : await this.readAll(args, options);
         return results.map((result, place) => placed(result, into[place]));
     },
@@ -126,6 +138,9 @@ Object.assign(Program.prototype, {
     },
 
     async *stream(runs, options) {
+        if (!(runs?.[Symbol.asyncIterator] ?? runs?.[Symbol.iterator])) {
+            throw invalid('runs', runs, 'an iterable');
+        }
         // The next run is under way while the last one's results are looked at.
         let last;
         for await (const args of runs) {

@@ -1,4 +1,6 @@
-import { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops } from './core.js';
+import {
+    DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, invalid, list, load, ops,
+} from './core.js';
 import { loader } from './loader.js';
 
 import './page.js';
@@ -7,7 +9,7 @@ export * from './extras.js';
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError };
 
 /** For what is loaded below; no part of the interface. */
-export { ops };
+export { invalid, list, ops };
 
 const { create } = GpuDevice;
 GpuDevice.create = async (options) => {

@@ -3,7 +3,9 @@
 mod arrange;
 mod assemble;
 mod edition;
+mod glue;
 mod names;
+mod properties;
 mod size;
 mod stamp;
 mod unreached;

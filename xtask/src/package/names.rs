@@ -4,21 +4,26 @@
 //! the glue and in every module: 5 KB of the compressed download. The short ones follow the
 //! order of the long, so builds with the same names stay interchangeable.
 
+use super::properties;
+use anyhow::Result;
 use std::collections::BTreeMap;
 use walrus::{Import, Module};
 
 type Names = BTreeMap<String, String>;
 
 /// The glue and the module with short names.
-pub(super) fn shorten(glue: &str, module: &mut Module) -> String {
-    let names = short_names(module);
+pub(super) fn shorten(glue: &str, module: &mut Module) -> Result<String> {
+    let (glue, listed) = properties::listed(glue)?;
+    let mut names = short_names(module);
+    let numbers = listed.into_iter().enumerate();
+    names.extend(numbers.map(|(number, import)| (import, number.to_string())));
     for import in module.imports.iter_mut() {
         rename(&mut import.name, &names);
     }
     for export in module.exports.iter_mut() {
         rename(&mut export.name, &names);
     }
-    rename_in_text(glue, &names)
+    Ok(rename_in_text(&glue, &names))
 }
 
 /// Imports and closures; what is exported by a name of ours, or imported from a script of ours,

@@ -3,7 +3,7 @@
 use super::arrange::{SETTINGS, arrange};
 use super::edition::Edition;
 use super::stamp::unless_made;
-use super::{names, unreached};
+use super::{glue, names, unreached};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -181,11 +181,11 @@ impl Variant {
 
 /// What has to happen while functions have their names.
 fn finish(folder: &Path) -> Result<()> {
-    let (glue, path) = (folder.join(GLUE[0]), folder.join(MODULE));
+    let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
     let mut module = Module::from_file(&path)?;
     unreached::empty(&mut module)?;
-    let text = names::shorten(&fs::read_to_string(&glue)?, &mut module);
-    fs::write(glue, text)?;
+    let text = names::shorten(&fs::read_to_string(&script)?, &mut module)?;
+    fs::write(script, glue::with_errors(&text)?)?;
     Ok(fs::write(path, module.emit_wasm())?)
 }
 

@@ -10,11 +10,11 @@ import { nextNumber } from './link.js';
 
 /** Weights that a worker holds. */
 class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {
-    weights() {
+    async weights() {
         return this.handle.call('weights');
     }
 
-    remove(name) {
+    async remove(name) {
         return this.handle.call('remove', { values: [name] });
     }
 }

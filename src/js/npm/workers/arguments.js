@@ -1,6 +1,8 @@
 // What callers give, on its way to a worker.
 
-import { RelampagoError } from '../core.js';
+import { RelampagoError, invalid } from '../core.js';
+
+export { invalid };
 
 const MOST_SPARE = 16;
 
@@ -51,11 +53,6 @@ export function allocated(length, make) {
         const code = error instanceof RangeError ? 'OUT_OF_MEMORY' : 'INVALID_ARGUMENT';
         throw new RelampagoError(code, `${length} values cannot be copied: ${error.message}`, error);
     }
-}
-
-export function invalid(what, value, requirement) {
-    const shown = Object(value) === value ? 'another object' : String(value);
-    return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown}, but must be ${requirement}`);
 }
 
 /** What `start` comes to, unless the caller aborts before. */

@@ -1,4 +1,4 @@
-import { GpuCommandBatch, RelampagoError, ops } from '../core.js';
+import { DeviceBuffer, GpuCommandBatch, RelampagoError, list, ops } from '../core.js';
 import { abortable, copied, invalid } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
 import { ready, remote } from './handle.js';
@@ -30,6 +30,9 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     }
 
     input(buffer) {
+        if (!(buffer instanceof DeviceBuffer)) {
+            throw invalid('buffer', buffer, 'a DeviceBuffer');
+        }
         if (!(buffer instanceof RemoteBuffer) || buffer.handle.link !== this.handle.link) {
             throw foreign('buffer', 'device');
         }
@@ -37,16 +40,16 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     }
 
     placeholder(length) {
-        if (!Number.isSafeInteger(length) || length < 0) {
-            throw invalid('length', length, 'a whole number');
+        if (!Number.isInteger(length) || length < 0 || length >= 2 ** 32) {
+            throw invalid('length', length, 'a whole number from 0 to 4,294,967,295');
         }
         return this.#record('placeholder', length, { values: [length] });
     }
 
     record(index, values) {
-        const [name, inputs] = ops[index];
+        const [name, inputs, count] = ops[index];
         const held = values.slice(0, inputs);
-        const parameters = values.slice(inputs).map(copied);
+        const parameters = values.slice(inputs, inputs + count).map(copied);
         const lengths = held.map((id) => this.#lengthOf(id));
         const length = GpuCommandBatch.lengthOf(index, [...lengths, ...parameters]);
         return this.#record(name, length, { held, values: parameters });
@@ -58,14 +61,14 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         this.handle.post('output', { held: [id] });
     }
 
-    explain() {
+    async explain() {
         return this.handle.call('explain');
     }
 
     compile(outputs, options) {
         const { handle } = this;
         return abortable(options, async () => {
-            const ids = Array.from(outputs);
+            const ids = list('outputs', outputs);
             const lengths = ids.map((id) => this.#lengthOf(id));
             const as = nextNumber();
             const work = handle.call('compile', { held: [ids], as });
@@ -123,7 +126,7 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     }
 
     #lengthOf(id) {
-        if (typeof id !== 'number') {
+        if (!Number.isSafeInteger(id)) {
             throw invalid('id', id, 'a BufferId');
         }
         if (!this.#lengths.has(id)) {

@@ -30,6 +30,8 @@ function matmul(threads, a, b, m, k, n) {
 
 function convolve2d(threads, input, kernel, options) {
     const { inputRows, inputCols, kernelRows, kernelCols, padding, strideRows = 1, strideCols = 1 } = options;
+    // Inherited ones, too.
+    const all = { inputCols, kernelRows, kernelCols, padding, strideRows, strideCols };
     const same = padding === 'same';
     const along = (size, window, stride) => Math.floor((size - (same ? 1 : window)) / stride) + 1;
     const rows = along(inputRows, kernelRows, strideRows);
@@ -48,7 +50,7 @@ function convolve2d(threads, input, kernel, options) {
         const end = Math.min(inputRows, (to - 1) * strideRows - above + kernelRows);
         const values = input.subarray(first * inputCols, end * inputCols);
         return {
-            values: [values, kernel, { ...options, inputRows: end - first }],
+            values: [values, kernel, { ...all, inputRows: end - first }],
             skipped: same ? (from - first) * cols : 0,
             length: (to - from) * cols,
         };

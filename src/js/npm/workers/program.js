@@ -1,4 +1,4 @@
-import { Program } from '../core.js';
+import { Program, list } from '../core.js';
 import { abortable, copied, invalid } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
 import { remote } from './handle.js';
@@ -14,7 +14,7 @@ export class RemoteProgram extends remote(Program, 'Program') {
         this.#lengths = lengths;
     }
 
-    explain() {
+    async explain() {
         return this.handle.call('explain');
     }
 
@@ -55,7 +55,7 @@ export class RemoteProgram extends remote(Program, 'Program') {
 
     /** What stands for arguments in a message: numbers of buffers, and copies of values. */
     #arguments(args = []) {
-        return Array.from(args, (argument) => {
+        return list('args', args).map((argument) => {
             if (argument instanceof Float32Array) {
                 return copied(argument);
             }

@@ -1,0 +1,83 @@
+//! What wasm-bindgen's script throws becomes an error of ours: a call before the module is there, and
+//! an object of another class.
+
+use anyhow::{Result, ensure};
+
+/// Stands for the module's exports until there are any.
+const NOT_LOADED: &str = "new Proxy({}, {
+    get() {
+        throw new RelampagoError('NOT_LOADED', 'await init() first: the WebAssembly module is not there yet');
+    },
+})";
+
+const WRONG_CLASS: &str = "
+        throw new RelampagoError('INVALID_ARGUMENT', `\\`${what}\\` must be a ${name}`);";
+
+/// Places of the script, how often they are in it, and what replaces them.
+fn places() -> [(&'static str, usize, String); 4] {
+    [
+        (
+            "let wasmModule, wasmInstance, wasm;",
+            1,
+            format!(
+                "const notLoaded = {NOT_LOADED};\nlet wasmModule, wasmInstance, wasm = notLoaded;"
+            ),
+        ),
+        (
+            "if (wasm !== undefined) return wasm;",
+            2,
+            "if (wasm !== notLoaded) return wasm;".into(),
+        ),
+        (
+            "function _assertClass(instance, klass) {",
+            1,
+            "function _assertClass(instance, klass, what, name) {".into(),
+        ),
+        (
+            "\n        throw new Error(`expected instance of ${klass.name}`);",
+            1,
+            WRONG_CLASS.into(),
+        ),
+    ]
+}
+
+/// The script with our errors.
+pub(super) fn with_errors(script: &str) -> Result<String> {
+    let mut script = script.to_owned();
+    for (place, count, replacement) in places() {
+        let found = script.matches(place).count();
+        ensure!(
+            found == count,
+            "wasm-bindgen's script has {found} of {place:?}, not {count}"
+        );
+        script = script.replace(place, &replacement);
+    }
+    Ok(script.lines().map(named).collect())
+}
+
+/// A line in which a check knows what it checks: `_assertClass(buffer, DeviceBuffer);`.
+fn named(line: &str) -> String {
+    let call = line.trim_start().strip_prefix("_assertClass(");
+    let arguments = call.and_then(|call| call.strip_suffix(");")?.split_once(", "));
+    match arguments {
+        Some((what, class)) => format!("_assertClass({what}, {class}, '{what}', '{class}');\n"),
+        None => format!("{line}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_know_what_they_check() {
+        let call = "        _assertClass(buffer, DeviceBuffer);";
+        let named_call = "_assertClass(buffer, DeviceBuffer, 'buffer', 'DeviceBuffer');\n";
+        assert_eq!(named(call), named_call);
+        assert_eq!(
+            named("function _assertClass(a, b) {"),
+            "function _assertClass(a, b) {\n"
+        );
+        assert!(with_errors("another version's script").is_err());
+    }
+}
