@@ -49,7 +49,7 @@ fn main(
         squares += pair.y + count(i) * apart * apart;
     }
     squares = workgroup_reduce(SUM, squares, local);
-    let factor = inverseSqrt(squares / f32(params.cols) + params.epsilon);
+    let factor = factor_of(squares / f32(params.cols), params.epsilon);
     let start = (index / params.chunks) * params.cols;
     put_normed(start, chunk(index % params.chunks), mean, factor, local);
 }

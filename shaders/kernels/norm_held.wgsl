@@ -64,7 +64,7 @@ fn main(
         v3 = deviation(i3, v3, mean);
     }
     let squares = OP_fold((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3), false, 1u, place);
-    let factor = inverseSqrt(squares / cols + params.epsilon);
+    let factor = factor_of(squares / cols, params.epsilon);
     keep(row, local, v0, factor);
     keep(row, i1, v1, factor);
     keep(row, i2, v2, factor);

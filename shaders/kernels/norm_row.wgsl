@@ -28,6 +28,6 @@ fn main(
     }
     let start = row * params.cols;
     let moments = moments_of(start, start + params.cols, params.centred, local);
-    let factor = inverseSqrt(moments.y / f32(params.cols) + params.epsilon);
+    let factor = factor_of(moments.y / f32(params.cols), params.epsilon);
     put_normed(start, vec2u(0u, params.cols), moments.x, factor, local);
 }

@@ -3,6 +3,14 @@ fn normed(x: vec4f, factor: f32, gain: vec4f, bias: vec4f, centred: u32) -> vec4
     return x * factor * gain + select(vec4f(), bias, vec4<bool>(centred != 0u));
 }
 
+// What brings distances to scale whose squares have this mean. One beyond all numbers would make zeros
+// of them, which look like a result.
+fn factor_of(mean_square: f32, epsilon: f32) -> f32 {
+    let square = mean_square + epsilon;
+    let bits = bitcast<u32>(square);
+    return select(inverseSqrt(square), bitcast<f32>(bits | 0x7fc00000u), bits >= 0x7f800000u);
+}
+
 // The mean of the values from `start` to `end`, or 0 where they are not `centred`, and the sum of
 // squared distances from it.
 fn moments_of(start: u32, end: u32, centred: u32, local: u32) -> vec2f {
