@@ -214,17 +214,18 @@ impl CustomCall {
 #[cfg(feature = "gpu")]
 pub(crate) use wgsl::library;
 
-/// `Wgsl` unless a text is an expression of `a` and `b`, as a [`ReduceOp`](crate::ReduceOp) has it.
-/// Those that are right are remembered.
-pub(crate) fn check_reduction(expression: &'static str) -> Result<()> {
+/// The function `combine` of a [`ReduceOp`](crate::ReduceOp), and those that it may call; `Wgsl` unless
+/// the text is an expression of `a` and `b`, or a body. What was right before is not looked at again.
+#[cfg(feature = "gpu")]
+pub(crate) fn combine(text: &'static str) -> Result<String> {
     static RIGHT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+    let function = wgsl::function(["a", "b"].into_iter(), text);
     let mut right = RIGHT.lock().unwrap_or_else(PoisonError::into_inner);
-    if !right.contains(&expression) {
-        let function = wgsl::function(["a", "b"].into_iter(), expression);
+    if !right.contains(&text) {
         wgsl::check("ReduceOp", &function, 2)?;
-        right.push(expression);
+        right.push(text);
     }
-    Ok(())
+    Ok([library(), "fn combine", &function].concat())
 }
 
 /// The same operation, and not one like it, with the same bits for parameters.

@@ -4,7 +4,7 @@
 
 mod support;
 
-use relampago::{Backend, BufferId, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
+use relampago::{Backend, BufferId, Conv2d, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
 use support::{Case, adopted, all_cases};
 
 fn judge(device: &GpuDevice, case: &Case) {
@@ -144,6 +144,70 @@ fn other_inputs_beyond_a_binding_are_refused() {
         (1 << 14) as f32,
         "the device still works"
     );
+}
+
+#[test]
+fn a_device_that_allows_too_little_is_not_used() {
+    let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 4);
+    let info = device.info();
+    assert_eq!(info.backend, Backend::Simd);
+    let lack = "4 storage buffers a shader where 8 are needed";
+    assert!(info.reason.contains(lack), "{}", info.reason);
+    assert_eq!(device.relu(&[-1.0, 2.0], &mut [0.0; 2]), Ok(()));
+}
+
+/// What llvmpipe would end half-way is refused there.
+#[test]
+fn sums_of_very_many_terms_are_right_or_refused() {
+    let (device, _) = adopted(|_| ());
+    for k in [100_000, 300_001] {
+        let ones = vec![1.0; k];
+        match device.run(&Op::Matmul { m: 1, k, n: 1 }, &[&ones, &ones]) {
+            Ok(sum) => assert_eq!(sum, [k as f32]),
+            Err(error) => assert_eq!((error.code(), k), ("LIMIT_EXCEEDED", 300_001)),
+        }
+    }
+    for (rows, cols, few) in [
+        (100, 200, true),
+        (10_000, 1, true),
+        (20_000, 1, false),
+        (250, 260, false),
+    ] {
+        let ones = vec![1.0; rows * cols];
+        let options = Conv2d::valid(rows, cols, rows, cols);
+        match device.run(&Op::Convolve2d { options }, &[&ones, &ones]) {
+            Ok(sum) => assert_eq!(sum, [(rows * cols) as f32]),
+            Err(error) => assert_eq!((error.code(), few), ("LIMIT_EXCEEDED", false)),
+        }
+    }
+}
+
+/// Zeros would look like a result.
+#[test]
+fn norms_whose_squares_exceed_all_numbers_are_nan_or_right() {
+    let (device, _) = adopted(|_| ());
+    for cols in [4, 5_000, 70_000] {
+        let x: Vec<f32> = (0..cols)
+            .map(|i| if i % 2 == 0 { 2e19 } else { -2e19 })
+            .collect();
+        let gain = vec![1.0; cols];
+        let (rows, epsilon) = (1, 1e-5);
+        let y = device
+            .run(
+                &Op::RmsNorm {
+                    rows,
+                    cols,
+                    epsilon,
+                },
+                &[&x, &gain],
+            )
+            .unwrap();
+        let right = y
+            .iter()
+            .zip(&x)
+            .all(|(y, x)| y.is_nan() || (y - x.signum()).abs() < 1e-5);
+        assert!(right, "{cols}: {:?}", &y[..4]);
+    }
 }
 
 #[test]

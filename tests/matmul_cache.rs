@@ -71,6 +71,20 @@ fn check(out: &[f32], input: &[f32], weights: &[f32], [m, k, n]: [usize; 3], wha
     }
 }
 
+/// They take no time.
+#[test]
+fn sides_may_be_of_any_length_where_there_are_no_weights() {
+    for format in FORMATS {
+        for [k, n] in [[usize::MAX, 0], [0, usize::MAX]] {
+            let device = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
+            let mut cache = GpuMatmulCache::new(device);
+            let view = TensorView::new_2d(k, n).unwrap();
+            let inserted = cache.insert_view("none", &view.bind(&[]).unwrap(), format);
+            assert_eq!((inserted, cache.iter().len()), (Ok(()), 1));
+        }
+    }
+}
+
 #[test]
 fn products_are_right_in_every_format_on_every_back_end() {
     for device in devices() {

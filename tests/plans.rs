@@ -3,7 +3,7 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use relampago::{
-    Backend, BufferId, BufferPlace, Conv2d, Error, GpuCommandBatch, GpuDevice, Matmul,
+    Backend, BufferId, BufferPlace, Conv2d, Error, GpuCommandBatch, GpuDevice, Matmul, Op,
 };
 
 fn device(backend: Backend) -> GpuDevice {
@@ -397,6 +397,56 @@ fn loops_stay_on_the_device() {
             let wanted = (0..times).fold(64.0, |x: f32, _| x / 2.0 + 1.0);
             assert_eq!(last[0].read().unwrap(), [wanted; 4], "{times} times");
         }
+    }
+}
+
+#[test]
+fn loops_may_list_a_result_twice() {
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device);
+        let x = batch.placeholder(3);
+        let (y, same) = (batch.scale(x, 2.0), batch.scale(x, 2.0));
+        for outputs in [vec![y, y], vec![y, same], vec![y, y, same, y]] {
+            let program = batch.compile_sync(&outputs).unwrap();
+            let values: &[f32] = &[1.0, -2.0, 3.0];
+            let results = program.run_n_sync(&[values.into()], 3, &[(0, 0)]).unwrap();
+            for result in &results {
+                assert_eq!(result.read().unwrap(), [8.0, -16.0, 24.0]);
+            }
+        }
+    }
+}
+
+/// As many parameters as a kernel may have, and a sum, which needs one more.
+#[test]
+fn parameters_of_long_chains_are_all_there() {
+    let x: Vec<f32> = (0..100).map(|i| i as f32 / 10.0 - 5.0).collect();
+    let results = devices().map(|device| {
+        let mut batch = GpuCommandBatch::new(device);
+        let (mut y, other) = (batch.upload(&x), batch.upload(&x));
+        y = batch.sub(y, other);
+        for i in 0..40 {
+            let edge = i as f32 / 4.0;
+            y = batch.clip(y, -edge, 20.0 - edge);
+            if i % 9 == 0 {
+                y = batch.vec_add(y, other);
+            }
+        }
+        batch.execute_sync().unwrap();
+        batch.read_sync(y).unwrap()
+    });
+    assert_eq!(results[0], results[1]);
+}
+
+#[test]
+fn lengths_that_no_memory_holds_are_errors() {
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let x = batch.placeholder(usize::MAX);
+        batch.relu(x);
+        assert_eq!(batch.explain().summary.bytes_moved, usize::MAX);
+        let warm = device.warmup(&[(Op::Sum {}, &[usize::MAX]), (Op::Relu {}, &[usize::MAX])]);
+        assert!(warm.is_ok_and(|()| true) == (device.info().backend == Backend::Simd));
     }
 }
 

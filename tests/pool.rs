@@ -303,6 +303,13 @@ fn mistakes_are_told() {
 }
 
 #[test]
+fn a_pool_need_not_divide_anything() {
+    let pool = pool(&[simd(), simd()]).least_values(usize::MAX);
+    let x = vec![-1.0; 10_000];
+    assert_eq!(pool.run(&Op::Relu {}, &[&x]).unwrap(), vec![0.0; 10_000]);
+}
+
+#[test]
 fn no_values_and_nothing_asked_for_are_no_mistake() {
     let pool = pool(&[simd(), simd()]);
     assert_eq!(pool.run(&Op::Relu {}, &[&[]]).unwrap(), Vec::<f32>::new());

@@ -54,6 +54,24 @@ impl ReduceOp for Product {
 /// Largest magnitude, known to the CPU alone.
 struct MaxAbs;
 
+/// The same with a body and a comment.
+struct MaxAbsOnGpu;
+
+impl ReduceOp for MaxAbsOnGpu {
+    fn identity() -> f32 {
+        0.0
+    }
+
+    #[inline]
+    fn combine(a: f32, b: f32) -> f32 {
+        a.abs().max(b.abs())
+    }
+
+    fn wgsl() -> Option<&'static str> {
+        Some("if (abs(a) > abs(b)) { return abs(a); } return abs(b); // the larger one")
+    }
+}
+
 impl ReduceOp for MaxAbs {
     fn identity() -> f32 {
         0.0
@@ -242,6 +260,8 @@ fn operations_of_the_callers_run_everywhere() {
         // Without WGSL it is SIMD that runs, whatever the device.
         let magnitude = device.tiled_reduce_2d::<MaxAbs>(&data, rows, cols);
         let wanted = data.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
+        assert_eq!(magnitude, Ok(wanted));
+        let magnitude = device.tiled_reduce_2d::<MaxAbsOnGpu>(&data, rows, cols);
         assert_eq!(magnitude, Ok(wanted));
         assert_eq!(tiled_reduce_2d::<MaxAbs>(&data, rows, cols), Ok(wanted));
     }

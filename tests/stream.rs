@@ -116,6 +116,33 @@ fn parts_of_a_convolution_overlap() {
     }
 }
 
+/// A source that reads a file in order has each part once.
+#[test]
+fn two_convolutions_of_one_image_ask_for_it_once() {
+    let options = Conv2d::valid(3_000, 60, 3, 3);
+    let (image, weights) = (Random(36).values(3_000 * 60), Random(37).values(18));
+    for pool in pools() {
+        let questions = [1, 2].map(|convolutions| {
+            let mut batch = GpuCommandBatch::new(pool.device().unwrap().clone());
+            let x = batch.placeholder(image.len());
+            let results: Vec<_> = weights
+                .chunks(9)
+                .take(convolutions)
+                .map(|weights| {
+                    let kernel = batch.upload(weights);
+                    batch.convolve2d_with(x, kernel, options)
+                })
+                .collect();
+            let y = batch.maximum(results[0], results[convolutions - 1]);
+            let program = pool.compile(&batch, &[y]).unwrap();
+            let (results, questions) = stream(&program, &[&image], &[2_998 * 58]).unwrap();
+            assert_eq!(results, program.read(&[&image]).unwrap());
+            questions
+        });
+        assert_eq!(questions[0], questions[1]);
+    }
+}
+
 #[test]
 fn what_cannot_be_cut_is_one_part() {
     for pool in pools() {

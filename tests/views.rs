@@ -11,6 +11,21 @@ use relampago::{
 };
 use support::Random;
 
+/// They take no time.
+#[test]
+fn sides_may_be_of_any_length_where_there_are_no_values() {
+    let tiled = MemoryLayout::Tiled {
+        tile_size: [16, 16],
+    };
+    for layout in [MemoryLayout::ColumnMajor, tiled] {
+        let view = TensorView::new_2d(usize::MAX, 0)
+            .unwrap()
+            .with_layout(layout)
+            .unwrap();
+        assert!(view.bind(&[]).unwrap().contiguous().unwrap().is_empty());
+    }
+}
+
 fn values(len: usize) -> Vec<f32> {
     Random(len as u64).values(len)
 }

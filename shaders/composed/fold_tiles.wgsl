@@ -11,9 +11,7 @@ struct Params {
 
 var<workgroup> scratch: array<f32, GROUP>;
 
-fn combine(a: f32, b: f32) -> f32 {
-    return EXPRESSION;
-}
+COMBINE
 
 @compute @workgroup_size(GROUP)
 fn main(

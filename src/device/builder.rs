@@ -178,11 +178,17 @@ impl DeviceBuilder {
     }
 
     /// Uses a wgpu device of the caller's own, with its limits and features, for everything
-    /// that the back-end and policy chosen here send to the GPU.
+    /// that the back-end and policy chosen here send to the GPU. One that allows less than WebGPU
+    /// promises, of eight storage buffers a shader for one, is not used: everything runs on SIMD then, as
+    /// [`GpuDevice::info`] says.
     ///
     /// The device's lost callback is replaced; its handler of uncaptured errors is not.
     #[cfg(feature = "gpu")]
     pub fn adopt(self, device: wgpu::Device, queue: wgpu::Queue) -> GpuDevice {
+        if let Some(lack) = Gpu::lack(&device.limits()) {
+            let reason = format!("the caller's own device allows too little: {lack}");
+            return self.finish(None, reason);
+        }
         let reason = "the caller's own device was given".to_owned();
         self.finish(Some(Arc::new(Gpu::adopt(device, queue))), reason)
     }

@@ -303,7 +303,8 @@ fn sizes(division: &Division, least_values: usize) -> Vec<usize> {
     let rows_of = |values: usize| values.div_ceil(division.width.max(1));
     let even = division.rows.div_ceil(ENOUGH_PARTS);
     let rows = even.min(rows_of(ENOUGH_VALUES)).max(rows_of(least_values));
-    let rows = rows.next_multiple_of(TILE_ROWS);
+    // More rows than there are make one part, as all of them do.
+    let rows = rows.min(division.rows).next_multiple_of(TILE_ROWS);
     let mut sizes = vec![rows; (division.rows / rows).max(1)];
     if let Some(last) = sizes.last_mut() {
         *last = division.rows - rows * (division.rows / rows).saturating_sub(1);

@@ -30,12 +30,8 @@ pub(crate) struct Adapter {
 /// There is no value of this type, and so no code that uses one runs.
 pub(crate) enum Gpu {}
 
-/// A reduction: an expression of `a` and `b`, and the value that changes nothing.
-#[allow(dead_code)] // Nobody is there to read it.
-pub(crate) struct TileFold {
-    pub(crate) expression: &'static str,
-    pub(crate) identity: f32,
-}
+/// There is no value of this type.
+pub(crate) enum TileFold {}
 
 /// There is no value of this type.
 #[derive(Clone)]

@@ -159,6 +159,35 @@ impl Gpu {
         Self::adopt(device, queue)
     }
 
+    /// What kernels need and a device with these limits has less of, with both numbers. WebGPU
+    /// promises enough.
+    pub(crate) fn lack(limits: &wgpu::Limits) -> Option<String> {
+        let needed = [
+            (
+                "storage buffers a shader",
+                limits.max_storage_buffers_per_shader_stage,
+                8,
+            ),
+            (
+                "invocations a workgroup",
+                limits.max_compute_invocations_per_workgroup,
+                256,
+            ),
+            (
+                "workgroups along one side",
+                limits.max_compute_workgroups_per_dimension,
+                1,
+            ),
+            (
+                "bytes of workgroup memory",
+                limits.max_compute_workgroup_storage_size,
+                16_352,
+            ),
+        ];
+        let lack = needed.iter().find(|(_, has, needs)| has < needs);
+        lack.map(|(what, has, needs)| format!("{has} {what} where {needs} are needed"))
+    }
+
     /// Uses a device that the caller opened.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn adopt(device: wgpu::Device, queue: wgpu::Queue) -> Self {
@@ -209,6 +238,21 @@ impl Gpu {
     /// `DeviceLost` if it was.
     pub(crate) fn check(&self) -> Result<()> {
         self.health.check()
+    }
+
+    /// `LimitExceeded` on llvmpipe, which ends an invocation's loops after some 65,535 rounds of all
+    /// together and says nothing.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn check_on_llvmpipe(
+        &self,
+        what: &'static str,
+        value: usize,
+        limit: usize,
+    ) -> Result<()> {
+        if self.adapter.name.contains("llvmpipe") {
+            return crate::shape::check_limit(what, value, limit);
+        }
+        Ok(())
     }
 
     /// The most `f32` values that one buffer holds.

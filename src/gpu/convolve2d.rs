@@ -36,6 +36,13 @@ pub(super) fn convolve2d(
     {
         return near(recorder, inputs, output, conv);
     }
+    #[cfg(not(target_arch = "wasm32"))]
+    {
+        let across = conv.stride_cols.min(conv.kernel_cols) + conv.kernel_cols + 1;
+        let rounds = conv.kernel_rows.saturating_mul(across);
+        let what = "the rounds of a convolution's loops on llvmpipe";
+        recorder.gpu.check_on_llvmpipe(what, rounds, 1 << 15)?;
+    }
     any(recorder, inputs, output, conv)
 }
 

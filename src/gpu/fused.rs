@@ -44,6 +44,8 @@ pub(crate) struct Addition {
     /// Declarations of the parameters, and their bits.
     fields: String,
     pub(super) params: Vec<u32>,
+    /// Whether one of them is 0 for [`Addition::make_opaque`].
+    has_zero: bool,
     /// Which inputs are bound after the kernel's own buffers, and how they are declared.
     pub(super) bound: Vec<(usize, &'static str)>,
     vectors: bool,
@@ -137,12 +139,12 @@ impl Addition {
     /// digits and no NaN. What is combined with a zero that only the host knows is what it is.
     #[cfg_attr(relampago_package, optimize(size))]
     fn make_opaque(&mut self, value: &mut String) {
-        let number = self.params.len().to_string();
-        self.parameter("zero", &number, "u32", 0);
-        value.insert_str(0, "bitcast<real>(bitcast<word>(");
-        for part in [") ^ word(params.zero", &number, "))"] {
-            value.push_str(part);
+        if !self.has_zero {
+            self.parameter("zero", "", "u32", 0);
+            self.has_zero = true;
         }
+        value.insert_str(0, "bitcast<real>(bitcast<word>(");
+        value.push_str(") ^ word(params.zero))");
     }
 
     #[cfg_attr(relampago_package, optimize(size))]

@@ -52,6 +52,12 @@ static FAMILIES: [Family; 3] = [
 /// middle ones, and one of 512³ (64 of those) less by the smallest.
 const ENOUGH_TILES: usize = 192;
 
+/// Refuses what no kernel sums up on llvmpipe; four products are a round of a loop.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn check_depth(gpu: &super::context::Gpu, k: usize) -> Result<()> {
+    gpu.check_on_llvmpipe("the depth of a product on llvmpipe", k, 1 << 17)
+}
+
 /// Records the dispatches of a product of row-major matrices.
 pub(super) fn matmul(
     recorder: &mut Recorder<'_>,
@@ -59,6 +65,8 @@ pub(super) fn matmul(
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
+    #[cfg(not(target_arch = "wasm32"))]
+    check_depth(recorder.gpu, k)?;
     // The other kernels have no last depth to stay below where there is none.
     if k == 0 {
         return direct(recorder, [a, b], c, [m, k, n]);

@@ -90,8 +90,10 @@ impl Gpu {
             }
             outputs = record_once(&mut recorder, plan, &resident, &mut slots, once && read)?;
             // What is read next time is written again the time after it.
-            for &output in &plan.outputs {
-                if let Some(slot) = plan.home(output) {
+            for (place, &output) in plan.outputs.iter().enumerate() {
+                // Those that are listed twice have one home.
+                let first = !plan.outputs[..place].contains(&output);
+                if let Some(slot) = plan.home(output).filter(|_| first) {
                     std::mem::swap(&mut slots[slot], &mut spare[slot]);
                 }
             }

@@ -166,8 +166,8 @@ impl<'g> Recorder<'g> {
     }
 
     fn allocate_for(&mut self, usage: Usage, len: usize) -> Result<GpuBuffer> {
-        self.bytes += len as u64 * 4;
         let storage = Arc::new(self.gpu.pool.take(usage, len)?);
+        self.bytes += len as u64 * 4;
         Ok(GpuBuffer {
             storage,
             len,

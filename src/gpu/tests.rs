@@ -175,7 +175,7 @@ fn tiles_are_right_by_large_workgroups_and_by_small_ones() {
     let [rows, cols] = [50, 37];
     let data = noise(rows * cols, 1);
     let largest = TileFold {
-        expression: "maximum(a, b)",
+        combine: crate::custom::combine("maximum(a, b)").unwrap(),
         identity: f32::NEG_INFINITY,
     };
     for software in [true, false] {

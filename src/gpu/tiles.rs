@@ -9,9 +9,9 @@ use super::{copy_first, kernels};
 use crate::error::{Result, try_zeros};
 use crate::reduce::TILE_SIZE;
 
-/// A reduction: an expression of `a` and `b`, and the value that changes nothing.
+/// A reduction: the function `combine` with all that it calls, and the value that changes nothing.
 pub(crate) struct TileFold {
-    pub(crate) expression: &'static str,
+    pub(crate) combine: String,
     pub(crate) identity: f32,
 }
 
@@ -19,7 +19,7 @@ impl TileFold {
     fn kernel(&self, gpu: &Gpu) -> Composed {
         let template = include_str!("../../shaders/composed/fold_tiles.wgsl");
         let group = format!("const GROUP = {}u;\n", gpu.adapter().group());
-        let text = template.replace("EXPRESSION", self.expression);
+        let text = template.replace("COMBINE", &self.combine);
         Composed {
             name: "fold_tiles",
             source: [kernels::LIBRARY, &group, &text].concat(),

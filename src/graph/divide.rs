@@ -257,9 +257,13 @@ impl Division {
         self.pieces.len() - 1
     }
 
+    /// What is given already is not given again.
     fn give(&mut self, given: Given) -> Piece {
-        self.given.push(given);
-        Piece::Given(self.given.len() - 1)
+        let known = self.given.iter().position(|&other| other == given);
+        Piece::Given(known.unwrap_or_else(|| {
+            self.given.push(given);
+            self.given.len() - 1
+        }))
     }
 }
 

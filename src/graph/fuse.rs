@@ -13,8 +13,9 @@ use crate::ops::Op;
 /// elementwise binds up to three of its own, beside what chains read; a norm's gain and bias are
 /// among the inputs and not read by chains.
 const MAX_INPUTS: usize = 5;
-/// Elementwise operations of a kernel at most, whose parameters must fit beside the others'.
-pub(super) const MAX_STEPS: usize = 24;
+/// Elementwise operations of a kernel at most, whose parameters, up to two each and one for all,
+/// must fit beside the others'.
+pub(super) const MAX_STEPS: usize = 23;
 
 /// Operations that run together, of which only the last one's result is written.
 pub(crate) struct Kernel {

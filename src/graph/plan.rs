@@ -81,12 +81,8 @@ impl Plan {
 
     /// What a kernel reads and writes, in bytes.
     fn bytes_moved(&self, kernel: &Kernel) -> usize {
-        let read: usize = kernel
-            .inputs
-            .iter()
-            .map(|&input| self.nodes[input].len)
-            .sum();
-        (read + self.len(kernel)) * size_of::<f32>()
+        let inputs = kernel.inputs.iter().map(|&input| self.nodes[input].len);
+        bytes(inputs.chain([self.len(kernel)]))
     }
 
     fn summary(&self) -> PlanSummary {
@@ -99,12 +95,12 @@ impl Plan {
             kernels: self.kernels.len(),
             fused: fused.count(),
             buffers: self.capacities.len(),
-            peak_bytes: self.capacities.iter().sum::<usize>() * size_of::<f32>(),
+            peak_bytes: bytes(self.capacities.iter().copied()),
             bytes_moved: self
                 .kernels
                 .iter()
                 .map(|kernel| self.bytes_moved(kernel))
-                .sum(),
+                .fold(0, usize::saturating_add),
         }
     }
 
@@ -168,6 +164,12 @@ impl Plan {
         }
         BufferPlace::Input(inputs)
     }
+}
+
+/// Those of so many values. Lengths that no memory holds can be recorded, too.
+fn bytes(lens: impl Iterator<Item = usize>) -> usize {
+    let values = lens.fold(0, usize::saturating_add);
+    values.saturating_mul(size_of::<f32>())
 }
 
 /// For each kernel the last one that reads its result; none that is asked for is ever free.

@@ -113,7 +113,9 @@ impl QuantizedWeights {
     pub fn of_view(weights: &BoundView<'_>, format: WeightFormat) -> Result<Self> {
         let [k, n] = super::matrix_shape(weights)?;
         let mut quantized = Self::zeros(k, n, format)?;
-        for first in (0..k).step_by(BLOCK) {
+        // Without columns there is nothing in any row.
+        let rows = if n == 0 { 0 } else { k };
+        for first in (0..rows).step_by(BLOCK) {
             for col in 0..n {
                 let mut block = [0.0; BLOCK];
                 for (row, weight) in (first..k).zip(&mut block) {

@@ -77,20 +77,17 @@ impl GpuDevice {
     /// The GPU that should run the reduction, and what it is there; `None` of no values.
     fn gpu_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Option<(&Arc<Gpu>, TileFold)>> {
         self.check()?;
-        let identity = O::identity();
         let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum {}, &[data.len()]));
-        let some = gpu.filter(|_| !data.is_empty());
-        #[cfg(not(relampago_small))]
-        if let Some((expression, _)) = some {
-            crate::custom::check_reduction(expression)?;
+        match gpu.filter(|_| !data.is_empty()) {
+            // The small edition has no tiled reductions.
+            #[cfg(all(feature = "gpu", not(relampago_small)))]
+            Some((expression, gpu)) => {
+                let combine = crate::custom::combine(expression)?;
+                let identity = O::identity();
+                Ok(Some((gpu, TileFold { combine, identity })))
+            }
+            _ => Ok(None),
         }
-        Ok(some.map(|(expression, gpu)| {
-            let fold = TileFold {
-                expression,
-                identity,
-            };
-            (gpu, fold)
-        }))
     }
 }
 

@@ -92,9 +92,11 @@ impl Kernel for Pack {
     fn run<I: Isa>(self, isa: I) -> Result<Packed> {
         let Pack { k, n, .. } = self;
         let width = VECTORS * I::LANES;
-        let padded = n.next_multiple_of(width);
+        // There may be any number of columns of no depth.
+        let padded = n.div_ceil(width).wrapping_mul(width);
         let mut values = Scratch::new(padded, k)?;
-        for p in (0..k).step_by(KC) {
+        // Without columns there is nothing at any depth.
+        for p in (0..k.min(k.saturating_mul(padded))).step_by(KC) {
             let depth = KC.min(k - p);
             let panel = &mut values.values()[p * padded..];
             for col in (0..n).step_by(width) {
