@@ -156,7 +156,11 @@ fn whole(op: Alu, ty: PtxType, a: u64, b: u64, c: u64) -> Result<u64, String> {
             }
         }
         Alu::Shr => x >> amount,
-        Alu::Bfe => (x >> amount) & ((1 << (c & 0xff).min(64)) - 1),
+        // Of signed numbers it would repeat the sign. Position and length are their registers' low
+        // bytes.
+        Alu::Bfe if matches!(ty, PtxType::U32 | PtxType::U64) => {
+            (x >> (b & 0xff).min(127)) & ((1 << (c & 0xff).min(64)) - 1)
+        }
         Alu::Neg => -x,
         Alu::Abs => x.abs(),
         Alu::Set(compare) => compare.holds(&x, &y).into(),
@@ -245,4 +249,29 @@ fn dot_bytes(a: u64, b: u64, c: u64) -> u64 {
         sum.wrapping_add(byte(a) * byte(b))
     });
     u64::from(sum as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bit_fields_are_by_low_bytes() {
+        for (position, length, expected) in [
+            (4, 8, 0x67),
+            (0x100 + 4, 8, 0x67),
+            (4, 0x100 + 8, 0x67),
+            (4, 0x100, 0),
+            (28, 200, 1),
+            (0, 255, 0x1234_5678),
+            (40, 8, 0),
+            (255, 255, 0),
+        ] {
+            let word = 0x1234_5678;
+            let bits = evaluate(Alu::Bfe, PtxType::U32, [word, position, length]);
+            assert_eq!(bits, Ok(expected), "{position}, {length}");
+        }
+        let signed = evaluate(Alu::Bfe, PtxType::S32, [u64::MAX, 0, 4]);
+        assert!(signed.is_err(), "{signed:?}");
+    }
 }
