@@ -540,11 +540,29 @@ impl Builder {
     }
 
     /// Instructions that run where `cond` is `wanted`, each under a predicate of its own: for a
-    /// few of them, without a branch.
+    /// few of them, without a branch. An instruction has one guard: no guard, branch or loop may
+    /// stand under another, which [`Builder::finish`] says. For two conditions there is
+    /// [`Builder::and`].
+    #[track_caller]
     pub fn guarded(&mut self, cond: Reg, wanted: bool, body: impl FnOnce(&mut Self)) {
+        self.check_condition("guarded", cond);
         let outer = self.guard.replace((cond, wanted));
         body(self);
         self.guard = outer;
+    }
+
+    /// Keeps a mistake in what a guard, a branch or a loop depends on, or that it stands under a
+    /// guard itself.
+    #[track_caller]
+    fn check_condition(&mut self, what: &'static str, cond: Reg) {
+        let at = Place(Location::caller());
+        let checked = match self.guard {
+            None => verify::condition(what, cond, at),
+            Some(_) => Err(Error::UnderGuard { at, what }),
+        };
+        if let Err(error) = checked {
+            self.error.get_or_insert(error);
+        }
     }
 
     fn block(&mut self, body: impl FnOnce(&mut Self)) -> Vec<Node> {
@@ -554,17 +572,20 @@ impl Builder {
     }
 
     /// `body` where `cond` holds.
+    #[track_caller]
     pub fn when(&mut self, cond: Reg, body: impl FnOnce(&mut Self)) {
         self.when_else(cond, body, |_| ());
     }
 
     /// `then` where `cond` holds, `otherwise` elsewhere.
+    #[track_caller]
     pub fn when_else(
         &mut self,
         cond: Reg,
         then: impl FnOnce(&mut Self),
         otherwise: impl FnOnce(&mut Self),
     ) {
+        self.check_condition("when", cond);
         let then = self.block(then);
         let otherwise = self.block(otherwise);
         self.push(Node::If {
@@ -575,10 +596,12 @@ impl Builder {
     }
 
     /// `body` once, and again for as long as the predicate that it returns holds.
+    #[track_caller]
     pub fn repeat_while(&mut self, body: impl FnOnce(&mut Self) -> Reg) {
         let mut again = None;
         let body = self.block(|k| again = Some(body(k)));
         if let Some(again) = again {
+            self.check_condition("repeat_while", again);
             self.push(Node::Loop { body, again });
         }
     }

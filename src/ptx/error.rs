@@ -7,12 +7,13 @@ use std::panic::Location;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An operand is not what the instruction's row in the table asks for.
+    /// An operand is not what the instruction's row in the table asks for, or a condition of the
+    /// builder is no predicate.
     #[error("{at}: `{instruction}` takes {wanted} as operand {position}, not {found}")]
     Operand {
         /// Where the instruction was emitted.
         at: Place,
-        /// Its text, with `{}` for the type.
+        /// Its text, with `{}` for the type, or the builder's method.
         instruction: &'static str,
         /// The operand's number, results first, from 1 on.
         position: usize,
@@ -42,6 +43,14 @@ pub enum Error {
         instruction: &'static str,
         /// The type.
         ty: PtxType,
+    },
+    /// A guard, a branch or a loop stands under a guard, which holds instructions alone.
+    #[error("{at}: `{what}` stands under a guard, which holds instructions alone")]
+    UnderGuard {
+        /// Where it begins.
+        at: Place,
+        /// The builder's method.
+        what: &'static str,
     },
     /// The target does not have what the kernel needs.
     #[error("{what} needs {needed} or later, and the target is {target}")]

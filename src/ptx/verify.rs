@@ -1,7 +1,9 @@
 //! What is checked before text is written.
 //!
-//! Each instruction, as it is emitted: its types, operands and target, against the table. Each
-//! kernel, when it is finished: that registers are written before they are read, that threads
+//! Each instruction, as it is emitted: its types, operands and target, against the table; and what
+//! branches, loops and guards depend on.
+//!
+//! Each kernel, when it is finished: that registers are written before they are read, that threads
 //! which must execute an instruction together all reach it, that no accumulator is used while
 //! tensor cores may write it, that no more values are alive than there are registers, and that shared
 //! memory and the launch are within bounds.
@@ -14,7 +16,7 @@ mod written;
 pub(super) use pressure::estimate;
 
 use super::error::{Error, Place, Result};
-use super::inst::{Kind, Op, Operand, Row};
+use super::inst::{Kind, Op, Operand, Reg, Row};
 use super::kernel::PtxKernel;
 use super::types::{PtxType, Target};
 
@@ -80,6 +82,20 @@ pub(super) fn instruction(
             found: format!("{operand:?}"),
         }),
     }
+}
+
+/// Checks what a guard, a branch or a loop of the builder depends on.
+pub(super) fn condition(what: &'static str, cond: Reg, at: Place) -> Result<()> {
+    if cond.ty == PtxType::Pred {
+        return Ok(());
+    }
+    Err(Error::Operand {
+        at,
+        instruction: what,
+        position: 1,
+        wanted: describe(Kind::Is(PtxType::Pred), PtxType::Pred),
+        found: format!("{:?}", Operand::Reg(cond)),
+    })
 }
 
 fn accepts(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: bool) -> bool {

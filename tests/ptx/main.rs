@@ -15,6 +15,7 @@ mod mistakes;
 mod mutate;
 mod oracle;
 mod quantized;
+mod refused;
 mod registers;
 mod splits;
 mod values;

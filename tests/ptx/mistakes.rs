@@ -6,14 +6,14 @@ use relampago::ptx::{
     Builder, Error, Extent, Launch, Op, Operand, PtxKernel, PtxModule, Result, Special, Target,
 };
 
-fn build(target: Target, body: impl FnOnce(&mut Builder)) -> Result<PtxKernel> {
+pub(crate) fn build(target: Target, body: impl FnOnce(&mut Builder)) -> Result<PtxKernel> {
     let mut k = Builder::new("kernel", target, Launch::new(64, [Extent::Fixed(1); 3]));
     body(&mut k);
     k.finish()
 }
 
 /// Runs a kernel with one buffer of `values` numbers.
-fn run(values: usize, body: impl FnOnce(&mut Builder)) -> Result<Vec<f32>> {
+pub(crate) fn run(values: usize, body: impl FnOnce(&mut Builder)) -> Result<Vec<f32>> {
     let kernel = build(Target::Sm80, body)?;
     let text = PtxModule::new(Target::Sm80).with(kernel.clone())?.emit();
     let mut memory = Memory::new();
