@@ -5,6 +5,7 @@
 //! else says what an instruction looks like. Source: NVIDIA's *PTX ISA*, release 9.0.
 
 use super::types::{PtxType, Target, Version};
+use std::fmt;
 
 /// A register of a kernel under construction. It may be written more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,8 +126,12 @@ pub(crate) enum Kind {
     Wide,
     /// A register or a constant of this type.
     Is(PtxType),
-    /// A constant integer.
-    Int,
+    /// One of these constants.
+    Int(Constants),
+    /// A register of type `u32`, or one of these constants.
+    Word(Constants),
+    /// A register of type `u32`, or a constant from zero to the one before it.
+    Part,
     /// Memory in a space of 64-bit addresses.
     Global,
     /// Memory in the space of 32-bit addresses.
@@ -139,6 +144,9 @@ pub(crate) enum Kind {
     Special,
     /// So many registers of this type.
     Group(usize, PtxType),
+    /// So many registers of 32 bits that hold a factor's values. Those of `f32` are declared as
+    /// such, which is not what these instructions read.
+    Factor(usize),
     /// Any number of registers of this type, read and written.
     Sums(PtxType),
     /// One register of the instruction's type, or two or four; for types shorter than a register
@@ -146,6 +154,37 @@ pub(crate) enum Kind {
     Vector,
     /// A box of a tensor of two dimensions.
     Box,
+}
+
+/// Integer constants, every `step`th from `first` to `last`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Constants {
+    first: i32,
+    last: u32,
+    step: u32,
+}
+
+impl Constants {
+    const fn new(first: i32, last: u32, step: u32) -> Self {
+        Constants { first, last, step }
+    }
+
+    pub(crate) fn contains(self, value: i64) -> bool {
+        let (first, last) = (i64::from(self.first), i64::from(self.last));
+        (first..=last).contains(&value) && (value - first) % i64::from(self.step) == 0
+    }
+}
+
+impl fmt::Display for Constants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Constants { first, last, step } = *self;
+        match i64::from(last) - i64::from(first) {
+            0 => write!(f, "{first}"),
+            range if range == step.into() => write!(f, "{first} or {last}"),
+            _ if step == 1 => write!(f, "{first} to {last}"),
+            _ => write!(f, "a multiple of {step} from {first} to {last}"),
+        }
+    }
 }
 
 /// Which threads have to execute an instruction together.
@@ -337,6 +376,10 @@ const ORDERED: Types = {
     use PtxType::{F32, F64, S16, S32, S64, U16, U32, U64};
     &[U16, S16, U32, S32, U64, S64, F32, F64]
 };
+const SIGNEDS: Types = {
+    use PtxType::{F32, F64, S16, S32, S64};
+    &[S16, S32, S64, F32, F64]
+};
 const BITS: Types = &[PtxType::B16, PtxType::B32, PtxType::B64, PtxType::Pred];
 const UNTYPED: Types = &[PtxType::B16, PtxType::B32, PtxType::B64];
 const CHOSEN: Types = {
@@ -355,12 +398,27 @@ const B32S: Types = &[PtxType::B32];
 const PREDS: Types = &[PtxType::Pred];
 const F16S: Types = &[PtxType::F16];
 
-use Kind::{Global, Group, Int, Same, Shared, Sums, Vector, Wide};
+use Kind::{Factor, Global, Group, Int, Part, Same, Shared, Sums, Vector, Wide, Word};
 const PRED: Kind = Kind::Is(PtxType::Pred);
 const WORD: Kind = Kind::Is(PtxType::U32);
 const LONG: Kind = Kind::Is(PtxType::U64);
-const BITS32: Kind = Kind::Is(PtxType::B32);
+const SIGNED: Kind = Kind::Is(PtxType::S32);
 const REAL: Kind = Kind::Is(PtxType::F32);
+
+/// A mask of lanes, or where a shuffle stops.
+const LANES: Kind = Int(Constants::new(i32::MIN, u32::MAX, 1));
+/// How many groups may be under way.
+const GROUPS: Kind = Int(Constants::new(0, i32::MAX as u32, 1));
+/// The block's barriers, and how many threads come to one.
+const BARRIERS: Constants = Constants::new(0, 15, 1);
+const THREADS: Kind = Int(Constants::new(32, 1024, 32));
+/// What position and length of a field of bits may be.
+const BYTE: Kind = Word(Constants::new(0, 255, 1));
+const PARITY: Kind = Word(Constants::new(0, 1, 1));
+/// What a factor is multiplied with, and whether it is transposed.
+const SIGN: Kind = Int(Constants::new(-1, 1, 2));
+const TURNED: Kind = Int(Constants::new(0, 1, 1));
+const REGISTERS: Kind = Int(Constants::new(24, 256, 8));
 
 instructions! {
     // Integers.
@@ -380,11 +438,11 @@ instructions! {
     Shl = "shl.{}", UNTYPED, [Same] <- [Same, WORD], VOLTA;
     Shr = "shr.{}", SHIFTED, [Same] <- [Same, WORD], VOLTA;
     /// Bits `length` from `position` on.
-    Bfe = "bfe.{}", U32S, [Same] <- [Same, WORD, WORD], VOLTA;
+    Bfe = "bfe.{}", U32S, [Same] <- [Same, BYTE, BYTE], VOLTA;
     /// Chooses four bytes of two words.
     Prmt = "prmt.{}", B32S, [Same] <- [Same, Same, Same], VOLTA;
     /// Dot product of four signed bytes with four signed bytes, added to a word.
-    Dp4a = "dp4a.s32.s32", NONE, [Kind::Is(PtxType::S32)] <- [BITS32, BITS32, Kind::Is(PtxType::S32)], VOLTA;
+    Dp4a = "dp4a.s32.s32", NONE, [SIGNED] <- [SIGNED, SIGNED, SIGNED], VOLTA;
 
     // Floating-point numbers. Rounding is always stated, so that ptxas contracts nothing and a
     // GPU computes what the interpreter computes.
@@ -405,8 +463,8 @@ instructions! {
     Lg2 = "lg2.approx.{}", F32, [Same] <- [Same], VOLTA;
     Min = "min.{}", ORDERED, [Same] <- [Same, Same], VOLTA;
     Max = "max.{}", ORDERED, [Same] <- [Same, Same], VOLTA;
-    Neg = "neg.{}", ORDERED, [Same] <- [Same], VOLTA;
-    Abs = "abs.{}", ORDERED, [Same] <- [Same], VOLTA;
+    Neg = "neg.{}", SIGNEDS, [Same] <- [Same], VOLTA;
+    Abs = "abs.{}", SIGNEDS, [Same] <- [Same], VOLTA;
 
     // Comparisons. Those of floating-point numbers are false where either is NaN, but `neu`.
     SetEq = "setp.eq.{}", ORDERED, [PRED] <- [Same, Same], VOLTA;
@@ -438,14 +496,14 @@ instructions! {
     CvtU32U16 = "cvt.u32.u16", NONE, [WORD] <- [Kind::Is(PtxType::U16)], VOLTA;
     CvtU16U32 = "cvt.u16.u32", NONE, [Kind::Is(PtxType::U16)] <- [WORD], VOLTA;
     CvtF32U32 = "cvt.rn.f32.u32", NONE, [REAL] <- [WORD], VOLTA;
-    CvtF32S32 = "cvt.rn.f32.s32", NONE, [REAL] <- [Kind::Is(PtxType::S32)], VOLTA;
+    CvtF32S32 = "cvt.rn.f32.s32", NONE, [REAL] <- [SIGNED], VOLTA;
     /// Rounded to the nearest integer, ties to even.
-    CvtS32F32 = "cvt.rni.s32.f32", NONE, [Kind::Is(PtxType::S32)] <- [REAL], VOLTA;
+    CvtS32F32 = "cvt.rni.s32.f32", NONE, [SIGNED] <- [REAL], VOLTA;
     CvtF32F16 = "cvt.f32.f16", NONE, [REAL] <- [Kind::Is(PtxType::F16)], VOLTA;
     CvtF16F32 = "cvt.rn.f16.f32", NONE, [Kind::Is(PtxType::F16)] <- [REAL], VOLTA;
     CvtBf16F32 = "cvt.rn.bf16.f32", NONE, [Kind::Is(PtxType::BF16)] <- [REAL], AMPERE;
     /// Rounded to nearest, ties away from zero.
-    CvtTf32F32 = "cvt.rna.tf32.f32", NONE, [BITS32] <- [REAL], AMPERE;
+    CvtTf32F32 = "cvt.rna.tf32.f32", NONE, [Kind::Is(PtxType::TF32)] <- [REAL], AMPERE;
     /// Two numbers, the first into the upper half.
     CvtF16x2F32 = "cvt.rn.f16x2.f32", NONE, [Kind::Is(PtxType::F16x2)] <- [REAL, REAL], AMPERE;
     /// Two numbers, the first into the upper half.
@@ -462,29 +520,29 @@ instructions! {
     /// Atomic addition without a result.
     RedAdd = "red.global.add.{}", &[PtxType::U32, PtxType::F32], [] <- [Global, Same], VOLTA;
     /// Copies so many bytes (16), of which so many come from memory and the rest are zeros.
-    CpAsync16 = "cp.async.cg.shared.global", NONE, [] <- [Shared, Global, Int, WORD], AMPERE;
+    CpAsync16 = "cp.async.cg.shared.global", NONE, [] <- [Shared, Global, Int(Constants::new(16, 16, 1)), Part], AMPERE;
     /// The same, and brings the 128 bytes around them to the L2 cache.
-    CpAsync16Near = "cp.async.cg.shared.global.L2::128B", NONE, [] <- [Shared, Global, Int, WORD], AMPERE_HINTS;
+    CpAsync16Near = "cp.async.cg.shared.global.L2::128B", NONE, [] <- [Shared, Global, Int(Constants::new(16, 16, 1)), Part], AMPERE_HINTS;
     /// Copies so many bytes (4 or 8), of which so many come from memory and the rest are zeros.
-    CpAsync4 = "cp.async.ca.shared.global", NONE, [] <- [Shared, Global, Int, WORD], AMPERE;
+    CpAsync4 = "cp.async.ca.shared.global", NONE, [] <- [Shared, Global, Int(Constants::new(4, 8, 4)), Part], AMPERE;
     CpAsyncCommit = "cp.async.commit_group", NONE, [] <- [], AMPERE;
     /// Waits until at most so many groups are under way.
-    CpAsyncWait = "cp.async.wait_group", NONE, [] <- [Int], AMPERE;
+    CpAsyncWait = "cp.async.wait_group", NONE, [] <- [GROUPS], AMPERE;
 
     // Threads together.
     /// All threads of the block wait for each other, and see each other's writes.
-    BarSync = "bar.sync", NONE, [] <- [Int], VOLTA;
+    BarSync = "bar.sync", NONE, [] <- [Int(BARRIERS)], VOLTA;
     /// So many threads of the block wait at a barrier of this number.
-    NamedBarrier = "barrier.sync.aligned", NONE, [] <- [Kind::Is(PtxType::U32), Int], VOLTA;
-    BarWarpSync = "bar.warp.sync", NONE, [] <- [Int], VOLTA;
+    NamedBarrier = "barrier.sync.aligned", NONE, [] <- [Word(BARRIERS), THREADS], VOLTA;
+    BarWarpSync = "bar.warp.sync", NONE, [] <- [LANES], VOLTA;
     /// Value of the lane whose number differs by an XOR.
-    ShflBfly = "shfl.sync.bfly.{}", B32S, [Kind::Same] <- [Same, WORD, Int, Int], VOLTA;
+    ShflBfly = "shfl.sync.bfly.{}", B32S, [Kind::Same] <- [Same, WORD, LANES, LANES], VOLTA;
     /// Value of a higher lane.
-    ShflDown = "shfl.sync.down.{}", B32S, [Kind::Same] <- [Same, WORD, Int, Int], VOLTA;
+    ShflDown = "shfl.sync.down.{}", B32S, [Kind::Same] <- [Same, WORD, LANES, LANES], VOLTA;
     /// Value of one lane.
-    ShflIdx = "shfl.sync.idx.{}", B32S, [Kind::Same] <- [Same, WORD, Int, Int], VOLTA;
-    VoteAny = "vote.sync.any.{}", PREDS, [Same] <- [Same, Int], VOLTA;
-    VoteAll = "vote.sync.all.{}", PREDS, [Same] <- [Same, Int], VOLTA;
+    ShflIdx = "shfl.sync.idx.{}", B32S, [Kind::Same] <- [Same, WORD, LANES, LANES], VOLTA;
+    VoteAny = "vote.sync.any.{}", PREDS, [Same] <- [Same, LANES], VOLTA;
+    VoteAll = "vote.sync.all.{}", PREDS, [Same] <- [Same, LANES], VOLTA;
 
     // Blocks of a cluster, which reach each other's shared memory.
     /// Says that this thread has come to the cluster's barrier; what it wrote before is visible to
@@ -503,22 +561,22 @@ instructions! {
     /// The same, each matrix transposed.
     LdMatrix4Trans = "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16", NONE, [Group(4, PtxType::B32)] <- [Shared], TURING;
     MmaF16 = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", NONE,
-        [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
+        [Group(4, PtxType::F32)] <- [Factor(4), Factor(2), Group(4, PtxType::F32)], AMPERE;
     MmaBf16 = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", NONE,
-        [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
+        [Group(4, PtxType::F32)] <- [Factor(4), Factor(2), Group(4, PtxType::F32)], AMPERE;
     MmaTf32 = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", NONE,
-        [Group(4, PtxType::F32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::F32)], AMPERE;
+        [Group(4, PtxType::F32)] <- [Factor(4), Factor(2), Group(4, PtxType::F32)], AMPERE;
     /// Of signed bytes, with exact sums in whole numbers.
     MmaS8 = "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", NONE,
-        [Group(4, PtxType::S32)] <- [Group(4, PtxType::B32), Group(2, PtxType::B32), Group(4, PtxType::S32)], AMPERE;
+        [Group(4, PtxType::S32)] <- [Factor(4), Factor(2), Group(4, PtxType::S32)], AMPERE;
     MmaS8Half = "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", NONE,
-        [Group(4, PtxType::S32)] <- [Group(2, PtxType::B32), Group(1, PtxType::B32), Group(4, PtxType::S32)], AMPERE;
+        [Group(4, PtxType::S32)] <- [Factor(2), Factor(1), Group(4, PtxType::S32)], AMPERE;
     WmmaLoadA = "wmma.load.a.sync.aligned.row.m16n16k16.shared.{}", F16S,
-        [Group(8, PtxType::B32)] <- [Shared, WORD], VOLTA_ALIGNED;
+        [Factor(8)] <- [Shared, WORD], VOLTA_ALIGNED;
     WmmaLoadB = "wmma.load.b.sync.aligned.row.m16n16k16.shared.{}", F16S,
-        [Group(8, PtxType::B32)] <- [Shared, WORD], VOLTA_ALIGNED;
+        [Factor(8)] <- [Shared, WORD], VOLTA_ALIGNED;
     WmmaMma = "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32", NONE,
-        [Group(8, PtxType::F32)] <- [Group(8, PtxType::B32), Group(8, PtxType::B32), Group(8, PtxType::F32)], VOLTA_ALIGNED;
+        [Group(8, PtxType::F32)] <- [Factor(8), Factor(8), Group(8, PtxType::F32)], VOLTA_ALIGNED;
     WmmaStore = "wmma.store.d.sync.aligned.row.m16n16k16.shared.{}", F32,
         [] <- [Shared, Group(8, PtxType::F32), WORD], VOLTA_ALIGNED;
 
@@ -529,7 +587,7 @@ instructions! {
     /// Arrives, and announces so many bytes of asynchronous copies in this phase.
     MbarrierExpect = "mbarrier.arrive.expect_tx.shared::cta.b64 _,", NONE, [] <- [Shared, WORD], HOPPER;
     /// Whether the phase of this parity is over; waits a while for it.
-    MbarrierTryWait = "mbarrier.try_wait.parity.shared::cta.b64", NONE, [PRED] <- [Shared, WORD], HOPPER;
+    MbarrierTryWait = "mbarrier.try_wait.parity.shared::cta.b64", NONE, [PRED] <- [Shared, PARITY], HOPPER;
     /// Makes initialised barriers visible to asynchronous copies and to the cluster.
     FenceMbarrierInit = "fence.mbarrier_init.release.cluster", NONE, [] <- [], HOPPER;
     /// Makes earlier writes to shared memory visible to asynchronous copies and `wgmma`.
@@ -546,32 +604,32 @@ instructions! {
         [] <- [Kind::Box, Shared], HOPPER;
     BulkCommit = "cp.async.bulk.commit_group", NONE, [] <- [], HOPPER;
     /// Waits until at most so many groups of stores still read shared memory.
-    BulkWaitRead = "cp.async.bulk.wait_group.read", NONE, [] <- [Int], HOPPER;
+    BulkWaitRead = "cp.async.bulk.wait_group.read", NONE, [] <- [GROUPS], HOPPER;
 
     // Matrices, four warps at a time, asynchronously.
     WgmmaFence = "wgmma.fence.sync.aligned", NONE, [] <- [], HOPPER_ONLY;
     WgmmaCommit = "wgmma.commit_group.sync.aligned", NONE, [] <- [], HOPPER_ONLY;
     /// Waits until at most so many groups are under way.
-    WgmmaWait = "wgmma.wait_group.sync.aligned", NONE, [] <- [Int], HOPPER_ONLY;
+    WgmmaWait = "wgmma.wait_group.sync.aligned", NONE, [] <- [GROUPS], HOPPER_ONLY;
     /// Sums += A·B of two descriptors; then: whether to add, the signs of A and B, and whether
     /// each is stored transposed.
     WgmmaBf16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16", NONE,
-        [Sums(PtxType::F32)] <- [LONG, LONG, PRED, Int, Int, Int, Int], HOPPER_ONLY;
+        [Sums(PtxType::F32)] <- [LONG, LONG, PRED, SIGN, SIGN, TURNED, TURNED], HOPPER_ONLY;
     /// The same with A in registers, as `mma.sync` takes it: whether to add, the signs, and whether
     /// B is stored transposed.
     WgmmaBf16Regs = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.bf16.bf16", NONE,
-        [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int, Int], HOPPER_ONLY;
+        [Sums(PtxType::F32)] <- [Factor(4), LONG, PRED, SIGN, SIGN, TURNED], HOPPER_ONLY;
     WgmmaF16Regs = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16", NONE,
-        [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int, Int], HOPPER_ONLY;
+        [Sums(PtxType::F32)] <- [Factor(4), LONG, PRED, SIGN, SIGN, TURNED], HOPPER_ONLY;
     /// The same of f32 without its last 13 bits: B lies along `k`.
     WgmmaTf32Regs = "wgmma.mma_async.sync.aligned.m64n{n}k8.f32.tf32.tf32", NONE,
-        [Sums(PtxType::F32)] <- [Group(4, PtxType::B32), LONG, PRED, Int, Int], HOPPER_ONLY;
+        [Sums(PtxType::F32)] <- [Factor(4), LONG, PRED, SIGN, SIGN], HOPPER_ONLY;
     WgmmaF16 = "wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16", NONE,
-        [Sums(PtxType::F32)] <- [LONG, LONG, PRED, Int, Int, Int, Int], HOPPER_ONLY;
+        [Sums(PtxType::F32)] <- [LONG, LONG, PRED, SIGN, SIGN, TURNED, TURNED], HOPPER_ONLY;
     /// Gives this warp more registers, taken from what others gave up.
-    SetMaxRegInc = "setmaxnreg.inc.sync.aligned.u32", NONE, [] <- [Int], HOPPER_ONLY;
+    SetMaxRegInc = "setmaxnreg.inc.sync.aligned.u32", NONE, [] <- [REGISTERS], HOPPER_ONLY;
     /// Gives up all registers but so many.
-    SetMaxRegDec = "setmaxnreg.dec.sync.aligned.u32", NONE, [] <- [Int], HOPPER_ONLY;
+    SetMaxRegDec = "setmaxnreg.dec.sync.aligned.u32", NONE, [] <- [REGISTERS], HOPPER_ONLY;
 
     /// Waits until the kernels before this one are over and their results visible, if it was
     /// launched to overlap with them.

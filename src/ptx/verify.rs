@@ -18,7 +18,7 @@ pub(super) use pressure::estimate;
 use super::error::{Error, Place, Result};
 use super::inst::{Kind, Op, Operand, Reg, Row};
 use super::kernel::PtxKernel;
-use super::types::{PtxType, Target};
+use super::types::{Class, PtxType, Target};
 
 /// The most threads of a block.
 const MAX_THREADS: u64 = 1024;
@@ -39,7 +39,6 @@ pub(super) fn instruction(
     at: Place,
 ) -> Result<()> {
     let row = op.row();
-    let operands = || row.to.iter().chain(row.from).zip(to.iter().chain(from));
     if !row.runs_on(target) {
         return Err(Error::Target {
             what: row.text.to_owned(),
@@ -62,26 +61,25 @@ pub(super) fn instruction(
             found: to.len() + from.len(),
         });
     }
-    let all = |kinds: &[Kind], operands: &[Operand], is_result| {
-        let mut pairs = kinds.iter().zip(operands);
-        pairs.all(|(kind, operand)| accepts(row, *kind, ty, operand, is_result))
+    let wrong = |kinds: &[Kind], operands: &[Operand], is_result| {
+        let mut places = 0..kinds.len();
+        places.find(|&i| !accepts(row, kinds[i], ty, &operands[..=i], is_result))
     };
-    if all(row.to, to, true) && all(row.from, from, false) {
-        return Ok(());
-    }
-    let wrong = |(i, (kind, operand)): &(usize, (&Kind, &Operand))| {
-        !accepts(row, **kind, ty, operand, *i < to.len())
+    let (kind, operands, position) = match (wrong(row.to, to, true), wrong(row.from, from, false)) {
+        (None, None) => return Ok(()),
+        (Some(i), _) => (row.to[i], &to[..=i], i + 1),
+        (_, Some(i)) => (row.from[i], &from[..=i], to.len() + i + 1),
     };
-    match operands().enumerate().find(wrong) {
-        None => Ok(()),
-        Some((i, (kind, operand))) => Err(Error::Operand {
-            at,
-            instruction: row.text,
-            position: i + 1,
-            wanted: describe(*kind, ty),
-            found: format!("{operand:?}"),
-        }),
-    }
+    Err(Error::Operand {
+        at,
+        instruction: row.text,
+        position,
+        wanted: describe(kind, ty, operands),
+        found: operands
+            .last()
+            .map(|o| format!("{o:?}"))
+            .unwrap_or_default(),
+    })
 }
 
 /// Checks what a guard, a branch or a loop of the builder depends on.
@@ -93,20 +91,28 @@ pub(super) fn condition(what: &'static str, cond: Reg, at: Place) -> Result<()> 
         at,
         instruction: what,
         position: 1,
-        wanted: describe(Kind::Is(PtxType::Pred), PtxType::Pred),
+        wanted: describe(Kind::Is(PtxType::Pred), PtxType::Pred, &[]),
         found: format!("{:?}", Operand::Reg(cond)),
     })
 }
 
-fn accepts(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: bool) -> bool {
+/// Whether the last of `operands` may stand there, after the others.
+fn accepts(row: &Row, kind: Kind, ty: PtxType, operands: &[Operand], is_result: bool) -> bool {
+    let [before @ .., operand] = operands else {
+        return false;
+    };
     match (kind, operand) {
         (Kind::Same, operand) => is_value(operand, ty, is_result),
         (Kind::Is(ty), operand) => is_value(operand, ty, is_result),
         (Kind::Wide, operand) => ty
             .doubled()
             .is_some_and(|wide| is_value(operand, wide, is_result)),
-        (Kind::Int, Operand::Int(_))
-        | (Kind::SharedName, Operand::Shared(_))
+        (Kind::Int(allowed) | Kind::Word(allowed), Operand::Int(value)) => allowed.contains(*value),
+        (Kind::Part, Operand::Int(value)) => {
+            matches!(before, [.., Operand::Int(all)] if (0..=*all).contains(value))
+        }
+        (Kind::Word(_) | Kind::Part, operand) => is_value(operand, PtxType::U32, is_result),
+        (Kind::SharedName, Operand::Shared(_))
         | (Kind::Param, Operand::Param(_))
         | (Kind::Special, Operand::Special(_)) => true,
         (Kind::Global, Operand::At(base, _)) => base.ty.fits(PtxType::U64),
@@ -118,6 +124,9 @@ fn accepts(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: boo
         }
         (Kind::Group(n, ty), Operand::Group(regs)) => {
             regs.len() == n && regs.iter().all(|reg| reg.ty.fits(ty))
+        }
+        (Kind::Factor(n), Operand::Group(regs)) => {
+            regs.len() == n && regs.iter().all(|reg| reg.ty.class() == Class::B32)
         }
         (Kind::Sums(ty), Operand::Group(regs)) => {
             // n columns of a 64-row tile are n/2 registers in each of 128 threads.
@@ -152,27 +161,37 @@ fn is_value(operand: &Operand, ty: PtxType, is_result: bool) -> bool {
 
 /// Whether an integer constant can be written for `ty`.
 fn holds(ty: PtxType, value: i64) -> bool {
+    use PtxType::{BF16, BF16x2, F16, F16x2, F32, F64, Pred};
     let bits = ty.bytes() * 8;
     match ty {
-        PtxType::F16 | PtxType::BF16 | PtxType::F32 | PtxType::F64 | PtxType::Pred => false,
+        F16 | BF16 | F16x2 | BF16x2 | F32 | F64 | Pred => false,
         _ if bits == 64 => true,
         _ => (-(1 << (bits - 1))..1 << bits).contains(&value),
     }
 }
 
-fn describe(kind: Kind, ty: PtxType) -> String {
+/// What the last of `operands` should have been.
+fn describe(kind: Kind, ty: PtxType, operands: &[Operand]) -> String {
     match kind {
         Kind::Same => format!("a value of type {ty}"),
         Kind::Vector => format!("one, two or four registers of type {ty}"),
         Kind::Wide => format!("a value twice as wide as {ty}"),
         Kind::Is(ty) => format!("a value of type {ty}"),
-        Kind::Int => "a constant".to_owned(),
+        Kind::Int(allowed) => format!("a constant, {allowed},"),
+        Kind::Word(allowed) => format!("a register of type u32 or a constant, {allowed},"),
+        Kind::Part => match operands {
+            [.., Operand::Int(all), _] => {
+                format!("a register of type u32 or a constant, 0 to {all},")
+            }
+            _ => "a register of type u32".to_owned(),
+        },
         Kind::Global => "an address in global memory".to_owned(),
         Kind::Shared => "an address in shared memory".to_owned(),
         Kind::SharedName => "a shared array".to_owned(),
         Kind::Param => "a parameter".to_owned(),
         Kind::Special => "a special register".to_owned(),
         Kind::Group(n, ty) => format!("{n} registers of type {ty}"),
+        Kind::Factor(n) => format!("{n} registers of 32 bits that are not f32"),
         Kind::Sums(ty) => format!("4 to 128 registers of type {ty}, a multiple of 4"),
         Kind::Box => "a tensor map with two coordinates, or three".to_owned(),
     }

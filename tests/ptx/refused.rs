@@ -1,8 +1,8 @@
 //! What a kernel may not have, so that no text comes of it: structure, constants, names and sizes.
 
 use super::mistakes::{build, run};
-use relampago::ptx::PtxType::F32;
-use relampago::ptx::{Builder, Error, Reg, Special, Target};
+use relampago::ptx::PtxType::{self, B32, F16x2, F32, Pred, S32, U32, U64};
+use relampago::ptx::{Builder, Error, Op, Operand, Reg, Special, Target};
 
 /// What `finish` says of a kernel's body.
 fn said(body: impl FnOnce(&mut Builder)) -> String {
@@ -80,4 +80,155 @@ fn conditions_that_are_no_predicates() {
     refused("when", |k, cond| k.when(cond, |_| ()));
     refused("when", |k, cond| k.when_else(cond, |_| (), |_| ()));
     refused("repeat_while", |k, cond| k.repeat_while(|_| cond));
+}
+
+/// What a constant may be: at the least and the largest that are allowed, and beside them.
+#[test]
+fn constants_beyond_what_an_instruction_takes() {
+    let says_of = |op: Op, constants: &[i64], allowed: &[&str]| {
+        let said = said(|k| {
+            let constants = constants.iter().map(|&n| n.into());
+            let from: Vec<Operand> = before(k, op).into_iter().chain(constants).collect();
+            k.act(op, &from);
+        });
+        match allowed {
+            [] => assert_eq!(said, "nothing", "{op:?} {constants:?}"),
+            words => says(&said, words),
+        }
+    };
+    for (op, allowed, good, bad) in [
+        (Op::BarSync, "0 to 15", &[0, 15][..], &[-1, 16][..]),
+        (Op::CpAsyncWait, "0 to 2147483647", &[0, 7], &[-1]),
+        (Op::WgmmaWait, "0 to 2147483647", &[0, 7], &[-1]),
+        (Op::BulkWaitRead, "0 to 2147483647", &[0, 7], &[-1]),
+        (
+            Op::SetMaxRegDec,
+            "a multiple of 8 from 24 to 256",
+            &[24, 256],
+            &[16, 28, 264],
+        ),
+        (Op::SetMaxRegInc, "of 8", &[24, 256], &[0, 255, 264]),
+        (Op::BarWarpSync, "4294967295", &[0xffff_ffff], &[1 << 32]),
+    ] {
+        for &value in good {
+            says_of(op, &[value], &[]);
+        }
+        for value in bad {
+            says_of(op, &[*value], &[allowed, &format!("Int({value})")]);
+        }
+    }
+    for (op, constants, allowed) in [
+        (Op::NamedBarrier, [15, 1024], ""),
+        (Op::NamedBarrier, [16, 64], "0 to 15"),
+        (Op::NamedBarrier, [1, 0], "a multiple of 32 from 32 to 1024"),
+        (Op::NamedBarrier, [1, 48], "a multiple of 32"),
+        (Op::CpAsync16, [16, 0], ""),
+        (Op::CpAsync16, [8, 8], "a constant, 16,"),
+        (Op::CpAsync16, [16, 17], "0 to 16"),
+        (Op::CpAsync16Near, [4, 4], "a constant, 16,"),
+        (Op::CpAsync4, [8, 8], ""),
+        (Op::CpAsync4, [4, 4], ""),
+        (Op::CpAsync4, [6, 4], "4 or 8"),
+        (Op::CpAsync4, [4, 5], "0 to 4"),
+        (Op::CpAsync4, [4, -1], "0 to 4"),
+    ] {
+        match allowed {
+            "" => says_of(op, &constants, &[]),
+            allowed => says_of(op, &constants, &[allowed]),
+        }
+    }
+}
+
+/// The operands of an instruction that come before its constants.
+fn before(k: &mut Builder, op: Op) -> Vec<Operand<'static>> {
+    if !matches!(op, Op::CpAsync16 | Op::CpAsync16Near | Op::CpAsync4) {
+        return Vec::new();
+    }
+    let to = k.shared("to", U32, 4);
+    vec![Operand::At(to, 0), Operand::At(k.value(U64, 0), 0)]
+}
+
+#[test]
+fn signs_of_a_product_and_parities() {
+    let product = |signs: [i64; 4]| {
+        said(|k| {
+            let sums = k.filled(F32, 4, 0.0f32);
+            let (matrix, add) = (k.value(U64, 0), predicate(k));
+            k.act(Op::WgmmaFence, &[]);
+            let mut from: Vec<Operand> = vec![matrix.into(), matrix.into(), add.into()];
+            from.extend(signs.map(Operand::from));
+            k.emit(Op::WgmmaBf16, B32, &[sums.as_slice().into()], &from);
+        })
+    };
+    assert_eq!(product([1, -1, 0, 1]), "nothing");
+    says(&product([0, 1, 0, 0]), &["-1 or 1", "operand 5", "Int(0)"]);
+    says(&product([1, 2, 0, 0]), &["-1 or 1", "operand 6", "Int(2)"]);
+    says(&product([1, 1, 2, 0]), &["0 or 1", "operand 7", "Int(2)"]);
+    says(&product([1, 1, 0, -1]), &["0 or 1", "operand 8", "Int(-1)"]);
+    let wait = |parity: i64| {
+        said(|k| {
+            let at = k.shared("ready", U64, 1);
+            k.convert(
+                Op::MbarrierTryWait,
+                Pred,
+                &[Operand::At(at, 0), parity.into()],
+            );
+        })
+    };
+    assert_eq!(wait(1), "nothing");
+    says(&wait(2), &["0 or 1", "Int(2)"]);
+}
+
+fn predicate(k: &mut Builder) -> Reg {
+    let number = k.value(U32, 1);
+    k.eq(number, 1)
+}
+
+/// Registers and constants that the text's declarations do not allow.
+#[test]
+fn types_that_the_assembler_refuses() {
+    let of = |ty: PtxType, op: Op| {
+        said(|k| {
+            let x = k.scalar("x", ty);
+            k.op(op, ty, ty, &[x.into()]);
+        })
+    };
+    for op in [Op::Neg, Op::Abs] {
+        assert_eq!(of(S32, op), "nothing");
+        assert_eq!(of(F32, op), "nothing");
+        says(&of(U32, op), &["does not exist for u32"]);
+    }
+    let rounded = |result: PtxType| {
+        said(|k| {
+            let x = k.value(F32, 1.0f32);
+            k.convert(Op::CvtTf32F32, result, &[x.into()]);
+        })
+    };
+    assert_eq!(rounded(B32), "nothing");
+    says(&rounded(F32), &["type tf32", "ty: F32"]);
+    let product = |factors: PtxType| {
+        said(|k| {
+            let sums = k.filled(F32, 4, 0.0f32);
+            let (a, b) = (k.regs(factors, 4), k.regs(factors, 2));
+            for reg in a.iter().chain(&b) {
+                let zero = k.value(B32, 0);
+                k.emit(Op::Mov, B32, &[(*reg).into()], &[zero.into()]);
+            }
+            let [sums, a, b] = [&sums, &a, &b].map(|regs| regs.as_slice().into());
+            k.emit(Op::MmaTf32, B32, &[sums], &[a, b, sums]);
+        })
+    };
+    assert_eq!(product(B32), "nothing");
+    says(&product(F32), &["4 registers of 32 bits that are not f32"]);
+    let pair = said(|k| {
+        let x = k.reg(F16x2);
+        k.emit(Op::Mov, B32, &[x.into()], &[0.into()]);
+        k.op(Op::FmaHalf, F16x2, F16x2, &[x.into(), 1.into(), x.into()]);
+    });
+    says(&pair, &["type f16x2", "Int(1)"]);
+    let field = said(|k| {
+        let x = k.value(U32, 1);
+        k.op(Op::Bfe, U32, U32, &[x.into(), 256.into(), 8.into()]);
+    });
+    says(&field, &["0 to 255", "Int(256)"]);
 }
