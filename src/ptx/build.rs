@@ -12,6 +12,7 @@ use super::kernel::{Launch, Param, ParamType, PtxKernel, SharedArray, TensorBox}
 use super::types::{PtxType, Target};
 use super::verify;
 use std::panic::Location;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 /// All lanes of a warp.
 pub(crate) const ALL_LANES: u32 = u32::MAX;
@@ -20,6 +21,8 @@ pub(crate) const ALL_LANES: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Builder {
     kernel: PtxKernel,
+    /// What its registers are known by: another one only after 65,536 builders.
+    number: u16,
     /// Blocks that are open; instructions go to the last.
     open: Vec<Vec<Node>>,
     guard: Option<(Reg, bool)>,
@@ -87,7 +90,9 @@ macro_rules! comparisons {
 impl Builder {
     /// An empty kernel.
     pub fn new(name: impl Into<String>, target: Target, launch: Launch) -> Self {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
         Builder {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             kernel: PtxKernel {
                 name: name.into(),
                 target,
@@ -119,7 +124,7 @@ impl Builder {
             return Err(error);
         }
         self.kernel.code.nodes = self.open.pop().unwrap_or_default();
-        // A register of another builder may have a higher number.
+        // A register of a builder of the same number may itself have a higher one.
         let numbers = self
             .kernel
             .code
@@ -139,6 +144,7 @@ impl Builder {
         Reg {
             id: self.kernel.registers as u32 - 1,
             ty,
+            builder: self.number,
         }
     }
 
@@ -253,12 +259,17 @@ impl Builder {
     pub fn emit(&mut self, op: Op, ty: PtxType, to: &[Operand], from: &[Operand]) {
         let kernel = &mut self.kernel;
         let at = Place(Location::caller());
-        if let Err(error) = verify::instruction(op, ty, to, from, kernel.target, at) {
+        if let Err(error) = verify::instruction(kernel, op, ty, to, from, at) {
             self.error.get_or_insert(error);
             return;
         }
         kernel.since = kernel.since.max(op.row().since);
         let index = kernel.code.push(op, ty, self.guard, to, from);
+        let regs = kernel.code.last_regs();
+        if let Err(error) = verify::own(self.number, regs, op.row().text, at) {
+            self.error.get_or_insert(error);
+            return;
+        }
         let Some(block) = self.open.last_mut() else {
             return;
         };
@@ -557,7 +568,8 @@ impl Builder {
     fn check_condition(&mut self, what: &'static str, cond: Reg) {
         let at = Place(Location::caller());
         let checked = match self.guard {
-            None => verify::condition(what, cond, at),
+            None => verify::condition(what, cond, at)
+                .and_then(|()| verify::own(self.number, &[cond], what, at)),
             Some(_) => Err(Error::UnderGuard { at, what }),
         };
         if let Err(error) = checked {

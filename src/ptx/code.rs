@@ -146,6 +146,12 @@ impl Code {
         &self.regs
     }
 
+    /// The registers of the last instruction.
+    pub(crate) fn last_regs(&self) -> &[Reg] {
+        let first = self.insts.last().map_or(0, |inst| inst.first_reg);
+        &self.regs[first as usize..]
+    }
+
     /// The registers that an instruction writes, and those that it reads.
     pub(crate) fn regs_of(&self, inst: &Inst) -> (&[Reg], &[Reg]) {
         let first = inst.first_reg as usize;

@@ -44,6 +44,18 @@ pub enum Error {
         /// The type.
         ty: PtxType,
     },
+    /// A register of another builder is used.
+    #[error(
+        "{at}: `{instruction}` takes registers of its own builder, not one of another, of type {ty}"
+    )]
+    OtherBuilder {
+        /// Where it is used.
+        at: Place,
+        /// The instruction's text, with `{}` for the type, or the builder's method.
+        instruction: &'static str,
+        /// The register's type.
+        ty: PtxType,
+    },
     /// A guard, a branch or a loop stands under a guard, which holds instructions alone.
     #[error("{at}: `{what}` stands under a guard, which holds instructions alone")]
     UnderGuard {

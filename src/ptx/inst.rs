@@ -8,10 +8,19 @@ use super::types::{PtxType, Target, Version};
 use std::fmt;
 
 /// A register of a kernel under construction. It may be written more than once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reg {
     pub(crate) id: u32,
     pub(crate) ty: PtxType,
+    /// The builder that made it: it takes no room that was not there.
+    pub(crate) builder: u16,
+}
+
+/// Without the builder, whose number differs from run to run.
+impl fmt::Debug for Reg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reg {{ id: {}, ty: {:?} }}", self.id, self.ty)
+    }
 }
 
 impl Reg {
@@ -224,6 +233,8 @@ pub(crate) struct Row {
     pub(crate) only: bool,
     pub(crate) since: Version,
     pub(crate) together: Together,
+    /// Whether an operand refers to another one, or to what the kernel declares.
+    pub(crate) refers: bool,
     /// Whether its last operand is a mask of lanes.
     pub(crate) ends_in_mask: bool,
 }
@@ -239,6 +250,11 @@ impl Row {
         let (mut set, mut i) = (0, 0);
         while i < types.len() {
             set |= 1 << types[i] as u32;
+            i += 1;
+        }
+        let (mut refers, mut i) = (false, 0);
+        while i < from.len() {
+            refers |= matches!(from[i], Kind::Part | Kind::SharedName | Kind::Param);
             i += 1;
         }
         let has_type = matches!(holes[0], Hole::Type) || matches!(holes[1], Hole::Type);
@@ -261,6 +277,7 @@ impl Row {
             only: since.2,
             since: since.1,
             together,
+            refers,
             ends_in_mask: begins(text, "shfl") || begins(text, "vote") || begins(text, "bar.warp"),
         }
     }

@@ -31,19 +31,19 @@ const MAX_PARAMS: u64 = 4096;
 
 /// Checks one instruction against its row.
 pub(super) fn instruction(
+    kernel: &PtxKernel,
     op: Op,
     ty: PtxType,
     to: &[Operand],
     from: &[Operand],
-    target: Target,
     at: Place,
 ) -> Result<()> {
     let row = op.row();
-    if !row.runs_on(target) {
+    if !row.runs_on(kernel.target) {
         return Err(Error::Target {
             what: row.text.to_owned(),
             needed: row.first_target(),
-            target,
+            target: kernel.target,
         });
     }
     if !row.has_type(ty) {
@@ -61,25 +61,32 @@ pub(super) fn instruction(
             found: to.len() + from.len(),
         });
     }
-    let wrong = |kinds: &[Kind], operands: &[Operand], is_result| {
-        let mut places = 0..kinds.len();
-        places.find(|&i| !accepts(row, kinds[i], ty, &operands[..=i], is_result))
+    let all = |kinds: &[Kind], operands: &[Operand], is_result| {
+        let mut pairs = kinds.iter().zip(operands);
+        pairs.all(|(kind, operand)| accepts(row, *kind, ty, operand, is_result))
     };
-    let (kind, operands, position) = match (wrong(row.to, to, true), wrong(row.from, from, false)) {
-        (None, None) => return Ok(()),
-        (Some(i), _) => (row.to[i], &to[..=i], i + 1),
-        (_, Some(i)) => (row.from[i], &from[..=i], to.len() + i + 1),
-    };
-    Err(Error::Operand {
-        at,
-        instruction: row.text,
-        position,
-        wanted: describe(kind, ty, operands),
-        found: operands
-            .last()
-            .map(|o| format!("{o:?}"))
-            .unwrap_or_default(),
-    })
+    let places = || (0..from.len()).all(|i| is_there(kernel, row.from[i], &from[..=i]));
+    if all(row.to, to, true) && all(row.from, from, false) && (!row.refers || places()) {
+        return Ok(());
+    }
+    let to = (0..to.len()).map(|i| (row.to[i], &to[..=i], true));
+    let from = (0..from.len()).map(|i| (row.from[i], &from[..=i], false));
+    for (i, (kind, operands, is_result)) in to.chain(from).enumerate() {
+        let fits = |operand| accepts(row, kind, ty, operand, is_result);
+        if !operands.last().is_some_and(fits) || !is_there(kernel, kind, operands) {
+            return Err(Error::Operand {
+                at,
+                instruction: row.text,
+                position: i + 1,
+                wanted: describe(kernel, kind, ty, operands),
+                found: operands
+                    .last()
+                    .map(|o| format!("{o:?}"))
+                    .unwrap_or_default(),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Checks what a guard, a branch or a loop of the builder depends on.
@@ -91,16 +98,36 @@ pub(super) fn condition(what: &'static str, cond: Reg, at: Place) -> Result<()> 
         at,
         instruction: what,
         position: 1,
-        wanted: describe(Kind::Is(PtxType::Pred), PtxType::Pred, &[]),
+        wanted: format!("a register of type {}", PtxType::Pred),
         found: format!("{:?}", Operand::Reg(cond)),
     })
 }
 
-/// Whether the last of `operands` may stand there, after the others.
-fn accepts(row: &Row, kind: Kind, ty: PtxType, operands: &[Operand], is_result: bool) -> bool {
-    let [before @ .., operand] = operands else {
-        return false;
-    };
+/// Checks that registers are of the builder with this number.
+#[inline]
+pub(super) fn own(builder: u16, regs: &[Reg], what: &'static str, at: Place) -> Result<()> {
+    match regs.iter().find(|reg| reg.builder != builder) {
+        None => Ok(()),
+        Some(reg) => Err(Error::OtherBuilder {
+            at,
+            instruction: what,
+            ty: reg.ty,
+        }),
+    }
+}
+
+/// Whether what the last of `operands` refers to is there: a parameter, a shared array, or a size
+/// before it that a part's constant is at most.
+fn is_there(kernel: &PtxKernel, kind: Kind, operands: &[Operand]) -> bool {
+    match (kind, operands) {
+        (Kind::SharedName, [.., Operand::Shared(index)]) => *index < kernel.shared.len(),
+        (Kind::Param, [.., Operand::Param(index)]) => *index < kernel.params.len(),
+        (Kind::Part, [.., Operand::Int(all), Operand::Int(part)]) => (0..=*all).contains(part),
+        _ => true,
+    }
+}
+
+fn accepts(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: bool) -> bool {
     match (kind, operand) {
         (Kind::Same, operand) => is_value(operand, ty, is_result),
         (Kind::Is(ty), operand) => is_value(operand, ty, is_result),
@@ -108,9 +135,6 @@ fn accepts(row: &Row, kind: Kind, ty: PtxType, operands: &[Operand], is_result: 
             .doubled()
             .is_some_and(|wide| is_value(operand, wide, is_result)),
         (Kind::Int(allowed) | Kind::Word(allowed), Operand::Int(value)) => allowed.contains(*value),
-        (Kind::Part, Operand::Int(value)) => {
-            matches!(before, [.., Operand::Int(all)] if (0..=*all).contains(value))
-        }
         (Kind::Word(_) | Kind::Part, operand) => is_value(operand, PtxType::U32, is_result),
         (Kind::SharedName, Operand::Shared(_))
         | (Kind::Param, Operand::Param(_))
@@ -171,7 +195,7 @@ fn holds(ty: PtxType, value: i64) -> bool {
 }
 
 /// What the last of `operands` should have been.
-fn describe(kind: Kind, ty: PtxType, operands: &[Operand]) -> String {
+fn describe(kernel: &PtxKernel, kind: Kind, ty: PtxType, operands: &[Operand]) -> String {
     match kind {
         Kind::Same => format!("a value of type {ty}"),
         Kind::Vector => format!("one, two or four registers of type {ty}"),
@@ -187,8 +211,8 @@ fn describe(kind: Kind, ty: PtxType, operands: &[Operand]) -> String {
         },
         Kind::Global => "an address in global memory".to_owned(),
         Kind::Shared => "an address in shared memory".to_owned(),
-        Kind::SharedName => "a shared array".to_owned(),
-        Kind::Param => "a parameter".to_owned(),
+        Kind::SharedName => format!("one of {} shared arrays", kernel.shared.len()),
+        Kind::Param => format!("one of {} parameters", kernel.params.len()),
         Kind::Special => "a special register".to_owned(),
         Kind::Group(n, ty) => format!("{n} registers of type {ty}"),
         Kind::Factor(n) => format!("{n} registers of 32 bits that are not f32"),

@@ -2,7 +2,7 @@
 
 use super::mistakes::{build, run};
 use relampago::ptx::PtxType::{self, B32, F16x2, F32, Pred, S32, U32, U64};
-use relampago::ptx::{Builder, Error, Op, Operand, Reg, Special, Target};
+use relampago::ptx::{Builder, Error, Extent, Launch, Op, Operand, Reg, Special, Target};
 
 /// What `finish` says of a kernel's body.
 fn said(body: impl FnOnce(&mut Builder)) -> String {
@@ -231,4 +231,50 @@ fn types_that_the_assembler_refuses() {
         k.op(Op::Bfe, U32, U32, &[x.into(), 256.into(), 8.into()]);
     });
     says(&field, &["0 to 255", "Int(256)"]);
+}
+
+#[test]
+fn registers_of_another_builder() {
+    let mut other = Builder::new("other", Target::Sm80, launch());
+    let (number, condition) = (other.value(U32, 1), predicate(&mut other));
+    for said in [
+        said(|k| {
+            k.add(number, 1);
+        }),
+        // As many registers are there, so that its number alone does not tell.
+        said(|k| {
+            let mine = k.value(U32, 1);
+            let _ = k.add(mine, number);
+        }),
+        said(|k| {
+            let array = k.shared("array", U32, 4);
+            k.st_shared(U32, array, 0, [number, number].as_slice());
+        }),
+    ] {
+        says(&said, &["refused.rs", "own builder", "type u32"]);
+    }
+    for (method, said) in [
+        ("when", said(|k| k.when(condition, |_| ()))),
+        ("guarded", said(|k| k.guarded(condition, true, |_| ()))),
+        ("repeat_while", said(|k| k.repeat_while(|_| condition))),
+    ] {
+        says(&said, &["refused.rs", method, "own builder", "type pred"]);
+    }
+}
+
+#[test]
+fn parameters_and_arrays_that_are_not_there() {
+    let param = said(|k| {
+        let _ = k.scalar("x", F32);
+        let _ = k.op(Op::LdParam, F32, F32, &[Operand::Param(7)]);
+    });
+    says(&param, &["one of 1 parameters", "Param(7)"]);
+    let shared = said(|k| {
+        let _ = k.op(Op::MovShared, U32, U32, &[Operand::Shared(3)]);
+    });
+    says(&shared, &["one of 0 shared arrays", "Shared(3)"]);
+}
+
+fn launch() -> Launch {
+    Launch::new(64, [Extent::Fixed(1); 3])
 }
