@@ -88,7 +88,8 @@ macro_rules! comparisons {
 }
 
 impl Builder {
-    /// An empty kernel.
+    /// An empty kernel. Its name, its parameters' and its shared arrays' are
+    /// [identifiers of PTX](https://docs.nvidia.com/cuda/parallel-thread-execution/#identifiers).
     pub fn new(name: impl Into<String>, target: Target, launch: Launch) -> Self {
         static NEXT: AtomicU16 = AtomicU16::new(0);
         Builder {
@@ -226,7 +227,7 @@ impl Builder {
         self.op(Op::LdParam, ty, ty, &[Operand::Param(index)])
     }
 
-    /// A shared array of so many values; the result is its address.
+    /// A shared array of so many values, one at least; the result is its address.
     #[track_caller]
     pub fn shared(&mut self, name: &str, ty: PtxType, count: u32) -> Reg {
         self.shared_bytes(name, count.saturating_mul(ty.bytes()), 16, false)
@@ -545,7 +546,7 @@ impl Builder {
 
     // Structure.
 
-    /// A line of comment in the text.
+    /// A comment in the text, of one line or several. What is not ASCII is written as an escape.
     pub fn comment(&mut self, text: impl Into<String>) {
         self.push(Node::Comment(text.into()));
     }

@@ -35,7 +35,7 @@ impl PtxModule {
     ///
     /// # Errors
     /// [`super::Error::Target`] if it was written for a later target, and
-    /// [`super::Error::Invalid`] if there is one of its name already.
+    /// [`super::Error::Invalid`] if its name, or its dynamic array's in the text, is there already.
     pub fn add(&mut self, kernel: PtxKernel) -> super::Result<()> {
         let other_architecture = kernel.target == Target::Sm90a && self.target != kernel.target;
         if kernel.target > self.target || other_architecture {
@@ -45,15 +45,23 @@ impl PtxModule {
                 target: self.target,
             });
         }
-        if self.kernels.iter().any(|other| other.name == kernel.name) {
+        if let Some(name) = self.taken(&kernel) {
             return Err(super::Error::Invalid {
                 what: "name",
-                value: kernel.name,
+                value: name,
                 requirement: "a name of its own in the module",
             });
         }
         self.kernels.push(kernel);
         Ok(())
+    }
+
+    /// A name of the kernel that another one has in the text.
+    fn taken(&self, kernel: &PtxKernel) -> Option<String> {
+        let dynamic = kernel.shared.iter().filter(|array| array.dynamic);
+        let arrays = dynamic.map(|array| format!("{}_{}", kernel.name, array.name));
+        let mut names = arrays.chain([kernel.name.clone()]);
+        names.find(|name| self.kernels.iter().any(|other| other.declares(name)))
     }
 
     /// What the text is written for.
@@ -86,6 +94,12 @@ impl PtxModule {
         text.finish()
     }
 }
+
+/// How labels begin; their numbers follow.
+pub(super) const LABELS: [&str; 3] = [LOOP, ELSE, END];
+const LOOP: &str = "LOOP_";
+const ELSE: &str = "ELSE_";
+const END: &str = "END_";
 
 struct Emitter<'a> {
     kernel: &'a PtxKernel,
@@ -183,10 +197,7 @@ impl<'a> Emitter<'a> {
                         self.instruction(inst, depth);
                     }
                 }
-                Node::Comment(comment) => {
-                    self.text.indent(depth);
-                    self.text.line(format_args!("// {comment}"));
-                }
+                Node::Comment(comment) => self.comment(comment, depth),
                 Node::If {
                     cond,
                     then,
@@ -194,11 +205,29 @@ impl<'a> Emitter<'a> {
                 } => self.branch(*cond, then, otherwise, depth),
                 Node::Loop { body, again } => {
                     let label = self.label();
-                    self.place("LOOP_", label);
+                    self.place(LOOP, label);
                     self.nodes(body, depth + 1);
-                    self.jump(Some((*again, true)), "LOOP_", label, depth);
+                    self.jump(Some((*again, true)), LOOP, label, depth);
                 }
             }
+        }
+    }
+
+    /// Line by line, in the characters that PTX has.
+    fn comment(&mut self, comment: &str, depth: usize) {
+        for line in comment.split('\n') {
+            let line = line.strip_suffix('\r').unwrap_or(line);
+            self.text.indent(depth);
+            self.text.push("//");
+            for word in line.split(' ') {
+                self.text.push(" ");
+                if word.bytes().all(|byte| byte.is_ascii_graphic()) {
+                    self.text.push(word);
+                } else {
+                    self.text.add(format_args!("{}", word.escape_default()));
+                }
+            }
+            self.text.push("\n");
         }
     }
 
@@ -216,16 +245,16 @@ impl<'a> Emitter<'a> {
     fn branch(&mut self, cond: Reg, then: &[Node], otherwise: &[Node], depth: usize) {
         let label = self.label();
         if otherwise.is_empty() {
-            self.jump(Some((cond, false)), "END_", label, depth);
+            self.jump(Some((cond, false)), END, label, depth);
             self.nodes(then, depth + 1);
         } else {
-            self.jump(Some((cond, false)), "ELSE_", label, depth);
+            self.jump(Some((cond, false)), ELSE, label, depth);
             self.nodes(then, depth + 1);
-            self.jump(None, "END_", label, depth);
-            self.place("ELSE_", label);
+            self.jump(None, END, label, depth);
+            self.place(ELSE, label);
             self.nodes(otherwise, depth + 1);
         }
-        self.place("END_", label);
+        self.place(END, label);
     }
 
     fn jump(&mut self, cond: Option<(Reg, bool)>, name: &str, label: u32, depth: usize) {

@@ -131,7 +131,12 @@ impl Launch {
 
     /// How many blocks a cluster has.
     pub fn cluster_blocks(&self) -> u64 {
-        self.cluster.iter().map(|&n| u64::from(n)).product()
+        product(self.cluster)
+    }
+
+    /// How many threads a block has.
+    pub(crate) fn threads(&self) -> u64 {
+        product(self.block)
     }
 
     /// The same, overlapping with the kernel before where the target can do that (`sm_90`). The
@@ -143,6 +148,13 @@ impl Launch {
             ..self
         }
     }
+}
+
+/// Beyond 2⁶⁴ the largest number, which is beyond every limit, too.
+fn product(sides: [u32; 3]) -> u64 {
+    sides
+        .iter()
+        .fold(1, |all, &side| all.saturating_mul(side.into()))
 }
 
 /// The hardware's bounds of a grid.
@@ -208,13 +220,32 @@ impl PtxKernel {
 
     /// Shared memory that the launch has to ask for, in bytes.
     pub fn dynamic_shared(&self) -> u32 {
-        let dynamic = self.shared.iter().filter(|array| array.dynamic);
-        dynamic.map(|array| array.bytes).sum()
+        // The verifier has seen that it fits.
+        self.bytes_of(true) as u32
     }
 
     /// All shared memory, in bytes.
     pub fn shared_bytes(&self) -> u32 {
-        self.shared.iter().map(|array| array.bytes).sum()
+        (self.bytes_of(false) + self.bytes_of(true)) as u32
+    }
+
+    /// Bytes of the shared arrays whose size the launch states, or of the others.
+    pub(super) fn bytes_of(&self, dynamic: bool) -> u64 {
+        let arrays = self.shared.iter().filter(|array| array.dynamic == dynamic);
+        arrays.map(|array| u64::from(array.bytes)).sum()
+    }
+
+    /// Whether the text gives the kernel this name, or its dynamic array: for a whole module.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        name == self.name || self.has_dynamic(name)
+    }
+
+    /// Whether the dynamic array has this name in the text, where it begins with the kernel's.
+    pub(super) fn has_dynamic(&self, name: &str) -> bool {
+        let name = name.strip_prefix(self.name.as_str());
+        let name = name.and_then(|rest| rest.strip_prefix('_'));
+        let mut dynamic = self.shared.iter().filter(|array| array.dynamic);
+        name.is_some_and(|name| dynamic.any(|array| array.name == name))
     }
 
     /// The grid for these arguments on a GPU of so many multiprocessors.

@@ -9,6 +9,7 @@
 //! memory and the launch are within bounds.
 
 mod flight;
+mod names;
 mod pressure;
 mod uniform;
 mod written;
@@ -17,7 +18,7 @@ pub(super) use pressure::estimate;
 
 use super::error::{Error, Place, Result};
 use super::inst::{Kind, Op, Operand, Reg, Row};
-use super::kernel::PtxKernel;
+use super::kernel::{Extent, PtxKernel};
 use super::types::{Class, PtxType, Target};
 
 /// The most threads of a block.
@@ -223,12 +224,39 @@ fn describe(kernel: &PtxKernel, kind: Kind, ty: PtxType, operands: &[Operand]) -
 
 /// Checks a kernel as a whole.
 pub(super) fn kernel(kernel: &PtxKernel) -> Result<()> {
+    launch(kernel)?;
     limits(kernel)?;
+    names::check(kernel)?;
     written::check(kernel)?;
     uniform::check(kernel)?;
     flight::check(kernel)?;
     pressure::check(kernel)?;
     shared_bounds(kernel)
+}
+
+/// What must not be zero.
+fn launch(kernel: &PtxKernel) -> Result<()> {
+    let launch = &kernel.launch;
+    let tiles = |extent: &&Extent| matches!(extent, Extent::Tiles(_, 0));
+    let empty = kernel.shared.iter().find(|array| array.bytes == 0);
+    let (what, value, requirement) = if launch.block.contains(&0) {
+        let value = format!("{:?} threads", launch.block);
+        ("block", value, "at least one thread along each axis")
+    } else if launch.min_blocks == 0 {
+        ("min_blocks", "0".to_owned(), "at least 1")
+    } else if let Some(extent) = launch.grid.iter().find(tiles) {
+        ("grid", format!("{extent:?}"), "of tiles of at least 1")
+    } else if let Some(array) = empty {
+        let value = format!("`{}` of 0 bytes", array.name);
+        ("shared", value, "an array of at least one value")
+    } else {
+        return Ok(());
+    };
+    Err(Error::Invalid {
+        what,
+        value: format!("{}: {value}", kernel.name),
+        requirement,
+    })
 }
 
 fn limits(kernel: &PtxKernel) -> Result<()> {
@@ -241,8 +269,9 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
         };
         (value <= limit).then_some(()).ok_or_else(error)
     };
-    let threads: u64 = kernel.launch.block.iter().map(|&n| u64::from(n)).product();
-    let fixed = u64::from(kernel.shared_bytes() - kernel.dynamic_shared());
+    let threads = kernel.launch.threads();
+    let (fixed, dynamic) = (kernel.bytes_of(false), kernel.bytes_of(true));
+    let arrays = kernel.shared.iter().filter(|array| array.dynamic).count();
     let params: u64 = kernel
         .params
         .iter()
@@ -255,10 +284,11 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
         kernel.launch.cluster_blocks(),
         MAX_CLUSTER,
     )?;
+    within("arrays of dynamic shared memory", arrays as u64, 1)?;
     within("bytes of static shared memory", fixed, MAX_STATIC_SHARED)?;
     within(
         "bytes of shared memory",
-        kernel.shared_bytes().into(),
+        fixed.saturating_add(dynamic),
         kernel.target.max_shared().into(),
     )?;
     within("bytes of parameters", params, MAX_PARAMS)

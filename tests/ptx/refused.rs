@@ -2,7 +2,9 @@
 
 use super::mistakes::{build, run};
 use relampago::ptx::PtxType::{self, B32, F16x2, F32, Pred, S32, U32, U64};
-use relampago::ptx::{Builder, Error, Extent, Launch, Op, Operand, Reg, Special, Target};
+use relampago::ptx::{
+    Builder, Error, Extent, Launch, Op, Operand, PtxModule, Reg, Special, Target,
+};
 
 /// What `finish` says of a kernel's body.
 fn said(body: impl FnOnce(&mut Builder)) -> String {
@@ -277,4 +279,151 @@ fn parameters_and_arrays_that_are_not_there() {
 
 fn launch() -> Launch {
     Launch::new(64, [Extent::Fixed(1); 3])
+}
+
+/// What `finish` says of a kernel without a body.
+fn said_of(name: &str, launch: Launch) -> String {
+    let kernel = Builder::new(name, Target::Sm90, launch).finish();
+    kernel.map_or_else(|error| error.to_string(), |_| "nothing".to_owned())
+}
+
+#[test]
+fn launches_of_nothing() {
+    let tiles = |per| {
+        let grid = [Extent::Tiles("n", per), Extent::Fixed(1), Extent::Fixed(1)];
+        said_of("kernel", Launch::new(64, grid))
+    };
+    assert_eq!(tiles(1), "nothing");
+    says(&tiles(0), &["grid", r#"Tiles("n", 0)"#, "at least 1"]);
+    let block = |block| said_of("kernel", Launch { block, ..launch() });
+    says(&block([32, 0, 1]), &["`block`", "[32, 0, 1]", "at least"]);
+    says(&block([u32::MAX; 3]), &["threads", "1024"]);
+    let min_blocks = |min_blocks| {
+        let launch = launch();
+        said_of(
+            "kernel",
+            Launch {
+                min_blocks,
+                ..launch
+            },
+        )
+    };
+    assert_eq!(min_blocks(1), "nothing");
+    says(&min_blocks(0), &["`min_blocks`", "0", "at least 1"]);
+    let clusters = said_of("kernel", launch().clustered([u32::MAX; 3]));
+    says(&clusters, &["blocks of a cluster", "limit of 8"]);
+}
+
+#[test]
+fn shared_arrays_of_no_size_and_of_every_size() {
+    let empty = said(|k| {
+        let _ = k.shared("empty", F32, 0);
+    });
+    says(
+        &empty,
+        &["shared", "`empty` of 0 bytes", "at least one value"],
+    );
+    let huge = said(|k| {
+        for name in ["a", "b"] {
+            let _ = k.shared(name, PtxType::F64, u32::MAX);
+        }
+    });
+    says(&huge, &["static shared memory is 8589934590", "49152"]);
+    let two = said(|k| {
+        for name in ["a", "b"] {
+            let _ = k.dynamic_shared(name, 1024);
+        }
+    });
+    says(
+        &two,
+        &["arrays of dynamic shared memory is 2", "limit of 1"],
+    );
+}
+
+#[test]
+fn names_that_the_text_cannot_have() {
+    for name in ["a", "_a", "$1", "a_$9", "END_", "END_0x", "add", "tid"] {
+        assert_eq!(said_of(name, launch()), "nothing", "{name}");
+    }
+    for name in [
+        "", "_", "$", "1a", "a b", "a.b", "a-b", "a\n", "%r1", "%p", "é",
+    ] {
+        says(
+            &said_of(name, launch()),
+            &["name", "letter", &format!("{name:?}")],
+        );
+    }
+    for name in ["END_0", "ELSE_17", "LOOP_1", "WARP_SZ"] {
+        says(&said_of(name, launch()), &["name", "`END_0`", name]);
+    }
+    let param = said(|k| {
+        let _ = k.scalar("%r0", U32);
+    });
+    says(&param, &["name", "%r0", "letter"]);
+    let array = said(|k| {
+        let _ = k.shared("LOOP_0", U32, 1);
+    });
+    says(&array, &["name", "LOOP_0", "label"]);
+}
+
+#[test]
+fn names_of_two_things() {
+    let own = "a name of its own among parameters and shared arrays";
+    let params = said(|k| {
+        let _ = (k.scalar("n", U32), k.scalar("n", U32));
+    });
+    says(&params, &["\"n\"", own]);
+    let arrays = said(|k| {
+        let _ = (k.shared("n", U32, 1), k.shared("n", U32, 1));
+    });
+    says(&arrays, &["\"n\"", own]);
+    let both = said(|k| {
+        let _ = (k.scalar("n", U32), k.shared("n", U32, 1));
+    });
+    says(&both, &["\"n\"", own]);
+    // The kernel is called `kernel`.
+    let dynamic = said(|k| {
+        let _ = (k.scalar("kernel_n", U32), k.dynamic_shared("n", 4));
+    });
+    says(&dynamic, &["\"kernel_n\"", own]);
+    let apart = said(|k| {
+        let _ = (k.scalar("n", U32), k.dynamic_shared("n", 4));
+    });
+    assert_eq!(apart, "nothing");
+}
+
+#[test]
+fn names_of_two_kernels() {
+    let with = |name: &str, array: &str| {
+        let mut k = Builder::new(name, Target::Sm80, launch());
+        let _ = k.dynamic_shared(array, 4);
+        k.finish().unwrap()
+    };
+    for (first, second) in [
+        (with("a", "b"), with("a", "c")),
+        (with("a", "b"), with("a_b", "c")),
+        (with("a_b", "c"), with("a", "b")),
+        (with("a", "b_c"), with("a_b", "c")),
+    ] {
+        let module = PtxModule::new(Target::Sm80).with(first).unwrap();
+        let error = module.with(second).unwrap_err().to_string();
+        says(&error, &["name", "of its own in the module"]);
+    }
+    let module = PtxModule::new(Target::Sm80).with(with("a", "b")).unwrap();
+    assert!(module.with(with("ab", "b")).is_ok());
+}
+
+#[test]
+fn comments_stay_comments() {
+    let kernel = build(Target::Sm80, |k| {
+        k.comment("one\ntwo\r\nthree é\0");
+        k.comment("");
+    });
+    let text = PtxModule::new(Target::Sm80)
+        .with(kernel.unwrap())
+        .unwrap()
+        .emit();
+    let comments: Vec<&str> = text.lines().filter(|line| line.contains("//")).collect();
+    let expected = ["// one", "// two", r"// three \u{e9}\u{0}", "// "];
+    assert_eq!(comments, expected.map(|line| format!("    {line}")));
 }
