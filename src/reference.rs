@@ -47,12 +47,7 @@ impl Expected {
         if actual.is_infinite() && self.value.abs() >= largest && actual * self.value > 0.0 {
             return 0.0;
         }
-        // What is exactly zero is nothing that could have been flushed.
-        let flushed = if self.value == 0.0 {
-            0.0
-        } else {
-            f64::from(f32::MIN_POSITIVE)
-        };
+        let flushed = f64::from(f32::MIN_POSITIVE);
         let distance = ((actual - self.value).abs() - flushed).max(0.0);
         if distance == 0.0 {
             return 0.0;

@@ -3,13 +3,13 @@ fn is_nan(x: real) -> truth {
     return (bitcast<word>(x) & word(0x7fffffffu)) > word(0x7f800000u);
 }
 
-// Comparison alone would drop a NaN. Their sum would keep it, but compilers may take a + (x - a) for x.
+// Comparison alone would drop a NaN. The sum would keep it, but compilers may take a + (x - a) for x.
 fn maximum(a: real, b: real) -> real {
-    return select(b, a, ((a > b) & !is_nan(b)) | is_nan(a));
+    return select(select(b, a, (a > b) | is_nan(a)), b, is_nan(b));
 }
 
 fn minimum(a: real, b: real) -> real {
-    return select(b, a, ((a < b) & !is_nan(b)) | is_nan(a));
+    return select(select(b, a, (a < b) | is_nan(a)), b, is_nan(b));
 }
 
 // WGSL refuses constants that are NaN, so this one depends on `x` in appearance.
