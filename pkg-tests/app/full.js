@@ -171,6 +171,8 @@ async function custom(relampago, device) {
     throws: await runs(relampago, device, { function: () => { throw new Error('no'); } }),
     noNumber: await runs(relampago, device, { function: () => '1' }),
     badWgsl: await runs(relampago, device, { wgsl: 'nothing(x)' }),
+    takesAway: await interferes(relampago, device, (_, x) => structuredClone(x, { transfer: [x.buffer] })),
+    disposes: await interferes(relampago, device, (program) => program.dispose()),
   };
   shrink.dispose();
   results.codes.disposed = await code(() => shrink.name);
@@ -188,6 +190,28 @@ async function runs(relampago, device, change) {
   });
   batch.dispose();
   return outcome;
+}
+
+// What becomes of a program whose own function does something to it, or to its argument.
+async function interferes(relampago, device, interfere) {
+  const x = values(100_000);
+  let once = () => interfere(program, x);
+  const op = new relampago.CustomOp({
+    ...SHRINK,
+    function: (x) => {
+      once?.();
+      once = undefined;
+      return x;
+    },
+  });
+  const batch = device.batch();
+  const program = await batch.compile([batch.customElementwise(op, [batch.placeholder(x.length)], [1])]);
+  batch.dispose();
+  const code = (action) => codeOf(relampago, action);
+  const codes = [await code(() => program.read([x]))];
+  program.dispose();
+  program.dispose();
+  return [...codes, await code(() => program.read([values(100_000)]))].join();
 }
 
 async function unsupported(relampago, device) {

@@ -41,6 +41,7 @@ const VIEWS = {
 };
 
 const CUSTOM_CODES = {
+  disposes: 'no error,DISPOSED',
   inputs: 'INVALID_ARGUMENT',
   many: 'LIMIT_EXCEEDED',
   identifier: 'INVALID_ARGUMENT',
@@ -125,7 +126,7 @@ function verifyNorms([layer, rms, ...recorded]) {
   assert.deepEqual(recorded, [layer, rms]);
 }
 
-function verifyCustom({ name, plan, wrong, codes: { throws, noNumber, badWgsl, ...codes } }, backend) {
+function verifyCustom({ name, plan, wrong, codes: { throws, noNumber, badWgsl, takesAway, ...codes } }, backend) {
   assert.equal(name, 'shrink');
   assert.deepEqual(plan, ['shrink,scale,neg,blend']);
   assert.deepEqual(wrong, [0, 0]);
@@ -133,4 +134,5 @@ function verifyCustom({ name, plan, wrong, codes: { throws, noNumber, badWgsl, .
   // Each back-end minds its own half of the definition.
   const [function_, wgsl] = backend === 'gpu' ? ['no error', 'GPU'] : ['FUNCTION', 'no error'];
   assert.deepEqual([throws, noNumber, badWgsl], [function_, function_, wgsl]);
+  assert.equal(takesAway, `${backend === 'gpu' ? 'no error' : 'INVALID_ARGUMENT'},DISPOSED`);
 }

@@ -16,7 +16,9 @@ export const disposable = ({ prototype }) => {
         dispose.call(this);
         first ??= this;
         if (this.__wbg_ptr !== first.__wbg_ptr) {
-            free.call(this);
+            try {
+                free.call(this);
+            } catch {} // A call of it is under way, whose own function disposed of it.
             this.__wbg_ptr = first.__wbg_ptr;
         }
     };
