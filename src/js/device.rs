@@ -126,8 +126,8 @@ impl JsDevice {
     /// is undefined and `run` will. `index.js` makes a method of each operation.
     ///
     /// SIMD needs no event loop, and a promise from here would take longer than a small
-    /// operation. The result lies in `into` if that is an array of its length; otherwise, and
-    /// where something else than one pass makes it, in an array of its own.
+    /// operation. The result lies in `into` if that is an array of its length, otherwise in an
+    /// array of its own.
     #[wasm_bindgen(skip_typescript, js_name = runNow)]
     pub fn run_now(
         &self,

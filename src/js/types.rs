@@ -20,8 +20,8 @@ export interface ResultOptions extends AbortOptions {
     /**
      * The array that gets the result, of exactly its length (code `LENGTH_MISMATCH`), instead of
      * a new one: what new memory takes, and its collection, is spared on SIMD. It is left as it
-     * was where the promise rejects. It may be an argument; one that shares memory with an
-     * argument in another way is right, but not faster.
+     * was where the promise rejects, unless a function of one's own did that half-way. It may be an
+     * argument; one that shares memory with an argument in another way is right, but not faster.
      */
     into?: Float32Array<ArrayBuffer>;
 }
