@@ -6,7 +6,7 @@ use walrus::Module;
 /// Parts of the names of such functions. wgpu makes the source of an error of a text; printing that
 /// for developers would look at each letter in Unicode's tables: 1% of the download. It goes over
 /// command buffers one by one, and skips none.
-pub(super) const NAMES: [[&str; 2]; 3] = [
+const NAMES: [[&str; 2]; 3] = [
     ["StringError as ", "::fmt::Debug>::fmt"],
     ["CommandBuffer", "Iterator>::advance_by"],
     ["CommandBuffer", "Iterator>::nth"],
