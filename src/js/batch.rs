@@ -66,7 +66,7 @@ impl JsBatch {
     /// placeholders are the program's arguments.
     pub fn compile(&self, outputs: Ids, abort: Option<AbortOptions>) -> PromiseOfProgram {
         let ids = convert::list(outputs.into(), "outputs")
-            .and_then(|outputs| buffer_ids(&outputs, outputs.length(), &[]));
+            .and_then(|outputs| buffer_ids(&outputs, outputs.length(), &["outputs"]));
         let prepared = self.with(|batch| batch.prepare(&ids?));
         let work = async move { Ok(JsProgram::from(Program::new(prepared?).await?).into()) };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
@@ -204,18 +204,23 @@ fn id_number(id: BufferId) -> Result<f64> {
     Ok((batch * MAX_INDEX + index) as f64)
 }
 
-/// The first `count` of `values`, which are `outputs` where they have no names.
+/// The first `count` of `values`, by their names; one name alone is that of all.
 #[cfg_attr(relampago_package, optimize(size))]
-fn buffer_ids(values: &Array, count: u32, names: &[&'static str]) -> Result<Vec<BufferId>> {
+pub(super) fn buffer_ids(
+    values: &Array,
+    count: u32,
+    names: &[&'static str],
+) -> Result<Vec<BufferId>> {
     let mut ids = Vec::new();
     for at in 0..count {
-        let what = names.get(at as usize).unwrap_or(&"outputs");
+        let name = names.get(at as usize).or(names.first());
+        let what = name.copied().unwrap_or_default();
         ids.push(buffer_id(&values.get(at), what)?);
     }
     Ok(ids)
 }
 
-pub(super) fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
+fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
     let number = value
         .as_f64()
         .filter(|number| *number >= 0.0 && number.fract() == 0.0);

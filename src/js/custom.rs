@@ -7,7 +7,7 @@ use js_sys::{Array, Float32Array, Function};
 use wasm_bindgen::prelude::*;
 
 use super::array;
-use super::batch::{JsBatch, buffer_id};
+use super::batch::{JsBatch, buffer_ids};
 use super::convert::{self, Parameter, describe, get, invalid};
 use super::error::to_js;
 use super::types::*;
@@ -109,10 +109,8 @@ impl JsBatch {
     ) -> Result<Id, JsValue> {
         // Before the batch is in use: an array's getters may use it, too.
         let call = || {
-            let mut ids = Vec::new();
-            for id in convert::list(inputs.into(), "inputs")? {
-                ids.push(buffer_id(&id, "inputs")?);
-            }
+            let inputs = convert::list(inputs.into(), "inputs")?;
+            let ids = buffer_ids(&inputs, inputs.length(), &["inputs"])?;
             let mut values = Vec::new();
             if let Some(parameters) = parameters {
                 for parameter in convert::list(parameters.into(), "parameters")? {

@@ -2,8 +2,6 @@
 
 import { RelampagoError, invalid } from '../core.js';
 
-export { invalid };
-
 const MOST_SPARE = 16;
 
 // What workers gave back, until the collector takes it: memory that was never used takes longer

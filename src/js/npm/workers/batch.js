@@ -1,5 +1,5 @@
-import { DeviceBuffer, GpuCommandBatch, RelampagoError, list, ops } from '../core.js';
-import { abortable, copied, invalid } from './arguments.js';
+import { DeviceBuffer, GpuCommandBatch, RelampagoError, invalid, list, ops } from '../core.js';
+import { abortable, copied } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
 import { ready, remote } from './handle.js';
 import { nextNumber } from './link.js';

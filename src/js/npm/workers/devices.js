@@ -1,4 +1,5 @@
-import { copied, invalid } from './arguments.js';
+import { invalid } from '../core.js';
+import { copied } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { helped } from './threads.js';
 

@@ -1,5 +1,5 @@
-import { Program, list } from '../core.js';
-import { abortable, copied, invalid } from './arguments.js';
+import { Program, invalid, list } from '../core.js';
+import { abortable, copied } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
 import { remote } from './handle.js';
 import { nextNumber } from './link.js';
