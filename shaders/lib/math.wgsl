@@ -105,7 +105,7 @@ fn times_normal_cdf(unbounded: real) -> real {
     let h = bitcast<real>(bitcast<word>(t) & word(0xfffff000u));
     let reduced = reduce_argument(-0.5 * h * h, -0.5 * (t - h) * (t + h));
     let u = 1.0 / (1.0 + NORMAL_TAIL_ARGUMENT * t);
-    let p0 = (NORMAL_TAIL[8] * u + NORMAL_TAIL[7]) * u + NORMAL_TAIL[6];
+    let p0 = NORMAL_TAIL[7] * u + NORMAL_TAIL[6];
     let p1 = ((p0 * u + NORMAL_TAIL[5]) * u + NORMAL_TAIL[4]) * u + NORMAL_TAIL[3];
     let p2 = ((p1 * u + NORMAL_TAIL[2]) * u + NORMAL_TAIL[1]) * u + NORMAL_TAIL[0];
     let p = (expm1_reduced(reduced.r) + 1.0) * u * p2;

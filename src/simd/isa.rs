@@ -35,6 +35,8 @@ const ROUNDING_BITS: i32 = ROUNDING.to_bits() as i32;
 
 /// Bits of the exponent field of 1.0.
 const ONE_BITS: i32 = 127 << 23;
+/// Bits of the exponent field of 2¹²⁶.
+const RAISED_ONE_BITS: i32 = (127 + 126) << 23;
 
 /// Implements methods that are one expression of intrinsics each.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
@@ -244,6 +246,16 @@ pub(super) trait Isa: Copy {
         let n = self.shl_exponent(self.to_bits(shifted));
         let power = self.add_bits(n, self.constant_bits(&ONE_BITS));
         self.mul(p, self.reinterpret(power))
+    }
+
+    /// [`Isa::scale_exp2`] for `n` in [−252, 0] and |p| below 4: 2ⁿ⁺¹²⁶, which changes no digit, and
+    /// 2⁻¹²⁶.
+    #[inline(always)]
+    fn scale_exp2_down(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
+        let n = self.shl_exponent(self.to_bits(shifted));
+        let power = self.add_bits(n, self.constant_bits(&RAISED_ONE_BITS));
+        let raised = self.mul(p, self.reinterpret(power));
+        self.mul(raised, self.constant(&f32::MIN_POSITIVE))
     }
 
     /// Integers of magnitude below 2²² as numbers.

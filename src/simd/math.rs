@@ -3,11 +3,24 @@
 //! NaN gives NaN everywhere. Results below `f32::MIN_POSITIVE` may be flushed to zero, except
 //! by [`exp`].
 
+use std::f32::consts::LN_2;
+
 use super::isa::{Isa, ROUNDING};
 use crate::coefficients::{
-    EXP, GELU_TANH_CUBIC, GELU_TANH_SCALE, LN2_HI, LN2_LO, LOG, LOG2_E, NORMAL_TAIL,
+    EXP, EXP_SHORT, GELU_TANH_CUBIC, GELU_TANH_SCALE, LN2_HI, LN2_LO, LOG, LOG2_E, NORMAL_TAIL,
     NORMAL_TAIL_ARGUMENT,
 };
+
+/// eʳ for |r| ≤ ½ ln 2, and the same by [`EXP_SHORT`].
+const WHOLE_EXP: [f32; 7] = [1.0, 1.0, EXP[0], EXP[1], EXP[2], EXP[3], EXP[4]];
+const WHOLE_EXP_SHORT: [f32; 6] = [
+    1.0,
+    1.0,
+    EXP_SHORT[0],
+    EXP_SHORT[1],
+    EXP_SHORT[2],
+    EXP_SHORT[3],
+];
 
 /// What separates [⅔, 4/3) from its multiples by powers of two.
 const TWO_THIRDS_BITS: i32 = (2.0_f32 / 3.0).to_bits() as i32;
@@ -48,12 +61,17 @@ fn expm1_reduced<I: Isa>(isa: I, r: I::F32) -> I::F32 {
     isa.mul_add(isa.mul(r, r), polynomial(isa, r, &EXP), r)
 }
 
+/// `eʳ` for |r| ≤ ½ ln 2.
+#[inline(always)]
+fn exp_reduced<I: Isa>(isa: I, r: I::F32) -> I::F32 {
+    polynomial(isa, r, &WHOLE_EXP)
+}
+
 /// `n` and `p` with eˣ = p · 2ⁿ and p in [0.7, 1.42].
 #[inline(always)]
 fn exp_parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     let n = exponent(isa, x);
-    let e = expm1_reduced(isa, reduce(isa, x, n));
-    (n, isa.add(e, isa.constant(&1.0)))
+    (n, exp_reduced(isa, reduce(isa, x, n)))
 }
 
 /// `eˣ`, denormals and overflow to infinity included.
@@ -65,20 +83,29 @@ pub(super) fn exp<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     isa.scale_exp2(p, n)
 }
 
-/// `eˣ` for sums with numbers near one, x ≤ 0: 0 stands for results below 2⁻¹²⁶.
+/// `eˣ` for sums with numbers near one, x ≤ 0: within 1 ULP and another for every 40 that `x` is below
+/// zero, where a rounding of `x` counts for twenty. 0 stands for results below 2⁻¹²⁶.
 #[inline(always)]
-pub(super) fn exp_negative<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+pub(super) fn exp_difference<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     // A bound that rounds to n = −127.
-    let (n, p) = exp_parts(isa, isa.at_least(x, isa.constant(&-87.8)));
-    isa.scale_exp2_normal(p, n)
+    let x = isa.at_least(x, isa.constant(&-87.8));
+    let n = exponent(isa, x);
+    let r = if I::FUSED {
+        isa.neg_mul_add(isa.rounded(n), isa.constant(&LN_2), x)
+    } else {
+        reduce(isa, x, n)
+    };
+    isa.scale_exp2_normal(polynomial(isa, r, &WHOLE_EXP_SHORT), n)
 }
 
 /// `eˣ` for sums with numbers near one: 0 may stand for results below 2⁻¹²⁶, infinity for
 /// results above 2¹²⁷.
 #[inline(always)]
 fn exp_normal<I: Isa>(isa: I, x: I::F32) -> I::F32 {
-    // A bound that rounds to n = 128.
-    exp_negative(isa, isa.at_most(x, isa.constant(&88.8)))
+    // Bounds that round to n = −127 and 128.
+    let x = isa.at_least(x, isa.constant(&-87.8));
+    let (n, p) = exp_parts(isa, isa.at_most(x, isa.constant(&88.8)));
+    isa.scale_exp2_normal(p, n)
 }
 
 /// `eˣ − 1` for x ≤ 0, accurate relative to the result.
@@ -151,7 +178,7 @@ fn times_sigmoid<I: Isa>(isa: I, x: I::F32, t: I::F32) -> I::F32 {
     );
     // For t < 0 the quotient is extended by eᵗ, so that only small exponentials occur.
     let small = isa.scale_exp2_normal(p, isa.at_least(n, isa.constant(&(ROUNDING - 127.0))));
-    let negative = isa.scale_exp2(isa.mul(x, p), n);
+    let negative = isa.scale_exp2_down(isa.mul(x, p), n);
     let numerator = isa.select(isa.ge(t, isa.splat(0.0)), x, negative);
     isa.div(numerator, isa.add(one, small))
 }
@@ -172,37 +199,40 @@ pub(super) fn gelu_tanh<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     times_sigmoid(isa, x, twice_u)
 }
 
-/// −t²/2 as a rounded number and what the rounding took away.
+/// `n` and `p` with e^(−t²/2) = p · 2ⁿ and p in [0.7, 1.42], for |t| ≤ 15: a rounding of the square
+/// would be 113 times as large in the exponential.
 #[inline(always)]
-fn half_square<I: Isa>(isa: I, t: I::F32) -> (I::F32, I::F32) {
-    let minus_half = isa.constant(&-0.5);
-    if I::FUSED {
-        let s = isa.mul(t, minus_half);
-        let high = isa.mul(s, t);
-        return (high, isa.mul_add(s, t, isa.neg(high)));
-    }
-    // t² = h² + (t − h)(t + h), where h has 12 bits and its square is exact.
-    let h = isa.reinterpret(isa.and_bits(isa.to_bits(t), isa.constant_bits(&!0xFFF)));
-    let high = isa.mul(isa.mul(h, h), minus_half);
-    let low = isa.mul(isa.mul(isa.sub(t, h), minus_half), isa.add(t, h));
-    (high, low)
+fn exp_half_square_parts<I: Isa>(isa: I, t: I::F32) -> (I::F32, I::F32) {
+    let half = isa.mul(t, isa.constant(&0.5));
+    let (n, r) = if I::FUSED {
+        let n = isa.round_product(isa.mul(half, t), isa.constant(&-LOG2_E));
+        let integer = isa.rounded(n);
+        // Products with the high part are exact, and the square is one within the sum.
+        let r = isa.neg_mul_add(half, t, isa.mul(integer, isa.constant(&-LN2_HI)));
+        (n, isa.neg_mul_add(integer, isa.constant(&LN2_LO), r))
+    } else {
+        // t² = h² + (t − h)(t + h), where h has 12 bits and its square is exact.
+        let h = isa.reinterpret(isa.and_bits(isa.to_bits(t), isa.constant_bits(&!0xFFF)));
+        let high = isa.mul(isa.mul(h, h), isa.constant(&-0.5));
+        let low = isa.mul(isa.mul(isa.sub(h, t), isa.constant(&0.5)), isa.add(t, h));
+        let n = exponent(isa, isa.add(high, low));
+        (n, isa.add(reduce(isa, high, n), low))
+    };
+    (n, exp_reduced(isa, r))
 }
 
 /// GELU, `x · Φ(x)`: the lower tail Φ(−|x|) is accurate relative to itself, and the upper is
-/// its complement.
+/// its complement, so that x · Φ(x) = max(x, 0) − |x| · Φ(−|x|).
 #[inline(always)]
 pub(super) fn gelu<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let one = isa.constant(&1.0);
-    let bounded = isa.at_most(isa.at_least(x, isa.constant(&-15.0)), isa.constant(&15.0));
-    let t = isa.abs(bounded);
-    let (high, low) = half_square(isa, t);
-    let n = exponent(isa, isa.add(high, low));
-    let r = isa.add(reduce(isa, high, n), low);
-    let p = isa.add(expm1_reduced(isa, r), one);
-
-    let argument = isa.constant(&NORMAL_TAIL_ARGUMENT);
-    let u = isa.div(one, isa.mul_add(argument, t, one));
+    let t = isa.at_most(isa.abs(x), isa.constant(&15.0));
+    let (n, p) = exp_half_square_parts(isa, t);
+    let u = isa.div(
+        one,
+        isa.mul_add(isa.constant(&NORMAL_TAIL_ARGUMENT), t, one),
+    );
     let p = isa.mul(p, isa.mul(u, polynomial(isa, u, &NORMAL_TAIL)));
-    let tail = isa.scale_exp2(isa.mul(bounded, p), n);
-    isa.select(isa.ge(x, isa.splat(0.0)), isa.sub(x, tail), tail)
+    let tail = isa.scale_exp2_down(isa.mul(t, p), n);
+    isa.sub(isa.at_least(x, isa.splat(0.0)), tail)
 }

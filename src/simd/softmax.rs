@@ -171,7 +171,7 @@ fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f64 {
         let mut sum = isa.splat(0.0);
         let (mut vectors, mut out) = (x.chunks_exact(I::LANES), y.chunks_exact_mut(I::LANES));
         for (x, y) in (&mut vectors).zip(&mut out) {
-            let e = math::exp_negative(isa, isa.sub(isa.load(x), max));
+            let e = math::exp_difference(isa, isa.sub(isa.load(x), max));
             isa.store(e, y);
             sum = isa.add(sum, e);
         }
@@ -179,7 +179,7 @@ fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f64 {
         if !tail.is_empty() {
             // The fill gives exponentials of 0.
             let x = isa.load_first(vectors.remainder(), f32::NEG_INFINITY);
-            let e = math::exp_negative(isa, isa.sub(x, max));
+            let e = math::exp_difference(isa, isa.sub(x, max));
             isa.store_first(e, tail);
             sum = isa.add(sum, e);
         }

@@ -20,8 +20,9 @@ GpuDevice.create = async (options) => {
 };
 
 // The smallest modules that tell: a function that computes a vector, and says whether it is not zero.
-const constant = (byte) => [253, 12, ...Array(16).fill(byte)];
-const [zero, nan] = [constant(0), constant(255)];
+const zero = [65, 0, 253, 17];
+const nan = [65, 127, 253, 17];
+const long = [65, 129, 32, 178, 253, 19]; // 4097, whose square has 25 digits
 const gives = (...code) => {
     const body = [0, ...code, 253, 83, 11];
     const section = [1, body.length, ...body];
@@ -33,8 +34,12 @@ const gives = (...code) => {
 
 /** The module for this engine's instruction set. */
 export function moduleUrl() {
-    // What relaxed_max and relaxed_min give of a number and NaN, engines may choose; here it must be NaN.
-    if (gives(...zero, ...nan, 253, 142, 2, ...zero, ...nan, 253, 141, 2, 253, 78)) {
+    // What relaxed_max and relaxed_min give of a number and NaN, and whether relaxed_nmadd rounds once,
+    // engines may choose; here it must be NaN, and once.
+    if (gives(
+        ...zero, ...nan, 253, 142, 2, ...zero, ...nan, 253, 141, 2, 253, 78,
+        ...long, ...long, ...long, ...long, 253, 230, 1, 253, 134, 2, 253, 78,
+    )) {
         return new URL('./relampago_relaxed.wasm', import.meta.url);
     }
     if (gives(...nan)) {

@@ -61,6 +61,11 @@ impl Isa for Avx512 {
     }
 
     #[inline(always)]
+    fn scale_exp2_down(self, p: __m512, shifted: __m512) -> __m512 {
+        self.scale_exp2(p, shifted)
+    }
+
+    #[inline(always)]
     fn call<K: Kernel>(self, kernel: K) -> K::Output {
         // SAFETY: a value of `Self` is made only where the CPU has the features.
         unsafe { run(kernel) }

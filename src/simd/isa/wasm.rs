@@ -44,8 +44,8 @@ impl Isa for Simd128 {
     // Half of the tiles are half of the bytes.
     const TILE_STEP: usize = 2;
     const BROADCASTS_ROWS: bool = false;
-    // Relaxed SIMD leaves it to the engine.
-    const FUSED: bool = false;
+    // Relaxed SIMD leaves it to the engine; the package runs it only where they are.
+    const FUSED: bool = cfg!(relampago_relaxed);
     const LANES: usize = 4;
 
     intrinsics! {

@@ -210,7 +210,7 @@ impl Isa for Tracer<'_> {
     type Mask = Value;
     const TILE_ROWS: usize = 1;
     const BROADCASTS_ROWS: bool = false;
-    const FUSED: bool = false;
+    const FUSED: bool = cfg!(relampago_relaxed);
     const LANES: usize = 4;
 
     instructions! {
