@@ -3,9 +3,10 @@
 import { abortLater, codeOf, create, watchWorkers } from './workers-tools.js';
 
 // Large enough to be divided, but for the last two convolutions: of one, the parts would be hardly
-// larger than its kernel; of the other, each would need padding of its own.
+// larger than its kernel; of the other, each would need padding of its own. What is large twice has the
+// place of its first result once more.
 const PRODUCTS = [
-  [1024, 1024, 256], [257, 1024, 1025], [300, 3500, 256], [512, 1025, 513], [256, 4200, 256], [700, 256, 2050],
+  [1024, 1024, 256], [1024, 1024, 256], [257, 1024, 1025], [300, 3500, 256], [512, 1025, 513], [256, 4200, 256], [700, 256, 2050],
 ];
 const CONVOLUTIONS = [
   { inputRows: 840, inputCols: 801, kernelRows: 15, kernelCols: 15, padding: 'valid' },
@@ -36,10 +37,10 @@ export async function threads(relampago) {
 
 async function large(device, workers = []) {
   const calls = [
-    ...PRODUCTS.map(([m, k, n]) => () => device.matmul(noise(m * k, 1), noise(k * n, 2), m, k, n)),
+    ...PRODUCTS.map(([m, k, n], i) => () => device.matmul(noise(m * k, 1), noise(k * n, 2 + i), m, k, n)),
     ...CONVOLUTIONS.map((options, i) => () => {
-      const input = noise(options.inputRows * options.inputCols, 3);
-      const kernel = noise(options.kernelRows * options.kernelCols, 4);
+      const input = noise(options.inputRows * options.inputCols, 13);
+      const kernel = noise(options.kernelRows * options.kernelCols, 14);
       // Every other one inherits its options.
       return device.convolve2d(input, kernel, i % 2 ? Object.create(options) : options);
     }),

@@ -32,9 +32,14 @@ export function copied(value) {
     return copy;
 }
 
+/** A buffer of so many bytes that was given back, if there is one. */
+export function taken(bytes) {
+    const place = spare.findIndex((buffer) => buffer.deref()?.byteLength === bytes);
+    return place < 0 ? undefined : spare.splice(place, 1)[0].deref();
+}
+
 function copyOf(view) {
-    const place = spare.findIndex((buffer) => buffer.deref()?.byteLength === view.byteLength);
-    const buffer = place < 0 ? undefined : spare.splice(place, 1)[0].deref();
+    const buffer = taken(view.byteLength);
     if (!buffer) {
         return new view.constructor(view);
     }

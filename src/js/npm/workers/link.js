@@ -102,8 +102,8 @@ function unsupported(reason) {
     return new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}`);
 }
 
-/** The buffers of arrays in lists, and in lists in these. */
+/** The buffers of arrays in lists, and in lists in these, and of those for results. */
 export function buffersOf(lists) {
-    const buffers = lists.flat(2).map((value) => value?.buffer);
+    const buffers = lists.flat(2).map((value) => (value?.into ?? value)?.buffer);
     return buffers.filter((buffer) => buffer instanceof ArrayBuffer);
 }

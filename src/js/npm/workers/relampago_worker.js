@@ -49,7 +49,7 @@ onmessage = async ({ data: [call, as, ...what] }) => {
         const value = await result;
         const answer = as ? undefined : value;
         // With the arguments, which nothing needs any more.
-        const spare = buffersOf(what.slice(2));
+        const spare = buffersOf(what.slice(2)).filter((buffer) => buffer !== answer?.buffer);
         postMessage([call, answer, undefined, spare], [...buffersOf([answer]), ...spare]);
     } catch ({ code, message }) {
         postMessage([call, undefined, { code, message }]);

@@ -2,7 +2,7 @@
 // treat every row alike, so the values are those of one thread.
 
 import { GpuCommandBatch, ops } from '../core.js';
-import { abortable, allocated, copied } from './arguments.js';
+import { abortable, allocated, copied, reuse, taken } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { plans } from './plans.js';
 
@@ -27,7 +27,7 @@ function employed(device, helpers, again) {
     const divided = (index, values) => {
         const [name, inputs, parameters] = ops[index];
         const call = values.slice(0, inputs + parameters);
-        const parts = plans[name] && isRight(index, call, inputs) && plans[name](present().length + 1, ...call);
+        const parts = plans[name] && isRight(index, call) && plans[name](present().length + 1, ...call);
         return parts?.length > 1 ? parts : undefined;
     };
     device.runNow = (index, values, into) =>
@@ -36,7 +36,7 @@ function employed(device, helpers, again) {
         const parts = divided(index, values);
         const alone = async (values, into) => runNow.call(device, index, values, into);
         return parts
-            ? abortable(options, () => together(ops[index][0], parts, present(), alone))
+            ? abortable(options, () => together(index, parts, present(), alone))
             : run.call(device, index, values, options);
     };
     device.rebuild = async (abort) => device.info && again(abort);
@@ -51,25 +51,32 @@ function employed(device, helpers, again) {
 }
 
 /** Whether there is no mistake in a call; one thread will say which. */
-function isRight(index, values, inputs) {
+function isRight(index, values) {
     try {
-        const lengths = values.map((value, i) => (i < inputs ? lengthOf(value) : value));
-        return GpuCommandBatch.lengthOf(index, lengths) > 0;
+        return resultLength(index, values) > 0;
     } catch {
         return false;
     }
 }
 
+function resultLength(index, values) {
+    const inputs = ops[index][1];
+    const lengths = values.map((value, i) => (i < inputs ? lengthOf(value) : value));
+    return GpuCommandBatch.lengthOf(index, lengths);
+}
+
 const lengthOf = (value) => (value instanceof Float32Array ? value.length : undefined);
 
-async function together(name, parts, helpers, alone) {
+async function together(index, parts, helpers, alone) {
     const [own, ...others] = parts;
     const total = parts.reduce((sum, { length }) => sum + length, 0);
     const result = allocated(total, () => new Float32Array(total));
     const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
-    const theirs = others.map(({ values }, i) => helpers[i].call(name, values.map(give)));
+    const theirs = others.map(({ values }, i) => helpers[i].call(ops[index][0], [...values.map(give), place(index, values)]));
     // Where it belongs, unless more comes out than that.
     const ours = alone(own.values, result.subarray(0, own.length));
+    // Memory that was never used takes time when it is first written, of which there is some now.
+    result.fill(0, own.length);
     let end = 0;
     const filling = [ours, ...theirs].map(async (part, i) => {
         const { skipped = 0, length } = parts[i];
@@ -79,10 +86,17 @@ async function together(name, parts, helpers, alone) {
         // While others still compute.
         if (values.buffer !== result.buffer) {
             result.set(values.subarray(skipped, skipped + length), start);
+            reuse([values.buffer]);
         }
     });
     await Promise.all(filling);
     return result;
+}
+
+/** Options with an array for the result, if there is one that needs not be made. */
+function place(index, values) {
+    const buffer = taken(4 * resultLength(index, values));
+    return buffer && { into: new Float32Array(buffer) };
 }
 
 /** Copies in shared memory: of what several helpers need, one. */
