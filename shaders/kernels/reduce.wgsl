@@ -35,13 +35,15 @@ fn extremum(kind: u32, walk: Walk) -> vec4f {
     let len = min(4u * walk.end, params.len);
     let step = walk.step;
     var folded = vec4f(params.identity);
-    for (var i = walk.first; i < walk.end; i += 4u * step) {
-        let a = candidates(i, len);
-        let b = candidates(i + step, len);
-        let c = candidates(i + 2u * step, len);
-        let d = candidates(i + 3u * step, len);
-        let ab = combine(kind, a, b);
-        folded = combine(kind, folded, combine(kind, ab, combine(kind, c, d)));
+    var i = walk.first;
+    for (var rounds = rounds_of(walk, len); rounds > 0u; rounds--) {
+        let ab = combine(kind, before0(i), before0(i + step));
+        let cd = combine(kind, before0(i + 2u * step), before0(i + 3u * step));
+        folded = combine(kind, folded, combine(kind, ab, cd));
+        i += 4u * step;
+    }
+    for (; i < walk.end; i += step) {
+        folded = combine(kind, folded, candidates(i, len));
     }
     return folded;
 }

@@ -48,23 +48,31 @@ fn walk_of(group: u32, local: u32) -> Walk {
 // rounding error.
 const TERMS = 64u;
 
+// How often an invocation takes four vectors that are whole, one step after the other. What is asked at
+// each step, software adapters ask for each invocation.
+fn rounds_of(walk: Walk, len: u32) -> u32 {
+    return (max(len / 4u, walk.first) - walk.first + walk.step - 1u) / (4u * walk.step);
+}
+
 // An invocation's part of the sum of a kernel's `term`s, four vectors at a time.
 fn sum_of_terms(walk: Walk) -> vec4f {
     let len = min(4u * walk.end, params.len);
-    let whole = len / 4u;
     let step = walk.step;
     var total = vec4f();
-    for (var block = walk.first; block < walk.end; block += 4u * TERMS * step) {
+    var i = walk.first;
+    var rounds = rounds_of(walk, len);
+    while rounds > 0u {
+        let some = min(rounds, TERMS);
         var part = vec4f();
-        for (var i = block; i < min(block + 4u * TERMS * step, walk.end); i += 4u * step) {
-            if i + 3u * step < whole {
-                part += (term(i) + term(i + step)) + (term(i + 2u * step) + term(i + 3u * step));
-            } else {
-                let pair = counted(i, len) + counted(i + step, len);
-                part += pair + (counted(i + 2u * step, len) + counted(i + 3u * step, len));
-            }
+        for (var taken = 0u; taken < some; taken++) {
+            part += (term(i) + term(i + step)) + (term(i + 2u * step) + term(i + 3u * step));
+            i += 4u * step;
         }
         total += part;
+        rounds -= some;
+    }
+    for (; i < walk.end; i += step) {
+        total += counted(i, len);
     }
     return total;
 }

@@ -11,8 +11,10 @@ use crate::ops::{Matmul, Op};
 pub(super) const WORKGROUP: usize = 256;
 /// Vectors of four values that a workgroup of the elementwise kernel computes.
 const VECTORS_A_WORKGROUP: usize = 2 * WORKGROUP;
-/// Most workgroups of a reduction's first dispatch, so that one workgroup can fold the rest.
+/// Most workgroups of a reduction's first dispatch, so that one workgroup can fold the rest; of four
+/// invocations, one after the other on each processor, few are enough.
 const MAX_PARTIALS: usize = 1024;
+const MAX_SOFTWARE_PARTIALS: usize = 32;
 /// Values that a workgroup of a reduction should have at least, to be worth a second dispatch.
 const MIN_VALUES_PER_PARTIAL: usize = 8192;
 /// Side of a workgroup's tile of the transpose kernel.
@@ -105,9 +107,12 @@ pub(super) fn elementwise(
 /// Workgroups of a reduction's first dispatch.
 #[cfg_attr(relampago_package, optimize(size))]
 fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
-    let widest = recorder.gpu.limits.workgroups;
-    len.div_ceil(MIN_VALUES_PER_PARTIAL)
-        .clamp(1, MAX_PARTIALS.min(widest))
+    let most = if recorder.gpu.adapter().software {
+        MAX_SOFTWARE_PARTIALS
+    } else {
+        MAX_PARTIALS.min(recorder.gpu.limits.workgroups)
+    };
+    len.div_ceil(MIN_VALUES_PER_PARTIAL).clamp(1, most)
 }
 
 #[cfg_attr(relampago_package, optimize(size))]
