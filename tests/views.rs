@@ -68,6 +68,9 @@ fn matrices(rows: usize, cols: usize) -> Vec<(TensorView, usize)> {
         tiled(3, 5),
         tiled(1, cols.max(1)),
         TensorView::with_strides([rows, cols, 1, 1], [0, 1, 1, 1]).unwrap(),
+        // A window that slides over a vector, by one value and by more.
+        TensorView::with_strides([rows, cols, 1, 1], [1, 1, 1, 1]).unwrap(),
+        TensorView::with_strides([rows, cols, 1, 1], [3, 1, 1, 1]).unwrap(),
     ];
     views.into_iter().map(|view| (view, view.reach())).collect()
 }

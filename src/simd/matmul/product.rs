@@ -44,8 +44,11 @@ impl<B: Panels> Kernel for Product<B> {
                 self.c.add(self.rows.start * stride + self.cols.start),
             )
         };
-        // The tile reads rows of `A` that lie as they do untransposed.
-        let pack_a = self.a.col != 1 || n > PACK_STRIPS * width || !I::BROADCASTS_ROWS;
+        // The tile reads rows of `A` that lie as they do untransposed. Rows that start one value
+        // apart, as those of a view that overlaps itself, it would take for packed ones.
+        let [across, deep] = [self.a.row, self.a.col];
+        let in_place = deep == 1 && across != 1 && I::BROADCASTS_ROWS;
+        let pack_a = !in_place || n > PACK_STRIPS * width;
         let rows = MC.min(m).next_multiple_of(I::TILE_STEP);
         let mut block = Scratch::new(if pack_a { rows } else { 0 }, KC.min(k))?;
         let mut room = self.b.room::<I>([m, k, n])?;
