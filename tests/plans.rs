@@ -3,7 +3,8 @@
 #![cfg(not(target_arch = "wasm32"))]
 
 use relampago::{
-    Backend, BufferId, BufferPlace, Conv2d, Error, GpuCommandBatch, GpuDevice, Matmul, Op,
+    Backend, BufferId, BufferPlace, Conv2d, CustomOp, Error, GpuCommandBatch, GpuDevice, Matmul,
+    Op, Program,
 };
 
 fn device(backend: Backend) -> GpuDevice {
@@ -448,6 +449,33 @@ fn lengths_that_no_memory_holds_are_errors() {
         let warm = device.warmup(&[(Op::Sum {}, &[usize::MAX]), (Op::Relu {}, &[usize::MAX])]);
         assert!(warm.is_ok_and(|()| true) == (device.info().backend == Backend::Simd));
     }
+}
+
+/// As a thread of rayon's does that waits for others within a run, and takes up another one.
+#[test]
+fn a_program_may_run_within_a_run_of_its_own() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, OnceLock};
+
+    let program: Arc<OnceLock<Program>> = Arc::default();
+    let (inner, within) = (program.clone(), AtomicBool::new(false));
+    let run = move |[x]: [f32; 1], []: [f32; 0]| {
+        if !within.swap(true, Ordering::Relaxed) {
+            let program = inner.get().unwrap();
+            let values = program.read_sync(&[(&vec![5.0; 3]).into()]).unwrap();
+            assert_eq!(values, [[11.0; 3]]);
+        }
+        2.0 * x
+    };
+    let op = CustomOp::new("run", &["x"], &[], "2.0 * x", run).unwrap();
+    let mut batch = simd();
+    let x = batch.placeholder(3);
+    let doubled = batch.custom_elementwise(&op, &[x], &[]);
+    let one = batch.upload(&[1.0; 3]);
+    let y = batch.vec_add(doubled, one);
+    let program = program.get_or_init(|| batch.compile_sync(&[y]).unwrap());
+    let values = program.read_sync(&[(&vec![1.0, 2.0, 3.0]).into()]).unwrap();
+    assert_eq!(values, [[3.0, 5.0, 7.0]]);
 }
 
 #[test]

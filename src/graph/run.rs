@@ -196,7 +196,9 @@ impl Runtime {
 
     #[cfg_attr(relampago_package, optimize(size))]
     fn on_host(&self, mut outside: Vec<Outside<'_>>, repeat: Repeat<'_>) -> Result<Vec<Storage>> {
-        let mut memory = self.memory();
+        // Not locked meanwhile: a thread of rayon's that waits for others within a run may take up
+        // another run of the program, which would wait for its own thread.
+        let mut memory = std::mem::take(&mut *self.memory());
         let mut results = Vec::new();
         for time in 0..repeat.times {
             memory.reclaim();
@@ -220,6 +222,7 @@ impl Runtime {
                 results.clear();
             }
         }
+        *self.memory() = memory;
         Ok(results)
     }
 
