@@ -239,6 +239,40 @@ fn what_a_source_or_a_sink_says_is_told() {
 }
 
 #[test]
+fn the_sink_is_given_nothing_after_a_failure() {
+    let devices = || (0..4).map(|_| simd());
+    let pool = GpuDevicePool::from_devices(devices()).unwrap();
+    let program = halves(&pool.least_values(1), 128 * 16);
+    let wait = || std::thread::sleep(std::time::Duration::from_micros(200));
+    for round in 0..300 {
+        let (failed, late) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let breaks = round % 2 == 0;
+        let result = program.stream(
+            &mut |_, _, _| Ok(()),
+            &mut |_, start, _| {
+                late.fetch_add(failed.load(Ordering::SeqCst), Ordering::SeqCst);
+                if breaks || start < 384 {
+                    return Ok(());
+                }
+                failed.store(1, Ordering::SeqCst);
+                wait();
+                Err(io::Error::other("no room"))
+            },
+            &mut |progress| {
+                if !breaks || progress.rows < 384 {
+                    return ControlFlow::Continue(());
+                }
+                failed.store(1, Ordering::SeqCst);
+                wait();
+                ControlFlow::Break(())
+            },
+        );
+        assert!(result.is_err());
+        assert_eq!(late.into_inner(), 0, "round {round}");
+    }
+}
+
+#[test]
 fn a_lost_device_does_not_lose_a_stream() {
     let ((lost, raw), (last, raw_last)) = (logical(), logical());
     let pool = GpuDevicePool::from_devices([lost, last]).unwrap();

@@ -204,8 +204,7 @@ impl<'a> Stream<'a> {
     }
 
     /// Gives the sink what it has waited for.
-    fn write(&self, chunk: Chunk) -> Result<()> {
-        let output = &mut *lock(&self.output);
+    fn write(&self, output: &mut Output<'_>, chunk: Chunk) -> Result<()> {
         // The sink sees nothing of what comes after a failure.
         if lock(&self.state).error.is_some() {
             return Ok(());
@@ -274,7 +273,9 @@ impl Job for Stream<'_> {
     }
 
     fn finish(&self, chunk: Chunk) {
-        if let Err(error) = self.write(chunk) {
+        // Held until a failure is known to whoever waits for it.
+        let mut output = lock(&self.output);
+        if let Err(error) = self.write(&mut output, chunk) {
             self.fail(error);
         }
     }
