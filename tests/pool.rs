@@ -310,6 +310,19 @@ fn a_pool_need_not_divide_anything() {
 }
 
 #[test]
+fn arguments_that_no_memory_holds_have_parts_all_the_same() {
+    for (least, parts) in [(1, (usize::MAX >> 22) + 1), (usize::MAX, 1)] {
+        let pool = pool(&[simd()]).least_values(least);
+        let mut batch = GpuCommandBatch::new(simd());
+        let x = batch.placeholder(usize::MAX);
+        let y = batch.relu(x);
+        let program = pool.compile(&batch, &[y]).unwrap();
+        assert!(program.parts().abs_diff(parts) <= 1, "{}", program.parts());
+        assert_eq!(program.read(&[&[]]).unwrap_err().code(), "LENGTH_MISMATCH");
+    }
+}
+
+#[test]
 fn no_values_and_nothing_asked_for_are_no_mistake() {
     let pool = pool(&[simd(), simd()]);
     assert_eq!(pool.run(&Op::Relu {}, &[&[]]).unwrap(), Vec::<f32>::new());

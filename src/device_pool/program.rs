@@ -22,7 +22,7 @@ pub struct PoolProgram {
     /// The lengths of the arguments, and the node of each.
     pub(super) placeholders: Vec<usize>,
     /// Rows of each part.
-    pub(super) sizes: Vec<usize>,
+    pub(super) sizes: Sizes,
     /// What each device runs, by the number of rows; `None` where it is lost.
     programs: Vec<Option<BTreeMap<usize, Program>>>,
 }
@@ -44,7 +44,7 @@ impl PoolProgram {
         let placeholders = placeholders.to_vec();
         let division = Division::new(nodes, &outputs);
         let nodes = leave_devices(nodes).await?;
-        let sizes = sizes(&division, pool.least_values);
+        let sizes = Sizes::new(&division, pool.least_values);
         let mut program = Self {
             programs: pool.devices().map(|_| None).collect(),
             pool,
@@ -72,7 +72,9 @@ impl PoolProgram {
         }
         let constant = |leaf: usize| constants[&leaf].clone();
         let mut programs = BTreeMap::new();
-        for &rows in &self.sizes {
+        // All parts but the last are alike.
+        let ends = [0, self.sizes.len() - 1].into_iter();
+        for rows in ends.filter_map(|place| self.sizes.get(place)) {
             if let Entry::Vacant(missing) = programs.entry(rows) {
                 let (nodes, outputs, given) = self.division.part(&self.nodes, rows, &constant);
                 let program = Program::of_graph(device, &nodes, &outputs, given).await?;
@@ -99,7 +101,7 @@ impl PoolProgram {
         for width in self.division.widths() {
             results.push(try_zeros(width * self.division.rows)?);
         }
-        let queue = Queue::new(&self.sizes, &mut results, self.division.widths());
+        let queue = Queue::new(self.sizes, &mut results, self.division.widths());
         let program = self;
         let slices = Slices {
             program,
@@ -297,17 +299,47 @@ async fn leave_devices(nodes: &[Node]) -> Result<Vec<Node>> {
     Ok(nodes)
 }
 
-/// How many rows each part has: as few parts as there are rows enough for, the last one with what
-/// is left. Depends on the graph alone, and not on the devices.
-fn sizes(division: &Division, least_values: usize) -> Vec<usize> {
-    let rows_of = |values: usize| values.div_ceil(division.width.max(1));
-    let even = division.rows.div_ceil(ENOUGH_PARTS);
-    let rows = even.min(rows_of(ENOUGH_VALUES)).max(rows_of(least_values));
-    // More rows than there are make one part, as all of them do.
-    let rows = rows.min(division.rows).next_multiple_of(TILE_ROWS);
-    let mut sizes = vec![rows; (division.rows / rows).max(1)];
-    if let Some(last) = sizes.last_mut() {
-        *last = division.rows - rows * (division.rows / rows).saturating_sub(1);
+/// How many rows each part has. Not a list: arguments that no memory holds may have more parts than
+/// a list could.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    /// Of all parts but the last.
+    rows: usize,
+    last: usize,
+    parts: usize,
+}
+
+impl Sizes {
+    /// As few parts as there are rows enough for, the last one with what is left. Depends on the
+    /// graph alone, and not on the devices.
+    fn new(division: &Division, least_values: usize) -> Self {
+        let rows_of = |values: usize| values.div_ceil(division.width.max(1));
+        let even = division.rows.div_ceil(ENOUGH_PARTS);
+        let rows = even.min(rows_of(ENOUGH_VALUES)).max(rows_of(least_values));
+        // More rows than there are make one part, as all of them do.
+        let whole_tiles = rows.checked_next_multiple_of(TILE_ROWS);
+        let rows = whole_tiles.map_or(division.rows, |rows| rows.min(division.rows));
+        let parts = division.rows / rows;
+        let last = division.rows - rows * (parts - 1);
+        Self { rows, last, parts }
     }
-    sizes
+
+    /// The number of parts, at least 1.
+    pub(super) fn len(self) -> usize {
+        self.parts
+    }
+
+    /// The rows of a part; `None` after the last.
+    pub(super) fn get(self, place: usize) -> Option<usize> {
+        let rows = if place + 1 == self.parts {
+            self.last
+        } else {
+            self.rows
+        };
+        (place < self.parts).then_some(rows)
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = usize> {
+        (0..self.parts).filter_map(move |place| self.get(place))
+    }
 }

@@ -173,7 +173,7 @@ impl<'a> Stream<'a> {
         if let Some(chunk) = state.returned.pop() {
             return Some(chunk);
         }
-        let rows = *self.program.sizes.get(state.next)?;
+        let rows = self.program.sizes.get(state.next)?;
         let mut chunk = state.free.pop().unwrap_or_default();
         (chunk.place, chunk.rows) = (state.next, state.row..state.row + rows);
         chunk.is_filled = false;

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::program::Sizes;
 use crate::error::{Error, Result};
 
 /// What threads share. There are none in WebAssembly, where a GPU's handles belong to one.
@@ -63,7 +64,7 @@ struct State<'a> {
 impl<'a> Queue<'a> {
     /// Parts of so many rows each, whose `results` are rows of `widths` values.
     pub(super) fn new(
-        sizes: &[usize],
+        sizes: Sizes,
         results: &'a mut [Vec<f32>],
         widths: impl Iterator<Item = usize>,
     ) -> Self {
@@ -74,7 +75,7 @@ impl<'a> Queue<'a> {
             .collect();
         let mut parts = Vec::new();
         let mut start = 0;
-        for &rows in sizes {
+        for rows in sizes.iter() {
             let mut outputs = Vec::new();
             for (rest, width) in &mut rest {
                 let (output, after) = std::mem::take(rest).split_at_mut(rows * *width);
