@@ -5,7 +5,7 @@
 mod support;
 
 use relampago::{Backend, BufferId, Conv2d, Error, GpuCommandBatch, GpuDevice, Op, runtime, wgpu};
-use support::{Case, adopted, all_cases};
+use support::{Case, adopted, adopted_as, all_cases};
 
 fn judge(device: &GpuDevice, case: &Case) {
     let result = device.run(&case.op, &case.inputs()).expect("a valid case");
@@ -154,6 +154,13 @@ fn a_device_that_allows_too_little_is_not_used() {
     let lack = "4 storage buffers a shader where 8 are needed";
     assert!(info.reason.contains(lack), "{}", info.reason);
     assert_eq!(device.relu(&[-1.0, 2.0], &mut [0.0; 2]), Ok(()));
+}
+
+#[test]
+fn a_device_is_not_used_where_simd_was_asked_for() {
+    let (device, _) = adopted_as(Backend::Simd, |_| ());
+    assert_eq!(device.backend(), Backend::Simd);
+    assert!(device.as_wgpu().is_none());
 }
 
 /// What llvmpipe would end half-way is refused there.

@@ -185,6 +185,10 @@ impl DeviceBuilder {
     /// The device's lost callback is replaced; its handler of uncaptured errors is not.
     #[cfg(feature = "gpu")]
     pub fn adopt(self, device: wgpu::Device, queue: wgpu::Queue) -> GpuDevice {
+        if self.options().is_none() {
+            let reason = "the back-end that was asked for has no use for the caller's own device";
+            return self.finish(None, reason.to_owned());
+        }
         if let Some(lack) = Gpu::lack(&device.limits()) {
             let reason = format!("the caller's own device allows too little: {lack}");
             return self.finish(None, reason);

@@ -22,6 +22,15 @@ pub use vectors::{SIZES, SPECIAL, special_cases, vector_cases};
 /// A device of the caller's own, with limits as small as wanted.
 #[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 pub fn adopted(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Device) {
+    adopted_as(Backend::Gpu, change)
+}
+
+/// The same where a back-end is asked for.
+#[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
+pub fn adopted_as(
+    backend: Backend,
+    change: impl FnOnce(&mut wgpu::Limits),
+) -> (GpuDevice, wgpu::Device) {
     runtime::block_on(async {
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
         let options = wgpu::RequestAdapterOptions::default();
@@ -36,7 +45,7 @@ pub fn adopted(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Devi
             ..Default::default()
         };
         let (device, queue) = adapter.request_device(&descriptor).await.expect("a device");
-        let builder = GpuDevice::builder().backend(Backend::Gpu);
+        let builder = GpuDevice::builder().backend(backend);
         (builder.adopt(device.clone(), queue), device)
     })
 }
