@@ -163,6 +163,27 @@ fn a_device_is_not_used_where_simd_was_asked_for() {
     assert!(device.as_wgpu().is_none());
 }
 
+#[test]
+fn a_device_that_browsers_would_not_give_is_not_used() {
+    let changes: [fn(&mut wgpu::Limits); 7] = [
+        |limits| limits.max_compute_workgroup_size_x = 64,
+        |limits| limits.max_compute_workgroup_size_y = 1,
+        |limits| limits.max_bindings_per_bind_group = 4,
+        |limits| limits.max_uniform_buffer_binding_size = 128,
+        |limits| limits.max_dynamic_uniform_buffers_per_pipeline_layout = 0,
+        |limits| limits.max_storage_buffer_binding_size = 0,
+        |limits| limits.max_bind_groups = 0,
+    ];
+    for change in changes {
+        let (device, _) = adopted(change);
+        assert_eq!(device.backend(), Backend::Simd);
+        assert_eq!(
+            device.run(&Op::Relu {}, &[&[-1.0, 2.0]]).unwrap(),
+            [0.0, 2.0]
+        );
+    }
+}
+
 /// What llvmpipe would end half-way is refused there.
 #[test]
 fn sums_of_very_many_terms_are_right_or_refused() {

@@ -9,6 +9,8 @@ use super::cache::PipelineFile;
 use super::health::Health;
 use super::options::{Options, Preference};
 use super::params::Params;
+#[cfg(not(target_arch = "wasm32"))]
+use super::pipelines::PARAMS_SIZE;
 use super::pipelines::Pipelines;
 use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
@@ -184,7 +186,9 @@ impl Gpu {
                 16_352,
             ),
         ];
-        let lack = needed.iter().find(|(_, has, needs)| has < needs);
+        let more = more_needed(limits);
+        let mut needed = needed.iter().chain(&more);
+        let lack = needed.find(|(_, has, needs)| has < needs);
         lack.map(|(what, has, needs)| format!("{has} {what} where {needs} are needed"))
     }
 
@@ -288,6 +292,39 @@ fn all_of(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
         memory_hints: wgpu::MemoryHints::Performance,
         ..Default::default()
     }
+}
+
+/// The same of what every browser's device has.
+#[cfg(not(target_arch = "wasm32"))]
+fn more_needed(limits: &wgpu::Limits) -> [(&'static str, u32, u32); 8] {
+    let bytes = |size: u64| size.try_into().unwrap_or(u32::MAX);
+    let uniform = bytes(limits.max_uniform_buffer_binding_size);
+    let storage = limits.max_storage_buffer_binding_size;
+    let storage = bytes(storage.min(limits.max_buffer_size));
+    let dynamic = limits.max_dynamic_uniform_buffers_per_pipeline_layout;
+    let [x, y] = [
+        limits.max_compute_workgroup_size_x,
+        limits.max_compute_workgroup_size_y,
+    ];
+    [
+        ("invocations along a workgroup's first side", x, 256),
+        ("invocations along a workgroup's second side", y, 16),
+        ("bind groups", limits.max_bind_groups, 1),
+        ("bindings a group", limits.max_bindings_per_bind_group, 10),
+        (
+            "uniform buffers a shader",
+            limits.max_uniform_buffers_per_shader_stage,
+            2,
+        ),
+        ("uniform buffers with offsets", dynamic, 1),
+        ("bytes of a uniform buffer", uniform, PARAMS_SIZE as u32),
+        ("bytes of a storage buffer", storage, PARAMS_SIZE as u32),
+    ]
+}
+
+#[cfg(target_arch = "wasm32")]
+fn more_needed(_: &wgpu::Limits) -> [(&'static str, u32, u32); 0] {
+    []
 }
 
 fn no_gpu(reason: String) -> Error {
