@@ -184,6 +184,19 @@ fn a_device_that_browsers_would_not_give_is_not_used() {
     }
 }
 
+#[test]
+fn what_no_buffer_holds_is_not_measured() {
+    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    let (m, k, n) = (1 << 24, 1, 1 << 24);
+    for (op, lens) in [
+        (Op::Matmul { m, k, n }, &[m, n][..]),
+        (Op::Softmax {}, &[1 << 50]),
+    ] {
+        let error = device.tune(&[(op, lens)]).unwrap_err();
+        assert_eq!(error.code(), "LIMIT_EXCEEDED");
+    }
+}
+
 /// What llvmpipe would end half-way is refused there.
 #[test]
 fn sums_of_very_many_terms_are_right_or_refused() {

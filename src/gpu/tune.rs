@@ -18,6 +18,7 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::{lower, matmul, rows};
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
+use crate::shape::check_limit;
 
 /// Turns of the candidates, the shortest of which counts for each.
 const ROUNDS: usize = 5;
@@ -96,6 +97,8 @@ impl Gpu {
         // The output, too: fresh memory for each turn would take longer than what is measured.
         let mut buffers = Vec::new();
         for &len in lens.iter().chain([&len]) {
+            // Before there is any noise: memory may not hold it either.
+            check_limit("the length of a GPU buffer", len, self.max_len())?;
             buffers.push(self.upload(&noise(len)).await?);
         }
         let infinite = |name| (name, f64::INFINITY);
