@@ -197,6 +197,28 @@ fn what_no_buffer_holds_is_not_measured() {
     }
 }
 
+#[test]
+fn work_in_flight_when_a_device_is_lost_says_so() {
+    let x = vec![1.0; 100_000];
+    for round in 0..10 {
+        let (device, raw) = adopted(|_| ());
+        let loss = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(5 + round));
+            raw.destroy();
+        });
+        let mut y = vec![0.0; x.len()];
+        let error = loop {
+            y.fill(0.0);
+            if let Err(error) = device.softmax(&x, &mut y) {
+                break error;
+            }
+        };
+        assert_eq!(error.code(), "DEVICE_LOST", "{error}");
+        assert!(y.iter().all(|&y| y == 0.0), "nothing is written");
+        loss.join().unwrap();
+    }
+}
+
 /// What llvmpipe would end half-way is refused there.
 #[test]
 fn sums_of_very_many_terms_are_right_or_refused() {

@@ -173,10 +173,15 @@ impl Readback {
             return Ok(None);
         };
         let slice = staging.buffer.slice(..self.len as u64 * 4);
-        let view = slice.get_mapped_range().map_err(|error| Error::Gpu {
-            message: error.to_string(),
-        })?;
-        Ok(Some(f(view)))
+        match slice.get_mapped_range() {
+            Ok(view) => Ok(Some(f(view))),
+            Err(error) => {
+                // The device may be lost since the values arrived, and its buffers with it.
+                self.gpu.deliver_callbacks();
+                let message = error.to_string();
+                self.gpu.check().and(Err(Error::Gpu { message }))
+            }
+        }
     }
 
     #[cfg(not(target_arch = "wasm32"))]
