@@ -420,6 +420,35 @@ fn a_profile_names_every_kernel_and_when_it_ran() {
 }
 
 #[test]
+fn a_profile_holds_what_was_timed_only() {
+    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    let Ok(profiler) = device.profile() else {
+        return; // The adapter keeps no timestamps.
+    };
+    let start = std::time::Instant::now();
+    drop(profiler);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                    device.relu(&[1.0; 200], &mut [0.0; 200]).unwrap();
+                }
+            });
+        }
+        for _ in 0..300 {
+            let profiler = device.profile().unwrap();
+            std::thread::sleep(std::time::Duration::from_micros(300));
+            for time in profiler.finish().unwrap().kernels {
+                assert!(time.start < start.elapsed(), "{time:?}");
+                assert!(!time.duration.is_zero(), "{time:?}");
+            }
+        }
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
+
+#[test]
 fn a_device_without_timestamps_or_a_gpu_has_no_profile() {
     let (device, _) = adopted(|_| ());
     assert_eq!(device.profile().unwrap_err().code(), "GPU");

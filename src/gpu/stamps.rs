@@ -88,10 +88,22 @@ impl Gpu {
         profiling.then(|| Submission::new(&self.device, kernels))
     }
 
-    pub(super) fn keep_stamps(&self, submission: Submission) {
-        if let Some(submissions) = &mut *self.lock_stamps() {
-            submissions.push(submission);
+    /// Submits commands, and keeps the timestamps that they leave.
+    pub(super) fn submit(
+        &self,
+        commands: wgpu::CommandBuffer,
+        stamps: Option<Submission>,
+    ) -> wgpu::SubmissionIndex {
+        let Some(stamps) = stamps else {
+            return self.queue.submit([commands]);
+        };
+        // Nobody reads timestamps that are still to be taken, and they are kept in order.
+        let mut submissions = self.lock_stamps();
+        let submission = self.queue.submit([commands]);
+        if let Some(submissions) = &mut *submissions {
+            submissions.push(stamps);
         }
+        submission
     }
 
     /// Stops timing; what was timed, in the order of submission.

@@ -8,6 +8,11 @@ use crate::gpu::context::Gpu;
 use crate::gpu::health::classify;
 use crate::gpu::pool::PooledBuffer;
 use crate::gpu::readback::Readback;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::gpu::stamps::Submission as Stamped;
+
+#[cfg(target_arch = "wasm32")]
+type Stamped = std::convert::Infallible;
 
 impl Recorder<'_> {
     /// Submits everything, and brings the values of `reads` to the host.
@@ -26,14 +31,14 @@ impl Recorder<'_> {
             encoder.copy_buffer_to_buffer(&staging.buffer, 0, target.raw(), 0, size);
         }
         // Back in the pool before the submission, another thread could write to them first.
-        let uniforms = self.encode_steps(&mut encoder)?;
+        let (uniforms, stamps) = self.encode_steps(&mut encoder)?;
         let mut readbacks = Vec::with_capacity(reads.len());
         for source in reads {
             let readback = Readback::record(&gpu, source, &mut encoder)?;
             self.bytes += source.len as u64 * 4;
             readbacks.push(readback);
         }
-        let submission = gpu.queue.submit([encoder.finish()]);
+        let submission = gpu.submit(encoder.finish(), stamps);
         drop(uniforms);
         for readback in &mut readbacks {
             readback.start(&submission);
@@ -66,13 +71,13 @@ impl Recorder<'_> {
         }
     }
 
-    /// Encodes the dispatches; returns the buffer of their parameters.
+    /// Encodes the dispatches; returns the buffer of their parameters, and their timestamps.
     fn encode_steps(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-    ) -> Result<Option<Arc<PooledBuffer>>> {
+    ) -> Result<(Option<Arc<PooledBuffer>>, Option<Stamped>)> {
         if self.steps.is_empty() {
-            return Ok(None);
+            return Ok((None, None));
         }
         let gpu = self.gpu;
         let uniforms = gpu.params.buffer(&gpu.pool, &gpu.queue, &self.params)?;
@@ -86,15 +91,14 @@ impl Recorder<'_> {
                 self.encode_step(&mut pass, &uniforms, index);
             }
             stamps.resolve(encoder);
-            gpu.keep_stamps(stamps);
-            return Ok(Some(uniforms));
+            return Ok((Some(uniforms), Some(stamps)));
         }
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         for index in 0..self.steps.len() {
             self.encode_step(&mut pass, &uniforms, index);
         }
         drop(pass);
-        Ok(Some(uniforms))
+        Ok((Some(uniforms), None))
     }
 
     fn encode_step(&self, pass: &mut wgpu::ComputePass<'_>, uniforms: &PooledBuffer, index: usize) {
@@ -113,6 +117,12 @@ impl Recorder<'_> {
 }
 
 impl Gpu {
+    /// Nothing is timed in browsers.
+    #[cfg(target_arch = "wasm32")]
+    fn submit(&self, commands: wgpu::CommandBuffer, _: Option<Stamped>) -> wgpu::SubmissionIndex {
+        self.queue.submit([commands])
+    }
+
     /// Turns what a submission's error scopes saw into its result. After an error nothing that
     /// was made meanwhile can be trusted, so every cache is emptied.
     fn verdict(&self, error: Option<Error>) -> Result<()> {
