@@ -69,8 +69,9 @@ impl Gpu {
         let mut recorder = Recorder::new(self)?;
         let mut resident = Vec::new();
         let once = repeat.times == 1;
+        let read_once = if once { read_once(plan) } else { Vec::new() };
         for (node, outside) in outside.into_iter().enumerate() {
-            let stays = !(once && is_read_once(plan, node));
+            let stays = !read_once.get(node).is_some_and(|&once| once);
             resident.push(bring(&mut recorder, outside, stays)?);
         }
         let mut outputs = Vec::new();
@@ -130,48 +131,63 @@ fn bring(
     Ok(Some(buffer))
 }
 
-/// Whether one kernel reads a node's values, and each of them once.
+/// Of each node whether one kernel reads its values, and each of them once.
 #[cfg(not(target_arch = "wasm32"))]
-fn is_read_once(plan: &Plan, node: usize) -> bool {
-    let mut readers = plan.kernels.iter().filter(|k| k.inputs.contains(&node));
-    let (Some(kernel), None) = (readers.next(), readers.next()) else {
-        return false;
+fn read_once(plan: &Plan) -> Vec<bool> {
+    let mut readers = vec![(0, None); plan.nodes.len()];
+    for kernel in &plan.kernels {
+        for &input in &kernel.inputs {
+            readers[input] = (readers[input].0 + 1, Some(kernel));
+        }
+    }
+    for &output in &plan.outputs {
+        readers[output].0 += 1;
+    }
+    let once = |(node, (uses, kernel)): (usize, (usize, Option<&Kernel>))| match kernel {
+        // What is shorter is repeated.
+        Some(kernel) if uses == 1 => read_len(plan, kernel) == Some(plan.nodes[node].len),
+        _ => false,
     };
-    let len = match &kernel.head {
-        None => plan.len(kernel),
-        Some(head) => match plan.nodes[head.node].operation() {
-            Some((op, _)) if op.class() == OpClass::Reduction => plan.operand_len(kernel),
-            _ => return false,
-        },
+    readers.into_iter().enumerate().map(once).collect()
+}
+
+/// How many values a kernel reads of what it reads once.
+#[cfg(not(target_arch = "wasm32"))]
+fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
+    let Some(head) = &kernel.head else {
+        return Some(plan.len(kernel));
     };
-    // What is shorter is repeated.
-    plan.nodes[node].len == len && !plan.outputs.contains(&node)
+    let (op, _) = plan.nodes[head.node].operation()?;
+    (op.class() == OpClass::Reduction).then(|| plan.operand_len(kernel))
 }
 
 /// Pages cannot map what kernels read.
 #[cfg(target_arch = "wasm32")]
-fn is_read_once(_: &Plan, _: usize) -> bool {
-    false
+fn read_once(_: &Plan) -> Vec<bool> {
+    Vec::new()
 }
 
-/// Whether one kernel writes to a slot, none reads what it wrote, and it is read once on the host:
-/// memory that is mapped cannot be mapped again.
+/// Of each slot whether one kernel writes to it, none reads what it wrote, and it is read once on
+/// the host: memory that is mapped cannot be mapped again.
 #[cfg(not(target_arch = "wasm32"))]
-fn is_only_written(plan: &Plan, slot: usize) -> bool {
-    let is_here = |&&node: &&usize| plan.home(node) == Some(slot);
-    let writers = plan.slots.iter().filter(|&&other| other == slot);
+fn only_written(plan: &Plan) -> Vec<bool> {
+    // Kernels that write, kernels that read, outputs.
+    let mut uses = vec![[0; 3]; plan.capacities.len()];
+    let writers = plan.slots.iter().map(|&slot| (0, Some(slot)));
     let inputs = plan.kernels.iter().flat_map(|kernel| &kernel.inputs);
-    let outputs = plan.outputs.iter().filter(is_here);
-    (
-        writers.count(),
-        inputs.filter(is_here).count(),
-        outputs.count(),
-    ) == (1, 0, 1)
+    let inputs = inputs.map(|&input| (1, plan.home(input)));
+    let outputs = plan.outputs.iter().map(|&output| (2, plan.home(output)));
+    for (kind, slot) in writers.chain(inputs).chain(outputs) {
+        if let Some(slot) = slot {
+            uses[slot][kind] += 1;
+        }
+    }
+    uses.into_iter().map(|uses| uses == [1, 0, 1]).collect()
 }
 
 #[cfg(target_arch = "wasm32")]
-fn is_only_written(_: &Plan, _: usize) -> bool {
-    false
+fn only_written(_: &Plan) -> Vec<bool> {
+    Vec::new()
 }
 
 /// Records each kernel once; the outputs, in the host's memory if that is where they are going
@@ -184,12 +200,17 @@ pub(super) fn record_once<'g>(
     slots: &mut [Option<GpuBuffer>],
     to_host: bool,
 ) -> Result<Vec<GpuBuffer>> {
+    let only_written = if to_host {
+        only_written(plan)
+    } else {
+        Vec::new()
+    };
     for (place, kernel) in plan.kernels.iter().enumerate() {
         let (slot, len) = (plan.slots[place], plan.len(kernel));
         let capacity = plan.capacities[slot];
         let memory = match &slots[slot] {
             Some(memory) => memory.clone(),
-            None if to_host && is_only_written(plan, slot) => {
+            None if only_written.get(slot).is_some_and(|&only| only) => {
                 recorder.allocate_to_read(capacity)?
             }
             None => recorder.allocate(capacity)?,
