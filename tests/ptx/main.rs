@@ -14,6 +14,7 @@ mod long_rows;
 mod mistakes;
 mod mutate;
 mod oracle;
+mod other_types;
 mod quantized;
 mod refused;
 mod registers;

@@ -13,6 +13,7 @@ use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel, TensorBox};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::hopper::{BOX_COLS, GROUP, Place, SWIZZLE, descriptor, wait, wait_at};
+use crate::ptx::kernels::values;
 use crate::ptx::types::PtxType::{B32, BF16, F32, U32};
 use crate::ptx::types::Target;
 
@@ -29,6 +30,7 @@ const SCORES: usize = KEYS as usize / 2;
 
 pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel> {
     kernel.check(&[64, 128], "64 or 128")?;
+    values::check_half(kernel.ty)?;
     let launch = Launch::new(3 * GROUP, part::grid(QUERIES));
     let mut k = Builder::new(kernel.name(), target, launch);
     let tensor = |rows, planes| TensorBox {

@@ -15,6 +15,7 @@ use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::fragments::{load_matrices, multiply};
+use crate::ptx::kernels::values;
 use crate::ptx::types::PtxType::{self, B32, F32, U32};
 use crate::ptx::types::Target;
 
@@ -31,6 +32,9 @@ const STAGE: u32 = 2 * A_BYTES;
 const A_UNITS: u32 = DEPTH_BYTES / 16;
 
 pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
+    let [ty, _] = gemm.types;
+    // Of f32 the tensor cores take tf32, of all others what they are.
+    values::check(ty)?;
     let grid = [
         Extent::Tiles("n", SIDE),
         Extent::Tiles("m", SIDE),
@@ -40,7 +44,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {
     launch.min_blocks = 2;
     let mut k = Builder::new(gemm.name(), target, launch);
     let p = Product::declare(&mut k, gemm);
-    let block = Block::new(&mut k, gemm.types[0]);
+    let block = Block::new(&mut k, ty);
     let sums = block.multiply(&mut k, &p);
     block.store(&mut k, &p, &sums);
     k.finish()

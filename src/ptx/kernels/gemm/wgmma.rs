@@ -20,6 +20,7 @@ use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::along_x;
 use crate::ptx::kernels::hopper::{GROUP, Place, SWIZZLE, descriptor, wait};
+use crate::ptx::kernels::values;
 use crate::ptx::types::PtxType::{self, BF16, F32, U32};
 use crate::ptx::types::Target;
 
@@ -37,6 +38,7 @@ pub(super) struct Shape {
 
 pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<PtxKernel> {
     let (Shape { cols, split }, [ty, _]) = (shape, gemm.types);
+    values::check_half(ty)?;
     if !matches!(cols, 128 | 256) {
         return Err(Error::Invalid {
             what: "cols",
