@@ -4,7 +4,7 @@
 //! branches, loops and guards depend on.
 //!
 //! Each kernel, when it is finished: that registers are written before they are read, that threads
-//! which must execute an instruction together all reach it, that no accumulator is used while
+//! which must execute an instruction together are there and all reach it, that no accumulator is used while
 //! tensor cores may write it, that no more values are alive than there are registers, and that shared
 //! memory and the launch are within bounds.
 
@@ -12,6 +12,7 @@ mod flight;
 mod names;
 mod pressure;
 mod uniform;
+mod warps;
 mod written;
 
 pub(super) use pressure::estimate;
@@ -228,6 +229,7 @@ pub(super) fn kernel(kernel: &PtxKernel) -> Result<()> {
     limits(kernel)?;
     names::check(kernel)?;
     written::check(kernel)?;
+    warps::check(kernel)?;
     uniform::check(kernel)?;
     flight::check(kernel)?;
     pressure::check(kernel)?;

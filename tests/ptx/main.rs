@@ -9,6 +9,7 @@ mod attention;
 mod batches;
 mod case;
 mod clusters;
+mod ended;
 mod interpret;
 mod long_rows;
 mod mistakes;

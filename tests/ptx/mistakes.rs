@@ -7,7 +7,13 @@ use relampago::ptx::{
 };
 
 pub(crate) fn build(target: Target, body: impl FnOnce(&mut Builder)) -> Result<PtxKernel> {
-    let mut k = Builder::new("kernel", target, Launch::new(64, [Extent::Fixed(1); 3]));
+    // Hopper's tensor cores take four warps together.
+    let threads = if target == Target::Sm90a { 128 } else { 64 };
+    let mut k = Builder::new(
+        "kernel",
+        target,
+        Launch::new(threads, [Extent::Fixed(1); 3]),
+    );
     body(&mut k);
     k.finish()
 }

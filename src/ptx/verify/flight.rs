@@ -15,7 +15,7 @@ struct Flight(Vec<HashSet<u32>>);
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     let mut insts = kernel.code.insts().iter();
-    if !insts.any(|inst| inst.op == Op::WgmmaCommit) {
+    if !insts.any(|inst| multiplies(inst.op)) {
         return Ok(());
     }
     walk(
@@ -68,10 +68,18 @@ impl Flight {
     }
 }
 
+fn multiplies(op: Op) -> bool {
+    use Op::{WgmmaBf16, WgmmaBf16Regs, WgmmaF16, WgmmaF16Regs, WgmmaTf32Regs};
+    matches!(
+        op,
+        WgmmaBf16 | WgmmaF16 | WgmmaBf16Regs | WgmmaF16Regs | WgmmaTf32Regs
+    )
+}
+
 fn step(kernel: &PtxKernel, inst: &Inst, flight: &mut Flight) -> Result<()> {
     match inst.op {
         // Products may follow each other into one accumulator.
-        Op::WgmmaBf16 | Op::WgmmaF16 | Op::WgmmaBf16Regs | Op::WgmmaF16Regs | Op::WgmmaTf32Regs => {
+        op if multiplies(op) => {
             if let Some(open) = flight.0.last_mut() {
                 for operand in kernel.code.operands(inst) {
                     if let Operand::Group(regs) = operand {

@@ -2,7 +2,8 @@
 //!
 //! A register is as uniform as what it is computed from: the same in the whole block, in each
 //! warp, or in no group. A branch is as uniform as its condition, and what is written under it
-//! is no more uniform than the branch.
+//! is no more uniform than the branch. What follows the end of some threads is no more uniform than
+//! the way to that end.
 
 use super::super::code::{Inst, Node};
 use super::super::emit;
@@ -23,21 +24,18 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
         kernel,
         of: vec![Same::InBlock; kernel.registers],
         thread_numbers: thread_numbers(kernel),
+        left: Same::InBlock,
         changed: true,
     };
     // A loop's registers may depend on what is written later in the loop.
     while uniformity.changed {
         uniformity.changed = false;
-        uniformity.walk(
-            &kernel.code.nodes,
-            Same::InBlock,
-            |uniformity, inst, path| {
-                uniformity.infer(inst, path);
-                Ok(())
-            },
-        )?;
+        uniformity.walk_all(|uniformity, inst, path| {
+            uniformity.infer(inst, path);
+            Ok(())
+        })?;
     }
-    uniformity.walk(&kernel.code.nodes, Same::InBlock, Uniformity::judge)
+    uniformity.walk_all(Uniformity::judge)
 }
 
 struct Uniformity<'a> {
@@ -45,6 +43,8 @@ struct Uniformity<'a> {
     of: Vec<Same>,
     /// Registers that hold `%tid.x`.
     thread_numbers: Vec<u32>,
+    /// Which threads have not ended so far.
+    left: Same,
     changed: bool,
 }
 
@@ -63,6 +63,11 @@ impl Uniformity<'_> {
     }
 
     /// Calls `visit` with each instruction and how uniform the way there is.
+    fn walk_all(&mut self, visit: fn(&mut Self, &Inst, Same) -> Result<()>) -> Result<()> {
+        self.left = Same::InBlock;
+        self.walk(&self.kernel.code.nodes, Same::InBlock, visit)
+    }
+
     fn walk(
         &mut self,
         nodes: &[Node],
@@ -73,7 +78,11 @@ impl Uniformity<'_> {
             match node {
                 Node::Run(run) => {
                     for inst in &self.kernel.code.insts()[run.clone()] {
+                        let path = path.max(self.left);
                         visit(self, inst, path)?;
+                        if inst.op == Op::Ret {
+                            self.left = path.max(self.guard(inst));
+                        }
                     }
                 }
                 Node::Comment(_) => {}
@@ -88,11 +97,20 @@ impl Uniformity<'_> {
                 }
                 Node::Loop { body, again } => {
                     let path = path.max(self.get(*again));
+                    let before = self.left;
                     self.walk(body, path, visit)?;
+                    // Threads that end in the loop are missing where it begins anew.
+                    if self.left != before {
+                        self.walk(body, path, visit)?;
+                    }
                 }
             }
         }
         Ok(())
+    }
+
+    fn guard(&self, inst: &Inst) -> Same {
+        inst.guard.map_or(Same::InBlock, |(cond, _)| self.get(cond))
     }
 
     fn infer(&mut self, inst: &Inst, path: Same) {
@@ -107,7 +125,6 @@ impl Uniformity<'_> {
     }
 
     fn result(&self, inst: &Inst) -> Same {
-        let guard = inst.guard.map_or(Same::InBlock, |(cond, _)| self.get(cond));
         let code = &self.kernel.code;
         let (to, from) = code.regs_of(inst);
         let inputs = from.iter().map(|reg| self.get(*reg));
@@ -129,7 +146,7 @@ impl Uniformity<'_> {
             op if op.row().together == Together::Warp && !to.is_empty() => Same::Nowhere,
             _ => inputs,
         };
-        own.max(guard)
+        own.max(self.guard(inst))
     }
 
     fn is_warp_number(&self, inst: &Inst) -> bool {
@@ -142,7 +159,7 @@ impl Uniformity<'_> {
     }
 
     fn judge(&mut self, inst: &Inst, path: Same) -> Result<()> {
-        let path = path.max(inst.guard.map_or(Same::InBlock, |(cond, _)| self.get(cond)));
+        let path = path.max(self.guard(inst));
         let (allowed, group) = match inst.op.row().together {
             Together::Alone => return Ok(()),
             Together::Warp => (Same::InWarp, "warp"),
