@@ -229,10 +229,13 @@ impl PtxKernel {
         (self.bytes_of(false) + self.bytes_of(true)) as u32
     }
 
-    /// Bytes of the shared arrays whose size the launch states, or of the others.
+    /// Bytes of the shared arrays whose size the launch states, or of the others, each at a multiple
+    /// of its alignment.
     pub(super) fn bytes_of(&self, dynamic: bool) -> u64 {
         let arrays = self.shared.iter().filter(|array| array.dynamic == dynamic);
-        arrays.map(|array| u64::from(array.bytes)).sum()
+        arrays.fold(0, |end: u64, array| {
+            end.next_multiple_of(array.align.into()) + u64::from(array.bytes)
+        })
     }
 
     /// Whether the text gives the kernel this name, or its dynamic array: for a whole module.

@@ -22,8 +22,9 @@ use super::inst::{Kind, Op, Operand, Reg, Row};
 use super::kernel::{Extent, PtxKernel};
 use super::types::{Class, PtxType, Target};
 
-/// The most threads of a block.
+/// The most threads of a block, and of its third axis.
 const MAX_THREADS: u64 = 1024;
+const MAX_DEEP: u64 = 64;
 /// The most blocks of a cluster that every GPU with clusters has room for.
 const MAX_CLUSTER: u64 = 8;
 /// The most shared memory of arrays whose size the text states.
@@ -274,12 +275,14 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
     let threads = kernel.launch.threads();
     let (fixed, dynamic) = (kernel.bytes_of(false), kernel.bytes_of(true));
     let arrays = kernel.shared.iter().filter(|array| array.dynamic).count();
-    let params: u64 = kernel
-        .params
-        .iter()
-        .map(|p| u64::from(p.ty.layout().0))
-        .sum();
+    // Each at a multiple of its alignment.
+    let params = kernel.params.iter().fold(0, |end: u64, param| {
+        let (bytes, align) = param.ty.layout();
+        end.next_multiple_of(align.max(1).into()) + u64::from(bytes)
+    });
     within("threads of a block", threads, MAX_THREADS)?;
+    let [_, _, deep] = kernel.launch.block;
+    within("threads of a block along z", deep.into(), MAX_DEEP)?;
     clusters(kernel, threads)?;
     within(
         "blocks of a cluster",
@@ -321,22 +324,10 @@ fn clusters(kernel: &PtxKernel, threads: u64) -> Result<()> {
 
 /// Accesses whose address is an array's name plus a constant lie within the array.
 fn shared_bounds(kernel: &PtxKernel) -> Result<()> {
-    let mut arrays = vec![None; kernel.registers];
+    let arrays = arrays(kernel);
     let code = &kernel.code;
     for inst in code.insts() {
-        let accesses = match inst.op {
-            Op::MovShared => {
-                let mut operands = code.operands(inst);
-                if let (Some(Operand::Reg(reg)), Some(Operand::Shared(array))) =
-                    (operands.next(), operands.next())
-                {
-                    arrays[reg.id as usize] = Some(array);
-                }
-                false
-            }
-            Op::LdShared | Op::StShared => true,
-            _ => false,
-        };
+        let accesses = matches!(inst.op, Op::LdShared | Op::StShared);
         let Some(Operand::At(base, offset)) = accesses.then(|| code.from(inst).next()).flatten()
         else {
             continue;
@@ -360,4 +351,21 @@ fn shared_bounds(kernel: &PtxKernel) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The array whose address a register holds, of registers that are written once.
+fn arrays(kernel: &PtxKernel) -> Vec<Option<usize>> {
+    let code = &kernel.code;
+    let (mut arrays, mut written) = (vec![None; kernel.registers], vec![false; kernel.registers]);
+    for inst in code.insts() {
+        for reg in code.regs_of(inst).0 {
+            let id = reg.id as usize;
+            arrays[id] = match (inst.op, code.from(inst).next()) {
+                (Op::MovShared, Some(Operand::Shared(array))) if !written[id] => Some(array),
+                _ => None,
+            };
+            written[id] = true;
+        }
+    }
+    arrays
 }

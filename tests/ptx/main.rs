@@ -7,6 +7,7 @@
 mod assemble;
 mod attention;
 mod batches;
+mod bounds;
 mod case;
 mod clusters;
 mod ended;
