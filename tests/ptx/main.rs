@@ -21,6 +21,7 @@ mod quantized;
 mod refused;
 mod registers;
 mod splits;
+mod text;
 mod values;
 mod variants;
 mod waits;

@@ -242,6 +242,11 @@ fn type_named(name: &str) -> Option<PtxType> {
     all.into_iter().find(|ty| ty.name() == name)
 }
 
+/// Words of an opcode that tell instructions apart.
+const WORDS: usize = 8;
+/// The most bytes that one access moves.
+const WIDEST: usize = 16;
+
 struct Decoder<'a> {
     line: &'a Line,
 }
@@ -284,6 +289,11 @@ impl Decoder<'_> {
         }
     }
 
+    /// A group of so many.
+    fn some(&self, i: usize, count: usize) -> Option<Vec<usize>> {
+        self.group(i).filter(|regs| regs.len() == count)
+    }
+
     fn boxed(&self, i: usize) -> Option<(usize, Vec<usize>)> {
         match self.line.args.get(i)? {
             Arg::Box(map, at) => Some((*map, at.clone())),
@@ -292,8 +302,11 @@ impl Decoder<'_> {
     }
 
     fn act(&self) -> Option<Act> {
-        let parts: Vec<&str> = self.line.opcode.split('.').collect();
+        let mut parts: Vec<&str> = self.line.opcode.split('.').collect();
         let last = parts.last().copied().and_then(type_named);
+        let before_last = parts.iter().rev().nth(1).copied().and_then(type_named);
+        // An opcode may have fewer words than are looked at.
+        parts.resize(parts.len().max(WORDS), "");
         match parts[0] {
             "bra" => match self.line.args.first()? {
                 Arg::Label(target) => Some(Act::Branch(*target)),
@@ -309,7 +322,7 @@ impl Decoder<'_> {
                 from: self.src(1)?,
             }),
             "cvta" => self.alu(Alu::Mov, last?, 1),
-            "cvt" => self.cvt(&parts, last?),
+            "cvt" => self.cvt(before_last?, last?),
             "bar" | "barrier" => self.barrier(&parts),
             "fence" if parts[1] == "proxy" => Some(Act::ProxyFence),
             // Registers are not scarce here, and barriers are visible at once.
@@ -398,8 +411,7 @@ impl Decoder<'_> {
         }
     }
 
-    fn cvt(&self, parts: &[&str], from: PtxType) -> Option<Act> {
-        let to = type_named(parts[parts.len() - 2])?;
+    fn cvt(&self, to: PtxType, from: PtxType) -> Option<Act> {
         if matches!(to, PtxType::F16x2 | PtxType::BF16x2) {
             return self.alu(Alu::CvtPair, to, 2);
         }
@@ -421,7 +433,7 @@ impl Decoder<'_> {
             space: space(parts[1])?,
             ty,
             constant: parts.contains(&"nc"),
-            to: self.group(0)?,
+            to: narrow(self.group(0)?, ty)?,
             at: self.at(1)?,
         })
     }
@@ -434,7 +446,7 @@ impl Decoder<'_> {
         Some(Act::Store {
             space: space(parts[1])?,
             ty,
-            from,
+            from: narrow(from, ty)?,
             at: self.at(0)?,
         })
     }
@@ -449,6 +461,7 @@ impl Decoder<'_> {
         if parts[1] == "warp" {
             return (self.imm(0)? == 0xffff_ffff).then_some(Act::Warp(Warp::Sync));
         }
+        (parts[1] == "sync").then_some(())?;
         let threads = match self.line.args.len() {
             1 => None,
             _ => Some(self.imm(1)? as u32),
@@ -469,7 +482,7 @@ impl Decoder<'_> {
             _ => Act::CopyAsync {
                 to: self.at(0)?,
                 from: self.at(1)?,
-                bytes: self.imm(2)? as usize,
+                bytes: self.imm(2).filter(|bytes| matches!(bytes, 4 | 8 | 16))? as usize,
                 given: self.src(3)?,
             },
         })
@@ -529,7 +542,7 @@ impl Decoder<'_> {
             }
             "ldmatrix" => Some(Warp::LoadMatrix {
                 transposed: parts.contains(&"trans"),
-                to: self.group(0)?,
+                to: self.some(0, 4)?,
                 at: self.at(1)?,
             }),
             "mma" => Some(Warp::Mma {
@@ -546,18 +559,18 @@ impl Decoder<'_> {
     fn wmma(&self, parts: &[&str]) -> Option<Warp> {
         Some(match parts[1] {
             "load" => Warp::WmmaLoad {
-                to: self.group(0)?,
+                to: self.some(0, 8)?,
                 at: self.at(1)?,
                 stride: self.src(2)?,
             },
             "mma" => Warp::WmmaMma {
-                sums: self.group(0)?,
-                a: self.group(1)?,
-                b: self.group(2)?,
-                c: self.group(3)?,
+                sums: self.some(0, 8)?,
+                a: self.some(1, 8)?,
+                b: self.some(2, 8)?,
+                c: self.some(3, 8)?,
             },
             _ => Warp::WmmaStore {
-                from: self.group(1)?,
+                from: self.some(1, 8)?,
                 at: self.at(0)?,
                 stride: self.src(2)?,
             },
@@ -615,6 +628,12 @@ impl Decoder<'_> {
             }
         })
     }
+}
+
+/// Values of one access, if it is not too wide.
+fn narrow<T>(values: Vec<T>, ty: PtxType) -> Option<Vec<T>> {
+    let fits = (1..=WIDEST).contains(&(values.len() * ty.bytes() as usize));
+    fits.then_some(values)
 }
 
 fn space(name: &str) -> Option<Space> {

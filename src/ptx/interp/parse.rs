@@ -84,6 +84,14 @@ const SPECIALS: [&str; 16] = [
 /// Gap between shared arrays, so that a step over the end of one is noticed.
 const GAP: u32 = 64;
 
+/// More than any GPU has: threads of a block, blocks of a cluster, registers that a kernel names, bytes
+/// of shared memory and of a parameter.
+const MAX_THREADS: u32 = 1024;
+const MAX_CLUSTER: u32 = 16;
+const MAX_REGISTERS: usize = 1 << 16;
+const MAX_SHARED: u32 = 1 << 20;
+const MAX_PARAM: usize = 4096;
+
 /// All kernels of a text.
 pub(super) fn module(text: &str) -> Result<Vec<Entry>> {
     let lines: Vec<(usize, &str)> = text
@@ -170,14 +178,14 @@ impl Parser {
             if line.starts_with(".param") {
                 self.param(number, line)?;
             } else if let Some(list) = line.strip_prefix(".reqntid ") {
-                self.entry.block = extents(number, list)?;
+                self.entry.block = extents(number, list, MAX_THREADS)?;
             } else if let Some(list) = line.strip_prefix(".reqnctapercluster ") {
-                self.entry.cluster = extents(number, list)?;
+                self.entry.cluster = extents(number, list, MAX_CLUSTER)?;
             } else if let Some(list) = line.strip_prefix(".reg ") {
                 self.registers(number, list)?;
             } else if let Some(array) = line.strip_prefix(".shared ") {
                 let (name, bytes, align) = declaration(number, array)?;
-                self.shared(name, bytes, align);
+                self.shared(number, (name, bytes, align))?;
             } else if let Some(label) = line.strip_suffix(':') {
                 self.labels.insert(label.to_owned(), instructions.len());
             } else if !matches!(line, "{" | ")" | ".explicitcluster")
@@ -186,12 +194,10 @@ impl Parser {
                 instructions.push((number, line));
             }
         }
-        // Dynamic shared memory comes after all arrays; this kernel's bears its name.
-        let own = externs
-            .iter()
-            .find(|name| name.starts_with(&self.entry.name));
-        if let Some(name) = own {
-            self.shared(name.clone(), None, 1024);
+        // Dynamic shared memory comes after all arrays. Other kernels of the text may have some, too.
+        let names = |name: &str| instructions.iter().any(|(_, line)| mentions(line, name));
+        if let Some(name) = externs.iter().find(|name| names(name)) {
+            self.shared(0, (name.clone(), None, 1024))?;
         }
         for (number, line) in instructions {
             let line = self.instruction(number, line)?;
@@ -214,6 +220,9 @@ impl Parser {
             let bytes = size(line.split_whitespace().nth(1).unwrap_or_default())? / 8;
             (last, bytes, bytes)
         };
+        if !(1..=MAX_PARAM).contains(&bytes) {
+            return Err(bad(number, "a parameter of no size, or of too many bytes"));
+        }
         let end = self.entry.params.last().map_or(0, |p| p.offset + p.bytes);
         self.entry.params.push(ParamSlot {
             name: name.to_owned(),
@@ -235,6 +244,9 @@ impl Parser {
             .split_once('<')
             .ok_or_else(wrong)?;
         let count: usize = count.parse().map_err(|_| wrong())?;
+        if count > MAX_REGISTERS - self.entry.registers {
+            return Err(bad(number, "more registers than are interpreted"));
+        }
         for i in 0..count {
             self.registers
                 .insert(format!("{prefix}{i}"), self.entry.registers);
@@ -243,14 +255,17 @@ impl Parser {
         Ok(())
     }
 
-    fn shared(&mut self, name: String, bytes: Option<u32>, align: u32) {
+    fn shared(&mut self, number: usize, array: (String, Option<u32>, u32)) -> Result<()> {
+        let (name, bytes, align) = array;
+        let size = bytes.unwrap_or(0);
         let end = |range: &SharedRange| range.from + range.bytes.unwrap_or(0) + GAP;
         let from = self.entry.shared.last().map_or(0, end);
-        self.entry.shared.push(SharedRange {
-            name,
-            from: from.next_multiple_of(align),
-            bytes,
-        });
+        if !(1..=MAX_SHARED).contains(&align) || from.saturating_add(size) > MAX_SHARED {
+            return Err(bad(number, "more shared memory than any GPU has"));
+        }
+        let from = from.next_multiple_of(align);
+        self.entry.shared.push(SharedRange { name, from, bytes });
+        Ok(())
     }
 
     fn instruction(&self, number: usize, line: &str) -> Result<Line> {
@@ -339,14 +354,27 @@ impl Parser {
     }
 }
 
-/// Up to three numbers, 1 where there is none.
-fn extents(number: usize, list: &str) -> Result<[u32; 3]> {
-    let mut extents = [1; 3];
+/// Whether a line has a name as a word.
+fn mentions(line: &str, name: &str) -> bool {
+    let within = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
+    line.split(|c| !within(c)).any(|word| word == name)
+}
+
+/// Up to three numbers, 1 where there is none, whose product is from 1 to `most`.
+fn extents(number: usize, list: &str, most: u32) -> Result<[u32; 3]> {
+    let mut extents: [u32; 3] = [1; 3];
     for (axis, count) in list.split(',').enumerate() {
         match (extents.get_mut(axis), count.trim().parse()) {
             (Some(place), Ok(count)) => *place = count,
             _ => return Err(bad(number, "not the size of a block or a cluster")),
         }
+    }
+    let all = extents.iter().fold(1, |all: u32, n| all.saturating_mul(*n));
+    if !(1..=most).contains(&all) {
+        return Err(bad(
+            number,
+            format!("{all} of at least 1 and at most {most}"),
+        ));
     }
     Ok(extents)
 }
