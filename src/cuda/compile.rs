@@ -1,25 +1,23 @@
 //! Text to machine code: by the driver's compiler the first time, from a file after that.
 
+use super::cache;
 use super::context::Context;
 use super::driver::{check, version};
 use super::error::{Error, Result};
 use cudarc::driver::sys;
 use std::ffi::c_void;
-use std::path::{Path, PathBuf};
-use std::{env, fs, process};
+use std::path::PathBuf;
 
 /// The machine code of a text for this GPU.
 pub(super) fn cubin(context: &Context, kernel: &str, text: &str) -> Result<Vec<u8>> {
     let file = cache_file(context, text)?;
-    if let Some(code) = file.as_deref().and_then(|file| fs::read(file).ok())
-        && code.starts_with(b"\x7fELF")
-    {
+    if let Some(code) = file.as_deref().and_then(cache::read) {
         return Ok(code);
     }
     let code = compile(context, kernel, text)?;
     // A cache that cannot be written only costs time.
     if let Some(file) = file {
-        let _ = store(&file, &code);
+        let _ = cache::write(&file, &code);
     }
     Ok(code)
 }
@@ -27,37 +25,9 @@ pub(super) fn cubin(context: &Context, kernel: &str, text: &str) -> Result<Vec<u
 /// The file for a text on this model of GPU with this driver; none where there is no folder for
 /// caches.
 fn cache_file(context: &Context, text: &str) -> Result<Option<PathBuf>> {
-    let absolute = |name| {
-        env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let folder = absolute("XDG_CACHE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .or_else(|| absolute("LOCALAPPDATA"));
     let (major, minor) = context.capability;
     let key = format!("{} {major}.{minor} {}\n{text}", context.name, version()?);
-    let name = format!("{:016x}{:016x}.cubin", fnv1a(&key, 0), fnv1a(&key, 1));
-    Ok(folder.map(|folder| folder.join("relampago/cubin").join(name)))
-}
-
-/// FNV-1a (Fowler, Noll and Vo), from one of several starts: not for secrets, but the same on
-/// every machine.
-fn fnv1a(text: &str, start: u64) -> u64 {
-    let hash = 0xcbf2_9ce4_8422_2325 ^ start;
-    text.bytes().fold(hash, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-/// Written beside its place and moved there whole, so that a half one is never found.
-fn store(file: &Path, code: &[u8]) -> std::io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let partial = file.with_extension(format!("{}.partial", process::id()));
-    fs::write(&partial, code)?;
-    fs::rename(partial, file)
+    Ok(cache::folder().map(|folder| folder.join(cache::name(&key))))
 }
 
 /// The driver's linker, which compiles PTX on its way.

@@ -143,7 +143,7 @@ impl Loaded {
         let code = compile::cubin(context, kernel.name(), &text)?;
         context.enter()?;
         let mut module = std::ptr::null_mut();
-        // SAFETY: the code is what the driver's own linker made for this GPU.
+        // SAFETY: the code is what the driver's own linker made for this GPU, to the last byte.
         check("cuModuleLoadData", unsafe {
             sys::cuModuleLoadData(&raw mut module, code.as_ptr().cast())
         })?;

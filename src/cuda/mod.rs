@@ -31,6 +31,7 @@
 
 mod backend;
 mod buffer;
+mod cache;
 mod compile;
 mod context;
 mod device;

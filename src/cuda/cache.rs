@@ -1,0 +1,126 @@
+//! Machine code on disk. The driver reads it as far as its own headers say, so nothing is taken that is
+//! not what was written: each file ends in its code's hash.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{env, fs, process};
+
+/// The folder for caches, if there is one.
+pub(super) fn folder() -> Option<PathBuf> {
+    let absolute = |name| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let folder = absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .or_else(|| absolute("LOCALAPPDATA"));
+    folder.map(|folder| folder.join("relampago/cubin"))
+}
+
+/// A file's name by all that its code depends on.
+pub(super) fn name(key: &str) -> String {
+    let [first, second] = hashes(key.as_bytes());
+    format!("{first:016x}{second:016x}.cubin")
+}
+
+/// The code of a file, if it is there and whole.
+pub(super) fn read(file: &Path) -> Option<Vec<u8>> {
+    let mut code = fs::read(file).ok()?;
+    let end = seal(code.get(..code.len().checked_sub(SEAL)?)?);
+    let whole = code.ends_with(&end);
+    code.truncate(code.len() - SEAL);
+    whole.then_some(code)
+}
+
+/// Written beside its place, by nobody else, and moved there whole.
+pub(super) fn write(file: &Path, code: &[u8]) -> std::io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let partial = file.with_extension(format!("{}-{number}.partial", process::id()));
+    let stored = fs::write(&partial, [code, &seal(code)].concat());
+    let stored = stored.and_then(|()| fs::rename(&partial, file));
+    if stored.is_err() {
+        let _ = fs::remove_file(&partial);
+    }
+    stored
+}
+
+/// Bytes of a seal.
+const SEAL: usize = 16;
+
+fn seal(code: &[u8]) -> [u8; SEAL] {
+    let mut seal = [0; SEAL];
+    for (place, hash) in seal.chunks_exact_mut(8).zip(hashes(code)) {
+        place.copy_from_slice(&hash.to_le_bytes());
+    }
+    seal
+}
+
+/// FNV-1a (Fowler, Noll and Vo), from two starts: not for secrets, but the same on every machine.
+fn hashes(bytes: &[u8]) -> [u64; 2] {
+    [0, 1].map(|start| {
+        let hash = 0xcbf2_9ce4_8422_2325 ^ start;
+        bytes.iter().fold(hash, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of a test's own.
+    fn scratch(test: &str) -> PathBuf {
+        let folder = format!("relampago-cubin-{test}-{}", process::id());
+        env::temp_dir().join(folder)
+    }
+
+    #[test]
+    fn only_what_was_written_is_read() {
+        let folder = scratch("whole");
+        let file = folder.join(name("a text"));
+        let code = b"\x7fELF and more".to_vec();
+        assert_eq!(read(&file), None);
+        write(&file, &code).unwrap();
+        assert_eq!(read(&file), Some(code.clone()));
+        let stored = fs::read(&file).unwrap();
+        for end in 0..stored.len() {
+            fs::write(&file, &stored[..end]).unwrap();
+            assert_eq!(read(&file), None, "{end} bytes");
+        }
+        for at in 0..stored.len() {
+            let mut other = stored.clone();
+            other[at] ^= 1;
+            fs::write(&file, &other).unwrap();
+            assert_eq!(read(&file), None, "byte {at}");
+        }
+        // It is replaced by the next who compiles.
+        write(&file, &code).unwrap();
+        assert_eq!(read(&file), Some(code));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn whoever_writes_at_once_leaves_one_whole_file() {
+        let folder = scratch("threads");
+        let file = folder.join(name("a text"));
+        let code = vec![7; 1 << 20];
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..8 {
+                        write(&file, &code).unwrap();
+                        assert!(read(&file).as_ref() == Some(&code));
+                    }
+                });
+            }
+        });
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
