@@ -4,6 +4,7 @@ use super::context::Context;
 use super::device::CudaDevice;
 use super::driver::{check, check_alloc};
 use super::error::{Error, Result};
+use super::launch::Argument;
 use super::pinned::bytes_of;
 use super::queue::{Marks, Queue, Turn, Use};
 use cudarc::driver::sys;
@@ -98,6 +99,11 @@ impl<T: Element> CudaBuffer<T> {
     /// Where it lies in the GPU's memory.
     pub fn address(&self) -> u64 {
         self.memory.address
+    }
+
+    /// What a kernel gets that takes its values from this one on.
+    pub(super) fn from(&self, value: usize) -> Argument {
+        Argument::Pointer(self.address() + (value * size_of::<T>()) as u64)
     }
 
     /// What work that reads it says of it.

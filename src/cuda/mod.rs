@@ -30,6 +30,7 @@
 //! many operations by one call.
 
 mod backend;
+mod bands;
 mod buffer;
 mod cache;
 mod compile;

@@ -1,5 +1,6 @@
 //! Operations on host slices and on buffers, with the kernel chosen by size and GPU.
 
+use super::bands::bands;
 use super::buffer::{CudaBuffer, Element, Scratch};
 use super::device::CudaDevice;
 use super::driver::check;
@@ -84,7 +85,12 @@ impl CudaDevice {
 
     /// The kernel for a product of f32 of this shape.
     pub(super) fn tiled(&self, m: usize, k: usize, n: usize) -> GemmKernel {
-        let blocks = |tile: Tile| m.div_ceil(tile.rows as usize) * n.div_ceil(tile.cols as usize);
+        // Whether there are so many is checked later.
+        let blocks = |tile: Tile| {
+            let [down, across] = [(m, tile.rows), (n, tile.cols)];
+            let [down, across] = [down, across].map(|(size, of)| size.div_ceil(of as usize));
+            down.saturating_mul(across)
+        };
         let large = blocks(Tile::LARGE) >= self.multiprocessors() as usize;
         let tile = if large { Tile::LARGE } else { Tile::SMALL };
         let aligned = k.is_multiple_of(4) && n.is_multiple_of(4);
@@ -141,7 +147,7 @@ impl CudaDevice {
         // Few rows leave little to add up: tiles twice as wide read A half as often.
         let cols = if m <= 64 { 256 } else { 128 };
         let (tiles, count) = (
-            |cols| m.div_ceil(128) * n.div_ceil(cols),
+            |cols| m.div_ceil(128).saturating_mul(n.div_ceil(cols)),
             self.multiprocessors(),
         );
         let splits = (count as usize / tiles(cols).max(1)).min(k.div_ceil(256));
@@ -195,13 +201,20 @@ impl CudaDevice {
         self.check("a", a, m, k)?;
         self.check("b", b, k, n)?;
         self.check("c", c, m, n)?;
-        let pointers = [a, b, c].map(|buffer| Argument::Pointer(buffer.address()));
-        let sizes = [m, n, k].map(|size| Argument::U32(size as u32));
-        let factors = [Argument::F32(1.0), Argument::F32(0.0)];
-        let arguments = [&pointers[..], &sizes, &factors].concat();
-        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and the
-        // caller of the public function lent `c` exclusively.
-        unsafe { self.submit(&kernel, &[a.input(), b.input(), c.output()], &arguments) }
+        let kernel = self.load(&kernel)?;
+        let factors = [1.0, 0.0].map(Argument::F32);
+        self.ordered(&[a.input(), b.input(), c.output()], |turn| {
+            for (first, rows) in bands(m) {
+                let pointers = [a.from(first * k), b.from(0), c.from(first * n)];
+                let sizes = [rows, n, k].map(|size| Argument::U32(size as u32));
+                let arguments = [&pointers[..], &sizes, &factors].concat();
+                // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, bands
+                // begin at multiples of 64 rows, and the caller of the public function lent `c`
+                // exclusively.
+                unsafe { turn.launch(&kernel, &arguments)? };
+            }
+            Ok(())
+        })
     }
 
     /// Copies all values of a buffer to another one of this GPU.
@@ -241,16 +254,21 @@ impl CudaDevice {
         let (values, bytes) = format.block();
         let requirement = "a multiple of the format's block";
         multiple("k", k, values as usize, requirement)?;
-        self.check("w", w, n, k / values as usize * bytes as usize)?;
+        let row = (k / values as usize).saturating_mul(bytes as usize);
+        self.check("w", w, n, row)?;
         self.check("x", x, m, k)?;
         self.check("y", y, m, n)?;
-        let kernel = QuantizeKernel::gemm(format, ty).for_size(m as u32, n as u32);
-        let buffers = [w.address(), x.address(), y.address()].map(Argument::Pointer);
-        let sizes = [m, n, k].map(|size| Argument::U32(size as u32));
-        let uses = [w.input(), x.input(), y.output()];
-        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and `y` is
-        // lent exclusively.
-        unsafe { self.submit(&kernel, &uses, &[&buffers[..], &sizes].concat()) }
+        let kernel = self.load(&QuantizeKernel::gemm(format, ty).for_size(m as u32, n as u32))?;
+        self.ordered(&[w.input(), x.input(), y.output()], |turn| {
+            for (first, rows) in bands(m) {
+                let pointers = [w.from(0), x.from(first * k), y.from(first * n)];
+                let sizes = [rows, n, k].map(|size| Argument::U32(size as u32));
+                // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, bands
+                // begin at multiples of 64 rows, and `y` is lent exclusively.
+                unsafe { turn.launch(&kernel, &[pointers, sizes].concat())? };
+            }
+            Ok(())
+        })
     }
 }
 

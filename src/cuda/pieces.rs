@@ -4,6 +4,7 @@
 //! is beyond what the op table states. Here pieces of the depth are multiplied one by one, and added
 //! up by groups (as in Higham, *Accuracy and Stability of Numerical Algorithms*, 4.2).
 
+use super::bands::bands;
 use super::buffer::{CudaBuffer, Scratch};
 use super::device::CudaDevice;
 use super::error::{Error, Result};
@@ -68,17 +69,17 @@ impl CudaDevice {
                         at % GROUP == 0,
                     );
                     let kernel = if depth == PIECE { &whole } else { &rest };
-                    let from = [
-                        a.address() + 4 * (at * m) as u64,
-                        b.address() + 4 * (at * n) as u64,
-                    ];
-                    let pointers = [from[0], from[1], to].map(Argument::Pointer);
-                    let sizes = [m, n, depth].map(|size| Argument::U32(size as u32));
                     let factors = [1.0, if first { 0.0 } else { 1.0 }].map(Argument::F32);
-                    let arguments = [&pointers[..], &sizes, &factors].concat();
-                    // SAFETY: both factors have the piece, which begins at a multiple of 512 bytes, since
-                    // `at` is one of 128; `to` has the result's size.
-                    unsafe { turn.launch(kernel, &arguments)? };
+                    for (row, rows) in bands(m) {
+                        let to = Argument::Pointer(to + 4 * (row * n) as u64);
+                        let pointers = [a.from(at * m + row * depth), b.from(at * n), to];
+                        let sizes = [rows, n, depth].map(|size| Argument::U32(size as u32));
+                        let arguments = [&pointers[..], &sizes, &factors].concat();
+                        // SAFETY: both factors have the piece, which begins at a multiple of 512 bytes,
+                        // since `at` is one of 128, and a band's rows at one of 256; `to` has the
+                        // result's size.
+                        unsafe { turn.launch(kernel, &arguments)? };
+                    }
                     let ends = (at + depth) % GROUP == 0 || at + depth == k;
                     if at >= GROUP && ends {
                         let pointers =

@@ -40,7 +40,8 @@ enum Method {
 /// `m × n`, all row-major and without gaps.
 ///
 /// Parameters: `a`, `b`, `c`, `m`, `n`, `k` (u32), `alpha`, `beta` (f32), and `bias` (f32, `n`
-/// values) if the [`Epilogue`] has one. `C` is not read where β is 0, and sizes are below 2³¹.
+/// values) if the [`Epilogue`] has one. `C` is not read where β is 0, and sizes are below 2³¹; a grid
+/// has room for 65,535 blocks' rows, but for those by `wgmma`, which take tiles in turn.
 /// [`GemmKernel::batched`] has more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmKernel {
