@@ -7,6 +7,7 @@
 mod assemble;
 mod attention;
 mod batches;
+mod beyond;
 mod bounds;
 mod case;
 mod clusters;
@@ -16,7 +17,6 @@ mod long_rows;
 mod mistakes;
 mod mutate;
 mod oracle;
-mod other_types;
 mod quantized;
 mod refused;
 mod registers;

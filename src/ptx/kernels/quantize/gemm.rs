@@ -69,7 +69,8 @@ impl Shares {
     };
 
     pub(super) fn for_size(m: u32, n: u32) -> Self {
-        let wide = m.div_ceil(Self::WIDE.rows) * n.div_ceil(Self::WIDE.cols());
+        let (down, across) = (m.div_ceil(Self::WIDE.rows), n.div_ceil(Self::WIDE.cols()));
+        let wide = down.saturating_mul(across);
         match m {
             0..=16 => Self::FEW,
             17..=64 => Self::SOME,

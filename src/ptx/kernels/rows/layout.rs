@@ -107,7 +107,9 @@ impl RowLayout {
 
     /// The longest row, if there is a limit.
     pub fn max_cols(&self) -> Option<u32> {
-        self.held.map(|held| held * self.step())
+        let at_once = [self.width, self.group, self.blocks];
+        let product = |held: u32| at_once.into_iter().fold(held, u32::saturating_mul);
+        self.held.map(product)
     }
 
     /// Values that all threads of a row load at once.

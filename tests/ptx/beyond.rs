@@ -1,7 +1,9 @@
-//! Types that tensor cores do not multiply: a kernel for them would read its matrices as another.
+//! What kernels are not written for: types that tensor cores do not multiply, whose matrices would be
+//! read as of another, and sizes beyond all memory.
 
 use relampago::ptx::PtxType::{self, BF16, F16, F32};
-use relampago::ptx::{AttentionKernel, Error, GemmKernel, Kernel, Target};
+use relampago::ptx::kernels::{QuantFormat, RowLayout};
+use relampago::ptx::{AttentionKernel, Error, GemmKernel, Kernel, QuantizeKernel, Target};
 
 const OTHERS: [PtxType; 8] = [
     PtxType::Pred,
@@ -38,4 +40,21 @@ fn products_and_attention_are_of_halves() {
             assert_eq!(is_refused(&*kernel(ty)), refused, "{i} of {ty}");
         }
     }
+}
+
+#[test]
+fn sizes_beyond_all_memory() {
+    let most = u32::MAX;
+    let kernel = QuantizeKernel::gemm(QuantFormat::Q4K, F16).for_size(most, most);
+    assert!(kernel.build(Target::Sm80).is_ok());
+    for cols in [most, most - 3] {
+        assert_eq!(RowLayout::for_cols(cols).max_cols(), None);
+    }
+    let (group, held) = (most, Some(2));
+    let layout = RowLayout {
+        group,
+        held,
+        ..RowLayout::ANY
+    };
+    assert_eq!(layout.max_cols(), Some(most));
 }
