@@ -64,7 +64,7 @@ impl RawEvent {
         })
     }
 
-    fn is_done(&self) -> Result<bool> {
+    pub(super) fn is_done(&self) -> Result<bool> {
         self.context.enter()?;
         // SAFETY: the event exists.
         let code = unsafe { sys::cuEventQuery(self.handle) };

@@ -84,6 +84,9 @@ struct Last {
     read: Vec<Mark>,
 }
 
+/// Streams' reads of a piece of memory from which on it is asked which of them are over.
+const MANY: usize = 16;
+
 /// The end of some work on a stream.
 #[derive(Clone, Debug)]
 struct Mark {
@@ -110,6 +113,11 @@ impl Marks {
             last.written = Some(mark);
         } else {
             last.read.retain(|other| other.stream != mark.stream);
+            // Streams come and go, and memory that is only read would remember all of them.
+            if last.read.len() >= MANY {
+                let done = |other: &Mark| other.end.is_done() == Ok(true);
+                last.read.retain(|other| !done(other));
+            }
             last.read.push(mark);
         }
     }
