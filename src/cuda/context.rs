@@ -4,6 +4,7 @@ use super::driver::{check, init};
 use super::error::{Error, Result};
 use crate::ptx::Target;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A GPU's primary context, and the properties that do not change.
 #[derive(Debug)]
@@ -17,10 +18,12 @@ pub(super) struct Context {
     pub(super) clocks: [u32; 2],
     pub(super) handle: sys::CUcontext,
     device: sys::CUdevice,
+    /// Held by who finds out what has to be done before, asks for work and says so.
+    turns: Mutex<()>,
 }
 
 // SAFETY: the driver's functions may be called from any thread, each of which makes the context
-// current first (`Context::enter`); nothing here changes.
+// current first (`Context::enter`); nothing here changes but a lock.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
@@ -87,6 +90,7 @@ impl Context {
             clocks,
             handle,
             device,
+            turns: Mutex::default(),
         })
     }
 
@@ -96,6 +100,11 @@ impl Context {
         check("cuCtxSetCurrent", unsafe {
             sys::cuCtxSetCurrent(self.handle)
         })
+    }
+
+    /// The only right to ask for work on this context's memory, until it is dropped.
+    pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether this GPU can read and write the other's memory without the host.

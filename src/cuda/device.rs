@@ -135,6 +135,8 @@ impl CudaDevice {
         work: impl FnOnce(&mut Turn<'_>) -> Result<()>,
     ) -> Result<()> {
         self.inner.context.enter()?;
+        // A graph uses its buffers without being lent them: another thread may be at the same ones.
+        let _turn = self.inner.context.turn();
         self.queue.turn(uses, work)
     }
 
