@@ -112,7 +112,7 @@ fn decode(shape: [usize; 5], dim: usize, ty: PtxType) -> [Case; 2] {
                     products.sum::<f64>() * f64::from(scale) * std::f64::consts::LOG2_E
                 })
                 .collect();
-            let max = scores.iter().copied().fold(-1e30, f64::max);
+            let max = scores.iter().copied().fold(f64::from(f32::MIN), f64::max);
             let weights: Vec<f64> = scores.iter().map(|score| (score - max).exp2()).collect();
             stats.push(close(max, max.abs().min(1e3) + 8.0));
             stats.push(close(weights.iter().sum(), 2.0 * weights.len() as f64));
@@ -148,7 +148,7 @@ fn decode_sum([rows, splits]: [usize; 2], dim: usize, ty: PtxType) -> Case {
     }
     // A part without keys.
     if splits > 1 {
-        stats[..2].copy_from_slice(&[-1e30, 0.0]);
+        stats[..2].copy_from_slice(&[f32::MIN, 0.0]);
     }
     let mut expected = Vec::new();
     for row in 0..rows {

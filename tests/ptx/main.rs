@@ -22,6 +22,7 @@ mod refused;
 mod registers;
 mod splits;
 mod text;
+mod unseen;
 mod values;
 mod variants;
 mod waits;

@@ -34,7 +34,8 @@ enum Method {
 ///
 /// Parameters: `q`, `k`, `v`, `o`, `batch`, `heads`, `kv_heads`, `seq_q`, `seq_k` (u32, at least 1),
 /// `scale` (f32, positive). With a causal mask, query `i` sees the keys up to
-/// `i + seq_k − seq_q`, and `seq_q` may not exceed `seq_k`.
+/// `i + seq_k − seq_q`, and `seq_q` may not exceed `seq_k`. Keys whose score is −∞ count nothing; a
+/// query that has no others is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionKernel {
     method: Method,

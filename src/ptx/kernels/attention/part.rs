@@ -1,6 +1,7 @@
 //! What the kernels share that have a tile of queries to a block: which keys those see, and scores
 //! in the tensor cores' fragments.
 
+use super::state::LOWEST;
 use super::{AttentionKernel, Heads, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg, Special};
@@ -122,7 +123,7 @@ impl Rows {
             row,
             col: k.mul(pair, 2),
             unit: k.mul(part.heads.scale, std::f32::consts::LOG2_E),
-            max: [f32::NEG_INFINITY; 2].map(|x| k.value(F32, x)),
+            max: [LOWEST; 2].map(|x| k.value(F32, x)),
             total: [0.0f32; 2].map(|x| k.value(F32, x)),
         }
     }

@@ -1,6 +1,7 @@
 //! One warp to a query: each key in turn, with a running maximum and sum (Milakov and
 //! Gimelshein, 2018).
 
+use super::state::LOWEST;
 use super::{AttentionKernel, Heads, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
@@ -89,7 +90,7 @@ struct Running {
 impl Running {
     fn new(k: &mut Builder, parts: usize) -> Self {
         Running {
-            max: k.value(F32, f32::NEG_INFINITY),
+            max: k.value(F32, LOWEST),
             sum: k.value(F32, 0.0f32),
             values: k.filled(F32, parts, 0.0f32),
         }

@@ -7,8 +7,8 @@ use crate::ptx::types::PtxType::{self, B32, BF16, F16, F32};
 
 /// Values of a lane.
 pub(super) const LANE: u32 = 8;
-/// Less than any score, and still a number.
-pub(super) const LOWEST: f32 = -1e30;
+/// No more than any score but −∞, and still a number.
+pub(super) const LOWEST: f32 = f32::MIN;
 
 /// The largest of the parts' maxima, the sum relative to it, and each part's weight.
 pub(super) fn together(k: &mut Builder, parts: &[[Reg; 2]]) -> (Reg, Reg, Vec<Reg>) {

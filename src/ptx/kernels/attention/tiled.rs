@@ -7,6 +7,7 @@
 //! query needs them all; these are lanes of one warp. After Dao et al., 2022.
 
 use super::part::{self, Part};
+use super::state::LOWEST;
 use super::{AttentionKernel, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
@@ -168,7 +169,7 @@ impl Block {
         self.load_queries(k, q);
         let each = EACH as usize;
         let state = State {
-            max: k.filled(F32, each, f32::NEG_INFINITY),
+            max: k.filled(F32, each, LOWEST),
             total: k.filled(F32, each, 0.0f32),
             sums: (0..each)
                 .map(|_| k.filled(F32, self.dim() as usize / 8, 0.0f32))
