@@ -199,15 +199,19 @@ objects! {
 
     /// Single queries over a cache of keys and values, whose length is divided among blocks.
     AttentionDecode {
-        r#type: Float,
+        r#type: Half,
+        #[tsify(type = "64 | 128 | 256")]
         dim: u32,
-        /// Heads of queries to a head of keys.
+        /// Heads of queries that a block takes of those that share keys: as many share them, or a
+        /// multiple.
+        #[tsify(type = "1 | 2 | 4")]
         group: u32,
     }
 
     /// What joins its parts.
     AttentionDecodeSum {
         r#type: Float,
+        /// Values of a head: a multiple of 4 up to 1024.
         dim: u32,
     }
 
@@ -247,6 +251,7 @@ objects! {
 
     /// Rotary position embedding.
     Rope {
+        /// Values of a head: a multiple of 8 up to 1024.
         dim: u32,
         pairs: Pairs,
         #[serde(default)]
