@@ -136,7 +136,8 @@ impl CudaDevice {
     }
 
     /// `y = W · x`, where `w` has `y.len()` rows of `x.len()` weights in ggml's blocks. Since Ampere each
-    /// value of `x` counts to 2⁻¹⁵ of the largest among 32, as [`QuantizeKernel::gemv_mma`] says.
+    /// value of `x` counts to 2⁻¹⁵ of the largest among 32, with the limits that [`QuantizeKernel::gemv_mma`]
+    /// states.
     ///
     /// # Errors
     /// [`super::Error::Length`] if `w` does not have as many blocks, [`super::Error::Ptx`] if a row is

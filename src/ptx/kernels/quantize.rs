@@ -61,9 +61,10 @@ impl QuantizeKernel {
     }
 
     /// The same on the tensor cores of any GPU since Ampere (`sm_80`), for speed. `w` and `x` are
-    /// aligned to 16 bytes. Each value of `x` is rounded by at most 2⁻¹⁵ of the largest among 32;
-    /// sums of 32 products are exact. Where `x` is not finite, every row is NaN. It begins while the
-    /// kernel before is at work, which may write `x`, but not `w`.
+    /// aligned to 16 bytes. Each value of `x` is rounded by at most 2⁻¹⁵ of the largest among 32, or of
+    /// 10⁻³⁰ where that is more; sums of 32 products are exact. Where `x` is not finite, or 32 of its
+    /// values add up to what is not, every row is NaN. It begins while kernels before are at work, which
+    /// may write `x`, but not `w`.
     pub fn gemv_mma(format: QuantFormat) -> Self {
         QuantizeKernel {
             format,

@@ -182,7 +182,7 @@ pub(in crate::ptx::kernels) fn activate(k: &mut Builder, activation: Activation,
     }
 }
 
-/// `x / (1 + e⁻ᵘ)`; its limit 0 where e⁻ᵘ is infinite.
+/// `x / (1 + e⁻ᵘ)`; its limit 0 where e⁻ᵘ is infinite, but NaN where `x` is, too.
 fn over_one_plus_exp(k: &mut Builder, x: Reg, u: Reg) -> Reg {
     let minus = k.neg(u);
     let exp = k.exp(minus);
