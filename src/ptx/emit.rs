@@ -343,7 +343,8 @@ impl<'a> Emitter<'a> {
         self.text.push("[");
         self.reg(base);
         if offset != 0 {
-            self.text.push(if offset > 0 { "+" } else { "" });
+            // Before a sign of its own, too: the assembler knows no difference.
+            self.text.push("+");
             self.text.number(offset.into());
         }
         self.text.push("]");

@@ -3,7 +3,7 @@
 use super::mistakes::{build, run};
 use relampago::ptx::PtxType::{F32, U32};
 use relampago::ptx::{
-    Builder, Error, Extent, Launch, PtxKernel, Result, Special, Target, TensorBox,
+    Builder, Error, Extent, Launch, PtxKernel, PtxModule, Result, Special, Target, TensorBox,
 };
 
 #[test]
@@ -21,6 +21,23 @@ fn addresses_that_change() {
         });
     });
     assert_eq!(values.unwrap(), [3.0]);
+}
+
+/// PTX has sums in addresses, and no differences.
+#[test]
+fn offsets_below_zero() {
+    let kernel = build(Target::Sm80, |k| {
+        let buffer = k.pointer("buffer", F32);
+        let value = k.ld_global(F32, buffer, -4);
+        k.st_global(F32, buffer, i32::MIN, value);
+    });
+    let text = PtxModule::new(Target::Sm80)
+        .with(kernel.unwrap())
+        .unwrap()
+        .emit();
+    for address in ["[%rd1+-4]", "[%rd1+-2147483648]"] {
+        assert!(text.contains(address), "{text}");
+    }
 }
 
 #[test]

@@ -346,7 +346,10 @@ impl Parser {
         let (base, offset) = inner.split_at(sign);
         let offset = match offset {
             "" => 0,
+            // `+-4` is how a negative one is written.
             offset => offset
+                .strip_prefix('+')
+                .unwrap_or(offset)
                 .parse()
                 .map_err(|_| bad(number, format!("`{offset}` is not an offset")))?,
         };
