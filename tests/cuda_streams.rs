@@ -2,9 +2,9 @@
 
 #![cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 
-use relampago::cuda::{CudaBuffer, CudaDevice, Error, Stream};
+use relampago::cuda::{CudaBuffer, CudaDevice, CudaKernel, Error, Stream};
 use relampago::ptx::half::f32_to_bf16;
-use relampago::ptx::{PtxType, Target};
+use relampago::ptx::{GemmKernel, Kernel, PtxType, Target};
 use std::time::Duration;
 
 /// Large enough that whoever does not wait comes too early.
@@ -163,6 +163,25 @@ fn a_graph_takes_memory_between_kernels_too() {
         graph.launch(&stream).unwrap();
     }
     assert_eq!(c.download().unwrap(), direct.download().unwrap());
+}
+
+#[test]
+fn others_wait_for_the_device_while_a_graph_is_captured() {
+    let Some(device) = device() else { return };
+    let (a, mut c) = (device.upload(&[2.0]).unwrap(), device.zeros(1).unwrap());
+    let graph = device.capture(|on| {
+        std::thread::scope(|scope| scope.spawn(|| device.synchronize()).join().unwrap())?;
+        // Dropped at once, after what may have used it.
+        let kernel = GemmKernel::naive().build(device.target())?;
+        drop(CudaKernel::compile(&device, kernel)?);
+        on.matmul(&a, &a, &mut c, 1, 1, 1)
+    });
+    graph
+        .unwrap()
+        .launch(&Stream::new(&device).unwrap())
+        .unwrap();
+    device.synchronize().unwrap();
+    assert_eq!(c.download().unwrap(), [4.0]);
 }
 
 #[test]

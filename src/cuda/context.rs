@@ -133,13 +133,6 @@ impl Context {
         }
     }
 
-    /// Waits for everything asked of the GPU so far.
-    pub(super) fn synchronize(&self) -> Result<()> {
-        self.enter()?;
-        // SAFETY: no preconditions beyond a current context.
-        check("cuCtxSynchronize", unsafe { sys::cuCtxSynchronize() })
-    }
-
     /// Free and total memory, in bytes.
     pub(super) fn memory(&self) -> Result<(usize, usize)> {
         self.enter()?;

@@ -3,6 +3,7 @@
 use super::buffer::{CudaBuffer, Element};
 use super::context::{self, Context};
 use super::error::{Error, Result};
+use super::event;
 use super::launch::{Argument, CudaKernel, Loaded};
 use super::pinned::PinnedBuffer;
 use super::queue::{Queue, Turn, Use};
@@ -161,7 +162,7 @@ impl CudaDevice {
     /// # Errors
     /// [`Error::Driver`] if any of it failed.
     pub fn synchronize(&self) -> Result<()> {
-        self.inner.context.synchronize()
+        event::synchronize(&self.inner.context)
     }
 
     /// A buffer with a copy of `values`.

@@ -75,6 +75,14 @@ impl RawEvent {
     }
 }
 
+/// Waits for everything asked of a GPU so far: an event of the default queue comes after all of it. Waiting
+/// for the context itself would end captures, whichever thread's they are.
+pub(super) fn synchronize(context: &Arc<Context>) -> Result<()> {
+    let end = RawEvent::untimed(context)?;
+    end.record(std::ptr::null_mut())?;
+    end.wait()
+}
+
 /// A point in a stream's work ([`super::Stream::record`]), with the time at which it was reached.
 #[derive(Debug)]
 pub struct Event {

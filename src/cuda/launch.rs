@@ -5,6 +5,7 @@ use super::context::Context;
 use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
+use super::event;
 use super::queue::Turn;
 use crate::ptx::{self, Extent, ParamType, PtxKernel, PtxModule, PtxType, Sizes, TensorBox};
 use cudarc::driver::sys;
@@ -56,7 +57,7 @@ unsafe impl Sync for Loaded {}
 impl Drop for Loaded {
     fn drop(&mut self) {
         // It may have been launched on any stream; after a failure nothing runs any more.
-        let _ = self.context.synchronize();
+        let _ = event::synchronize(&self.context);
         if self.context.enter().is_ok() {
             // SAFETY: the module is this one's own, and is used no more.
             let _ = unsafe { sys::cuModuleUnload(self.module) };
