@@ -110,9 +110,11 @@ fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
     let most = if recorder.gpu.adapter().software {
         MAX_SOFTWARE_PARTIALS
     } else {
-        MAX_PARTIALS.min(recorder.gpu.limits.workgroups)
+        MAX_PARTIALS
     };
-    len.div_ceil(MIN_VALUES_PER_PARTIAL).clamp(1, most)
+    let widest = recorder.gpu.limits.workgroups;
+    len.div_ceil(MIN_VALUES_PER_PARTIAL)
+        .clamp(1, most.min(widest))
 }
 
 #[cfg_attr(relampago_package, optimize(size))]

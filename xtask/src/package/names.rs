@@ -5,7 +5,7 @@
 //! order of the long, so builds with the same names stay interchangeable.
 
 use super::properties;
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use std::collections::BTreeMap;
 use walrus::{Import, Module};
 
@@ -22,6 +22,8 @@ pub(super) fn shorten(glue: &str, module: &mut Module) -> Result<String> {
     }
     for export in module.exports.iter_mut() {
         rename(&mut export.name, &names);
+        // How closures are called differs between versions of wasm-bindgen.
+        ensure!(export.name.len() < 40, "{} keeps its name", export.name);
     }
     Ok(rename_in_text(&glue, &names))
 }
@@ -36,7 +38,7 @@ fn short_names(module: &Module) -> Names {
         .filter(glue)
         .map(|import| &import.name);
     let exports = module.exports.iter().map(|export| &export.name);
-    let closures = exports.filter(|name| name.starts_with("wasm_bindgen__"));
+    let closures = exports.filter(|name| name.contains("__convert__closures_"));
     let mut long: Vec<&String> = imports.chain(closures).collect();
     long.sort();
     long.dedup();
