@@ -100,6 +100,7 @@ impl Member {
 const LEAST_VALUES: usize = 1 << 21;
 /// Parts that a GPU has at a time: one is computed while values of others are on their way.
 const IN_FLIGHT: usize = 2;
+const MAX_IN_FLIGHT: usize = 64;
 
 impl GpuDevicePool {
     /// A pool of all real GPUs, or else of SIMD alone. Does not fail for lack of a GPU.
@@ -144,12 +145,12 @@ impl GpuDevicePool {
         }
     }
 
-    /// How many parts a GPU has at a time, at least 1: so that some are computed while others are
-    /// on their way. Two unless this says otherwise. More take more memory: the values of so many
+    /// How many parts a GPU has at a time, at least 1 and at most 64: so that some are computed while
+    /// others are on their way. Two unless this says otherwise. More take more memory: the values of so many
     /// parts, on the host and on the device.
     #[must_use]
     pub fn in_flight(self, parts: usize) -> Self {
-        let in_flight = parts.max(1);
+        let in_flight = parts.clamp(1, MAX_IN_FLIGHT);
         Self { in_flight, ..self }
     }
 

@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use relampago::{
-    Backend, BufferId, Conv2d, Error, GpuCommandBatch, GpuDevice, GpuDevicePool, PoolProgram,
-    Result, StreamProgress, wgpu,
+    Backend, BufferId, Conv2d, CustomOp, Error, GpuCommandBatch, GpuDevice, GpuDevicePool,
+    PoolProgram, Result, StreamProgress, wgpu,
 };
 use support::{Random, adopted};
 
@@ -270,6 +270,49 @@ fn the_sink_is_given_nothing_after_a_failure() {
         assert!(result.is_err());
         assert_eq!(late.into_inner(), 0, "round {round}");
     }
+}
+
+#[test]
+fn parts_that_wait_for_a_slow_one_are_few() {
+    let pool = GpuDevicePool::from_devices([simd(), simd()]).unwrap();
+    let pool = pool.least_values(1).in_flight(1);
+    let slow = |[x]: [f32; 1], []: [f32; 0]| {
+        std::thread::sleep(std::time::Duration::from_millis(if x > 0.0 {
+            100
+        } else {
+            0
+        }));
+        x
+    };
+    let slow = CustomOp::new("slow", &["x"], &[], "x", slow).unwrap();
+    let mut batch = GpuCommandBatch::new(pool.device().unwrap().clone());
+    let x = batch.placeholder(128 * 64);
+    let y = batch.custom_elementwise(&slow, &[x], &[]);
+    let program = pool.compile(&batch, &[y]).unwrap();
+    let (read, written, most) = (
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+        AtomicUsize::new(0),
+    );
+    program
+        .stream(
+            &mut |_, start, values| {
+                values.fill(0.0);
+                values[0] = if start == 0 { 1.0 } else { 0.0 };
+                let there = read.fetch_add(1, Ordering::SeqCst) - written.load(Ordering::SeqCst);
+                most.fetch_max(there + 1, Ordering::SeqCst);
+                Ok(())
+            },
+            &mut |_, _, _| {
+                written.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            },
+            &mut goes_on,
+        )
+        .unwrap();
+    let (most, parts) = (most.into_inner(), program.parts());
+    assert!(most <= 4 * 2 && parts == 16, "{most} of {parts}");
+    assert_eq!(written.into_inner(), parts);
 }
 
 #[test]

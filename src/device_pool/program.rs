@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::future::poll_fn;
 use std::ops::Range;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use super::work::{Job, Part, Queue, at_once};
 use super::{GpuDevicePool, Lease};
@@ -15,7 +17,7 @@ use crate::graph::{Argument, BufferId, Division, Given, GpuCommandBatch, Node, P
 /// A batch planned once for all devices of a pool ([`GpuDevicePool::compile_async`]), which runs
 /// with new arguments each time.
 pub struct PoolProgram {
-    pool: GpuDevicePool,
+    pub(super) pool: GpuDevicePool,
     pub(super) division: Division,
     /// The leaves among them have no buffers of any device.
     nodes: Vec<Node>,
@@ -184,7 +186,7 @@ impl PoolProgram {
         let Some(programs) = &self.programs[lease.place] else {
             return;
         };
-        while let Some(mut part) = job.take() {
+        while let Some(mut part) = poll_fn(|context| job.take(context)).await {
             let program = &programs[&job.rows(&part).len()];
             let (values, mut outputs) = job.bind(&mut part);
             let given = values.into_iter().zip(whole);
@@ -237,8 +239,8 @@ impl<'a> Job for Slices<'a> {
     type Part = Part<'a>;
     const COMES_AND_GOES: bool = false;
 
-    fn take(&self) -> Option<Part<'a>> {
-        self.queue.take()
+    fn take(&self, _: &mut Context<'_>) -> Poll<Option<Part<'a>>> {
+        Poll::Ready(self.queue.take())
     }
 
     fn rows(&self, part: &Part<'a>) -> Range<usize> {

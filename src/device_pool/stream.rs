@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
 
 use super::program::PoolProgram;
 use super::work::Job;
@@ -26,11 +27,16 @@ pub struct StreamProgress {
     pub of: usize,
 }
 
+/// How many times more parts than the devices work on may be there at once: a slow one keeps others
+/// from the sink, and each has its values in memory.
+const AHEAD: usize = 4;
+
 impl PoolProgram {
     /// Runs with arguments that `source` gives a part at a time, and hands the results to `sink`,
     /// so that neither need fit into memory. What they are is what [`PoolProgram::read_async`]
     /// gives, to the bit. While a part is computed, the next one is read and the one before is
-    /// written: each device has as many at a time as [`GpuDevicePool::in_flight`] says.
+    /// written: each device has as many at a time as [`GpuDevicePool::in_flight`] says. At most three
+    /// times as many are done and wait for an earlier one.
     ///
     /// The source is asked for an argument's values in ascending order; convolutions ask for a
     /// part's last rows again, and arguments that every value depends on come as a whole, first.
@@ -100,6 +106,8 @@ struct Stream<'a> {
     source: Mutex<&'a mut StreamSource<'a>>,
     output: Mutex<Output<'a>>,
     state: Mutex<State>,
+    /// Parts that may be under way or done before the sink has the first of them.
+    ahead: usize,
 }
 
 #[derive(Default)]
@@ -107,6 +115,10 @@ struct State {
     /// The next part, and its first row.
     next: usize,
     row: usize,
+    /// Parts that the sink has.
+    written: usize,
+    /// Those who wait until there is room for another part.
+    waiting: Vec<Waker>,
     /// Parts that lost devices did not finish.
     returned: Vec<Chunk>,
     /// Memory of those that are done.
@@ -161,24 +173,40 @@ impl<'a> Stream<'a> {
             source: Mutex::new(source),
             output: Mutex::new(output),
             state: Mutex::default(),
+            ahead: AHEAD * program.pool.in_flight * program.pool.members.len(),
         })
     }
 
     /// A part that nobody has, unless the stream has failed.
-    fn next(&self) -> Option<Chunk> {
+    fn next(&self, context: &mut Context<'_>) -> Poll<Option<Chunk>> {
         let state = &mut *lock(&self.state);
         if state.error.is_some() {
-            return None;
+            return Poll::Ready(None);
         }
         if let Some(chunk) = state.returned.pop() {
-            return Some(chunk);
+            return Poll::Ready(Some(chunk));
         }
-        let rows = self.program.sizes.get(state.next)?;
+        let Some(rows) = self.program.sizes.get(state.next) else {
+            return Poll::Ready(None);
+        };
+        if state.next - state.written >= self.ahead {
+            state.waiting.push(context.waker().clone());
+            return Poll::Pending;
+        }
         let mut chunk = state.free.pop().unwrap_or_default();
         (chunk.place, chunk.rows) = (state.next, state.row..state.row + rows);
         chunk.is_filled = false;
         (state.next, state.row) = (state.next + 1, chunk.rows.end);
-        Some(chunk)
+        Poll::Ready(Some(chunk))
+    }
+
+    /// Changes the state for whoever waits for a part.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = lock(&self.state);
+        change(&mut state);
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        waiting.into_iter().for_each(Waker::wake);
     }
 
     /// Reads a part.
@@ -221,7 +249,10 @@ impl<'a> Stream<'a> {
                 rows: chunk.rows.end,
                 of: self.program.division.rows,
             };
-            lock(&self.state).free.push(chunk);
+            self.change(|state| {
+                state.free.push(chunk);
+                state.written += 1;
+            });
             if (output.watch)(progress).is_break() {
                 return Err(Error::Aborted);
             }
@@ -234,20 +265,22 @@ impl Job for Stream<'_> {
     type Part = Chunk;
     const COMES_AND_GOES: bool = true;
 
-    fn take(&self) -> Option<Chunk> {
+    fn take(&self, context: &mut Context<'_>) -> Poll<Option<Chunk>> {
         let source = &mut *lock(&self.source);
-        let mut chunk = self.next()?;
+        let Some(mut chunk) = ready!(self.next(context)) else {
+            return Poll::Ready(None);
+        };
         // One that was given back has its values.
         if chunk.is_filled {
-            return Some(chunk);
+            return Poll::Ready(Some(chunk));
         }
-        match self.fill(&mut chunk, *source) {
+        Poll::Ready(match self.fill(&mut chunk, *source) {
             Ok(()) => Some(chunk),
             Err(error) => {
                 self.fail(error);
                 None
             }
-        }
+        })
     }
 
     fn rows(&self, chunk: &Chunk) -> Range<usize> {
@@ -281,11 +314,13 @@ impl Job for Stream<'_> {
     }
 
     fn give_back(&self, chunk: Chunk) {
-        lock(&self.state).returned.push(chunk);
+        self.change(|state| state.returned.push(chunk));
     }
 
     fn fail(&self, error: Error) {
-        lock(&self.state).error.get_or_insert(error);
+        self.change(|state| {
+            state.error.get_or_insert(error);
+        });
     }
 
     fn is_done(&self) -> Result<bool> {

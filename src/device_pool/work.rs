@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 
 use super::program::Sizes;
 use crate::error::{Error, Result};
@@ -23,8 +24,8 @@ pub(super) trait Job: Shared {
     /// something to do while a device computes, SIMD too.
     const COMES_AND_GOES: bool;
 
-    /// A part that is still to be done.
-    fn take(&self) -> Option<Self::Part>;
+    /// A part that is still to be done, once there is room for another one.
+    fn take(&self, context: &mut Context<'_>) -> Poll<Option<Self::Part>>;
     fn rows(&self, part: &Self::Part) -> Range<usize>;
     /// What a part is given, in order, and where its results go.
     fn bind<'p>(&'p self, part: &'p mut Self::Part) -> (Vec<&'p [f32]>, Vec<&'p mut [f32]>);
@@ -144,9 +145,9 @@ async fn in_turn<F: Future<Output = ()>>(futures: Vec<F>) {
     std::future::poll_fn(|context| {
         waiting.retain_mut(|future| future.as_mut().poll(context).is_pending());
         if waiting.is_empty() {
-            std::task::Poll::Ready(())
+            Poll::Ready(())
         } else {
-            std::task::Poll::Pending
+            Poll::Pending
         }
     })
     .await;
