@@ -414,4 +414,10 @@ fn names_shapes_and_weights_that_do_not_fit_are_told() {
     assert_eq!(blocks(33, 32, WeightFormat::Q8_0), "LENGTH_MISMATCH");
     assert_eq!(blocks(34, 31, WeightFormat::Q8_0), "INVALID_ARGUMENT");
     assert_eq!(blocks(64, 32, WeightFormat::F16), "INVALID_ARGUMENT");
+    for scale in [0x7c00_u16, 0xfc00, 0x7e00] {
+        let mut block = vec![0; 2 * 18];
+        block[18..20].copy_from_slice(&scale.to_le_bytes());
+        let weights = QuantizedWeights::from_blocks(&block, 64, 1, WeightFormat::Q4_0);
+        assert_eq!(code(weights), "INVALID_ARGUMENT");
+    }
 }

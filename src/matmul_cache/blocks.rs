@@ -5,14 +5,17 @@ use super::weights::{BLOCK, QuantizedWeights, WeightFormat};
 use crate::error::{Error, Result};
 use crate::shape::{check_len, product};
 
+/// Infinity in binary16.
+const INFINITE: u16 = 0x7c00;
+
 impl QuantizedWeights {
     /// Takes blocks of ggml's `Q8_0` (34 bytes: a scale and 32 signed bytes) or `Q4_0` (18
     /// bytes: a scale and 16 bytes, of which the low halves come first). They hold a matrix
     /// stored transposed, `n` rows of `k` weights, as models have it.
     ///
     /// # Errors
-    /// `InvalidArgument` for another format and for a `k` that is no multiple of 32,
-    /// `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`.
+    /// `InvalidArgument` for another format, for a `k` that is no multiple of 32 and for a scale that
+    /// is not finite, `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`.
     pub fn from_blocks(blocks: &[u8], k: usize, n: usize, format: WeightFormat) -> Result<Self> {
         let bytes = match format {
             WeightFormat::Q8_0 => 2 + BLOCK,
@@ -28,6 +31,7 @@ impl QuantizedWeights {
         let a_column = k / BLOCK;
         for (index, block) in blocks.chunks_exact(bytes).enumerate() {
             let (scale, numbers) = (u16::from_le_bytes([block[0], block[1]]), &block[2..]);
+            check_scale(scale, index)?;
             let bits = |i: usize| match format {
                 WeightFormat::Q8_0 => numbers[i].into(),
                 _ if i < BLOCK / 2 => (numbers[i] & 15).into(),
@@ -37,6 +41,16 @@ impl QuantizedWeights {
         }
         Ok(weights)
     }
+}
+
+/// Times a scale that is infinite, zeros would be NaN on one back-end and not on another.
+fn check_scale(scale: u16, block: usize) -> Result<()> {
+    // Binary16 has the largest exponent for infinities and NaN alone.
+    if scale & INFINITE != INFINITE {
+        return Ok(());
+    }
+    let value = format!("{scale:#06x} for the scale of block {block}");
+    Err(invalid("blocks", value, "of finite scales"))
 }
 
 fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
