@@ -193,8 +193,8 @@ impl CudaDevice {
         PinnedBuffer::new(&self.inner.context, len)
     }
 
-    /// A kernel, written for this GPU and compiled; the second time it is at hand. It is launched
-    /// where this device's operations go.
+    /// A kernel, written for this GPU and compiled; the second time it is at hand, known by its
+    /// [name](Kernel::name), which has to be its text's alone. It is launched where this device's operations go.
     ///
     /// # Errors
     /// [`Error::Ptx`] if this GPU does not have what the kernel needs,

@@ -14,7 +14,7 @@ impl Sweeps {
         Ok(Self)
     }
 
-    #[inline(always)]
+    #[inline]
     #[allow(clippy::unused_self)] // As above.
     pub(super) fn block(&self, _: &[Step]) -> usize {
         BLOCK

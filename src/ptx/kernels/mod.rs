@@ -35,7 +35,7 @@ use super::types::Target;
 /// A kernel that can be written for any target that has what it needs. Sizes are parameters of
 /// the launch: one text serves all of them.
 pub trait Kernel {
-    /// The entry point's name, different for every variant.
+    /// The entry point's name, another one for every text: by it a device knows what it has compiled.
     fn name(&self) -> String;
 
     /// The first target that has what the kernel needs.

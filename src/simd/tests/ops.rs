@@ -236,7 +236,7 @@ fn empty_shapes_return_at_once() {
 }
 
 #[test]
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(all(not(target_arch = "wasm32"), feature = "threads"))]
 fn threads_change_no_result() {
     let (rows, cols) = (1_000, 1_001);
     let options = Conv2d::same(rows, cols, 3, 3);
