@@ -12,9 +12,11 @@ pub(super) const WORKGROUP: usize = 256;
 /// Vectors of four values that a workgroup of the elementwise kernel computes.
 const VECTORS_A_WORKGROUP: usize = 2 * WORKGROUP;
 /// Most workgroups of a reduction's first dispatch, so that one workgroup can fold the rest; of four
-/// invocations, one after the other on each processor, few are enough.
+/// invocations, one after the other on each processor, few are enough, as long as each has no more
+/// than so many values: llvmpipe ends loops after 65,535 rounds, and long sums lose places.
 const MAX_PARTIALS: usize = 1024;
 const MAX_SOFTWARE_PARTIALS: usize = 32;
+const MAX_VALUES_PER_SOFTWARE_PARTIAL: usize = 1 << 15;
 /// Values that a workgroup of a reduction should have at least, to be worth a second dispatch.
 const MIN_VALUES_PER_PARTIAL: usize = 8192;
 /// Side of a workgroup's tile of the transpose kernel.
@@ -108,13 +110,13 @@ pub(super) fn elementwise(
 #[cfg_attr(relampago_package, optimize(size))]
 fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
     let most = if recorder.gpu.adapter().software {
-        MAX_SOFTWARE_PARTIALS
+        MAX_SOFTWARE_PARTIALS.max(len / MAX_VALUES_PER_SOFTWARE_PARTIAL)
     } else {
         MAX_PARTIALS
     };
-    let widest = recorder.gpu.limits.workgroups;
-    len.div_ceil(MIN_VALUES_PER_PARTIAL)
-        .clamp(1, most.min(widest))
+    // Kernels know workgroups by their place along one side.
+    let most = most.min(recorder.gpu.limits.workgroups);
+    len.div_ceil(MIN_VALUES_PER_PARTIAL).clamp(1, most)
 }
 
 #[cfg_attr(relampago_package, optimize(size))]

@@ -1,6 +1,7 @@
 //! Kernels that are chosen by what the adapter is, run on whichever there is.
 
 mod choices;
+mod long;
 
 use super::tiles::TileFold;
 use super::{Gpu, Options, Preference};
