@@ -188,9 +188,10 @@ fn a_device_that_browsers_would_not_give_is_not_used() {
 fn what_no_buffer_holds_is_not_measured() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
     let (m, k, n) = (1 << 24, 1, 1 << 24);
+    let (rows, cols) = (1 << 44, 1 << 6);
     for (op, lens) in [
         (Op::Matmul { m, k, n }, &[m, n][..]),
-        (Op::Softmax {}, &[1 << 50]),
+        (Op::SoftmaxRows { rows, cols }, &[rows * cols]),
     ] {
         let error = device.tune(&[(op, lens)]).unwrap_err();
         assert_eq!(error.code(), "LIMIT_EXCEEDED");

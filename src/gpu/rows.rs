@@ -1,7 +1,8 @@
 //! Softmaxes and norms: which kernels go over the rows of a matrix.
 
-#[cfg(not(relampago_small))]
-use super::context::{Gpu, Limits};
+use super::context::Gpu;
+#[cfg(not(target_arch = "wasm32"))]
+use super::context::Limits;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
 #[cfg(not(relampago_small))]
@@ -11,9 +12,11 @@ use crate::error::Result;
 /// Values that a workgroup should have at least of a long row, to be worth a second dispatch.
 const MIN_VALUES_PER_CHUNK: usize = 2048;
 /// Chunks of a row at most, all of which every workgroup of the second dispatch puts together, with
-/// few invocations on a software adapter.
+/// few invocations on a software adapter; there are more where each would have more than so many
+/// values, of which llvmpipe's loops reach no end.
 const MAX_CHUNKS: usize = 256;
 const MAX_SOFTWARE_CHUNKS: usize = 64;
+const MAX_VALUES_PER_SOFTWARE_CHUNK: usize = 1 << 17;
 /// The longest row that is left to one workgroup, unless there are many rows.
 const MAX_SINGLE_ROW: usize = 8192;
 /// Rows that keep a GPU busy with a workgroup each.
@@ -111,6 +114,19 @@ pub(super) fn norm(
     )
 }
 
+/// Whether one workgroup gets to the end of such a row, which it reads three times.
+#[cfg(not(target_arch = "wasm32"))]
+fn reads_whole(gpu: &Gpu, cols: usize) -> bool {
+    let what = "the length of a row on llvmpipe";
+    gpu.check_on_llvmpipe(what, cols, 1 << 18).is_ok()
+}
+
+/// llvmpipe is in no browser.
+#[cfg(target_arch = "wasm32")]
+fn reads_whole(_: &Gpu, _: usize) -> bool {
+    true
+}
+
 impl Family {
     /// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
     /// workgroups; else two, with each row cut into chunks. Parameters are the shape
@@ -131,7 +147,7 @@ impl Family {
             return recorder.dispatch(kernel, &params, &inputs, output, workgroups);
         }
         let most = if recorder.gpu.adapter().software {
-            MAX_SOFTWARE_CHUNKS
+            MAX_SOFTWARE_CHUNKS.max(cols / MAX_VALUES_PER_SOFTWARE_CHUNK)
         } else {
             MAX_CHUNKS
         };
@@ -161,7 +177,7 @@ impl Family {
             if name == self.partial.name {
                 return None;
             }
-            let mut whole = self.whole_rows(&recorder.gpu.limits, cols);
+            let mut whole = self.whole_rows(recorder.gpu, cols);
             if let Some(kernel) = whole.find(|(kernel, _)| kernel.name == name) {
                 return Some(kernel);
             }
@@ -170,7 +186,9 @@ impl Family {
         if let Some(kernel) = self.held_kernels(&recorder.gpu.limits, cols).next() {
             return Some(kernel);
         }
-        (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS).then_some((self.row, 1))
+        let whole =
+            (cols <= MAX_SINGLE_ROW || rows >= MANY_ROWS) && reads_whole(recorder.gpu, cols);
+        whole.then_some((self.row, 1))
     }
 
     /// The kernels that hold such a row in registers, and how many rows a workgroup: those of
@@ -202,22 +220,18 @@ impl Family {
     /// All kernels whose workgroups could each do whole rows of such a length, and how many.
     #[cfg(not(relampago_small))]
     #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
-    fn whole_rows(
-        &self,
-        limits: &Limits,
-        cols: usize,
-    ) -> impl Iterator<Item = (&'static Kernel, usize)> {
+    fn whole_rows(&self, gpu: &Gpu, cols: usize) -> impl Iterator<Item = (&'static Kernel, usize)> {
         #[cfg(not(target_arch = "wasm32"))]
-        let held = self.held_kernels(limits, cols);
+        let held = self.held_kernels(&gpu.limits, cols);
         #[cfg(target_arch = "wasm32")]
         let held = std::iter::empty();
-        held.chain([(self.row, 1)])
+        held.chain(reads_whole(gpu, cols).then_some((self.row, 1)))
     }
 
     #[cfg(not(relampago_small))]
     #[cfg_attr(relampago_package, optimize(size))]
     fn candidates(&self, gpu: &Gpu, [rows, cols]: [usize; 2]) -> (Key, Vec<&'static str>) {
-        let whole = self.whole_rows(&gpu.limits, cols);
+        let whole = self.whole_rows(gpu, cols);
         let names = whole.map(|(kernel, _)| kernel.name);
         let names = names.chain([self.partial.name]).collect();
         ((self.key)([rows, cols]), names)
