@@ -38,6 +38,16 @@ fn dispatches_wider_than_the_limit_are_folded() {
 }
 
 #[test]
+fn workgroups_are_no_longer_than_a_side_may_be() {
+    let (device, _) = adopted(|limits| limits.max_compute_workgroup_size_x = 256);
+    let (rows, cols) = (2, 8_192);
+    let x: Vec<f32> = (0..rows * cols).map(|i| (i % 7) as f32).collect();
+    let op = Op::SoftmaxRows { rows, cols };
+    let inputs = vec![x];
+    judge(&device, &Case { op, inputs });
+}
+
+#[test]
 fn a_dispatch_beyond_65535_workgroups_is_right() {
     let (device, _) = adopted(|_| ());
     // One workgroup a row of the softmax: 70,000 of them.

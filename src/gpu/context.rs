@@ -216,7 +216,7 @@ impl Gpu {
                 workgroups: limits.max_compute_workgroups_per_dimension as usize,
                 uniform_alignment: limits.min_uniform_buffer_offset_alignment as usize,
                 workgroup_memory: limits.max_compute_workgroup_storage_size as usize,
-                invocations: limits.max_compute_invocations_per_workgroup as usize,
+                invocations: most_invocations(&limits) as usize,
                 #[cfg(not(target_arch = "wasm32"))]
                 subgroups_of_32: has_subgroups_of_32(&device),
                 #[cfg(not(target_arch = "wasm32"))]
@@ -269,6 +269,19 @@ impl Gpu {
     pub(super) fn deliver_callbacks(&self) {
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
     }
+}
+
+/// Workgroups of more than every device allows lie along the first side.
+#[cfg(not(target_arch = "wasm32"))]
+fn most_invocations(limits: &wgpu::Limits) -> u32 {
+    let along = limits.max_compute_workgroup_size_x;
+    along.min(limits.max_compute_invocations_per_workgroup)
+}
+
+/// There are none of those in browsers.
+#[cfg(target_arch = "wasm32")]
+fn most_invocations(limits: &wgpu::Limits) -> u32 {
+    limits.max_compute_invocations_per_workgroup
 }
 
 #[cfg(not(target_arch = "wasm32"))]
