@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::Gpu;
 use super::super::tune::Key;
 use super::{judge, noise, pretend};
-use crate::ops::Op;
+use crate::ops::{Conv2d, Op};
 use crate::runtime;
 
 /// A product that loses half a place whenever it is added to between half of so many and all of them.
@@ -64,4 +64,32 @@ fn rows_that_a_kernel_does_not_reach_the_end_of_are_not_left_to_it() {
     judge_peak(&gpu, len);
     runtime::block_on(gpu.tune(&Op::Softmax {}, &[len], len)).unwrap();
     judge_peak(&gpu, len);
+}
+
+#[test]
+fn long_kernels_of_convolutions_keep_their_places() {
+    for software in [true, false] {
+        let gpu = pretend(software);
+        for (rows, cols, strides) in [
+            (1, 4096, (1, 1)),
+            (1, 2000, (1, 2000)),
+            (1, 2000, (1, 3)),
+            (4096, 1, (1, 1)),
+            (70, 66, (2, 5)),
+        ] {
+            let (height, width) = (rows + strides.0 + 2, cols + strides.1 + 2);
+            let options =
+                Conv2d::valid(height, width, rows, cols).with_stride(strides.0, strides.1);
+            let op = Op::Convolve2d { options };
+            let ones = vec![1.0; height * width];
+            for term in [losing(256.0), 0.7] {
+                judge(&gpu, &op, &[&ones, &vec![term; rows * cols]]);
+            }
+            judge(
+                &gpu,
+                &op,
+                &[&noise(height * width, 1), &noise(rows * cols, 2)],
+            );
+        }
+    }
 }
