@@ -1,7 +1,8 @@
 // C = A · W, where W lies in groups of 32 columns (the last may be smaller), and these in blocks of
 // 32 rows: a row of scales where there are some, then rows of words with PER_WORD numbers of a
 // column each. A workgroup computes 4 rows of C by a group of columns; its eight layers of
-// invocations take every eighth block, and are added up at the end.
+// invocations take every eighth block, PART of them at a time to bound the rounding error, and are
+// added up at the end.
 struct Params {
     m: u32,
     k: u32,
@@ -16,6 +17,7 @@ struct Params {
 
 const WORDS = 32u / PER_WORD;
 const LAYERS = 8u;
+const PART = 32u;
 
 var<workgroup> layers: array<array<vec4f, 32>, 8>;
 
@@ -62,8 +64,13 @@ fn main(
     if col < params.n {
         let width = min(32u, params.n - first_col);
         let first = first_col * params.blocks * (SCALES + WORDS) + local.x;
-        for (var block = local.y; block < params.blocks; block += LAYERS) {
-            sum += block_sum(block, first + block * (SCALES + WORDS) * width, width, rows);
+        for (var start = local.y; start < params.blocks; start += LAYERS * PART) {
+            var part = vec4f();
+            let end = min(start + LAYERS * PART, params.blocks);
+            for (var block = start; block < end; block += LAYERS) {
+                part += block_sum(block, first + block * (SCALES + WORDS) * width, width, rows);
+            }
+            sum += part;
         }
     }
     layers[local.y][local.x] = sum;

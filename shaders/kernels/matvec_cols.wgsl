@@ -2,7 +2,8 @@
 //! matvec_cols vectors:
 //! matvec_cols_any scalars:
 // C = A · B where A is one row: a workgroup sums 128 columns of B over one of `slices` parts of
-// its depth. A second dispatch sums those, as a product with a row of ones.
+// its depth, TERMS products at a time, to bound the rounding error. A second dispatch sums those, as a
+// product with a row of ones.
 struct Params {
     m: u32,
     k: u32,
@@ -32,9 +33,13 @@ fn main(
     let first = slice * params.slice;
     let end = min(first + params.slice, params.k);
     var total = vec4f();
-    for (var depth = first + local / 32u; depth < end; depth += 8u) {
-        let factor = select(a[depth], 1.0, params.ones != 0u);
-        total += factor * OP_b(depth, vector);
+    for (var block = first + local / 32u; block < end; block += 8u * TERMS) {
+        var part = vec4f();
+        for (var depth = block; depth < min(block + 8u * TERMS, end); depth += 8u) {
+            let factor = select(a[depth], 1.0, params.ones != 0u);
+            part += factor * OP_b(depth, vector);
+        }
+        total += part;
     }
     sums[local] = total;
     for (var half = 128u; half >= 32u; half >>= 1u) {

@@ -1,7 +1,8 @@
 //! native
 //! matvec_rows vector:
 //! matvec_rows_any scalar:
-// C = A · B where B is one column: a workgroup a row of A.
+// C = A · B where B is one column: a workgroup a row of A. TERMS products at a time add up, to
+// bound the rounding error.
 struct Params {
     m: u32,
     k: u32,
@@ -24,8 +25,13 @@ fn main(
         return;
     }
     var total = vec4f();
-    for (var quarter = local; 4u * quarter < params.k; quarter += GROUP) {
-        total += OPs_a(row, quarter) * OPs_column(quarter);
+    let quarters = (params.k + 3u) / 4u;
+    for (var block = local; block < quarters; block += TERMS * GROUP) {
+        var part = vec4f();
+        for (var i = block; i < min(block + TERMS * GROUP, quarters); i += GROUP) {
+            part += OPs_a(row, i) * OPs_column(i);
+        }
+        total += part;
     }
     let sum = workgroup_reduce(SUM, dot(total, vec4f(1.0)), local);
     if local == 0u {

@@ -93,3 +93,19 @@ fn long_kernels_of_convolutions_keep_their_places() {
         }
     }
 }
+
+#[test]
+fn products_with_vectors_of_like_terms_keep_their_places() {
+    let gpu = pretend(false);
+    for [m, k, n] in [
+        [2, 131_072, 1],
+        [2, 130_001, 1],
+        [1, 1_000, 1_024],
+        [1, 65_536, 4],
+    ] {
+        let op = Op::Matmul { m, k, n };
+        for term in [losing(256.0), 0.7] {
+            judge(&gpu, &op, &[&vec![1.0; m * k], &vec![term; k * n]]);
+        }
+    }
+}
