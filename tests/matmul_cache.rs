@@ -421,3 +421,24 @@ fn names_shapes_and_weights_that_do_not_fit_are_told() {
         assert_eq!(code(weights), "INVALID_ARGUMENT");
     }
 }
+
+#[test]
+fn terms_need_not_be_small_before_they_are_scaled() {
+    let (k, n) = (32, 40);
+    let weights = vec![1e-3; k * n];
+    for device in devices() {
+        for format in FORMATS {
+            for m in [1, 5, 17] {
+                let mut cache = GpuMatmulCache::new(device.clone());
+                let view = TensorView::new_2d(k, n).unwrap();
+                let view = view.bind(&weights).unwrap();
+                cache.insert_view("w", &view, format).unwrap();
+                let (input, mut out) = (vec![1e36; m * k], vec![f32::NAN; m * n]);
+                cache.matmul_cached("w", &input, &mut out, m).unwrap();
+                let what = format!("{format:?}, {m} rows on {:?}", device.backend());
+                let weights = rounded(&weights, k, n, format);
+                check(&out, &input, &weights, [m, k, n], &what);
+            }
+        }
+    }
+}

@@ -25,6 +25,11 @@ var<workgroup> layers: array<array<vec4f, 32>, 8>;
 // at `first` and lie `width` apart.
 fn block_sum(block: u32, first: u32, width: u32, rows: vec4u) -> vec4f {
     var sum = vec4f();
+    // Of each number, whose product with it is exact, and not of the sum, which may be too large before.
+    var scale = 1.0;
+    if SCALES == 1u {
+        scale = bitcast<f32>(words[first]);
+    }
     for (var w = 0u; w < WORDS; w++) {
         let word = words[first + (SCALES + w) * width];
         for (var i = 0u; i < PER_WORD; i++) {
@@ -32,12 +37,9 @@ fn block_sum(block: u32, first: u32, width: u32, rows: vec4u) -> vec4f {
             // Zeros fill the last block, but A has no values for them.
             if p < params.k {
                 let q = rows + p;
-                sum += number(word, i) * vec4f(a[q.x], a[q.y], a[q.z], a[q.w]);
+                sum += (scale * number(word, i)) * vec4f(a[q.x], a[q.y], a[q.z], a[q.w]);
             }
         }
-    }
-    if SCALES == 1u {
-        sum *= bitcast<f32>(words[first]);
     }
     return sum;
 }
