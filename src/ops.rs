@@ -78,9 +78,9 @@ macro_rules! op_table {
                 log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 $($more)*
                 /// Matrix product `C = A · B` of row-major matrices, `m × k` times `k × n`; zeros where `k` is 0.
-                matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 16.0;
+                matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 64.0;
                 /// Matrix product `C = A · B` as [`Matmul`] says: its operands may be stored transposed.
-                matmul_with matmul_with_async matmulWith MatmulWith(a, b) -> c { options: Matmul } Matmul, 16.0;
+                matmul_with matmul_with_async matmulWith MatmulWith(a, b) -> c { options: Matmul } Matmul, 64.0;
                 /// Transpose of a row-major `rows × cols` matrix.
                 transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),

@@ -5,7 +5,7 @@
 //! it. A sum of cancelling terms cannot be as exact as its small result would suggest, and the
 //! exponential of a rounded difference carries that difference's error; both are known from the
 //! inputs, and neither is the back-end's fault. The accuracy stated in the op table is relative
-//! to this magnitude.
+//! to this magnitude; products of more than 65,536 terms have it times as many of those.
 
 use crate::ops::{Conv2d, Matmul, Op};
 
@@ -287,7 +287,12 @@ fn matmul(a: &[f32], b: &[f32], options: Matmul) -> Vec<Expected> {
     };
     let a = |i, p| wide(a[place(options.transpose_a, [i, p], [m, k])]);
     let b = |p, j| wide(b[place(options.transpose_b, [p, j], [k, n])]);
-    let at = |i: usize, j: usize| sum((0..k).map(|p| a(i, p) * b(p, j)));
+    // Sums of parts are added one after the other, which that of more parts is less exact by.
+    let parts = (k as f64 / 65_536.0).max(1.0);
+    let at = |i: usize, j: usize| {
+        let sum = sum((0..k).map(|p| a(i, p) * b(p, j)));
+        Expected::new(sum.value, sum.magnitude * parts)
+    };
     let cells = |i: usize| (0..n).map(move |j| (i, j));
     let all = (0..if n == 0 { 0 } else { m }).flat_map(cells);
     all.map(|(i, j)| at(i, j)).collect()

@@ -109,3 +109,16 @@ fn products_with_vectors_of_like_terms_keep_their_places() {
         }
     }
 }
+
+#[test]
+fn products_of_many_like_terms_keep_their_places() {
+    for software in [true, false] {
+        let gpu = pretend(software);
+        for (m, k, n) in [(4, 256, 4), (20, 256, 70), (4, 65_536, 4)] {
+            for term in [losing(256.0), 0.1, 0.7] {
+                let (a, b) = (vec![1.0; m * k], vec![term; k * n]);
+                judge(&gpu, &Op::Matmul { m, k, n }, &[&a, &b]);
+            }
+        }
+    }
+}

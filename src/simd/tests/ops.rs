@@ -3,6 +3,7 @@
 use super::{noise, on_each};
 use crate::error::Result;
 use crate::ops::{Conv2d, Op, Padding};
+use crate::reference::evaluate;
 use crate::simd::stream::{self, Slices, is_streamable};
 use crate::simd::{Cpu, InstructionSet, execute, is_swept, sweep};
 
@@ -232,6 +233,22 @@ fn empty_shapes_return_at_once() {
             run(isa, &Op::Matmul { m: 2, k: 0, n: 2 }, &[&[], &[]], 4).unwrap(),
             [0.0; 4]
         );
+    });
+}
+
+#[test]
+fn products_of_many_like_terms_keep_their_places() {
+    on_each(|isa| {
+        for (m, k, n) in [(4, 256, 4), (20, 256, 70), (4, 65_536, 4), (4, 1 << 20, 4)] {
+            for term in [0.1, 0.7, 1.0 + 63.0 * f32::EPSILON] {
+                let (op, a, b) = (Op::Matmul { m, k, n }, vec![1.0; m * k], vec![term; k * n]);
+                let c = run(isa, &op, &[&a, &b], m * n).unwrap();
+                for (&c, expected) in c.iter().zip(evaluate(&op, &[&a, &b])) {
+                    let error = expected.error(c);
+                    assert!(error <= op.ulp(), "{isa} {op:?} of {term}: {error} ULP");
+                }
+            }
+        }
     });
 }
 
