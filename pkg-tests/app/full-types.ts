@@ -37,6 +37,10 @@ export async function everything(signal: AbortSignal, x: Float32Array): Promise<
 export function wrong(device: GpuDevice, x: Float32Array): void {
   // @ts-expect-error there is no such format
   void device.matmulCache().insert('layer', x, { k: 2, n: 3, format: 'q5_k' });
+  // @ts-expect-error blocks are of one of two formats
+  void device.matmulCache().insertBlocks('layer', new Uint8Array(34), { k: 32, n: 1, format: 'f16' });
+  // @ts-expect-error and of which one must be said
+  void device.matmulCache().insertBlocks('layer', new Uint8Array(34), { k: 32, n: 1 });
   // @ts-expect-error there is no such reduction
   void device.tiledReduce2d('mean', x, 3, 4);
   // @ts-expect-error an operation is a list

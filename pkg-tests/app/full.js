@@ -56,12 +56,20 @@ async function cache(relampago, device) {
       format: await code(() => cache.insert('x', weights, { k, n, format: 'q5_k' })),
       blocks: await code(() => cache.insertBlocks('x', blocks, { k: 33, n: 2, format: 'q8_0' })),
       array: await code(() => cache.insertBlocks('x', [1, 2], { k: 32, n: 2, format: 'q8_0' })),
+      givenAway: await code(() => cache.insertBlocks('x', givenAway(), { k: 32, n: 2, format: 'q8_0' })),
       aborted: await code(() => cache.matmulCached('f32', input, m, { signal: AbortSignal.abort() })),
     },
   };
   cache.dispose();
   results.codes.disposed = await code(() => cache.matmulCached('f32', input, m));
   return results;
+}
+
+// Bytes of a buffer that went elsewhere.
+function givenAway() {
+  const bytes = new Uint8Array(68);
+  structuredClone(bytes, { transfer: [bytes.buffer] });
+  return bytes;
 }
 
 async function views({ TensorView, ...relampago }, device) {

@@ -86,6 +86,7 @@ function verifyCache({ products, blocks, list, removed, codes }) {
     format: 'INVALID_ARGUMENT',
     blocks: 'INVALID_ARGUMENT',
     array: 'INVALID_ARGUMENT',
+    givenAway: 'INVALID_ARGUMENT',
     aborted: 'ABORTED',
     disposed: 'DISPOSED',
   });

@@ -35,6 +35,13 @@ export interface WeightOptions {
     transposed?: boolean;
 }
 
+/** What blocks of ggml's hold: a matrix of weights, `k × n`, stored as an `n × k` matrix. */
+export interface BlockOptions {
+    k: number;
+    n: number;
+    format: 'q8_0' | 'q4_0';
+}
+
 /** Weights in a cache. */
 export interface CachedWeights {
     readonly name: string;
@@ -52,6 +59,8 @@ extern "C" {
     pub type Blocks;
     #[wasm_bindgen(typescript_type = "WeightOptions")]
     pub type WeightOptions;
+    #[wasm_bindgen(typescript_type = "BlockOptions")]
+    pub type BlockOptions;
     #[wasm_bindgen(typescript_type = "Promise<CachedWeights[]>")]
     pub type PromiseOfWeights;
 }
@@ -111,16 +120,13 @@ impl JsMatmulCache {
         &self,
         name: Name,
         blocks: Blocks,
-        options: WeightOptions,
+        options: BlockOptions,
         abort: Option<AbortOptions>,
     ) -> PromiseOfNothing {
         let call = || {
-            let blocks: JsValue = blocks.into();
-            let blocks: Uint8Array = blocks
-                .dyn_into()
-                .map_err(|other| invalid("blocks", &other, "a Uint8Array"))?;
+            let blocks = bytes(blocks.into(), "blocks")?;
             let Options { k, n, format, .. } = Options::of(&options)?;
-            let weights = QuantizedWeights::from_blocks(&blocks.to_vec(), k, n, format)?;
+            let weights = QuantizedWeights::from_blocks(&blocks, k, n, format)?;
             Ok((self.device()?, weights))
         };
         let call = call();
@@ -216,6 +222,23 @@ fn with<T>(
         .borrow_mut()
         .as_mut()
         .ok_or(Error::Disposed { what })?)
+}
+
+/// A copy of an argument that must be a `Uint8Array`.
+fn bytes(value: JsValue, what: &'static str) -> Result<Vec<u8>> {
+    let array: Uint8Array = value
+        .dyn_into()
+        .map_err(|other| invalid(what, &other, "a Uint8Array"))?;
+    if !array::is_attached(array.unchecked_ref()) {
+        return Err(invalid(what, &array, "attached to its buffer"));
+    }
+    let len = array.length() as usize;
+    let mut bytes = Vec::new();
+    let reserved = bytes.try_reserve_exact(len);
+    reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
+    bytes.resize(len, 0);
+    array.copy_to(&mut bytes);
+    Ok(bytes)
 }
 
 fn entry((name, [k, n], format): (&str, [usize; 2], WeightFormat)) -> js_sys::Object {

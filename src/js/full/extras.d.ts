@@ -1,6 +1,7 @@
 import type { AbortOptions } from './relampago.js';
 
 export {
+    type BlockOptions,
     type CachedWeights,
     type CustomOpDefinition,
     type Partials,
