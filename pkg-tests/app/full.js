@@ -177,6 +177,7 @@ async function custom(relampago, device) {
     wgsl: await define({ wgsl: undefined }),
     parameters: await code(() => device.batch().customElementwise(shrink, [], [])),
     throws: await runs(relampago, device, { function: () => { throw new Error('no'); } }),
+    wordless: await runs(relampago, device, { function: () => { throw Object.assign(new Error(), { name: Symbol() }); } }),
     noNumber: await runs(relampago, device, { function: () => '1' }),
     badWgsl: await runs(relampago, device, { wgsl: 'nothing(x)' }),
     takesAway: await interferes(relampago, device, (_, x) => structuredClone(x, { transfer: [x.buffer] })),

@@ -127,13 +127,13 @@ function verifyNorms([layer, rms, ...recorded]) {
   assert.deepEqual(recorded, [layer, rms]);
 }
 
-function verifyCustom({ name, plan, wrong, codes: { throws, noNumber, badWgsl, takesAway, ...codes } }, backend) {
+function verifyCustom({ name, plan, wrong, codes: { throws, wordless, noNumber, badWgsl, takesAway, ...codes } }, backend) {
   assert.equal(name, 'shrink');
   assert.deepEqual(plan, ['shrink,scale,neg,blend']);
   assert.deepEqual(wrong, [0, 0]);
   assert.deepEqual(codes, CUSTOM_CODES);
   // Each back-end minds its own half of the definition.
   const [function_, wgsl] = backend === 'gpu' ? ['no error', 'GPU'] : ['FUNCTION', 'no error'];
-  assert.deepEqual([throws, noNumber, badWgsl], [function_, function_, wgsl]);
+  assert.deepEqual([throws, wordless, noNumber, badWgsl], [function_, function_, function_, wgsl]);
   assert.equal(takesAway, `${backend === 'gpu' ? 'no error' : 'INVALID_ARGUMENT'},DISPOSED`);
 }

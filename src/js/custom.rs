@@ -8,7 +8,7 @@ use wasm_bindgen::prelude::*;
 
 use super::array;
 use super::batch::{JsBatch, buffer_ids};
-use super::convert::{self, Parameter, describe, get, invalid};
+use super::convert::{self, Parameter, get, invalid};
 use super::error::to_js;
 use super::types::*;
 use crate::custom::CustomOp;
@@ -48,14 +48,14 @@ extern "C" {
 
 #[wasm_bindgen(raw_module = "./custom.js")]
 extern "C" {
-    /// Has `out` filled with what the function gives at each place.
+    /// Has `out` filled with what the function gives at each place, or says why not.
     #[wasm_bindgen(catch)]
     fn apply(
         function: &Function,
         inputs: &Array,
         parameters: &Array,
         out: &Float32Array,
-    ) -> Result<(), JsValue>;
+    ) -> Result<Option<String>, JsValue>;
 }
 
 /// An elementwise operation of one's own, which is fused as any other.
@@ -148,7 +148,11 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
             }
             let results = array::zeros(out.len()).map_err(memory)?;
             let applied = apply(function.get(), &copies, &parameters.collect(), &results);
-            applied.map_err(|error| told(&error))?;
+            // It catches what the function throws; without a stack it cannot even begin.
+            let failure = applied.unwrap_or_else(|_| Some("there is no stack left".to_owned()));
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
             results.copy_to(out);
             Ok(())
         }),
@@ -169,12 +173,6 @@ impl OnOneThread {
     fn get(&self) -> &Function {
         &self.0
     }
-}
-
-/// What was thrown.
-fn told(error: &JsValue) -> String {
-    let known: Option<&js_sys::Error> = error.dyn_ref();
-    known.map_or_else(|| describe(error), |known| known.to_string().into())
 }
 
 /// A list of names; none where there is no list.
