@@ -91,6 +91,8 @@ async function views({ TensorView, ...relampago }, device) {
     codes: {
       shape: await code(() => new TensorView([])),
       layout: await code(() => new TensorView([2, 2], { layout: 'diagonal' })),
+      strides: await code(() => new TensorView([2, 2], { strides: [2] })),
+      tileSize: await code(() => new TensorView([4, 4], { layout: { tileSize: [2] } })),
       slice: await code(() => matrix.slice(0, 1, 4)),
       beyond: await code(() => matrix.gather(twelve.subarray(1))),
       reshape: await code(() => columns.reshape([2, 3])),

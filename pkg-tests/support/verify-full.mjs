@@ -32,6 +32,8 @@ const VIEWS = {
   codes: {
     shape: 'INVALID_ARGUMENT',
     layout: 'INVALID_ARGUMENT',
+    strides: 'LENGTH_MISMATCH',
+    tileSize: 'LENGTH_MISMATCH',
     slice: 'LIMIT_EXCEEDED',
     beyond: 'LENGTH_MISMATCH',
     reshape: 'INVALID_ARGUMENT',

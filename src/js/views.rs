@@ -12,7 +12,7 @@ use super::error::{promise, to_js};
 use super::types::*;
 use crate::error::{Error, Result, try_zeros};
 use crate::reduce::{MaxOp, MinOp, Partials, SumOp};
-use crate::shape::product;
+use crate::shape::{check_len, product};
 use crate::views::{MemoryLayout, PartitionView, TensorView};
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -94,8 +94,7 @@ impl JsView {
     #[wasm_bindgen(constructor)]
     pub fn new(shape: Shape, options: Option<ViewOptions>) -> Result<Self, JsValue> {
         let options: JsValue = options.map_or(JsValue::UNDEFINED, Into::into);
-        let view = lengths(&shape, "shape").and_then(|shape| view(shape, &options));
-        Self::made(view)
+        Self::made(view(&shape, &options))
     }
 
     /// The lengths of the four dimensions; unused ones are 1.
@@ -319,12 +318,15 @@ impl Reduction {
     }
 }
 
-fn view(shape: [usize; 4], options: &JsValue) -> Result<TensorView> {
+fn view(shape: &JsValue, options: &JsValue) -> Result<TensorView> {
+    let dims = lengths(shape, "shape")?;
     let strides = get(options, "strides");
     let view = if strides.is_undefined() {
-        TensorView::new(shape)?.with_layout(layout(&get(options, "layout"))?)?
+        TensorView::new(dims)?.with_layout(layout(&get(options, "layout"))?)?
     } else {
-        TensorView::with_strides(shape, lengths(&strides, "strides")?)?
+        let steps = lengths(&strides, "strides")?;
+        check_len("strides", count(shape), count(&strides))?;
+        TensorView::with_strides(dims, steps)?
     };
     match get(options, "offset") {
         absent if absent.is_undefined() => Ok(view),
@@ -338,7 +340,9 @@ fn layout(value: &JsValue) -> Result<MemoryLayout> {
         Some("rowMajor") => Ok(MemoryLayout::RowMajor),
         Some("columnMajor") => Ok(MemoryLayout::ColumnMajor),
         None if value.is_object() => {
-            let [rows, cols, ..] = lengths(&get(value, "tileSize"), "tileSize")?;
+            let sides = get(value, "tileSize");
+            let [rows, cols, ..] = lengths(&sides, "tileSize")?;
+            check_len("tileSize", 2, count(&sides))?;
             let tile_size = [rows, cols];
             Ok(MemoryLayout::Tiled { tile_size })
         }
@@ -361,6 +365,12 @@ fn lengths(value: &JsValue, what: &'static str) -> Result<[usize; 4]> {
         *length = usize::from_js(&value, what)?;
     }
     Ok(lengths)
+}
+
+/// How many there are in what [`lengths`] took.
+fn count(lengths: &JsValue) -> usize {
+    let array: &Array = lengths.unchecked_ref();
+    array.length() as usize
 }
 
 fn list(numbers: [usize; 4]) -> Array {
