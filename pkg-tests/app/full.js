@@ -98,6 +98,9 @@ async function views({ TensorView, ...relampago }, device) {
       reshape: await code(() => columns.reshape([2, 3])),
       reduction: await code(() => matrix.reduce('mean', twelve)),
       product: await code(() => device.matmulView(matrix, twelve, matrix, twelve)),
+      noView: await code(() => device.matmulView(null, twelve, matrix, twelve)),
+      deep: await code(() => device.matmulView(new TensorView([2, 2, 3]), twelve, matrix, twelve)),
+      nothing: await code(() => device.matmulView(new TensorView([0, 3]), twelve, new TensorView([2, 0]), twelve)),
     },
   };
   results.tiles.values = [...results.tiles.values];

@@ -1,7 +1,7 @@
 // What only the full edition has, of devices in workers.
 
-import { GpuMatmulCache } from '../extras.js';
-import { RelampagoError } from '../core.js';
+import { GpuMatmulCache, TensorView } from '../extras.js';
+import { RelampagoError, invalid } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteDevice } from './device.js';
@@ -19,6 +19,18 @@ class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {
     }
 }
 
+/** The shape of a view that must be one of a matrix. */
+function matrix(what, view) {
+    if (!(view instanceof TensorView)) {
+        throw invalid(`${what}View`, view, 'a TensorView');
+    }
+    const { shape } = view;
+    if (shape[2] * shape[3] !== 1) {
+        throw new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is of shape [${shape.join(', ')}], but must be a matrix`);
+    }
+    return shape;
+}
+
 Object.assign(RemoteDevice.prototype, {
     matmulCache() {
         const { link } = this.handle;
@@ -29,7 +41,11 @@ Object.assign(RemoteDevice.prototype, {
 
     /** What views show is gathered here, for it is copied on its way in any case. */
     async matmulView(aView, a, bView, b, options) {
-        const [[m, k], [, n]] = [aView.shape, bView.shape];
+        const [[m, k], [rows, n]] = [matrix('a', aView), matrix('b', bView)];
+        if (rows !== k) {
+            const shapes = `\`b\` is ${rows}×${n} beside ${m}×${k}`;
+            throw new RelampagoError('INVALID_ARGUMENT', `${shapes}, but must be of as many rows as \`a\` has columns`);
+        }
         return this.matmul(aView.gather(a), bView.gather(b), m, k, n, options);
     },
 });
