@@ -39,12 +39,17 @@ async function cache(relampago, device) {
     const other = [...await cache.matmulCached(`${format} turned`, input, m)];
     products[format] = { product, same: JSON.stringify(product) === JSON.stringify(other) };
   }
+  // As options, all of a class is read.
+  class Stored { k = k; n = n; name() {} get transposed() { return true; } }
+  await cache.insert('classy', turned, new Stored());
+  const classy = [...await cache.matmulCached('classy', input, m)];
   // Two columns of 32 weights: 1, 2, 3, … and −1, −2, …, with scales of 1 and of ½.
   const block = (scale, sign) => [scale & 255, scale >> 8, ...Array.from({ length: 32 }, (_, i) => sign * (i + 1))];
   const blocks = Uint8Array.from([...block(0x3c00, 1), ...block(0x3800, -1)]);
   await cache.insertBlocks('blocks', blocks, { k: 32, n: 2, format: 'q8_0' });
   const results = {
     products,
+    classy,
     blocks: [...await cache.matmulCached('blocks', new Float32Array(32).fill(1), 1)],
     list: (await cache.weights()).filter(({ name }) => name.startsWith('q8') || name === 'blocks'),
     removed: [await cache.remove('blocks'), await cache.remove('blocks')],

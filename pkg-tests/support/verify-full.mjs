@@ -71,7 +71,7 @@ export function verifyFull(results, backend) {
   assert.equal(there?.custom ?? 'UNSUPPORTED', 'UNSUPPORTED');
 }
 
-function verifyCache({ products, blocks, list, removed, codes }) {
+function verifyCache({ products, classy, blocks, list, removed, codes }) {
   for (const [format, rounding] of Object.entries(ROUNDING)) {
     const { product: got, same } = products[format];
     assert.ok(same, `${format}, stored transposed, is the same matrix`);
@@ -81,6 +81,7 @@ function verifyCache({ products, blocks, list, removed, codes }) {
     });
     assert.equal(got.length, product.length);
   }
+  assert.deepEqual(classy, products.f32.product);
   assert.deepEqual(blocks, [528, -264]);
   assert.deepEqual(list, LIST);
   assert.deepEqual(removed, [true, false]);

@@ -25,9 +25,19 @@ export function copied(value) {
     if (Array.isArray(value)) {
         return value.map(copied);
     }
+    return properties(value);
+}
+
+/** All properties, inherited ones and those that classes have getters for, too: a message would leave these behind. */
+function properties(value) {
     const copy = {};
-    for (const key in value) {
-        copy[key] = value[key]; // Inherited ones too, which a message would leave behind.
+    for (let owner = value; owner; owner = Object.getPrototypeOf(owner)) {
+        for (const key of Object.getOwnPropertyNames(owner)) {
+            // What every object has is in the copy, and a class's methods are no options.
+            if (!(key in copy) && (owner === value || typeof value[key] !== 'function')) {
+                copy[key] = value[key];
+            }
+        }
     }
     return copy;
 }
