@@ -64,11 +64,27 @@ async function codes() {
     return 'no error';
   };
   const results = [
-    await code(), await code([7]), await code([['nothing', 1]]), await code([['softmaxRows', 5, 2, 2]]),
+    await code(), await code([7]), await code([{ 0: 'relu' }]), await code([['nothing', 1]]), await code([['softmaxRows', 5, 2, 2]]),
     await code([['softmaxRows', 4, 2, -2]]), await code([['relu', 4]], { signal: AbortSignal.abort() }),
   ];
   device.dispose();
   return [...results, await code([['relu', 4]])];
+}
+
+/** Whether a database of that name which is somebody else's can be deleted while there is a device. */
+async function anothers() {
+  const settled = (request) => new Promise((resolve) => {
+    request.onsuccess = () => resolve('deleted');
+    request.onblocked = () => resolve('in use');
+  });
+  await settled(indexedDB.deleteDatabase('relampago'));
+  const opening = indexedDB.open('relampago');
+  await settled(opening);
+  opening.result.close();
+  const device = await globalThis.relampago.GpuDevice.create({ backend: 'gpu' });
+  const deleted = await settled(indexedDB.deleteDatabase('relampago'));
+  device.dispose();
+  return deleted;
 }
 
 const databases = () => indexedDB.databases().then((all) => all.map(({ name }) => name));
@@ -105,7 +121,8 @@ export async function verifyTuning(context, url) {
   assert.deepEqual(await visit(context, url, known, 'gpu'), []);
   assert.deepEqual(await visit(context, url, tune, [{ backend: 'simd' }, OPERATIONS]).then((on) => on.tunings), []);
   assert.deepEqual(await visit(context, url, codes), [
-    'INVALID_ARGUMENT', 'INVALID_ARGUMENT', 'INVALID_ARGUMENT', 'LENGTH_MISMATCH', 'INVALID_ARGUMENT', 'ABORTED',
+    ...Array(4).fill('INVALID_ARGUMENT'), 'LENGTH_MISMATCH', 'INVALID_ARGUMENT', 'ABORTED',
     'DISPOSED',
   ]);
+  assert.equal(await visit(context, url, anothers), 'deleted');
 }

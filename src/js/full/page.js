@@ -16,9 +16,12 @@ async function ask(mode, method, ...args) {
         opening.onupgradeneeded = () =>
             mode ? opening.result.createObjectStore('choices') : opening.transaction.abort();
         const database = await settled(opening);
-        const store = database.transaction('choices', mode).objectStore('choices');
-        database.close(); // Once that is done.
-        return await settled(store[method](...args));
+        try {
+            const store = database.transaction('choices', mode).objectStore('choices');
+            return await settled(store[method](...args));
+        } finally {
+            database.close(); // Even of another's database, which that one could not change otherwise.
+        }
     } catch {
         // It is but a cache: where nothing can be kept, choices hold for this visit.
     }
@@ -41,8 +44,9 @@ queueMicrotask(() => {
 });
 
 GpuDevice.prototype.tune = async function (operations, options) {
-    const places = operations?.map?.((list) => ops.findIndex(([name]) => name === list?.[0]));
-    if (!places || places.includes(-1)) {
+    const place = (list) => (Array.isArray(list) ? ops.findIndex(([name]) => name === list[0]) : -1);
+    const places = Array.isArray(operations) ? operations.map(place) : [-1];
+    if (places.includes(-1)) {
         throw new RelampagoError('INVALID_ARGUMENT', '`operations` must be lists of a name and arguments');
     }
     const tunings = [];
