@@ -74,6 +74,10 @@ export async function runPtx(ptx) {
   const module = new ptx.PtxModule('sm_80');
   module.add(product);
   module.add(ptx.buildKernel({ kernel: 'softmax', log: true }));
+  const freed = ptx.buildKernel({ kernel: 'softmax' });
+  freed.free();
+  freed.free();
+  freed[Symbol.dispose]?.();
   return {
     kernels,
     targets: ptx.targetNames(),
@@ -85,6 +89,8 @@ export async function runPtx(ptx) {
       'a size that is missing': refusal(() => product.grid({ m: 1, n: 1, batch: 1.5 }, 132)),
       'no sizes': refusal(() => product.grid(undefined, 132)),
       'no multiprocessors': refusal(() => product.grid({ m: 1, n: 1, batch: 1 }, -1)),
+      'what was freed': refusal(() => freed.text),
+      'what was freed as an argument': refusal(() => module.add(freed)),
       'the same twice': refusal(() => module.add(product)),
     },
   };

@@ -65,6 +65,8 @@ function verifyRefusals(refused) {
     'a size that is missing': ['INVALID_ARGUMENT', /batch/],
     'no sizes': ['INVALID_ARGUMENT', /sizes/],
     'no multiprocessors': ['INVALID_ARGUMENT', /multiprocessors/],
+    'what was freed': ['DISPOSED', /PtxKernel/],
+    'what was freed as an argument': ['DISPOSED', /PtxKernel/],
     'the same twice': ['INVALID_ARGUMENT', /gemm_tiled/],
   };
   assert.deepEqual(Object.keys(refused), Object.keys(expected));
