@@ -39,6 +39,7 @@ process.exitCode = report.ok ? 0 : 1;
 async function onBackend(backend) {
   const page = await browser.newPage();
   const complaints = listen(page);
+  await page.addInitScript(keepDevices);
   await page.goto(new URL(`?backend=${backend}`, url).href);
   await page.evaluate(() => globalThis.relampagoDemo.ready);
   const info = await page.evaluate(() => ({ ...globalThis.relampagoDemo.info }));
@@ -49,6 +50,7 @@ async function onBackend(backend) {
   results.push(await verifyEditor(page));
   results.push(await verifyStrength(page));
   results.push(await verifyOwnPicture(page));
+  results.push(await verifyNewest(page, backend));
   ensure(complaints.length === 0, `the page complained on ${backend}: ${complaints.join('; ')}`);
   await page.close();
   return {
@@ -133,6 +135,61 @@ async function verifyOwnPicture(page) {
   await page.locator('#file').setInputFiles({ name: 'own.png', mimeType: 'image/png', buffer });
   await page.waitForFunction((size) => globalThis.relampagoDemo.source().width === size, width);
   return verifyApplied(page, 'sharpen');
+}
+
+/** The page's GPU devices are kept where they can be lost, and adapters take their time. */
+function keepDevices() {
+  const { GPU, GPUAdapter } = globalThis;
+  if (!GPU) {
+    return;
+  }
+  globalThis.devices = [];
+  const { requestDevice } = GPUAdapter.prototype;
+  GPUAdapter.prototype.requestDevice = async function (...values) {
+    const device = await requestDevice.apply(this, values);
+    globalThis.devices.push(device);
+    return device;
+  };
+  const { requestAdapter } = GPU.prototype;
+  GPU.prototype.requestAdapter = async function (...values) {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    return requestAdapter.apply(this, values);
+  };
+}
+
+/** The last picture and the last back-end count, whatever takes longest; a lost GPU is found again. */
+async function verifyNewest(page, backend) {
+  await page.evaluate(async () => {
+    const picture = async (width, height) => {
+      const canvas = new OffscreenCanvas(width, height);
+      canvas.getContext('2d').fillRect(0, 0, width, 1);
+      return new File([await canvas.convertToBlob()], 'own.png', { type: 'image/png' });
+    };
+    for (const file of [await picture(4000, 3000), await picture(40, 30)]) {
+      const dataTransfer = new DataTransfer();
+      dataTransfer.items.add(file);
+      document.dispatchEvent(new DragEvent('drop', { dataTransfer, cancelable: true }));
+    }
+  });
+  await page.waitForFunction(() => globalThis.relampagoDemo.source().width === 40);
+  await page.evaluate(() => globalThis.devices?.forEach((device) => device.destroy()));
+  await verifyApplied(page, 'blur');
+  await page.evaluate((kept) => {
+    for (const value of ['auto', kept]) {
+      const choice = document.querySelector(`#backend [value=${value}]`);
+      choice.checked = true;
+      choice.dispatchEvent(new Event('change', { bubbles: true }));
+    }
+  }, backend);
+  await page.waitForTimeout(1000);
+  const result = await verifyApplied(page, 'sharpen');
+  const shown = await page.evaluate(() => [
+    globalThis.relampagoDemo.source().width, document.querySelector('#fact-reason').textContent,
+    globalThis.relampagoDemo.info.backend, document.querySelector('#notice').hidden,
+  ]);
+  const right = shown[0] === 40 && /asked for/.test(shown[1]) && shown[2] === BACKENDS[backend] && shown[3];
+  ensure(right, `after changes of mind the page shows ${shown}`);
+  return result;
 }
 
 async function verifyApplied(page, name) {

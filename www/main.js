@@ -67,8 +67,12 @@ async function apply(name) {
   if (!state.picture) {
     return undefined; // It will be applied to the first one.
   }
-  const { strength } = state;
-  const result = await applyOn(state.backend, state.picture, filter, strength);
+  const { backend, strength } = state;
+  const result = await applyOn(backend, state.picture, filter, strength);
+  const device = await deviceFor(backend); // Another one, if that was lost.
+  if (backend === state.backend) {
+    state.device = device;
+  }
   const plan = await planOf(state.device, state.picture, filter, strength);
   if (turn === newest) {
     drawPlan(at('plan'), plan, INPUTS);
@@ -154,22 +158,31 @@ function deferred() {
 
 // The device ---------------------------------------------------------------------------------
 
+/** The newest choice; a device that comes after it is not used. */
+let newestChoice = 0;
+
 async function chooseBackend(backend) {
-  state.backend = backend;
-  state.lack = '';
+  const turn = ++newestChoice;
   at('backend').querySelector(`[value=${backend}]`).checked = true;
+  const found = await deviceOrSimd(backend);
+  if (turn === newestChoice) {
+    Object.assign(state, found);
+    notice('');
+    describe(state.device.info, backend);
+  }
+}
+
+/** The device asked for, or else SIMD's and why. */
+async function deviceOrSimd(backend) {
   try {
-    state.device = await deviceFor(backend);
+    return { backend, device: await deviceFor(backend), lack: '' };
   } catch (error) {
     if (backend === 'simd') {
       throw error;
     }
-    state.lack = `${explain(error)} What you see is computed with SIMD instead.`;
-    state.backend = 'simd';
-    state.device = await deviceFor('simd');
+    const lack = `${explain(error)} What you see is computed with SIMD instead.`;
+    return { backend: 'simd', device: await deviceFor('simd'), lack };
   }
-  notice('');
-  describe(state.device.info, backend);
 }
 
 function describe(info, asked) {
@@ -181,11 +194,15 @@ function describe(info, asked) {
 
 // Pictures -----------------------------------------------------------------------------------
 
-async function open(blob, own) {
-  let pixels;
-  try {
-    pixels = await decode(blob);
-  } catch {
+/** The newest picture asked for; one that is there later is not shown. */
+let newestPicture = 0;
+
+async function open(blob, own, turn = ++newestPicture) {
+  const pixels = await decode(blob).catch(() => undefined);
+  if (turn !== newestPicture) {
+    return;
+  }
+  if (!pixels) {
     notice('That is no picture that this browser can read.');
     return;
   }
@@ -200,8 +217,12 @@ async function open(blob, own) {
 }
 
 async function openPhotograph() {
+  const turn = ++newestPicture;
   const response = await fetch(PHOTOGRAPH);
-  await open(await response.blob(), false);
+  if (!response.ok) {
+    throw new Error(`the photograph could not be loaded: ${response.status}`);
+  }
+  await open(await response.blob(), false, turn);
 }
 
 const firstPicture = (items) => Array.from(items ?? []).find(({ type }) => type.startsWith('image/'));
@@ -254,6 +275,9 @@ async function guard(work) {
     return await work();
   } catch (error) {
     notice(explain(error));
+    if (!state.picture) {
+      at('status').textContent = 'There is nothing to show yet.';
+    }
     return undefined;
   }
 }
