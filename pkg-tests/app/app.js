@@ -155,9 +155,14 @@ async function intoArrays(device) {
   batch.dispose();
   const into = new Float32Array(3);
   const [negated, shares] = await program.read([Float32Array.of(1, 1, 1)], { into: [into] });
-  program.dispose();
   if (negated !== into || into.some((value) => value !== -1) || shares.length !== 3) {
     wrong.push('program');
+  }
+  // Nothing is written where one of them is too short.
+  const refused = await program.read([into], { into: [into, new Float32Array(2)] }).catch(({ code }) => code);
+  program.dispose();
+  if (refused !== 'LENGTH_MISMATCH' || into.some((value) => value !== -1)) {
+    wrong.push('program, refused');
   }
   return wrong;
 }

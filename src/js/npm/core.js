@@ -52,20 +52,25 @@ const apart = (into, inputs) => {
     return inputs.some(overlap) ? undefined : into;
 };
 
-/** The result, in the array that the caller wants it in, if in any. */
-const placed = (result, into) => {
-    if (into === undefined || into === result) {
-        return result;
-    }
-    if (!(into instanceof Float32Array) || into.length !== result.length) {
+/** Checks the array that the caller wants a result in, if in any. */
+const fit = (result, into) => {
+    if (into !== undefined && (!(into instanceof Float32Array) || into.length !== result.length)) {
         const length = result.length ?? 'results that are arrays';
         throw new RelampagoError(
             'LENGTH_MISMATCH',
             `\`into\` has ${into?.length} values, but must be a Float32Array for ${length}`,
         );
     }
-    into.set(result);
-    return into;
+};
+
+/** The results, in the arrays that the caller wants them in, once all are right. */
+const placed = (results, into) => {
+    results.forEach((result, place) => fit(result, into[place]));
+    return results.map((result, place) => {
+        const wanted = into[place] ?? result;
+        wanted !== result && wanted.set(result);
+        return wanted;
+    });
 };
 
 // Every operation as a method of both classes; ops.d.ts has their types.
@@ -75,7 +80,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
         const options = values[end];
         const into = options?.into;
         const now = options?.signal ? undefined : this.runNow(index, values, apart(into, values));
-        return placed(now === undefined ? await this.run(index, values, options) : now, into);
+        return placed([now === undefined ? await this.run(index, values, options) : now], [into])[0];
     };
     GpuCommandBatch.prototype[name] = function (...values) {
         return this.record(index, values);
@@ -132,7 +137,7 @@ Object.assign(Program.prototype, {
         const into = options?.into ?? [];
         const now = options?.signal ? undefined : this.readNow(list('args', args), apart(into[0], args));
         const results = now ? [now] : await this.readAll(args, options);
-        return results.map((result, place) => placed(result, into[place]));
+        return placed(results, into);
     },
 
     runN(args, times, feedback, options) {
