@@ -184,6 +184,8 @@ async function errors(relampago, device) {
     unbound: await code(() => executePlaceholder(device)),
     missing: await code(() => runWithoutArguments(device)),
     ...await wrongArguments(code, device),
+    // A value's class is named.
+    plain: await device.relu([1]).catch(({ message }) => message.match(/\(\w+\)/)?.[0]),
     intoShort: await code(() => device.relu(two, { into: one })),
     intoOther: await code(() => device.relu(one, { into: new Float64Array(1) })),
     intoScalar: await code(() => device.sum(one, { into: one })),

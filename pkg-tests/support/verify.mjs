@@ -22,6 +22,7 @@ const ERRORS = {
   ].map((mistake) => [mistake, 'INVALID_ARGUMENT'])),
   whileExecuting: 'NOT_EXECUTED',
   afterwards: 'ALREADY_EXECUTED',
+  plain: '(Array)',
   intoShort: 'LENGTH_MISMATCH',
   intoOther: 'LENGTH_MISMATCH',
   intoScalar: 'LENGTH_MISMATCH',

@@ -184,7 +184,7 @@ pub(super) fn text(value: &JsValue, what: &'static str) -> Result<String> {
 /// A property of an object, or undefined.
 pub(super) fn get(object: &JsValue, key: &str) -> JsValue {
     // What `Reflect.get` throws for other values would take up a place in a table for ever.
-    if !object.is_object() {
+    if !object.is_object() && !object.is_function() {
         return JsValue::UNDEFINED;
     }
     Reflect::get(object, &key.into()).unwrap_or_default()
