@@ -28,6 +28,10 @@ describe('node', () => {
       scalar: 'UNSUPPORTED',
     });
   });
+  test('what runs straight between arrays is compiled when it runs again', () => {
+    const output = execFileSync('node', ['compiled-node.js'], { cwd: folder, encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(output), { counts: [0, 1, 1], same: true });
+  });
   test('before the module is there', () => {
     const output = execFileSync('node', ['loading-node.js'], { cwd: folder, encoding: 'utf8' });
     assert.deepEqual(JSON.parse(output), {

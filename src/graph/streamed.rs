@@ -39,10 +39,11 @@ impl Program {
         self.runtime.device.check()?;
         let plan = &self.runtime.plan;
         let kernel = &plan.kernels[0];
+        // A loop is compiled for as many inputs as there will be.
         let idle = Runner {
             isa: self.runtime.device.cpu().isa,
             chain: &kernel.chain,
-            inputs: &[],
+            inputs: &vec![&[][..]; kernel.inputs.len()],
         };
         let mut scratch = idle.scratch(arguments.len())?;
         let mut values = Inputs {
