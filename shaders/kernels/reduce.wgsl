@@ -36,8 +36,7 @@ fn extremum(kind: u32, walk: Walk) -> vec4f {
     let step = walk.step;
     var folded = vec4f(params.identity);
     var i = walk.first;
-    // Counted apart from `i`: a tenth less time on NVIDIA's, where sums gain nothing by it.
-    for (var rounds = (whole_end(walk, len) - i) / (4u * step); rounds > 0u; rounds--) {
+    for (var rounds = rounds_of(walk, len); rounds > 0u; rounds--) {
         let ab = combine(kind, before0(i), before0(i + step));
         let cd = combine(kind, before0(i + 2u * step), before0(i + 3u * step));
         folded = combine(kind, folded, combine(kind, ab, cd));

@@ -48,12 +48,10 @@ fn walk_of(group: u32, local: u32) -> Walk {
 // rounding error.
 const TERMS = 64u;
 
-// Where an invocation stands after it took four vectors that are whole, one step after the other, as
-// often as there are such. What is asked at each step, software adapters ask for each invocation.
-fn whole_end(walk: Walk, len: u32) -> u32 {
-    let vectors = max(len / 4u, walk.first) - walk.first;
-    let four = 4u * walk.step;
-    return walk.first + (vectors + walk.step - 1u) / four * four;
+// How often an invocation takes four vectors that are whole, one step after the other. What is asked at
+// each step, software adapters ask for each invocation.
+fn rounds_of(walk: Walk, len: u32) -> u32 {
+    return (max(len / 4u, walk.first) - walk.first + walk.step - 1u) / (4u * walk.step);
 }
 
 // An invocation's part of the sum of a kernel's `term`s, four vectors at a time.
@@ -62,7 +60,7 @@ fn sum_of_terms(walk: Walk) -> vec4f {
     let step = walk.step;
     var total = vec4f();
     var i = walk.first;
-    let end = whole_end(walk, len);
+    let end = i + 4u * step * rounds_of(walk, len);
     while i < end {
         let stop = min(i + 4u * TERMS * step, end);
         var part = vec4f();
