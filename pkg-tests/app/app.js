@@ -158,12 +158,14 @@ async function intoArrays(device) {
   if (negated !== into || into.some((value) => value !== -1) || shares.length !== 3) {
     wrong.push('program');
   }
-  // Nothing is written where one of them is too short.
-  const refused = await program.read([into], { into: [into, new Float32Array(2)] }).catch(({ code }) => code);
-  program.dispose();
-  if (refused !== 'LENGTH_MISMATCH' || into.some((value) => value !== -1)) {
-    wrong.push('program, refused');
+  // Nothing is written where one of them is too short, or the other one.
+  for (const [other, expected] of [[new Float32Array(2), 'LENGTH_MISMATCH'], [into, 'INVALID_ARGUMENT']]) {
+    const refused = await program.read([into], { into: [into, other] }).catch(({ code }) => code);
+    if (refused !== expected || into.some((value) => value !== -1)) {
+      wrong.push(`program, ${expected}`);
+    }
   }
+  program.dispose();
   return wrong;
 }
 
@@ -189,6 +191,7 @@ async function errors(relampago, device) {
     intoShort: await code(() => device.relu(two, { into: one })),
     intoOther: await code(() => device.relu(one, { into: new Float64Array(1) })),
     intoScalar: await code(() => device.sum(one, { into: one })),
+    falseSignal: await code(() => device.relu(one, { signal: false })),
     abortedBefore: await code(() => device.relu(one, { signal: AbortSignal.abort() })),
     abortedDuring: await code(() => abortLater((options) => device.softmax(new Float32Array(1000), options))),
     abortedCreation: await code(() => relampago.GpuDevice.create({ signal: AbortSignal.abort() })),

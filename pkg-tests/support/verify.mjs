@@ -26,6 +26,7 @@ const ERRORS = {
   intoShort: 'LENGTH_MISMATCH',
   intoOther: 'LENGTH_MISMATCH',
   intoScalar: 'LENGTH_MISMATCH',
+  falseSignal: 'INVALID_ARGUMENT',
 };
 
 // relu, scale and vecAdd are one kernel, which reads two arrays of four values and writes one.

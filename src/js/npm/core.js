@@ -63,14 +63,21 @@ const fit = (result, into) => {
     }
 };
 
-/** The results, in the arrays that the caller wants them in, once all are right. */
-const placed = (results, into) => {
-    results.forEach((result, place) => fit(result, into[place]));
-    return results.map((result, place) => {
-        const wanted = into[place] ?? result;
-        wanted !== result && wanted.set(result);
-        return wanted;
+/** The result, in the array that the caller wants it in. */
+const placed = (result, into = result) => {
+    into !== result && into.set(result);
+    return into;
+};
+
+/** Results in arrays, once all of these are right. */
+const allPlaced = (results, into) => {
+    results.forEach((result, place) => {
+        fit(result, into[place]);
+        if (into[place] && into.indexOf(into[place]) < place) {
+            throw invalid('into', into[place], 'an array of each result\'s own');
+        }
     });
+    return results.map((result, place) => placed(result, into[place]));
 };
 
 // Every operation as a method of both classes; ops.d.ts has their types.
@@ -79,8 +86,10 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
     GpuDevice.prototype[name] = async function (...values) {
         const options = values[end];
         const into = options?.into;
-        const now = options?.signal ? undefined : this.runNow(index, values, apart(into, values));
-        return placed([now === undefined ? await this.run(index, values, options) : now], [into])[0];
+        const now = options?.signal == null ? this.runNow(index, values, apart(into, values)) : undefined;
+        const result = now === undefined ? await this.run(index, values, options) : now;
+        fit(result, into);
+        return placed(result, into);
     };
     GpuCommandBatch.prototype[name] = function (...values) {
         return this.record(index, values);
@@ -134,10 +143,9 @@ Object.assign(Program.prototype, {
     },
 
     async read(args = [], options) {
-        const into = options?.into ?? [];
-        const now = options?.signal ? undefined : this.readNow(list('args', args), apart(into[0], args));
-        const results = now ? [now] : await this.readAll(args, options);
-        return placed(results, into);
+        const into = list('into', options?.into ?? []);
+        const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
+        return allPlaced(now ? [now] : await this.readAll(args, options), into);
     },
 
     runN(args, times, feedback, options) {
