@@ -5,8 +5,10 @@ mod long;
 
 use super::tiles::TileFold;
 use super::{Gpu, Options, Preference};
-use crate::device::HalfPrecision;
+use crate::device::{Backend, DeviceBuilder, GpuDevice, HalfPrecision};
+use crate::graph::{BufferId, GpuCommandBatch};
 use crate::ops::{Conv2d, Op};
+use crate::policy::Policy;
 use crate::{reference, runtime};
 use std::sync::Arc;
 
@@ -355,4 +357,33 @@ fn halves_keep_what_is_no_number_and_what_is_too_large() {
     } else {
         assert_eq!(c[4..], [65_519.0, 70_000.0]);
     }
+}
+
+#[test]
+fn programs_between_arrays_are_simds_where_a_gpu_gains_nothing() {
+    let gpu = pretend(false);
+    let builder = GpuDevice::builder();
+    let adopt = |builder: DeviceBuilder| builder.adopt(gpu.device.clone(), gpu.queue.clone());
+    let streams = |device: GpuDevice,
+                   record: &dyn Fn(&mut GpuCommandBatch, BufferId) -> BufferId| {
+        let mut batch = GpuCommandBatch::new(device);
+        let x = batch.placeholder(1000);
+        let last = record(&mut batch, x);
+        batch.compile_sync(&[last]).unwrap().streamable().is_some()
+    };
+    let cheap = |batch: &mut GpuCommandBatch, x| (0..20).fold(x, |x, _| batch.scale(x, 0.5));
+    let dear = |batch: &mut GpuCommandBatch, x| (0..3).fold(x, |x, _| batch.gelu(x));
+    let held = |batch: &mut GpuCommandBatch, x| {
+        let bias = batch.upload(&[1.0; 1000]);
+        batch.vec_add(x, bias)
+    };
+    assert!(streams(adopt(builder.clone()), &cheap));
+    assert!(!streams(adopt(builder.clone()), &dear));
+    assert!(
+        !streams(adopt(builder.clone()), &held),
+        "on the GPU already"
+    );
+    let all = builder.clone().policy(Policy::ALWAYS_GPU);
+    assert!(!streams(adopt(all), &cheap));
+    assert!(!streams(adopt(builder.backend(Backend::Gpu)), &cheap));
 }

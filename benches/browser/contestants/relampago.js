@@ -19,26 +19,15 @@ export async function open({ edition = '', build, backend, threads }) {
   const { default: init, GpuDevice } = await editions[edition]();
   await init(['/relampago', edition, `relampago_${build}.wasm`].filter(Boolean).join('/'));
   const device = await GpuDevice.create(backend ? { backend } : { backend: 'simd', threads });
-  const known = backend ? { ...calls, chain } : calls;
   return {
     endToEnd: (row, inputs, into) =>
-      known[row.op] ? endToEnd(known, device, row, inputs, into && { into }) : compiled(device, row, inputs, into),
+      calls[row.op] ? endToEnd(device, row, inputs, into && { into }) : compiled(device, row, inputs, into),
     resident: (row, inputs) => repeated(device, row, inputs),
   };
 }
 
-const endToEnd = (calls, device, { op, shapes }, inputs, options) =>
+const endToEnd = (device, { op, shapes }, inputs, options) =>
   ({ run: () => calls[op](device, inputs, shapes, options) });
-
-// Beside a GPU, which a program would take, a batch goes where the policy says.
-async function chain(device, inputs, shapes) {
-  const batch = device.batch();
-  const result = recorded.chain(batch, inputs.map((values) => batch.upload(values)), shapes);
-  await batch.execute();
-  const values = await batch.read(result);
-  batch.dispose();
-  return values;
-}
 
 // Steps of a program in one call, which a GPU gets in one submission.
 async function repeated(device, { op, shapes }, inputs) {
