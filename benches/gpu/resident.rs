@@ -11,13 +11,14 @@ use std::time::Instant;
 const LEN: usize = 1 << 26;
 const IMAGE: usize = 4096;
 
-pub(crate) const PRODUCTS: [[usize; 3]; 10] = [
+pub(crate) const PRODUCTS: [[usize; 3]; 11] = [
     [256, 256, 256],
     [512, 512, 512],
     [1024, 1024, 1024],
     [2048, 2048, 2048],
     [4096, 4096, 4096],
     [8192, 8192, 8192],
+    [1024, 768, 320],
     [1000, 777, 333],
     [4095, 4095, 4095],
     [4096, 4096, 1],
