@@ -27,7 +27,7 @@ export interface ResultOptions extends AbortOptions {
 }
 
 export interface ResultsOptions extends AbortOptions {
-    /** As `ResultOptions` has it, for each result in turn; those without one are new. */
+    /** As `ResultOptions` has it, for each result in turn another one; those without one are new. */
     into?: readonly (Float32Array<ArrayBuffer> | undefined)[];
 }
 
@@ -133,7 +133,10 @@ export interface Program {
     explain(): Promise<Plan>;
     /** Runs with an argument for each placeholder; the results stay on the device. */
     run(args: readonly ProgramArgument[], options?: AbortOptions): Promise<DeviceBuffer[]>;
-    /** Runs, and copies the results back. */
+    /**
+     * Runs, and copies the results back. Beside a GPU, elementwise operations between arrays alone
+     * go where the policy says.
+     */
     read(args: readonly ProgramArgument[], options?: ResultsOptions): Promise<Float32Array<ArrayBuffer>[]>;
     /**
      * Runs `times` times. After each run the results at the first places of `feedback` become
