@@ -6,6 +6,7 @@ mod support;
 
 use std::io;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use relampago::{
@@ -270,6 +271,20 @@ fn the_sink_is_given_nothing_after_a_failure() {
         assert!(result.is_err());
         assert_eq!(late.into_inner(), 0, "round {round}");
     }
+}
+
+#[test]
+fn a_panic_of_the_source_ends_a_stream() {
+    let pool = GpuDevicePool::from_devices([simd()]).unwrap();
+    let program = halves(&pool.least_values(1), 128 * 64);
+    let mut questions = 0;
+    let mut source = |_: usize, _: usize, _: &mut [f32]| {
+        questions += 1;
+        assert!(questions != 3, "enough");
+        Ok(())
+    };
+    let stream = || program.stream(&mut source, &mut |_, _, _| Ok(()), &mut goes_on);
+    assert!(catch_unwind(AssertUnwindSafe(stream)).is_err());
 }
 
 #[test]

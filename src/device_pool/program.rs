@@ -186,6 +186,7 @@ impl PoolProgram {
         let Some(programs) = &self.programs[lease.place] else {
             return;
         };
+        let _ends = EndsJob(job);
         while let Some(mut part) = poll_fn(|context| job.take(context)).await {
             let program = &programs[&job.rows(&part).len()];
             let (values, mut outputs) = job.bind(&mut part);
@@ -224,6 +225,17 @@ impl PoolProgram {
         match &self.nodes[leaf].source {
             Source::Upload(values) => Some(values),
             _ => None,
+        }
+    }
+}
+
+/// Ends a job in whose lane something panics: its part will not come, and others may wait for it.
+struct EndsJob<'a, J: Job>(&'a J);
+
+impl<J: Job> Drop for EndsJob<'_, J> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.fail(Error::Aborted);
         }
     }
 }
