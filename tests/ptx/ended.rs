@@ -60,6 +60,29 @@ fn threads_that_have_ended() {
 }
 
 #[test]
+fn threads_that_end_on_one_of_two_ways() {
+    let both = |end_before: bool| {
+        build(Target::Sm80, |k| {
+            let block = k.special(Special::CtaidX);
+            let first = k.eq(block, 0);
+            let ends = |k: &mut Builder| {
+                let some = below(k, 5);
+                k.when(some, |k| k.act(Op::Ret, &[]));
+            };
+            k.when_else(first, ends, |k| {
+                if end_before {
+                    ends(k);
+                }
+                k.barrier();
+            });
+        })
+    };
+    let built = both(false);
+    assert!(built.is_ok(), "{:?}", built.err());
+    is_divergent(both(true), "block");
+}
+
+#[test]
 fn whole_warps_that_have_ended() {
     let first_ends = |k: &mut Builder| {
         let thread = k.special(Special::TidX);

@@ -19,7 +19,7 @@ fn values(ty: PtxType, values: Vec<f32>) -> Value {
 }
 
 /// One query, and as many keys, of which the last is seen if any is.
-fn case(ty: PtxType, keys: usize, seen: bool) -> Case {
+fn case(ty: PtxType, keys: usize, seen: bool, scale: f32) -> Case {
     let mut query = vec![0.0; DIM];
     query[0] = 1.0;
     let mut all = vec![0.0; keys * DIM];
@@ -36,7 +36,7 @@ fn case(ty: PtxType, keys: usize, seen: bool) -> Case {
     let arguments = matrices.into_iter().map(|x| values(ty, x)).chain(sizes);
     Case {
         label: format!("{keys} keys"),
-        arguments: arguments.chain([Value::F32(0.125)]).collect(),
+        arguments: arguments.chain([Value::F32(scale)]).collect(),
         output: 3,
         expected: vec![expected; DIM],
     }
@@ -54,9 +54,10 @@ fn keys_that_are_infinitely_far() {
         let program = Program::parse(&kernel.emit_ptx().unwrap()).unwrap();
         let built = kernel.build(kernel.first_target()).unwrap();
         for keys in [1, 2, 65, 130, 300] {
-            for seen in [true, false] {
-                let judged = case(ty, keys, seen).run(&program, &built);
-                judged.unwrap_or_else(|error| panic!("{} {keys} {seen}: {error}", kernel.name()));
+            for (seen, scale) in [(true, 0.125), (true, 1.5), (false, 0.125)] {
+                let judged = case(ty, keys, seen, scale).run(&program, &built);
+                let place = format!("{} {keys} {seen} {scale}", kernel.name());
+                judged.unwrap_or_else(|error| panic!("{place}: {error}"));
             }
         }
     }

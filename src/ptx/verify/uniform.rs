@@ -92,8 +92,12 @@ impl Uniformity<'_> {
                     otherwise,
                 } => {
                     let path = path.max(self.get(*cond));
+                    let before = self.left;
                     self.walk(then, path, visit)?;
+                    // Threads that ended there would not have come here.
+                    let ended = std::mem::replace(&mut self.left, before);
                     self.walk(otherwise, path, visit)?;
+                    self.left = self.left.max(ended);
                 }
                 Node::Loop { body, again } => {
                     let path = path.max(self.get(*again));

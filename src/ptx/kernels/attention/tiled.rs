@@ -260,6 +260,8 @@ impl Block {
             }
             let base = k.mul(max, self.unit);
             let base = k.neg(base);
+            // The lowest maximum times the unit may be −∞, from which −∞ must be apart.
+            let base = k.min(base, f32::MAX);
             for &score in scores {
                 let power = k.fma(score, self.unit, base);
                 k.emit(Op::Ex2, F32, &[score.into()], &[power.into()]);
