@@ -383,6 +383,14 @@ fn programs_between_arrays_are_simds_where_a_gpu_gains_nothing() {
         !streams(adopt(builder.clone()), &held),
         "on the GPU already"
     );
+    // Each value of both inputs counts.
+    let twice = |batch: &mut GpuCommandBatch, x| batch.mul(x, x);
+    let elementwise = 1500;
+    let larger = builder.clone().policy(Policy {
+        elementwise,
+        ..Policy::default()
+    });
+    assert!(streams(adopt(larger.clone()), &cheap) && !streams(adopt(larger), &twice));
     let all = builder.clone().policy(Policy::ALWAYS_GPU);
     assert!(!streams(adopt(all), &cheap));
     assert!(!streams(adopt(builder.backend(Backend::Gpu)), &cheap));

@@ -45,7 +45,8 @@ impl Program {
                 return false;
             }
             functions += usize::from(op.class() == OpClass::Transcendental);
-            if functions > MAX_FUNCTIONS || device.gpu_for(op, &[plan.len(kernel)]).is_some() {
+            let lens = vec![plan.len(kernel); op.inputs().len()];
+            if functions > MAX_FUNCTIONS || device.gpu_for(op, &lens).is_some() {
                 return false;
             }
         }
