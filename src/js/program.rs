@@ -63,7 +63,7 @@ impl JsProgram {
         self.set(place, buffer.handle().map(JsArgument::Buffer))
     }
 
-    /// The result of a program that is one elementwise kernel on SIMD, at once and straight between
+    /// The result of a program that is one elementwise kernel for SIMD, at once and straight between
     /// arrays; undefined for every other program and for other arguments.
     #[wasm_bindgen(skip_typescript, js_name = readNow)]
     pub fn read_now(&self, arguments: Array, into: JsValue) -> Result<JsValue, JsValue> {

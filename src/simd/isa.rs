@@ -248,7 +248,7 @@ pub(super) trait Isa: Copy {
         self.mul(p, self.reinterpret(power))
     }
 
-    /// [`Isa::scale_exp2`] for `n` in [−252, 0] and |p| below 4: 2ⁿ⁺¹²⁶, which changes no digit, and
+    /// [`Isa::scale_exp2`] for `n` in [−252, 0] and |p| · 2ⁿ below 3: 2ⁿ⁺¹²⁶, which changes no digit, and
     /// 2⁻¹²⁶.
     #[inline(always)]
     fn scale_exp2_down(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {

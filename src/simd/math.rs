@@ -83,7 +83,7 @@ pub(super) fn exp<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     isa.scale_exp2(p, n)
 }
 
-/// `eˣ` for sums with numbers near one, x ≤ 0: within 1 ULP and another for every 40 that `x` is below
+/// `eˣ` for sums with numbers near one, x ≤ 0: within 1.5 ULP and one more for every 40 that `x` is below
 /// zero, where a rounding of `x` counts for twenty. 0 stands for results below 2⁻¹²⁶.
 #[inline(always)]
 pub(super) fn exp_difference<I: Isa>(isa: I, x: I::F32) -> I::F32 {

@@ -39,6 +39,8 @@ function properties(value) {
             }
         }
     }
+    // Only what is meant for a result is given away with it.
+    delete copy.into;
     return copy;
 }
 
