@@ -21,6 +21,8 @@ mod device;
 #[cfg(not(relampago_small))]
 mod device_pool;
 mod error;
+#[cfg(all(not(target_arch = "wasm32"), any(feature = "gpu", feature = "cuda")))]
+mod files;
 #[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
 mod gpu;
 mod graph;

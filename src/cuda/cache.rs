@@ -1,9 +1,9 @@
 //! Machine code on disk. The driver reads it as far as its own headers say, so nothing is taken that is
 //! not what was written: each file ends in its code's hash.
 
+use crate::files;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, fs, process};
+use std::{env, fs};
 
 /// The folder for caches, if there is one.
 pub(super) fn folder() -> Option<PathBuf> {
@@ -33,20 +33,9 @@ pub(super) fn read(file: &Path) -> Option<Vec<u8>> {
     whole.then_some(code)
 }
 
-/// Written beside its place, by nobody else, and moved there whole.
+/// Writes a file with the code and its seal, or none at all.
 pub(super) fn write(file: &Path, code: &[u8]) -> std::io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let partial = file.with_extension(format!("{}-{number}.partial", process::id()));
-    let stored = fs::write(&partial, [code, &seal(code)].concat());
-    let stored = stored.and_then(|()| fs::rename(&partial, file));
-    if stored.is_err() {
-        let _ = fs::remove_file(&partial);
-    }
-    stored
+    files::replace(file, &[code, &seal(code)].concat())
 }
 
 /// Bytes of a seal.
@@ -73,6 +62,7 @@ fn hashes(bytes: &[u8]) -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process;
 
     /// A folder of a test's own.
     fn scratch(test: &str) -> PathBuf {

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::kept;
+use crate::files;
 
 /// A driver's cache and the file that it is kept in.
 pub(super) struct PipelineFile {
@@ -76,24 +76,9 @@ pub(super) fn file_name(adapter: &wgpu::AdapterInfo, extension: &str) -> String 
     format!("relampago-{version}-{vendor:x}-{device:x}-{driver:016x}.{extension}")
 }
 
-/// The number of the next file that is written.
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
 /// Writes a file with its mark and its sum, or none at all.
 pub(super) fn write(path: &Path, data: &[u8]) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    // A name of its own: other threads may write the same file, or another one of the device's.
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let partial = path.with_extension(format!("{}-{number}.partial", std::process::id()));
-    let written =
-        fs::write(&partial, kept::wrapped(data)).and_then(|()| fs::rename(&partial, path));
-    if written.is_err() {
-        // Nobody would write over it.
-        let _ = fs::remove_file(&partial);
-    }
-    written
+    files::replace(path, &kept::wrapped(data))
 }
 
 /// What `write` was given, unless there is no such file or something happened to it.
