@@ -1,7 +1,7 @@
 //! What the kernels share that have a tile of queries to a block: which keys those see, and scores
 //! in the tensor cores' fragments.
 
-use super::state::LOWEST;
+use super::state::{self, LOWEST};
 use super::{AttentionKernel, Heads, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg, Special};
@@ -163,15 +163,7 @@ impl Rows {
             let rescale = k.ex2(down);
             k.assign(self.max[half], max);
             k.mul_assign(self.total[half], rescale);
-            let base = k.mul(max, self.unit);
-            let base = k.neg(base);
-            // The lowest maximum times the unit may be −∞, from which −∞ must be apart.
-            let base = k.min(base, f32::MAX);
-            for &score in &mine {
-                let power = k.fma(score, self.unit, base);
-                k.emit(Op::Ex2, F32, &[score.into()], &[power.into()]);
-                k.add_assign(self.total[half], score);
-            }
+            state::weigh(k, &mine, [max, self.unit], self.total[half]);
             rescale
         })
     }

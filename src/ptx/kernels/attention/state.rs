@@ -10,6 +10,19 @@ pub(super) const LANE: u32 = 8;
 /// No more than any score but −∞, and still a number.
 pub(super) const LOWEST: f32 = f32::MIN;
 
+/// Turns scores into weights relative to `max`, `2^(score · unit − max · unit)`, and adds these to a total.
+pub(super) fn weigh(k: &mut Builder, scores: &[Reg], [max, unit]: [Reg; 2], total: Reg) {
+    let base = k.mul(max, unit);
+    let base = k.neg(base);
+    // The lowest maximum times the unit may be −∞, from which −∞ must be apart.
+    let base = k.min(base, f32::MAX);
+    for &score in scores {
+        let power = k.fma(score, unit, base);
+        k.emit(Op::Ex2, F32, &[score.into()], &[power.into()]);
+        k.add_assign(total, score);
+    }
+}
+
 /// The largest of the parts' maxima, the sum relative to it, and each part's weight.
 pub(super) fn together(k: &mut Builder, parts: &[[Reg; 2]]) -> (Reg, Reg, Vec<Reg>) {
     let max = k.value(F32, parts[0][0]);

@@ -7,11 +7,11 @@
 //! query needs them all; these are lanes of one warp. After Dao et al., 2022.
 
 use super::part::{self, Part};
-use super::state::LOWEST;
+use super::state::{self, LOWEST};
 use super::{AttentionKernel, row_at};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::inst::{Reg, Special};
 use crate::ptx::kernel::PtxKernel;
 use crate::ptx::kernels::common::{Combine, over_lanes};
 use crate::ptx::kernels::copies::{Copy, fours, outer, turn};
@@ -258,15 +258,7 @@ impl Block {
             for &sum in state.sums[i].iter().chain([&state.total[i]]) {
                 k.mul_assign(sum, rescale);
             }
-            let base = k.mul(max, self.unit);
-            let base = k.neg(base);
-            // The lowest maximum times the unit may be −∞, from which −∞ must be apart.
-            let base = k.min(base, f32::MAX);
-            for &score in scores {
-                let power = k.fma(score, self.unit, base);
-                k.emit(Op::Ex2, F32, &[score.into()], &[power.into()]);
-                k.add_assign(state.total[i], score);
-            }
+            state::weigh(k, scores, [max, self.unit], state.total[i]);
         }
     }
 
