@@ -35,8 +35,8 @@ impl PoolProgram {
     /// Runs with arguments that `source` gives a part at a time, and hands the results to `sink`,
     /// so that neither need fit into memory. What they are is what [`PoolProgram::read_async`]
     /// gives, to the bit. While a part is computed, the next one is read and the one before is
-    /// written: each device has as many at a time as [`GpuDevicePool::in_flight`] says. At most three
-    /// times as many as that and the devices are done and wait for an earlier one.
+    /// written: each device has as many at a time as [`GpuDevicePool::in_flight`] says. Where one
+    /// takes longer, the others go on until there are four times as many of all devices, and wait.
     ///
     /// The source is asked for an argument's values in ascending order; convolutions ask for a
     /// part's last rows again, and arguments that every value depends on come as a whole, first.
