@@ -6,8 +6,7 @@
 //! A kernel may list instances of itself, in lines `//! name OP: declarations`; `OP` stands there
 //! for the first part of names of library items. The line `//! unchecked` says that the kernel
 //! stays within bounds by itself, which it then has to prove; `//! native` leaves it out of
-//! WebAssembly, whose download it would be too large for; `//! enable …` is WGSL's directive, which
-//! only such a kernel may have.
+//! WebAssembly, whose download it would be too large for, `//! full` only out of the smaller one.
 //! `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of items; each
 //! kernel and function gets just those that it needs, directly or through others.
 
@@ -64,10 +63,12 @@ struct Kernel {
 const GROUP: &str = "GROUP";
 /// The line, after `//! `, of a kernel that stays within bounds by itself.
 const UNCHECKED: &str = "unchecked";
-/// That of a kernel which is no part of the download.
+/// Those of a kernel which is no part of any download, and of one which is no part of the small one.
 const NATIVE: &str = "native";
-/// How the lines begin that name extensions of the language.
-const ENABLE: &str = "enable ";
+const FULL: &str = "full";
+/// The `OP` of kernels with matrices of subgroups, for which each of the two has its own words.
+const NAGA: &str = "naga";
+const CHROMIUM: &str = "chromium";
 /// The `OP` of kernels that read and write vectors, the second of which fold by subgroups, and what
 /// hooks work on there.
 const VECTORS: [&str; 2] = ["vectors", "subgroups"];
@@ -88,7 +89,7 @@ fn main() {
     for path in ["build.rs", "shaders", "src/coefficients.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    declare_editions();
+    let build = declare_editions();
 
     let items = library();
     let files = wgsl_files("shaders/ops").into_iter();
@@ -96,39 +97,64 @@ fn main() {
         .flat_map(|(_, source)| split_items(&source))
         .map(|(name, source)| function(&name, source, &items))
         .collect();
-    let tables = |native: bool| {
+    let tables = |build: Build| {
         let mut texts = Texts::default();
-        let kernels = kernels(&items, native);
+        let kernels = kernels(&items, build);
         let table = generate(&mut texts, &items, &kernels, &functions);
         (table, texts.all)
     };
-    // What the npm package loads must be the same text wherever it is written.
-    let (table, text) = tables(false);
-    let native = env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32");
-    let own = if native {
-        tables(true)
-    } else {
-        (table, text.clone())
-    };
-    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
+    let own = tables(build);
+    // What the npm package loads is written by a native build, and must be the text that its
+    // modules were built with.
     let files = [
         ("kernels.rs", own.0),
         ("shaders.wgsl", own.1),
-        ("web.wgsl", text),
+        ("small.wgsl", tables(Build::Small).1),
+        ("full.wgsl", tables(Build::Full).1),
     ];
+    let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     for (file, content) in files {
         fs::write(Path::new(&out).join(file), content).expect("OUT_DIR is writable");
     }
 }
 
-/// The kernels of all templates, those for native builds only among them or not.
-fn kernels(items: &Items, native: bool) -> Vec<Kernel> {
-    let mut templates = wgsl_files("shaders/kernels");
-    if !native {
-        templates.retain(|(template, _)| !directives(template).iter().any(|line| line == NATIVE));
+/// What the kernels are for: the editions of the npm package, the larger of which is also what other
+/// programs in WebAssembly have, or a native build.
+#[derive(Clone, Copy, PartialEq)]
+enum Build {
+    Small,
+    Full,
+    Native,
+}
+
+impl Build {
+    /// Whether a template's kernels are part of it.
+    fn has(self, template: &str) -> bool {
+        let says = |word| directives(template).iter().any(|line| line == word);
+        match self {
+            Self::Small => !says(NATIVE) && !says(FULL),
+            Self::Full => !says(NATIVE),
+            Self::Native => true,
+        }
     }
+
+    /// Whether its drivers know the words of a template's instance.
+    fn understands(self, instance: &Instance) -> bool {
+        match instance.op.as_str() {
+            NAGA => self == Self::Native,
+            CHROMIUM => self != Self::Native,
+            _ => true,
+        }
+    }
+}
+
+/// The kernels of all templates that are part of a build.
+fn kernels(items: &Items, build: Build) -> Vec<Kernel> {
+    let mut templates = wgsl_files("shaders/kernels");
+    templates.retain(|(template, _)| build.has(template));
     let of_template = |(template, source): &(String, String)| {
         let instances = instances(template).into_iter();
+        let instances = instances.filter(|instance| build.understands(instance));
         let kernels = instances.map(|instance| compose(instance, template, source, items));
         kernels.collect::<Vec<_>>()
     };
@@ -138,13 +164,13 @@ fn kernels(items: &Items, native: bool) -> Vec<Kernel> {
 /// The npm package has a module for each instruction set and edition. Asking for these by variables and
 /// not by `RUSTFLAGS` leaves crate hashes alone, so that an edition's modules share their JavaScript and
 /// all of them their dependencies.
-fn declare_editions() {
+fn declare_editions() -> Build {
     println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed, relampago_small)");
     for variable in ["RELAMPAGO_WASM_RELAXED", "RELAMPAGO_WASM_SMALL"] {
         println!("cargo::rerun-if-env-changed={variable}");
     }
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32") {
-        return;
+        return Build::Native;
     }
     let asked = |variable| env::var(variable).as_deref() == Ok("1");
     let target_features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
@@ -153,7 +179,9 @@ fn declare_editions() {
     }
     if asked("RELAMPAGO_WASM_SMALL") {
         println!("cargo::rustc-cfg=relampago_small");
+        return Build::Small;
     }
+    Build::Full
 }
 
 fn library() -> Items {
@@ -168,11 +196,6 @@ fn library() -> Items {
             many => format!("const {name} = array({});", many.join(",")),
         };
         items.insert((*name).to_owned(), value);
-    }
-    for (template, _) in wgsl_files("shaders/kernels") {
-        let lines = directives(&template).into_iter();
-        let enabled = lines.filter(|line| line.starts_with(ENABLE));
-        items.extend(enabled.map(|line| (line.clone(), format!("{line};\n"))));
     }
     items
 }
@@ -277,7 +300,7 @@ fn instances(template: &str) -> Vec<Instance> {
     let listed = directives(template);
     let listed = listed
         .iter()
-        .filter(|line| ![UNCHECKED, NATIVE].contains(&line.as_str()) && !line.starts_with(ENABLE));
+        .filter(|line| ![UNCHECKED, NATIVE, FULL].contains(&line.as_str()));
     let instance = |line: &String| {
         let (head, declarations) = line.split_once(':').expect("`//! name OP: declarations`");
         let (name, op) = head.split_once(' ').unwrap_or((head, ""));
@@ -303,8 +326,58 @@ fn instances(template: &str) -> Vec<Instance> {
     instances
 }
 
+/// A text with Chromium's words for matrices where it calls functions of them. Chromium looks at one
+/// function at a time, and keeps places in arrays within bounds that it does not see there: products
+/// took 1.7 times as long.
+fn inlined(text: &str, items: &Items) -> String {
+    let mut text = text.replace("OP", CHROMIUM);
+    for (name, item) in items.iter().filter(|(name, _)| name.starts_with(CHROMIUM)) {
+        let Some((head, body)) = item.split_once(" {\n").filter(|_| item.starts_with("fn ")) else {
+            continue;
+        };
+        let parameters = head
+            .split(['(', ')'])
+            .nth(1)
+            .expect("a function's parameters");
+        let parameters = parameters
+            .split(", ")
+            .filter_map(|typed| typed.split(':').next());
+        let parameters: Vec<&str> = parameters.collect();
+        let body = body
+            .trim_end_matches(";\n}\n")
+            .trim_start_matches("return ");
+        while let Some(start) = text.find(&format!("{name}(")) {
+            let end = start + text[start..].find(')').expect("a call ends");
+            let given = text[start + name.len() + 1..end].to_owned();
+            let arguments: BTreeMap<&str, &str> =
+                parameters.iter().copied().zip(given.split(", ")).collect();
+            let call = with_arguments(body, &arguments);
+            text.replace_range(start..=end, &call);
+        }
+    }
+    text
+}
+
+/// A function's text with arguments for its parameters.
+fn with_arguments(body: &str, arguments: &BTreeMap<&str, &str>) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = body.split_inclusive(|c| !is_part(c));
+    let replace = |part: &str| {
+        let word = part.trim_end_matches(|c| !is_part(c));
+        match arguments.get(word) {
+            Some(argument) => format!("({argument}){}", &part[word.len()..]),
+            None => part.to_owned(),
+        }
+    };
+    words.map(replace).collect()
+}
+
 /// Instantiates a kernel.
 fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Kernel {
+    let text = match instance.op.as_str() {
+        CHROMIUM => &inlined(text, items),
+        _ => text,
+    };
     let source = instance.declarations.clone() + &text.replace("OP", &instance.op);
     // A kernel's own declarations win over library items of the same name.
     let own = split_items(&source);
@@ -313,12 +386,6 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
         needed.extend(TYPES.map(String::from));
     }
     needed.retain(|name| !own.contains_key(name));
-    // Extensions come before all else.
-    let enabled = directives(template)
-        .into_iter()
-        .filter(|line| line.starts_with(ENABLE));
-    let native = directives(template).iter().any(|line| line == NATIVE);
-    let needed: Vec<String> = enabled.filter(|_| native).chain(needed).collect();
     // Uniform parameters come first, one output comes last.
     let bindings = source.matches("@binding(").count();
     let (start, end, hooks) = cut(&text.replace("OP", "#"));
@@ -331,7 +398,7 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
         unchecked: directives(template).iter().any(|line| line == UNCHECKED),
         vectors: source.contains("alias real = vec4f"),
         any_group: needed.iter().any(|name| name == GROUP),
-        items: needed,
+        items: needed.into_iter().collect(),
         instance,
     }
 }

@@ -1,7 +1,6 @@
 //! Prints the op table as documentation (`markdown`) or as what the npm package adds from it to
-//! the classes that wasm-bindgen writes: the list of methods (`js`) and their types (`d.ts`), for its
-//! small edition or, with `full` after that, for the other one; or what its shaders are made of
-//! (`shaders`).
+//! the classes that wasm-bindgen writes: the list of methods (`js`), their types (`d.ts`) and what
+//! shaders are made of (`shaders`), for its small edition or, with `full` after that, for the other one.
 
 use relampago::ops::{FULL_ONLY, OPS, OpInfo};
 
@@ -47,14 +46,22 @@ fn js() {
 
 /// The operations of the package's edition that is asked for.
 fn of_edition() -> impl Iterator<Item = &'static OpInfo> {
-    let full = std::env::args().nth(2).as_deref() == Some("full");
+    let full = is_full();
     let has = move |op: &&OpInfo| full || !FULL_ONLY.contains(&op.name);
     OPS.iter().filter(has)
 }
 
+fn is_full() -> bool {
+    std::env::args().nth(2).as_deref() == Some("full")
+}
+
 /// What the npm package loads where there is a GPU.
 fn shaders() {
-    let text = include_str!(concat!(env!("OUT_DIR"), "/web.wgsl"));
+    let text = if is_full() {
+        include_str!(concat!(env!("OUT_DIR"), "/full.wgsl"))
+    } else {
+        include_str!(concat!(env!("OUT_DIR"), "/small.wgsl"))
+    };
     println!("export default {text:?};");
 }
 

@@ -3,7 +3,7 @@
 #[cfg(not(relampago_small))]
 mod accumulate;
 mod builder;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 mod half_precision;
 mod info;
 mod methods;
@@ -15,7 +15,7 @@ mod without_cuda;
 use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 pub use half_precision::HalfPrecision;
 pub use info::DeviceInfo;
 #[cfg(not(relampago_small))]

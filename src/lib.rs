@@ -32,6 +32,7 @@ mod js;
 mod js_ptx;
 #[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
 mod js_shared;
+#[cfg(not(relampago_small))]
 mod matmul_cache;
 pub mod ops;
 mod policy;
@@ -51,11 +52,9 @@ mod views;
 pub use buffer::DeviceBuffer;
 #[cfg(not(relampago_small))]
 pub use custom::{CustomCall, CustomOp};
-#[cfg(not(target_arch = "wasm32"))]
-pub use device::HalfPrecision;
-#[cfg(not(relampago_small))]
-pub use device::Tuning;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
+#[cfg(not(relampago_small))]
+pub use device::{HalfPrecision, Tuning};
 #[cfg(not(relampago_small))]
 pub use device_pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,
@@ -64,6 +63,7 @@ pub use error::{Error, Result};
 pub use graph::{
     Argument, BufferId, BufferPlace, Explanation, GpuCommandBatch, KernelInfo, PlanSummary, Program,
 };
+#[cfg(not(relampago_small))]
 pub use matmul_cache::{GpuMatmulCache, QuantizedWeights, WeightFormat};
 pub use ops::{Conv2d, Matmul, Op, Padding};
 pub use policy::Policy;

@@ -1,6 +1,8 @@
 // Compiled, never run: what the full edition adds, as `tsc --strict` sees it.
 
-import init, { CustomOp, GpuDevice, TensorView, type CachedWeights, type Partials, type Tuning } from 'relampago/full';
+import init, {
+  CustomOp, GpuDevice, TensorView, type CachedWeights, type HalfPrecision, type Partials, type Tuning,
+} from 'relampago/full';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -9,6 +11,9 @@ export async function everything(signal: AbortSignal, x: Float32Array): Promise<
   await init();
   using device = await GpuDevice.create();
   exactly<Float32Array>(await device.relu(x));
+
+  using half = await GpuDevice.create({ halfPrecision: true, worker: true });
+  exactly<HalfPrecision>(half.info.halfPrecision);
 
   using cache = device.matmulCache();
   exactly<void>(await cache.insert('layer', x, { k: 2, n: 3, format: 'q8_0', transposed: true }, { signal }));

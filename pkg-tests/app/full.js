@@ -16,6 +16,7 @@ export async function runFull(relampago, backend) {
       views: await views(relampago, device),
       tiles: await tiles(relampago, device),
       norms: await norms(device),
+      halves: await halves(relampago, device, { backend, policy, ...option }),
       custom: option.worker ? await unsupported(relampago, device) : await custom(relampago, device),
     });
     device.dispose();
@@ -145,6 +146,20 @@ async function norms(device) {
   batch.dispose();
   return [...alone, ...recorded].map((values) => [...values]);
 }
+
+// Products in binary16 where they are offered, and what is said of them where they are not.
+async function halves(relampago, device, options) {
+  const create = (halfPrecision) => relampago.GpuDevice.create({ ...options, halfPrecision });
+  const half = await create(true);
+  const [rows, depth, cols] = HALVES;
+  const product = await half.matmul(values(rows * depth), values(depth * cols), rows, depth, cols);
+  const said = half.info.halfPrecision;
+  half.dispose();
+  return { said, unasked: device.info.halfPrecision, product: [...product], code: await codeOf(relampago, () => create(16)) };
+}
+
+/** No whole tile. */
+const HALVES = [33, 70, 29];
 
 const SHRINK = {
   name: 'shrink',

@@ -66,6 +66,7 @@ export function verifyFull(results, backend) {
     verifyViews(where.views);
     verifyTiles(where.tiles);
     verifyNorms(where.norms);
+    verifyHalves(where.halves, backend);
   }
   verifyCustom(here.custom, backend);
   assert.equal(there?.custom ?? 'UNSUPPORTED', 'UNSUPPORTED');
@@ -101,6 +102,23 @@ function verifyCache({ products, classy, blocks, list, removed, codes }) {
 
 function verifyViews(views) {
   assert.deepEqual(views, VIEWS);
+}
+
+/** Every value of these is one of binary16, so that nothing is lost where they are rounded. */
+function verifyHalves({ said, unasked, product, code }, backend) {
+  assert.equal(code, 'INVALID_ARGUMENT');
+  assert.equal(unasked, backend === 'gpu' ? 'not-asked' : 'no-gpu');
+  // Software adapters have no such matrices.
+  assert.ok((backend === 'gpu' ? ['no-cooperative-matrices', 'used'] : ['no-gpu']).includes(said), said);
+  const [m, k, n] = [33, 70, 29];
+  const [a, b] = [values(m * k), values(k * n)];
+  assert.equal(product.length, m * n);
+  product.forEach((value, at) => {
+    const [row, col] = [Math.floor(at / n), at % n];
+    const terms = Array.from({ length: k }, (_, i) => a[row * k + i] * b[i * n + col]);
+    const right = terms.reduce((sum, term) => sum + term, 0);
+    assert.ok(Math.abs(value - right) <= 1e-5, `value ${at}: ${value}, not ${right}`);
+  });
 }
 
 function verifyTiles(tiles) {

@@ -61,6 +61,10 @@ describe('worker', () => {
     });
   }
 
+  test('what the full edition alone has is refused', async () => {
+    assert.deepEqual(await result('beyond'), Array(3).fill('UNSUPPORTED'));
+  });
+
   test('the page goes on while a product is computed', async () => {
     const { ticks, value, length } = await result('responsive');
     assert.ok(ticks >= 1);

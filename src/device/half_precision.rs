@@ -32,6 +32,21 @@ pub enum HalfPrecision {
     Used,
 }
 
+impl HalfPrecision {
+    /// What JavaScript calls it.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NotAsked => "not-asked",
+            Self::NoGpu => "no-gpu",
+            Self::NoCooperativeMatrices => "no-cooperative-matrices",
+            Self::SubgroupSize => "subgroup-size",
+            Self::WorkgroupLimits => "workgroup-limits",
+            Self::Used => "used",
+        }
+    }
+}
+
 impl std::fmt::Display for HalfPrecision {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {

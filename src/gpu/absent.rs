@@ -17,7 +17,7 @@ use crate::ops::Op;
 mod options;
 pub(crate) use options::{Options, Preference};
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 use crate::device::HalfPrecision;
 
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Gpu {
         match *self {}
     }
 
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     pub(crate) fn half_precision(&self) -> HalfPrecision {
         match *self {}
     }

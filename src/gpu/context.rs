@@ -19,7 +19,7 @@ use super::recent::Recent;
 use super::stamps::Stamps;
 #[cfg(not(relampago_small))]
 use super::tune::Choices;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 use crate::device::HalfPrecision;
 use crate::error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
@@ -47,7 +47,7 @@ pub(crate) struct Gpu {
     pub(super) plans: Recent<(Op, Vec<usize>), Arc<Plan>>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     pub(super) half_precision: HalfPrecision,
     #[cfg(not(relampago_small))]
     pub(super) tuned: Choices,
@@ -112,15 +112,15 @@ impl Gpu {
 
     #[cfg(not(target_arch = "wasm32"))]
     async fn open_on(adapter: &wgpu::Adapter, options: &Options) -> Result<Arc<Self>> {
-        let half_precision = super::halves::offered(options.half_precision, adapter);
         let mut descriptor = all_of(adapter);
-        super::halves::require(half_precision, &mut descriptor);
         if options.pipelines.is_some() {
             let feature = wgpu::Features::PIPELINE_CACHE;
             descriptor.required_features |= adapter.features() & feature;
         }
-        let request = adapter.request_device(&descriptor).await;
-        let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
+        let asked = options.half_precision;
+        let (half_precision, opened) =
+            super::halves::request_device(asked, adapter, descriptor).await;
+        let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
         let mut gpu = Self::own(device, queue);
         gpu.half_precision = half_precision;
         if let Some(folder) = options.pipelines.as_deref() {
@@ -140,11 +140,19 @@ impl Gpu {
         let descriptor = all_of(&adapter);
         #[cfg(feature = "js")]
         let shaders = super::kernels::load();
-        let request = adapter.request_device(&descriptor).await;
-        let (device, queue) = request.map_err(|error| no_gpu(error.to_string()))?;
+        #[cfg(relampago_small)]
+        let opened = adapter.request_device(&descriptor).await;
+        #[cfg(not(relampago_small))]
+        let (half_precision, opened) =
+            super::halves::request_device(options.half_precision, &adapter, descriptor).await;
+        let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
         #[cfg(feature = "js")]
         shaders.await?;
-        let gpu = Self::own(device, queue);
+        let gpu = Self {
+            #[cfg(not(relampago_small))]
+            half_precision,
+            ..Self::own(device, queue)
+        };
         if options.preference == Preference::Hardware && gpu.adapter.software {
             return Err(no_gpu(format!(
                 "{} is a software adapter",
@@ -204,7 +212,7 @@ impl Gpu {
             plans: Recent::default(),
             #[cfg(not(target_arch = "wasm32"))]
             stamps: Stamps::default(),
-            #[cfg(not(target_arch = "wasm32"))]
+            #[cfg(not(relampago_small))]
             half_precision: HalfPrecision::NotAsked,
             #[cfg(not(relampago_small))]
             tuned: Choices::default(),
@@ -234,7 +242,7 @@ impl Gpu {
     }
 
     /// Whether products are computed in binary16.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     pub(crate) fn half_precision(&self) -> HalfPrecision {
         self.half_precision
     }
@@ -287,13 +295,7 @@ fn most_invocations(limits: &wgpu::Limits) -> u32 {
 #[cfg(not(target_arch = "wasm32"))]
 fn has_subgroups_of_32(device: &wgpu::Device) -> bool {
     device.features().contains(wgpu::Features::SUBGROUP)
-        && are_subgroups_of_32(&device.adapter_info())
-}
-
-/// Whether an adapter's subgroups, where kernels have them, are all of that size.
-#[cfg(not(target_arch = "wasm32"))]
-pub(super) fn are_subgroups_of_32(adapter: &wgpu::AdapterInfo) -> bool {
-    [adapter.subgroup_min_size, adapter.subgroup_max_size] == [32; 2]
+        && super::halves::subgroup_sizes(&device.adapter_info()) == [32; 2]
 }
 
 /// A device with all that an adapter has.

@@ -1,32 +1,35 @@
 //! Products of matrices rounded to binary16, by cooperative matrices.
 
-use super::context::are_subgroups_of_32;
+#[cfg_attr(target_arch = "wasm32", path = "halves/browser.rs")]
+#[cfg_attr(not(target_arch = "wasm32"), path = "halves/native.rs")]
+mod matrices;
+
+pub(super) use matrices::request_device;
+
 use super::kernels;
 use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::device::HalfPrecision;
 use crate::error::Result;
 
-/// What the kernel takes of an adapter.
+/// What the kernel takes of an adapter, beside matrices of 16 × 16.
 const MEMORY: u32 = 20 << 10;
 const INVOCATIONS: u32 = 128;
 /// Rows and columns of a workgroup's tile of the result, and the depth of its slabs.
 const TILE: usize = 128;
 const DEPTH: usize = 32;
 
-const FEATURES: wgpu::Features =
-    wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SHADER_F16);
+/// Invocations of an adapter's subgroups, at least and at most.
+pub(super) fn subgroup_sizes(info: &wgpu::AdapterInfo) -> [u32; 2] {
+    [info.subgroup_min_size, info.subgroup_max_size]
+}
 
-/// What an adapter offers.
-pub(super) fn offered(asked: bool, adapter: &wgpu::Adapter) -> HalfPrecision {
+/// What an adapter is good for that has the matrices, or has not.
+fn offered(adapter: &wgpu::Adapter, matrices: bool) -> HalfPrecision {
     let limits = adapter.limits();
-    if !asked {
-        HalfPrecision::NotAsked
-    } else if !adapter.features().contains(FEATURES)
-        || !adapter.cooperative_matrix_properties().iter().any(suits)
-    {
+    if !matrices {
         HalfPrecision::NoCooperativeMatrices
-    } else if !are_subgroups_of_32(&adapter.get_info()) {
+    } else if subgroup_sizes(&adapter.get_info()) != [32; 2] {
         HalfPrecision::SubgroupSize
     } else if limits.max_compute_workgroup_storage_size < MEMORY
         || limits.max_compute_invocations_per_workgroup < INVOCATIONS
@@ -35,25 +38,6 @@ pub(super) fn offered(asked: bool, adapter: &wgpu::Adapter) -> HalfPrecision {
     } else {
         HalfPrecision::Used
     }
-}
-
-/// Asks for the features that they take.
-pub(super) fn require(half_precision: HalfPrecision, descriptor: &mut wgpu::DeviceDescriptor<'_>) {
-    if half_precision == HalfPrecision::Used {
-        descriptor.required_features |= FEATURES;
-        // SAFETY: of the experimental features only cooperative matrices are enabled, and only
-        // `shaders/kernels/matmul_halves.wgsl` uses them, on memory of its own whose bounds its
-        // text shows, with all invocations of each subgroup active.
-        descriptor.experimental_features = unsafe { wgpu::ExperimentalFeatures::enabled() };
-    }
-}
-
-/// Whether these are the matrices that the kernel is written for.
-fn suits(matrices: &wgpu::CooperativeMatrixProperties) -> bool {
-    use wgpu::CooperativeScalarType as Scalar;
-    [matrices.m_size, matrices.n_size, matrices.k_size] == [16; 3]
-        && matrices.ab_type == Scalar::F16
-        && matrices.cr_type == Scalar::F32
 }
 
 /// Records a product of row-major matrices, none of which is empty: both are rounded and filled

@@ -11,7 +11,7 @@ mod cache;
 mod context;
 mod convolve2d;
 mod fused;
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(relampago_small))]
 mod halves;
 mod health;
 #[cfg(not(relampago_small))]
@@ -43,6 +43,7 @@ mod transfer;
 mod tune;
 #[cfg(not(target_arch = "wasm32"))]
 mod warm;
+#[cfg(not(relampago_small))]
 mod weights;
 
 use std::sync::Arc;
@@ -52,6 +53,7 @@ pub(crate) use fused::Addition;
 pub(crate) use options::{Options, Preference};
 pub(crate) use recorder::GpuBuffer;
 pub(crate) use tiles::TileFold;
+#[cfg(not(relampago_small))]
 pub(crate) use weights::Weights;
 
 use crate::error::Result;

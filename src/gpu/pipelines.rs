@@ -10,6 +10,10 @@ use super::kernels::{KERNELS, Kernel};
 /// Bytes of a dispatch's parameters.
 pub(super) const PARAMS_SIZE: u64 = 256;
 
+/// Least bytes of a storage buffer, a vector; told to wgpu, which need not look at each dispatch then. For
+/// Chromium a kernel that stores matrices takes more, and zero leaves it to each kernel.
+const LEAST_STORAGE: u64 = if cfg!(target_arch = "wasm32") { 0 } else { 16 };
+
 /// Bind groups kept; a batch of another shape every time would fill memory otherwise.
 const MAX_BIND_GROUPS: usize = 1024;
 
@@ -281,7 +285,7 @@ impl Pipelines {
                 }
                 let read_only = binding != shape.inputs + 1;
                 let storage = wgpu::BufferBindingType::Storage { read_only };
-                entry(binding, storage, false, 16)
+                entry(binding, storage, false, LEAST_STORAGE)
             })
             .collect();
         self.device

@@ -44,7 +44,7 @@ impl GpuBuffer {
     }
 
     /// Whether something is computed from what is to be stored here, on its way.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     pub(super) fn goes_on(&self) -> bool {
         self.chain.is_some()
     }
@@ -81,7 +81,7 @@ pub(crate) struct Recorder<'g> {
     uploads: Vec<(PooledBuffer, GpuBuffer)>,
     /// What steps so far no longer need. Nothing is uploaded to these, so that later steps may
     /// write them.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     spare: Vec<GpuBuffer>,
     bytes: u64,
 }
@@ -115,7 +115,7 @@ impl<'g> Recorder<'g> {
             params: Vec::new(),
             #[cfg(not(target_arch = "wasm32"))]
             uploads: Vec::new(),
-            #[cfg(not(target_arch = "wasm32"))]
+            #[cfg(not(relampago_small))]
             spare: Vec::new(),
             bytes: 0,
         })
@@ -141,7 +141,7 @@ impl<'g> Recorder<'g> {
     }
 
     /// A buffer of `len` values for what one step passes to the next.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     pub(super) fn temporary(&mut self, len: usize) -> Result<GpuBuffer> {
         match self.spare.iter().position(|spare| spare.len == len) {
             Some(place) => Ok(self.spare.swap_remove(place)),
@@ -150,7 +150,7 @@ impl<'g> Recorder<'g> {
     }
 
     /// Lets steps to come have a temporary buffer that those so far are done with.
-    #[cfg(not(target_arch = "wasm32"))]
+    #[cfg(not(relampago_small))]
     pub(super) fn give_back(&mut self, temporary: GpuBuffer) {
         self.spare.push(temporary);
     }

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
-#[cfg(not(target_arch = "wasm32"))]
 use super::halves;
 use super::lower::WORKGROUP;
 use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
-#[cfg(not(target_arch = "wasm32"))]
 use crate::device::HalfPrecision;
 use crate::error::Result;
 use crate::matmul_cache::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
@@ -18,7 +16,6 @@ use crate::matmul_cache::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
 const ROWS: usize = 4;
 
 /// Rows from which a product by cooperative matrices, whose tiles have 128, is the faster one.
-#[cfg(not(target_arch = "wasm32"))]
 const MANY_ROWS: usize = 8;
 
 /// Rows from which it is faster to unpack all weights into a buffer of `f32` first. On an H200 12
@@ -103,7 +100,6 @@ impl Gpu {
 
     /// Weights of binary16 as cooperative matrices read them, beside their words; `None` where
     /// products are not computed so.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) async fn weights_in_tiles(
         self: &Arc<Self>,
         weights: &QuantizedWeights,
@@ -121,15 +117,6 @@ impl Gpu {
         };
         writing.await?;
         Ok(Some(tiles))
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    #[allow(clippy::unused_async)] // The other one has something to wait for.
-    pub(crate) async fn weights_in_tiles(
-        self: &Arc<Self>,
-        _: &QuantizedWeights,
-    ) -> Result<Option<GpuBuffer>> {
-        Ok(None)
     }
 
     /// `C = A · W` of row-major matrices, `m × k` times `k × n`, whose lengths were validated.
@@ -158,8 +145,7 @@ impl Gpu {
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'w> {
     Values(&'w GpuBuffer),
-    /// And, where products are in binary16, as tiles of it, which are nowhere in browsers.
-    #[cfg_attr(target_arch = "wasm32", allow(dead_code))]
+    /// And, where products are in binary16, as tiles of it.
     Words(WeightFormat, &'w GpuBuffer, Option<&'w GpuBuffer>),
 }
 
@@ -174,7 +160,6 @@ impl Weights<'_> {
     ) -> Result<()> {
         match self {
             Self::Values(b) => super::matmul::matmul(recorder, [a, b], c, [m, k, n]),
-            #[cfg(not(target_arch = "wasm32"))]
             Self::Words(_, _, Some(tiles)) if m >= MANY_ROWS => {
                 halves::by_tiles(recorder, [a, tiles], c, [m, k, n])
             }

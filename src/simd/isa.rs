@@ -163,8 +163,10 @@ pub(super) trait Isa: Copy {
     fn and_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
     fn xor_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
     /// `x << count`, for a count below 32.
+    #[cfg_attr(relampago_small, allow(dead_code))] // Only weights in fewer bits need it.
     fn shl_bits(self, x: Self::Bits, count: u32) -> Self::Bits;
     /// `x >> count` with zeros for the sign, for a count below 32.
+    #[cfg_attr(relampago_small, allow(dead_code))]
     fn shr_bits(self, x: Self::Bits, count: u32) -> Self::Bits;
     /// Integers moved up to the exponent field: `x << 23`.
     fn shl_exponent(self, x: Self::Bits) -> Self::Bits;

@@ -9,9 +9,11 @@ mod panel;
 mod product;
 mod tile;
 mod vector;
+#[cfg(not(relampago_small))]
 mod words;
 
 pub(crate) use packed::Packed;
+#[cfg(not(relampago_small))]
 pub(crate) use words::multiply_words;
 
 use super::InstructionSet;

@@ -34,7 +34,9 @@ pub(crate) use elementwise::repeat;
 pub use instruction_set::InstructionSet;
 #[cfg(not(relampago_small))]
 pub(crate) use matmul::multiply_add;
-pub(crate) use matmul::{Packed, multiply_planes, multiply_words};
+#[cfg(not(relampago_small))]
+pub(crate) use matmul::multiply_words;
+pub(crate) use matmul::{Packed, multiply_planes};
 #[cfg(not(relampago_small))]
 pub(crate) use sweep::{NATIVE, is_swept, sweep};
 pub(crate) use threads::{Cpu, share_out};

@@ -24,7 +24,32 @@ export interface Tuning {
     readonly times: readonly { readonly kernel: string; readonly seconds: number }[];
 }
 
+/** Whether a device multiplies matrices in binary16, and why not. */
+export type HalfPrecision =
+    | 'used'
+    | 'not-asked'
+    | 'no-gpu'
+    /** None of 16 × 16 binary16 that add up in `f32`. */
+    | 'no-cooperative-matrices'
+    /** Its subgroups are not 32 invocations wide, which the kernel is written for. */
+    | 'subgroup-size'
+    /** Its workgroups have less memory, or fewer invocations, than the kernel takes. */
+    | 'workgroup-limits';
+
 declare module './relampago.js' {
+    interface DeviceOptions {
+        /**
+         * Multiplies matrices on the GPU in binary16, where the browser offers subgroups' matrices:
+         * both operands are rounded to the nearest binary16 (to ±∞ from 65,520 on), products are added
+         * up in `f32`. Products of a matrix and a vector, convolutions and all that runs on SIMD are not
+         * rounded, and nothing is where `info.halfPrecision` is not `'used'`. Chromium offers them with
+         * `--enable-unsafe-webgpu` only. `false` unless given.
+         */
+        halfPrecision?: boolean;
+    }
+    interface DeviceInfo {
+        readonly halfPrecision: HalfPrecision;
+    }
     interface GpuDevice {
         /** The sum of a `rows × cols` matrix, added up tile by tile. */
         tiledSum2d(values: Float32Array, rows: number, cols: number, abort?: AbortOptions): Promise<number>;

@@ -83,15 +83,20 @@ fn clippy(context: &Context) -> Result<()> {
     Ok(())
 }
 
+/// Both editions.
 fn clippy_wasm(context: &Context) -> Result<()> {
-    let clippy = cmd!(
-        context.project.sh,
-        "cargo clippy --lib --target wasm32-unknown-unknown
-         --no-default-features --features gpu,js,js-ptx -- -D warnings"
-    );
-    Ok(Variant::SIMD128
-        .select(context.tools.for_wasm(clippy))
-        .run()?)
+    for small in ["0", "1"] {
+        let clippy = cmd!(
+            context.project.sh,
+            "cargo clippy --lib --target wasm32-unknown-unknown
+             --no-default-features --features gpu,js,js-ptx -- -D warnings"
+        );
+        let clippy = clippy.env("RELAMPAGO_WASM_SMALL", small);
+        Variant::SIMD128
+            .select(context.tools.for_wasm(clippy))
+            .run()?;
+    }
+    Ok(())
 }
 
 fn docs(context: &Context) -> Result<()> {

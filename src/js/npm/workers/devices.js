@@ -14,7 +14,8 @@ export async function createWith(create, spawn, options) {
     if (!Number.isInteger(threads) || threads < 1 || threads > MOST_THREADS) {
         throw invalid('threads', threads, `a whole number from 1 to ${MOST_THREADS}`);
     }
-    const chosen = { backend: options.backend, policy: copied(options.policy), threads: options.threads };
+    const { backend, policy, halfPrecision } = options;
+    const chosen = { backend, policy: copied(policy), threads: options.threads, halfPrecision };
     const again = (abort) => createWith(create, spawn, { ...chosen, worker, signal: abort?.signal });
     if (worker) {
         return RemoteDevice.start(spawn, chosen, options, again);

@@ -1,2 +1,2 @@
 // What the full edition has in place of this file is more.
-export {};
+import '../extras.js';

@@ -1,0 +1,114 @@
+//! Chromium's matrices of subgroups. wgpu asks for no feature that it does not know, so this does in its
+//! place.
+
+use js_sys::{Array, Function, JsString, Object, Promise, Reflect};
+use wasm_bindgen::prelude::*;
+use wasm_bindgen_futures::JsFuture;
+
+use super::offered;
+use crate::device::HalfPrecision;
+
+/// As long as it is no part of the standard.
+const MATRICES: &str = "chromium-experimental-subgroup-matrix";
+
+#[wasm_bindgen]
+extern "C" {
+    /// `GPUAdapter`, with what wgpu leaves out.
+    type Adapter;
+    #[wasm_bindgen(method, getter)]
+    fn features(this: &Adapter) -> js_sys::Set;
+    #[wasm_bindgen(method, getter)]
+    fn info(this: &Adapter) -> Info;
+
+    type Info;
+    #[wasm_bindgen(method, getter, js_name = subgroupMatrixConfigs)]
+    fn configs(this: &Info) -> Option<Array<Config>>;
+
+    /// Matrices of one kind, by their sides.
+    type Config;
+    #[wasm_bindgen(method, getter, js_name = componentType)]
+    fn component(this: &Config) -> String;
+    #[wasm_bindgen(method, getter, js_name = resultComponentType)]
+    fn result_component(this: &Config) -> String;
+    #[wasm_bindgen(method, getter, js_name = M)]
+    fn m(this: &Config) -> u32;
+    #[wasm_bindgen(method, getter, js_name = N)]
+    fn n(this: &Config) -> u32;
+    #[wasm_bindgen(method, getter, js_name = K)]
+    fn k(this: &Config) -> u32;
+
+    type Descriptor;
+    #[wasm_bindgen(method, getter, js_name = requiredFeatures)]
+    fn required_features(this: &Descriptor) -> Array<JsString>;
+}
+
+/// A device, with the matrices where they are asked for and offered, and whether it has them.
+pub(in crate::gpu) async fn request_device(
+    asked: bool,
+    adapter: &wgpu::Adapter,
+    descriptor: wgpu::DeviceDescriptor<'_>,
+) -> (
+    HalfPrecision,
+    Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError>,
+) {
+    let request = || adapter.request_device(&descriptor);
+    if !asked {
+        return (HalfPrecision::NotAsked, request().await);
+    }
+    let raw = raw_adapter().await.ok();
+    let binary16 = adapter.features().contains(wgpu::Features::SHADER_F16);
+    let matrices = raw.filter(|raw| binary16 && has_matrices(raw));
+    let half_precision = offered(adapter, matrices.is_some());
+    match matrices {
+        Some(raw) if half_precision == HalfPrecision::Used => {
+            (half_precision, with_matrices(raw, request).await)
+        }
+        _ => (half_precision, request().await),
+    }
+}
+
+/// The adapter that wgpu was given, once more: an adapter gives one device, and wgpu shows none.
+async fn raw_adapter() -> Result<Adapter, JsValue> {
+    let get = |object: &JsValue, key: &str| Reflect::get(object, &key.into());
+    let gpu = get(&get(&js_sys::global(), "navigator")?, "gpu")?;
+    let options = Object::new();
+    Reflect::set(
+        &options,
+        &"powerPreference".into(),
+        &"high-performance".into(),
+    )?;
+    let request: Function = get(&gpu, "requestAdapter")?.dyn_into()?;
+    let adapter = request.call1(&gpu, &options)?.dyn_into::<Promise>()?;
+    JsFuture::from(adapter).await.map(JsCast::unchecked_into)
+}
+
+/// Whether it has the matrices that the kernel is written for.
+fn has_matrices(adapter: &Adapter) -> bool {
+    let suits = |config: Config| {
+        let components = [config.component(), config.result_component()];
+        components == ["f16", "f32"] && [config.m(), config.n(), config.k()] == [16; 3]
+    };
+    let configs = adapter.info().configs();
+    adapter.features().has(&MATRICES.into())
+        && configs.is_some_and(|configs| configs.iter().any(suits))
+}
+
+/// Calls a function that has wgpu ask its adapter for a device, and asks this one, for the matrices as
+/// well, in its place. wgpu asks before the function returns, so that nobody else can come between.
+fn with_matrices<T>(adapter: Adapter, request: impl FnOnce() -> T) -> T {
+    let class = Object::get_prototype_of(&adapter);
+    let method = JsValue::from("requestDevice");
+    let own: Function = Reflect::get(&class, &method)
+        .unwrap_or_default()
+        .unchecked_into();
+    let ask = own.clone();
+    let instead = Closure::once_into_js(move |descriptor: Descriptor| {
+        descriptor.required_features().push(&MATRICES.into());
+        ask.call1(&adapter, &descriptor)
+    });
+    let replace = |function: &JsValue| Reflect::set(&class, &method, function);
+    let _ = replace(&instead);
+    let device = request();
+    let _ = replace(&own);
+    device
+}

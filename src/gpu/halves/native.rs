@@ -1,0 +1,41 @@
+//! wgpu's cooperative matrices.
+
+use super::offered;
+use crate::device::HalfPrecision;
+
+const FEATURES: wgpu::Features =
+    wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SHADER_F16);
+
+/// A device, with the matrices where they are asked for and offered, and whether it has them.
+pub(in crate::gpu) async fn request_device(
+    asked: bool,
+    adapter: &wgpu::Adapter,
+    mut descriptor: wgpu::DeviceDescriptor<'_>,
+) -> (
+    HalfPrecision,
+    Result<(wgpu::Device, wgpu::Queue), wgpu::RequestDeviceError>,
+) {
+    let half_precision = if asked {
+        let matrices = adapter.features().contains(FEATURES)
+            && adapter.cooperative_matrix_properties().iter().any(suits);
+        offered(adapter, matrices)
+    } else {
+        HalfPrecision::NotAsked
+    };
+    if half_precision == HalfPrecision::Used {
+        descriptor.required_features |= FEATURES;
+        // SAFETY: of the experimental features only cooperative matrices are enabled, and only
+        // `shaders/kernels/matmul_halves.wgsl` uses them, on memory of its own whose bounds its
+        // text shows, with all invocations of each subgroup active.
+        descriptor.experimental_features = unsafe { wgpu::ExperimentalFeatures::enabled() };
+    }
+    (half_precision, adapter.request_device(&descriptor).await)
+}
+
+/// Whether these are the matrices that the kernel is written for.
+fn suits(matrices: &wgpu::CooperativeMatrixProperties) -> bool {
+    use wgpu::CooperativeScalarType as Scalar;
+    [matrices.m_size, matrices.n_size, matrices.k_size] == [16; 3]
+        && matrices.ab_type == Scalar::F16
+        && matrices.cr_type == Scalar::F32
+}
