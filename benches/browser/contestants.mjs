@@ -15,12 +15,14 @@ export const contestants = [
 export const gpuContestants = [
   { name: 'relampago', module: 'relampago', build: 'relaxed', backend: 'auto', ours: true },
   { name: 'relampago, GPU', module: 'relampago', build: 'relaxed', backend: 'gpu', ours: true },
+  // Products only, where the browser offers matrices of subgroups.
+  { name: 'relampago/full, binary16', module: 'relampago', edition: 'full', build: 'relaxed', backend: 'gpu', halves: 'yes', ours: true },
   { name: 'onnxruntime-web, WebGPU', module: 'ort_gpu', package: 'onnxruntime-web' },
   { name: 'tfjs-webgpu', module: 'tfjs_gpu', package: '@tensorflow/tfjs-backend-webgpu' },
   { name: 'jax-js, WebGPU', module: 'jax', backend: 'webgpu', package: '@jax-js/jax' },
 ];
 
 // What a page needs to know about its contestant.
-export function query({ module, edition = '', build = '', backend = '' }, threads) {
-  return new URLSearchParams({ module, edition, build, backend, threads });
+export function query({ module, edition = '', build = '', backend = '', halves = '' }, threads) {
+  return new URLSearchParams({ module, edition, build, backend, halves, threads });
 }

@@ -20,6 +20,8 @@ FLAGS = [
     "--headless=new", "--no-sandbox", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--enable-unsafe-webgpu",
     "--enable-features=Vulkan", "--use-vulkan=native", "--use-angle=vulkan",
+    # Without it Chromium has no binary16 on NVIDIA's GPUs.
+    "--enable-dawn-features=vulkan_enable_f16_on_nvidia",
     "--ignore-gpu-blocklist", "--disable-vulkan-surface", "--remote-debugging-port=0",
 ]
 HEADERS = {

@@ -13,9 +13,9 @@ const LONG_MS = 50;
 // which varies.
 const STEPS_MS = 25;
 
-const { module, edition, build, backend, threads } = Object.fromEntries(new URLSearchParams(location.search));
+const { module, edition, build, backend, halves, threads } = Object.fromEntries(new URLSearchParams(location.search));
 const contestant = import(`./contestants/${module}.js`)
-  .then(({ open }) => open({ edition, build, backend, threads: Number(threads) }));
+  .then(({ open }) => open({ edition, build, backend, halves, threads: Number(threads) }));
 const known = backend || module.endsWith('_gpu') ? gpuRows : rows;
 let current;
 
@@ -35,6 +35,9 @@ async function prepare(name) {
   const inputs = inputsOf(row);
   const into = row.into && new Float32Array(inputs[0].length);
   current = await start(row, inputs, into);
+  if (!current) {
+    return undefined;
+  }
   if (into) {
     current = { ...current, run: placing(current.run, into) };
   }

@@ -15,9 +15,12 @@ const calls = {
     device.convolve2d(input, kernel, { inputRows, inputCols, kernelRows, kernelCols }),
 };
 
-export async function open({ edition = '', build, backend, threads }) {
+export async function open({ edition = '', build, backend, halves, threads }) {
   const { default: init, GpuDevice } = await editions[edition]();
   await init(['/relampago', edition, `relampago_${build}.wasm`].filter(Boolean).join('/'));
+  if (halves) {
+    return inHalves(await GpuDevice.create({ backend, halfPrecision: true }));
+  }
   const device = await GpuDevice.create(backend ? { backend } : { backend: 'simd', threads });
   return {
     endToEnd: (row, inputs, into) =>
@@ -25,6 +28,15 @@ export async function open({ edition = '', build, backend, threads }) {
     resident: (row, inputs) => repeated(device, row, inputs),
   };
 }
+
+// Products alone, if they are computed so here.
+const inHalves = (device) => {
+  const suits = ({ op }) => op === 'matmul' && device.info.halfPrecision === 'used';
+  return {
+    endToEnd: (row, inputs) => suits(row) && endToEnd(device, row, inputs),
+    resident: (row, inputs) => suits(row) && repeated(device, row, inputs),
+  };
+};
 
 const endToEnd = (device, { op, shapes }, inputs, options) =>
   ({ run: () => calls[op](device, inputs, shapes, options) });
