@@ -418,6 +418,40 @@ fn loops_may_list_a_result_twice() {
     }
 }
 
+#[test]
+fn loops_may_hand_a_result_on_for_several_runs() {
+    let ones = vec![1.0; 4];
+    let arguments = [(&ones).into(), (&ones).into()];
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device);
+        let (before, last) = (batch.placeholder(4), batch.placeholder(4));
+        let next = batch.vec_add(before, last);
+        // Written before the kernel runs that reads `before`.
+        let twice = batch.scale(last, 2.0);
+        let product = batch.matmul(twice, last, 2, 2, 2);
+        let both = batch.vec_add(before, product);
+        let fibonacci = batch.compile_sync(&[last, next]).unwrap();
+        let powers = batch.compile_sync(&[last, twice, both]).unwrap();
+        let run = |program: &Program, times: usize| -> Vec<Vec<f32>> {
+            let results = program.run_n_sync(&arguments, times, &[(0, 0), (1, 1)]);
+            let results = results.unwrap().into_iter();
+            results.map(|result| result.read().unwrap()).collect()
+        };
+        let (mut older, mut newer) = (1.0, 1.0);
+        let (mut half, mut power) = (1.0, 1.0);
+        for times in 1..12 {
+            (older, newer) = (newer, older + newer);
+            assert_eq!(run(&fibonacci, times), [[older; 4], [newer; 4]]);
+            let both = half + 4.0 * power * power;
+            assert_eq!(
+                run(&powers, times),
+                [[power; 4], [2.0 * power; 4], [both; 4]]
+            );
+            (half, power) = (power, 2.0 * power);
+        }
+    }
+}
+
 /// As many parameters as a kernel may have, and a sum, which needs one more.
 #[test]
 fn parameters_of_long_chains_are_all_there() {

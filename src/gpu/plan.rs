@@ -76,7 +76,7 @@ impl Gpu {
         }
         let mut outputs = Vec::new();
         let mut slots = vec![None; plan.capacities.len()];
-        let mut spare = slots.clone();
+        let mut spare = Vec::new();
         for time in 0..repeat.times {
             if time > 0 {
                 for &(output, node) in repeat.feedback {
@@ -88,19 +88,39 @@ impl Gpu {
                     drop(recorder.submit(&[])?);
                     recorder = Recorder::new(self)?;
                 }
+                spare_arguments(&mut slots, &mut spare, &resident);
             }
             outputs = record_once(&mut recorder, plan, &resident, &mut slots, once && read)?;
-            // What is read next time is written again the time after it.
-            for (place, &output) in plan.outputs.iter().enumerate() {
-                // Those that are listed twice have one home.
-                let first = !plan.outputs[..place].contains(&output);
-                if let Some(slot) = plan.home(output).filter(|_| first) {
-                    std::mem::swap(&mut slots[slot], &mut spare[slot]);
-                }
-            }
         }
         let running = recorder.submit(if read { &outputs } else { &[] })?;
         Ok((outputs, running))
+    }
+}
+
+/// Puts spare memory in slots whose last result is an argument now: it may be one for several runs,
+/// handed on from each to the next.
+#[cfg_attr(relampago_package, optimize(size))]
+fn spare_arguments(
+    slots: &mut [Option<GpuBuffer>],
+    spare: &mut Vec<Option<GpuBuffer>>,
+    arguments: &[Option<GpuBuffer>],
+) {
+    let is_argument = |slot: &Option<GpuBuffer>| {
+        let id = |buffer: &GpuBuffer| buffer.storage.id;
+        let same = |other: &GpuBuffer| Some(id(other)) == slot.as_ref().map(id);
+        arguments.iter().flatten().any(same)
+    };
+    let count = slots.len();
+    for (place, slot) in slots.iter_mut().enumerate() {
+        // A slot's spare memory lies as many places apart as there are slots.
+        let mut place = place;
+        while is_argument(slot) {
+            while spare.len() <= place {
+                spare.push(None);
+            }
+            std::mem::swap(slot, &mut spare[place]);
+            place += count;
+        }
     }
 }
 
