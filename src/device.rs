@@ -228,7 +228,7 @@ impl GpuDevice {
     pub(crate) fn gpu_for(&self, op: &Op, inputs: &[usize]) -> Option<&Arc<Gpu>> {
         let gpu = self.inner.gpu.as_ref()?;
         let insisted = self.inner.builder.backend == Backend::Gpu;
-        let fits = || inputs.iter().all(|&len| len <= gpu.max_len());
+        let fits = || fits(gpu, op, inputs);
         (insisted || (self.inner.builder.policy.prefers_gpu(op, inputs) && fits())).then_some(gpu)
     }
 
@@ -309,6 +309,16 @@ impl std::fmt::Debug for GpuDevice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("GpuDevice").field(&self.info()).finish()
     }
+}
+
+/// Whether a GPU's buffers hold the inputs, and natively the result: that of a product may be longer.
+#[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
+fn fits(gpu: &Gpu, op: &Op, inputs: &[usize]) -> bool {
+    #[cfg(not(target_arch = "wasm32"))]
+    if output_len(op, inputs).is_ok_and(|len| len > gpu.max_len()) {
+        return false;
+    }
+    inputs.iter().all(|&len| len <= gpu.max_len())
 }
 
 /// Runs an operation that was checked; an elementwise one in pieces that fit into a GPU's

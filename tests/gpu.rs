@@ -157,6 +157,19 @@ fn other_inputs_beyond_a_binding_are_refused() {
 }
 
 #[test]
+fn products_that_no_binding_holds_are_left_to_simd() {
+    let (device, _) = adopted_as(Backend::Auto, |limits| {
+        limits.max_storage_buffer_binding_size = 1 << 16;
+    });
+    // The operands fit, their product does not.
+    let (m, k, n) = (512, 32, 512);
+    let op = Op::Matmul { m, k, n };
+    assert!(device.policy().prefers_gpu(&op, &[m * k, k * n]));
+    let product = device.run(&op, &[&vec![1.0; m * k], &vec![1.0; k * n]]);
+    assert_eq!(product.unwrap(), vec![k as f32; m * n]);
+}
+
+#[test]
 fn a_device_that_allows_too_little_is_not_used() {
     let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 4);
     let info = device.info();
