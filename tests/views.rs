@@ -298,6 +298,29 @@ fn products_without_values_are_zeros_or_nothing() {
         .unwrap();
 }
 
+/// Nothing is read a step on, however far that is.
+#[test]
+fn sides_of_one_may_have_any_stride() {
+    const FAR: usize = usize::MAX / 2;
+    let device = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
+    let values = vec![1.0; 128];
+    let view = |shape, strides| TensorView::with_strides(shape, strides).unwrap();
+    for [m, k, n] in [[3, 1, 64], [1, 3, 40], [3, 3, 1], [1, 1, 1], [20, 1, 3]] {
+        let stride = |len: usize, stride: usize| if len == 1 { FAR } else { stride };
+        let a = view([m, k, 1, 1], [stride(m, 6), stride(k, 2), 1, 1]);
+        let b = view([k, n, 1, 1], [stride(k, n), stride(n, 1), FAR, FAR]);
+        let (a, b) = (a.bind(&values).unwrap(), b.bind(&values).unwrap());
+        let mut c = vec![f32::NAN; m * n];
+        device.matmul_view(&a, &b, &mut c).unwrap();
+        assert_eq!(c, vec![k as f32; m * n]);
+        for view in [a, b] {
+            let len = view.view().numel();
+            assert_eq!(view.reduce::<SumOp>().unwrap(), len as f32);
+            assert_eq!(*view.contiguous().unwrap(), values[..len]);
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_viewed_is_told() {
     fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {

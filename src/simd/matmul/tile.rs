@@ -183,7 +183,8 @@ unsafe fn step<I: Isa, const R: usize, const V: usize>(
         let (a, a_across) = (a.values.add(p * a.deep), a.across);
         let (b, ahead) = (
             b.values.add(p * b.deep),
-            b.values.wrapping_add((p + AHEAD) * b.deep),
+            // A single row may be said to lie any distance from the next.
+            b.values.wrapping_add((p + AHEAD).wrapping_mul(b.deep)),
         );
         let mut columns = [isa.splat(0.0); V];
         for (j, column) in columns.iter_mut().enumerate() {
