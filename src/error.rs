@@ -180,7 +180,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// waits for its pages.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
-    let bytes = len as u64 * 4;
+    let bytes = bytes(len);
     let layout = std::alloc::Layout::array::<f32>(len);
     let layout = layout.map_err(|_| Error::OutOfMemory { bytes })?;
     if len == 0 {
@@ -233,10 +233,15 @@ pub(crate) unsafe fn as_places(values: &mut [f32]) -> &mut [MaybeUninit<f32>] {
     unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<f32>]) }
 }
 
+/// The bytes of so many values, which may be more than any memory has.
+fn bytes(len: usize) -> u64 {
+    (len as u64).saturating_mul(4)
+}
+
 /// No values yet, with memory for `len`.
 pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
     let mut values = Vec::new();
-    let bytes = len as u64 * 4;
+    let bytes = bytes(len);
     let reserved = values.try_reserve_exact(len);
     reserved.map_err(|_| Error::OutOfMemory { bytes })?;
     Ok(values)

@@ -342,6 +342,20 @@ fn shapes_without_values_are_zeros_or_nothing() {
     }
 }
 
+/// One value, repeated as often as a view may say.
+#[test]
+fn weights_that_no_memory_holds_are_errors() {
+    for device in devices() {
+        let mut cache = GpuMatmulCache::new(device);
+        for (k, n) in [(1 << 60, 1), (1, 1 << 60), (1 << 30, 1 << 30)] {
+            let view = TensorView::with_strides([k, n, 1, 1], [0; 4]).unwrap();
+            let view = view.bind(&[1.0]).unwrap();
+            let error = cache.insert_view("w", &view, WeightFormat::F32);
+            assert_eq!(error.unwrap_err().code(), "OUT_OF_MEMORY", "{k}×{n}");
+        }
+    }
+}
+
 #[test]
 fn infinities_of_the_input_stay_in_their_row() {
     let (k, n) = (45, 3);
