@@ -286,7 +286,8 @@ impl Conv2d {
     pub fn output_shape(&self) -> (usize, usize) {
         let along = |input: usize, kernel: usize, stride: usize| match self.padding {
             Padding::Valid if kernel > input => 0,
-            Padding::Valid => (input - kernel) / stride.max(1) + 1,
+            // A kernel of no rows is refused elsewhere; here it must not be one too many.
+            Padding::Valid => ((input - kernel) / stride.max(1)).wrapping_add(1),
             Padding::Same => input.div_ceil(stride.max(1)),
         };
         (

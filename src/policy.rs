@@ -95,6 +95,6 @@ pub(crate) fn work(op: &Op, inputs: impl Iterator<Item = usize>) -> u64 {
             let (rows, cols) = options.output_shape();
             product(&[rows, cols, options.kernel_rows, options.kernel_cols])
         }
-        _ => inputs.map(|len| len as u64).sum(),
+        _ => inputs.map(|len| len as u64).fold(0, u64::saturating_add),
     }
 }

@@ -238,4 +238,25 @@ fn the_policy_sends_only_work_that_gains() {
         "copies cost more than a pass"
     );
     assert!(Policy::ALWAYS_GPU.prefers_gpu(&Op::Relu {}, &[0]));
+    let most = Policy {
+        elementwise: u64::MAX - 1,
+        ..policy
+    };
+    assert!(most.prefers_gpu(&Op::Mul {}, &[usize::MAX; 2]));
+}
+
+#[test]
+fn any_convolution_can_be_asked_for_its_shape() {
+    for side in [0, 1, usize::MAX] {
+        for kernel in [0, 1, usize::MAX] {
+            for stride in [0, 1, usize::MAX] {
+                let of = [Conv2d::valid, Conv2d::same].map(|of| of(side, 1, kernel, 1));
+                for conv in of.map(|conv| conv.with_stride(stride, 1)) {
+                    let rows = conv.output_shape().0;
+                    assert!(kernel == 0 || rows <= side, "{conv:?} gives {rows} rows");
+                    assert!(conv.padding_before().0 <= kernel);
+                }
+            }
+        }
+    }
 }
