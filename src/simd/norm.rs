@@ -19,7 +19,14 @@ pub(super) fn norm(
     for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
         let mean = if bias.is_some() { mean(isa, x) } else { 0.0 };
         map(isa, Deviation { mean }, x, y);
-        let squares = dispatch(isa, Sum(Products(y, y)));
+        let mut squares = dispatch(isa, Sum(Products(y, y)));
+        // A value may be farther from the mean than numbers reach. Half of that is not, and `epsilon`
+        // is lost beside its square.
+        if squares.is_infinite() {
+            let mean = mean * 0.5;
+            map(isa, HalfDeviation { mean }, x, y);
+            squares = dispatch(isa, Sum(Products(y, y)));
+        }
         let factor = (1.0 / (squares / cols as f64 + f64::from(epsilon)).sqrt()) as f32;
         dispatch(
             isa,
@@ -35,6 +42,7 @@ pub(super) fn norm(
 
 unary! {
     Deviation { mean } |isa, x| isa.sub(x, mean);
+    HalfDeviation { mean } |isa, x| isa.sub(isa.mul(x, isa.constant(&0.5)), mean);
 }
 
 /// `y · factor · gain + bias` in place; no bias is one of zeros.

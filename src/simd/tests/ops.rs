@@ -163,6 +163,29 @@ fn overflow_within_a_sum_may_cancel() {
 }
 
 #[test]
+fn rows_wider_than_all_numbers_are_normed() {
+    for cols in [3, 4, 40, 5_000] {
+        let mut x = vec![-3.4e38; cols];
+        x[cols / 2] = 3.4e38;
+        let (gain, bias) = (noise(cols, 1), noise(cols, 2));
+        let (rows, epsilon) = (1, 1e-5);
+        let op = Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        };
+        let inputs = [&x[..], &gain, &bias];
+        let expected = evaluate(&op, &inputs);
+        on_each(|isa| {
+            let y = run(isa, &op, &inputs, cols).unwrap();
+            for (y, expected) in y.into_iter().zip(&expected) {
+                assert!(expected.accepts(y, op.ulp()), "{isa}: {y}, {expected:?}");
+            }
+        });
+    }
+}
+
+#[test]
 fn argmax_takes_the_first_and_nan_before_all() {
     on_each(|isa| {
         let argmax = |x: &[f32]| run(isa, &Op::Argmax {}, &[x], 1).unwrap()[0];
