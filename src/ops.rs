@@ -12,8 +12,8 @@
 //! ```
 //!
 //! `ulp` is the stated accuracy: the distance from the true result, in units of `f32::EPSILON`
-//! times the result's condition-scaled magnitude (see [`crate::reference`]), that no back-end
-//! exceeds. One half means correctly rounded.
+//! times the result's condition-scaled magnitude (see [`crate::reference`], also for what is said of
+//! sums), that no back-end exceeds. One half means correctly rounded.
 
 #[cfg(not(relampago_small))]
 use crate::custom::CustomCall;

@@ -10,7 +10,7 @@ use crate::simd;
 /// Products added to a matrix.
 impl GpuDevice {
     /// `C = C + A · B`, `m × k` times `k × n`, all stored row by row unless the options say
-    /// otherwise; as accurate as the product, and then the sum.
+    /// otherwise; as accurate as a product that has `C` among the terms of its sums.
     ///
     /// ```
     /// # #[cfg(not(target_arch = "wasm32"))] {
