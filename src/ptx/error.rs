@@ -65,7 +65,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The target does not have what the kernel needs.
-    #[error("{what} needs {needed} or later, and the target is {target}")]
+    #[error("{what} needs {}, and the target is {target}", and_later(*needed))]
     Target {
         /// The instruction or the kernel.
         what: String,
@@ -187,6 +187,14 @@ impl Error {
             }
             _ => "INVALID_KERNEL",
         }
+    }
+}
+
+/// What Hopper alone has is not on later targets.
+fn and_later(target: Target) -> String {
+    match target {
+        Target::Sm90a => format!("{target} itself"),
+        _ => format!("{target} or later"),
     }
 }
 

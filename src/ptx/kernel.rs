@@ -295,7 +295,7 @@ impl PtxKernel {
             kernel: self.name.clone(),
             position: index.map_or(0, |index| index + 1),
             wanted: format!("`{name}`, a u32"),
-            found: "nothing that is a size".to_owned(),
+            found: "left out or of another type".to_owned(),
         })
     }
 }

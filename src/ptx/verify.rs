@@ -44,7 +44,7 @@ pub(super) fn instruction(
     let row = op.row();
     if !row.runs_on(kernel.target) {
         return Err(Error::Target {
-            what: row.text.to_owned(),
+            what: format!("{}: `{}`", kernel.name, row.text),
             needed: row.first_target(),
             target: kernel.target,
         });

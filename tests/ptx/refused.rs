@@ -2,6 +2,7 @@
 
 use super::mistakes::{build, run};
 use relampago::ptx::PtxType::{self, B32, F16x2, F32, Pred, S32, U32, U64};
+use relampago::ptx::interp::{Argument, Memory, Program};
 use relampago::ptx::{
     Builder, Error, Extent, Launch, Op, Operand, PtxModule, Reg, Special, Target,
 };
@@ -426,4 +427,33 @@ fn comments_stay_comments() {
     let comments: Vec<&str> = text.lines().filter(|line| line.contains("//")).collect();
     let expected = ["// one", "// two", r"// three \u{e9}\u{0}", "// "];
     assert_eq!(comments, expected.map(|line| format!("    {line}")));
+}
+
+#[test]
+fn arguments_that_are_missing_left_over_or_of_another_type() {
+    let kernel = build(Target::Sm80, |k| {
+        let (y, n) = (k.pointer("y", F32), k.scalar("n", U32));
+        let thread = k.special(Special::TidX);
+        let inside = k.lt(thread, n);
+        let at = k.at(y, thread, 4);
+        k.when(inside, |k| k.st_global(F32, at, 0, 1.0f32));
+    });
+    let kernel = kernel.unwrap();
+    let text = PtxModule::new(Target::Sm80).with(kernel.clone()).unwrap();
+    let program = Program::parse(&text.emit()).unwrap();
+    let mut memory = Memory::new();
+    let y = Argument::Pointer(memory.upload_f32(&[0.0; 64]));
+    let (n, real) = (Argument::U32(64), Argument::F32(64.0));
+    let mut launch = |arguments: &[Argument]| {
+        let launched = program.launch(&kernel, arguments, &mut memory);
+        launched.map_or_else(|error| error.to_string(), |_| "nothing".to_owned())
+    };
+    assert_eq!(launch(&[y, n]), "nothing");
+    says(&launch(&[]), &["argument 1 must be `y`", "not left out"]);
+    says(&launch(&[y]), &["argument 2 must be `n`", "not left out"]);
+    says(
+        &launch(&[y, n, real]),
+        &["argument 3 must be left out", "not F32(64.0)"],
+    );
+    says(&launch(&[n, y]), &["argument 1 must be `y`", "not U32(64)"]);
 }

@@ -200,12 +200,16 @@ fn pack(kernel: &PtxKernel, entry: &Entry, arguments: &[Argument]) -> Result<(Ve
         position,
         wanted: match kernel.params().get(position.wrapping_sub(1)) {
             Some(param) => format!("`{}`, {:?}", param.name, param.ty),
-            None => format!("the last of {}", kernel.params().len()),
+            None => format!("left out, after {}", kernel.params().len()),
         },
         found,
     };
     if arguments.len() != entry.params.len() {
-        return Err(mismatch(arguments.len(), "the last one".to_owned()));
+        // The first that is missing, or that nothing takes.
+        let place = arguments.len().min(entry.params.len());
+        let given = arguments.get(place);
+        let found = given.map_or("left out".to_owned(), |given| format!("{given:?}"));
+        return Err(mismatch(place + 1, found));
     }
     let (mut params, mut tensors) = (Vec::new(), Vec::new());
     for (i, (slot, argument)) in entry.params.iter().zip(arguments).enumerate() {
