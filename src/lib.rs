@@ -4,6 +4,18 @@
 //! [`GpuDevice::new_async`] works everywhere and picks the back-end; every operation of the
 //! [op table](ops) is a method of the device, of a [`GpuCommandBatch`], and of the JavaScript
 //! classes, with the same meaning and the stated accuracy on all of them.
+//!
+//! # Features
+//!
+//! - `gpu` (default): WebGPU, Vulkan, Metal and DX12 through wgpu. Without it only SIMD remains.
+//! - `threads` (default): large operations on SIMD are shared among the threads of rayon's pool,
+//!   natively.
+//! - `ptx`: the module of that name, which writes, verifies and interprets PTX for NVIDIA GPUs on any
+//!   platform.
+//! - `cuda`: the module of that name, which runs it through NVIDIA's driver, opened at run time, and
+//!   the back-end [`Backend`] has for it.
+//!
+//! `js` and `js-ptx` are for the npm package.
 
 // wgpu's handles are not `Send` in the browser, where there is one thread; an `Rc` there would
 // need a second set of types.
