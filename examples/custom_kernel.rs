@@ -44,7 +44,7 @@ fn show(device: &GpuDevice, huber: &CustomOp) -> Result<()> {
     let loss = batch.mean(losses);
     let program = batch.compile_sync(&[losses, loss])?;
     print!("{}", program.explain());
-    let results = program.read_sync(&[(&[-2.0, 0.0, 1.0, 5.0][..]).into()])?;
+    let results = program.read_sync(&[(&[-2.0, 0.0, 1.0, 5.0]).into()])?;
     println!("losses {:?}, mean {:?}", results[0], results[1]);
     Ok(())
 }

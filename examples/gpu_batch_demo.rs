@@ -57,7 +57,7 @@ async fn demo(device: &GpuDevice) -> Result<()> {
         let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(|value| sign * value);
         println!(
             "  relu({sign} x·W): {:?}",
-            program.read(&[(&x[..]).into()]).await?
+            program.read(&[(&x).into()]).await?
         );
     }
     Ok(())

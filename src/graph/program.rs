@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 /// let y = batch.relu(x);
 /// let z = batch.scale(y, 2.0);
 /// let program = batch.compile_sync(&[z])?;
-/// assert_eq!(program.read_sync(&[(&vec![1.0, -2.0, 3.0]).into()])?, [[2.0, 0.0, 6.0]]);
+/// assert_eq!(program.read_sync(&[(&[1.0, -2.0, 3.0]).into()])?, [[2.0, 0.0, 6.0]]);
 /// assert_eq!(program.explain().kernels.len(), 1);
 /// # }
 /// # Ok::<(), relampago::Error>(())

@@ -38,6 +38,12 @@ impl<'a> From<&'a Vec<f32>> for Argument<'a> {
     }
 }
 
+impl<'a, const N: usize> From<&'a [f32; N]> for Argument<'a> {
+    fn from(values: &'a [f32; N]) -> Self {
+        Self::Values(values)
+    }
+}
+
 impl<'a> From<&'a DeviceBuffer> for Argument<'a> {
     fn from(buffer: &'a DeviceBuffer) -> Self {
         Self::Buffer(buffer)
