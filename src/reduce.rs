@@ -12,7 +12,8 @@ use crate::views::{BoundView, PartitionView, TensorView};
 pub const TILE_SIZE: usize = 16;
 
 /// A reduction: an associative and commutative function of two values, and the value that
-/// changes nothing. In which order values are combined is not said.
+/// changes nothing. In which order values are combined is not said, nor whether each of them meets
+/// the identity.
 ///
 /// An operation of one's own runs on SIMD as it is, compiled for each instruction set; `combine`
 /// should be `#[inline]` and without branches, so that it becomes vector instructions. It runs
