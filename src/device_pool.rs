@@ -135,7 +135,7 @@ impl GpuDevicePool {
     }
 
     /// Divides smaller graphs, too, or larger ones only: a part reads or writes at least `values`
-    /// values. Two million unless this says otherwise.
+    /// values. Two million unless this says otherwise. A part has at least 128 rows, too.
     #[must_use]
     pub fn least_values(self, values: usize) -> Self {
         let least_values = values;
@@ -201,7 +201,8 @@ impl GpuDevicePool {
     /// Uploads go to every device now; placeholders are the program's arguments.
     ///
     /// By rows go elementwise operations, products by the rows of an `A` that is not transposed,
-    /// `bias_add`, softmax of rows, and convolutions of arguments or uploads without padding.
+    /// `bias_add`, softmaxes and norms of rows, and convolutions of arguments or uploads without
+    /// padding.
     ///
     /// # Errors
     /// As [`GpuCommandBatch::compile`].

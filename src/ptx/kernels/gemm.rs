@@ -89,7 +89,7 @@ impl GemmKernel {
     }
 
     /// bf16 or f16 with sums in f32, on the tensor cores of any GPU since Ampere (`sm_80`). `C` has
-    /// the inputs' type.
+    /// the inputs' type. Of f32 it is [`GemmKernel::mma_tf32`].
     ///
     /// `n` and `k` are multiples of 8 and all matrices aligned to 16 bytes.
     pub fn mma(ty: PtxType) -> Self {
