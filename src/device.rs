@@ -227,9 +227,13 @@ impl GpuDevice {
     /// The GPU, if this operation should run there.
     pub(crate) fn gpu_for(&self, op: &Op, inputs: &[usize]) -> Option<&Arc<Gpu>> {
         let gpu = self.inner.gpu.as_ref()?;
-        let insisted = self.inner.builder.backend == Backend::Gpu;
         let fits = || fits(gpu, op, inputs);
-        (insisted || (self.inner.builder.policy.prefers_gpu(op, inputs) && fits())).then_some(gpu)
+        (self.insists_on_gpu() || (self.inner.builder.policy.prefers_gpu(op, inputs) && fits()))
+            .then_some(gpu)
+    }
+
+    pub(crate) fn insists_on_gpu(&self) -> bool {
+        self.inner.builder.backend == Backend::Gpu
     }
 
     /// `DeviceLost` if there was a GPU and it was lost.

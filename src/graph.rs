@@ -422,15 +422,23 @@ impl GpuCommandBatch {
         Runtime::new(self.device.clone(), gpu, plan, self.placeholders.clone())
     }
 
-    /// The GPU, if anything needed is there already or any operation alone would be sent there.
+    /// The GPU, if anything needed is there already, or any operation alone would be sent there and all
+    /// of them fit.
+    #[cfg_attr(relampago_package, optimize(size))]
     fn chosen_gpu(&self, outputs: &[usize]) -> Option<&Arc<Gpu>> {
         let live = live(&self.nodes, outputs);
-        let mut needed = self.nodes.iter().zip(live).filter(|(_, live)| *live);
-        needed.find_map(|(node, _)| match &node.source {
-            Source::Upload(_) | Source::Placeholder(_) => None,
-            Source::Input(buffer) => buffer.gpu().and(self.device.gpu()),
-            Source::Op { op, inputs } => self.device.gpu_for(op, &self.lens(inputs)),
-        })
+        let (mut chosen, mut longest) = (None, 0);
+        for (node, _) in self.nodes.iter().zip(live).filter(|(_, live)| *live) {
+            longest = longest.max(node.len);
+            match &node.source {
+                Source::Input(buffer) if buffer.gpu().is_some() => return self.device.gpu(),
+                Source::Op { op, inputs } if chosen.is_none() => {
+                    chosen = self.device.gpu_for(op, &self.lens(inputs));
+                }
+                _ => {}
+            }
+        }
+        chosen.filter(|gpu| longest <= gpu.max_len() || self.device.insists_on_gpu())
     }
 }
 

@@ -170,6 +170,32 @@ fn products_that_no_binding_holds_are_left_to_simd() {
 }
 
 #[test]
+fn batches_of_which_a_part_fits_no_binding_are_left_to_simd() {
+    let limit = 1 << 16;
+    let (device, _) = adopted_as(Backend::Auto, |limits| {
+        limits.max_storage_buffer_binding_size = 4 << 16;
+    });
+    let side = 256;
+    let fits = Op::Matmul {
+        m: side,
+        k: side,
+        n: side,
+    };
+    assert!(side * side <= limit && device.policy().prefers_gpu(&fits, &[side * side; 2]));
+    let mut batch = GpuCommandBatch::new(device);
+    let a = batch.upload(&vec![1.0; side * side]);
+    let product = batch.matmul(a, a, side, side, side);
+    let long = batch.upload(&vec![-1.0; limit + 1]);
+    let long = batch.relu(long);
+    batch.execute_sync().unwrap();
+    assert_eq!(
+        batch.read_sync(product).unwrap(),
+        vec![side as f32; side * side]
+    );
+    assert_eq!(batch.read_sync(long).unwrap(), vec![0.0; limit + 1]);
+}
+
+#[test]
 fn a_device_that_allows_too_little_is_not_used() {
     let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 4);
     let info = device.info();
