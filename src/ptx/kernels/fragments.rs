@@ -13,6 +13,33 @@ pub(super) fn load_matrices(k: &mut Builder, op: Op, address: Reg, offset: u32) 
     to
 }
 
+/// Pairs of f32 rounded to a type of 16 bits, as a product's left matrix takes them.
+pub(super) fn rounded_pairs(k: &mut Builder, ty: PtxType, values: &[Reg]) -> Vec<Reg> {
+    let (op, pairs) = if ty == BF16 {
+        (Op::CvtBf16x2F32, PtxType::BF16x2)
+    } else {
+        (Op::CvtF16x2F32, PtxType::F16x2)
+    };
+    let pair = |pair: &[Reg]| k.convert(op, pairs, &[pair[1].into(), pair[0].into()]);
+    values.chunks_exact(2).map(pair).collect()
+}
+
+/// Four words of each of four neighbouring lanes, the other way round: lane `t` of them gets word `t`
+/// of each, in the lanes' order. Pairs of lanes exchange words, then pairs of pairs.
+pub(super) fn transpose_words(k: &mut Builder, lane: Reg, mut words: [Reg; 4]) -> [Reg; 4] {
+    for (bit, pairs) in [(1, [[0, 1], [2, 3]]), (2, [[0, 2], [1, 3]])] {
+        let own = k.and(lane, bit);
+        let upper = k.ne(own, 0);
+        for [low, high] in pairs {
+            let sent = k.select(upper, words[low], words[high]);
+            let got = k.shuffle_xor(sent, bit);
+            words[low] = k.select(upper, got, words[low]);
+            words[high] = k.select(upper, words[high], got);
+        }
+    }
+    words
+}
+
 /// `sums += a · b` of 16 × 8 sums; f32 as tf32.
 pub(super) fn multiply(k: &mut Builder, ty: PtxType, sums: &[Reg], a: &[Reg], b: &[Reg]) {
     let op = match ty {

@@ -4,11 +4,12 @@
 use super::state::{self, LOWEST};
 use super::{AttentionKernel, Heads, row_at};
 use crate::ptx::build::Builder;
-use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::inst::{Reg, Special};
 use crate::ptx::kernel::{Extent, Launch};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{Combine, over_lanes};
-use crate::ptx::types::PtxType::{self, B32, BF16, F32};
+use crate::ptx::kernels::fragments::rounded_pairs;
+use crate::ptx::types::PtxType::{B32, F32};
 use crate::ptx::types::Target;
 
 /// A block's part of attention: some queries of one head.
@@ -89,13 +90,7 @@ impl Part {
 
     /// Pairs of values in the inputs' type, as a product's left matrix takes weights.
     pub(super) fn rounded(&self, k: &mut Builder, values: &[Reg]) -> Vec<Reg> {
-        let (op, ty) = if self.kernel.ty == BF16 {
-            (Op::CvtBf16x2F32, PtxType::BF16x2)
-        } else {
-            (Op::CvtF16x2F32, PtxType::F16x2)
-        };
-        let pair = |pair: &[Reg]| k.convert(op, ty, &[pair[1].into(), pair[0].into()]);
-        values.chunks_exact(2).map(pair).collect()
+        rounded_pairs(k, self.kernel.ty, values)
     }
 }
 

@@ -55,7 +55,8 @@ pub(super) struct Finish {
     factors: Option<Factors>,
     bias: Option<Reg>,
     activation: Activation,
-    output: PtxType,
+    /// The type of `C`.
+    pub(super) output: PtxType,
 }
 
 struct Factors {
@@ -93,11 +94,34 @@ impl Finish {
     /// Stores the values of one, two or four `sums` from `address + offset` on, in columns from
     /// `col` on; several need an address that is a multiple of their size.
     pub(super) fn store(&self, k: &mut Builder, sums: &[Reg], address: Reg, offset: i32, col: Reg) {
+        let finished = self
+            .finished(k, sums, [address, col], offset, None)
+            .into_iter();
+        let narrowed: Vec<Reg> = finished
+            .map(|value| narrow(k, self.output, value))
+            .collect();
+        match narrowed.as_slice() {
+            [one] => k.st_global(self.output, address, offset, *one),
+            many => k.st_global(self.output, address, offset, many),
+        }
+    }
+
+    /// The values of `C` at that address and in those columns as f32; any value where a place is not
+    /// `inside`, which nothing is read for.
+    pub(super) fn finished(
+        &self,
+        k: &mut Builder,
+        sums: &[Reg],
+        [address, col]: [Reg; 2],
+        offset: i32,
+        inside: Option<Reg>,
+    ) -> Vec<Reg> {
         let values: Vec<Reg> = match &self.factors {
             None => sums.to_vec(),
             Some(factors) => {
                 let values: Vec<Reg> = sums.iter().map(|&sum| k.mul(sum, factors.alpha)).collect();
-                k.when(factors.adds, |k| {
+                let adds = inside.map_or(factors.adds, |inside| k.and(factors.adds, inside));
+                k.when(adds, |k| {
                     let old = load(k, Op::LdGlobal, self.output, values.len(), address, offset);
                     for (&value, old) in values.iter().zip(old) {
                         let old = widen(k, old);
@@ -108,21 +132,17 @@ impl Finish {
             }
         };
         if let Some(bias) = self.bias {
+            let col = inside.map_or(col, |inside| k.select(inside, col, 0));
             let bias = k.at(bias, col, 4);
             let bias = load(k, Op::LdGlobalNc, F32, values.len(), bias, 0);
             for (&value, bias) in values.iter().zip(bias) {
                 k.add_assign(value, bias);
             }
         }
-        let mut finished = |value| {
-            let value = activate(k, self.activation, value);
-            narrow(k, self.output, value)
-        };
-        let finished: Vec<Reg> = values.into_iter().map(&mut finished).collect();
-        match finished.as_slice() {
-            [one] => k.st_global(self.output, address, offset, *one),
-            many => k.st_global(self.output, address, offset, many),
-        }
+        let values = values.into_iter();
+        values
+            .map(|value| activate(k, self.activation, value))
+            .collect()
     }
 }
 

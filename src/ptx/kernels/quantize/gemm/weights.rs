@@ -4,10 +4,11 @@ use super::{Block, DEPTH};
 use crate::ptx::build::{ALL_LANES, Builder};
 use crate::ptx::inst::{Op, Reg};
 use crate::ptx::kernels::common::WARP;
+use crate::ptx::kernels::fragments::rounded_pairs;
 use crate::ptx::kernels::quantize::QuantFormat;
 use crate::ptx::kernels::quantize::direct::Span;
 use crate::ptx::kernels::quantize::spans::{RUN, Scale, Unpacking, Words};
-use crate::ptx::types::PtxType::{self, B32, BF16, F32};
+use crate::ptx::types::PtxType::{B32, F32};
 
 /// What of a row's span is loaded while the one before is multiplied: the first tile's words, and
 /// the scales of runs `2t` and `2t + 1`.
@@ -115,13 +116,7 @@ impl Weights {
             }
         };
         let numbers: Vec<Reg> = (0..4).map(number).collect();
-        let (op, ty) = if block.ty == BF16 {
-            (Op::CvtBf16x2F32, PtxType::BF16x2)
-        } else {
-            (Op::CvtF16x2F32, PtxType::F16x2)
-        };
-        let pair = |pair: &[Reg]| k.convert(op, ty, &[pair[1].into(), pair[0].into()]);
-        numbers.chunks_exact(2).map(pair).collect()
+        rounded_pairs(k, block.ty, &numbers)
     }
 
     /// A run's scales, and its minimum negated, from the lane that has them.
