@@ -11,6 +11,8 @@ use crate::ptx::types::PtxType::{self, B32, F32, U32};
 /// further.
 pub(super) struct Input {
     values: [Vec<Reg>; 2],
+    /// The same of the span after it, under way.
+    later: [Vec<Reg>; 2],
     at: Reg,
     col: Reg,
 }
@@ -31,6 +33,7 @@ impl Input {
         let col = k.fma(run, RUN, in_run);
         let input = Input {
             values: [0, 1].map(|_| k.filled(F32, 4, 0.0f32)),
+            later: [0, 1].map(|_| k.filled(F32, 4, 0.0f32)),
             at: k.at(x, col, 4),
             col,
         };
@@ -38,10 +41,19 @@ impl Input {
         input
     }
 
+    /// On to the next span.
+    pub(super) fn advance(&self, k: &mut Builder, warp: &Warp) {
+        let later = self.later.iter().flatten();
+        for (&to, &from) in self.values.iter().flatten().zip(later) {
+            k.assign(to, from);
+        }
+        self.load(k, warp);
+    }
+
     /// Loads the next values, zeros beyond the last.
-    pub(super) fn load(&self, k: &mut Builder, warp: &Warp) {
+    fn load(&self, k: &mut Builder, warp: &Warp) {
         let inside = k.lt(self.col, warp.cols);
-        for (half, values) in self.values.iter().enumerate() {
+        for (half, values) in self.later.iter().enumerate() {
             for &value in values {
                 k.assign(value, 0.0f32);
             }

@@ -52,12 +52,13 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     let sums = k.filled(F32, 2, 0.0f32);
     let read = k.value(U32, 0);
     k.for_range(warp.number, warp.spans, WARPS, |k, span| {
+        // `x` before the next weights are asked for, behind which it would come.
+        input.advance(k, &warp);
         // The copies have come, and all lanes have read the span before.
         k.act(Op::CpAsyncWait, &[0.into()]);
         k.act(Op::BarWarpSync, &[ALL_LANES.into()]);
         ring.fill(k, &warp);
         let x = input.digits(k, &warp);
-        input.load(k, &warp);
         let rows = ring.rows.each_ref().map(|row| row.at(k, read));
         let products = warp.products(k, &rows, &x);
         let exist = warp.exist(k, span);
