@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::io::Write as _;
+
 use relampago::{Backend, GpuDevice, InstructionSet, runtime};
 use support::graphs::Graph;
 
@@ -17,7 +19,9 @@ fn compare(device: &GpuDevice, graphs: u64) {
         kernels = [kernels[0] + took[0], kernels[1] + took[1]];
     }
     let [before, after] = kernels;
-    println!(
+    // To the stream itself: what macros print, the test harness keeps from a test that passes.
+    let _ = writeln!(
+        std::io::stdout(),
         "{}: {graphs} graphs of {operations} operations; {before} kernels as recorded, {after} optimised",
         device.info()
     );
