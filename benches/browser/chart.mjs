@@ -2,6 +2,9 @@
 
 import { comparison } from './compare.mjs';
 
+// Longer bars end here; their numbers do not.
+const LONGEST = 6;
+
 const WIDTH = 760;
 const LABELS = 250;
 const BARS = 330;
@@ -24,19 +27,23 @@ const STYLE = `
     line { stroke: #9198a1; }
   }`;
 
-export function chart(rows) {
-  const bars = rows.map((row) => {
+// The bars of a race in the browser.
+export function barsOf(rows) {
+  return rows.map((row) => {
     const { best, ratios: [{ ratio }] } = comparison(row);
     return { name: row.name, best, ratio };
   });
-  const scale = BARS / Math.max(1, ...bars.map(({ ratio }) => ratio));
+}
+
+export function chart(where, bars) {
+  const scale = BARS / Math.min(LONGEST, Math.max(1, ...bars.map(({ ratio }) => ratio)));
   const height = TOP + bars.length * STEP + 12;
   const one = LABELS + scale;
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img">
-<title>Times of the fastest other over times of relampago, in the browser</title>
+<title>Times of the fastest other over times of relampago, ${where}</title>
 <style>${STYLE}
 </style>
-<text class="title" x="12" y="24">In the browser, without a GPU</text>
+<text class="title" x="12" y="24">${where}</text>
 <text class="quiet" x="12" y="44">How many times as long the fastest other takes; more is better for relampago</text>
 ${bars.map((bar, i) => drawn(bar, scale, TOP + i * STEP)).join('\n')}
 <line x1="${one.toFixed(1)}" x2="${one.toFixed(1)}" y1="${TOP - 6}" y2="${height - 8}"/>
@@ -45,7 +52,7 @@ ${bars.map((bar, i) => drawn(bar, scale, TOP + i * STEP)).join('\n')}
 }
 
 function drawn({ name, best, ratio }, scale, top) {
-  const width = Math.max(ratio * scale, 1).toFixed(1);
+  const width = Math.max(Math.min(ratio, LONGEST) * scale, 1).toFixed(1);
   const middle = top + BAR - 3;
   return `<text x="${LABELS - 10}" y="${middle}" text-anchor="end">${name}</text>
 <rect class="${ratio >= 1 ? 'faster' : 'slower'}" x="${LABELS}" y="${top}" width="${width}" height="${BAR}" rx="2"/>

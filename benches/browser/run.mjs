@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { serve } from '../../pkg-tests/support/serve.mjs';
-import { chart } from './chart.mjs';
+import { barsOf, chart } from './chart.mjs';
 import { race } from './race.mjs';
 import { report } from './report.mjs';
 import { site } from './site.mjs';
@@ -81,7 +81,7 @@ function write(folder, results) {
   writeFileSync(join(folder, 'browser.json'), `${JSON.stringify(results, null, 2)}\n`);
   writeFileSync(join(folder, 'browser.md'), markdown);
   if (results.rows.length > 0) {
-    writeFileSync(join(folder, 'browser.svg'), chart(results.rows));
+    writeFileSync(join(folder, 'browser.svg'), chart('In the browser, without a GPU', barsOf(results.rows)));
   }
   console.log(markdown);
   wrong(results).forEach(({ name }) => console.error(`relampago is wrong: ${name}`));
@@ -89,7 +89,7 @@ function write(folder, results) {
 
 // Rows that the package itself gets wrong.
 function wrong({ rows }) {
-  return rows.filter(({ contestants }) => contestants.some(({ ours, right }) => ours && !right));
+  return rows.filter(({ contestants }) => contestants.some(({ ours, wrong }) => ours && wrong));
 }
 
 function progress(what) {

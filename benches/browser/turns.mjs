@@ -33,11 +33,13 @@ async function prepare(bench, row, { ours }) {
   }
 }
 
-function summary({ contestant: { name, ours = false }, error, failure, times }, { tolerance, flop }) {
+function summary({ contestant, error, failure, times }, { tolerance, flop }) {
+  const { name, ours = false, tolerance: own = 0 } = contestant;
   if (error === undefined) {
     return { name, ours, failure };
   }
   const { lower, median, upper } = quartiles(times);
   const gflops = flop && flop / median / 1e6;
-  return { name, ours, error, right: error <= tolerance, lower, median, upper, gflops };
+  const right = error <= tolerance;
+  return { name, ours, error, right, wrong: error > Math.max(tolerance, own), lower, median, upper, gflops };
 }
