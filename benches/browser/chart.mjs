@@ -5,9 +5,9 @@ import { comparison } from './compare.mjs';
 // Longer bars end here; their numbers do not.
 const LONGEST = 6;
 
-const WIDTH = 760;
-const LABELS = 250;
-const BARS = 330;
+const WIDTH = 780;
+const LABELS = 270;
+const BARS = 320;
 const TOP = 64;
 const STEP = 28;
 const BAR = 16;
@@ -56,6 +56,6 @@ function drawn({ name, best, ratio }, scale, top) {
   const middle = top + BAR - 3;
   return `<text x="${LABELS - 10}" y="${middle}" text-anchor="end">${name}</text>
 <rect class="${ratio >= 1 ? 'faster' : 'slower'}" x="${LABELS}" y="${top}" width="${width}" height="${BAR}" rx="2"/>
-<text x="${LABELS + BARS + 54}" y="${middle}" text-anchor="end">${ratio.toFixed(2)} ×</text>
+<text x="${LABELS + BARS + 54}" y="${middle}" text-anchor="end">${ratio.toFixed(ratio < 10 ? 2 : 0)} ×</text>
 <text class="quiet" x="${LABELS + BARS + 60}" y="${middle}">${best}</text>`;
 }
