@@ -7,6 +7,7 @@ mod epilogue;
 mod mma;
 mod naive;
 mod splits;
+mod store;
 mod tiled;
 mod wgmma;
 mod wmma;

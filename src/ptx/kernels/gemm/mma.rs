@@ -8,6 +8,7 @@
 //! Of f32, which is rounded to tf32, half as many values make a unit and a stage. `ldmatrix`
 //! moves them as pairs of 16 bits, but transposes none: right fragments are loaded one by one.
 
+use super::store::Row;
 use super::{GemmKernel, Product};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
@@ -281,30 +282,23 @@ impl Block {
         }
     }
 
-    /// Lane `4g + t` holds columns `2t` and the next of rows `g` and `g + 8` of each fragment.
+    /// Lane `4g + t` holds its columns of rows `g` and `g + 8` of each fragment.
     fn store(&self, k: &mut Builder, p: &Product, sums: &[Vec<Reg>]) {
         let (g, t) = (k.shr(self.lane, 2), k.and(self.lane, 3));
         let row = k.add(self.first_row, self.warp_row);
         let row = k.add(row, g);
         let col = k.add(self.first_col, self.warp_col);
-        let col = k.fma(t, 2, col);
-        for i in 0..4u32 {
-            for half in 0..2u32 {
-                let row = k.offset(row, 16 * i + 8 * half);
-                let in_rows = k.lt(row, p.m);
-                k.when(in_rows, |k| {
-                    let c = k.at_2d(p.c, row, p.n, col, p.c_bytes);
-                    for j in 0..4u32 {
-                        let col = k.offset(col, 8 * j);
-                        // n is a multiple of 8: both columns are within or neither.
-                        let in_cols = k.lt(col, p.n);
-                        let sums = &sums[(i * 4 + j) as usize][2 * half as usize..][..2];
-                        k.when(in_cols, |k| {
-                            let offset = (8 * j * p.c_bytes) as i32;
-                            p.finish.store(k, sums, c, offset, col);
-                        });
-                    }
-                });
+        for (i, sums) in (0..).zip(sums.chunks_exact(4)) {
+            for half in 0..2 {
+                let of_half = |sums: &Vec<Reg>| [sums[2 * half], sums[2 * half + 1]];
+                let sums: Vec<[Reg; 2]> = sums.iter().map(of_half).collect();
+                let row = Row {
+                    number: k.offset(row, 16 * i + 8 * half as u32),
+                    before: None,
+                    col,
+                    t,
+                };
+                row.store(k, p, &sums);
             }
         }
     }

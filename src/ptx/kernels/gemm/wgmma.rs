@@ -12,6 +12,7 @@ mod tf32;
 use block::{Block, Ring, Work};
 pub(super) use tf32::build as build_tf32;
 
+use super::store::Row;
 use super::{GemmKernel, Product};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
@@ -19,10 +20,9 @@ use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::along_x;
-use crate::ptx::kernels::fragments::{rounded_pairs, transpose_words};
 use crate::ptx::kernels::hopper::{GROUP, Place, SWIZZLE, descriptor, wait};
 use crate::ptx::kernels::values;
-use crate::ptx::types::PtxType::{self, B32, BF16, F32, U32};
+use crate::ptx::types::PtxType::{self, BF16, F32, U32};
 use crate::ptx::types::Target;
 
 /// Rows of `C` to a block: 64 to each group of four warps that multiply.
@@ -155,9 +155,7 @@ impl Block {
         k.act(Op::WgmmaCommit, &[]);
     }
 
-    /// Lane `4g + t` of warp `w` holds columns `8j + 2t` and the next of rows `16w + g` and
-    /// `16w + g + 8`. Of 16-bit types four lanes exchange theirs of four such `j`, so that each stores
-    /// 16 bytes in a row, not 4.
+    /// Lane `4g + t` of warp `w` holds its columns of rows `16w + g` and `16w + g + 8`.
     fn store(&self, k: &mut Builder, p: &Product, group: Reg, sums: &[Reg], work: &Work) {
         let lane = k.and(self.thread, 31);
         let warp = k.shr(self.thread, 5);
@@ -167,73 +165,16 @@ impl Block {
         let row = k.fma(group, 64, work.row);
         let row = k.add(row, in_warp);
         let t = k.and(lane, 3);
-        let store = if p.c_bytes == 2 {
-            store_quads
-        } else {
-            store_pairs
-        };
         for half in 0..2 {
-            let row = k.offset(row, 8 * half as u32);
             let of_half = |sums: &[Reg]| [sums[2 * half], sums[2 * half + 1]];
             let sums: Vec<[Reg; 2]> = sums.chunks_exact(4).map(of_half).collect();
-            store(k, p, work, [row, t], &sums);
+            let row = Row {
+                number: k.offset(row, 8 * half as u32),
+                before: work.rows_before,
+                col: work.col,
+                t,
+            };
+            row.store_wide(k, p, &sums);
         }
-    }
-}
-
-/// Where a row of a tile begins, or its column `col`.
-fn place(k: &mut Builder, p: &Product, work: &Work, row: Reg, col: Reg) -> Reg {
-    let of_all = work.rows_before.map_or(row, |before| k.add(row, before));
-    k.at_2d(p.c, of_all, p.n, col, p.c_bytes)
-}
-
-/// Stores a row's sums where they are.
-fn store_pairs(k: &mut Builder, p: &Product, work: &Work, [row, t]: [Reg; 2], sums: &[[Reg; 2]]) {
-    let in_rows = k.lt(row, p.m);
-    k.when(in_rows, |k| {
-        let col = k.fma(t, 2, work.col);
-        let c = place(k, p, work, row, col);
-        for (j, sums) in (0..).zip(sums) {
-            let col = k.offset(col, 8 * j);
-            // n is a multiple of 8, so both columns are within or neither.
-            let in_cols = k.lt(col, p.n);
-            k.when(in_cols, |k| {
-                let offset = (8 * j * p.c_bytes) as i32;
-                p.finish.store(k, sums, c, offset, col);
-            });
-        }
-    });
-}
-
-/// Stores a row's sums after they have changed places.
-fn store_quads(k: &mut Builder, p: &Product, work: &Work, [row, t]: [Reg; 2], sums: &[[Reg; 2]]) {
-    let in_rows = k.lt(row, p.m);
-    let (pair, eight) = (k.fma(t, 2, work.col), k.fma(t, 8, work.col));
-    let (read, written) = (place(k, p, work, row, pair), place(k, p, work, row, eight));
-    for (quad, sums) in (0..).zip(sums.chunks_exact(4)) {
-        let words: Vec<Reg> = (0..)
-            .zip(sums)
-            .map(|(j, sums)| {
-                let from = 32 * quad + 8 * j;
-                let col = k.offset(pair, from);
-                let in_cols = k.lt(col, p.n);
-                let inside = k.and(in_rows, in_cols);
-                let offset = (from * p.c_bytes) as i32;
-                let values = p
-                    .finish
-                    .finished(k, sums, [read, col], offset, Some(inside));
-                let rounded = rounded_pairs(k, p.finish.output, &values)[0];
-                k.op(Op::Mov, B32, B32, &[rounded.into()])
-            })
-            .collect();
-        let words = [words[0], words[1], words[2], words[3]];
-        let words = transpose_words(k, t, words);
-        let col = k.offset(eight, 32 * quad);
-        let in_cols = k.lt(col, p.n);
-        let inside = k.and(in_rows, in_cols);
-        k.when(inside, |k| {
-            let offset = (32 * quad * p.c_bytes) as i32;
-            k.st_global(B32, written, offset, words.as_slice());
-        });
     }
 }
