@@ -55,7 +55,8 @@ pub(in crate::gpu) async fn request_device(
     if !asked {
         return (HalfPrecision::NotAsked, request().await);
     }
-    let raw = raw_adapter().await.ok();
+    // `null` where the browser has lost it since.
+    let raw = raw_adapter().await.ok().filter(|raw| !raw.is_null());
     let binary16 = adapter.features().contains(wgpu::Features::SHADER_F16);
     let matrices = raw.filter(|raw| binary16 && has_matrices(raw));
     let half_precision = offered(adapter, matrices.is_some());
@@ -88,9 +89,9 @@ fn has_matrices(adapter: &Adapter) -> bool {
         let components = [config.component(), config.result_component()];
         components == ["f16", "f32"] && [config.m(), config.n(), config.k()] == [16; 3]
     };
-    let configs = adapter.info().configs();
+    let offered = || adapter.info().configs();
     adapter.features().has(&MATRICES.into())
-        && configs.is_some_and(|configs| configs.iter().any(suits))
+        && offered().is_some_and(|configs| configs.iter().any(suits))
 }
 
 /// Calls a function that has wgpu ask its adapter for a device, and asks this one, for the matrices as
