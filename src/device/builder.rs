@@ -67,8 +67,8 @@ impl DeviceBuilder {
     /// `f32`. What is lost in each of the products that make a sum is at most 2⁻¹⁰ of it, and
     /// 2⁻²⁵ of the one operand where the other is below 2⁻¹⁴.
     ///
-    /// Products of a matrix and a vector, convolutions, and all that runs on SIMD stay in `f32`,
-    /// and so does everything where [`crate::DeviceInfo::half_precision`] is not [`crate::HalfPrecision::Used`].
+    /// Products of a matrix and a vector, those that no buffer holds once sides are filled up to multiples of
+    /// 128, convolutions, and all that runs on SIMD stay in `f32`, and so does everything where [`crate::DeviceInfo::half_precision`] is not [`crate::HalfPrecision::Used`].
     /// wgpu calls these matrices experimental, and so does Chromium, which has them where it was started
     /// with `--enable-unsafe-webgpu`.
     #[cfg(not(relampago_small))]

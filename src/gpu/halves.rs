@@ -6,6 +6,7 @@ mod matrices;
 
 pub(super) use matrices::request_device;
 
+use super::context::Gpu;
 use super::kernels;
 use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
@@ -38,6 +39,19 @@ fn offered(adapter: &wgpu::Adapter, matrices: bool) -> HalfPrecision {
     } else {
         HalfPrecision::Used
     }
+}
+
+/// Whether a product is rounded, where the device does so: not one with a vector, nor one of which a
+/// matrix is too large for a buffer once it is filled up to whole tiles.
+pub(super) fn suits(gpu: &Gpu, [m, k, n]: [usize; 3]) -> bool {
+    let used = gpu.half_precision() == HalfPrecision::Used && !gpu.adapter().software;
+    let fits = || {
+        let [height, width] = [m, n].map(|side| side.next_multiple_of(TILE));
+        let depth = k.next_multiple_of(DEPTH);
+        let mut matrices = [[height, depth], [depth, width], [height, width]].into_iter();
+        matrices.all(|[rows, cols]| rows.saturating_mul(cols) <= gpu.max_len())
+    };
+    used && m > 1 && n > 1 && fits()
 }
 
 /// Records a product of row-major matrices, none of which is empty: both are rounded and filled

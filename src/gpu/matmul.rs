@@ -72,7 +72,7 @@ pub(super) fn matmul(
         return direct(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(relampago_small))]
-    if in_halves(recorder.gpu, [m, k, n]) {
+    if super::halves::suits(recorder.gpu, [m, k, n]) {
         return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(relampago_small))]
@@ -85,33 +85,17 @@ pub(super) fn matmul(
         return direct(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(target_arch = "wasm32"))]
-    if is_with_vector([m, k, n]) {
+    if super::matvec::suits([m, k, n]) {
         return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
     }
     let family = family(&recorder.gpu.limits, [m, n]);
     family.record(recorder, [a, b], c, [m, k, n])
 }
 
-/// Whether a product is one with a vector, of enough values to keep a GPU busy; `k` is not 0.
-#[cfg(not(relampago_small))]
-pub(super) fn is_with_vector([m, k, n]: [usize; 3]) -> bool {
-    /// Depths from which a row of A, and values from which B, keep a workgroup busy as vectors.
-    const LONG_ROW: usize = 64;
-    const MANY_VALUES: usize = 1 << 16;
-    (n == 1 && k >= LONG_ROW) || (m == 1 && k * n >= MANY_VALUES)
-}
-
-/// Whether a product is rounded to binary16, which is the device's choice.
-#[cfg(not(relampago_small))]
-fn in_halves(gpu: &Gpu, shape: [usize; 3]) -> bool {
-    let used = gpu.half_precision() == crate::device::HalfPrecision::Used;
-    used && !gpu.adapter().software && !is_with_vector(shape)
-}
-
 /// The kernels that could compute a product, by name; none where there is no choice.
 #[cfg(not(relampago_small))]
 pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> {
-    if in_halves(gpu, [m, k, n]) {
+    if super::halves::suits(gpu, [m, k, n]) {
         return Vec::new();
     }
     if m * n == 0 || k == 0 {

@@ -1,10 +1,13 @@
 //! Products with a vector, which are as fast as the matrix can be read.
 
 use super::kernels;
-use super::matmul::{aligned, is_with_vector};
+use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 
+/// Depths from which a row of A, and values from which B, keep a workgroup busy as vectors.
+const LONG_ROW: usize = 64;
+const MANY_VALUES: usize = 1 << 16;
 /// Columns of a workgroup of `matvec_cols`, and the least depths for each.
 const COLUMNS: usize = 128;
 const LEAST_SLICE: usize = 64;
@@ -16,6 +19,11 @@ static SPLITS: [(&str, usize); 3] = [
     ("matvec_cols_256", 256),
     ("matvec_cols_4096", 4096),
 ];
+
+/// Whether these kernels are for a product of this shape, whose `k` is not 0.
+pub(super) fn suits([m, k, n]: [usize; 3]) -> bool {
+    (n == 1 && k >= LONG_ROW) || (m == 1 && k * n >= MANY_VALUES)
+}
 
 /// Records the dispatches of a product that suits.
 pub(super) fn matvec(
@@ -36,7 +44,7 @@ pub(super) fn matvec(
 pub(super) fn candidates([m, k, n]: [usize; 3]) -> impl Iterator<Item = &'static str> {
     let names = SPLITS.iter().map(|&(name, _)| name);
     let names = names.chain([kernels::MATVEC_ROWS.name]);
-    let suits = is_with_vector([m, k, n]);
+    let suits = suits([m, k, n]);
     names.filter(move |&name| suits && (n == 1) == (name == kernels::MATVEC_ROWS.name))
 }
 

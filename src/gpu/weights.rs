@@ -8,7 +8,6 @@ use super::lower::WORKGROUP;
 use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
-use crate::device::HalfPrecision;
 use crate::error::Result;
 use crate::matmul_cache::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
 
@@ -104,15 +103,16 @@ impl Gpu {
         self: &Arc<Self>,
         weights: &QuantizedWeights,
     ) -> Result<Option<GpuBuffer>> {
-        let used = self.half_precision() == HalfPrecision::Used;
-        if !used || weights.format() != WeightFormat::F16 || weights.words.is_empty() {
+        let [k, n] = weights.shape();
+        let suits = halves::suits(self, [MANY_ROWS, k, n]);
+        if !suits || weights.format() != WeightFormat::F16 || weights.words.is_empty() {
             return Ok(None);
         }
         let values = weights.dequantize()?;
         let (tiles, writing) = {
             let mut recorder = Recorder::new(self)?;
             let values = recorder.upload(&values)?;
-            let tiles = halves::in_tiles(&mut recorder, &values, weights.shape())?;
+            let tiles = halves::in_tiles(&mut recorder, &values, [k, n])?;
             (tiles, recorder.submit(&[])?)
         };
         writing.await?;
@@ -160,7 +160,9 @@ impl Weights<'_> {
     ) -> Result<()> {
         match self {
             Self::Values(b) => super::matmul::matmul(recorder, [a, b], c, [m, k, n]),
-            Self::Words(_, _, Some(tiles)) if m >= MANY_ROWS => {
+            Self::Words(_, _, Some(tiles))
+                if m >= MANY_ROWS && halves::suits(recorder.gpu, [m, k, n]) =>
+            {
                 halves::by_tiles(recorder, [a, tiles], c, [m, k, n])
             }
             Self::Words(format, words, _) => {

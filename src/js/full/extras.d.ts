@@ -41,8 +41,9 @@ declare module './relampago.js' {
         /**
          * Multiplies matrices on the GPU in binary16, where the browser offers subgroups' matrices:
          * both operands are rounded to the nearest binary16 (to ±∞ from 65,520 on), products are added
-         * up in `f32`. Products of a matrix and a vector, convolutions and all that runs on SIMD are not
-         * rounded, and nothing is where `info.halfPrecision` is not `'used'`. Chromium offers them with
+         * up in `f32`. Products of a matrix and a vector, those that no buffer holds once sides are
+         * filled up to multiples of 128, convolutions and all that runs on SIMD are not rounded, and
+         * nothing is where `info.halfPrecision` is not `'used'`. Chromium offers them with
          * `--enable-unsafe-webgpu` only. `false` unless given.
          */
         halfPrecision?: boolean;
