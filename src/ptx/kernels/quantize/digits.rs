@@ -7,11 +7,11 @@ use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernels::common::{Combine, over_lanes};
 use crate::ptx::types::PtxType::{self, B32, F32, U32};
 
-/// This lane's eight values of `x`, of the span to come: four at `4t` of run `g`, and four 16
+/// This lane's eight values of `x`, of the span at hand: four at `4t` of run `g`, and four 16
 /// further.
 pub(super) struct Input {
     values: [Vec<Reg>; 2],
-    /// The same of the span after it, under way.
+    /// The same of the span to come, under way.
     later: [Vec<Reg>; 2],
     at: Reg,
     col: Reg,
@@ -50,7 +50,7 @@ impl Input {
         self.load(k, warp);
     }
 
-    /// Loads the next values, zeros beyond the last.
+    /// Asks for the span to come, zeros beyond the last.
     fn load(&self, k: &mut Builder, warp: &Warp) {
         let inside = k.lt(self.col, warp.cols);
         for (half, values) in self.later.iter().enumerate() {
