@@ -29,7 +29,7 @@ export type HalfPrecision =
     | 'used'
     | 'not-asked'
     | 'no-gpu'
-    /** None of 16 × 16 binary16 that add up in `f32`. */
+    /** None of 16 × 16 binary16 that add up in `f32`, or no binary16 in shaders. */
     | 'no-cooperative-matrices'
     /** Its subgroups are not 32 invocations wide, which the kernel is written for. */
     | 'subgroup-size'
