@@ -349,6 +349,10 @@ fn inlined(text: &str, items: &Items) -> String {
         while let Some(start) = text.find(&format!("{name}(")) {
             let end = start + text[start..].find(')').expect("a call ends");
             let given = text[start + name.len() + 1..end].to_owned();
+            assert!(
+                !given.contains('('),
+                "{name}({given}: an argument has a call of its own"
+            );
             let arguments: BTreeMap<&str, &str> =
                 parameters.iter().copied().zip(given.split(", ")).collect();
             let call = with_arguments(body, &arguments);

@@ -60,11 +60,13 @@ pub(in crate::gpu) async fn request_device(
     let binary16 = adapter.features().contains(wgpu::Features::SHADER_F16);
     let matrices = raw.filter(|raw| binary16 && has_matrices(raw));
     let half_precision = offered(adapter, matrices.is_some());
-    match matrices {
-        Some(raw) if half_precision == HalfPrecision::Used => {
-            (half_precision, with_matrices(raw, request).await)
-        }
-        _ => (half_precision, request().await),
+    let Some(raw) = matrices.filter(|_| half_precision == HalfPrecision::Used) else {
+        return (half_precision, request().await);
+    };
+    match with_matrices(raw, request).await {
+        Ok(opened) => (half_precision, Ok(opened)),
+        // Experimental as they are, a device without them may be had.
+        Err(_) => (HalfPrecision::NoCooperativeMatrices, request().await),
     }
 }
 

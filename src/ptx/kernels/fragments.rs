@@ -13,7 +13,7 @@ pub(super) fn load_matrices(k: &mut Builder, op: Op, address: Reg, offset: u32) 
     to
 }
 
-/// Pairs of f32 rounded to a type of 16 bits, as a product's left matrix takes them.
+/// Pairs of f32 rounded to a type of 16 bits, as a product's left matrix takes them and memory has them.
 pub(super) fn rounded_pairs(k: &mut Builder, ty: PtxType, values: &[Reg]) -> Vec<Reg> {
     let (op, pairs) = if ty == BF16 {
         (Op::CvtBf16x2F32, PtxType::BF16x2)

@@ -107,7 +107,7 @@ impl GemmKernel {
     /// products. `C` has the inputs' type.
     ///
     /// `a` and `b` are tensor maps; `n` and `k` are multiples of 8 and all matrices aligned to 16
-    /// bytes, as those ask.
+    /// bytes, as those and the stores ask.
     pub fn wgmma(ty: PtxType) -> Self {
         Self::wgmma_by(ty, 256)
     }
@@ -121,7 +121,7 @@ impl GemmKernel {
     /// products: `B` is rounded to 11 significant bits, `A` cut off after them.
     ///
     /// `a` and `b` are tensor maps; `n` and `k` are multiples of 4 and all matrices aligned to 16
-    /// bytes, as those ask.
+    /// bytes, as those and the stores ask.
     pub fn wgmma_tf32() -> Self {
         Self::new(Method::WgmmaTf32, [F32, F32])
     }
