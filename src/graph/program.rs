@@ -111,8 +111,8 @@ impl Program {
     }
 
     /// Runs `times` times; after each run the results at the first places of `feedback` become
-    /// the arguments at the second ones. Nothing comes to the host between runs. The results
-    /// are those of the last run.
+    /// the arguments at the second ones; of two for one argument the last pair counts. Nothing comes to
+    /// the host between runs. The results are those of the last run.
     ///
     /// # Errors
     /// As [`Program::run`]; `LengthMismatch` where a result cannot be an argument;

@@ -140,7 +140,7 @@ export interface Program {
     read(args: readonly ProgramArgument[], options?: ResultsOptions): Promise<Float32Array<ArrayBuffer>[]>;
     /**
      * Runs `times` times. After each run the results at the first places of `feedback` become
-     * the arguments at the second ones, without leaving the device.
+     * the arguments at the second ones, without leaving the device; of two for one argument the last pair counts.
      */
     runN(
         args: readonly ProgramArgument[],
