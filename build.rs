@@ -8,7 +8,9 @@
 //! stays within bounds by itself, which it then has to prove; `//! native` leaves it out of
 //! WebAssembly, whose download it would be too large for, `//! full` only out of the smaller one.
 //! `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of items; each
-//! kernel and function gets just those that it needs, directly or through others.
+//! kernel and function gets just those that it needs, directly or through others. What naga and
+//! Chromium have different words for is an item of each, and the words of Chromium's stand in its kernels
+//! where these call them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -66,7 +68,7 @@ const UNCHECKED: &str = "unchecked";
 /// Those of a kernel which is no part of any download, and of one which is no part of the small one.
 const NATIVE: &str = "native";
 const FULL: &str = "full";
-/// The `OP` of kernels with matrices of subgroups, for which each of the two has its own words.
+/// The `OP` of kernels with matrices of subgroups, in naga's words and in Chromium's.
 const NAGA: &str = "naga";
 const CHROMIUM: &str = "chromium";
 /// The `OP` of kernels that read and write vectors, the second of which fold by subgroups, and what
@@ -332,20 +334,9 @@ fn instances(template: &str) -> Vec<Instance> {
 fn inlined(text: &str, items: &Items) -> String {
     let mut text = text.replace("OP", CHROMIUM);
     for (name, item) in items.iter().filter(|(name, _)| name.starts_with(CHROMIUM)) {
-        let Some((head, body)) = item.split_once(" {\n").filter(|_| item.starts_with("fn ")) else {
+        let Some((parameters, body)) = function_parts(item) else {
             continue;
         };
-        let parameters = head
-            .split(['(', ')'])
-            .nth(1)
-            .expect("a function's parameters");
-        let parameters = parameters
-            .split(", ")
-            .filter_map(|typed| typed.split(':').next());
-        let parameters: Vec<&str> = parameters.collect();
-        let body = body
-            .trim_end_matches(";\n}\n")
-            .trim_start_matches("return ");
         while let Some(start) = text.find(&format!("{name}(")) {
             let end = start + text[start..].find(')').expect("a call ends");
             let given = text[start + name.len() + 1..end].to_owned();
@@ -353,13 +344,22 @@ fn inlined(text: &str, items: &Items) -> String {
                 !given.contains('('),
                 "{name}({given}: an argument has a call of its own"
             );
-            let arguments: BTreeMap<&str, &str> =
-                parameters.iter().copied().zip(given.split(", ")).collect();
-            let call = with_arguments(body, &arguments);
-            text.replace_range(start..=end, &call);
+            let parameters = parameters.iter().copied();
+            let arguments: BTreeMap<&str, &str> = parameters.zip(given.split(", ")).collect();
+            text.replace_range(start..=end, &with_arguments(body, &arguments));
         }
     }
     text
+}
+
+/// The names of a function's parameters, and what stands for a call of it: its value, or its statements
+/// but for the last semicolon. Nothing of other items.
+fn function_parts(item: &str) -> Option<(Vec<&str>, &str)> {
+    let (head, body) = item.strip_prefix("fn ")?.split_once(" {\n")?;
+    let parameters = head.split(['(', ')']).nth(1)?.split(", ");
+    let names = parameters.filter_map(|typed| typed.split(':').next());
+    let body = body.strip_suffix(";\n}\n")?;
+    Some((names.collect(), body.trim_start_matches("return ")))
 }
 
 /// A function's text with arguments for its parameters.
