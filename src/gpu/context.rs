@@ -443,11 +443,17 @@ fn check_environment() -> Result<()> {
     let global = js_sys::global();
     let get = |key: &str| Reflect::get(&global, &key.into()).unwrap_or_default();
     let browser = !get("Window").is_undefined() || !get("WorkerGlobalScope").is_undefined();
-    let gpu = Reflect::get(&get("navigator"), &"gpu".into()).unwrap_or_default();
-    if browser && !gpu.is_undefined() {
+    if browser && !navigator_gpu().is_undefined() {
         return Ok(());
     }
     Err(no_gpu("there is no WebGPU here".into()))
+}
+
+/// The browser's way to its adapters; undefined where there is none.
+#[cfg(target_arch = "wasm32")]
+pub(super) fn navigator_gpu() -> wasm_bindgen::JsValue {
+    let get = |object: &_, key: &str| js_sys::Reflect::get(object, &key.into()).unwrap_or_default();
+    get(&get(&js_sys::global(), "navigator"), "gpu")
 }
 
 #[cfg(target_arch = "wasm32")]

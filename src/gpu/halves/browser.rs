@@ -7,6 +7,7 @@ use wasm_bindgen_futures::JsFuture;
 
 use super::offered;
 use crate::device::HalfPrecision;
+use crate::gpu::context::navigator_gpu;
 
 /// As long as it is no part of the standard.
 const MATRICES: &str = "chromium-experimental-subgroup-matrix";
@@ -72,15 +73,14 @@ pub(in crate::gpu) async fn request_device(
 
 /// The adapter that wgpu was given, once more: an adapter gives one device, and wgpu shows none.
 async fn raw_adapter() -> Result<Adapter, JsValue> {
-    let get = |object: &JsValue, key: &str| Reflect::get(object, &key.into());
-    let gpu = get(&get(&js_sys::global(), "navigator")?, "gpu")?;
+    let gpu = navigator_gpu();
     let options = Object::new();
     Reflect::set(
         &options,
         &"powerPreference".into(),
         &"high-performance".into(),
     )?;
-    let request: Function = get(&gpu, "requestAdapter")?.dyn_into()?;
+    let request: Function = Reflect::get(&gpu, &"requestAdapter".into())?.dyn_into()?;
     let adapter = request.call1(&gpu, &options)?.dyn_into::<Promise>()?;
     JsFuture::from(adapter).await.map(JsCast::unchecked_into)
 }
