@@ -17,6 +17,15 @@ fn vectors_b(depth: u32, vector: u32) -> vec4f {
     return select(vec4f(), b[at], depth < params.k);
 }
 
+// Where depth and vector are known to lie within B; of single values only the vector is.
+fn vectors_b_within(depth: u32, vector: u32) -> vec4f {
+    return b[depth * (params.n / 4u) + vector];
+}
+
+fn scalars_b_within(depth: u32, vector: u32) -> vec4f {
+    return scalars_b(depth, vector);
+}
+
 fn vectors_store(row: u32, vector: u32, values: vec4f) {
     let across = params.n / 4u;
     if row < params.m && vector < across {

@@ -68,9 +68,9 @@ pub(super) struct Limits {
     pub(super) workgroup_memory: usize,
     /// Most invocations of a workgroup.
     pub(super) invocations: usize,
-    /// Whether kernels may fold by subgroups, all of which are 32 invocations.
+    /// The least and the most invocations of a subgroup; none where kernels may not use these.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(super) subgroups_of_32: bool,
+    pub(super) subgroups: [usize; 2],
     /// Whether kernels may read and write the host's memory.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) mappable: bool,
@@ -226,7 +226,7 @@ impl Gpu {
                 workgroup_memory: limits.max_compute_workgroup_storage_size as usize,
                 invocations: most_invocations(&limits) as usize,
                 #[cfg(not(target_arch = "wasm32"))]
-                subgroups_of_32: has_subgroups_of_32(&device),
+                subgroups: subgroups(&device),
                 #[cfg(not(target_arch = "wasm32"))]
                 mappable: device
                     .features()
@@ -293,9 +293,11 @@ fn most_invocations(limits: &wgpu::Limits) -> u32 {
 }
 
 #[cfg(not(target_arch = "wasm32"))]
-fn has_subgroups_of_32(device: &wgpu::Device) -> bool {
-    device.features().contains(wgpu::Features::SUBGROUP)
-        && super::halves::subgroup_sizes(&device.adapter_info()) == [32; 2]
+fn subgroups(device: &wgpu::Device) -> [usize; 2] {
+    if !device.features().contains(wgpu::Features::SUBGROUP) {
+        return [0; 2];
+    }
+    super::halves::subgroup_sizes(&device.adapter_info()).map(|size| size as usize)
 }
 
 /// A device with all that an adapter has.

@@ -106,7 +106,9 @@ pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> 
         .map(Family::name)
         .chain([kernels::MATMUL_DIRECT.name]);
     #[cfg(not(target_arch = "wasm32"))]
-    let names = names.chain(super::matvec::candidates([m, k, n]));
+    let names = names
+        .chain(super::subgroups::candidates(&gpu.limits))
+        .chain(super::matvec::candidates([m, k, n]));
     names.collect()
 }
 
@@ -128,7 +130,8 @@ fn by(
         return direct(recorder, operands, c, shape).map(|()| true);
     }
     #[cfg(not(target_arch = "wasm32"))]
-    return super::matvec::by(name, recorder, operands, c, shape);
+    return Ok(super::subgroups::by(name, recorder, operands, c, shape)?
+        || super::matvec::by(name, recorder, operands, c, shape)?);
     #[cfg(target_arch = "wasm32")]
     Ok(false)
 }

@@ -34,6 +34,8 @@ mod recorder;
 mod rows;
 #[cfg(not(target_arch = "wasm32"))]
 mod stamps;
+#[cfg(not(target_arch = "wasm32"))]
+mod subgroups;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 mod tiles;

@@ -203,7 +203,7 @@ impl Family {
         let held = [
             (true, 64, 4, short),
             (true, 256, 1, middle),
-            (limits.subgroups_of_32, 1024, 1, by_32),
+            (limits.subgroups == [32; 2], 1024, 1, by_32),
             (true, 1024, 1, long),
         ];
         let most = limits.invocations;

@@ -46,12 +46,20 @@ fn judge_choices(gpu: &Arc<Gpu>, key: Key, op: &Op, inputs: &[&[f32]], wanted: &
 
 #[test]
 fn products_are_by_the_kernel_that_was_the_fastest() {
-    let families = ["matmul_128", "matmul_32", "matmul_64", "matmul_direct"];
+    let families = [
+        "matmul_128",
+        "matmul_32",
+        "matmul_64",
+        "matmul_direct",
+        "matmul_subgroups_16",
+        "matmul_subgroups_8",
+    ];
     let rows = ["matvec_cols", "matvec_cols_256", "matvec_cols_4096"];
     for software in [true, false] {
         let gpu = pretend(software);
         for ([m, k, n], more) in [
             ([70, 36, 52], &[][..]),
+            ([41, 259, 133], &[]),
             ([1, 700, 301], &rows),
             ([33, 300, 1], &["matvec_rows"]),
         ] {
@@ -78,7 +86,7 @@ fn rows_are_by_the_kernel_that_was_the_fastest() {
 }
 
 fn judge_choices_of_rows(mut gpu: Arc<Gpu>) {
-    Arc::get_mut(&mut gpu).unwrap().limits.subgroups_of_32 = false;
+    Arc::get_mut(&mut gpu).unwrap().limits.subgroups = [0; 2];
     let epsilon = 1e-5;
     for (rows, cols, held) in [
         (5, 72, &["1024", "16384", "4096"][..]),
