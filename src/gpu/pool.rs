@@ -66,6 +66,8 @@ struct Unused {
     usage: Usage,
     size: u64,
     buffers: Vec<(u64, wgpu::Buffer)>,
+    /// How many buffers had been taken when one of these was, or came back, for the last time.
+    used: u64,
 }
 
 #[derive(Default)]
@@ -73,12 +75,17 @@ struct State {
     /// Few enough to be searched one by one.
     unused: Vec<Unused>,
     unused_bytes: u64,
+    /// Buffers taken so far.
+    taken: u64,
     /// Raised by [`Pool::discard_all`]; buffers of an earlier epoch are not kept.
     epoch: u64,
 }
 
 /// Unused memory beyond this is given back to the system.
 const MAX_UNUSED_BYTES: u64 = 256 << 20;
+
+/// Buffers that none were taken of while so many others were have to make room.
+const STALE: u64 = 64;
 
 /// How fast new memory that the host can write is there: it is made of fresh pages.
 #[cfg(not(target_arch = "wasm32"))]
@@ -97,6 +104,7 @@ pub(super) struct PooledBuffer {
 impl State {
     /// The unused buffers of one use and size.
     fn unused(&mut self, usage: Usage, size: u64) -> &mut Vec<(u64, wgpu::Buffer)> {
+        let used = self.taken;
         let same = |unused: &Unused| unused.usage == usage && unused.size == size;
         let place = self.unused.iter().position(same).unwrap_or_else(|| {
             let buffers = Vec::new();
@@ -104,21 +112,27 @@ impl State {
                 usage,
                 size,
                 buffers,
+                used,
             });
             self.unused.len() - 1
         });
-        &mut self.unused[place].buffers
+        let unused = &mut self.unused[place];
+        unused.used = used;
+        &mut unused.buffers
     }
 }
 
 impl State {
-    /// Gives larger buffers back to the system until there is room for one of `size` bytes: one
-    /// that is left from large work must not keep small work from using its own again.
+    /// Gives stale or larger buffers back to the system until there is room for one of `size` bytes: what is
+    /// left from other work must not keep this one from using its own again. Others stay, or work that takes
+    /// turns with more memory than may lie here would find none of it.
     fn make_room(&mut self, size: u64) -> bool {
+        let stale = self.taken.saturating_sub(STALE);
         while self.unused_bytes + size > MAX_UNUSED_BYTES {
-            let larger = self.unused.iter_mut();
-            let larger = larger.filter(|unused| unused.size > size && !unused.buffers.is_empty());
-            let Some(largest) = larger.max_by_key(|unused| unused.size) else {
+            let others = self.unused.iter_mut();
+            let others = others.filter(|unused| unused.size > size || unused.used < stale);
+            let others = others.filter(|unused| !unused.buffers.is_empty());
+            let Some(largest) = others.max_by_key(|unused| unused.size) else {
                 return false;
             };
             if let Some((_, buffer)) = largest.buffers.pop() {
@@ -155,6 +169,7 @@ impl Pool {
         check_limit("the length of a GPU buffer", len, self.max_len())?;
         let size = self.size_class(len as u64 * 4);
         let mut state = self.lock();
+        state.taken += 1;
         let reused = state.unused(usage, size).pop();
         let epoch = state.epoch;
         if reused.is_some() {

@@ -107,6 +107,27 @@ fn matmul_is_right_by_the_kernels_with_larger_tiles() {
 }
 
 #[test]
+fn memory_left_from_other_work_makes_room() {
+    use super::pool::Usage;
+
+    const MEGABYTE: usize = 1 << 18;
+    let gpu = pretend(false);
+    let taken = |len: usize| gpu.pool.take(Usage::Storage, len).unwrap();
+    drop((0..256).map(|_| taken(MEGABYTE)).collect::<Vec<_>>());
+    let ids: Vec<u64> = (0..80).map(|_| taken(40 * MEGABYTE).id).collect();
+    assert_ne!(ids[0], ids[1], "what was used just before stays");
+    assert_eq!(ids[78], ids[79], "what was not since goes");
+    // Three that take turns with more than fits: the first two stay.
+    let turn = || [100, 120, 90].map(|size| taken(size * MEGABYTE).id);
+    for _ in 0..30 {
+        turn();
+    }
+    let (one, other) = (turn(), turn());
+    let same = one.iter().zip(&other).filter(|(one, other)| one == other);
+    assert_eq!(same.count(), 2);
+}
+
+#[test]
 fn words_of_weights_are_unpacked_once_for_many_rows() {
     use super::weights::multiply_words;
     use crate::matmul_cache::WeightFormat;
