@@ -1,6 +1,7 @@
 //! What the thresholds of `Policy` should be on this machine: SIMD on one thread beside the GPU.
 
-use crate::{Trip, race, values};
+use crate::race::race;
+use crate::{Trip, values};
 use anyhow::Result;
 use relampago::{Backend, Conv2d, GpuDevice, Op};
 use std::hint::black_box;

@@ -9,6 +9,7 @@ mod crossover;
 mod first_use;
 mod peer;
 mod plain;
+mod race;
 mod report;
 mod resident;
 mod streams;
@@ -19,7 +20,6 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use relampago::{Backend, GpuDevice};
 use std::path::PathBuf;
-use std::time::Instant;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask bench gpu")]
@@ -120,27 +120,4 @@ pub(crate) fn values(len: usize) -> Vec<f32> {
 pub(crate) fn median(mut samples: Vec<f64>) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples[samples.len() / 2]
-}
-
-/// Median seconds of contestants that take turns, a few runs each: two devices that alternate
-/// would measure how long a GPU takes to switch between programs.
-pub(crate) fn race<const N: usize>(
-    mut contestants: [&mut dyn FnMut() -> relampago::Result<()>; N],
-    rounds: usize,
-) -> relampago::Result<[f64; N]> {
-    const TURN: usize = 10;
-    const WARM: usize = 3;
-    let mut times = [const { Vec::new() }; N];
-    for _ in 0..rounds.div_ceil(TURN) {
-        for (contestant, times) in contestants.iter_mut().zip(&mut times) {
-            for run in 0..TURN + WARM {
-                let start = Instant::now();
-                contestant()?;
-                if run >= WARM {
-                    times.push(start.elapsed().as_secs_f64());
-                }
-            }
-        }
-    }
-    Ok(times.map(median))
 }

@@ -1,8 +1,9 @@
 //! From host memory and back, waited for.
 
 use crate::plain::PlainRelu;
+use crate::race::race;
 use crate::resident::warm;
-use crate::{Options, Trip, race, values};
+use crate::{Options, Trip, values};
 use anyhow::Result;
 use relampago::{
     Backend, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, TensorView, WeightFormat,
@@ -10,6 +11,9 @@ use relampago::{
 use std::hint::black_box;
 
 const MILLION: usize = 1_000_000;
+
+/// What fills a million values and has no peer.
+type Alone<'a> = &'a mut (dyn FnMut(&mut [f32]) -> relampago::Result<()> + Send);
 
 pub(crate) fn rows(
     device: &GpuDevice,
@@ -27,7 +31,7 @@ pub(crate) fn rows(
     }
     let x = values(MILLION);
     let mut y = vec![0.0; MILLION];
-    let mut alone = |name: &str, run: &mut dyn FnMut(&mut [f32]) -> relampago::Result<()>| {
+    let mut alone = |name: &str, run: Alone<'_>| {
         if wanted(name) {
             let [time] = race([&mut || run(&mut y)], 4 * rounds)?;
             trips.push(Trip {
