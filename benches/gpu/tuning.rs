@@ -19,6 +19,9 @@ const ROWS: [[usize; 2]; 11] = [
     [4096, 1001],
 ];
 
+/// Products with a vector, row by row.
+const SHORT_ROWS: [[usize; 3]; 3] = [[1 << 18, 64, 1], [1 << 16, 256, 1], [1 << 14, 1024, 1]];
+
 pub(crate) fn measure(device: &GpuDevice, divide: usize) -> Result<()> {
     for (name, op, lens) in operations(divide) {
         for tuning in device.tune(&[(op, &lens)])? {
@@ -34,7 +37,7 @@ pub(crate) fn measure(device: &GpuDevice, divide: usize) -> Result<()> {
 /// What there is a choice for, with the lengths of its inputs.
 fn operations(divide: usize) -> Vec<(String, Op, Vec<usize>)> {
     let smaller = |size: usize| size.div_ceil(divide);
-    let products = PRODUCTS.into_iter().map(|dims| {
+    let products = PRODUCTS.into_iter().chain(SHORT_ROWS).map(|dims| {
         let [m, k, n] = dims.map(smaller);
         let op = Op::Matmul { m, k, n };
         (format!("{m}×{k}×{n}"), op, vec![m * k, k * n])

@@ -85,7 +85,7 @@ pub(super) fn matmul(
         return direct(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(target_arch = "wasm32"))]
-    if super::matvec::suits([m, k, n]) {
+    if super::matvec::suits(&recorder.gpu.limits, [m, k, n]) {
         return super::matvec::matvec(recorder, [a, b], c, [m, k, n]);
     }
     let family = family(&recorder.gpu.limits, [m, n]);
@@ -108,7 +108,7 @@ pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> 
     #[cfg(not(target_arch = "wasm32"))]
     let names = names
         .chain(super::subgroups::candidates(&gpu.limits))
-        .chain(super::matvec::candidates([m, k, n]));
+        .chain(super::matvec::candidates(&gpu.limits, [m, k, n]));
     names.collect()
 }
 

@@ -1,16 +1,25 @@
 //! Products with a vector, which are as fast as the matrix can be read.
 
+use super::context::Limits;
 use super::kernels;
 use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
+use super::subgroups;
 use crate::error::Result;
 
-/// Depths from which a row of A, and values from which B, keep a workgroup busy as vectors.
+/// Depths from which a row of A keeps a workgroup busy as vectors, and values from which B does.
 const LONG_ROW: usize = 64;
 const MANY_VALUES: usize = 1 << 16;
+/// Depths of which a row is a subgroup's and not a workgroup's, where there are subgroups. On an H200 so many values in
+/// rows of 64 took a fifth of the time, of 256 a quarter, of 2,048 as long, of 4,096 a sixth more; and rows of 16 as
+/// long as by tiles.
+const SHORT_ROWS: std::ops::RangeInclusive<usize> = 16..=1024;
 /// Columns of a workgroup of `matvec_cols`, and the least depths for each.
 const COLUMNS: usize = 128;
 const LEAST_SLICE: usize = 64;
+/// Invocations of a workgroup of `matvec_subgroups`, and rows of each of its subgroups.
+const WORKGROUP: usize = 256;
+const ROWS: usize = 2;
 
 /// How a row times B is divided, by name: the workgroups that should keep a GPU busy. The first
 /// one is the rule.
@@ -21,8 +30,14 @@ static SPLITS: [(&str, usize); 3] = [
 ];
 
 /// Whether these kernels are for a product of this shape, whose `k` is not 0.
-pub(super) fn suits([m, k, n]: [usize; 3]) -> bool {
-    (n == 1 && k >= LONG_ROW) || (m == 1 && k * n >= MANY_VALUES)
+pub(super) fn suits(limits: &Limits, [m, k, n]: [usize; 3]) -> bool {
+    let column = k >= LONG_ROW || is_short(limits, k);
+    (n == 1 && column) || (m == 1 && k * n >= MANY_VALUES)
+}
+
+/// Whether a row of A is a subgroup's.
+fn is_short(limits: &Limits, k: usize) -> bool {
+    SHORT_ROWS.contains(&k) && subgroups::fit(limits, WORKGROUP)
 }
 
 /// Records the dispatches of a product that suits.
@@ -36,16 +51,21 @@ pub(super) fn matvec(
         let [(_, enough), ..] = SPLITS;
         return row_times(recorder, [a, b], c, [k, n], enough);
     }
-    let kernel = aligned(k, &kernels::MATVEC_ROWS, &kernels::MATVEC_ROWS_ANY);
-    recorder.dispatch(kernel, &[m as u32, k as u32], &[a, b], c, m)
+    let by_subgroups = is_short(&recorder.gpu.limits, k);
+    times_column(recorder, [a, b], c, [m, k], by_subgroups)
 }
 
 /// The names of what suits a product of this shape.
-pub(super) fn candidates([m, k, n]: [usize; 3]) -> impl Iterator<Item = &'static str> {
-    let names = SPLITS.iter().map(|&(name, _)| name);
-    let names = names.chain([kernels::MATVEC_ROWS.name]);
-    let suits = suits([m, k, n]);
-    names.filter(move |&name| suits && (n == 1) == (name == kernels::MATVEC_ROWS.name))
+pub(super) fn candidates(
+    limits: &Limits,
+    [m, k, n]: [usize; 3],
+) -> impl Iterator<Item = &'static str> {
+    let by_subgroups = subgroups::fit(limits, WORKGROUP).then_some(kernels::MATVEC_SUBGROUPS.name);
+    let for_column = by_subgroups.into_iter().chain([kernels::MATVEC_ROWS.name]);
+    let for_row = SPLITS.iter().map(|&(name, _)| name);
+    let suits = suits(limits, [m, k, n]);
+    let for_column = for_column.filter(move |_| suits && n == 1);
+    for_column.chain(for_row.filter(move |_| suits && n > 1))
 }
 
 /// Records a product by the candidate of that name, if it is one.
@@ -56,14 +76,41 @@ pub(super) fn by(
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<bool> {
-    if !candidates([m, k, n]).any(|other| other == name) {
+    if !candidates(&recorder.gpu.limits, [m, k, n]).any(|other| other == name) {
         return Ok(false);
     }
+    let by_subgroups = name == kernels::MATVEC_SUBGROUPS.name;
     match SPLITS.iter().find(|(split, _)| *split == name) {
         Some(&(_, enough)) => row_times(recorder, [a, b], c, [k, n], enough)?,
-        None => matvec(recorder, [a, b], c, [m, k, n])?,
+        None => times_column(recorder, [a, b], c, [m, k], by_subgroups)?,
     }
     Ok(true)
+}
+
+/// A times a single column, by subgroups or by workgroups for its rows.
+fn times_column(
+    recorder: &mut Recorder<'_>,
+    operands: [&GpuBuffer; 2],
+    c: &GpuBuffer,
+    [m, k]: [usize; 2],
+    by_subgroups: bool,
+) -> Result<()> {
+    let (kernel, workgroups) = if by_subgroups {
+        let kernel = aligned(
+            k,
+            &kernels::MATVEC_SUBGROUPS,
+            &kernels::MATVEC_SUBGROUPS_ANY,
+        );
+        let subgroups = m.div_ceil(ROWS);
+        let limits = &recorder.gpu.limits;
+        (kernel, subgroups::workgroups(limits, subgroups, WORKGROUP))
+    } else {
+        (
+            aligned(k, &kernels::MATVEC_ROWS, &kernels::MATVEC_ROWS_ANY),
+            m,
+        )
+    };
+    recorder.dispatch(kernel, &[m as u32, k as u32], &operands, c, workgroups)
 }
 
 /// A single row times B, whose depth is divided among workgroups until they are enough.

@@ -18,7 +18,7 @@ struct Family {
 }
 
 const COLUMNS: usize = 8;
-/// Invocations of a workgroup; the least and the most of a subgroup.
+/// Invocations of a workgroup, and the least of a subgroup.
 const WORKGROUP: usize = 64;
 const LEAST: usize = 8;
 
@@ -38,14 +38,21 @@ static FAMILIES: [Family; 2] = [
 
 /// The names of those that an adapter can run.
 pub(super) fn candidates(limits: &Limits) -> impl Iterator<Item = &'static str> {
-    let families = FAMILIES.iter().filter(|_| fits(limits));
+    let families = FAMILIES.iter().filter(|_| fit(limits, WORKGROUP));
     families.map(|family| family.aligned.name)
 }
 
-/// Whether an adapter has subgroups, none of which are too small or do not fill a workgroup.
-fn fits(limits: &Limits) -> bool {
+/// Whether an adapter has subgroups, of which so many invocations are some, and none is too small.
+pub(super) fn fit(limits: &Limits, workgroup: usize) -> bool {
     let [least, most] = limits.subgroups;
-    least >= LEAST && most <= WORKGROUP && limits.invocations >= WORKGROUP
+    least >= LEAST && most <= workgroup && workgroup <= limits.invocations
+}
+
+/// Workgroups of so many invocations that have at least so many subgroups. Where a driver chooses their size it
+/// is a power of two, and smaller ones are only more.
+pub(super) fn workgroups(limits: &Limits, subgroups: usize, workgroup: usize) -> usize {
+    let [_, most] = limits.subgroups;
+    (subgroups * most).div_ceil(workgroup)
 }
 
 /// Records a product by the family of that name, if it is one here.
@@ -57,14 +64,14 @@ pub(super) fn by(
     [m, k, n]: [usize; 3],
 ) -> Result<bool> {
     let family = FAMILIES.iter().find(|family| family.aligned.name == name);
-    let Some(family) = family.filter(|_| fits(&recorder.gpu.limits)) else {
+    let limits = &recorder.gpu.limits;
+    let Some(family) = family.filter(|_| fit(limits, WORKGROUP)) else {
         return Ok(false);
     };
     let kernel = aligned(k | n, family.aligned, family.any);
-    // Where a driver chooses the size it is a power of two, and smaller ones need no more invocations.
-    let [_, largest] = recorder.gpu.limits.subgroups;
-    let tiles = m.div_ceil(family.rows) * n.div_ceil(COLUMNS * largest);
-    let workgroups = (tiles * largest).div_ceil(WORKGROUP);
+    let [_, most] = limits.subgroups;
+    let tiles = m.div_ceil(family.rows) * n.div_ceil(COLUMNS * most);
+    let workgroups = workgroups(limits, tiles, WORKGROUP);
     let params = [m, k, n].map(|dim| dim as u32);
     recorder.dispatch(kernel, &params, &operands, c, workgroups)?;
     Ok(true)

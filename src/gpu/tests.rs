@@ -81,6 +81,8 @@ fn matmul_is_right_where_one_operand_is_a_vector() {
     for shape in [
         [5, 64, 1],
         [7, 333, 1],
+        [9, 18, 1],
+        [1_301, 64, 1],
         [3, 4_100, 1],
         [1, 1_000, 200],
         [1, 333, 331],

@@ -61,7 +61,8 @@ fn products_are_by_the_kernel_that_was_the_fastest() {
             ([70, 36, 52], &[][..]),
             ([41, 259, 133], &[]),
             ([1, 700, 301], &rows),
-            ([33, 300, 1], &["matvec_rows"]),
+            ([33, 300, 1], &["matvec_rows", "matvec_subgroups"]),
+            ([7, 333, 1], &["matvec_rows", "matvec_subgroups"]),
         ] {
             let (key, op) = (Key::matmul([m, k, n]), Op::Matmul { m, k, n });
             let inputs: [&[f32]; 2] = [&noise(m * k, 1), &noise(k * n, 2)];
