@@ -71,9 +71,9 @@ const FULL: &str = "full";
 /// The `OP` of kernels with matrices of subgroups, in naga's words and in Chromium's.
 const NAGA: &str = "naga";
 const CHROMIUM: &str = "chromium";
-/// The `OP` of kernels that read and write vectors, the second of which fold by subgroups, and what
-/// hooks work on there.
-const VECTORS: [&str; 2] = ["vectors", "subgroups"];
+/// The `OP` of kernels that read and write vectors, the last of which fold by subgroups or parts of these,
+/// and what hooks work on there.
+const VECTORS: [&str; 3] = ["vectors", "subgroups", "shuffles"];
 const VECTOR_TYPES: &str = "alias real = vec4f;
 alias word = vec4u;
 alias integer = vec4i;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use relampago::{Conv2d, GpuDevice, Op};
 
 /// Rows and their lengths: few long ones, as many values in shorter ones, and odd ones.
-const ROWS: [[usize; 2]; 11] = [
+const ROWS: [[usize; 2]; 13] = [
     [1, 1 << 20],
     [8, 1 << 20],
     [64, 1 << 17],
@@ -15,6 +15,8 @@ const ROWS: [[usize; 2]; 11] = [
     [16_384, 4096],
     [256, 4096],
     [65_536, 1024],
+    [65_536, 256],
+    [262_144, 64],
     [4096, 256],
     [4096, 1001],
 ];

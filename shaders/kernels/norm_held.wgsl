@@ -1,4 +1,7 @@
 //! native
+//! norm_64 shuffles: const GROUP = 4u; const ROWS = 64u;
+//! norm_256 shuffles: const GROUP = 16u; const ROWS = 16u;
+//! norm_512 shuffles: const GROUP = 32u; const ROWS = 8u;
 //! norm_1024 vectors: const GROUP = 64u; const ROWS = 4u;
 //! norm_4096 vectors: const GROUP = 256u; const ROWS = 1u;
 //! norm_16384 vectors: const GROUP = 1024u; const ROWS = 1u;

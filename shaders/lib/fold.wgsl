@@ -47,3 +47,13 @@ fn subgroup_fold(value: f32, largest: bool) -> f32 {
     }
     return subgroupAdd(value);
 }
+
+// The same of rows that are GROUP invocations of a subgroup each, which follow each other.
+fn shuffles_fold(values: vec4f, largest: bool, _time: u32, _place: u32) -> f32 {
+    var share = fold_four(values, largest);
+    for (var distance = 1u; distance < GROUP; distance *= 2u) {
+        let other = subgroupShuffleXor(share, distance);
+        share = select(share + other, max(share, other), largest);
+    }
+    return share;
+}

@@ -27,10 +27,11 @@ struct Family {
     /// What its choices are remembered by, of rows and their length.
     #[cfg(not(relampago_small))]
     key: fn([usize; 2]) -> Key,
-    /// Of workgroups that hold whole rows in registers, up to 1,024, 4,096 and 16,384 values; for
-    /// the longest one with subgroups of 32 invocations, and one without.
+    /// Of workgroups that hold whole rows in registers: in parts of subgroups up to 64, 256 and 512 values, and in
+    /// workgroups or parts of them up to 1,024, 4,096 and 16,384; for the longest one with subgroups of 32
+    /// invocations, and one without.
     #[cfg(not(target_arch = "wasm32"))]
-    held: [&'static Kernel; 4],
+    held: [&'static Kernel; 7],
     /// Of workgroups that read a whole row three times.
     row: &'static Kernel,
     /// Of workgroups that have a chunk of a row each: what it comes to, and the result.
@@ -43,6 +44,9 @@ static SOFTMAX: Family = Family {
     key: Key::softmax,
     #[cfg(not(target_arch = "wasm32"))]
     held: [
+        &kernels::SOFTMAX_64,
+        &kernels::SOFTMAX_256,
+        &kernels::SOFTMAX_512,
         &kernels::SOFTMAX_1024,
         &kernels::SOFTMAX_4096,
         &kernels::SOFTMAX_16384_BY_32,
@@ -59,6 +63,9 @@ static NORM: Family = Family {
     key: Key::norm,
     #[cfg(not(target_arch = "wasm32"))]
     held: [
+        &kernels::NORM_64,
+        &kernels::NORM_256,
+        &kernels::NORM_512,
         &kernels::NORM_1024,
         &kernels::NORM_4096,
         &kernels::NORM_16384_BY_32,
@@ -199,11 +206,15 @@ impl Family {
         limits: &Limits,
         cols: usize,
     ) -> impl Iterator<Item = (&'static Kernel, usize)> {
-        let [short, middle, by_32, long] = self.held;
+        let [by_4, by_16, by_32, short, middle, long_by_32, long] = self.held;
+        let [least, most] = limits.subgroups;
         let held = [
+            (least >= 4, 4, 64, by_4),
+            (least >= 16, 16, 16, by_16),
+            (least >= 32, 32, 8, by_32),
             (true, 64, 4, short),
             (true, 256, 1, middle),
-            (limits.subgroups == [32; 2], 1024, 1, by_32),
+            ([least, most] == [32; 2], 1024, 1, long_by_32),
             (true, 1024, 1, long),
         ];
         let most = limits.invocations;

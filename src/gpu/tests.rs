@@ -218,7 +218,11 @@ fn tiles_are_right_by_large_workgroups_and_by_small_ones() {
 }
 
 /// Rows that a kernel holds in each way there is, and rows that are too long for it.
-const ROWS: [(usize, usize); 9] = [
+const ROWS: [(usize, usize); 13] = [
+    (150, 4),
+    (67, 60),
+    (35, 68),
+    (17, 512),
     (3, 1_021),
     (5, 1_024),
     (7, 64),
