@@ -67,8 +67,12 @@ fn shaders() {
 
 fn typescript() {
     println!(
-        "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions, ResultOptions }} from './relampago.js';\n"
+        "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions, ResultOptions }} from './relampago.js';"
     );
+    if is_full() {
+        println!("import type {{ ConvLayerOptions }} from './extras.js';");
+    }
+    println!();
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
     for op in of_edition() {
@@ -107,6 +111,7 @@ fn method(op: &OpInfo, input: &str, last: Option<String>, result: &str) {
 fn type_name(rust: &str) -> &str {
     match rust {
         "Conv2d" => "Conv2dOptions",
+        "ConvLayer" => "ConvLayerOptions",
         "Matmul" => "MatmulOptions",
         _ => "number",
     }

@@ -77,6 +77,8 @@ pub use graph::{
 };
 #[cfg(not(relampago_small))]
 pub use matmul_cache::{GpuMatmulCache, QuantizedWeights, WeightFormat};
+#[cfg(not(relampago_small))]
+pub use ops::ConvLayer;
 pub use ops::{Conv2d, Matmul, Op, Padding};
 pub use policy::Policy;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]

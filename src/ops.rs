@@ -16,7 +16,12 @@
 //! sums), that no back-end exceeds. One half means correctly rounded.
 
 #[cfg(not(relampago_small))]
+mod layer;
+
+#[cfg(not(relampago_small))]
 use crate::custom::CustomCall;
+#[cfg(not(relampago_small))]
+pub use layer::ConvLayer;
 
 /// The table, with more rows.
 macro_rules! op_table {
@@ -123,6 +128,9 @@ macro_rules! for_each_op {
             /// `rows × cols` matrix: `y = x / √(Σ x² / cols + epsilon) · gain`. `gain` has `cols`
             /// values, `epsilon` is positive.
             rms_norm rms_norm_async rmsNorm RmsNorm(x, gain) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
+            /// Two-dimensional convolutions of images with many channels by many filters, with the
+            /// batch, groups, strides, dilation and padding of its [`ConvLayer`].
+            convolve_layer convolve_layer_async convolveLayer ConvolveLayer(input, weights) -> result { options: ConvLayer } Convolution, 64.0;
             }
         }
     };
@@ -137,9 +145,9 @@ macro_rules! for_each_op {
 }
 pub(crate) use for_each_op;
 
-/// Operations that the npm package's small edition does not have: the two cost 2 KB of the download.
+/// Operations that the npm package's small edition does not have: norms alone cost 2 KB of the download.
 #[doc(hidden)]
-pub const FULL_ONLY: [&str; 2] = ["layer_norm", "rms_norm"];
+pub const FULL_ONLY: [&str; 3] = ["layer_norm", "rms_norm", "convolve_layer"];
 
 /// What an operation's cost is dominated by; the automatic choice of back-end goes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -349,6 +357,8 @@ trait Parameter {
 
 impl Parameter for usize {}
 impl Parameter for Conv2d {}
+#[cfg(not(relampago_small))]
+impl Parameter for ConvLayer {}
 impl Parameter for Matmul {}
 impl Parameter for f32 {
     fn push_to(&self, list: &mut ScalarList) {

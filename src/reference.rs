@@ -9,6 +9,8 @@
 //! is what roundings come to that go either way. After a term that is millions of times the others
 //! all of these may be rounded away, half a unit each: up to 256 one after the other in a product.
 
+#[cfg(not(relampago_small))]
+use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
 
 /// A true result and the magnitude that its error is measured against.
@@ -80,6 +82,8 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
         Op::Convolve2d { ref options } => convolve2d(x, inputs[1], options),
+        #[cfg(not(relampago_small))]
+        Op::ConvolveLayer { ref options } => convolve_layer(x, inputs[1], options),
         Op::Dot {} => vec![sum(x
             .iter()
             .zip(inputs[1])
@@ -323,4 +327,39 @@ fn convolve2d(input: &[f32], kernel: &[f32], conv: &Conv2d) -> Vec<Expected> {
         sum((0..kernel.len()).map(|tap| read(tap).unwrap_or(0.0) * wide(kernel[tap])))
     };
     (0..rows * cols).map(at).collect()
+}
+
+#[cfg(not(relampago_small))]
+fn convolve_layer(input: &[f32], weights: &[f32], layer: &ConvLayer) -> Vec<Expected> {
+    let (rows, cols) = layer.output_shape();
+    let (top, left) = layer.padding_before();
+    let image = &layer.image;
+    let [channels, filters] = [layer.channels, layer.filters].map(|all| all / layer.groups);
+    let taps = image.kernel_rows * image.kernel_cols;
+    let at = |output: usize| {
+        let (map, place) = (output / (rows * cols), output % (rows * cols));
+        let (which, filter) = (map / layer.filters, map % layer.filters);
+        let first = which * layer.channels + filter / filters * channels;
+        let origin = (
+            place / cols * image.stride_rows,
+            place % cols * image.stride_cols,
+        );
+        let read = |channel: usize, tap: usize| {
+            let down = tap / image.kernel_cols * layer.dilation_rows;
+            let across = tap % image.kernel_cols * layer.dilation_cols;
+            let row = (origin.0 + down).checked_sub(top)?;
+            let col = (origin.1 + across).checked_sub(left)?;
+            let inside = row < image.input_rows && col < image.input_cols;
+            let row = (first + channel) * image.input_rows + row;
+            inside.then(|| wide(input[row * image.input_cols + col]))
+        };
+        let term = |i: usize| {
+            let weight = wide(weights[filter * channels * taps + i]);
+            read(i / taps, i % taps).unwrap_or(0.0) * weight
+        };
+        sum((0..channels * taps).map(term))
+    };
+    // None of these is too large, but three of them may be where the fourth is 0.
+    let (maps, plane) = (layer.batch * layer.filters, rows * cols);
+    (0..maps * plane).map(at).collect()
 }

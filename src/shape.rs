@@ -1,6 +1,8 @@
 //! Validation of lengths and parameters, the same for every back-end and done before any of them.
 
 use crate::error::{Error, Result};
+#[cfg(not(relampago_small))]
+use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op, Padding};
 
 /// The largest count that a batch's `f32` result of `argmax` holds exactly: 2²⁴.
@@ -66,6 +68,25 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             )?;
             let (rows, cols) = options.output_shape();
             product("result", rows, cols)
+        }
+        #[cfg(not(relampago_small))]
+        Op::ConvolveLayer { options } => {
+            check_layer(&options)?;
+            let [channels, _] = options.of_group();
+            let image = &options.image;
+            let maps = |what, first, second, [rows, cols]: [usize; 2]| {
+                product(
+                    what,
+                    product(what, first, second)?,
+                    product(what, rows, cols)?,
+                )
+            };
+            let input = [image.input_rows, image.input_cols];
+            expect(0, maps("input", options.batch, options.channels, input)?)?;
+            let kernel = [image.kernel_rows, image.kernel_cols];
+            expect(1, maps("weights", options.filters, channels, kernel)?)?;
+            let (rows, cols) = options.output_shape();
+            maps("result", options.batch, options.filters, [rows, cols])
         }
         #[cfg(not(relampago_small))]
         Op::Custom(_) => {
@@ -176,6 +197,41 @@ fn check_conv2d(conv: &Conv2d) -> Result<()> {
         check_kernel_fits("kernel_cols", conv.kernel_cols, conv.input_cols)?;
     }
     Ok(())
+}
+
+/// The most rows or columns over which a dilated kernel is spread.
+#[cfg(not(relampago_small))]
+const MAX_KERNEL_SIDE: usize = 1 << 30;
+
+#[cfg(not(relampago_small))]
+fn check_layer(layer: &ConvLayer) -> Result<()> {
+    let at_least_one = [
+        ("groups", layer.groups),
+        ("dilation_rows", layer.dilation_rows),
+        ("dilation_cols", layer.dilation_cols),
+    ];
+    if let Some((what, _)) = at_least_one.into_iter().find(|&(_, value)| value == 0) {
+        return Err(invalid(what, 0, "at least 1"));
+    }
+    let divided = [("channels", layer.channels), ("filters", layer.filters)];
+    let mut divided = divided.into_iter();
+    if let Some((what, value)) = divided.find(|(_, all)| all % layer.groups != 0) {
+        return Err(invalid(what, value, "a multiple of the groups"));
+    }
+    check_conv2d(&layer.image)?;
+    // Places in it are told by numbers of 32 bits.
+    let window = layer.window();
+    check_limit(
+        "rows of a dilated kernel",
+        window.kernel_rows,
+        MAX_KERNEL_SIDE,
+    )?;
+    check_limit(
+        "columns of a dilated kernel",
+        window.kernel_cols,
+        MAX_KERNEL_SIDE,
+    )?;
+    check_conv2d(&window)
 }
 
 fn check_kernel_fits(what: &'static str, kernel: usize, input: usize) -> Result<()> {

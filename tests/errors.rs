@@ -2,7 +2,9 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
-use relampago::{Backend, Conv2d, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result};
+use relampago::{
+    Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result,
+};
 
 fn devices() -> Vec<GpuDevice> {
     let build = |backend| {
@@ -45,6 +47,38 @@ fn norms_name_what_is_wrong() {
         let inputs: [&[f32]; 2] = [&[1.0], &[1.0; 3]];
         assert_eq!(code(device.run(&rms, &inputs)), "SHAPE_OVERFLOW");
         assert!(norm(1e-5, &[1.0; 2], &[0.0; 2]).is_ok());
+    }
+}
+
+#[test]
+fn layers_name_what_is_wrong() {
+    for device in devices() {
+        let layer = ConvLayer::new(Conv2d::valid(3, 3, 2, 2), 4, 6);
+        let run = |options| device.run(&Op::ConvolveLayer { options }, &[&[1.0; 36], &[1.0; 96]]);
+        assert_eq!(run(layer), Ok(vec![16.0; 24]));
+        for (wrong, code, says) in [
+            (layer.with_groups(0), "INVALID_ARGUMENT", "groups"),
+            (layer.with_groups(4), "INVALID_ARGUMENT", "filters"),
+            (layer.with_groups(3), "INVALID_ARGUMENT", "channels"),
+            (
+                layer.with_dilation(0, 1),
+                "INVALID_ARGUMENT",
+                "dilation_rows",
+            ),
+            (layer.with_dilation(3, 1), "INVALID_ARGUMENT", "kernel_rows"),
+            (
+                layer.with_dilation(1, usize::MAX),
+                "LIMIT_EXCEEDED",
+                "columns of a dilated",
+            ),
+            (layer.with_groups(2), "LENGTH_MISMATCH", "weights"),
+            (layer.with_batch(2), "LENGTH_MISMATCH", "input"),
+            (layer.with_batch(usize::MAX), "SHAPE_OVERFLOW", "input"),
+        ] {
+            let error = run(wrong).expect_err(says);
+            assert_eq!(error.code(), code, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
     }
 }
 

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use relampago::{Backend, Conv2d, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op, Padding};
+use relampago::{
+    Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op, Padding,
+};
 use support::{Case, SPECIAL};
 
 /// Dimensions that are small, zero, or enough to overflow.
@@ -33,6 +35,24 @@ fn conv() -> impl Strategy<Value = Conv2d> {
                 stride_cols,
                 padding,
             }
+        },
+    )
+}
+
+fn layer() -> impl Strategy<Value = ConvLayer> {
+    let counts = (dim(), dim(), dim(), dim(), dim(), dim());
+    (conv(), counts).prop_map(
+        |(image, (batch, channels, filters, groups, down, across))| {
+            // Most of them can be divided.
+            let [channels, filters] = if groups < 100 {
+                [channels, filters].map(|count| count.saturating_mul(groups))
+            } else {
+                [channels, filters]
+            };
+            ConvLayer::new(image, channels, filters)
+                .with_batch(batch)
+                .with_groups(groups)
+                .with_dilation(down, across)
         },
     )
 }
@@ -72,6 +92,7 @@ fn op() -> impl Strategy<Value = Op> {
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
         2 => matmul().prop_map(|options| Op::MatmulWith { options }),
         2 => conv().prop_map(|options| Op::Convolve2d { options }),
+        2 => layer().prop_map(|options| Op::ConvolveLayer { options }),
     ]
 }
 
@@ -102,6 +123,16 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             area(c.input_rows, c.input_cols),
             area(c.kernel_rows, c.kernel_cols),
         ],
+        Op::ConvolveLayer { options: c } => {
+            let image = c.image;
+            let channels = c.channels.checked_div(c.groups).unwrap_or(0);
+            let input = area(image.input_rows, image.input_cols);
+            let kernel = area(image.kernel_rows, image.kernel_cols);
+            vec![
+                area(area(c.batch, c.channels), input),
+                area(area(c.filters, channels), kernel),
+            ]
+        }
         _ => vec![free; op.inputs().len()],
     }
 }
@@ -144,6 +175,7 @@ fn is_judged(case: &Case) -> bool {
         Op::Matmul { .. }
             | Op::MatmulWith { .. }
             | Op::Convolve2d { .. }
+            | Op::ConvolveLayer { .. }
             | Op::Dot {}
             | Op::Sum {}
             | Op::Mean {}

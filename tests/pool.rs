@@ -8,8 +8,8 @@ mod support;
 use std::time::Duration;
 
 use relampago::{
-    Backend, BufferId, Conv2d, GpuCommandBatch, GpuDevice, GpuDevicePool, Matmul, Op, PoolProgram,
-    wgpu,
+    Backend, BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, GpuDevicePool, Matmul, Op,
+    PoolProgram, wgpu,
 };
 use support::{Random, adopted};
 
@@ -34,6 +34,9 @@ fn divided(random: &mut Random) -> Vec<(Op, Vec<Vec<f32>>, usize)> {
     let product = Matmul::new(700, 33, 9).transpose_b();
     let image = Conv2d::valid(1_301, 70, 5, 3);
     let strided = Conv2d::valid(1_301, 70, 2, 3).with_stride(4, 3);
+    let layer = ConvLayer::new(Conv2d::same(30, 37, 3, 3), 6, 10)
+        .with_groups(2)
+        .with_batch(5);
     vec![
         (Op::Gelu {}, values(&[70_001]), 15),
         (Op::VecAdd {}, values(&[300, 300]), 2),
@@ -71,6 +74,11 @@ fn divided(random: &mut Random) -> Vec<(Op, Vec<Vec<f32>>, usize)> {
         ),
         (Op::Convolve2d { options: image }, values(&[91_070, 15]), 10),
         (Op::Convolve2d { options: strided }, values(&[91_070, 6]), 2),
+        (
+            Op::ConvolveLayer { options: layer },
+            values(&[33_300, 270]),
+            1,
+        ),
     ]
 }
 

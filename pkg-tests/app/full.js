@@ -16,6 +16,7 @@ export async function runFull(relampago, backend) {
       views: await views(relampago, device),
       tiles: await tiles(relampago, device),
       norms: await norms(device),
+      layers: await layers(relampago, device),
       halves: await halves(relampago, device, { backend, policy, ...option }),
       custom: option.worker ? await unsupported(relampago, device) : await custom(relampago, device),
     });
@@ -145,6 +146,23 @@ async function norms(device) {
   const recorded = [await batch.read(ids[0]), await batch.read(ids[1])];
   batch.dispose();
   return [...alone, ...recorded].map((values) => [...values]);
+}
+
+// Alone and recorded: two images of two channels, in one group and in two, and with what is no layer.
+async function layers(relampago, device) {
+  const image = { inputRows: 2, inputCols: 3, kernelRows: 2, kernelCols: 1, channels: 2, filters: 2, batch: 2 };
+  const input = Float32Array.from({ length: 24 }, (_, i) => i);
+  const whole = Float32Array.of(1, 2, 3, 4, 5, 6, 7, 8);
+  const dilated = { ...image, padding: 'same', groups: 2, dilationRows: 2, strideCols: 2 };
+  const alone = [await device.convolveLayer(input, whole, image), await device.convolveLayer(input, whole.subarray(4), dilated)];
+  const batch = device.batch();
+  const recorded = batch.relu(batch.convolveLayer(batch.upload(input), batch.upload(whole), image));
+  await batch.execute();
+  const codes = [{ groups: 3 }, { groups: 0 }, { channels: undefined }, { dilationCols: -1 }, { batch: 3 }];
+  return {
+    values: [...alone, await batch.read(recorded)].map((values) => [...values]),
+    codes: await Promise.all(codes.map((wrong) => codeOf(relampago, () => device.convolveLayer(input, whole, { ...image, ...wrong })))),
+  };
 }
 
 // Products in binary16 where they are offered, and what is said of them where they are not.

@@ -66,6 +66,7 @@ export function verifyFull(results, backend) {
     verifyViews(where.views);
     verifyTiles(where.tiles);
     verifyNorms(where.norms);
+    verifyLayers(where.layers);
     verifyHalves(where.halves, backend);
   }
   verifyCustom(here.custom, backend);
@@ -148,6 +149,13 @@ function verifyNorms([layer, rms, ...recorded]) {
   near(layer, rows.flatMap((row) => scaled(centred(row), root(centred(row))).map((x, i) => x + bias[i])));
   near(rms, rows.flatMap((row) => scaled(row, root(row))));
   assert.deepEqual(recorded, [layer, rms]);
+}
+
+function verifyLayers({ values: [plain, dilated, recorded], codes }) {
+  assert.deepEqual(plain, [60, 70, 80, 132, 158, 184, 180, 190, 200, 444, 470, 496]);
+  assert.deepEqual(dilated, [18, 30, 0, 10, 72, 88, 42, 56, 90, 102, 60, 70, 168, 184, 126, 140]);
+  assert.deepEqual(recorded, plain);
+  assert.deepEqual(codes, [...Array(4).fill('INVALID_ARGUMENT'), 'LENGTH_MISMATCH']);
 }
 
 function verifyCustom({ name, plan, wrong, codes: { throws, wordless, noNumber, badWgsl, takesAway, ...codes } }, backend) {

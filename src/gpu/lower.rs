@@ -74,6 +74,10 @@ pub(super) fn lower(
         Op::Convolve2d { ref options } => {
             super::convolve2d::convolve2d(recorder, inputs, output, options)
         }
+        #[cfg(not(relampago_small))]
+        Op::ConvolveLayer { ref options } => {
+            super::layer::convolve_layer(recorder, inputs, output, options)
+        }
         Op::Dot {} => dot(recorder, inputs, output),
         Op::Sum {} => reduce(recorder, x, output, SUM, 1.0),
         Op::Mean {} => reduce(recorder, x, output, SUM, len as f32),

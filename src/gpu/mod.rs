@@ -19,6 +19,8 @@ mod health;
 #[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod kept;
 mod kernels;
+#[cfg(not(relampago_small))]
+mod layer;
 mod lower;
 mod matmul;
 #[cfg(not(target_arch = "wasm32"))]

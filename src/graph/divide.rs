@@ -276,6 +276,8 @@ fn rows_of(op: &Op, len: usize) -> Option<usize> {
         Op::Convolve2d { options } if options.padding == Padding::Valid => {
             Some(options.output_shape().0)
         }
+        #[cfg(not(relampago_small))]
+        Op::ConvolveLayer { options } => Some(options.batch),
         _ if op.is_elementwise() => Some(len),
         _ => op.by_rows().map(|[rows, _]| rows),
     }
@@ -285,6 +287,11 @@ fn need(op: &Op, operand: usize) -> Need {
     // Biases, gains and weights.
     let shared = op.by_rows().is_some() || op.class() == OpClass::Matmul;
     match op.class() {
+        // Whole images.
+        #[cfg(not(relampago_small))]
+        OpClass::Convolution if operand == 0 && matches!(op, Op::ConvolveLayer { .. }) => {
+            Need::Rows
+        }
         OpClass::Convolution if operand == 0 => Need::Band,
         OpClass::Convolution => Need::Whole,
         _ if shared && operand > 0 => Need::Whole,
@@ -332,6 +339,10 @@ fn of_rows(op: &Op, rows: usize) -> Op {
                 input_rows: rows.saturating_sub(1) * options.stride_rows + options.kernel_rows,
                 ..options
             },
+        },
+        #[cfg(not(relampago_small))]
+        Op::ConvolveLayer { options } => Op::ConvolveLayer {
+            options: options.with_batch(rows),
         },
         ref other => other.clone(),
     }

@@ -154,6 +154,17 @@ fn heads_chains(op: &Op) -> bool {
                 | Op::Convolve2d { .. }
                 | Op::Transpose { .. }
         )
+        || is_layer(op)
+}
+
+#[cfg(not(relampago_small))]
+fn is_layer(op: &Op) -> bool {
+    matches!(op, Op::ConvolveLayer { .. })
+}
+
+#[cfg(relampago_small)]
+fn is_layer(_: &Op) -> bool {
+    false
 }
 
 /// Softmaxes and norms.

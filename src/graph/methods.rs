@@ -1,6 +1,8 @@
 //! The methods of [`GpuCommandBatch`] that come from the op table.
 
 use super::{BufferId, GpuCommandBatch};
+#[cfg(not(relampago_small))]
+use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op, for_each_op};
 
 macro_rules! define_batch_methods {

@@ -7,6 +7,8 @@ use wasm_bindgen::prelude::*;
 use super::array::is_attached;
 use crate::error::{Error, Result, try_written};
 use crate::js_shared::whole;
+#[cfg(not(relampago_small))]
+use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Padding};
 use crate::policy::Policy;
 
@@ -36,19 +38,40 @@ impl Parameter for Conv2d {
             return Err(invalid(what, options, "an object"));
         }
         let dim = |key| usize::from_js(&get(options, key), key);
-        let stride = |key| match get(options, key) {
-            absent if absent.is_undefined() => Ok(1),
-            value => usize::from_js(&value, key),
-        };
         Ok(Self {
             input_rows: dim("inputRows")?,
             input_cols: dim("inputCols")?,
             kernel_rows: dim("kernelRows")?,
             kernel_cols: dim("kernelCols")?,
-            stride_rows: stride("strideRows")?,
-            stride_cols: stride("strideCols")?,
+            stride_rows: one_or(options, "strideRows")?,
+            stride_cols: one_or(options, "strideCols")?,
             padding: padding(&get(options, "padding"))?,
         })
+    }
+}
+
+#[cfg(not(relampago_small))]
+impl Parameter for ConvLayer {
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        let image = Conv2d::from_js(options, what)?;
+        let dim = |key| usize::from_js(&get(options, key), key);
+        Ok(Self {
+            image,
+            batch: one_or(options, "batch")?,
+            channels: dim("channels")?,
+            filters: dim("filters")?,
+            groups: one_or(options, "groups")?,
+            dilation_rows: one_or(options, "dilationRows")?,
+            dilation_cols: one_or(options, "dilationCols")?,
+        })
+    }
+}
+
+/// A property that is a whole number, 1 where it is absent.
+fn one_or(options: &JsValue, key: &'static str) -> Result<usize> {
+    match get(options, key) {
+        absent if absent.is_undefined() => Ok(1),
+        value => usize::from_js(&value, key),
     }
 }
 

@@ -6,6 +6,8 @@
 mod pack;
 mod packed;
 mod panel;
+#[cfg(not(relampago_small))]
+mod patches;
 mod product;
 mod tile;
 mod vector;
@@ -13,6 +15,8 @@ mod vector;
 mod words;
 
 pub(crate) use packed::Packed;
+#[cfg(not(relampago_small))]
+pub(super) use patches::multiply_patches;
 #[cfg(not(relampago_small))]
 pub(crate) use words::multiply_words;
 

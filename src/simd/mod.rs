@@ -13,6 +13,8 @@ mod instruction_set;
 mod isa;
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 pub(crate) mod jit;
+#[cfg(not(relampago_small))]
+mod layer;
 mod math;
 mod matmul;
 #[cfg(not(relampago_small))]
@@ -115,6 +117,10 @@ fn execute_in_pieces(
         Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
+        #[cfg(not(relampago_small))]
+        Op::ConvolveLayer { options } => {
+            return layer::convolve_layer(isa, pieces, &options, [x, b], out);
+        }
         Op::Dot {} => write(out, dot(isa, x, b)),
         Op::Sum {} => write(out, sum(isa, x)),
         Op::Max {} => write(out, fold(isa, elementwise::Maximum, x)),

@@ -1,7 +1,7 @@
 //! Random graphs, run as recorded and as optimised.
 
 use relampago::reference;
-use relampago::{BufferId, Conv2d, GpuCommandBatch, GpuDevice, Op, Padding, Result};
+use relampago::{BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, Op, Padding, Result};
 
 use super::{Random, binary_ops, custom_ops, reductions, unary_ops};
 
@@ -159,6 +159,14 @@ impl Graph {
     fn convolution(&mut self, random: &mut Random, x: usize) -> (Op, Vec<usize>, (usize, usize)) {
         let (rows, cols) = (self.nodes[x].rows, self.nodes[x].cols);
         let (height, width) = (1 + random.below(rows.min(3)), 1 + random.below(cols.min(5)));
+        if random.below(3) == 0 {
+            // Each row as a channel of an image of one row.
+            let filters = 1 + random.below(6);
+            let weights = self.of_shape(random, filters, rows * width);
+            let options = ConvLayer::new(Conv2d::valid(1, cols, 1, width), rows, filters);
+            let shape = (filters, options.output_shape().1);
+            return (Op::ConvolveLayer { options }, vec![x, weights], shape);
+        }
         let kernel = self.of_shape(random, height, width);
         let mut options = Conv2d::valid(rows, cols, height, width);
         if random.below(2) == 0 {

@@ -1,6 +1,6 @@
 //! Cases of matrices: shapes at every edge of tiles and blocks.
 
-use relampago::{Conv2d, Matmul, Op};
+use relampago::{Conv2d, ConvLayer, Matmul, Op};
 
 use super::{Case, Random};
 
@@ -52,6 +52,9 @@ fn like_terms() -> Vec<Case> {
         let options = Conv2d::valid(50, 70, 41, 43);
         let inputs = vec![vec![value; 50 * 70], vec![0.37; 41 * 43]];
         cases.push(Case::new(Op::Convolve2d { options }, inputs));
+        let options = ConvLayer::new(Conv2d::valid(5, 9, 3, 3), 411, 6);
+        let inputs = vec![vec![value; 411 * 45], vec![0.37; 6 * 411 * 9]];
+        cases.push(Case::new(Op::ConvolveLayer { options }, inputs));
     }
     cases
 }
@@ -85,6 +88,19 @@ fn not_finite() -> Vec<Case> {
         }
         let mut weights = kernel;
         weights[0] = f32::INFINITY;
+        cases.push(Case::new(op, vec![input, weights]));
+    }
+    for options in layers() {
+        let op = Op::ConvolveLayer { options };
+        let [mut input, mut weights] = layer_lens(&options).map(|len| random.values(len));
+        if let Some(value) = input.get_mut(1) {
+            *value = f32::NAN;
+            cases.push(Case::new(op.clone(), vec![input.clone(), weights.clone()]));
+            input[1] = 0.5;
+        }
+        if let Some(weight) = weights.first_mut() {
+            *weight = f32::INFINITY;
+        }
         cases.push(Case::new(op, vec![input, weights]));
     }
     cases
@@ -129,7 +145,21 @@ pub fn matrix_cases() -> Vec<Case> {
         ];
         cases.push(Case::new(Op::Convolve2d { options }, inputs));
     }
+    for options in layers() {
+        let inputs = layer_lens(&options).map(|len| random.values(len));
+        let op = Op::ConvolveLayer { options };
+        cases.push(Case::new(op, inputs.to_vec()));
+    }
     cases
+}
+
+/// Values of a layer's input, and its weights.
+pub fn layer_lens(layer: &ConvLayer) -> [usize; 2] {
+    let image = &layer.image;
+    let plane = image.input_rows * image.input_cols;
+    let kernel = image.kernel_rows * image.kernel_cols;
+    let weights = layer.filters * (layer.channels / layer.groups) * kernel;
+    [layer.batch * layer.channels * plane, weights]
 }
 
 /// Both norms of values as they are, and of such as lie far from 0, so that their mean counts.
@@ -190,4 +220,41 @@ fn convolutions() -> Vec<Conv2d> {
     all.push(Conv2d::same(0, 4, 3, 3));
     all.push(Conv2d::same(4, 0, 3, 3));
     all
+}
+
+fn layers() -> Vec<ConvLayer> {
+    let layer = |image, channels, filters| ConvLayer::new(image, channels, filters);
+    vec![
+        layer(Conv2d::valid(1, 1, 1, 1), 1, 1),
+        layer(Conv2d::same(9, 11, 3, 3), 3, 8),
+        layer(Conv2d::same(14, 14, 3, 3), 64, 33).with_batch(2),
+        layer(Conv2d::same(7, 7, 3, 3), 37, 70),
+        // Windows of one value, with strides and without.
+        layer(Conv2d::valid(13, 7, 1, 1), 70, 21).with_batch(3),
+        layer(Conv2d::valid(13, 7, 1, 1).with_stride(2, 3), 33, 5),
+        layer(Conv2d::valid(40, 41, 7, 7).with_stride(2, 2), 3, 13),
+        layer(Conv2d::same(40, 41, 7, 7).with_stride(2, 2), 3, 13).with_batch(2),
+        layer(Conv2d::same(12, 30, 3, 3), 4, 6).with_dilation(2, 3),
+        layer(Conv2d::valid(12, 30, 3, 2).with_stride(1, 2), 5, 9).with_dilation(4, 7),
+        // Depthwise, with one filter a channel and with more.
+        layer(Conv2d::same(17, 19, 3, 3), 24, 24).with_groups(24),
+        layer(Conv2d::same(17, 19, 5, 3).with_stride(2, 1), 6, 18)
+            .with_groups(6)
+            .with_batch(2),
+        layer(Conv2d::same(9, 9, 3, 3), 6, 6)
+            .with_groups(6)
+            .with_dilation(2, 2),
+        layer(Conv2d::same(10, 13, 3, 3), 12, 20)
+            .with_groups(4)
+            .with_batch(2),
+        // More windows than a panel has, and more weights than are deep.
+        layer(Conv2d::same(30, 35, 3, 3), 40, 5),
+        // A kernel larger than its image.
+        layer(Conv2d::same(3, 2, 5, 5), 2, 3).with_dilation(3, 1),
+        layer(Conv2d::same(5, 6, 3, 3), 0, 4),
+        layer(Conv2d::same(5, 6, 3, 3), 4, 0),
+        layer(Conv2d::same(5, 6, 3, 3), 4, 4).with_batch(0),
+        layer(Conv2d::same(0, 6, 3, 3), 4, 4),
+        layer(Conv2d::same(5, 0, 3, 3), 4, 4),
+    ]
 }

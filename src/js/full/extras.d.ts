@@ -1,4 +1,4 @@
-import type { AbortOptions } from './relampago.js';
+import type { AbortOptions, Conv2dOptions } from './relampago.js';
 
 export {
     type BlockOptions,
@@ -14,6 +14,26 @@ export {
     GpuMatmulCache,
     TensorView,
 } from './relampago.js';
+
+/**
+ * Shape and options of a convolution layer: each of `filters` sums over windows of several channels, of each of
+ * `batch` images. Values are `batch × channels × rows × cols`, weights
+ * `filters × channels / groups × kernelRows × kernelCols`.
+ */
+export interface ConvLayerOptions extends Conv2dOptions {
+    /** Channels of the input, a multiple of the groups. */
+    channels: number;
+    /** Channels of the result, a multiple of the groups. */
+    filters: number;
+    /** Images; 1 unless given. */
+    batch?: number;
+    /** Groups of channels and filters, which see their own only; 1 unless given. */
+    groups?: number;
+    /** Rows from a row of the kernel to the next one's place; 1 unless given. */
+    dilationRows?: number;
+    /** Columns from a column of the kernel to the next one's place; 1 unless given. */
+    dilationCols?: number;
+}
 
 /** An operation by its name, and its arguments with an array's length in place of each array. */
 export type TuneOperation = readonly [name: string, ...args: unknown[]];

@@ -1,0 +1,184 @@
+//! `B` as the windows of an image: column by column the values that a filter's weights meet at one place of the
+//! result, put together panel by panel in the cache, so that no matrix of all windows is ever in memory.
+
+use super::pack::Scratch;
+use super::panel::{KC, Panel, Panels, Part};
+use super::tile::VECTORS;
+use super::{Matrix, multiply};
+use crate::error::Result;
+use crate::ops::ConvLayer;
+use crate::simd::InstructionSet;
+use crate::simd::isa::{Isa, MAX_LANES};
+
+/// Columns of a panel: it takes a quarter of a second-level cache.
+const COLS: usize = 256;
+
+/// The sums of a group's `filters`, weights row by row, over the windows of its channels of one `image`.
+/// Lengths have been checked, and there are some of each.
+///
+/// # Errors
+/// `OutOfMemory` where there is no memory for panels.
+pub(in crate::simd) fn multiply_patches(
+    isa: InstructionSet,
+    pieces: usize,
+    layer: &ConvLayer,
+    [filters, image]: [&[f32]; 2],
+    out: &mut [f32],
+) -> Result<()> {
+    let (rows, cols) = layer.output_shape();
+    let shape = [out.len() / (rows * cols), layer.depth(), rows * cols];
+    let [channels, _] = layer.of_group();
+    let plane = layer.image.input_rows * layer.image.input_cols;
+    // Checked again because the kernels' pointers rely on it.
+    assert!(filters.len() == shape[0] * shape[1] && out.len() == shape[0] * shape[2]);
+    assert!(image.len() == channels * plane);
+    let a = Matrix::new(filters, [shape[0], shape[1]], false);
+    let windows = Patches { image, layer, cols };
+    // SAFETY: the lengths are those of the shape, and windows are read by indices.
+    unsafe { multiply(isa, pieces, a, windows, shape, out) }
+}
+
+#[derive(Clone, Copy)]
+struct Patches<'a> {
+    image: &'a [f32],
+    layer: &'a ConvLayer,
+    /// Of the result.
+    cols: usize,
+}
+
+impl Panels for Patches<'_> {
+    const PANEL_COLS: usize = COLS;
+    type Room = Scratch;
+
+    #[inline(always)]
+    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Scratch> {
+        let width = VECTORS * I::LANES;
+        Scratch::new(COLS.min(n.next_multiple_of(width)), KC.min(k))
+    }
+
+    #[inline(always)]
+    unsafe fn panel<'r, I: Isa>(self, _: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
+    where
+        Self: 'r,
+    {
+        let Part {
+            col,
+            cols,
+            p,
+            depth,
+        } = part;
+        let width = VECTORS * I::LANES;
+        let packed = room.values();
+        for start in (0..cols).step_by(width) {
+            let used = width.min(cols - start);
+            let wide = used.next_multiple_of(I::LANES);
+            let strip = &mut packed[start * depth..][..wide * depth];
+            self.fill(col + start, used, p, wide, strip);
+        }
+        Panel {
+            b: Matrix::NONE,
+            depth,
+            in_place: 0,
+            packed,
+        }
+    }
+}
+
+/// Neighbouring windows in a row of the result: where in a strip they begin, how many they are, and the row and
+/// column of the image at which the first one begins; numbers before the image wrap around.
+#[derive(Clone, Copy, Default)]
+struct Run {
+    at: usize,
+    len: usize,
+    row: usize,
+    col: usize,
+}
+
+/// A place in a kernel.
+#[derive(Clone, Copy)]
+struct Tap {
+    channel: usize,
+    row: usize,
+    col: usize,
+}
+
+impl Patches<'_> {
+    /// Writes `used` columns from one on, from depth `p`, to rows of `wide` values, the last of which are zero.
+    fn fill(&self, col: usize, used: usize, p: usize, wide: usize, strip: &mut [f32]) {
+        let mut all = [Run::default(); VECTORS * MAX_LANES];
+        let runs = self.runs(col, used, &mut all);
+        let mut tap = self.tap(p);
+        for values in strip.chunks_exact_mut(wide) {
+            for run in runs {
+                self.read(tap, *run, &mut values[run.at..run.at + run.len]);
+            }
+            values[used..].fill(0.0);
+            self.advance(&mut tap);
+        }
+    }
+
+    /// The runs of so many columns from one on.
+    fn runs<'a>(&self, first: usize, used: usize, all: &'a mut [Run]) -> &'a [Run] {
+        let image = &self.layer.image;
+        let (top, left) = self.layer.padding_before();
+        let (mut at, mut count) = (0, 0);
+        while at < used {
+            let [row, col] = [(first + at) / self.cols, (first + at) % self.cols];
+            let len = (used - at).min(self.cols - col);
+            all[count] = Run {
+                at,
+                len,
+                row: (row * image.stride_rows).wrapping_sub(top),
+                col: (col * image.stride_cols).wrapping_sub(left),
+            };
+            at += len;
+            count += 1;
+        }
+        &all[..count]
+    }
+
+    fn tap(&self, p: usize) -> Tap {
+        let image = &self.layer.image;
+        let row = p / image.kernel_cols;
+        Tap {
+            channel: row / image.kernel_rows,
+            row: row % image.kernel_rows,
+            col: p % image.kernel_cols,
+        }
+    }
+
+    fn advance(&self, tap: &mut Tap) {
+        let image = &self.layer.image;
+        tap.col += 1;
+        if tap.col == image.kernel_cols {
+            tap.col = 0;
+            tap.row += 1;
+        }
+        if tap.row == image.kernel_rows {
+            tap.row = 0;
+            tap.channel += 1;
+        }
+    }
+
+    /// What the windows of a run have at a place, zeros outside of the image.
+    #[inline]
+    fn read(&self, tap: Tap, run: Run, to: &mut [f32]) {
+        let (layer, image) = (self.layer, &self.layer.image);
+        let row = run.row.wrapping_add(tap.row * layer.dilation_rows);
+        if row >= image.input_rows {
+            return to.fill(0.0);
+        }
+        let row = &self.image[(tap.channel * image.input_rows + row) * image.input_cols..];
+        let row = &row[..image.input_cols];
+        let first = run.col.wrapping_add(tap.col * layer.dilation_cols);
+        if image.stride_cols == 1
+            && let Some(inside) = row.get(first..first.wrapping_add(to.len()))
+        {
+            return to.copy_from_slice(inside);
+        }
+        for (i, value) in to.iter_mut().enumerate() {
+            let col = first.wrapping_add(i * image.stride_cols);
+            *value = row.get(col).copied().unwrap_or(0.0);
+        }
+    }
+}
