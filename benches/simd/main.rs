@@ -3,6 +3,7 @@
 //! Writes `simd.json`, `simd.md` and `simd.svg`, and prints the second of them.
 
 mod graphs;
+mod layers;
 mod machine;
 mod products;
 mod race;
@@ -71,6 +72,7 @@ fn main() -> Result<()> {
     let before = machine::describe(&device.info());
     let wanted = |name: &str| name.contains(&options.only);
     let mut rows = products::rows(&team, options.rounds, &wanted)?;
+    rows.extend(layers::rows(&team, options.rounds, &wanted)?);
     rows.extend(weights::rows(&team, options.rounds, &wanted)?);
     rows.extend(vectors::rows(&team, options.rounds, &wanted)?);
     rows.extend(graphs::rows(&team, options.rounds, &wanted)?);
