@@ -52,8 +52,9 @@ impl Expected {
             return 0.0;
         }
         let flushed = f64::from(f32::MIN_POSITIVE);
-        let distance = ((actual - self.value).abs() - flushed).max(0.0);
-        if distance == 0.0 {
+        // A NaN where none should be is not below any number, and goes on.
+        let distance = (actual - self.value).abs() - flushed;
+        if distance <= 0.0 {
             return 0.0;
         }
         let error = distance / (f64::from(f32::EPSILON) * self.magnitude);
@@ -362,4 +363,22 @@ fn convolve_layer(input: &[f32], weights: &[f32], layer: &ConvLayer) -> Vec<Expe
     // None of these is too large, but three of them may be where the fourth is 0.
     let (maps, plane) = (layer.batch * layer.filters, rows * cols);
     (0..maps * plane).map(at).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nan_is_accepted_where_it_is_the_result_only() {
+        for value in [0.0, 1.0, -3e38, f64::INFINITY] {
+            let expected = Expected::exact(value);
+            assert!(!expected.accepts(f32::NAN, 8.0), "{expected:?}");
+            assert!(expected.accepts(value as f32, 0.5), "{expected:?}");
+        }
+        let nan = Expected::exact(f64::NAN);
+        assert!(nan.accepts(f32::NAN, 8.0) && !nan.accepts(0.0, 8.0));
+        let tiny = Expected::exact(1e-39);
+        assert!(tiny.accepts(0.0, 8.0), "as GPUs flush it");
+    }
 }
