@@ -62,14 +62,15 @@ fn scalars_store(row: u32, vector: u32, values: vec4f) {
     if col + 3u < params.n { c[at + 3u] = after(at + 3u, values.w); }
 }
 
-// Four depths of a single column.
+// Four depths of a single column. Past the edge they are zeros as those of A are, which times an
+// infinite last one would be NaN.
 fn vectors_column(quarter: u32) -> vec4f {
     return b[quarter];
 }
 
 fn scalars_column(quarter: u32) -> vec4f {
     let at = clamped(4u * quarter, params.k - 1u);
-    return vec4f(b[at.x], b[at.y], b[at.z], b[at.w]);
+    return select(vec4f(), vec4f(b[at.x], b[at.y], b[at.z], b[at.w]), inside(quarter, params.k));
 }
 
 fn row_product(sum: vec4f, a: vec4f, b: mat4x4f) -> vec4f {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::recorder::Recorder;
 use super::super::tune::Key;
-use super::super::{Gpu, Options, cache, lower};
+use super::super::{Gpu, Options, cache, lower, matmul};
 use super::{any, judge, noise, pretend};
 use crate::ops::{Conv2d, Op};
 use crate::{reference, runtime};
@@ -189,4 +189,35 @@ fn a_choice_that_this_adapter_cannot_have_is_none() {
     assert_eq!(recorded(&gpu, &eight, &[64; 2], 64), ["matmul_32"]);
     let softmax = Op::SoftmaxRows { rows: 9, cols: 8 };
     assert_eq!(recorded(&gpu, &softmax, &[72], 72), ["softmax_row"]);
+}
+
+#[test]
+fn infinities_and_nan_stay_where_they_belong_by_every_kernel_of_products() {
+    let gpu = pretend(false);
+    for [m, k, n] in [
+        [3, 66, 1],
+        [5, 333, 1],
+        [1, 331, 301],
+        [9, 35, 12],
+        [41, 259, 133],
+        [12, 36, 44],
+    ] {
+        let (key, op) = (Key::matmul([m, k, n]), Op::Matmul { m, k, n });
+        for name in matmul::candidates(&gpu, [m, k, n]) {
+            gpu.tuned.remember(key, name);
+            for special in [f32::INFINITY, f32::NAN] {
+                // The last depth of the first row and column, and the last values.
+                for place in [k - 1, m * k - 1] {
+                    let (mut a, b) = (noise(m * k, 1), noise(k * n, 2));
+                    a[place] = special;
+                    judge(&gpu, &op, &[&a, &b]);
+                }
+                for place in [(k - 1) * n, k * n - 1] {
+                    let (a, mut b) = (noise(m * k, 1), noise(k * n, 2));
+                    b[place] = special;
+                    judge(&gpu, &op, &[&a, &b]);
+                }
+            }
+        }
+    }
 }
