@@ -179,7 +179,7 @@ fn a_choice_that_this_adapter_cannot_have_is_none() {
     let mut gpu = pretend(false);
     Arc::get_mut(&mut gpu).unwrap().limits.invocations = 64;
     gpu.tuned
-        .adopt("matmul 9 9 9 matmul_128\nmatmul 8 8 8 softmax_row\nsoftmax 9 8 softmax_16384\n");
+        .adopt("matmul 9 9 9 0 0 0 matmul_128\nmatmul 8 8 8 0 0 0 softmax_row\nsoftmax 9 8 0 0 0 0 softmax_16384\n");
     let [nine, eight] = [9, 8].map(|side| Op::Matmul {
         m: side,
         k: side,
