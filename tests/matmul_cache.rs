@@ -83,6 +83,12 @@ fn sides_may_be_of_any_length_where_there_are_no_weights() {
             assert_eq!((inserted, cache.iter().len()), (Ok(()), 1));
         }
     }
+    let k = usize::MAX - 31;
+    for format in [WeightFormat::Q8_0, WeightFormat::Q4_0] {
+        let taken = |n| QuantizedWeights::from_blocks(&[], k, n, format);
+        assert_eq!(taken(0).unwrap().shape(), [k, 0]);
+        assert_eq!(taken(1).unwrap_err().code(), "SHAPE_OVERFLOW");
+    }
 }
 
 #[test]

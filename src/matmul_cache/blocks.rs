@@ -25,10 +25,11 @@ impl QuantizedWeights {
         if !k.is_multiple_of(BLOCK) {
             return Err(invalid("k", k.to_string(), "a multiple of 32"));
         }
-        let len = product("blocks", n, k / BLOCK * bytes)?;
+        let a_column = k / BLOCK;
+        // A column alone may have more bytes than can be counted.
+        let len = product("blocks", product("blocks", n, a_column)?, bytes)?;
         check_len("blocks", len, blocks.len())?;
         let mut weights = Self::zeros(k, n, format)?;
-        let a_column = k / BLOCK;
         for (index, block) in blocks.chunks_exact(bytes).enumerate() {
             let (scale, numbers) = (u16::from_le_bytes([block[0], block[1]]), &block[2..]);
             check_scale(scale, index)?;
