@@ -127,6 +127,11 @@ impl State {
     /// left from other work must not keep this one from using its own again. Others stay, or work that takes
     /// turns with more memory than may lie here would find none of it.
     fn make_room(&mut self, size: u64) -> bool {
+        // There is none for it, whatever makes room. Pages hardly have such buffers, and no bytes for this.
+        #[cfg(not(target_arch = "wasm32"))]
+        if size > MAX_UNUSED_BYTES {
+            return false;
+        }
         let stale = self.taken.saturating_sub(STALE);
         while self.unused_bytes + size > MAX_UNUSED_BYTES {
             let others = self.unused.iter_mut();

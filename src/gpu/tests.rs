@@ -130,6 +130,26 @@ fn memory_left_from_other_work_makes_room() {
 }
 
 #[test]
+fn memory_that_is_never_kept_makes_no_room() {
+    use super::pool::{Pool, Usage};
+
+    let gpu = pretend(false);
+    let limits = wgpu::Limits {
+        max_storage_buffer_binding_size: u64::MAX,
+        ..gpu.device.limits()
+    };
+    let pool = Pool::new(gpu.device.clone(), &limits);
+    let id = |len: usize| pool.take(Usage::Storage, len).unwrap().id;
+    let first = id(1 << 20);
+    // Long enough for it to be stale.
+    for _ in 0..100 {
+        id(1);
+    }
+    id(80 << 20);
+    assert_eq!(id(1 << 20), first);
+}
+
+#[test]
 fn words_of_weights_are_unpacked_once_for_many_rows() {
     use super::weights::multiply_words;
     use crate::matmul_cache::WeightFormat;
