@@ -159,9 +159,15 @@ impl Gpu {
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn keep_choices_in(&mut self, folder: &std::path::Path) {
         let path = folder.join(cache::file_name(&self.device.adapter_info(), "choices"));
-        let read = cache::read(&path).and_then(|text| String::from_utf8(text).ok());
-        self.tuned.adopt(&read.unwrap_or_default());
+        self.adopt_choices_of(&path);
         self.choices_file = Some(path);
+    }
+
+    /// Takes the choices of a file for shapes that nothing is known of.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn adopt_choices_of(&self, path: &std::path::Path) {
+        let read = cache::read(path).and_then(|text| String::from_utf8(text).ok());
+        self.tuned.adopt(&read.unwrap_or_default());
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -169,6 +175,8 @@ impl Gpu {
         let Some(path) = &self.choices_file else {
             return;
         };
+        // Another device may have measured, too, since this one was made.
+        self.adopt_choices_of(path);
         // It is but a cache.
         if let Err(error) = cache::write(path, self.tuned.text().as_bytes()) {
             log::warn!("{} cannot be written: {error}", path.display());

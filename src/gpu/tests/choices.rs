@@ -175,6 +175,26 @@ fn choices_are_kept_from_one_device_to_the_next_unless_the_file_is_damaged() {
 }
 
 #[test]
+fn devices_that_share_a_folder_keep_each_others_choices() {
+    let folder = std::env::temp_dir().join(format!("relampago-shared-{}", std::process::id()));
+    let options = Options {
+        pipelines: Some(folder.clone()),
+        ..any()
+    };
+    let open = || runtime::block_on(Gpu::open(&options)).unwrap();
+    let gpus = [open(), open()];
+    for (gpu, cols) in gpus.iter().zip([40, 48]) {
+        let op = Op::SoftmaxRows { rows: 2, cols };
+        runtime::block_on(gpu.tune(&op, &[2 * cols], 2 * cols)).unwrap();
+    }
+    let kept = open();
+    for cols in [40, 48] {
+        assert!(kept.tuned.of(Key::softmax([2, cols])).is_some(), "{cols}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_choice_that_this_adapter_cannot_have_is_none() {
     let mut gpu = pretend(false);
     Arc::get_mut(&mut gpu).unwrap().limits.invocations = 64;
