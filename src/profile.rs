@@ -29,17 +29,18 @@ pub struct Profile {
     pub kernels: Vec<KernelTime>,
 }
 
-/// Times every kernel of a device until [`finish`](Self::finish).
+/// Times every kernel of a device until [`finish`](Self::finish), or until it is dropped.
 #[must_use = "what it times is told by `finish`"]
 #[derive(Debug)]
 pub struct Profiler {
     device: GpuDevice,
+    number: u64,
 }
 
 impl GpuDevice {
     /// Times every kernel that this device runs from now on, alone or in a batch, by timestamps
     /// that the GPU takes. Each dispatch becomes a pass of its own meanwhile. A second profiler
-    /// of the same device takes over from the first.
+    /// of the same device takes over from the first, which tells nothing then.
     ///
     /// ```no_run
     /// use relampago::{Backend, GpuDevice};
@@ -59,9 +60,9 @@ impl GpuDevice {
         let gpu = self.gpu().ok_or_else(|| Error::NoGpu {
             reason: "kernels on SIMD are not timed".into(),
         })?;
-        gpu.start_profiling()?;
+        let number = gpu.start_profiling()?;
         let device = self.clone();
-        Ok(Profiler { device })
+        Ok(Profiler { device, number })
     }
 }
 
@@ -72,10 +73,18 @@ impl Profiler {
     /// `DeviceLost`, and what else the GPU has to say.
     pub fn finish(self) -> Result<Profile> {
         let kernels = match self.device.gpu() {
-            Some(gpu) => gpu.finish_profiling()?,
+            Some(gpu) => gpu.finish_profiling(self.number)?,
             None => Vec::new(),
         };
         Ok(Profile { kernels })
+    }
+}
+
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        if let Some(gpu) = self.device.gpu() {
+            gpu.stop_profiling(self.number);
+        }
     }
 }
 

@@ -499,6 +499,26 @@ fn a_profile_holds_what_was_timed_only() {
 }
 
 #[test]
+fn the_last_profiler_has_every_kernel_of_any_number() {
+    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    let Ok(first) = device.profile() else {
+        return; // The adapter keeps no timestamps.
+    };
+    let second = device.profile().unwrap();
+    // As long as the other one lives, and after it.
+    device.sum(&[1.0; 8]).unwrap();
+    assert_eq!(first.finish().unwrap().kernels, []);
+    // More than a query set has room for.
+    let mut batch = GpuCommandBatch::new(device.clone());
+    let mut x = batch.upload(&[1.0, 2.0]);
+    for _ in 0..2_500 {
+        x = batch.softmax(x);
+    }
+    batch.execute_sync().unwrap();
+    assert_eq!(second.finish().unwrap().kernels.len(), 2_501);
+}
+
+#[test]
 fn a_device_without_timestamps_or_a_gpu_has_no_profile() {
     let (device, _) = adopted(|_| ());
     assert_eq!(device.profile().unwrap_err().code(), "GPU");

@@ -1,32 +1,69 @@
 //! Timestamps around every dispatch, while someone profiles.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::context::Gpu;
 use crate::error::{Error, Result};
 use crate::profile::KernelTime;
 
-/// Most dispatches of one submission that are timed: a query set holds 4,096 timestamps.
+/// Most dispatches that one query set times: it holds 4,096 timestamps.
 const MAX_TIMED: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
 
-/// What was timed since profiling began; `None` while nobody profiles.
 #[derive(Default)]
 pub(super) struct Stamps {
-    submissions: Mutex<Option<Vec<Submission>>>,
+    timing: Mutex<Timing>,
+}
+
+#[derive(Default)]
+struct Timing {
+    /// Profilers so far, the last of which has what is timed.
+    profilers: u64,
+    /// What was timed since profiling began; `None` while nobody profiles.
+    submissions: Option<Vec<Submission>>,
 }
 
 /// One submission's timestamps.
 pub(super) struct Submission {
     kernels: Vec<&'static str>,
+    /// Those of [`MAX_TIMED`] kernels each, of which the last may have fewer.
+    sets: Vec<Set>,
+}
+
+struct Set {
     queries: wgpu::QuerySet,
     ticks: wgpu::Buffer,
 }
 
 impl Submission {
     fn new(device: &wgpu::Device, kernels: impl Iterator<Item = &'static str>) -> Self {
-        let kernels: Vec<_> = kernels.take(MAX_TIMED).collect();
-        let count = 2 * kernels.len() as u32;
+        let kernels: Vec<_> = kernels.collect();
+        let sets = kernels.chunks(MAX_TIMED);
+        let sets = sets.map(|kernels| Set::new(device, 2 * kernels.len() as u32));
+        let sets = sets.collect();
+        Self { kernels, sets }
+    }
+
+    /// Where the dispatch's pass leaves its timestamps.
+    pub(super) fn around(&self, dispatch: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+        let first = 2 * (dispatch % MAX_TIMED) as u32;
+        let set = self.sets.get(dispatch / MAX_TIMED)?;
+        Some(wgpu::ComputePassTimestampWrites {
+            query_set: &set.queries,
+            beginning_of_pass_write_index: Some(first),
+            end_of_pass_write_index: Some(first + 1),
+        })
+    }
+
+    pub(super) fn resolve(&self, encoder: &mut wgpu::CommandEncoder) {
+        for Set { queries, ticks } in &self.sets {
+            encoder.resolve_query_set(queries, 0..(ticks.size() / 8) as u32, ticks, 0);
+        }
+    }
+}
+
+impl Set {
+    fn new(device: &wgpu::Device, count: u32) -> Self {
         let queries = device.create_query_set(&wgpu::QuerySetDescriptor {
             label: None,
             ty: wgpu::QueryType::Timestamp,
@@ -34,26 +71,7 @@ impl Submission {
         });
         let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
         let ticks = buffer(device, count, usage);
-        Self {
-            kernels,
-            queries,
-            ticks,
-        }
-    }
-
-    /// Where the dispatch's pass leaves its timestamps.
-    pub(super) fn around(&self, dispatch: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        let first = 2 * dispatch as u32;
-        (dispatch < self.kernels.len()).then_some(wgpu::ComputePassTimestampWrites {
-            query_set: &self.queries,
-            beginning_of_pass_write_index: Some(first),
-            end_of_pass_write_index: Some(first + 1),
-        })
-    }
-
-    pub(super) fn resolve(&self, encoder: &mut wgpu::CommandEncoder) {
-        let count = 2 * self.kernels.len() as u32;
-        encoder.resolve_query_set(&self.queries, 0..count, &self.ticks, 0);
+        Self { queries, ticks }
     }
 }
 
@@ -67,16 +85,31 @@ fn buffer(device: &wgpu::Device, ticks: u32, usage: wgpu::BufferUsages) -> wgpu:
 }
 
 impl Gpu {
-    /// Times every dispatch from now on, and forgets what was timed before.
-    pub(crate) fn start_profiling(&self) -> Result<()> {
+    /// Times every dispatch from now on, and forgets what was timed before; the profiler's number.
+    pub(crate) fn start_profiling(&self) -> Result<u64> {
         let features = self.device.features();
         if !features.contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Err(Error::Gpu {
                 message: format!("{} keeps no timestamps", self.adapter.name),
             });
         }
-        *self.lock_stamps() = Some(Vec::new());
-        Ok(())
+        let mut timing = self.lock_stamps();
+        timing.profilers += 1;
+        timing.submissions = Some(Vec::new());
+        Ok(timing.profilers)
+    }
+
+    /// Stops timing for a profiler; what it timed, or nothing once another one has taken over.
+    fn take_timed(&self, profiler: u64) -> Vec<Submission> {
+        let mut timing = self.lock_stamps();
+        let is_last = timing.profilers == profiler;
+        let timed = timing.submissions.take_if(|_| is_last);
+        timed.unwrap_or_default()
+    }
+
+    /// Stops timing for a profiler that nobody asks any more: all that was timed lies in memory.
+    pub(crate) fn stop_profiling(&self, profiler: u64) {
+        drop(self.take_timed(profiler));
     }
 
     /// What a submission of these kernels leaves its timestamps in, while someone profiles.
@@ -84,7 +117,7 @@ impl Gpu {
         &self,
         kernels: impl Iterator<Item = &'static str>,
     ) -> Option<Submission> {
-        let profiling = self.lock_stamps().is_some();
+        let profiling = self.lock_stamps().submissions.is_some();
         profiling.then(|| Submission::new(&self.device, kernels))
     }
 
@@ -98,21 +131,23 @@ impl Gpu {
             return self.queue.submit([commands]);
         };
         // Nobody reads timestamps that are still to be taken, and they are kept in order.
-        let mut submissions = self.lock_stamps();
+        let mut timing = self.lock_stamps();
         let submission = self.queue.submit([commands]);
-        if let Some(submissions) = &mut *submissions {
+        if let Some(submissions) = &mut timing.submissions {
             submissions.push(stamps);
         }
         submission
     }
 
     /// Stops timing; what was timed, in the order of submission.
-    pub(crate) fn finish_profiling(&self) -> Result<Vec<KernelTime>> {
-        let submissions = self.lock_stamps().take().unwrap_or_default();
+    pub(crate) fn finish_profiling(&self, profiler: u64) -> Result<Vec<KernelTime>> {
         let mut times = Vec::new();
         let mut first = None;
-        for submission in &submissions {
-            let ticks = self.read_ticks(&submission.ticks)?;
+        for submission in &self.take_timed(profiler) {
+            let mut ticks = Vec::new();
+            for set in &submission.sets {
+                ticks.extend(self.read_ticks(&set.ticks)?);
+            }
             for (kernel, &[start, end]) in submission.kernels.iter().zip(ticks.as_chunks().0) {
                 let origin = *first.get_or_insert(start);
                 let span = |from: u64, to: u64| self.ticks(to.saturating_sub(from));
@@ -156,8 +191,8 @@ impl Gpu {
         }
     }
 
-    fn lock_stamps(&self) -> std::sync::MutexGuard<'_, Option<Vec<Submission>>> {
-        let locked = self.stamps.submissions.lock();
+    fn lock_stamps(&self) -> MutexGuard<'_, Timing> {
+        let locked = self.stamps.timing.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
     }
 }

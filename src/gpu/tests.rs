@@ -149,6 +149,20 @@ fn memory_that_is_never_kept_makes_no_room() {
     assert_eq!(id(1 << 20), first);
 }
 
+/// What it left would take memory for as long as the device is used.
+#[test]
+fn nothing_is_timed_for_a_profiler_that_is_gone() {
+    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    let Ok(profiler) = device.profile() else {
+        return; // The adapter keeps no timestamps.
+    };
+    let gpu = device.gpu().unwrap();
+    let is_timed = || gpu.stamps_for(["relu"].into_iter()).is_some();
+    assert!(is_timed());
+    drop(profiler);
+    assert!(!is_timed());
+}
+
 #[test]
 fn words_of_weights_are_unpacked_once_for_many_rows() {
     use super::weights::multiply_words;
