@@ -362,6 +362,27 @@ fn packed_weights_change_no_bit_and_are_those_of_their_program() {
 }
 
 #[test]
+fn weights_may_be_matrices_of_several_shapes() {
+    let weights: Vec<f32> = (0..12).map(|i| i as f32).collect();
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device);
+        let (x, w) = (batch.placeholder(36), batch.upload(&weights));
+        let mut products = Vec::new();
+        for (k, n) in [(3, 4), (4, 3), (2, 6), (6, 2)] {
+            let m = 36 / k;
+            products.push(batch.matmul(x, w, m, k, n));
+            products.push(batch.matmul_with(x, w, Matmul::new(m, k, n).transpose_b()));
+        }
+        let program = batch.compile_sync(&products).unwrap();
+        batch.set_optimised(false);
+        let plain = batch.compile_sync(&products).unwrap();
+        let x: Vec<f32> = (0..36).map(|i| (i % 5) as f32).collect();
+        let [packed, plain] = [program, plain].map(|it| it.read_sync(&[(&x).into()]));
+        assert_eq!(packed.unwrap(), plain.unwrap());
+    }
+}
+
+#[test]
 fn weights_that_a_program_made_stay_what_they_were() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device.clone());

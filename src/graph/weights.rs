@@ -19,7 +19,8 @@ pub(super) type Weights = Vec<Option<Factor>>;
 #[derive(Clone)]
 pub(super) struct Factor {
     node: usize,
-    transposed: bool,
+    /// Of its rows and columns. With the node's length they tell its shape: no product packs a single column.
+    strides: [usize; 2],
     rows: usize,
     packed: Arc<Packed>,
 }
@@ -50,15 +51,16 @@ fn factor(plan: &Plan, kernel: &Kernel, cpu: Cpu, others: &Weights) -> Result<Op
         return Ok(None);
     };
     let Matmul { m, k, n, .. } = product;
-    let transposed = product.transpose_b;
-    let same = |other: &&Factor| other.node == node && other.transposed == transposed;
+    let plane = plane(k, n, product.transpose_b);
+    let strides = [plane.row_stride, plane.col_stride];
+    let same = |other: &&Factor| other.node == node && other.strides == strides;
     let packed = match others.iter().flatten().find(same) {
         Some(other) => other.packed.clone(),
-        None => Arc::new(Packed::new(cpu.isa, values, plane(k, n, transposed))?),
+        None => Arc::new(Packed::new(cpu.isa, values, plane)?),
     };
     Ok(Some(Factor {
         node,
-        transposed,
+        strides,
         rows: m,
         packed,
     }))
