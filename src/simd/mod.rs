@@ -20,6 +20,8 @@ mod matmul;
 #[cfg(not(relampago_small))]
 mod norm;
 mod reduce;
+#[cfg(not(target_arch = "wasm32"))]
+mod short_rows;
 mod softmax;
 pub(crate) mod stream;
 #[cfg(not(relampago_small))]
@@ -52,7 +54,7 @@ use elementwise::add_bias;
 #[cfg(not(relampago_small))]
 use norm::norm;
 use reduce::{argmax, dot, fold, mean, sum};
-use softmax::softmax;
+use softmax::{softmax, softmax_rows};
 
 /// Runs an operation whose lengths and parameters were validated: `out.len()` is
 /// [`crate::shape::output_len`] of the inputs.
@@ -105,8 +107,8 @@ fn execute_in_pieces(
         Op::BiasAdd { .. } => add_bias(isa, x, b, out),
         Op::Softmax {} => softmax(isa, false, x, x.len(), out),
         Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
-        Op::SoftmaxRows { cols, .. } => softmax(isa, false, x, cols, out),
-        Op::LogSoftmaxRows { cols, .. } => softmax(isa, true, x, cols, out),
+        Op::SoftmaxRows { cols, .. } => softmax_rows(isa, false, x, cols, out),
+        Op::LogSoftmaxRows { cols, .. } => softmax_rows(isa, true, x, cols, out),
         #[cfg(not(relampago_small))]
         Op::LayerNorm { epsilon, .. } => norm(isa, Some(inputs[2]), epsilon, [x, b], out),
         #[cfg(not(relampago_small))]

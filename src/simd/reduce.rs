@@ -149,6 +149,12 @@ impl<T: Terms> Kernel for Sum<T> {
 
 #[inline(always)]
 fn sum_block<I: Isa, T: Terms>(isa: I, terms: T) -> f32 {
+    sum_lanes(isa, sum_vectors(isa, terms))
+}
+
+/// The sum of all vectors of terms; the last one may be filled up with zeros.
+#[inline(always)]
+pub(super) fn sum_vectors<I: Isa, T: Terms>(isa: I, terms: T) -> I::F32 {
     let len = terms.len();
     let mut sums = [isa.splat(0.0); SUMS];
     let mut at = 0;
@@ -168,7 +174,7 @@ fn sum_block<I: Isa, T: Terms>(isa: I, terms: T) -> f32 {
     let [a, b, c, d, e, f, g, h] = sums;
     let low = isa.add(isa.add(a, b), isa.add(c, d));
     let high = isa.add(isa.add(e, f), isa.add(g, h));
-    sum_lanes(isa, isa.add(isa.add(low, high), rest))
+    isa.add(isa.add(low, high), rest)
 }
 
 /// The sum of a vector's lanes, pairwise.

@@ -6,10 +6,16 @@
 //! (2018).
 
 use super::InstructionSet;
+#[cfg(not(target_arch = "wasm32"))]
+use super::elementwise::Binary;
 use super::elementwise::{Larger, Log, Scale, Unary, map, unary};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
 use super::reduce::{Fold, sum_lanes};
+#[cfg(not(target_arch = "wasm32"))]
+use super::reduce::{Values, sum_vectors};
+#[cfg(not(target_arch = "wasm32"))]
+use super::short_rows::{OfColumns, ShortRows, gain_side_by_side};
 
 /// Values in a block, which stays in the first-level cache between its maximum and its
 /// exponentials.
@@ -18,6 +24,26 @@ pub(super) const BLOCK: usize = 4096;
 /// Vectors of exponentials that are added up before their sum goes to `f64`, which bounds the
 /// rounding error.
 const CHAIN: usize = 16;
+
+// The download has no room for rows side by side.
+#[cfg(target_arch = "wasm32")]
+pub(super) use softmax as softmax_rows;
+
+/// [`softmax`] of any number of rows.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn softmax_rows(
+    isa: InstructionSet,
+    logarithm: bool,
+    x: &[f32],
+    cols: usize,
+    y: &mut [f32],
+) {
+    if !gain_side_by_side(x.len() / cols.max(1), cols) {
+        return softmax(isa, logarithm, x, cols, y);
+    }
+    let f = SideBySide { logarithm };
+    dispatch(isa, ShortRows { f, x, y, cols });
+}
 
 /// Softmax of each row of `cols` values, or its logarithm.
 pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usize, y: &mut [f32]) {
@@ -197,4 +223,36 @@ fn scale<I: Isa, F: Unary>(isa: I, f: F, y: &mut [f32]) {
     }
     let tail = vectors.into_remainder();
     isa.store_first(f.eval(isa, isa.load_first(tail, 0.0)), tail);
+}
+
+/// Softmax of columns, or its logarithm: NaN where a value is NaN or ∞, or all are −∞.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Clone, Copy)]
+struct SideBySide {
+    logarithm: bool,
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl OfColumns for SideBySide {
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I, x: &[f32], y: &mut [f32]) {
+        let mut max = isa.load(x);
+        for x in x.chunks_exact(I::LANES).skip(1) {
+            max = Larger.eval(isa, max, isa.load(x));
+        }
+        for (x, y) in x.chunks_exact(I::LANES).zip(y.chunks_exact_mut(I::LANES)) {
+            isa.store(math::exp_difference(isa, isa.sub(isa.load(x), max)), y);
+        }
+        let sum = sum_vectors(isa, Values(y));
+        let log_sum = math::log(isa, sum);
+        let factor = isa.div(isa.splat(1.0), sum);
+        for (x, y) in x.chunks_exact(I::LANES).zip(y.chunks_exact_mut(I::LANES)) {
+            let value = if self.logarithm {
+                isa.sub(isa.sub(isa.load(x), max), log_sum)
+            } else {
+                isa.mul(isa.load(y), factor)
+            };
+            isa.store(value, y);
+        }
+    }
 }

@@ -4,6 +4,7 @@
 mod isa;
 mod math;
 mod ops;
+mod short_rows;
 
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};

@@ -19,11 +19,12 @@ pub(super) fn transpose(isa: InstructionSet, x: &[f32], y: &mut [f32], rows: usi
     }
 }
 
-struct Transpose<'a> {
-    x: &'a [f32],
-    y: &'a mut [f32],
-    rows: usize,
-    cols: usize,
+/// `x` has `rows × cols` values, and `y` as many.
+pub(super) struct Transpose<'a> {
+    pub(super) x: &'a [f32],
+    pub(super) y: &'a mut [f32],
+    pub(super) rows: usize,
+    pub(super) cols: usize,
 }
 
 impl Kernel for Transpose<'_> {

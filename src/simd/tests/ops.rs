@@ -282,11 +282,16 @@ fn threads_change_no_result() {
     let options = Conv2d::same(rows, cols, 3, 3);
     let (m, k, n) = (300, 400, 310);
     let long = rows * cols;
+    let short_rows = Op::SoftmaxRows {
+        rows: cols * 10,
+        cols: rows / 10,
+    };
     let cases = [
         (Op::Relu {}, [long, 0], long),
         (Op::VecAdd {}, [long, long], long),
         (Op::BiasAdd { rows, cols }, [long, cols], long),
         (Op::SoftmaxRows { rows, cols }, [long, 0], long),
+        (short_rows, [long, 0], long),
         (Op::Matmul { m, k, n }, [m * k, k * n], m * n),
         (
             Op::Matmul {

@@ -1,0 +1,72 @@
+//! Short rows side by side: a vector holds a value each of as many rows as it has lanes. Along a row most
+//! lanes would be empty, and what is done once a row would take longer than all that is done with its values.
+
+use super::isa::{Isa, Kernel, MAX_LANES};
+use super::transpose::Transpose;
+
+/// Values of the longest rows that gain by it.
+const LONGEST: usize = 128;
+
+/// Columns that take as long as what is spared a row.
+const COLS_PER_ROW: usize = 12;
+
+/// Whether so many rows of `cols` values take less time side by side. Threads that share rows so short
+/// get hundreds of them each, so that the answer is that of all.
+pub(super) fn gain_side_by_side(rows: usize, cols: usize) -> bool {
+    (1..=LONGEST).contains(&cols) && rows > cols.div_ceil(COLS_PER_ROW)
+}
+
+/// What becomes of rows that lie as columns: value `j` of the row in lane `i` is at `j · LANES + i`.
+pub(super) trait OfColumns: Copy {
+    fn eval<I: Isa>(self, isa: I, x: &[f32], y: &mut [f32]);
+}
+
+/// A function of each row of `cols` values, which [`gain_side_by_side`].
+pub(super) struct ShortRows<'a, F> {
+    pub(super) f: F,
+    pub(super) x: &'a [f32],
+    pub(super) y: &'a mut [f32],
+    pub(super) cols: usize,
+}
+
+impl<F: OfColumns> Kernel for ShortRows<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let (f, cols) = (self.f, self.cols);
+        let len = I::LANES * cols;
+        let mut memory = [[0.0; MAX_LANES * LONGEST]; 2];
+        let [x_columns, y_columns] = memory.each_mut().map(|memory| &mut memory[..len]);
+        let mut groups = self.x.chunks_exact(len);
+        let mut results = self.y.chunks_exact_mut(len);
+        for (x, y) in (&mut groups).zip(&mut results) {
+            turn(isa, x, x_columns, I::LANES, cols);
+            f.eval(isa, x_columns, y_columns);
+            turn(isa, y_columns, y, cols, I::LANES);
+        }
+        let (x, y) = (groups.remainder(), results.into_remainder());
+        if !x.is_empty() {
+            // As many rows as there are lanes, the last ones of zeros.
+            y_columns.fill(0.0);
+            y_columns[..x.len()].copy_from_slice(x);
+            turn(isa, y_columns, x_columns, I::LANES, cols);
+            f.eval(isa, x_columns, y_columns);
+            turn(isa, y_columns, x_columns, cols, I::LANES);
+            y.copy_from_slice(&x_columns[..y.len()]);
+        }
+    }
+}
+
+/// Transposes `rows × cols` values.
+#[inline(always)]
+fn turn<I: Isa>(isa: I, x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
+    if rows.min(cols) >= 4 {
+        return Transpose { x, y, rows, cols }.run(isa);
+    }
+    for (j, y) in y.chunks_exact_mut(rows).enumerate() {
+        for (y, &x) in y.iter_mut().zip(x[j..].iter().step_by(cols)) {
+            *y = x;
+        }
+    }
+}
