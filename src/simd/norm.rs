@@ -4,6 +4,10 @@ use super::InstructionSet;
 use super::elementwise::{Unary, map, unary};
 use super::isa::{Isa, Kernel, dispatch};
 use super::reduce::{Products, Sum, mean};
+#[cfg(not(target_arch = "wasm32"))]
+use super::reduce::{Values, sum_vectors};
+#[cfg(not(target_arch = "wasm32"))]
+use super::short_rows::{OfColumns, ShortRows, gain_side_by_side};
 
 /// Each row of as many values as `gain` has, divided by the root of its mean square and `epsilon`,
 /// times `gain`; around the row's mean, and with the bias added, where there is one.
@@ -16,28 +20,53 @@ pub(super) fn norm(
 ) {
     // No values are no rows, whatever their length.
     let cols = gain.len().max(1);
-    for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
-        let mean = if bias.is_some() { mean(isa, x) } else { 0.0 };
-        map(isa, Deviation { mean }, x, y);
-        let mut squares = dispatch(isa, Sum(Products(y, y)));
-        // A value may be farther from the mean than numbers reach. Half of that is not, and `epsilon`
-        // is lost beside its square.
-        if squares.is_infinite() {
-            let mean = mean * 0.5;
-            map(isa, HalfDeviation { mean }, x, y);
-            squares = dispatch(isa, Sum(Products(y, y)));
-        }
-        let factor = (1.0 / (squares / cols as f64 + f64::from(epsilon)).sqrt()) as f32;
-        dispatch(
-            isa,
-            Affine {
-                factor,
-                gain,
-                bias: bias.unwrap_or_default(),
-                y,
-            },
-        );
+    #[cfg(not(target_arch = "wasm32"))]
+    let short = gain_side_by_side(x.len() / cols, cols);
+    #[cfg(not(target_arch = "wasm32"))]
+    if short {
+        let f = SideBySide {
+            epsilon,
+            gain,
+            bias,
+        };
+        dispatch(isa, ShortRows { f, x, y, cols });
     }
+    #[cfg(target_arch = "wasm32")]
+    let short = false;
+    for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
+        if !short || y[0].is_nan() {
+            norm_row(isa, bias, epsilon, [x, gain], y);
+        }
+    }
+}
+
+fn norm_row(
+    isa: InstructionSet,
+    bias: Option<&[f32]>,
+    epsilon: f32,
+    [x, gain]: [&[f32]; 2],
+    y: &mut [f32],
+) {
+    let mean = if bias.is_some() { mean(isa, x) } else { 0.0 };
+    map(isa, Deviation { mean }, x, y);
+    let mut squares = dispatch(isa, Sum(Products(y, y)));
+    // A value may be farther from the mean than numbers reach. Half of that is not, and `epsilon`
+    // is lost beside its square.
+    if squares.is_infinite() {
+        let mean = mean * 0.5;
+        map(isa, HalfDeviation { mean }, x, y);
+        squares = dispatch(isa, Sum(Products(y, y)));
+    }
+    let factor = (1.0 / (squares / x.len() as f64 + f64::from(epsilon)).sqrt()) as f32;
+    dispatch(
+        isa,
+        Affine {
+            factor,
+            gain,
+            bias: bias.unwrap_or_default(),
+            y,
+        },
+    );
 }
 
 unary! {
@@ -76,5 +105,39 @@ impl Kernel for Affine<'_> {
         let gain = isa.load_first(&self.gain[whole..], 0.0);
         let bias = isa.load_first(self.bias.get(whole..).unwrap_or_default(), 0.0);
         isa.store_first(isa.mul_add(value, gain, bias), tail);
+    }
+}
+
+/// The norm of columns; NaN where a sum exceeds the numbers of `f32`.
+#[cfg(not(target_arch = "wasm32"))]
+#[derive(Clone, Copy)]
+struct SideBySide<'a> {
+    epsilon: f32,
+    gain: &'a [f32],
+    bias: Option<&'a [f32]>,
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl OfColumns for SideBySide<'_> {
+    #[inline(always)]
+    fn eval<I: Isa>(self, isa: I, x: &[f32], y: &mut [f32]) {
+        let cols = isa.splat(self.gain.len() as f32);
+        let mut mean = isa.splat(0.0);
+        if self.bias.is_some() {
+            mean = isa.div(sum_vectors(isa, Values(x)), cols);
+        }
+        for (x, y) in x.chunks_exact(I::LANES).zip(y.chunks_exact_mut(I::LANES)) {
+            isa.store(isa.sub(isa.load(x), mean), y);
+        }
+        let squares = sum_vectors(isa, Products(y, y));
+        let variance = isa.add(isa.div(squares, cols), isa.splat(self.epsilon));
+        let factor = isa.div(isa.splat(1.0), isa.sqrt(variance));
+        let finite = isa.lt(squares, isa.splat(f32::INFINITY));
+        let factor = isa.select(finite, factor, isa.splat(f32::NAN));
+        for (j, y) in y.chunks_exact_mut(I::LANES).enumerate() {
+            let value = isa.mul(isa.load(y), factor);
+            let bias = isa.splat(self.bias.map_or(0.0, |bias| bias[j]));
+            isa.store(isa.mul_add(value, isa.splat(self.gain[j]), bias), y);
+        }
     }
 }

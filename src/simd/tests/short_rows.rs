@@ -50,3 +50,27 @@ fn softmax_of_short_rows() {
         }
     });
 }
+
+#[test]
+#[cfg(not(relampago_small))]
+fn norms_of_short_rows() {
+    on_each(|isa| {
+        for cols in LENGTHS {
+            let (gain, bias) = (&noise(cols, 8)[..], &noise(cols, 9)[..]);
+            for epsilon in [1e-5, 0.5] {
+                let layer = |rows| Op::LayerNorm {
+                    rows,
+                    cols,
+                    epsilon,
+                };
+                check(isa, &layer, cols, &[gain, bias]);
+                let rms = |rows| Op::RmsNorm {
+                    rows,
+                    cols,
+                    epsilon,
+                };
+                check(isa, &rms, cols, &[gain]);
+            }
+        }
+    });
+}
