@@ -5,8 +5,8 @@
 mod support;
 
 use relampago::{
-    Backend, Error, GpuDevice, MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE, tiled_max_2d,
-    tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
+    Backend, Error, GpuDevice, MaxOp, MinOp, Partials, PartitionView, ReduceOp, SumOp, TILE_SIZE,
+    TensorView, tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
 };
 use support::Random;
 
@@ -207,7 +207,12 @@ fn nan_and_infinities_reach_their_tile_and_the_whole() {
 
 #[test]
 fn every_instruction_set_and_number_of_threads_agrees() {
-    let [rows, cols] = [1_031, 1_009];
+    for shape in [[1_031, 1_009], [300_001, 3]] {
+        check_agreement(shape);
+    }
+}
+
+fn check_agreement([rows, cols]: [usize; 2]) {
     let data = Random(7).values(rows * cols);
     let expected = tiled_reduce_partial::<SumOp>(&data, rows, cols).unwrap();
     for &isa in relampago::InstructionSet::available() {
@@ -220,6 +225,37 @@ fn every_instruction_set_and_number_of_threads_agrees() {
                 .unwrap();
             let partials = device.tiled_reduce_partial::<SumOp>(&data, rows, cols);
             assert_eq!(partials.unwrap(), expected, "{isa}, {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn small_tiles_of_any_matrix_are_right() {
+    let tiles = [1, 2, 3, 7, 17, 64, 2_000];
+    for [rows, cols] in [[1, 1], [40, 3], [1, 2_100], [70, 1], [33, 65], [1_500, 2]] {
+        let data = Random(9).values(rows * (cols + 2));
+        let gapless = TensorView::new_2d(rows, cols).unwrap();
+        let with_gaps = TensorView::with_strides([rows, cols, 1, 1], [cols + 2, 1, 1, 1]).unwrap();
+        for matrix in [gapless, with_gaps] {
+            let turned = matrix.transpose(0, 1).unwrap();
+            for (view, tile_rows, tile_cols) in [matrix, turned].into_iter().flat_map(|view| {
+                let pairs = tiles.map(|rows| tiles.map(|cols| (view, rows, cols)));
+                pairs.into_iter().flatten()
+            }) {
+                let values = view.bind(&data).unwrap();
+                let tiles = PartitionView::new_2d(view, tile_rows, tile_cols).unwrap();
+                let sums = tiles.reduce::<SumOp>(&data).unwrap().values;
+                assert_eq!(sums.len(), tiles.total_tiles());
+                for (tile, sum) in tiles.iter_tiles().zip(sums) {
+                    let [row, col, ..] = tile.start;
+                    let tile: Vec<f64> = (row..row + tile.size[0])
+                        .flat_map(|row| (col..col + tile.size[1]).map(move |col| [row, col, 0, 0]))
+                        .map(|index| f64::from(values.get(index).unwrap()))
+                        .collect();
+                    let what = format!("{tile_rows}×{tile_cols} of {view:?} at {row}, {col}");
+                    assert_sum(sum, &tile, &what);
+                }
+            }
         }
     }
 }

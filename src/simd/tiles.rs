@@ -64,45 +64,99 @@ impl<O: ReduceOp> Kernel for FoldTiles<'_, O> {
     #[inline(always)]
     fn run<I: Isa>(self, _: I) {
         let data = self.values.data();
-        let matrix = self.matrix_in_bands();
+        let matrix = self.values.plane();
+        let matrix = matrix.and_then(|plane| SmallTiles::new(plane, self.tiles.tile_shape()));
         let columns = &mut [0.0; COLS];
         let (mut index, mut out) = (self.first, self.out);
         while !out.is_empty() {
-            let tile = self.tiles.nth_tile(index);
-            let side_by_side = match matrix {
-                Some(_) => self.tiles.tile_count()[1] - tile.tile_idx[1],
-                None => 1,
-            };
-            let tile_cols = self.tiles.tile_shape()[1];
-            let tiles = side_by_side.min(COLS / tile_cols).clamp(1, out.len());
-            let (band, rest) = out.split_at_mut(tiles);
-            if let (Some(matrix), 2..) = (matrix, tiles) {
-                let [row, col, ..] = tile.start;
-                let part = Plane {
-                    offset: matrix.offset + row * matrix.row_stride + col,
-                    rows: tile.size[0],
-                    cols: (tiles * tile_cols).min(matrix.cols - col),
-                    ..matrix
-                };
-                fold_band::<O>(data, part, tile_cols, columns, band);
+            let folded = if let Some(matrix) = &matrix {
+                matrix.fold::<O>(data, index, columns, out)
             } else {
+                let tile = self.tiles.nth_tile(index);
                 let mut pairs = Pairs::<O>::new();
                 for_each_plane(self.values.view(), tile.start, tile.size, |plane| {
                     fold_plane::<O>(data, plane, columns, &mut pairs);
                 });
-                band[0] = pairs.fold();
-            }
-            index += tiles;
-            out = rest;
+                out[0] = pairs.fold();
+                1
+            };
+            index += folded;
+            out = &mut out[folded..];
         }
     }
 }
 
-impl<O> FoldTiles<'_, O> {
-    /// The view, if its tiles are of few rows and those side by side can be folded together.
-    fn matrix_in_bands(&self) -> Option<Plane> {
-        let matrix = self.values.plane()?;
-        (matrix.col_stride == 1 && self.tiles.tile_shape()[0] <= ROWS).then_some(matrix)
+/// A matrix at any strides, cut into tiles of which each is one block at most.
+struct SmallTiles {
+    matrix: Plane,
+    tile_rows: usize,
+    tile_cols: usize,
+    /// Tiles side by side.
+    across: usize,
+    /// Whether these are folded together.
+    in_bands: bool,
+}
+
+impl SmallTiles {
+    /// `None` where the tiles are larger.
+    #[inline(always)]
+    fn new(mut matrix: Plane, [mut tile_rows, mut tile_cols, ..]: [usize; 4]) -> Option<Self> {
+        // Whole rows without gaps between them lie side by side in one row of all values, where those of
+        // few columns need not be folded one by one.
+        if tile_cols >= matrix.cols && matrix.is_gapless() {
+            tile_cols = tile_rows.min(matrix.rows) * matrix.cols;
+            tile_rows = 1;
+            matrix = Plane {
+                offset: matrix.offset,
+                ..Plane::row_major(1, matrix.rows * matrix.cols)
+            };
+        }
+        let tile = Plane {
+            rows: tile_rows.min(matrix.rows),
+            cols: tile_cols.min(matrix.cols),
+            ..matrix
+        };
+        let in_bands = matrix.col_stride == 1 && tile.rows <= ROWS;
+        let tile = if in_bands { tile } else { tile.along_memory() };
+        (tile.rows <= ROWS && tile.cols <= COLS).then(|| Self {
+            matrix,
+            tile_rows,
+            tile_cols,
+            across: matrix.cols.div_ceil(tile_cols),
+            in_bands,
+        })
+    }
+
+    /// Folds some tiles from `index` on, in one row of tiles; how many these were.
+    #[inline(always)]
+    fn fold<O: ReduceOp>(
+        &self,
+        data: &[f32],
+        index: usize,
+        columns: &mut [f32; COLS],
+        out: &mut [f32],
+    ) -> usize {
+        let matrix = self.matrix;
+        let (row, col) = (index / self.across, index % self.across);
+        let mut tiles = 1;
+        if self.in_bands {
+            let fit = (COLS / self.tile_cols).clamp(1, out.len());
+            tiles = fit.min(self.across - col);
+        }
+        let (row, col) = (row * self.tile_rows, col * self.tile_cols);
+        let part = Plane {
+            offset: matrix.offset + row * matrix.row_stride + col * matrix.col_stride,
+            rows: self.tile_rows.min(matrix.rows - row),
+            cols: (tiles * self.tile_cols).min(matrix.cols - col),
+            ..matrix
+        };
+        if self.in_bands {
+            fold_band::<O>(data, part, self.tile_cols, columns, &mut out[..tiles]);
+        } else {
+            let part = part.along_memory();
+            fold_band::<O>(data, part, part.cols, columns, &mut out[..1]);
+        }
+        tiles
     }
 }
 

@@ -30,6 +30,28 @@ impl Plane {
         }
     }
 
+    /// Whether each value follows the one before it, row by row.
+    pub(crate) fn is_gapless(&self) -> bool {
+        self.col_stride == 1 && self.row_stride == self.cols
+    }
+
+    /// The same values with rows along memory, or, where neither side is, along the longer one.
+    #[inline(always)]
+    pub(crate) fn along_memory(self) -> Self {
+        let dense = |len: usize, stride: usize| len > 1 && stride == 1;
+        let by_columns = dense(self.rows, self.row_stride) || self.rows > self.cols;
+        if dense(self.cols, self.col_stride) || !by_columns {
+            return self;
+        }
+        Self {
+            offset: self.offset,
+            rows: self.cols,
+            cols: self.rows,
+            row_stride: self.col_stride,
+            col_stride: self.row_stride,
+        }
+    }
+
     /// One past the place of the last value of a plane that has some.
     pub(crate) fn end(&self) -> usize {
         let last_row = self.rows.saturating_sub(1) * self.row_stride;
