@@ -29,6 +29,8 @@ pub(super) fn convolve(
     kernel: &[f32],
     out: &mut [f32],
 ) -> Result<()> {
+    #[cfg(not(target_arch = "wasm32"))]
+    let options = &along_rows(*options);
     let (rows, cols) = options.output_shape();
     if out.is_empty() || rows.checked_mul(cols) != Some(out.len()) {
         return Ok(());
@@ -52,6 +54,23 @@ pub(super) fn convolve(
     )?;
     multiply_padding(options, kernel, cols, out);
     Ok(())
+}
+
+/// A single column and its kernel as rows: the values lie alike, and vectors of outputs are full.
+#[cfg(not(target_arch = "wasm32"))]
+fn along_rows(options: Conv2d) -> Conv2d {
+    if options.input_cols.max(options.kernel_cols) != 1 {
+        return options;
+    }
+    Conv2d {
+        input_rows: options.input_cols,
+        input_cols: options.input_rows,
+        kernel_rows: options.kernel_cols,
+        kernel_cols: options.kernel_rows,
+        stride_rows: options.stride_cols,
+        stride_cols: options.stride_rows,
+        ..options
+    }
 }
 
 /// Rows and columns of zeros outside the input are skipped, though with an infinite weight, or one that

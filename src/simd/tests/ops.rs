@@ -80,6 +80,8 @@ fn convolutions() {
         [9, 33, 2, 5],
         [4, 7, 4, 7],
         [3, 100, 2, 45],
+        [300, 1, 40, 1],
+        [70, 1, 5, 1],
     ];
     on_each(|isa| {
         for [rows, cols, kernel_rows, kernel_cols] in sizes {
