@@ -110,6 +110,53 @@ impl Panels for Unpacked {
     }
 }
 
+/// A `B` that lies nowhere as a matrix: its columns are made strip by strip, for each panel anew.
+#[cfg(not(relampago_small))]
+pub(super) trait Strips: Copy {
+    /// Writes the columns of a part as rows of `wide` values, whole vectors, of which the last are zero.
+    fn strip<I: Isa>(self, isa: I, part: Part, wide: usize, to: &mut [f32]);
+}
+
+/// Columns of a panel that is made: it takes a quarter of a second-level cache.
+#[cfg(not(relampago_small))]
+pub(super) const MADE_COLS: usize = 256;
+
+#[cfg(not(relampago_small))]
+impl<S: Strips> Panels for S {
+    const PANEL_COLS: usize = MADE_COLS;
+    type Room = Scratch;
+
+    #[inline(always)]
+    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Scratch> {
+        let width = VECTORS * I::LANES;
+        Scratch::new(MADE_COLS.min(n.next_multiple_of(width)), KC.min(k))
+    }
+
+    #[inline(always)]
+    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
+    where
+        Self: 'r,
+    {
+        let Part { col, cols, .. } = part;
+        let depth = part.depth;
+        let width = VECTORS * I::LANES;
+        let packed = room.values();
+        for start in (0..cols).step_by(width) {
+            let cols = width.min(cols - start);
+            let wide = cols.next_multiple_of(I::LANES);
+            let col = col + start;
+            let to = &mut packed[start * depth..][..wide * depth];
+            self.strip(isa, Part { col, cols, ..part }, wide, to);
+        }
+        Panel {
+            b: Matrix::NONE,
+            depth,
+            in_place: 0,
+            packed,
+        }
+    }
+}
+
 /// Panels of `B` as strips: the first in place, the rest packed.
 pub(super) struct Panel<'a> {
     /// Where those in place lie.

@@ -1,17 +1,13 @@
 //! `B` as the windows of an image: column by column the values that a filter's weights meet at one place of the
 //! result, put together panel by panel in the cache, so that no matrix of all windows is ever in memory.
 
-use super::pack::Scratch;
-use super::panel::{KC, Panel, Panels, Part};
+use super::panel::{Part, Strips};
 use super::tile::VECTORS;
 use super::{Matrix, multiply};
 use crate::error::Result;
 use crate::ops::ConvLayer;
 use crate::simd::InstructionSet;
 use crate::simd::isa::{Isa, MAX_LANES};
-
-/// Columns of a panel: it takes a quarter of a second-level cache.
-const COLS: usize = 256;
 
 /// The sums of a group's `filters`, weights row by row, over the windows of its channels of one `image`.
 /// Lengths have been checked, and there are some of each.
@@ -46,41 +42,10 @@ struct Patches<'a> {
     cols: usize,
 }
 
-impl Panels for Patches<'_> {
-    const PANEL_COLS: usize = COLS;
-    type Room = Scratch;
-
+impl Strips for Patches<'_> {
     #[inline(always)]
-    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Scratch> {
-        let width = VECTORS * I::LANES;
-        Scratch::new(COLS.min(n.next_multiple_of(width)), KC.min(k))
-    }
-
-    #[inline(always)]
-    unsafe fn panel<'r, I: Isa>(self, _: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
-    where
-        Self: 'r,
-    {
-        let Part {
-            col,
-            cols,
-            p,
-            depth,
-        } = part;
-        let width = VECTORS * I::LANES;
-        let packed = room.values();
-        for start in (0..cols).step_by(width) {
-            let used = width.min(cols - start);
-            let wide = used.next_multiple_of(I::LANES);
-            let strip = &mut packed[start * depth..][..wide * depth];
-            self.fill(col + start, used, p, wide, strip);
-        }
-        Panel {
-            b: Matrix::NONE,
-            depth,
-            in_place: 0,
-            packed,
-        }
+    fn strip<I: Isa>(self, _: I, part: Part, wide: usize, to: &mut [f32]) {
+        self.fill(part, wide, to);
     }
 }
 
@@ -103,16 +68,16 @@ struct Tap {
 }
 
 impl Patches<'_> {
-    /// Writes `used` columns from one on, from depth `p`, to rows of `wide` values, the last of which are zero.
-    fn fill(&self, col: usize, used: usize, p: usize, wide: usize, strip: &mut [f32]) {
+    /// Once for all instruction sets, since it copies.
+    fn fill(&self, part: Part, wide: usize, strip: &mut [f32]) {
         let mut all = [Run::default(); VECTORS * MAX_LANES];
-        let runs = self.runs(col, used, &mut all);
-        let mut tap = self.tap(p);
+        let runs = self.runs(part.col, part.cols, &mut all);
+        let mut tap = self.tap(part.p);
         for values in strip.chunks_exact_mut(wide) {
             for run in runs {
                 self.read(tap, *run, &mut values[run.at..run.at + run.len]);
             }
-            values[used..].fill(0.0);
+            values[part.cols..].fill(0.0);
             self.advance(&mut tap);
         }
     }

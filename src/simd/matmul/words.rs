@@ -1,16 +1,12 @@
 //! `B` in few bits, unpacked panel by panel to strips that stay in the cache.
 
-use super::pack::Scratch;
-use super::panel::{KC, Panel, Panels, Part};
+use super::panel::{KC, MADE_COLS, Part, Strips};
 use super::tile::VECTORS;
 use super::{BLOCK_COLS, Matrix, multiply, pieces};
 use crate::error::Result;
 use crate::matmul_cache::{BLOCK, GROUP, QuantizedWeights, WeightFormat, WordLayout};
 use crate::simd::isa::{Isa, MAX_LANES, ROUNDING};
 use crate::simd::threads::Cpu;
-
-/// Columns of a panel: unpacked, they take a quarter of a second-level cache.
-const COLS: usize = 256;
 
 /// How many words before their use they are asked for: they come from memory, front to back.
 const AHEAD: usize = 512;
@@ -121,46 +117,21 @@ impl Numbers for F16 {
 struct Words<'a, N>(&'a QuantizedWeights, N);
 
 // Panels start with a block and a group, and no strip is of two groups.
-const _: () = assert!(KC.is_multiple_of(BLOCK) && COLS.is_multiple_of(GROUP));
+const _: () = assert!(KC.is_multiple_of(BLOCK) && MADE_COLS.is_multiple_of(GROUP));
 const _: () =
     assert!(BLOCK_COLS.is_multiple_of(GROUP) && GROUP.is_multiple_of(VECTORS * MAX_LANES));
 
-impl<N: Numbers> Panels for Words<'_, N> {
-    const PANEL_COLS: usize = COLS;
-    type Room = Scratch;
-
+impl<N: Numbers> Strips for Words<'_, N> {
     #[inline(always)]
-    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Scratch> {
-        let width = VECTORS * I::LANES;
-        Scratch::new(COLS.min(n.next_multiple_of(width)), KC.min(k))
-    }
-
-    #[inline(always)]
-    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
-    where
-        Self: 'r,
-    {
-        let Part {
-            col,
-            cols,
-            p,
-            depth,
-        } = part;
-        let width = VECTORS * I::LANES;
-        let packed = room.values();
-        for start in (0..cols).step_by(width) {
-            let used = width.min(cols - start);
-            let wide = used.next_multiple_of(I::LANES);
-            let strip = &mut packed[start * depth..][..wide * depth];
-            for (block, rows) in strip.chunks_mut(wide * BLOCK).enumerate() {
-                self.unpack(isa, p / BLOCK + block, col + start, [used, wide], rows);
-            }
-        }
-        Panel {
-            b: Matrix::NONE,
-            depth,
-            in_place: 0,
-            packed,
+    fn strip<I: Isa>(self, isa: I, part: Part, wide: usize, to: &mut [f32]) {
+        for (block, rows) in to.chunks_mut(wide * BLOCK).enumerate() {
+            self.unpack(
+                isa,
+                part.p / BLOCK + block,
+                part.col,
+                [part.cols, wide],
+                rows,
+            );
         }
     }
 }
