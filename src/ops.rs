@@ -15,11 +15,13 @@
 //! times the result's condition-scaled magnitude (see [`crate::reference`], also for what is said of
 //! sums), that no back-end exceeds. One half means correctly rounded.
 
+mod conv2d;
 #[cfg(not(relampago_small))]
 mod layer;
 
 #[cfg(not(relampago_small))]
 use crate::custom::CustomCall;
+pub use conv2d::{Conv2d, Padding};
 #[cfg(not(relampago_small))]
 pub use layer::ConvLayer;
 
@@ -214,110 +216,6 @@ impl Matmul {
             transpose_b: true,
             ..self
         }
-    }
-}
-
-/// How far a convolution's window may reach over the border of its input.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Padding {
-    /// The window stays inside: `(input − kernel) / stride + 1` outputs, rounded down.
-    #[default]
-    Valid,
-    /// Zeros are read outside, which an infinite weight makes NaN of: `input / stride` outputs, rounded
-    /// up. Where the number of padding rows or columns is odd, the extra one is at the end (TensorFlow's
-    /// rule).
-    Same,
-}
-
-/// Shape and options of a two-dimensional convolution; all matrices are row-major.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Conv2d {
-    /// Rows of the input.
-    pub input_rows: usize,
-    /// Columns of the input.
-    pub input_cols: usize,
-    /// Rows of the kernel, at least 1.
-    pub kernel_rows: usize,
-    /// Columns of the kernel, at least 1.
-    pub kernel_cols: usize,
-    /// Rows between two windows, at least 1.
-    pub stride_rows: usize,
-    /// Columns between two windows, at least 1.
-    pub stride_cols: usize,
-    /// What happens at the border.
-    pub padding: Padding,
-}
-
-impl Conv2d {
-    /// A convolution of stride 1 whose window stays inside the input.
-    pub fn valid(
-        input_rows: usize,
-        input_cols: usize,
-        kernel_rows: usize,
-        kernel_cols: usize,
-    ) -> Self {
-        Self {
-            input_rows,
-            input_cols,
-            kernel_rows,
-            kernel_cols,
-            stride_rows: 1,
-            stride_cols: 1,
-            padding: Padding::Valid,
-        }
-    }
-
-    /// A convolution of stride 1 whose result has the size of the input.
-    pub fn same(
-        input_rows: usize,
-        input_cols: usize,
-        kernel_rows: usize,
-        kernel_cols: usize,
-    ) -> Self {
-        Self {
-            padding: Padding::Same,
-            ..Self::valid(input_rows, input_cols, kernel_rows, kernel_cols)
-        }
-    }
-
-    /// The same convolution at every `rows`-th row and `cols`-th column.
-    #[must_use]
-    pub fn with_stride(self, rows: usize, cols: usize) -> Self {
-        Self {
-            stride_rows: rows,
-            stride_cols: cols,
-            ..self
-        }
-    }
-
-    /// Rows and columns of the result.
-    pub fn output_shape(&self) -> (usize, usize) {
-        let along = |input: usize, kernel: usize, stride: usize| match self.padding {
-            Padding::Valid if kernel > input => 0,
-            // A kernel of no rows is refused elsewhere; here it must not be one too many.
-            Padding::Valid => ((input - kernel) / stride.max(1)).wrapping_add(1),
-            Padding::Same => input.div_ceil(stride.max(1)),
-        };
-        (
-            along(self.input_rows, self.kernel_rows, self.stride_rows),
-            along(self.input_cols, self.kernel_cols, self.stride_cols),
-        )
-    }
-
-    /// Rows and columns of zeros before the first row and column of the input.
-    pub fn padding_before(&self) -> (usize, usize) {
-        let before = |input: usize, kernel: usize, stride: usize| match self.padding {
-            Padding::Valid => 0,
-            Padding::Same => {
-                let stride = stride.max(1);
-                let last_window = input.saturating_sub(1) / stride * stride;
-                last_window.saturating_add(kernel).saturating_sub(input) / 2
-            }
-        };
-        (
-            before(self.input_rows, self.kernel_rows, self.stride_rows),
-            before(self.input_cols, self.kernel_cols, self.stride_cols),
-        )
     }
 }
 
