@@ -189,9 +189,7 @@ fn check_conv2d(conv: &Conv2d) -> Result<()> {
         ("stride_rows", conv.stride_rows),
         ("stride_cols", conv.stride_cols),
     ];
-    if let Some((what, _)) = at_least_one.into_iter().find(|&(_, value)| value == 0) {
-        return Err(invalid(what, 0, "at least 1"));
-    }
+    check_not_zero(&at_least_one)?;
     if conv.padding == Padding::Valid {
         check_kernel_fits("kernel_rows", conv.kernel_rows, conv.input_rows)?;
         check_kernel_fits("kernel_cols", conv.kernel_cols, conv.input_cols)?;
@@ -210,9 +208,7 @@ fn check_layer(layer: &ConvLayer) -> Result<()> {
         ("dilation_rows", layer.dilation_rows),
         ("dilation_cols", layer.dilation_cols),
     ];
-    if let Some((what, _)) = at_least_one.into_iter().find(|&(_, value)| value == 0) {
-        return Err(invalid(what, 0, "at least 1"));
-    }
+    check_not_zero(&at_least_one)?;
     let divided = [("channels", layer.channels), ("filters", layer.filters)];
     let mut divided = divided.into_iter();
     if let Some((what, value)) = divided.find(|(_, all)| all % layer.groups != 0) {
@@ -232,6 +228,13 @@ fn check_layer(layer: &ConvLayer) -> Result<()> {
         MAX_KERNEL_SIDE,
     )?;
     check_conv2d(&window)
+}
+
+fn check_not_zero(named: &[(&'static str, usize)]) -> Result<()> {
+    match named.iter().find(|&&(_, value)| value == 0) {
+        Some(&(what, _)) => Err(invalid(what, 0, "at least 1")),
+        None => Ok(()),
+    }
 }
 
 fn check_kernel_fits(what: &'static str, kernel: usize, input: usize) -> Result<()> {

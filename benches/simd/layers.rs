@@ -37,8 +37,8 @@ fn row(team: &Team, name: String, layer: ConvLayer, rounds: usize) -> Result<Row
     let shape = [layer.filters, depth, rows * cols];
     let input = values(layer.channels * image.input_rows * image.input_cols);
     let weights = values(layer.filters * depth);
-    let (mut windows, mut theirs) = (vec![0.0; depth * rows * cols], vec![]);
-    theirs.resize(layer.filters * rows * cols, 0.0);
+    let mut windows = vec![0.0; depth * rows * cols];
+    let mut theirs = vec![0.0; layer.filters * rows * cols];
     let mut by_peer = |theirs: &mut [f32]| {
         gather(&layer, &input, &mut windows);
         let threads = match team.threads {

@@ -285,15 +285,10 @@ fn rows_of(op: &Op, len: usize) -> Option<usize> {
 
 fn need(op: &Op, operand: usize) -> Need {
     // Biases, gains and weights.
-    let shared = op.by_rows().is_some() || op.class() == OpClass::Matmul;
-    match op.class() {
-        // Whole images.
-        #[cfg(not(relampago_small))]
-        OpClass::Convolution if operand == 0 && matches!(op, Op::ConvolveLayer { .. }) => {
-            Need::Rows
-        }
-        OpClass::Convolution if operand == 0 => Need::Band,
-        OpClass::Convolution => Need::Whole,
+    let shared =
+        op.by_rows().is_some() || matches!(op.class(), OpClass::Matmul | OpClass::Convolution);
+    match op {
+        Op::Convolve2d { .. } if operand == 0 => Need::Band,
         _ if shared && operand > 0 => Need::Whole,
         _ => Need::Rows,
     }

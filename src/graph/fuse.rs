@@ -143,28 +143,9 @@ fn takes_chains(op: &Op, operand: usize) -> bool {
     op.is_scalar() || (is_by_rows(op) && operand == 0)
 }
 
-/// Whether elementwise operations can follow before the result is written.
+/// Whether elementwise operations can follow before the result is written: after all that is none.
 fn heads_chains(op: &Op) -> bool {
-    is_by_rows(op)
-        || op.is_scalar()
-        || matches!(
-            op,
-            Op::Matmul { .. }
-                | Op::MatmulWith { .. }
-                | Op::Convolve2d { .. }
-                | Op::Transpose { .. }
-        )
-        || is_layer(op)
-}
-
-#[cfg(not(relampago_small))]
-fn is_layer(op: &Op) -> bool {
-    matches!(op, Op::ConvolveLayer { .. })
-}
-
-#[cfg(relampago_small)]
-fn is_layer(_: &Op) -> bool {
-    false
+    !is_map(op)
 }
 
 /// Softmaxes and norms.

@@ -29,7 +29,12 @@ pub(in crate::simd) fn multiply_patches(
     assert!(filters.len() == shape[0] * shape[1] && out.len() == shape[0] * shape[2]);
     assert!(image.len() == channels * plane);
     let a = Matrix::new(filters, [shape[0], shape[1]], false);
-    let windows = Patches { image, layer, cols };
+    let windows = Patches {
+        image,
+        layer,
+        cols,
+        padding: layer.padding_before(),
+    };
     // SAFETY: the lengths are those of the shape, and windows are read by indices.
     unsafe { multiply(isa, pieces, a, windows, shape, out) }
 }
@@ -38,8 +43,10 @@ pub(in crate::simd) fn multiply_patches(
 struct Patches<'a> {
     image: &'a [f32],
     layer: &'a ConvLayer,
-    /// Of the result.
+    /// Columns of the result.
     cols: usize,
+    /// Rows and columns of zeros before the image.
+    padding: (usize, usize),
 }
 
 impl Strips for Patches<'_> {
@@ -85,7 +92,7 @@ impl Patches<'_> {
     /// The runs of so many columns from one on.
     fn runs<'a>(&self, first: usize, used: usize, all: &'a mut [Run]) -> &'a [Run] {
         let image = &self.layer.image;
-        let (top, left) = self.layer.padding_before();
+        let (top, left) = self.padding;
         let (mut at, mut count) = (0, 0);
         while at < used {
             let [row, col] = [(first + at) / self.cols, (first + at) % self.cols];
