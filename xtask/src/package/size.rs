@@ -27,7 +27,8 @@ pub(super) fn check(package: &Package, edition: &Edition) -> Result<()> {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("js") => scripts += script(&path)?,
             Some("wasm") => {
-                modules.push((name(&path), fs::metadata(&path)?.len(), gzipped(&path)?));
+                let module = fs::read(&path)?;
+                modules.push((name(&path), module.len(), gzipped(&module)?));
             }
             _ => {}
         }
@@ -71,7 +72,7 @@ fn files(package: &Package, edition: &Edition) -> Result<Vec<PathBuf>> {
 
 /// How much of every download the script is.
 fn script(path: &Path) -> Result<usize> {
-    let (name, size) = (name(path), gzipped(path)?);
+    let (name, size) = (name(path), gzipped(&fs::read(path)?)?);
     if let Some((_, limit)) = ON_DEMAND.iter().find(|(on_demand, _)| *on_demand == name) {
         eprintln!("on demand, {name} is {size}; the limit is {limit}");
         ensure!(
@@ -90,8 +91,9 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-fn gzipped(path: &Path) -> Result<usize> {
+/// How long bytes are when servers have compressed them.
+pub(super) fn gzipped(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(&fs::read(path)?)?;
+    encoder.write_all(bytes)?;
     Ok(encoder.finish()?.len())
 }

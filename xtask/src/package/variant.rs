@@ -1,6 +1,6 @@
 //! One WebAssembly build per edition and instruction set.
 
-use super::arrange::{SETTINGS, arrange};
+use super::arrange::{WAYS, arrange};
 use super::edition::Edition;
 use super::stamp::unless_made;
 use super::{glue, names, unreached};
@@ -122,11 +122,9 @@ impl Variant {
             || self.compile(edition, project, tools, &folder),
         )?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
-        unless_made(
-            &module,
-            &(content, WASM_OPT, SETTINGS, self.relaxed),
-            || self.optimise(project, tools, &bound, &module),
-        )?;
+        unless_made(&module, &(content, WASM_OPT, WAYS, self.relaxed), || {
+            self.optimise(project, tools, &bound, &module)
+        })?;
         let name = self.name;
         Ok(Built {
             name,
