@@ -38,6 +38,23 @@ const ONE_BITS: i32 = 127 << 23;
 /// Bits of the exponent field of 2¹²⁶.
 const RAISED_ONE_BITS: i32 = (127 + 126) << 23;
 
+/// A number in every lane, for kernels. It stands beside another one, so that compilers to WebAssembly do not
+/// see which of both is loaded.
+macro_rules! constant {
+    ($isa:expr, $value:expr) => {
+        $isa.constant(&[$value, f32::NAN][0])
+    };
+}
+pub(super) use constant;
+
+/// The same of a pattern.
+macro_rules! constant_bits {
+    ($isa:expr, $value:expr) => {
+        $isa.constant_bits(&[$value, !$value][0])
+    };
+}
+pub(super) use constant_bits;
+
 /// Implements methods that are one expression of intrinsics each.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! intrinsics {
@@ -218,21 +235,21 @@ pub(super) trait Isa: Copy {
     /// The integer nearest to `a · b`, of magnitude below 2²², plus [`ROUNDING`].
     #[inline(always)]
     fn round_product(self, a: Self::F32, b: Self::F32) -> Self::F32 {
-        self.mul_add(a, b, self.constant(&ROUNDING))
+        self.mul_add(a, b, constant!(self, ROUNDING))
     }
 
     /// An integer that [`Isa::round_product`] gave.
     #[inline(always)]
     fn rounded(self, shifted: Self::F32) -> Self::F32 {
-        self.sub(shifted, self.constant(&ROUNDING))
+        self.sub(shifted, constant!(self, ROUNDING))
     }
 
     /// `p · 2ⁿ` rounded once, from denormals to infinity, for an integer `n` in [−252, 254] as
     /// [`Isa::round_product`] gives it.
     #[inline(always)]
     fn scale_exp2(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
-        let one = self.constant_bits(&ONE_BITS);
-        let n = self.sub_bits(self.to_bits(shifted), self.constant_bits(&ROUNDING_BITS));
+        let one = constant_bits!(self, ONE_BITS);
+        let n = self.sub_bits(self.to_bits(shifted), constant_bits!(self, ROUNDING_BITS));
         let low = self.half_bits(n);
         let high = self.sub_bits(n, low);
         let low = self.reinterpret(self.add_bits(self.shl_exponent(low), one));
@@ -246,7 +263,7 @@ pub(super) trait Isa: Copy {
     fn scale_exp2_normal(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
         // The high bits of ROUNDING leave with the shift.
         let n = self.shl_exponent(self.to_bits(shifted));
-        let power = self.add_bits(n, self.constant_bits(&ONE_BITS));
+        let power = self.add_bits(n, constant_bits!(self, ONE_BITS));
         self.mul(p, self.reinterpret(power))
     }
 
@@ -255,35 +272,35 @@ pub(super) trait Isa: Copy {
     #[inline(always)]
     fn scale_exp2_down(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
         let n = self.shl_exponent(self.to_bits(shifted));
-        let power = self.add_bits(n, self.constant_bits(&RAISED_ONE_BITS));
+        let power = self.add_bits(n, constant_bits!(self, RAISED_ONE_BITS));
         let raised = self.mul(p, self.reinterpret(power));
-        self.mul(raised, self.constant(&f32::MIN_POSITIVE))
+        self.mul(raised, constant!(self, f32::MIN_POSITIVE))
     }
 
     /// Integers of magnitude below 2²² as numbers.
     #[inline(always)]
     fn bits_to_float(self, x: Self::Bits) -> Self::F32 {
-        let magic = self.constant_bits(&ROUNDING_BITS);
+        let magic = constant_bits!(self, ROUNDING_BITS);
         self.sub(
             self.reinterpret(self.add_bits(x, magic)),
-            self.constant(&ROUNDING),
+            constant!(self, ROUNDING),
         )
     }
 
     #[inline(always)]
     fn abs(self, x: Self::F32) -> Self::F32 {
-        self.reinterpret(self.and_bits(self.to_bits(x), self.constant_bits(&i32::MAX)))
+        self.reinterpret(self.and_bits(self.to_bits(x), constant_bits!(self, i32::MAX)))
     }
 
     #[inline(always)]
     fn neg(self, x: Self::F32) -> Self::F32 {
-        self.reinterpret(self.xor_bits(self.to_bits(x), self.constant_bits(&i32::MIN)))
+        self.reinterpret(self.xor_bits(self.to_bits(x), constant_bits!(self, i32::MIN)))
     }
 
     /// `magnitude`, which must not be negative, with the sign of `sign`.
     #[inline(always)]
     fn with_sign(self, magnitude: Self::F32, sign: Self::F32) -> Self::F32 {
-        let sign = self.and_bits(self.to_bits(sign), self.constant_bits(&i32::MIN));
+        let sign = self.and_bits(self.to_bits(sign), constant_bits!(self, i32::MIN));
         self.reinterpret(self.xor_bits(self.to_bits(magnitude), sign))
     }
 

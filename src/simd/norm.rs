@@ -2,7 +2,7 @@
 
 use super::InstructionSet;
 use super::elementwise::{Unary, map, unary};
-use super::isa::{Isa, Kernel, dispatch};
+use super::isa::{Isa, Kernel, constant, dispatch};
 use super::reduce::{Products, Sum, mean};
 #[cfg(not(target_arch = "wasm32"))]
 use super::reduce::{Values, sum_vectors};
@@ -71,7 +71,7 @@ fn norm_row(
 
 unary! {
     Deviation { mean } |isa, x| isa.sub(x, mean);
-    HalfDeviation { mean } |isa, x| isa.sub(isa.mul(x, isa.constant(&0.5)), mean);
+    HalfDeviation { mean } |isa, x| isa.sub(isa.mul(x, constant!(isa, 0.5)), mean);
 }
 
 /// `y · factor · gain + bias` in place; no bias is one of zeros.

@@ -8,7 +8,7 @@
 use super::InstructionSet;
 #[cfg(not(target_arch = "wasm32"))]
 use super::elementwise::Binary;
-use super::elementwise::{Larger, Log, Scale, Unary, map, unary};
+use super::elementwise::{Exp, Larger, Log, Unary, map, unary};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
 use super::reduce::{Fold, sum_lanes};
@@ -46,6 +46,7 @@ pub(super) fn softmax_rows(
 }
 
 /// Softmax of each row of `cols` values, or its logarithm.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usize, y: &mut [f32]) {
     let mut blocks = Vec::new();
     // No values are no rows, whatever their length.
@@ -54,7 +55,7 @@ pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usi
         blocks.clear();
         let partials = &mut blocks;
         dispatch(isa, Exponentials { x, y, partials });
-        let total = &dispatch(isa, Sum(&blocks));
+        let total = &Total::of(isa, &mut blocks);
         let partials = &blocks;
         Finish {
             logarithm,
@@ -67,11 +68,13 @@ pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usi
     }
 }
 
-/// The maximum of a block, and the sum of its exponentials relative to that.
+/// The maximum of a block, the sum of its exponentials relative to that, and what brings them to the
+/// row's maximum once that is known.
 #[derive(Clone, Copy)]
 pub(super) struct Partial {
     max: f32,
     sum: f64,
+    rescaling: f64,
 }
 
 /// What turns the exponentials of a row's blocks into the row's result.
@@ -98,7 +101,12 @@ impl Kernel for Exponentials<'_> {
             // difference is.
             let max = Fold { f: Larger, x }.run(isa);
             let sum = exponentials(isa, x, finite_below(max), y);
-            self.partials.push(Partial { max, sum });
+            let rescaling = 1.0;
+            self.partials.push(Partial {
+                max,
+                sum,
+                rescaling,
+            });
         }
     }
 }
@@ -113,33 +121,32 @@ fn finite_below(max: f32) -> f32 {
 }
 
 impl Total {
-    /// From exponentials relative to a block's maximum to those relative to the row's.
-    #[inline(always)]
-    fn rescaling<I: Isa>(&self, isa: I, partial: &Partial) -> f32 {
-        let x = finite_below(partial.max) - self.max;
-        isa.to_array(math::exp(isa, isa.splat(x)))[0]
-    }
-}
-
-/// What the blocks of a row come to: NaN where a value is NaN or ∞, or all are −∞.
-pub(super) struct Sum<'a>(pub(super) &'a [Partial]);
-
-impl Kernel for Sum<'_> {
-    type Output = Total;
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) -> Total {
+    /// What the blocks of a row come to: NaN where a value is NaN or ∞, or all are −∞.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(super) fn of(isa: InstructionSet, partials: &mut [Partial]) -> Self {
         // Where a maximum is NaN, so is a sum.
-        let maxima = self.0.iter().map(|partial| partial.max);
-        let mut total = Total {
+        let maxima = partials.iter().map(|partial| partial.max);
+        let mut total = Self {
             max: maxima.fold(f32::NEG_INFINITY, f32::max),
             sum: 0.0,
         };
-        for partial in self.0 {
-            total.sum += partial.sum * f64::from(total.rescaling(isa, partial));
+        for partial in partials {
+            // Of many short rows each has a single block.
+            if partial.max != total.max {
+                let difference = finite_below(partial.max) - total.max;
+                partial.rescaling = of_one(isa, Exp {}, difference).into();
+            }
+            total.sum += partial.sum * partial.rescaling;
         }
         total
     }
+}
+
+#[cfg_attr(relampago_package, optimize(size))]
+fn of_one<F: Unary>(isa: InstructionSet, f: F, x: f32) -> f32 {
+    let mut y = [0.0];
+    map(isa, f, &[x], &mut y);
+    y[0]
 }
 
 /// What is left to do once the exponentials of a row are known.
@@ -153,32 +160,16 @@ pub(super) struct Finish<'a> {
 
 impl Finish<'_> {
     /// Turns the exponentials in `y` into softmax, or writes its logarithm there.
+    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn run(self, isa: InstructionSet) {
         let Total { max, sum } = *self.total;
-        if !self.logarithm {
-            return dispatch(isa, Normalize(self));
+        if self.logarithm {
+            let log_sum = of_one(isa, Log {}, sum as f32);
+            return map(isa, LogNormalize { max, log_sum }, self.x, self.y);
         }
-        let mut log_sum = [0.0];
-        map(isa, Log {}, &[sum as f32], &mut log_sum);
-        let [log_sum] = log_sum;
-        map(isa, LogNormalize { max, log_sum }, self.x, self.y);
-    }
-}
-
-struct Normalize<'a>(Finish<'a>);
-
-impl Kernel for Normalize<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        let Finish {
-            y, partials, total, ..
-        } = self.0;
-        for (y, partial) in y.chunks_mut(BLOCK).zip(partials) {
-            let rescaling = f64::from(total.rescaling(isa, partial));
-            let factor = (rescaling / total.sum) as f32;
-            scale(isa, Scale { factor }, y);
+        for (y, partial) in self.y.chunks_mut(BLOCK).zip(self.partials) {
+            let factor = (partial.rescaling / sum) as f32;
+            dispatch(isa, Scaled { factor, y });
         }
     }
 }
@@ -195,16 +186,16 @@ fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f64 {
     let block = CHAIN * I::LANES;
     for (x, y) in x.chunks(block).zip(y.chunks_mut(block)) {
         let mut sum = isa.splat(0.0);
-        let (mut vectors, mut out) = (x.chunks_exact(I::LANES), y.chunks_exact_mut(I::LANES));
-        for (x, y) in (&mut vectors).zip(&mut out) {
+        let whole = y.len() / I::LANES * I::LANES;
+        let ((x, rest), (y, tail)) = (x.split_at(whole), y.split_at_mut(whole));
+        for (x, y) in x.chunks_exact(I::LANES).zip(y.chunks_exact_mut(I::LANES)) {
             let e = math::exp_difference(isa, isa.sub(isa.load(x), max));
             isa.store(e, y);
             sum = isa.add(sum, e);
         }
-        let tail = out.into_remainder();
         if !tail.is_empty() {
             // The fill gives exponentials of 0.
-            let x = isa.load_first(vectors.remainder(), f32::NEG_INFINITY);
+            let x = isa.load_first(rest, f32::NEG_INFINITY);
             let e = math::exp_difference(isa, isa.sub(x, max));
             isa.store_first(e, tail);
             sum = isa.add(sum, e);
@@ -214,15 +205,25 @@ fn exponentials<I: Isa>(isa: I, x: &[f32], max: f32, y: &mut [f32]) -> f64 {
     total
 }
 
-/// `f(y)` in place.
-#[inline(always)]
-fn scale<I: Isa, F: Unary>(isa: I, f: F, y: &mut [f32]) {
-    let mut vectors = y.chunks_exact_mut(I::LANES);
-    for y in &mut vectors {
-        isa.store(f.eval(isa, isa.load(y)), y);
+/// `y · factor` in place.
+struct Scaled<'a> {
+    factor: f32,
+    y: &'a mut [f32],
+}
+
+impl Kernel for Scaled<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let factor = isa.splat(self.factor);
+        let mut vectors = self.y.chunks_exact_mut(I::LANES);
+        for y in &mut vectors {
+            isa.store(isa.mul(isa.load(y), factor), y);
+        }
+        let tail = vectors.into_remainder();
+        isa.store_first(isa.mul(isa.load_first(tail, 0.0), factor), tail);
     }
-    let tail = vectors.into_remainder();
-    isa.store_first(f.eval(isa, isa.load_first(tail, 0.0)), tail);
 }
 
 /// Softmax of columns, or its logarithm: NaN where a value is NaN or ∞, or all are −∞.

@@ -167,7 +167,7 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
         let y = stream.draft(at, len);
         dispatch(isa, softmax::Exponentials { x, y, partials });
     }
-    let total = &dispatch(isa, softmax::Sum(&partials));
+    let total = &softmax::Total::of(isa, &mut partials);
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
         // The logarithm is taken of the inputs again.

@@ -14,7 +14,9 @@ pub(super) struct Simd128 {
 #[inline(never)]
 #[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
-    let zero = std::hint::black_box(0);
+    static ZERO: usize = 0;
+    // SAFETY: it is there; what is read once more by itself the compiler does not know.
+    let zero = unsafe { (&raw const ZERO).read_volatile() };
     kernel.run(Simd128 { zero })
 }
 
