@@ -5,6 +5,7 @@ mod assemble;
 mod edition;
 mod glue;
 mod names;
+mod offsets;
 mod properties;
 mod size;
 mod stamp;

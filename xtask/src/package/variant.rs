@@ -3,7 +3,7 @@
 use super::arrange::{WAYS, arrange};
 use super::edition::Edition;
 use super::stamp::unless_made;
-use super::{glue, names, unreached};
+use super::{glue, names, offsets, unreached};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -61,9 +61,10 @@ const SMALL_CODE: &[&str] = &[
 ];
 
 /// What [`finish`] does to a build, which has to be made again where that changes.
-const FINISH: [&str; 4] = [
+const FINISH: [&str; 5] = [
     include_str!("glue.rs"),
     include_str!("names.rs"),
+    include_str!("offsets.rs"),
     include_str!("properties.rs"),
     include_str!("unreached.rs"),
 ];
@@ -190,6 +191,7 @@ fn finish(folder: &Path) -> Result<()> {
     let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
     let mut module = Module::from_file(&path)?;
     unreached::empty(&mut module)?;
+    offsets::fold(&mut module);
     let text = names::shorten(&fs::read_to_string(&script)?, &mut module)?;
     fs::write(script, glue::with_errors(&text)?)?;
     Ok(fs::write(path, module.emit_wasm())?)
