@@ -10,7 +10,7 @@ use crate::error::{Result, try_zeros};
 const MAX_KEPT: usize = 4;
 
 /// Values in each of them at most: as a product packs at a time.
-const MAX_VALUES: usize = (1 << 19) + 64;
+const MAX_VALUES: usize = (1 << if cfg!(target_arch = "wasm32") { 20 } else { 19 }) + 64;
 
 thread_local! {
     /// The shortest first.
