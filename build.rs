@@ -71,6 +71,8 @@ const FULL: &str = "full";
 /// The `OP` of kernels with matrices of subgroups, in naga's words and in Chromium's.
 const NAGA: &str = "naga";
 const CHROMIUM: &str = "chromium";
+/// That of layers by kernels of products, which the small edition has none of.
+const PATCHES: &str = "patches";
 /// The `OP` of kernels that read and write vectors, the last of which fold by subgroups or parts of these,
 /// and what hooks work on there.
 const VECTORS: [&str; 3] = ["vectors", "subgroups", "shuffles"];
@@ -140,11 +142,12 @@ impl Build {
         }
     }
 
-    /// Whether its drivers know the words of a template's instance.
+    /// Whether its drivers know the words of a template's instance, and it has the operation.
     fn understands(self, instance: &Instance) -> bool {
         match instance.op.as_str() {
             NAGA => self == Self::Native,
             CHROMIUM => self != Self::Native,
+            PATCHES => self != Self::Small,
             _ => true,
         }
     }

@@ -12,6 +12,8 @@ mod plain;
 mod race;
 mod report;
 mod resident;
+#[path = "../resnet.rs"]
+mod resnet;
 mod streams;
 mod trips;
 mod tuning;

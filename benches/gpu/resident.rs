@@ -1,15 +1,20 @@
 //! Kernels alone, on values that are there already.
 
-use crate::{Options, Row, median, values};
+use crate::{Options, Row, median, resnet, values};
 use anyhow::{Context, Result};
 use relampago::{
-    Backend, BufferId, Conv2d, GpuCommandBatch, GpuDevice, HalfPrecision, Op, Program, wgpu,
+    Backend, BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, HalfPrecision, Op, Program,
+    wgpu,
 };
 use std::time::Instant;
 
 /// 256 MB, several times what any cache holds.
 const LEN: usize = 1 << 26;
 const IMAGE: usize = 4096;
+/// Lengths of rows.
+const ROWS: [usize; 5] = [64, 256, 1024, 4096, 16384];
+/// A layer's batch.
+pub(crate) const IMAGES: usize = 32;
 
 pub(crate) const PRODUCTS: [[usize; 3]; 11] = [
     [256, 256, 256],
@@ -97,7 +102,7 @@ fn tasks(divide: usize) -> Vec<Task> {
         tasks.push(vector(op, 1, len, 1));
     }
     tasks.push(vector(Op::Dot {}, 2, len, 1));
-    for cols in [1024, 4096, 16384] {
+    for cols in ROWS {
         let op = Op::SoftmaxRows {
             rows: len / cols,
             cols,
@@ -106,8 +111,10 @@ fn tasks(divide: usize) -> Vec<Task> {
         task.name = format!("softmax, rows of {cols}");
         tasks.push(task);
     }
-    tasks.extend([1024, 4096, 16384].map(|cols| norm(len / cols, cols)));
+    tasks.extend(ROWS.map(|cols| norm(len / cols, cols)));
     tasks.extend([3, 7, 15].map(|side| convolution(IMAGE / divide, side)));
+    let batch = IMAGES.div_ceil(divide);
+    tasks.extend(resnet::layers(batch).map(|(name, options)| layer(name, options)));
     tasks
 }
 
@@ -200,6 +207,19 @@ fn row(device: &GpuDevice, task: Task, rounds: usize) -> Result<Row> {
         time,
         ceiling: true,
     })
+}
+
+fn layer(name: String, options: ConvLayer) -> Task {
+    let (rows, cols) = options.output_shape();
+    let lens = resnet::lens(&options);
+    let result = options.batch * options.filters * rows * cols;
+    Task {
+        name,
+        flop: 2.0 * (result * resnet::depth(&options)) as f64,
+        moved: lens.iter().sum::<usize>() + result,
+        ops: vec![Op::ConvolveLayer { options }],
+        lens: lens.into(),
+    }
 }
 
 /// Seconds for a run of a program among many: the difference between twice as many and so many,

@@ -3,6 +3,9 @@ import time
 
 import torch
 
+# All in f32, by the fastest algorithm.
+torch.backends.cudnn.allow_tf32 = False
+torch.backends.cudnn.benchmark = True
 LEN, MILLION = 1 << 26, 1_000_000
 
 
@@ -34,6 +37,7 @@ def noise(*shape):
 
 
 SHAPES = [(n, n, n) for n in (256, 512, 1024, 2048, 4096, 8192)]
+LAYERS = [(3, 64, 224, 7, 2), (64, 64, 56, 3, 1), (256, 64, 56, 1, 1), (128, 128, 28, 3, 1), (512, 512, 7, 3, 1)]
 SHAPES += [(1024, 768, 320), (1000, 777, 333), (4095, 4095, 4095), (4096, 4096, 1), (1, 4096, 4096)]
 
 with torch.inference_mode():
@@ -52,10 +56,10 @@ with torch.inference_mode():
     resident(f"sum {LEN}", lambda: torch.sum(x))
     resident(f"max {LEN}", lambda: torch.max(x))
     resident(f"dot {LEN}", lambda: torch.dot(x, z))
-    for cols in (1024, 4096, 16384):
+    for cols in (64, 256, 1024, 4096, 16384):
         rows = x.view(-1, cols)
         resident(f"softmax, rows of {cols}", lambda: torch.softmax(rows, 1))
-    for cols in (1024, 4096, 16384):
+    for cols in (64, 256, 1024, 4096, 16384):
         rows, gain, bias = x.view(-1, cols), noise(cols), noise(cols)
         layer_norm = torch.nn.functional.layer_norm
         resident(f"layer norm, rows of {cols}", lambda: layer_norm(rows, (cols,), gain, bias, 1e-5))
@@ -65,6 +69,10 @@ with torch.inference_mode():
         convolve = torch.nn.functional.conv2d
         run = lambda: convolve(image, kernel, padding=side // 2)
         resident(f"convolve2d 4096², {side}×{side}", run, 4)
+    for channels, filters, size, side, stride in LAYERS:
+        images, kernel = noise(32, channels, size, size), noise(filters, channels, side, side)
+        run = lambda: torch.nn.functional.conv2d(images, kernel, stride=stride, padding=side // 2)
+        resident(f"layer {channels}→{filters}, {size}², {side}×{side}", run)
     for length in (1_024, 16_384, 100_000, MILLION):
         host = torch.rand(length) - 0.5
         trip(f"relu {length}", lambda: torch.relu(host.cuda()).cpu(), 200)

@@ -1,6 +1,7 @@
 //! Which kernel is the fastest for each operation, as `GpuDevice::tune` finds out.
 
-use crate::resident::PRODUCTS;
+use crate::resident::{IMAGES, PRODUCTS};
+use crate::resnet;
 use anyhow::Result;
 use relampago::{Conv2d, GpuDevice, Op};
 
@@ -69,5 +70,10 @@ fn operations(divide: usize) -> Vec<(String, Op, Vec<usize>)> {
         let lens = vec![side * side, kernel * kernel];
         (name, Op::Convolve2d { options }, lens)
     });
-    products.chain(rows).chain(convolutions).collect()
+    let layers = resnet::layers(smaller(IMAGES)).map(|(name, options)| {
+        let lens = resnet::lens(&options).into();
+        (name, Op::ConvolveLayer { options }, lens)
+    });
+    let rest = rows.chain(convolutions).chain(layers);
+    products.chain(rest).collect()
 }

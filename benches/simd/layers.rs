@@ -3,40 +3,24 @@
 use crate::products::by_gemm;
 use crate::race::{Contestant, race};
 use crate::vectors::values;
-use crate::{Row, Team};
+use crate::{Row, Team, resnet};
 use anyhow::Result;
 use gemm::Parallelism;
-use relampago::{Conv2d, ConvLayer, Op};
+use relampago::{ConvLayer, Op};
 use std::hint::black_box;
 
 pub(crate) fn rows(team: &Team, rounds: usize, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Row>> {
-    let same = |side, kernel| Conv2d::same(side, side, kernel, kernel);
-    let layers = [
-        ConvLayer::new(same(224, 7).with_stride(2, 2), 3, 64),
-        ConvLayer::new(same(56, 3), 64, 64),
-        ConvLayer::new(same(56, 1), 256, 64),
-        ConvLayer::new(same(28, 3), 128, 128),
-        ConvLayer::new(same(7, 3), 512, 512),
-    ];
-    let named = layers.map(|layer| {
-        let (image, channels, filters) = (layer.image, layer.channels, layer.filters);
-        let (side, kernel) = (image.input_rows, image.kernel_rows);
-        let name = format!("layer {channels}→{filters}, {side}², {kernel}×{kernel}");
-        (name, layer)
-    });
-    let wanted = named.into_iter().filter(|(name, _)| wanted(name));
+    let wanted = resnet::layers(1).filter(|(name, _)| wanted(name));
     wanted
         .map(|(name, layer)| row(team, name, layer, rounds))
         .collect()
 }
 
 fn row(team: &Team, name: String, layer: ConvLayer, rounds: usize) -> Result<Row> {
-    let image = layer.image;
     let (rows, cols) = layer.output_shape();
-    let depth = layer.channels * image.kernel_rows * image.kernel_cols;
+    let depth = resnet::depth(&layer);
     let shape = [layer.filters, depth, rows * cols];
-    let input = values(layer.channels * image.input_rows * image.input_cols);
-    let weights = values(layer.filters * depth);
+    let [input, weights] = resnet::lens(&layer).map(values);
     let mut windows = vec![0.0; depth * rows * cols];
     let mut theirs = vec![0.0; layer.filters * rows * cols];
     let mut by_peer = |theirs: &mut [f32]| {

@@ -8,6 +8,8 @@ mod machine;
 mod products;
 mod race;
 mod report;
+#[path = "../resnet.rs"]
+mod resnet;
 mod tiles;
 mod vectors;
 mod weights;

@@ -1,9 +1,12 @@
 //! matmul_128 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
 //! matmul_128_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
+//! layer_128 patches: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
 //! matmul_64 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
 //! matmul_64_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
+//! layer_64 patches: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
 //! matmul_32 vectors: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
 //! matmul_32_any scalars: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
+//! layer_32 patches: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
 //! unchecked
 // C = A · B. A workgroup of ACROSS × DOWN invocations computes a tile of C from slabs of A and B,
 // 16 deep, in workgroup memory; the next pair of slabs is loaded while one is multiplied. An
@@ -14,8 +17,8 @@
 // thousands of like terms would lose as many last places. The totals are indexed at run time, so
 // that they take no registers.
 //
-// Bounds: what is read of A and B is clamped to their last row, column and depth, and what is
-// stored lies in C (`lib/matmul.wgsl`). An invocation writes vectors `local` and `local + GROUP`
+// Bounds: what is read of A and B is clamped to their last row, column and depth, or is the first value where it lies
+// beyond an image, and what is stored lies in C (`lib/matmul.wgsl`). An invocation writes vectors `local` and `local + GROUP`
 // of a slab, and reads rows, depths and columns below ROWS, 16 and 4 · VECTORS: a slab has
 // 4 · ROWS = 16 · VECTORS = 2 · GROUP vectors. Totals begin at 0 or 1, of five.
 struct Params {
@@ -23,6 +26,7 @@ struct Params {
     k: u32,
     n: u32,
     tiles_across: u32,
+    layer: OP_layer,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> a: array<OP_cell>;
@@ -104,13 +108,13 @@ fn main(
     let a_row = row + local / 4u;
     let a_quarter = local % 4u;
     let b_depth = local / VECTORS;
-    let b_vector = vector + local % VECTORS;
+    let b_columns = OP_columns(vector + local % VECTORS);
     const A_STEP = GROUP / 4u;
     const B_STEP = GROUP / VECTORS;
     var a0 = OP_a(a_row, a_quarter);
     var a1 = OP_a(a_row + A_STEP, a_quarter);
-    var b0 = OP_b(b_depth, b_vector);
-    var b1 = OP_b(b_depth + B_STEP, b_vector);
+    var b0 = OP_b(b_depth, b_columns);
+    var b1 = OP_b(b_depth + B_STEP, b_columns);
     var slab = 0u;
     let at = u32(params.k == 0u);
     for (var part = 0u; part < params.k; part += PART) {
@@ -125,8 +129,8 @@ fn main(
             workgroupBarrier();
             a0 = OP_a(a_row, depth / 4u + a_quarter);
             a1 = OP_a(a_row + A_STEP, depth / 4u + a_quarter);
-            b0 = OP_b(depth + b_depth, b_vector);
-            b1 = OP_b(depth + b_depth + B_STEP, b_vector);
+            b0 = OP_b(depth + b_depth, b_columns);
+            b1 = OP_b(depth + b_depth + B_STEP, b_columns);
             let a_at = slab + 4u * y;
             let b_at = slab + x;
             advance(&sums, a_at, b_at);

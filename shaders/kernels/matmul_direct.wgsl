@@ -1,5 +1,6 @@
 //! matmul_direct vectors:
 //! matmul_direct_any scalars:
+//! layer_direct patches:
 // C = A · B for software adapters, to which workgroup memory is no closer and each barrier costs a
 // switch of contexts: an invocation computes 8 × 8 values of C straight from A and B. What it takes is
 // nearly all loads, lane by lane, of which wide tiles need fewer. PART depths at a time add up, to
@@ -9,6 +10,7 @@ struct Params {
     k: u32,
     n: u32,
     tiles_across: u32,
+    layer: OP_layer,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> a: array<OP_cell>;
@@ -26,12 +28,12 @@ fn a_block(row: u32, quarter: u32) -> mat4x4f {
     );
 }
 
-fn b_block(depth: u32, vector: u32) -> mat4x4f {
+fn b_block(depth: u32, columns: OP_four) -> mat4x4f {
     return mat4x4f(
-        OP_b(depth, vector),
-        OP_b(depth + 1u, vector),
-        OP_b(depth + 2u, vector),
-        OP_b(depth + 3u, vector),
+        OP_b(depth, columns),
+        OP_b(depth + 1u, columns),
+        OP_b(depth + 2u, columns),
+        OP_b(depth + 3u, columns),
     );
 }
 
@@ -54,12 +56,14 @@ fn main(
     if row >= params.m {
         return;
     }
+    let left_columns = OP_columns(vector);
+    let right_columns = OP_columns(vector + 1u);
     var totals = Sums();
     for (var part = 0u; part < params.k; part += PART) {
         var sums = Sums();
         for (var depth = part; depth < min(part + PART, params.k); depth += 4u) {
-            let left = b_block(depth, vector);
-            let right = b_block(depth, vector + 1u);
+            let left = b_block(depth, left_columns);
+            let right = b_block(depth, right_columns);
             let top = a_block(row, depth / 4u);
             sums.first = add_product(sums.first, top, left);
             sums.right = add_product(sums.right, top, right);

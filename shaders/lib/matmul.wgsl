@@ -4,11 +4,25 @@
 // another value that might be infinite.
 alias vectors_cell = vec4f;
 alias scalars_cell = f32;
+alias patches_cell = f32;
+alias vectors_layer = vec4u;
+alias scalars_layer = vec4u;
+alias vectors_four = u32;
+alias scalars_four = u32;
 
 fn vectors_a(row: u32, quarter: u32) -> vec4f {
     let across = params.k / 4u;
     let at = min(row, params.m - 1u) * across + min(quarter, across - 1u);
     return select(vec4f(), a[at], quarter < across);
+}
+
+// What is known of four columns before their values are read.
+fn vectors_columns(vector: u32) -> u32 {
+    return vector;
+}
+
+fn scalars_columns(vector: u32) -> u32 {
+    return vector;
 }
 
 fn vectors_b(depth: u32, vector: u32) -> vec4f {
@@ -34,32 +48,99 @@ fn vectors_store(row: u32, vector: u32, values: vec4f) {
     }
 }
 
-fn clamped(start: u32, last: u32) -> vec4u {
-    return min(vec4u(start, start + 1u, start + 2u, start + 3u), vec4u(last));
+fn fours(vector: u32) -> vec4u {
+    return 4u * vector + vec4u(0u, 1u, 2u, 3u);
+}
+
+fn clamped(vector: u32, last: u32) -> vec4u {
+    return min(fours(vector), vec4u(last));
 }
 
 fn scalars_a(row: u32, quarter: u32) -> vec4f {
-    let depth = 4u * quarter;
-    let at = min(row, params.m - 1u) * params.k + clamped(depth, params.k - 1u);
-    let inside = vec4u(depth) + vec4u(0u, 1u, 2u, 3u) < vec4u(params.k);
+    let at = min(row, params.m - 1u) * params.k + clamped(quarter, params.k - 1u);
+    let inside = fours(quarter) < vec4u(params.k);
     return select(vec4f(), vec4f(a[at.x], a[at.y], a[at.z], a[at.w]), inside);
 }
 
 fn scalars_b(depth: u32, vector: u32) -> vec4f {
-    let at = min(depth, params.k - 1u) * params.n + clamped(4u * vector, params.n - 1u);
+    let at = min(depth, params.k - 1u) * params.n + clamped(vector, params.n - 1u);
     return select(vec4f(), vec4f(b[at.x], b[at.y], b[at.z], b[at.w]), depth < params.k);
 }
 
 fn scalars_store(row: u32, vector: u32, values: vec4f) {
-    let col = 4u * vector;
-    let at = row * params.n + col;
+    let cols = fours(vector);
+    put(row, cols, row * params.n + cols, values);
+}
+
+// Stores those values of a row whose columns there are.
+fn put(row: u32, cols: vec4u, at: vec4u, values: vec4f) {
     if row >= params.m {
         return;
     }
-    if col < params.n { c[at] = after(at, values.x); }
-    if col + 1u < params.n { c[at + 1u] = after(at + 1u, values.y); }
-    if col + 2u < params.n { c[at + 2u] = after(at + 2u, values.z); }
-    if col + 3u < params.n { c[at + 3u] = after(at + 3u, values.w); }
+    if cols.x < params.n { c[at.x] = after(at.x, values.x); }
+    if cols.y < params.n { c[at.y] = after(at.y, values.y); }
+    if cols.z < params.n { c[at.z] = after(at.z, values.z); }
+    if cols.w < params.n { c[at.w] = after(at.w, values.w); }
+}
+
+// A convolution layer of one group is the product of its weights, a row a filter, and a matrix of windows, a column
+// a place of the result, the batch's images one after the other. That matrix is nowhere in memory.
+struct patches_layer {
+    input: vec2u,
+    kernel: vec2u,
+    output: vec2u,
+    stride: vec2u,
+    dilation: vec2u,
+    before: vec2u,
+}
+
+// Of four places of the result: where their windows begin, and the first channels of their images.
+struct patches_four {
+    rows: vec4u,
+    cols: vec4u,
+    channels: vec4u,
+}
+
+fn patches_a(row: u32, quarter: u32) -> vec4f {
+    return scalars_a(row, quarter);
+}
+
+// Rows and columns before the input wrap around to some beyond its end.
+fn patches_columns(vector: u32) -> patches_four {
+    let layer = params.layer;
+    let plane = layer.output.x * layer.output.y;
+    let places = clamped(vector, params.n - 1u);
+    let within = places % plane;
+    let rows = within / layer.output.y * layer.stride.x - layer.before.x;
+    let cols = within % layer.output.y * layer.stride.y - layer.before.y;
+    return patches_four(rows, cols, places / plane * (params.k / (layer.kernel.x * layer.kernel.y)));
+}
+
+// The quotient of numbers below 2¹⁹ by reciprocal: an error of 2⁻²¹ of it does not reach from the middle between
+// multiples of 1 / d to the next integer. Integers take processors ten times as long to divide.
+fn quotient(n: u32, d: u32) -> u32 {
+    return u32((f32(n) + 0.5) * (1.0 / f32(d)));
+}
+
+fn patches_b(depth: u32, four: patches_four) -> vec4f {
+    let layer = params.layer;
+    let taps = layer.kernel.x * layer.kernel.y;
+    let channel = quotient(depth, taps);
+    let tap = depth - channel * taps;
+    let i = quotient(tap, layer.kernel.y);
+    let j = tap - i * layer.kernel.y;
+    let rows = four.rows + i * layer.dilation.x;
+    let cols = four.cols + j * layer.dilation.y;
+    let inside = (rows < vec4u(layer.input.x)) & (cols < vec4u(layer.input.y)) & vec4<bool>(depth < params.k);
+    let at = ((four.channels + channel) * layer.input.x + rows) * layer.input.y + cols;
+    let safe = select(vec4u(), at, inside);
+    return select(vec4f(), vec4f(b[safe.x], b[safe.y], b[safe.z], b[safe.w]), inside);
+}
+
+fn patches_store(row: u32, vector: u32, values: vec4f) {
+    let plane = params.layer.output.x * params.layer.output.y;
+    let places = fours(vector);
+    put(row, places, (places / plane * (params.m - 1u) + row) * plane + places, values);
 }
 
 // Four depths of a single column. Past the edge they are zeros as those of A are, which times an
@@ -69,7 +150,7 @@ fn vectors_column(quarter: u32) -> vec4f {
 }
 
 fn scalars_column(quarter: u32) -> vec4f {
-    let at = clamped(4u * quarter, params.k - 1u);
+    let at = clamped(quarter, params.k - 1u);
     return select(vec4f(), vec4f(b[at.x], b[at.y], b[at.z], b[at.w]), inside(quarter, params.k));
 }
 

@@ -1,34 +1,127 @@
-//! Convolutions of images with many channels.
+//! Convolutions of images with many channels: each place of the result by itself, or all of them as a product of the
+//! weights and a matrix of windows, which is nowhere in memory.
 
-use super::kernels;
+#[cfg(not(target_arch = "wasm32"))]
+use super::context::Gpu;
+use super::kernels::{self, Kernel};
+use super::matmul::{self, FAMILIES};
 use super::recorder::{GpuBuffer, Recorder};
+#[cfg(not(target_arch = "wasm32"))]
+use super::tune::Key;
 use crate::error::Result;
 use crate::ops::ConvLayer;
+use crate::shape::check_limit;
 
-/// Invocations of a workgroup, and the filters and places of the result that each computes.
+/// Invocations of a workgroup of the kernel for any layer, and the filters and places of the result that each
+/// computes.
 const WORKGROUP: usize = 64;
 const FILTERS: usize = 4;
 const PLACES: usize = 4;
 
+/// The most weights of a filter that kernels of products find the places of.
+const DEEPEST: usize = 1 << 19;
+
+/// The longest window: places in it and before the input are no others when their numbers wrap around.
+const LONGEST: usize = 1 << 31;
+
+/// Filters, and weights of each, from which tiles of a product are busy.
+const MANY_FILTERS: usize = 16;
+const MANY_WEIGHTS: usize = 16;
+
 /// Records the dispatch of a layer whose result has some values.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn convolve_layer(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],
     output: &GpuBuffer,
     layer: &ConvLayer,
 ) -> Result<()> {
-    // Each product is a round of a loop.
+    let window = layer.window();
+    for span in [window.kernel_rows, window.kernel_cols] {
+        check_limit("the rows or columns that a kernel spans", span, LONGEST)?;
+    }
+    let operands = [&inputs[1], &inputs[0]];
+    if is_product(layer) {
+        return matmul::in_f32(recorder, operands, output, product(layer));
+    }
+    let kernel = kernel(recorder, inputs[0].len, layer);
+    if kernel.index == kernels::CONVOLVE_LAYER.index {
+        return any(recorder, [&inputs[0], &inputs[1]], output, layer);
+    }
+    by_product(recorder, kernel, operands, output, layer)
+}
+
+/// The kernel that was measured to be the fastest, or else the one by rule.
+#[cfg_attr(relampago_package, optimize(size))]
+fn kernel(recorder: &Recorder<'_>, input: usize, layer: &ConvLayer) -> &'static Kernel {
+    let gpu = recorder.gpu;
     #[cfg(not(target_arch = "wasm32"))]
-    recorder.gpu.check_on_llvmpipe(
-        "the weights of a filter on llvmpipe",
-        layer.depth(),
-        1 << 15,
-    )?;
+    if let Some(name) = recorder.fastest(Key::convolve_layer(layer))
+        && let Some(kernel) = able(gpu, input, layer).find(|kernel| kernel.name == name)
+    {
+        return kernel;
+    }
+    let [m, k, n] = product(layer);
+    if !has_product(input, layer) || m < MANY_FILTERS || k < MANY_WEIGHTS {
+        &kernels::CONVOLVE_LAYER
+    } else if gpu.adapter().software {
+        &kernels::LAYER_DIRECT
+    } else {
+        matmul::family(&gpu.limits, [m, n]).layer
+    }
+}
+
+/// The names of the kernels that could compute a layer of an input of so many values; none where there is no choice.
+#[cfg(not(target_arch = "wasm32"))]
+pub(super) fn candidates(gpu: &Gpu, input: usize, layer: &ConvLayer) -> Vec<&'static str> {
+    if is_product(layer) {
+        return Vec::new();
+    }
+    able(gpu, input, layer).map(|kernel| kernel.name).collect()
+}
+
+/// The kernel for any layer, and those of products if they can compute this one.
+#[cfg(not(target_arch = "wasm32"))]
+fn able(gpu: &Gpu, input: usize, layer: &ConvLayer) -> impl Iterator<Item = &'static Kernel> {
+    let fitting = FAMILIES.iter().filter(|family| family.fits(&gpu.limits));
+    let of_products = fitting.map(|family| family.layer);
+    let of_products = of_products.chain([&kernels::LAYER_DIRECT]);
+    let has_product = has_product(input, layer);
+    let any = [&kernels::CONVOLVE_LAYER].into_iter();
+    any.chain(of_products.filter(move |_| has_product))
+}
+
+/// Whether kernels of products can compute a layer of an input of so many values: what lies beyond the input has a
+/// first value to be read in its place, and weights have places that are found.
+fn has_product(input: usize, layer: &ConvLayer) -> bool {
+    layer.groups == 1 && input > 0 && (1..=DEEPEST).contains(&layer.depth())
+}
+
+/// Filters, their weights, and places of the result in all images: what is multiplied, of one group.
+fn product(layer: &ConvLayer) -> [usize; 3] {
+    let (rows, cols) = layer.output_shape();
+    [layer.filters, layer.depth(), layer.batch * rows * cols]
+}
+
+/// Whether an image's channels are the matrix of windows.
+fn is_product(layer: &ConvLayer) -> bool {
+    let image = &layer.image;
+    let single = [
+        image.kernel_rows,
+        image.kernel_cols,
+        layer.batch,
+        layer.groups,
+    ] == [1; 4];
+    single && layer.output_shape() == (image.input_rows, image.input_cols)
+}
+
+/// Rows and columns of the input, the kernel, the result, strides, dilations and padding.
+#[cfg_attr(relampago_package, optimize(size))]
+fn geometry(layer: &ConvLayer) -> [usize; 12] {
     let image = &layer.image;
     let (rows, cols) = layer.output_shape();
     let (top, left) = layer.padding_before();
-    let [channels, filters] = layer.of_group();
-    let dims = [
+    [
         image.input_rows,
         image.input_cols,
         image.kernel_rows,
@@ -41,17 +134,71 @@ pub(super) fn convolve_layer(
         layer.dilation_cols,
         top,
         left,
-        layer.batch,
-        layer.groups,
-        channels,
-        filters,
-    ];
-    // Only strides and dilations can be larger than what is told by a buffer's places; they then move past every
-    // input alike, or are those of a single weight.
-    let params = dims.map(|dim| u32::try_from(dim).unwrap_or(u32::MAX));
+    ]
+}
+
+/// Parameters of a kernel. Only strides can be larger than what is told by a buffer's places, and dilations, of which
+/// there is one weight then; strides move past every input alike.
+#[cfg_attr(relampago_package, optimize(size))]
+fn params(dims: [&[usize]; 2]) -> Vec<u32> {
+    let mut words = Vec::new();
+    for dims in dims {
+        for &dim in dims {
+            words.push(u32::try_from(dim).unwrap_or(u32::MAX));
+        }
+    }
+    words
+}
+
+/// By a kernel of products.
+#[cfg_attr(relampago_package, optimize(size))]
+fn by_product(
+    recorder: &mut Recorder<'_>,
+    kernel: &'static Kernel,
+    operands: [&GpuBuffer; 2],
+    output: &GpuBuffer,
+    layer: &ConvLayer,
+) -> Result<()> {
+    let [m, k, n] = product(layer);
+    #[cfg(not(target_arch = "wasm32"))]
+    matmul::check_depth(recorder.gpu, k)?;
+    let family = FAMILIES
+        .iter()
+        .find(|family| family.layer.index == kernel.index);
+    let [workgroups, across] = match family {
+        Some(family) => family.grid([m, n]),
+        None => matmul::direct_grid([m, n]),
+    };
+    let params = params([&[m, k, n, across], &geometry(layer)]);
+    recorder.dispatch(kernel, &params, &operands, output, workgroups)
+}
+
+/// By the kernel for any layer.
+#[cfg_attr(relampago_package, optimize(size))]
+fn any(
+    recorder: &mut Recorder<'_>,
+    inputs: [&GpuBuffer; 2],
+    output: &GpuBuffer,
+    layer: &ConvLayer,
+) -> Result<()> {
+    // Each product is a round of a loop.
+    #[cfg(not(target_arch = "wasm32"))]
+    recorder.gpu.check_on_llvmpipe(
+        "the weights of a filter on llvmpipe",
+        layer.depth(),
+        1 << 15,
+    )?;
+    let (rows, cols) = layer.output_shape();
+    let [channels, filters] = layer.of_group();
+    let numbers = [layer.batch, layer.groups, channels, filters];
+    let params = params([&geometry(layer), &numbers]);
     let tiles = (rows * cols).div_ceil(PLACES) * filters.div_ceil(FILTERS);
     let workgroups = (tiles * layer.batch * layer.groups).div_ceil(WORKGROUP);
-    let inputs = [&inputs[0], &inputs[1]];
-    let kernel = &kernels::CONVOLVE_LAYER;
-    recorder.dispatch(kernel, &params, &inputs, output, workgroups)
+    recorder.dispatch(
+        &kernels::CONVOLVE_LAYER,
+        &params,
+        &inputs,
+        output,
+        workgroups,
+    )
 }

@@ -10,7 +10,7 @@ use super::tune::Key;
 use crate::error::Result;
 
 /// A tile of C, and the kernels in which a workgroup computes one.
-struct Family {
+pub(super) struct Family {
     /// Rows and columns of a tile.
     side: usize,
     /// Bytes of workgroup memory, and invocations.
@@ -19,17 +19,22 @@ struct Family {
     /// For `k` and `n` that are multiples of 4, and for any.
     aligned: &'static Kernel,
     any: &'static Kernel,
+    /// For convolution layers.
+    #[cfg(not(relampago_small))]
+    pub(super) layer: &'static Kernel,
 }
 
 /// The larger the tile, the fewer reads a product takes; the smaller, the more workgroups share
 /// the work, and the less memory they need.
-static FAMILIES: [Family; 3] = [
+pub(super) static FAMILIES: [Family; 3] = [
     Family {
         side: 128,
         memory: 32 << 10,
         invocations: 256,
         aligned: &kernels::MATMUL_128,
         any: &kernels::MATMUL_128_ANY,
+        #[cfg(not(relampago_small))]
+        layer: &kernels::LAYER_128,
     },
     Family {
         side: 64,
@@ -37,6 +42,8 @@ static FAMILIES: [Family; 3] = [
         invocations: 128,
         aligned: &kernels::MATMUL_64,
         any: &kernels::MATMUL_64_ANY,
+        #[cfg(not(relampago_small))]
+        layer: &kernels::LAYER_64,
     },
     Family {
         side: 32,
@@ -44,6 +51,8 @@ static FAMILIES: [Family; 3] = [
         invocations: 64,
         aligned: &kernels::MATMUL_32,
         any: &kernels::MATMUL_32_ANY,
+        #[cfg(not(relampago_small))]
+        layer: &kernels::LAYER_32,
     },
 ];
 
@@ -65,15 +74,25 @@ pub(super) fn matmul(
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
+    #[cfg(not(relampago_small))]
+    if k > 0 && super::halves::suits(recorder.gpu, [m, k, n]) {
+        return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
+    }
+    in_f32(recorder, [a, b], c, [m, k, n])
+}
+
+/// The same of numbers that are not rounded.
+pub(super) fn in_f32(
+    recorder: &mut Recorder<'_>,
+    [a, b]: [&GpuBuffer; 2],
+    c: &GpuBuffer,
+    [m, k, n]: [usize; 3],
+) -> Result<()> {
     #[cfg(not(target_arch = "wasm32"))]
     check_depth(recorder.gpu, k)?;
     // The other kernels have no last depth to stay below where there is none.
     if k == 0 {
         return direct(recorder, [a, b], c, [m, k, n]);
-    }
-    #[cfg(not(relampago_small))]
-    if super::halves::suits(recorder.gpu, [m, k, n]) {
-        return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
     }
     #[cfg(not(relampago_small))]
     if let Some(name) = recorder.fastest(Key::matmul([m, k, n]))
@@ -146,7 +165,7 @@ pub(super) fn aligned(
 }
 
 /// Of the families that the adapter has room for, the largest with enough tiles.
-fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
+pub(super) fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
     let suits = |family: &&Family| family.fits(limits) && family.tiles([m, n]) >= ENOUGH_TILES;
     let [.., smallest] = &FAMILIES;
     FAMILIES.iter().find(suits).unwrap_or(smallest)
@@ -158,12 +177,19 @@ impl Family {
         self.aligned.name
     }
 
-    fn fits(&self, limits: &Limits) -> bool {
+    pub(super) fn fits(&self, limits: &Limits) -> bool {
         self.memory <= limits.workgroup_memory && self.invocations <= limits.invocations
     }
 
     fn tiles(&self, [m, n]: [usize; 2]) -> usize {
-        m.div_ceil(self.side) * n.div_ceil(self.side)
+        let [tiles, _] = self.grid([m, n]);
+        tiles
+    }
+
+    /// The tiles of a product, and those side by side.
+    pub(super) fn grid(&self, [m, n]: [usize; 2]) -> [usize; 2] {
+        let across = n.div_ceil(self.side);
+        [m.div_ceil(self.side) * across, across]
     }
 
     fn record(
@@ -175,8 +201,9 @@ impl Family {
     ) -> Result<()> {
         // A multiple of 4 only if both are.
         let kernel = aligned(k | n, self.aligned, self.any);
-        let params = [m, k, n, n.div_ceil(self.side)].map(|dim| dim as u32);
-        recorder.dispatch(kernel, &params, &operands, c, self.tiles([m, n]))
+        let [tiles, across] = self.grid([m, n]);
+        let params = [m, k, n, across].map(|dim| dim as u32);
+        recorder.dispatch(kernel, &params, &operands, c, tiles)
     }
 }
 
@@ -187,12 +214,17 @@ fn direct(
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
+    let [workgroups, across] = direct_grid([m, n]);
+    let params = [m, k, n, across].map(|dim| dim as u32);
+    let kernel = aligned(k | n, &kernels::MATMUL_DIRECT, &kernels::MATMUL_DIRECT_ANY);
+    recorder.dispatch(kernel, &params, &operands, c, workgroups)
+}
+
+/// The workgroups of such a product, and tiles side by side.
+pub(super) fn direct_grid([m, n]: [usize; 2]) -> [usize; 2] {
     /// A tile's side, and tiles of a workgroup.
     const SIDE: usize = 8;
     const TILES: usize = 64;
     let across = n.div_ceil(SIDE);
-    let workgroups = (across * m.div_ceil(SIDE)).div_ceil(TILES);
-    let params = [m, k, n, across].map(|dim| dim as u32);
-    let kernel = aligned(k | n, &kernels::MATMUL_DIRECT, &kernels::MATMUL_DIRECT_ANY);
-    recorder.dispatch(kernel, &params, &operands, c, workgroups)
+    [(across * m.div_ceil(SIDE)).div_ceil(TILES), across]
 }

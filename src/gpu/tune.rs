@@ -10,11 +10,11 @@ pub(super) use choices::{Choices, Key};
 #[cfg(not(target_arch = "wasm32"))]
 use super::cache;
 use super::context::Gpu;
-#[cfg(not(target_arch = "wasm32"))]
-use super::convolve2d;
 #[cfg(target_arch = "wasm32")]
 use super::kept;
 use super::recorder::{GpuBuffer, Recorder};
+#[cfg(not(target_arch = "wasm32"))]
+use super::{convolve2d, layer};
 use super::{lower, matmul, rows};
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
@@ -54,6 +54,11 @@ fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static s
             let key = Key::convolve2d(options);
             (key, convolve2d::candidates(gpu, lens, options))
         }
+        #[cfg(not(target_arch = "wasm32"))]
+        Op::ConvolveLayer { ref options } => (
+            Key::convolve_layer(options),
+            layer::candidates(gpu, lens[0], options),
+        ),
         _ => return None,
     };
     (names.len() > 1).then_some((key, names))

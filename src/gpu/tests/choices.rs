@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::super::recorder::Recorder;
 use super::super::tune::Key;
-use super::super::{Gpu, Options, cache, lower, matmul};
+use super::super::{Gpu, Options, cache, layer, lower, matmul};
 use super::{any, judge, noise, pretend};
-use crate::ops::{Conv2d, Op};
+use crate::ops::{Conv2d, ConvLayer, Op};
 use crate::{reference, runtime};
 
 /// The kernels recorded for an operation whose result has `len` values.
@@ -145,6 +145,91 @@ fn convolutions_are_by_the_kernel_that_was_the_fastest() {
     let op = Op::Convolve2d { options };
     let inputs: [&[f32]; 2] = [&noise(33 * 40, 1), &noise(15, 2)];
     judge_choices(&gpu, key, &op, &inputs, &["convolve2d", "convolve2d_small"]);
+}
+
+/// Layers of one group, with values of their input and weights.
+fn layers() -> impl Iterator<Item = (ConvLayer, [Vec<f32>; 2])> {
+    let layer = |image, channels, filters| ConvLayer::new(image, channels, filters);
+    let layers = [
+        layer(Conv2d::same(9, 11, 3, 3), 3, 8),
+        layer(Conv2d::same(14, 13, 3, 3), 30, 33).with_batch(2),
+        layer(Conv2d::valid(13, 7, 1, 1), 70, 21).with_batch(3),
+        layer(Conv2d::same(29, 30, 7, 5).with_stride(2, 3), 3, 70).with_batch(2),
+        layer(Conv2d::valid(16, 30, 3, 2).with_stride(1, 2), 5, 17).with_dilation(4, 7),
+        layer(Conv2d::same(3, 2, 5, 5), 2, 3).with_dilation(3, 1),
+        layer(Conv2d::same(30, 35, 3, 3), 40, 5),
+    ];
+    layers.into_iter().map(|layer| {
+        let image = &layer.image;
+        let input = layer.batch * layer.channels * image.input_rows * image.input_cols;
+        (
+            layer,
+            [noise(input, 1), noise(layer.filters * layer.depth(), 2)],
+        )
+    })
+}
+
+#[test]
+fn layers_are_by_the_kernel_that_was_the_fastest() {
+    let forms = [
+        "convolve_layer",
+        "layer_128",
+        "layer_32",
+        "layer_64",
+        "layer_direct",
+    ];
+    for software in [true, false] {
+        let gpu = pretend(software);
+        for (options, [input, weights]) in layers() {
+            let (key, op) = (Key::convolve_layer(&options), Op::ConvolveLayer { options });
+            judge_choices(&gpu, key, &op, &[&input, &weights], &forms);
+        }
+    }
+    // Groups have a single kernel, and single places of one image are plain products.
+    let gpu = pretend(false);
+    let pointwise = ConvLayer::new(Conv2d::valid(8, 9, 1, 1), 20, 36);
+    let grouped = ConvLayer::new(Conv2d::same(8, 9, 3, 3), 20, 36).with_groups(4);
+    for (options, kernel) in [(pointwise, "matmul_32"), (grouped, "convolve_layer")] {
+        let (op, lens) = (Op::ConvolveLayer { options }, [1440, 36 * options.depth()]);
+        assert_eq!(recorded(&gpu, &op, &lens, 36 * 72), [kernel]);
+        assert_eq!(
+            runtime::block_on(gpu.tune(&op, &lens, 36 * 72)),
+            Ok(Vec::new())
+        );
+    }
+}
+
+#[test]
+fn windows_whose_places_have_no_number_are_refused() {
+    let options = ConvLayer::new(Conv2d::same(3, 3, 3, 1), 1, 1).with_dilation(1 << 31, 1);
+    let op = Op::ConvolveLayer { options };
+    let result =
+        runtime::block_on(pretend(false).run_into(&op, &[&[1.0; 9], &[1.0; 3]], &mut [0.0; 9]));
+    let message = result.unwrap_err().to_string();
+    assert!(message.contains("4294967297"), "{message}");
+}
+
+#[test]
+fn infinities_and_nan_stay_where_they_belong_by_every_kernel_of_layers() {
+    let gpu = pretend(false);
+    for (options, [input, weights]) in layers() {
+        let (key, op) = (Key::convolve_layer(&options), Op::ConvolveLayer { options });
+        for name in layer::candidates(&gpu, input.len(), &options) {
+            gpu.tuned.remember(key, name);
+            for special in [f32::INFINITY, f32::NAN] {
+                for place in [0, input.len() - 1] {
+                    let mut input = input.clone();
+                    input[place] = special;
+                    judge(&gpu, &op, &[&input, &weights]);
+                }
+                for place in [0, weights.len() - 1] {
+                    let mut weights = weights.clone();
+                    weights[place] = special;
+                    judge(&gpu, &op, &[&input, &weights]);
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -3,17 +3,18 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(not(target_arch = "wasm32"))]
-use crate::ops::Conv2d;
+use crate::ops::{Conv2d, ConvLayer};
 
 /// What is remembered at most; more shapes replace the first ones.
 const MAX_CHOICES: usize = 4096;
 
 /// What there are several kernels for.
-const KINDS: [&str; 4] = [MATMUL, SOFTMAX, NORM, CONVOLVE2D];
+const KINDS: [&str; 5] = [MATMUL, SOFTMAX, NORM, CONVOLVE2D, CONVOLVE_LAYER];
 const MATMUL: &str = "matmul";
 const SOFTMAX: &str = "softmax";
 const NORM: &str = "norm";
 const CONVOLVE2D: &str = "convolve2d";
+const CONVOLVE_LAYER: &str = "convolve_layer";
 
 /// What a kernel is chosen for: a kind of operation, and its sizes, the last of which may be none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,24 @@ impl Key {
         Self(
             CONVOLVE2D,
             [height, width, kernel[0], kernel[1], rows, cols],
+        )
+    }
+
+    /// Images, groups, filters and their weights, and what these are weights and the result places of.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(in crate::gpu) fn convolve_layer(layer: &ConvLayer) -> Self {
+        let (rows, cols) = layer.output_shape();
+        let [channels, filters] = layer.of_group();
+        Self(
+            CONVOLVE_LAYER,
+            [
+                layer.batch,
+                layer.groups,
+                filters,
+                layer.depth(),
+                channels,
+                rows * cols,
+            ],
         )
     }
 }

@@ -80,7 +80,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: false,
-        limit: 182 * 1024,
+        limit: 183 * 1024,
     },
     Edition {
         name: "ptx",
