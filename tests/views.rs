@@ -101,6 +101,11 @@ fn strides_offsets_and_layouts_lead_where_they_should() {
     assert_eq!(columns.strides()[..2], [1, 3]);
     assert_eq!(columns.layout(), Some(MemoryLayout::ColumnMajor));
     assert!(columns.transpose(0, 1).unwrap().is_contiguous());
+    let larger = TensorView::<f32>::new_2d(37, 50).unwrap();
+    let larger = larger.with_layout(MemoryLayout::ColumnMajor).unwrap();
+    let values: Vec<f32> = (0..37 * 50).map(|i| i as f32).collect();
+    let larger = larger.bind(&values).unwrap();
+    assert_eq!(*larger.contiguous().unwrap(), shown(&larger));
 
     // Tiles of 2 × 3 of a 3 × 4 matrix: four, each of six values, the right ones cut off.
     let tile_size = [2, 3];

@@ -5,6 +5,9 @@ use std::borrow::Cow;
 use super::{MemoryLayout, Plane, TensorView};
 use crate::error::{Error, Result, try_reserved};
 
+/// Rows and columns of what is copied at a time where columns lie closer than rows.
+const TILE: usize = 16;
+
 /// A view of values, within which it is known to stay. Made by [`TensorView::bind`].
 #[derive(Clone, Copy, Debug)]
 pub struct BoundView<'a> {
@@ -68,12 +71,31 @@ impl<'a> BoundView<'a> {
     }
 
     fn copy_plane(&self, plane: Plane, to: &mut Vec<f32>) {
+        if plane.col_stride > plane.row_stride.max(1) {
+            return self.copy_tiles(plane, to);
+        }
         for row in 0..plane.rows {
             let row = &self.data[plane.offset + row * plane.row_stride..];
             match plane.col_stride {
                 0 => to.extend(std::iter::repeat_n(row[0], plane.cols)),
                 1 => to.extend_from_slice(&row[..plane.cols]),
                 stride => to.extend(row.iter().step_by(stride).take(plane.cols)),
+            }
+        }
+    }
+
+    /// A tile after the other, so that what a line of memory has of a column is read while the line is in the cache.
+    fn copy_tiles(&self, plane: Plane, to: &mut Vec<f32>) {
+        let Plane { rows, cols, .. } = plane;
+        to.resize(rows * cols, 0.0);
+        for top in (0..rows).step_by(TILE) {
+            for left in (0..cols).step_by(TILE) {
+                for row in top..rows.min(top + TILE) {
+                    let from = &self.data[plane.offset + row * plane.row_stride..];
+                    for col in left..cols.min(left + TILE) {
+                        to[row * cols + col] = from[col * plane.col_stride];
+                    }
+                }
             }
         }
     }
