@@ -9,7 +9,8 @@ use crate::error::{Result, try_zeros};
 /// How many pieces of memory a thread keeps.
 const MAX_KEPT: usize = 4;
 
-/// Values in each of them at most: as a product packs at a time.
+/// Values in each of them at most: as a product packs at a time, and in WebAssembly, whose memory never shrinks, as a
+/// softmax of a million holds.
 const MAX_VALUES: usize = (1 << if cfg!(target_arch = "wasm32") { 20 } else { 19 }) + 64;
 
 thread_local! {

@@ -166,7 +166,7 @@ pub(super) fn aligned(
 
 /// Of the families that the adapter has room for, the largest with enough tiles.
 pub(super) fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
-    let suits = |family: &&Family| family.fits(limits) && family.tiles([m, n]) >= ENOUGH_TILES;
+    let suits = |family: &&Family| family.fits(limits) && family.grid([m, n])[0] >= ENOUGH_TILES;
     let [.., smallest] = &FAMILIES;
     FAMILIES.iter().find(suits).unwrap_or(smallest)
 }
@@ -179,11 +179,6 @@ impl Family {
 
     pub(super) fn fits(&self, limits: &Limits) -> bool {
         self.memory <= limits.workgroup_memory && self.invocations <= limits.invocations
-    }
-
-    fn tiles(&self, [m, n]: [usize; 2]) -> usize {
-        let [tiles, _] = self.grid([m, n]);
-        tiles
     }
 
     /// The tiles of a product, and those side by side.

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{MemoryLayout, Plane, TensorView};
 use crate::error::{Error, Result, try_reserved};
 
-/// Rows and columns of what is copied at a time where columns lie closer than rows.
+/// Rows and columns of what is copied at a time where the next row's value lies closer than the next column's.
 const TILE: usize = 16;
 
 /// A view of values, within which it is known to stay. Made by [`TensorView::bind`].
