@@ -71,11 +71,12 @@ const FULL: &str = "full";
 /// The `OP` of kernels with matrices of subgroups, in naga's words and in Chromium's.
 const NAGA: &str = "naga";
 const CHROMIUM: &str = "chromium";
-/// That of layers by kernels of products, which the small edition has none of.
-const PATCHES: &str = "patches";
+/// Those of layers by kernels of products, which the small edition has none of, and those whose items they have
+/// for all that have none of their own.
+const LAYERS: [(&str, &str); 2] = [("patches", "scalars"), ("planes", "vectors")];
 /// The `OP` of kernels that read and write vectors, the last of which fold by subgroups or parts of these,
 /// and what hooks work on there.
-const VECTORS: [&str; 3] = ["vectors", "subgroups", "shuffles"];
+const VECTORS: [&str; 4] = ["vectors", "subgroups", "shuffles", "planes"];
 const VECTOR_TYPES: &str = "alias real = vec4f;
 alias word = vec4u;
 alias integer = vec4i;
@@ -147,7 +148,7 @@ impl Build {
         match instance.op.as_str() {
             NAGA => self == Self::Native,
             CHROMIUM => self != Self::Native,
-            PATCHES => self != Self::Small,
+            op if LAYERS.iter().any(|&(layer, _)| op == layer) => self != Self::Small,
             _ => true,
         }
     }
@@ -193,6 +194,14 @@ fn library() -> Items {
     let mut items = Items::new();
     for (_, source) in wgsl_files("shaders/lib") {
         items.extend(split_items(&source));
+    }
+    for (layer, other) in LAYERS {
+        for (name, item) in items.clone() {
+            if let Some(rest) = name.strip_prefix(other) {
+                let own = || item.replace(other, layer);
+                items.entry(format!("{layer}{rest}")).or_insert_with(own);
+            }
+        }
     }
     for (name, values) in SHADER_CONSTANTS {
         let list = values.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>();

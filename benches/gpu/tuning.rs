@@ -22,6 +22,17 @@ const ROWS: [[usize; 2]; 13] = [
     [4096, 1001],
 ];
 
+/// Products of few rows or columns.
+const NARROW: [[usize; 3]; 7] = [
+    [64, 4096, 4096],
+    [64, 576, 100_352],
+    [128, 1152, 25_088],
+    [512, 4608, 1568],
+    [4096, 4096, 64],
+    [100_352, 576, 96],
+    [64, 256, 100_352],
+];
+
 /// Products with a vector, row by row.
 const SHORT_ROWS: [[usize; 3]; 3] = [[1 << 18, 64, 1], [1 << 16, 256, 1], [1 << 14, 1024, 1]];
 
@@ -40,11 +51,15 @@ pub(crate) fn measure(device: &GpuDevice, divide: usize) -> Result<()> {
 /// What there is a choice for, with the lengths of its inputs.
 fn operations(divide: usize) -> Vec<(String, Op, Vec<usize>)> {
     let smaller = |size: usize| size.div_ceil(divide);
-    let products = PRODUCTS.into_iter().chain(SHORT_ROWS).map(|dims| {
-        let [m, k, n] = dims.map(smaller);
-        let op = Op::Matmul { m, k, n };
-        (format!("{m}×{k}×{n}"), op, vec![m * k, k * n])
-    });
+    let products = PRODUCTS
+        .into_iter()
+        .chain(NARROW)
+        .chain(SHORT_ROWS)
+        .map(|dims| {
+            let [m, k, n] = dims.map(smaller);
+            let op = Op::Matmul { m, k, n };
+            (format!("{m}×{k}×{n}"), op, vec![m * k, k * n])
+        });
     let rows = ROWS.into_iter().flat_map(|[rows, cols]| {
         let (rows, epsilon) = (smaller(rows), 1e-5);
         let [softmax, norm] = ["softmax", "layer norm"].map(|what| format!("{what} {rows}×{cols}"));

@@ -1,12 +1,15 @@
 //! matmul_128 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
 //! matmul_128_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
 //! layer_128 patches: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
+//! pointwise_128 planes: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
 //! matmul_64 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
 //! matmul_64_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
 //! layer_64 patches: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
+//! pointwise_64 planes: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
 //! matmul_32 vectors: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
 //! matmul_32_any scalars: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
 //! layer_32 patches: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
+//! pointwise_32 planes: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
 //! unchecked
 // C = A · B. A workgroup of ACROSS × DOWN invocations computes a tile of C from slabs of A and B,
 // 16 deep, in workgroup memory; the next pair of slabs is loaded while one is multiplied. An
@@ -18,9 +21,10 @@
 // that they take no registers.
 //
 // Bounds: what is read of A and B is clamped to their last row, column and depth, or is the first value where it lies
-// beyond an image, and what is stored lies in C (`lib/matmul.wgsl`). An invocation writes vectors `local` and `local + GROUP`
-// of a slab, and reads rows, depths and columns below ROWS, 16 and 4 · VECTORS: a slab has
-// 4 · ROWS = 16 · VECTORS = 2 · GROUP vectors. Totals begin at 0 or 1, of five.
+// beyond an image, and what is stored lies in C (`lib/matmul.wgsl`). An invocation writes two vectors of a slab, of
+// A's by their places among its rows and depths, of B's `local` and `local + GROUP`, and reads rows, depths and columns
+// below ROWS, 16 and 4 · VECTORS: a slab has 4 · ROWS = 16 · VECTORS = 2 · GROUP vectors, and as many places, since an
+// exclusive or with less than 8 leaves multiples of 8 alone. Totals begin at 0 or 1, of five.
 struct Params {
     m: u32,
     k: u32,
@@ -39,17 +43,12 @@ const DOWN = 8u * BLOCK_COLS;
 const GROUP = ACROSS * DOWN;
 const ROWS = 4u * BLOCK_ROWS * DOWN;
 const VECTORS = BLOCK_COLS * ACROSS;
+const SPAN = VECTORS;
 const PART = 256u;
 
-// Two slabs each. A's as [row][depth / 4], four depths a vector; B's as [depth][column / 4], four
-// columns a vector.
+// Two slabs each. A's is as OP_block reads it; B's as [depth][column / 4], four columns a vector.
 var<workgroup> a_slabs: array<vec4f, 4 * GROUP>;
 var<workgroup> b_slabs: array<vec4f, 4 * GROUP>;
-
-fn a_block(i: u32) -> mat4x4f {
-    const STEP = 4u * DOWN;
-    return mat4x4f(a_slabs[i], a_slabs[i + STEP], a_slabs[i + 2u * STEP], a_slabs[i + 3u * STEP]);
-}
 
 fn b_block(i: u32) -> mat4x4f {
     const STEP = VECTORS;
@@ -57,12 +56,12 @@ fn b_block(i: u32) -> mat4x4f {
 }
 
 // Four depths more.
-fn advance(sums: ptr<function, Sums>, a_at: u32, b_at: u32) {
+fn advance(sums: ptr<function, Sums>, slab: u32, y: u32, quarter: u32, b_at: u32) {
     let left = b_block(b_at);
-    let top = a_block(a_at);
+    let top = OP_block(slab, y, quarter, 0u);
     (*sums).first = add_product((*sums).first, top, left);
     if BLOCK_ROWS > 1u {
-        let bottom = a_block(a_at + 16u * DOWN);
+        let bottom = OP_block(slab, y, quarter, 1u);
         (*sums).below = add_product((*sums).below, bottom, left);
         if BLOCK_COLS > 1u {
             let right = b_block(b_at + ACROSS);
@@ -104,15 +103,12 @@ fn main(
     let vector = (tile % params.tiles_across) * VECTORS;
     let x = local % ACROSS;
     let y = local / ACROSS;
-    // Where this invocation's two loads of each slab lie.
-    let a_row = row + local / 4u;
-    let a_quarter = local % 4u;
+    // Where this invocation's two loads of each slab of B lie.
     let b_depth = local / VECTORS;
     let b_columns = OP_columns(vector + local % VECTORS);
-    const A_STEP = GROUP / 4u;
     const B_STEP = GROUP / VECTORS;
-    var a0 = OP_a(a_row, a_quarter);
-    var a1 = OP_a(a_row + A_STEP, a_quarter);
+    var a0 = OP_share(row, 0u, local, 0u);
+    var a1 = OP_share(row, 0u, local, 1u);
     var b0 = OP_b(b_depth, b_columns);
     var b1 = OP_b(b_depth + B_STEP, b_columns);
     var slab = 0u;
@@ -122,21 +118,20 @@ fn main(
         var sums = Sums();
         let end = min(part + PART, params.k);
         for (var depth = part + 16u; depth < end + 16u; depth += 16u) {
-            a_slabs[slab + local] = a0;
-            a_slabs[slab + local + GROUP] = a1;
+            a_slabs[slab + OP_place(local, 0u)] = a0;
+            a_slabs[slab + OP_place(local, 1u)] = a1;
             b_slabs[slab + local] = b0;
             b_slabs[slab + local + GROUP] = b1;
             workgroupBarrier();
-            a0 = OP_a(a_row, depth / 4u + a_quarter);
-            a1 = OP_a(a_row + A_STEP, depth / 4u + a_quarter);
+            a0 = OP_share(row, depth, local, 0u);
+            a1 = OP_share(row, depth, local, 1u);
             b0 = OP_b(depth + b_depth, b_columns);
             b1 = OP_b(depth + b_depth + B_STEP, b_columns);
-            let a_at = slab + 4u * y;
             let b_at = slab + x;
-            advance(&sums, a_at, b_at);
-            advance(&sums, a_at + 1u, b_at + 4u * VECTORS);
-            advance(&sums, a_at + 2u, b_at + 8u * VECTORS);
-            advance(&sums, a_at + 3u, b_at + 12u * VECTORS);
+            advance(&sums, slab, y, 0u, b_at);
+            advance(&sums, slab, y, 1u, b_at + 4u * VECTORS);
+            advance(&sums, slab, y, 2u, b_at + 8u * VECTORS);
+            advance(&sums, slab, y, 3u, b_at + 12u * VECTORS);
             slab = 2u * GROUP - slab;
         }
         gather(&sums, at);

@@ -18,6 +18,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
 
 const PART = 256u;
+const SPAN = 1u;
 
 fn a_block(row: u32, quarter: u32) -> mat4x4f {
     return mat4x4f(

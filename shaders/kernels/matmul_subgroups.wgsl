@@ -24,6 +24,7 @@ struct Params {
 @group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
 
 const PART = 256u;
+const SPAN = 1u;
 const ROWS = 8u * BLOCKS;
 
 // Of the block below, if there is one.
@@ -44,12 +45,12 @@ fn a_block(vectors: vec4f, first: u32) -> mat4x4f {
     );
 }
 
-fn b_block(depth: u32, vector: u32) -> mat4x4f {
+fn b_block(depth: u32, columns: OP_four) -> mat4x4f {
     return mat4x4f(
-        OP_b_within(depth, vector),
-        OP_b_within(depth + 1u, vector),
-        OP_b_within(depth + 2u, vector),
-        OP_b_within(depth + 3u, vector),
+        OP_b_within(depth, columns),
+        OP_b_within(depth + 1u, columns),
+        OP_b_within(depth + 2u, columns),
+        OP_b_within(depth + 3u, columns),
     );
 }
 
@@ -103,8 +104,8 @@ fn main(
     }
     let left = start + lane;
     let right = left + lanes;
-    let left_column = min(left, across - 1u);
-    let right_column = min(right, across - 1u);
+    let left_columns = OP_columns(min(left, across - 1u));
+    let right_columns = OP_columns(min(right, across - 1u));
     // Which part of a block of A is this invocation's.
     let a_row = row + lane % 8u;
     let a_quarter = lane / 8u;
@@ -112,8 +113,8 @@ fn main(
     let quarters = (params.k + 3u) / 4u;
     var a_next = OP_a(a_row, a_quarter);
     var a_next_below = a_below(a_row, a_quarter);
-    var left_next = b_block(0u, left_column);
-    var right_next = b_block(0u, right_column);
+    var left_next = b_block(0u, left_columns);
+    var right_next = b_block(0u, right_columns);
     var totals = Sums();
     var totals_below = Sums();
     for (var part = 0u; part < quarters; part += PART / 4u) {
@@ -129,8 +130,8 @@ fn main(
                 let left_block = left_next;
                 let right_block = right_next;
                 let depth = 4u * min(first + i + 1u, quarters - 1u);
-                left_next = b_block(depth, left_column);
-                right_next = b_block(depth, right_column);
+                left_next = b_block(depth, left_columns);
+                right_next = b_block(depth, right_columns);
                 advance(&sums, a_held, 8u * i, left_block, right_block);
                 if BLOCKS > 1u {
                     advance(&sums_below, a_held_below, 8u * i, left_block, right_block);

@@ -19,6 +19,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> b: array<OP_cell>;
 @group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
 
+const SPAN = 32u;
 var<workgroup> sums: array<vec4f, 256>;
 
 @compute @workgroup_size(256)
@@ -30,6 +31,7 @@ fn main(
     let index = workgroup_index(group, groups);
     let slice = index / params.tiles_across;
     let vector = 32u * (index % params.tiles_across) + local % 32u;
+    let columns = OP_columns(vector);
     let first = slice * params.slice;
     let end = min(first + params.slice, params.k);
     var total = vec4f();
@@ -37,7 +39,7 @@ fn main(
         var part = vec4f();
         for (var depth = block; depth < min(block + 8u * TERMS, end); depth += 8u) {
             let factor = select(a[depth], 1.0, params.ones != 0u);
-            part += factor * OP_b(depth, vector);
+            part += factor * OP_b(depth, columns);
         }
         total += part;
     }

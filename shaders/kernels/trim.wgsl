@@ -13,6 +13,8 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read_write> c: array<OP_cell>;
 
+const SPAN = 1u;
+
 @compute @workgroup_size(256)
 fn main(
     @builtin(workgroup_id) group: vec3u,

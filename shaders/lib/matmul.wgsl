@@ -1,14 +1,11 @@
 // How the matmul kernels read and write matrices: by vectors where k and n are multiples of 4,
 // else by scalars. `quarter` and `vector` count depths and columns by four. Rows and columns past
 // the edge read the last one, whose sums are not stored; depths past the edge read zero, not
-// another value that might be infinite.
-alias vectors_cell = vec4f;
-alias scalars_cell = f32;
+// another value that might be infinite. Aliases that stand in a line go together.
+alias vectors_cell = vec4f; alias vectors_four = u32; alias vectors_layer = vec4u;
+alias scalars_cell = f32; alias scalars_four = vec4u; alias scalars_layer = vec4u;
 alias patches_cell = f32;
-alias vectors_layer = vec4u;
-alias scalars_layer = vec4u;
-alias vectors_four = u32;
-alias scalars_four = u32;
+alias planes_cell = vec4f; alias planes_four = u32;
 
 fn vectors_a(row: u32, quarter: u32) -> vec4f {
     let across = params.k / 4u;
@@ -21,8 +18,8 @@ fn vectors_columns(vector: u32) -> u32 {
     return vector;
 }
 
-fn scalars_columns(vector: u32) -> u32 {
-    return vector;
+fn scalars_columns(vector: u32) -> vec4u {
+    return min(four_columns(vector), vec4u(params.n - 1u));
 }
 
 fn vectors_b(depth: u32, vector: u32) -> vec4f {
@@ -36,8 +33,8 @@ fn vectors_b_within(depth: u32, vector: u32) -> vec4f {
     return b[depth * (params.n / 4u) + vector];
 }
 
-fn scalars_b_within(depth: u32, vector: u32) -> vec4f {
-    return scalars_b(depth, vector);
+fn scalars_b_within(depth: u32, cols: vec4u) -> vec4f {
+    return scalars_b(depth, cols);
 }
 
 fn vectors_store(row: u32, vector: u32, values: vec4f) {
@@ -48,27 +45,76 @@ fn vectors_store(row: u32, vector: u32, values: vec4f) {
     }
 }
 
-fn fours(vector: u32) -> vec4u {
-    return 4u * vector + vec4u(0u, 1u, 2u, 3u);
+// A slab of A, of which an invocation reads two vectors, lies as [row][depth / 4], four depths each.
+fn vectors_share(row: u32, depth: u32, local: u32, second: u32) -> vec4f {
+    return vectors_a(row + local / 4u + GROUP / 4u * second, depth / 4u + local % 4u);
 }
 
-fn clamped(vector: u32, last: u32) -> vec4u {
-    return min(fours(vector), vec4u(last));
+fn vectors_place(local: u32, second: u32) -> u32 {
+    return local + GROUP * second;
+}
+
+// Four rows, DOWN apart, of a quarter of a slab's depths.
+fn vectors_block(slab: u32, y: u32, quarter: u32, half: u32) -> mat4x4f {
+    let i = slab + 4u * y + quarter + 16u * DOWN * half;
+    let step = 4u * DOWN;
+    return mat4x4f(a_slabs[i], a_slabs[i + step], a_slabs[i + 2u * step], a_slabs[i + 3u * step]);
+}
+
+// By single values invocations side by side read depths side by side, of four rows each, which lie as
+// [depth][row / 4].
+fn scalars_share(row: u32, depth: u32, local: u32, second: u32) -> vec4f {
+    let d = depth + local % 16u;
+    let four = (local + GROUP * second) / 16u;
+    let first = row + 4u * DOWN * (four / DOWN) + four % DOWN;
+    let rows = min(first + vec4u(0u, DOWN, 2u * DOWN, 3u * DOWN), vec4u(params.m - 1u));
+    let at = rows * params.k + min(d, params.k - 1u);
+    return select(vec4f(), vec4f(a[at.x], a[at.y], a[at.z], a[at.w]), d < params.k);
+}
+
+fn scalars_place(local: u32, second: u32) -> u32 {
+    return slab_at(local % 16u, (local + GROUP * second) / 16u);
+}
+
+// The exclusive or keeps vectors of depths side by side from the same banks of the memory.
+fn slab_at(depth: u32, four: u32) -> u32 {
+    return depth * (ROWS / 4u) + (four ^ (depth % 8u));
+}
+
+fn scalars_block(slab: u32, y: u32, quarter: u32, half: u32) -> mat4x4f {
+    let depth = 4u * quarter;
+    let four = y + DOWN * half;
+    return transpose(mat4x4f(
+        a_slabs[slab + slab_at(depth, four)],
+        a_slabs[slab + slab_at(depth + 1u, four)],
+        a_slabs[slab + slab_at(depth + 2u, four)],
+        a_slabs[slab + slab_at(depth + 3u, four)],
+    ));
+}
+
+fn four_depths(quarter: u32) -> vec4u {
+    return 4u * quarter + vec4u(0u, 1u, 2u, 3u);
+}
+
+// Single values of a vector are SPAN columns apart, so that as many invocations side by side, a vector
+// each, read and write columns side by side.
+fn four_columns(vector: u32) -> vec4u {
+    return 4u * vector - 3u * (vector % SPAN) + vec4u(0u, SPAN, 2u * SPAN, 3u * SPAN);
 }
 
 fn scalars_a(row: u32, quarter: u32) -> vec4f {
-    let at = min(row, params.m - 1u) * params.k + clamped(quarter, params.k - 1u);
-    let inside = fours(quarter) < vec4u(params.k);
+    let inside = four_depths(quarter) < vec4u(params.k);
+    let at = min(row, params.m - 1u) * params.k + min(four_depths(quarter), vec4u(params.k - 1u));
     return select(vec4f(), vec4f(a[at.x], a[at.y], a[at.z], a[at.w]), inside);
 }
 
-fn scalars_b(depth: u32, vector: u32) -> vec4f {
-    let at = min(depth, params.k - 1u) * params.n + clamped(vector, params.n - 1u);
+fn scalars_b(depth: u32, cols: vec4u) -> vec4f {
+    let at = min(depth, params.k - 1u) * params.n + cols;
     return select(vec4f(), vec4f(b[at.x], b[at.y], b[at.z], b[at.w]), depth < params.k);
 }
 
 fn scalars_store(row: u32, vector: u32, values: vec4f) {
-    let cols = fours(vector);
+    let cols = four_columns(vector);
     put(row, cols, row * params.n + cols, values);
 }
 
@@ -94,26 +140,24 @@ struct patches_layer {
     before: vec2u,
 }
 
-// Of four places of the result: where their windows begin, and the first channels of their images.
+// Of four places of the result: the rows and columns at which their windows begin, and where these are in the
+// first channels of their images.
 struct patches_four {
     rows: vec4u,
     cols: vec4u,
-    channels: vec4u,
-}
-
-fn patches_a(row: u32, quarter: u32) -> vec4f {
-    return scalars_a(row, quarter);
+    first: vec4u,
 }
 
 // Rows and columns before the input wrap around to some beyond its end.
 fn patches_columns(vector: u32) -> patches_four {
     let layer = params.layer;
     let plane = layer.output.x * layer.output.y;
-    let places = clamped(vector, params.n - 1u);
+    let places = scalars_columns(vector);
     let within = places % plane;
     let rows = within / layer.output.y * layer.stride.x - layer.before.x;
     let cols = within % layer.output.y * layer.stride.y - layer.before.y;
-    return patches_four(rows, cols, places / plane * (params.k / (layer.kernel.x * layer.kernel.y)));
+    let channels = places / plane * (params.k / (layer.kernel.x * layer.kernel.y));
+    return patches_four(rows, cols, (channels * layer.input.x + rows) * layer.input.y + cols);
 }
 
 // The quotient of numbers below 2¹⁹ by reciprocal: an error of 2⁻²¹ of it does not reach from the middle between
@@ -125,22 +169,48 @@ fn quotient(n: u32, d: u32) -> u32 {
 fn patches_b(depth: u32, four: patches_four) -> vec4f {
     let layer = params.layer;
     let taps = layer.kernel.x * layer.kernel.y;
+    let plane = layer.input.x * layer.input.y;
     let channel = quotient(depth, taps);
     let tap = depth - channel * taps;
     let i = quotient(tap, layer.kernel.y);
     let j = tap - i * layer.kernel.y;
-    let rows = four.rows + i * layer.dilation.x;
-    let cols = four.cols + j * layer.dilation.y;
-    let inside = (rows < vec4u(layer.input.x)) & (cols < vec4u(layer.input.y)) & vec4<bool>(depth < params.k);
-    let at = ((four.channels + channel) * layer.input.x + rows) * layer.input.y + cols;
+    let down = i * layer.dilation.x;
+    let right = j * layer.dilation.y;
+    let height = select(0u, layer.input.x, depth < params.k);
+    let inside = (four.rows + down < vec4u(height)) & (four.cols + right < vec4u(layer.input.y));
+    let at = four.first + channel * plane + down * layer.input.y + right;
     let safe = select(vec4u(), at, inside);
     return select(vec4f(), vec4f(b[safe.x], b[safe.y], b[safe.z], b[safe.w]), inside);
 }
 
 fn patches_store(row: u32, vector: u32, values: vec4f) {
     let plane = params.layer.output.x * params.layer.output.y;
-    let places = fours(vector);
+    let places = four_columns(vector);
     put(row, places, (places / plane * (params.m - 1u) + row) * plane + places, values);
+}
+
+// So is one by windows of one value, of planes made of vectors; a vector lies in one image.
+alias planes_layer = patches_layer;
+
+fn plane_vectors() -> u32 {
+    return params.layer.output.x * params.layer.output.y / 4u;
+}
+
+fn planes_columns(vector: u32) -> u32 {
+    let v = min(vector, params.n / 4u - 1u);
+    return v / plane_vectors() * (params.k * plane_vectors()) + v % plane_vectors();
+}
+
+fn planes_b(depth: u32, first: u32) -> vec4f {
+    let at = first + min(depth, params.k - 1u) * plane_vectors();
+    return select(vec4f(), b[at], depth < params.k);
+}
+
+fn planes_store(row: u32, vector: u32, values: vec4f) {
+    if row < params.m && vector < params.n / 4u {
+        let i = vector + (vector / plane_vectors() * (params.m - 1u) + row) * plane_vectors();
+        c[i] = after(i, values);
+    }
 }
 
 // Four depths of a single column. Past the edge they are zeros as those of A are, which times an
@@ -150,7 +220,7 @@ fn vectors_column(quarter: u32) -> vec4f {
 }
 
 fn scalars_column(quarter: u32) -> vec4f {
-    let at = clamped(quarter, params.k - 1u);
+    let at = min(four_depths(quarter), vec4u(params.k - 1u));
     return select(vec4f(), vec4f(b[at.x], b[at.y], b[at.z], b[at.w]), inside(quarter, params.k));
 }
 

@@ -4,7 +4,7 @@
 #[cfg(not(target_arch = "wasm32"))]
 use super::context::Gpu;
 use super::kernels::{self, Kernel};
-use super::matmul::{self, FAMILIES};
+use super::matmul::{self, FAMILIES, Family};
 use super::recorder::{GpuBuffer, Recorder};
 #[cfg(not(target_arch = "wasm32"))]
 use super::tune::Key;
@@ -67,7 +67,7 @@ fn kernel(recorder: &Recorder<'_>, input: usize, layer: &ConvLayer) -> &'static 
     } else if gpu.adapter().software {
         &kernels::LAYER_DIRECT
     } else {
-        matmul::family(&gpu.limits, [m, n]).layer
+        form(matmul::family(&gpu.limits, [m, n]), layer)
     }
 }
 
@@ -84,11 +84,22 @@ pub(super) fn candidates(gpu: &Gpu, input: usize, layer: &ConvLayer) -> Vec<&'st
 #[cfg(not(target_arch = "wasm32"))]
 fn able(gpu: &Gpu, input: usize, layer: &ConvLayer) -> impl Iterator<Item = &'static Kernel> {
     let fitting = FAMILIES.iter().filter(|family| family.fits(&gpu.limits));
-    let of_products = fitting.map(|family| family.layer);
+    let of_products = fitting.map(|family| form(family, layer));
     let of_products = of_products.chain([&kernels::LAYER_DIRECT]);
     let has_product = has_product(input, layer);
     let any = [&kernels::CONVOLVE_LAYER].into_iter();
     any.chain(of_products.filter(move |_| has_product))
+}
+
+/// A family's kernel: windows of one value in planes made of vectors are vectors of these.
+fn form(family: &Family, layer: &ConvLayer) -> &'static Kernel {
+    let [_, k, _] = product(layer);
+    let (rows, cols) = layer.output_shape();
+    if is_pointwise(layer) && (k | (rows * cols)).is_multiple_of(4) {
+        family.pointwise
+    } else {
+        family.layer
+    }
 }
 
 /// Whether kernels of products can compute a layer of an input of so many values: what lies beyond the input has a
@@ -103,16 +114,16 @@ fn product(layer: &ConvLayer) -> [usize; 3] {
     [layer.filters, layer.depth(), layer.batch * rows * cols]
 }
 
+/// Whether each value is a window.
+fn is_pointwise(layer: &ConvLayer) -> bool {
+    let image = &layer.image;
+    let single = [image.kernel_rows, image.kernel_cols] == [1; 2];
+    single && layer.output_shape() == (image.input_rows, image.input_cols)
+}
+
 /// Whether an image's channels are the matrix of windows.
 fn is_product(layer: &ConvLayer) -> bool {
-    let image = &layer.image;
-    let single = [
-        image.kernel_rows,
-        image.kernel_cols,
-        layer.batch,
-        layer.groups,
-    ] == [1; 4];
-    single && layer.output_shape() == (image.input_rows, image.input_cols)
+    is_pointwise(layer) && [layer.batch, layer.groups] == [1; 2]
 }
 
 /// Rows and columns of the input, the kernel, the result, strides, dilations and padding.
@@ -164,7 +175,7 @@ fn by_product(
     matmul::check_depth(recorder.gpu, k)?;
     let family = FAMILIES
         .iter()
-        .find(|family| family.layer.index == kernel.index);
+        .find(|family| form(family, layer).index == kernel.index);
     let [workgroups, across] = match family {
         Some(family) => family.grid([m, n]),
         None => matmul::direct_grid([m, n]),

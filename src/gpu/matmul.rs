@@ -22,6 +22,9 @@ pub(super) struct Family {
     /// For convolution layers.
     #[cfg(not(relampago_small))]
     pub(super) layer: &'static Kernel,
+    /// For those by windows of one value.
+    #[cfg(not(relampago_small))]
+    pub(super) pointwise: &'static Kernel,
 }
 
 /// The larger the tile, the fewer reads a product takes; the smaller, the more workgroups share
@@ -35,6 +38,8 @@ pub(super) static FAMILIES: [Family; 3] = [
         any: &kernels::MATMUL_128_ANY,
         #[cfg(not(relampago_small))]
         layer: &kernels::LAYER_128,
+        #[cfg(not(relampago_small))]
+        pointwise: &kernels::POINTWISE_128,
     },
     Family {
         side: 64,
@@ -44,6 +49,8 @@ pub(super) static FAMILIES: [Family; 3] = [
         any: &kernels::MATMUL_64_ANY,
         #[cfg(not(relampago_small))]
         layer: &kernels::LAYER_64,
+        #[cfg(not(relampago_small))]
+        pointwise: &kernels::POINTWISE_64,
     },
     Family {
         side: 32,
@@ -53,13 +60,15 @@ pub(super) static FAMILIES: [Family; 3] = [
         any: &kernels::MATMUL_32_ANY,
         #[cfg(not(relampago_small))]
         layer: &kernels::LAYER_32,
+        #[cfg(not(relampago_small))]
+        pointwise: &kernels::POINTWISE_32,
     },
 ];
 
 /// Tiles that keep a GPU busy. On one of 132 multiprocessors a product of 2048³ (256 tiles of
-/// 128 × 128) took less time by the largest tiles, one of 1024³ (64 of them) half as much by the
-/// middle ones, and one of 512³ (64 of those) less by the smallest.
-const ENOUGH_TILES: usize = 192;
+/// 128 × 128) took less time by the largest tiles, one of 128×1152×25088 (196 of them) a fifth less by the
+/// middle ones, and one of 512×4608×1568 (200 of those) a tenth less by the smallest.
+const ENOUGH_TILES: usize = 256;
 
 /// Refuses what no kernel sums up on llvmpipe; four products are a round of a loop.
 #[cfg(not(target_arch = "wasm32"))]
@@ -164,10 +173,16 @@ pub(super) fn aligned(
     if len.is_multiple_of(4) { vectors } else { any }
 }
 
-/// Of the families that the adapter has room for, the largest with enough tiles.
+/// Of the families that the adapter has room for, the largest with enough tiles that do not reach much farther
+/// beyond the result than smaller ones: a product of 64 rows by the largest tiles takes twice as long.
+#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
-    let suits = |family: &&Family| family.fits(limits) && family.grid([m, n])[0] >= ENOUGH_TILES;
     let [.., smallest] = &FAMILIES;
+    let least = smallest.area([m, n]);
+    let suits = |family: &&Family| {
+        let enough = family.grid([m, n])[0] >= ENOUGH_TILES;
+        enough && family.area([m, n]) <= least / 4 * 5 && family.fits(limits)
+    };
     FAMILIES.iter().find(suits).unwrap_or(smallest)
 }
 
@@ -185,6 +200,11 @@ impl Family {
     pub(super) fn grid(&self, [m, n]: [usize; 2]) -> [usize; 2] {
         let across = n.div_ceil(self.side);
         [m.div_ceil(self.side) * across, across]
+    }
+
+    /// The values that all tiles of a product have together.
+    fn area(&self, shape: [usize; 2]) -> usize {
+        self.grid(shape)[0] * self.side * self.side
     }
 
     fn record(

@@ -154,6 +154,8 @@ fn layers() -> impl Iterator<Item = (ConvLayer, [Vec<f32>; 2])> {
         layer(Conv2d::same(9, 11, 3, 3), 3, 8),
         layer(Conv2d::same(14, 13, 3, 3), 30, 33).with_batch(2),
         layer(Conv2d::valid(13, 7, 1, 1), 70, 21).with_batch(3),
+        layer(Conv2d::same(6, 18, 1, 1), 68, 35).with_batch(5),
+        layer(Conv2d::same(9, 8, 1, 1).with_stride(2, 2), 20, 24).with_batch(2),
         layer(Conv2d::same(29, 30, 7, 5).with_stride(2, 3), 3, 70).with_batch(2),
         layer(Conv2d::valid(16, 30, 3, 2).with_stride(1, 2), 5, 17).with_dilation(4, 7),
         layer(Conv2d::same(3, 2, 5, 5), 2, 3).with_dilation(3, 1),
@@ -171,17 +173,16 @@ fn layers() -> impl Iterator<Item = (ConvLayer, [Vec<f32>; 2])> {
 
 #[test]
 fn layers_are_by_the_kernel_that_was_the_fastest() {
-    let forms = [
-        "convolve_layer",
-        "layer_128",
-        "layer_32",
-        "layer_64",
-        "layer_direct",
-    ];
+    let tiles = ["layer_128", "layer_32", "layer_64"];
+    let pointwise = ["pointwise_128", "pointwise_32", "pointwise_64"];
     for software in [true, false] {
         let gpu = pretend(software);
         for (options, [input, weights]) in layers() {
             let (key, op) = (Key::convolve_layer(&options), Op::ConvolveLayer { options });
+            let vectors = options.image == Conv2d::same(6, 18, 1, 1);
+            let mut forms = vec!["convolve_layer", "layer_direct"];
+            forms.extend(if vectors { pointwise } else { tiles });
+            forms.sort_unstable();
             judge_choices(&gpu, key, &op, &[&input, &weights], &forms);
         }
     }
