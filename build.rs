@@ -520,10 +520,7 @@ fn generate(
             .iter()
             .map(|kernel| format!("&{}", upper(&kernel.instance.name))),
     );
-    let _ = writeln!(
-        rust,
-        "#[cfg(all(test, not(target_arch = \"wasm32\")))] static ALL: &[&Kernel] = &{all};"
-    );
+    let _ = writeln!(rust, "#[cfg(test)] static ALL: &[&Kernel] = &{all};");
     let kernels = kernels.len();
     let _ = writeln!(rust, "pub(super) const KERNELS: usize = {kernels};");
     let _ = writeln!(rust, "const LENGTH: usize = {};", texts.all.len());

@@ -1,5 +1,7 @@
 //! The shaders that `build.rs` composed, and their text.
 
+#[cfg(all(test, target_arch = "wasm32"))]
+mod browser_tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
