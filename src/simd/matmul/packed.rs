@@ -137,8 +137,13 @@ impl<'a> Strips<'a> {
 }
 
 impl Panels for Strips<'_> {
-    // There is nothing to pack, so that a panel may have all columns.
-    const PANEL_COLS: usize = usize::MAX / 2 + 1;
+    // There is nothing to pack, so that a panel may have all columns. In WebAssembly, which cannot ask for what it is
+    // about to add to, so many that few rows of `C` are still in the second-level cache for the next panel.
+    const PANEL_COLS: usize = if cfg!(target_family = "wasm") {
+        1024
+    } else {
+        usize::MAX / 2 + 1
+    };
     type Room = ();
 
     #[inline(always)]

@@ -1,6 +1,7 @@
 //! A product block by block: panels of `B`, blocks of `A`, strips of both, tiles of `C`.
 
 use std::ops::Range;
+use std::ptr::NonNull;
 
 use super::Matrix;
 use super::pack::{self, Scratch};
@@ -142,7 +143,7 @@ impl Kernel for Block<'_> {
                         // rows as it is deep in lines.
                         next: next
                             .get(row * LINE..(row + height) * LINE)
-                            .map(<[f32]>::as_ptr),
+                            .map(|lines| NonNull::from(lines).cast()),
                         ..place
                     };
                     tile::multiply(isa, a, b, depth, place);

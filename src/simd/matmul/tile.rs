@@ -1,5 +1,7 @@
 //! The innermost loop: a tile of `C` in the registers.
 
+use std::ptr::NonNull;
+
 use crate::simd::isa::Isa;
 
 /// Vectors in a row of a tile.
@@ -33,7 +35,7 @@ pub(super) struct Place {
     pub(super) cols: usize,
     pub(super) accumulate: bool,
     /// What later tiles read, so many lines as the tile has rows.
-    pub(super) next: Option<*const f32>,
+    pub(super) next: Option<NonNull<f32>>,
 }
 
 /// Multiplies strips of `A` and `B`, `depth` deep, to a tile of `C`.
@@ -98,11 +100,15 @@ unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     place: Place,
 ) {
     for i in 0..R {
-        // SAFETY: this row of the place is writable.
-        unsafe { isa.touch(place.c.add(i.min(place.rows - 1) * place.stride)) };
+        // A load, which is what a touch is in WebAssembly, keeps all that follows from being done with until it
+        // comes. Stores do not.
+        if !cfg!(target_family = "wasm") {
+            // SAFETY: this row of the place is writable.
+            unsafe { isa.touch(place.c.add(i.min(place.rows - 1) * place.stride)) };
+        }
         if let Some(next) = place.next {
             // SAFETY: so many lines are readable.
-            unsafe { isa.touch(next.add(i * LINE)) };
+            unsafe { isa.touch(next.as_ptr().add(i * LINE)) };
         }
     }
     // SAFETY: the caller's promise is passed on.
