@@ -196,12 +196,7 @@ fn library() -> Items {
         items.extend(split_items(&source));
     }
     for (layer, other) in LAYERS {
-        for (name, item) in items.clone() {
-            if let Some(rest) = name.strip_prefix(other) {
-                let own = || item.replace(other, layer);
-                items.entry(format!("{layer}{rest}")).or_insert_with(own);
-            }
-        }
+        inherit(&mut items, layer, other);
     }
     for (name, values) in SHADER_CONSTANTS {
         let list = values.iter().map(|v| format!("{v:?}")).collect::<Vec<_>>();
@@ -212,6 +207,16 @@ fn library() -> Items {
         items.insert((*name).to_owned(), value);
     }
     items
+}
+
+/// Gives an `OP` the items of another for all that it has none of its own for.
+fn inherit(items: &mut Items, op: &str, other: &str) {
+    for (name, item) in items.clone() {
+        if let Some(rest) = name.strip_prefix(other) {
+            let own = || item.replace(other, op);
+            items.entry(format!("{op}{rest}")).or_insert_with(own);
+        }
+    }
 }
 
 /// File stems and contents, without comments and indentation.

@@ -118,7 +118,8 @@ impl Isa for Simd128 {
         unsafe { v128_load32_splat((&raw const *value).add(self.zero).cast()) }
     }
 
-    // There is no prefetch; of a load that nothing waits for the rest of the tile does not wait.
+    // There is no prefetch. For a load that nothing needs nothing waits, but what follows is not done with before it
+    // comes: it should not come from far away.
     #[inline(always)]
     unsafe fn touch(self, from: *const f32) {
         // SAFETY: the caller says that a value is readable.

@@ -100,12 +100,8 @@ unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     place: Place,
 ) {
     for i in 0..R {
-        // A load, which is what a touch is in WebAssembly, keeps all that follows from being done with until it
-        // comes. Stores do not.
-        if !cfg!(target_family = "wasm") {
-            // SAFETY: this row of the place is writable.
-            unsafe { isa.touch(place.c.add(i.min(place.rows - 1) * place.stride)) };
-        }
+        // No touch: results come from farther away than what is packed, and stores wait for them by themselves.
+        isa.prefetch(place.c.wrapping_add(i.min(place.rows - 1) * place.stride));
         if let Some(next) = place.next {
             // SAFETY: so many lines are readable.
             unsafe { isa.touch(next.as_ptr().add(i * LINE)) };
