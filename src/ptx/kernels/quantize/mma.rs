@@ -133,7 +133,7 @@ impl Warp {
         let mut words = [Words::default(), Words::default()];
         for run in self.format.order() {
             let halves = [0, 1].map(|half| {
-                [0, 1].map(|i| words[i].weights(k, &rows[i], self.format, [run, half]))
+                [0, 1].map(|i| words[i].weights(k, &rows[i], self.format, [run, half], true))
             });
             let odd = run as usize % 2;
             for (part, kept) in kept.iter().enumerate() {

@@ -10,6 +10,8 @@ use crate::ptx::types::PtxType::{S32, U32, U64};
 /// Spans of a warp in shared memory, one of which is being multiplied. With more of them under way
 /// the first ones come later: of 3, 4 and 6 each was slower.
 const STAGES: u32 = 2;
+/// Farther than any window reaches: nothing is copied from there.
+const BEYOND: i32 = 1 << 30;
 
 /// A warp's own ring of spans: of each row a window of units of 16 bytes. Units follow each other
 /// in memory as lanes do, which copies them at the full width of shared memory.
@@ -49,9 +51,9 @@ impl Ring {
         let zero = k.value(U32, 0);
         let base = k.at_2d(w, warp.first_row, row_bytes, zero, 1);
         let left = (!window.exact).then(|| {
-            let (rows_left, enough) = (k.add(rows.last, 1), 1 << 30);
+            let rows_left = k.add(rows.last, 1);
             let bytes_left = k.op(Op::MulWide, U32, U64, &[rows_left.into(), row_bytes.into()]);
-            let bytes_left = k.min(bytes_left, enough);
+            let bytes_left = k.min(bytes_left, BEYOND);
             k.convert(Op::CvtU32U64, U32, &[bytes_left.into()])
         });
         Ring {
@@ -150,12 +152,19 @@ impl Rows {
         k.fma(row, self.row_bytes, self.first)
     }
 
-    /// Where a unit of all rows' windows begins.
+    /// Where a unit of all rows' windows begins. Windows have as many units as the latest beginnings
+    /// and other banks ask for: what lies beyond a span is not copied.
     fn unit(&self, k: &mut Builder, unit: Reg) -> Reg {
         let units = self.window.units;
         let (row, in_row) = (k.div(unit, units), k.rem(unit, units));
         let begin = self.begin(k, row);
         let window = k.and(begin, !15u32);
-        k.fma(in_row, 16, window)
+        let at = k.fma(in_row, 16, window);
+        if self.window.exact {
+            return at;
+        }
+        let end = k.add(begin, self.window.span);
+        let some = k.lt(at, end);
+        k.select(some, at, BEYOND)
     }
 }

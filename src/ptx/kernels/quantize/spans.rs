@@ -23,8 +23,8 @@ struct Half {
     upper: bool,
     /// Bytes with the bits beyond four, from which bit on, and how many.
     rest: Option<[u32; 3]>,
-    /// Where the bits go in a byte; beyond 0 the byte's sign is turned round, so that a weight
-    /// becomes signed: `2ᵗᵒ · (q − 2⁷⁻ᵗᵒ)`.
+    /// Where the bits go in a byte, as `2ᵗᵒ · q`; beyond 0, with its uppermost bit turned round a
+    /// weight becomes signed: `2ᵗᵒ · (q − 2⁷⁻ᵗᵒ)`.
     to: u32,
 }
 
@@ -82,6 +82,8 @@ impl QuantFormat {
 #[derive(Clone, Default)]
 pub(super) struct Words {
     loaded: Vec<(u32, Reg)>,
+    /// Those of bits beyond four with the upper one of each weight's turned round.
+    turned: Vec<(u32, Reg)>,
 }
 
 impl Words {
@@ -98,6 +100,17 @@ impl Words {
         }
         let word = row.own_word(k, at);
         self.loaded.push((at, word));
+        word
+    }
+
+    /// The same as [`Words::get`], turned round: once for all weights that share the word.
+    fn get_turned(&mut self, k: &mut Builder, row: &impl Bytes, at: u32) -> Reg {
+        if let Some((_, word)) = self.turned.iter().find(|(known, _)| *known == at) {
+            return *word;
+        }
+        let word = self.get(k, row, at);
+        let word = k.xor(word, 0xaaaa_aaaau32);
+        self.turned.push((at, word));
         word
     }
 
@@ -120,16 +133,20 @@ impl Words {
         }
     }
 
-    /// This lane's four weights of half a run, as signed bytes.
+    /// This lane's four weights of half a run as bytes, signed or 128 more; those of `Q4_K` and `Q5_K`
+    /// as they are.
     pub(super) fn weights(
         &mut self,
         k: &mut Builder,
         row: &impl Bytes,
         format: QuantFormat,
         [run, half]: [u32; 2],
+        signed: bool,
     ) -> Reg {
+        const SIGNS: u32 = 0x8080_8080;
         if format == QuantFormat::Q8_0 {
-            return self.get(k, row, 34 * run + 2 + 16 * half);
+            let bytes = self.get(k, row, 34 * run + 2 + 16 * half);
+            return if signed { bytes } else { k.xor(bytes, SIGNS) };
         }
         let Half {
             low,
@@ -138,16 +155,20 @@ impl Words {
             to,
         } = format.half(run, half);
         let low = self.get(k, row, low);
-        let mut bytes = bits(k, low, if upper { 4 } else { 0 }, to, 4);
-        if let Some([at, from, count]) = rest {
-            let word = self.get(k, row, at);
-            let rest = bits(k, word, from, to + 4, count);
-            bytes = k.or(bytes, rest);
-        }
-        if to == 0 {
-            bytes
-        } else {
-            k.xor(bytes, 0x8080_8080u32)
+        let bytes = bits(k, low, if upper { 4 } else { 0 }, to, 4);
+        let turns = signed && to > 0;
+        match rest {
+            None if turns => k.xor(bytes, SIGNS),
+            None => bytes,
+            Some([at, from, count]) => {
+                let word = if turns {
+                    self.get_turned(k, row, at)
+                } else {
+                    self.get(k, row, at)
+                };
+                let rest = bits(k, word, from, to + 4, count);
+                k.or(bytes, rest)
+            }
         }
     }
 }

@@ -98,10 +98,12 @@ impl Weights {
         if half == 0 {
             self.of_run = self.shared(k, block.lane, run);
         }
-        let bytes = self.words.weights(k, &self.span, self.format, [run, half]);
-        let (bytes, offset) = match self.format {
-            QuantFormat::Q4K | QuantFormat::Q5K => (bytes, 0.0),
-            _ => (k.xor(bytes, 0x8080_8080u32), 128.0),
+        let bytes = self
+            .words
+            .weights(k, &self.span, self.format, [run, half], false);
+        let offset = match self.format {
+            QuantFormat::Q4K | QuantFormat::Q5K => 0.0,
+            _ => 128.0,
         };
         let scale = &self.of_run[half as usize % self.of_run.len()];
         let number = |i: u32| {
