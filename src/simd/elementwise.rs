@@ -37,6 +37,8 @@ unary! {
     Relu {} |isa, x| isa.at_least(x, isa.splat(0.0));
     LeakyRelu { negative_slope } |isa, x|
         isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(x, negative_slope));
+    // A leaky one whose slope is in (0, 1]: of a value and that times the slope, it is the larger.
+    GentleRelu { negative_slope } |isa, x| isa.at_least(x, isa.mul(x, negative_slope));
     Elu { alpha } |isa, x|
         isa.select(isa.lt(isa.splat(0.0), x), x, isa.mul(alpha, math::expm1_negative(isa, x)));
     Sigmoid {} |isa, x| math::sigmoid(isa, x);
@@ -124,6 +126,18 @@ pub(super) fn with_cheap_function<V: Visitor>(op: &Op, visitor: V) -> Result<V::
         Op::Maximum {} => visitor.binary(Maximum),
         _ => return Err(visitor),
     })
+}
+
+impl GentleRelu {
+    /// A leaky rectifier as one, if it is.
+    pub(super) fn of(op: &Op) -> Option<Self> {
+        match *op {
+            Op::LeakyRelu { negative_slope } if negative_slope > 0.0 && negative_slope <= 1.0 => {
+                Some(Self { negative_slope })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Runs an operation that is elementwise on slices of one length.

@@ -13,7 +13,7 @@ use wasm_bindgen::JsValue;
 use super::elementwise::with_cheap_function;
 #[cfg(not(relampago_small))]
 use super::elementwise::with_function;
-use super::elementwise::{Binary, Unary, Visitor};
+use super::elementwise::{Binary, GentleRelu, Unary, Visitor};
 use crate::ops::Op;
 use module::instantiate;
 use trace::Tracer;
@@ -26,6 +26,10 @@ const VECTOR: usize = 16;
 /// Values that are worked on between two looks at what has been compiled better meanwhile: engines
 /// replace a function when it is called, not while it runs.
 const CALL: usize = 1 << 16;
+/// Vectors a turn, one step of all of them after the other: each one's steps wait for each other. Not
+/// of so many operations that compiling takes longer than it spares.
+const UNROLLED: usize = 4;
+const LONG: usize = 256;
 
 impl Trace {
     /// Adds an elementwise operation; `None` of one that is not known here. The small edition knows
@@ -36,6 +40,9 @@ impl Trace {
             trace: self,
             operands,
         };
+        if let Some(gentle) = GentleRelu::of(op) {
+            return traced.unary(gentle);
+        }
         #[cfg(relampago_small)]
         return with_cheap_function(op, traced).ok()?;
         #[cfg(not(relampago_small))]
@@ -99,14 +106,13 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// The loop of an expression that has this code; `None` where the engine refuses. Short ones take
-    /// several vectors a turn.
+    /// The loop of an expression that has this code; `None` where the engine refuses.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn compile(
         code: &Code,
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
     ) -> Option<Self> {
-        let unrolled = if code.operations <= 12 { 4 } else { 1 };
+        let unrolled = if code.operations <= LONG { UNROLLED } else { 1 };
         let traced = trace::body(code.inputs, unrolled, expression)?;
         Some(Self {
             function: instantiate(&traced.code)?,

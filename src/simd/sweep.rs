@@ -2,7 +2,7 @@
 //! between them.
 
 use super::InstructionSet;
-use super::elementwise::{Abs, Clip, LeakyRelu, Neg, Relu, Scale, Unary, unary};
+use super::elementwise::{Abs, Clip, GentleRelu, LeakyRelu, Neg, Relu, Scale, Unary};
 use super::isa::{AHEAD, Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
 
@@ -83,13 +83,10 @@ impl Sweep<'_> {
             for op in self.ops {
                 match **op {
                     Op::Relu {} => each(isa, Relu {}, &mut vectors),
-                    Op::LeakyRelu { negative_slope } => {
-                        if NATIVE && negative_slope > 0.0 && negative_slope <= 1.0 {
-                            each(isa, GentleRelu { negative_slope }, &mut vectors);
-                        } else {
-                            each(isa, LeakyRelu { negative_slope }, &mut vectors);
-                        }
-                    }
+                    Op::LeakyRelu { negative_slope } => match GentleRelu::of(op) {
+                        Some(gentle) if NATIVE => each(isa, gentle, &mut vectors),
+                        _ => each(isa, LeakyRelu { negative_slope }, &mut vectors),
+                    },
                     Op::Clip { min, max } => each(isa, Clip { min, max }, &mut vectors),
                     Op::Abs {} => each(isa, Abs {}, &mut vectors),
                     Op::Neg {} => each(isa, Neg {}, &mut vectors),
@@ -102,11 +99,6 @@ impl Sweep<'_> {
             }
         }
     }
-}
-
-unary! {
-    // A leaky one whose slope is in (0, 1]: of a value and that times the slope, it is the larger.
-    GentleRelu { negative_slope } |isa, x| isa.at_least(x, isa.mul(x, negative_slope));
 }
 
 #[inline(always)]

@@ -93,6 +93,9 @@ mod tests {
         let unary = [
             Op::Relu {},
             Op::LeakyRelu { negative_slope },
+            Op::LeakyRelu {
+                negative_slope: 1.5,
+            },
             Op::Elu { alpha },
             Op::Sigmoid {},
             Op::Tanh {},
@@ -140,10 +143,32 @@ mod tests {
         a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
     }
 
-    #[wasm_bindgen_test]
-    fn loops_give_the_bits_of_blocks() {
+    /// Runs a chain of two inputs as blocks, then compiled, for the same bits.
+    fn compare(name: &str, steps: Vec<Step>) {
         let inputs = [values(1), values(2)];
         let inputs = [&inputs[0][..], &inputs[1]];
+        let (result, blocks) = (Operand::Step(steps.len() - 1), steps.len());
+        let chain = Chain {
+            steps,
+            result,
+            blocks,
+        };
+        let (isa, inputs, chain) = (InstructionSet::best(), &inputs[..], &chain);
+        let runner = Runner { isa, chain, inputs };
+        let [mut expected, mut found] = [vec![0.0; LEN], vec![0.0; LEN]];
+        let mut first = runner.scratch(LEN).unwrap();
+        assert!(first.compiled.is_none(), "what runs once is not compiled");
+        runner.run(&mut first, 0, &[], &mut expected);
+        let mut second = runner.scratch(LEN).unwrap();
+        assert!(second.compiled.is_some(), "{name} is compiled");
+        runner.run(&mut second, 0, &[], &mut found);
+        let differ = (0..LEN).find(|&i| !same(expected[i], found[i]));
+        let at = differ.map(|i| (inputs[0][i], inputs[1][i], expected[i], found[i]));
+        assert_eq!(at, None, "{name}");
+    }
+
+    #[wasm_bindgen_test]
+    fn loops_give_the_bits_of_blocks() {
         for op in &operations() {
             let operands = [Operand::Input(0), Operand::Input(1)];
             let steps = vec![
@@ -151,25 +176,22 @@ mod tests {
                 step(&Op::Scale { factor: 0.7 }, &[Operand::Step(0)], 1),
                 step(&Op::VecAdd {}, &[Operand::Step(1), Operand::Input(1)], 2),
             ];
-            let (result, blocks) = (Operand::Step(2), 3);
-            let chain = Chain {
-                steps,
-                result,
-                blocks,
-            };
-            let (isa, inputs, chain) = (InstructionSet::best(), &inputs[..], &chain);
-            let runner = Runner { isa, chain, inputs };
-            let [mut expected, mut found] = [vec![0.0; LEN], vec![0.0; LEN]];
-            let mut first = runner.scratch(LEN).unwrap();
-            assert!(first.compiled.is_none(), "what runs once is not compiled");
-            runner.run(&mut first, 0, &[], &mut expected);
-            let mut second = runner.scratch(LEN).unwrap();
-            assert!(second.compiled.is_some(), "{} is compiled", op.name());
-            runner.run(&mut second, 0, &[], &mut found);
-            let differ = (0..LEN).find(|&i| !same(expected[i], found[i]));
-            let at = differ.map(|i| (inputs[0][i], inputs[1][i], expected[i], found[i]));
-            assert_eq!(at, None, "{}", op.name());
+            compare(op.name(), steps);
         }
+    }
+
+    /// Of more operations than several vectors at a time are worth.
+    #[wasm_bindgen_test]
+    fn long_loops_give_the_bits_of_blocks() {
+        let mut steps = vec![step(
+            &Op::VecAdd {},
+            &[Operand::Input(0), Operand::Input(1)],
+            0,
+        )];
+        for i in 0..20 {
+            steps.push(step(&Op::Tanh {}, &[Operand::Step(i)], i + 1));
+        }
+        compare("twenty times tanh", steps);
     }
 
     #[wasm_bindgen_test]

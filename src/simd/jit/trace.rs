@@ -7,9 +7,22 @@ use super::super::isa::Isa;
 use super::VECTOR;
 use super::module::{BLOCK_EMPTY, I32, V128, leb, leb_signed, opcode as plain, simd};
 
-/// A vector in the code: the number of a local variable.
+/// Vectors in the code, as many as a turn takes: the number of the first one's local variable, which
+/// the others' follow, or with [`SAME`] that of all of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Value(u32);
+
+const SAME: u32 = 1 << 31;
+
+impl Value {
+    fn of(self, vector: usize) -> u32 {
+        if self.0 & SAME == 0 {
+            self.0 + vector as u32
+        } else {
+            self.0 ^ SAME
+        }
+    }
+}
 
 /// Code as it is written.
 pub(crate) struct Trace {
@@ -22,6 +35,9 @@ struct State {
     /// Of the loop.
     code: Vec<u8>,
     constants: Vec<(u32, Value)>,
+    /// How many vectors a turn takes. An operation is done to all of them before the next one is:
+    /// with one vector after the other, processors find too little in a chain to do at a time.
+    vectors: usize,
     /// The first local variable that is not in use yet.
     next: u32,
     operations: usize,
@@ -56,20 +72,18 @@ pub(super) fn body(
         prologue: Vec::new(),
         code: Vec::new(),
         constants: Vec::new(),
+        vectors,
         next: first,
         operations: 0,
     };
     let state = RefCell::new(state);
     let trace = Trace { state };
-    for vector in 0..vectors {
-        let offset = vector * VECTOR;
-        let mut values = Vec::new();
-        for input in 0..inputs {
-            values.push(trace.load(INPUTS + input as u32, offset));
-        }
-        let result = expression(&trace, &values)?;
-        trace.store(OUT, offset, result);
+    let mut values = Vec::new();
+    for input in 0..inputs {
+        values.push(trace.load(INPUTS + input as u32));
     }
+    let result = expression(&trace, &values)?;
+    trace.store(OUT, result);
     let State {
         prologue,
         code,
@@ -121,71 +135,73 @@ fn local(code: &mut Vec<u8>, operation: u8, place: u32) {
 }
 
 impl State {
-    fn fresh(&mut self) -> Value {
-        self.next += 1;
-        Value(self.next - 1)
+    /// Variables for what `write` computes, vector by vector.
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn each(&mut self, write: impl Fn(&mut Vec<u8>, usize)) -> Value {
+        let first = self.next;
+        for vector in 0..self.vectors {
+            write(&mut self.code, vector);
+            local(&mut self.code, plain::LOCAL_SET, self.next);
+            self.next += 1;
+        }
+        self.operations += 1;
+        Value(first)
     }
 }
 
 impl Trace {
     #[cfg_attr(relampago_package, optimize(size))]
-    fn load(&self, address: u32, offset: usize) -> Value {
-        let mut state = self.state.borrow_mut();
-        local(&mut state.code, plain::LOCAL_GET, address);
-        simd::memory(&mut state.code, simd::LOAD, offset);
-        let value = state.fresh();
-        local(&mut state.code, plain::LOCAL_SET, value.0);
-        value
+    fn load(&self, address: u32) -> Value {
+        self.state.borrow_mut().each(|code, vector| {
+            local(code, plain::LOCAL_GET, address);
+            simd::memory(code, simd::LOAD, vector * VECTOR);
+        })
     }
 
     #[cfg_attr(relampago_package, optimize(size))]
-    fn store(&self, address: u32, offset: usize, value: Value) {
-        let code = &mut self.state.borrow_mut().code;
-        local(code, plain::LOCAL_GET, address);
-        local(code, plain::LOCAL_GET, value.0);
-        simd::memory(code, simd::STORE, offset);
+    fn store(&self, address: u32, value: Value) {
+        let state = &mut *self.state.borrow_mut();
+        for vector in 0..state.vectors {
+            local(&mut state.code, plain::LOCAL_GET, address);
+            local(&mut state.code, plain::LOCAL_GET, value.of(vector));
+            simd::memory(&mut state.code, simd::STORE, vector * VECTOR);
+        }
     }
 
-    /// A vector of equal lanes, which is made once.
+    /// Vectors of equal lanes, of which one is made once.
     #[cfg_attr(relampago_package, optimize(size))]
     fn constant(&self, bits: u32) -> Value {
         let mut state = self.state.borrow_mut();
         if let Some(known) = state.constants.iter().find(|known| known.0 == bits) {
             return known.1;
         }
-        let value = state.fresh();
+        let first = state.next;
+        state.next += 1;
         simd::constant(&mut state.prologue, bits);
-        local(&mut state.prologue, plain::LOCAL_SET, value.0);
+        local(&mut state.prologue, plain::LOCAL_SET, first);
+        let value = Value(first | SAME);
         state.constants.push((bits, value));
         value
     }
 
     #[cfg_attr(relampago_package, optimize(size))]
     fn instruction(&self, operation: u32, operands: &[Value]) -> Value {
-        let mut state = self.state.borrow_mut();
-        for operand in operands {
-            local(&mut state.code, plain::LOCAL_GET, operand.0);
-        }
-        simd::opcode(&mut state.code, operation);
-        Self::named(&mut state)
+        self.state.borrow_mut().each(|code, vector| {
+            for operand in operands {
+                local(code, plain::LOCAL_GET, operand.of(vector));
+            }
+            simd::opcode(code, operation);
+        })
     }
 
     #[cfg_attr(relampago_package, optimize(size))]
     fn shift(&self, operation: u32, x: Value, count: u32) -> Value {
-        let mut state = self.state.borrow_mut();
-        local(&mut state.code, plain::LOCAL_GET, x.0);
-        state.code.push(plain::I32_CONST);
-        leb_signed(&mut state.code, count as i32);
-        simd::opcode(&mut state.code, operation);
-        Self::named(&mut state)
-    }
-
-    /// A variable for what the code has just computed.
-    fn named(state: &mut State) -> Value {
-        state.operations += 1;
-        let value = state.fresh();
-        local(&mut state.code, plain::LOCAL_SET, value.0);
-        value
+        self.state.borrow_mut().each(|code, vector| {
+            local(code, plain::LOCAL_GET, x.of(vector));
+            code.push(plain::I32_CONST);
+            leb_signed(code, count as i32);
+            simd::opcode(code, operation);
+        })
     }
 }
 
