@@ -26,9 +26,9 @@ const VECTOR: usize = 16;
 /// Values that are worked on between two looks at what has been compiled better meanwhile: engines
 /// replace a function when it is called, not while it runs.
 const CALL: usize = 1 << 16;
-/// Vectors a turn, one step of all of them after the other: each one's steps wait for each other. Not
-/// of so many operations that compiling takes longer than it spares.
+/// Vectors that a turn takes together.
 const UNROLLED: usize = 4;
+/// Of more operations than so many a turn takes one: compiling more takes longer than it spares.
 const LONG: usize = 256;
 
 impl Trace {

@@ -78,13 +78,15 @@ impl QuantFormat {
     }
 }
 
-/// Words of a row that have been loaded.
+/// Words of a row that have been loaded: where they lie, and whether [`UPPER_OF_TWO`] are turned.
 #[derive(Clone, Default)]
 pub(super) struct Words {
-    loaded: Vec<(u32, Reg)>,
-    /// Those of bits beyond four with the upper one of each weight's turned round.
-    turned: Vec<(u32, Reg)>,
+    loaded: Vec<((u32, bool), Reg)>,
 }
+
+/// The uppermost bits of weights of which a word has two bits each: turned round in it once, they make
+/// all weights that share the word signed.
+const UPPER_OF_TWO: u32 = 0xaaaa_aaaa;
 
 impl Words {
     /// Puts other words in the place of these: those of another span, loaded in the same order.
@@ -94,23 +96,18 @@ impl Words {
         }
     }
 
-    fn get(&mut self, k: &mut Builder, row: &impl Bytes, at: u32) -> Reg {
-        if let Some((_, word)) = self.loaded.iter().find(|(known, _)| *known == at) {
+    fn get(&mut self, k: &mut Builder, row: &impl Bytes, at: u32, turned: bool) -> Reg {
+        let key = (at, turned);
+        if let Some((_, word)) = self.loaded.iter().find(|(known, _)| *known == key) {
             return *word;
         }
-        let word = row.own_word(k, at);
-        self.loaded.push((at, word));
-        word
-    }
-
-    /// The same as [`Words::get`], turned round: once for all weights that share the word.
-    fn get_turned(&mut self, k: &mut Builder, row: &impl Bytes, at: u32) -> Reg {
-        if let Some((_, word)) = self.turned.iter().find(|(known, _)| *known == at) {
-            return *word;
-        }
-        let word = self.get(k, row, at);
-        let word = k.xor(word, 0xaaaa_aaaau32);
-        self.turned.push((at, word));
+        let word = if turned {
+            let word = self.get(k, row, at, false);
+            k.xor(word, UPPER_OF_TWO)
+        } else {
+            row.own_word(k, at)
+        };
+        self.loaded.push((key, word));
         word
     }
 
@@ -123,13 +120,13 @@ impl Words {
         [run, half]: [u32; 2],
     ) {
         if format == QuantFormat::Q8_0 {
-            let _ = self.get(k, row, 34 * run + 2 + 16 * half);
+            let _ = self.get(k, row, 34 * run + 2 + 16 * half, false);
             return;
         }
         let Half { low, rest, .. } = format.half(run, half);
-        let _ = self.get(k, row, low);
+        let _ = self.get(k, row, low, false);
         if let Some([at, ..]) = rest {
-            let _ = self.get(k, row, at);
+            let _ = self.get(k, row, at, false);
         }
     }
 
@@ -145,7 +142,7 @@ impl Words {
     ) -> Reg {
         const SIGNS: u32 = 0x8080_8080;
         if format == QuantFormat::Q8_0 {
-            let bytes = self.get(k, row, 34 * run + 2 + 16 * half);
+            let bytes = self.get(k, row, 34 * run + 2 + 16 * half, false);
             return if signed { bytes } else { k.xor(bytes, SIGNS) };
         }
         let Half {
@@ -154,18 +151,14 @@ impl Words {
             rest,
             to,
         } = format.half(run, half);
-        let low = self.get(k, row, low);
+        let low = self.get(k, row, low, false);
         let bytes = bits(k, low, if upper { 4 } else { 0 }, to, 4);
         let turns = signed && to > 0;
         match rest {
             None if turns => k.xor(bytes, SIGNS),
             None => bytes,
             Some([at, from, count]) => {
-                let word = if turns {
-                    self.get_turned(k, row, at)
-                } else {
-                    self.get(k, row, at)
-                };
+                let word = self.get(k, row, at, turns);
                 let rest = bits(k, word, from, to + 4, count);
                 k.or(bytes, rest)
             }
