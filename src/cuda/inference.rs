@@ -158,7 +158,8 @@ impl CudaDevice {
         self.check("w", w, rows, cols / values as usize * bytes as usize)?;
         self.check("x", x, 1, cols)?;
         self.check("y", y, rows, 1)?;
-        let kernel = if self.target() >= Target::Sm80 {
+        let few = cols <= QuantizeKernel::GEMV_MMA_COLS as usize;
+        let kernel = if few && self.target() >= Target::Sm80 {
             QuantizeKernel::gemv_mma(format)
         } else {
             QuantizeKernel::gemv(format)

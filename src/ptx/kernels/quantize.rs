@@ -5,6 +5,7 @@ mod direct;
 mod dot;
 mod formats;
 mod gemm;
+mod kept;
 mod mma;
 mod ring;
 mod spans;
@@ -38,6 +39,9 @@ pub struct QuantizeKernel {
 }
 
 impl QuantizeKernel {
+    /// The most columns that [`QuantizeKernel::gemv_mma`] takes.
+    pub const GEMV_MMA_COLS: u32 = 1 << 25;
+
     /// Writes the weights as f32, rounded where ggml's own reference rounds.
     ///
     /// Parameters: `w` (blocks), `y` (f32), `blocks` (u32).
@@ -60,8 +64,8 @@ impl QuantizeKernel {
         }
     }
 
-    /// The same on the tensor cores of any GPU since Ampere (`sm_80`), for speed. `w` and `x` are
-    /// aligned to 16 bytes. Each value of `x` is rounded by at most 2⁻¹⁵ of the largest among 32, or of
+    /// The same on the tensor cores of any GPU since Ampere (`sm_80`), for speed, with up to
+    /// [`QuantizeKernel::GEMV_MMA_COLS`] columns. `w` and `x` are aligned to 16 bytes. Each value of `x` is rounded by at most 2⁻¹⁵ of the largest among 32, or of
     /// 10⁻³⁰ where that is more; sums of 32 products are exact. Where `x` is not finite, or 32 of its
     /// values add up to what is not, every row is NaN. It begins while kernels before are at work, which
     /// may write `x`, but not `w`.

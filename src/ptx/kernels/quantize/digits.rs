@@ -2,18 +2,23 @@
 
 use super::mma::{WARPS, Warp};
 use super::spans::{RUN, SPAN, Scale};
+use super::window::Window;
 use crate::ptx::build::{ALL_LANES, Builder};
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernels::common::{Combine, over_lanes};
 use crate::ptx::types::PtxType::{self, B32, F32, U32};
 
-/// This lane's eight values of `x`, of the span at hand: four at `4t` of run `g`, and four 16
-/// further.
+/// This lane's eight values of `x`, of the span at hand: four of run `g`, and four
+/// [`Window::apart`] from them.
 pub(super) struct Input {
     values: [Vec<Reg>; 2],
     /// The same of the span to come, under way.
     later: [Vec<Reg>; 2],
-    at: Reg,
+    x: Reg,
+    /// How many bytes the second four are from the first.
+    apart: i32,
+    /// The first value of the warp's first span, and of the next to be asked for.
+    first: Reg,
     col: Reg,
 }
 
@@ -22,23 +27,30 @@ pub(super) struct Input {
 pub(super) struct Digits {
     pub(super) high: [Reg; 2],
     pub(super) low: [Reg; 2],
-    unit: [Reg; 2],
-    total: [Reg; 2],
+    pub(super) unit: [Reg; 2],
+    pub(super) total: [Reg; 2],
 }
 
 impl Input {
     pub(super) fn new(k: &mut Builder, warp: &Warp, x: Reg) -> Self {
+        let [lanes, halves] = Window::of(warp.format).apart();
         let run = k.fma(warp.number, SPAN / RUN, warp.g);
-        let in_run = k.mul(warp.t, 4);
-        let col = k.fma(run, RUN, in_run);
-        let input = Input {
+        let in_run = k.mul(warp.t, lanes);
+        let first = k.fma(run, RUN, in_run);
+        Input {
             values: [0, 1].map(|_| k.filled(F32, 4, 0.0f32)),
             later: [0, 1].map(|_| k.filled(F32, 4, 0.0f32)),
-            at: k.at(x, col, 4),
-            col,
-        };
-        input.load(k, warp);
-        input
+            x,
+            apart: 4 * halves as i32,
+            first,
+            col: k.value(U32, first),
+        }
+    }
+
+    /// Back to the first span.
+    pub(super) fn begin(&self, k: &mut Builder, warp: &Warp) {
+        k.assign(self.col, self.first);
+        self.ask(k, warp);
     }
 
     /// On to the next span.
@@ -47,50 +59,68 @@ impl Input {
         for (&to, &from) in self.values.iter().flatten().zip(later) {
             k.assign(to, from);
         }
-        self.load(k, warp);
+        self.ask(k, warp);
     }
 
-    /// Asks for the span to come, zeros beyond the last.
-    fn load(&self, k: &mut Builder, warp: &Warp) {
+    /// Asks for the span to come. Beyond the last the values of another one stay, whose scales are 0.
+    fn ask(&self, k: &mut Builder, warp: &Warp) {
         let inside = k.lt(self.col, warp.cols);
+        let x = k.at(self.x, self.col, 4);
         for (half, values) in self.later.iter().enumerate() {
-            for &value in values {
-                k.assign(value, 0.0f32);
-            }
             let to = [values.as_slice().into()];
             k.guarded(inside, true, |k| {
-                let from = Operand::At(self.at, 64 * half as i32);
+                let from = Operand::At(x, self.apart * half as i32);
                 k.emit(Op::LdGlobalNc, F32, &to, &[from]);
             });
         }
-        k.add_assign(self.at, i64::from(WARPS * SPAN * 4));
         k.add_assign(self.col, WARPS * SPAN);
     }
 
-    pub(super) fn digits(&self, k: &mut Builder, warp: &Warp) -> Digits {
-        let values = self.values.concat();
+    /// Makes the digits of the span at hand.
+    pub(super) fn make(&self, k: &mut Builder) -> Made {
+        Made::new(k, &self.values)
+    }
+}
+
+/// Digits as a lane makes them: of its own values, and the unit and the sum of its run.
+pub(super) struct Made {
+    pub(super) high: [Reg; 2],
+    pub(super) low: [Reg; 2],
+    pub(super) unit: Reg,
+    pub(super) total: Reg,
+}
+
+impl Made {
+    fn new(k: &mut Builder, values: &[Vec<Reg>; 2]) -> Self {
+        let all = values.concat();
         // The largest magnitude; a little more, so that the upper digit does not overflow, and
         // not so little that the factor does.
         let largest = k.value(F32, 1e-30f32);
-        for &value in &values {
+        for &value in &all {
             let size = k.abs(value);
             Combine::Max.apply(k, largest, size);
         }
         let largest = over_lanes(k, Combine::Max, largest, 4);
         let largest = k.mul(largest, 1.0 + 1.0 / 64.0);
-        let total = k.value(F32, values[0]);
-        for &value in &values[1..] {
+        let total = k.value(F32, all[0]);
+        for &value in &all[1..] {
             k.add_assign(total, value);
         }
         let total = over_lanes(k, Combine::Sum, total, 4);
         let (factor, unit) = scaled(k, largest);
         // What is not finite is so in no digit, but in the unit.
         let unit = k.fma(total, 0.0f32, unit);
-        let (high, low): (Vec<Reg>, Vec<Reg>) = self
-            .values
-            .iter()
-            .map(|values| digits(k, values, factor))
-            .unzip();
+        let [first, second] = values.each_ref().map(|values| digits(k, values, factor));
+        Made {
+            high: [first.0, second.0],
+            low: [first.1, second.1],
+            unit,
+            total,
+        }
+    }
+
+    /// With what runs `2t` and `2t + 1` have.
+    pub(super) fn share(&self, k: &mut Builder, warp: &Warp) -> Digits {
         let mut of_runs = |value: Reg| {
             [0, 4].map(|further| {
                 let lane = k.fma(warp.t, 8, further);
@@ -99,10 +129,10 @@ impl Input {
             })
         };
         Digits {
-            unit: of_runs(unit),
-            total: of_runs(total),
-            high: [high[0], high[1]],
-            low: [low[0], low[1]],
+            unit: of_runs(self.unit),
+            total: of_runs(self.total),
+            high: self.high,
+            low: self.low,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::QuantFormat;
 use super::spans::{RUN, SPAN};
-use super::window::Bytes;
+use super::window::{Bytes, Place};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::types::PtxType::{self, B16, B32, F16, F32, U32};
@@ -69,14 +69,17 @@ impl Span {
 }
 
 impl Bytes for Span {
-    fn own_word(&self, k: &mut Builder, at: u32) -> Reg {
+    fn own_words(&self, k: &mut Builder, [at, half]: Place) -> Vec<(u32, Reg)> {
+        let at = at + 16 * half;
         let exists = self.exists(at);
-        if self.format.block().1.is_multiple_of(16) {
-            return Self::load(k, U32, exists, self.own, at);
-        }
-        // Such blocks begin at even addresses.
-        let halves = [at, at + 2].map(|at| Self::load(k, B16, exists, self.own, at));
-        k.op(Op::Pack, B32, B32, &[halves.as_slice().into()])
+        let word = if self.format.block().1.is_multiple_of(16) {
+            Self::load(k, U32, exists, self.own, at)
+        } else {
+            // Such blocks begin at even addresses.
+            let halves = [at, at + 2].map(|at| Self::load(k, B16, exists, self.own, at));
+            k.op(Op::Pack, B32, B32, &[halves.as_slice().into()])
+        };
+        vec![(half, word)]
     }
 
     fn header(&self, k: &mut Builder) -> Vec<Reg> {

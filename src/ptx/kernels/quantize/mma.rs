@@ -1,23 +1,26 @@
 //! A matrix of quantised weights times a vector on tensor cores (`mma.sync` of signed bytes, since
 //! Ampere), limited by how quickly weights can be read.
 //!
-//! A warp takes 16 rows and 256 of `k` at a time, a *span*; the warps of a block take spans in
-//! turn. Blocks of weights come as they are, 16 bytes a copy, through a ring of the warp's own in
-//! shared memory, and become signed bytes there. `x` does, too, as it is read: two digits of base
-//! 256 of each value, in units of 2⁻¹⁴ to 2⁻¹⁵ of the largest among 32. Sums are exact.
+//! A block stays for one *tile* of 16 rows after another; its warps take 256 of `k` at a time, a
+//! *span*, in turn. Blocks of weights come as they are, 16 bytes a copy, through a ring of the warp's own
+//! in shared memory, which asks for the next tile before this one ends, and become signed bytes there.
+//! `x` does, too, as it is read: two digits of base 256 of each value, in units of 2⁻¹⁴ to 2⁻¹⁵ of
+//! the largest among 32, which are kept for the tiles to come. Sums are exact.
 //!
 //! A span has eight *runs* of 32 weights, and one instruction multiplies a run of 16 rows. Column
 //! `n` of the right factor is always the part of `x` that run `n` is multiplied with, which is why
 //! 32 lanes hold all 256 values of it. Of the products of run `j` only column `j` means something.
-//! Lane `4g + t` keeps those of runs `2t` and `2t + 1` for rows `g` and `g + 8`, and adds
+//! Lane `4g + t` keeps those of runs `2t` and `2t + 1` for rows `g` and `g + 8` ([`Window::row`] says
+//! which rows of the tile they are), and adds
 //! `scale · product − minimum · X`, where `X` is the sum of `x`.
 
 use super::digits::{Digits, Input};
+use super::kept::Kept;
 use super::ring::Ring;
 use super::spans::{RUN, SPAN, Unpacking, Words};
-use super::window::Row;
+use super::window::{Row, Window};
 use super::{QuantFormat, QuantizeKernel};
-use crate::ptx::build::{ALL_LANES, Builder};
+use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
@@ -26,7 +29,7 @@ use crate::ptx::kernels::common::{Combine, WARP, along_x, over_lanes};
 use crate::ptx::types::PtxType::{B32, F32, S32, U8, U32};
 use crate::ptx::types::Target;
 
-/// Rows to a block.
+/// Rows of a tile.
 pub(super) const ROWS: u32 = 16;
 /// Warps that share out its spans: of so many, spans are whole units of 16 bytes in every format.
 pub(super) const WARPS: u32 = 8;
@@ -34,11 +37,12 @@ pub(super) const WARPS: u32 = 8;
 const BLOCKS: u32 = 2;
 
 pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel> {
-    let mut launch =
-        Launch::new(WARPS * WARP, along_x(Extent::Tiles("rows", ROWS))).overlapping(target);
     // For these, and this format, the assembler would keep registers in memory.
     let spills = kernel.format == QuantFormat::Q6K && target.capability() >= 100;
-    launch.min_blocks = if spills { 1 } else { BLOCKS };
+    let blocks = if spills { 1 } else { BLOCKS };
+    let grid = along_x(Extent::Multiprocessors(blocks));
+    let mut launch = Launch::new(WARPS * WARP, grid).overlapping(target);
+    launch.min_blocks = blocks;
     let mut k = Builder::new(kernel.name(), target, launch);
     let (w, x, y) = (k.pointer("w", U8), k.pointer("x", F32), k.pointer("y", F32));
     let (rows, cols) = (k.scalar("rows", U32), k.scalar("cols", U32));
@@ -49,31 +53,58 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     // Weights do not depend on what ran before, but `x` and `y` may.
     k.wait_for_grid();
     let input = Input::new(&mut k, &warp, x);
+    let kept = Kept::new(&mut k, &warp);
     let sums = k.filled(F32, 2, 0.0f32);
-    let read = k.value(U32, 0);
-    k.for_range(warp.number, warp.spans, WARPS, |k, span| {
-        // `x` before the next weights are asked for, behind which it would come.
-        input.advance(k, &warp);
-        // The copies have come, and all lanes have read the span before.
-        k.act(Op::CpAsyncWait, &[0.into()]);
-        k.act(Op::BarWarpSync, &[ALL_LANES.into()]);
-        ring.fill(k, &warp);
-        let x = input.digits(k, &warp);
-        let rows = ring.rows.each_ref().map(|row| row.at(k, read));
-        let products = warp.products(k, &rows, &x);
-        let exist = warp.exist(k, span);
-        for (row, &sum) in sums.iter().enumerate() {
-            let scales = kernel.format.scales(k, &rows[row], &unpacking, exist);
-            for (odd, scales) in scales.iter().enumerate() {
-                for (part, scale) in scales.iter().enumerate() {
-                    x.add(k, sum, scale, products[part][odd][row], odd);
+    let partial = Partial::new(&mut k, &warp);
+    k.for_range(warp.block, warp.tiles, warp.blocks, |k, tile| {
+        for &sum in &sums {
+            k.assign(sum, 0.0f32);
+        }
+        let add = |k: &mut Builder, span, x: &Digits| {
+            let rows = ring.rows(k);
+            let products = warp.products(k, &rows, x);
+            let exist = warp.exist(k, span);
+            for (row, &sum) in sums.iter().enumerate() {
+                let scales = kernel.format.scales(k, &rows[row], &unpacking, exist);
+                for (odd, scales) in scales.iter().enumerate() {
+                    for (part, scale) in scales.iter().enumerate() {
+                        x.add(k, sum, scale, products[part][odd][row], odd);
+                    }
                 }
             }
+        };
+        let make = |k: &mut Builder| {
+            input.begin(k, &warp);
+            k.for_range(warp.number, warp.spans, WARPS, |k, span| {
+                // `x` before the next weights are asked for, behind which it would come.
+                input.advance(k, &warp);
+                ring.advance(k, &warp);
+                let made = input.make(k);
+                let x = made.share(k, &warp);
+                add(k, span, &x);
+                if let Some(kept) = &kept {
+                    // Once all weights have been read: a load does not overtake a store.
+                    kept.put(k, &warp, &made);
+                }
+            });
+        };
+        match &kept {
+            None => make(k),
+            Some(kept) => {
+                let take = |k: &mut Builder| {
+                    k.for_range(warp.number, warp.spans, WARPS, |k, span| {
+                        ring.advance(k, &warp);
+                        let x = kept.get(k, &warp);
+                        add(k, span, &x);
+                    });
+                };
+                let here = kept.begin(k, &warp, tile);
+                k.when_else(here, take, make);
+            }
         }
-        ring.advance(k, read);
+        partial.finish(k, &warp, tile, &sums, y);
     });
     k.act(Op::CpAsyncWait, &[0.into()]);
-    warp.finish(&mut k, &sums, y);
     k.finish()
 }
 
@@ -83,12 +114,20 @@ pub(super) struct Warp {
     thread: Reg,
     pub(super) number: Reg,
     pub(super) lane: Reg,
+    /// The warp's own shared memory, and where this lane's share of it is, of 16 bytes each.
+    pub(super) own: Reg,
+    pub(super) own_lane: Reg,
     /// Of lane `4g + t`.
     pub(super) g: Reg,
     pub(super) t: Reg,
+    /// The first of the two rows of a tile that this lane multiplies, eight of each other.
+    pub(super) row: Reg,
     /// Whether `t` is 0, 1, 2, 3.
-    is: [Reg; 4],
-    pub(super) first_row: Reg,
+    pub(super) is: [Reg; 4],
+    /// The block's first tile, how many there are, and how many blocks share them out.
+    pub(super) block: Reg,
+    pub(super) tiles: Reg,
+    pub(super) blocks: Reg,
     pub(super) rows: Reg,
     pub(super) cols: Reg,
     pub(super) spans: Reg,
@@ -99,16 +138,28 @@ impl Warp {
         let (thread, block) = (k.special(Special::TidX), k.special(Special::CtaidX));
         let lane = k.and(thread, WARP - 1);
         let t = k.and(lane, 3);
+        let g = k.shr(lane, 2);
+        let window = Window::of(format);
+        let bytes = Ring::bytes(window) + Kept::bytes(window).unwrap_or(0);
+        let number = k.shr(thread, 5);
+        let own = k.dynamic_shared("spans", WARPS * bytes);
+        let own = k.fma(number, bytes, own);
         let up = k.add(cols, SPAN - 1);
+        let more_rows = k.add(rows, ROWS - 1);
         Warp {
             format,
             thread,
-            number: k.shr(thread, 5),
+            number,
             lane,
-            g: k.shr(lane, 2),
+            own,
+            own_lane: k.fma(lane, 16, own),
+            g,
+            row: window.row(k, g),
             t,
             is: [0, 1, 2, 3].map(|i| k.eq(t, i)),
-            first_row: k.mul(block, ROWS),
+            block,
+            tiles: k.shr(more_rows, ROWS.trailing_zeros()),
+            blocks: k.special(Special::NctaidX),
             rows,
             cols,
             spans: k.shr(up, SPAN.trailing_zeros()),
@@ -156,32 +207,59 @@ impl Warp {
         }
         kept
     }
+}
+
+/// What warps made of a tile's rows, for two tiles in turn: while one is added up, the next may come.
+struct Partial {
+    /// Where this lane's sum goes, and where this thread's row is.
+    to: Reg,
+    from: Reg,
+    /// Whether this thread adds up a row.
+    mine: Reg,
+}
+
+impl Partial {
+    const BYTES: u32 = ROWS * WARPS * 4;
+
+    fn new(k: &mut Builder, warp: &Warp) -> Self {
+        let partial = k.shared("partial", F32, 2 * ROWS * WARPS);
+        let place = k.fma(warp.row, WARPS, warp.number);
+        let (to, from) = (
+            k.fma(place, 4, partial),
+            k.fma(warp.thread, WARPS * 4, partial),
+        );
+        Partial {
+            to,
+            from,
+            mine: k.lt(warp.thread, ROWS),
+        }
+    }
 
     /// Adds up the lanes of each row, then warps; thread `i` stores row `i`.
-    fn finish(&self, k: &mut Builder, sums: &[Reg], y: Reg) {
-        let partial = k.shared("partial", F32, ROWS * WARPS);
-        let to = k.fma(self.g, WARPS, self.number);
-        let to = k.fma(to, 4, partial);
+    fn finish(&self, k: &mut Builder, warp: &Warp, tile: Reg, sums: &[Reg], y: Reg) {
         for (half, &sum) in sums.iter().enumerate() {
             let sum = over_lanes(k, Combine::Sum, sum, 4);
             let offset = (half as u32 * 8 * WARPS * 4) as i32;
-            k.guarded(self.is[0], true, |k| k.st_shared(F32, to, offset, sum));
+            k.guarded(warp.is[0], true, |k| k.st_shared(F32, self.to, offset, sum));
         }
         k.barrier();
-        let row = k.add(self.first_row, self.thread);
-        let (mine, exists) = (k.lt(self.thread, ROWS), k.lt(row, self.rows));
-        let stores = k.and(mine, exists);
+        let row = k.fma(tile, ROWS, warp.thread);
+        let exists = k.lt(row, warp.rows);
+        let stores = k.and(self.mine, exists);
         k.when(stores, |k| {
-            let from = k.fma(self.thread, WARPS * 4, partial);
             let sum = k.value(F32, 0.0f32);
             for part in 0..WARPS / 4 {
-                for value in k.ld_vector(Op::LdShared, F32, 4, from, 16 * part as i32) {
+                for value in k.ld_vector(Op::LdShared, F32, 4, self.from, 16 * part as i32) {
                     k.add_assign(sum, value);
                 }
             }
             let y = k.at(y, row, 4);
             k.st_global(F32, y, 0, sum);
         });
+        for place in [self.to, self.from] {
+            let other = k.xor(place, Self::BYTES);
+            k.assign(place, other);
+        }
     }
 }
 

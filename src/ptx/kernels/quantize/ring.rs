@@ -1,8 +1,9 @@
 //! Blocks of weights on their way through shared memory, as they are.
 
+use super::QuantizeKernel;
 use super::mma::{ROWS, WARPS, Warp};
 use super::window::{Row, Window};
-use crate::ptx::build::Builder;
+use crate::ptx::build::{ALL_LANES, Builder};
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernels::common::WARP;
 use crate::ptx::types::PtxType::{S32, U32, U64};
@@ -10,34 +11,43 @@ use crate::ptx::types::PtxType::{S32, U32, U64};
 /// Spans of a warp in shared memory, one of which is being multiplied. With more of them under way
 /// the first ones come later: of 3, 4 and 6 each was slower.
 const STAGES: u32 = 2;
-/// Farther than any window reaches: nothing is copied from there.
+/// Farther than any window of a tile reaches, of as many columns as there may be: nothing is copied from
+/// there.
 const BEYOND: i32 = 1 << 30;
+// `Q8_0` has the longest rows.
+const _: () = assert!(ROWS * (QuantizeKernel::GEMV_MMA_COLS / 32 * 34) < BEYOND as u32);
 
 /// A warp's own ring of spans: of each row a window of units of 16 bytes. Units follow each other
 /// in memory as lanes do, which copies them at the full width of shared memory.
 pub(super) struct Ring {
     window: Window,
-    /// Where the block's first row has this warp's next span.
+    w: Reg,
+    row_bytes: Reg,
+    /// Where the tile's first row has this warp's next span.
     base: Reg,
-    /// How many bytes the matrix has from there on, or very many: for windows that may end beyond it.
-    left: Option<Reg>,
+    /// How many bytes the matrix has from there on, or very many.
+    left: Reg,
     /// How far from there each of this lane's units is.
     units: Vec<Reg>,
-    /// Where the first of them goes.
-    to: Reg,
-    /// The next span to be asked for, and the stage that it goes to.
+    /// The next span to be asked for, of which tile, and the stage that it goes to.
     span: Reg,
+    tile: Reg,
     filled: Reg,
-    /// The two rows that this lane multiplies.
-    pub(super) rows: [Row; 2],
+    /// Where the stage that is being read begins: the last one before the first span.
+    read: Reg,
+    /// The first of the two rows that this lane multiplies, eight of each other.
+    row: Row,
 }
 
 impl Ring {
+    /// How many bytes it takes, from the beginning of the warp's memory.
+    pub(super) fn bytes(window: Window) -> u32 {
+        STAGES * ROWS * window.bytes()
+    }
+
     pub(super) fn new(k: &mut Builder, warp: &Warp, w: Reg) -> Self {
         let window = Window::of(warp.format);
         let stage = ROWS * window.bytes();
-        let ring = k.dynamic_shared("ring", WARPS * STAGES * stage);
-        let own = k.fma(warp.number, STAGES * stage, ring);
         let (values, bytes) = warp.format.block();
         let blocks = k.div(warp.cols, values);
         let row_bytes = k.mul(blocks, bytes);
@@ -48,33 +58,55 @@ impl Ring {
             rows.unit(k, unit)
         });
         let units = units.collect();
-        let zero = k.value(U32, 0);
-        let base = k.at_2d(w, warp.first_row, row_bytes, zero, 1);
-        let left = (!window.exact).then(|| {
-            let rows_left = k.add(rows.last, 1);
-            let bytes_left = k.op(Op::MulWide, U32, U64, &[rows_left.into(), row_bytes.into()]);
-            let bytes_left = k.min(bytes_left, BEYOND);
-            k.convert(Op::CvtU32U64, U32, &[bytes_left.into()])
-        });
-        Ring {
+        let ring = Ring {
+            w,
+            row_bytes,
             units,
-            base,
-            left,
-            to: k.fma(warp.lane, 16, own),
-            rows: [0, 8].map(|further| {
-                let row = k.offset(warp.g, further);
-                let begin = k.fma(row, window.bytes(), own);
-                let from = rows.begin(k, row);
-                Row::new(k, window.exact, begin, from, warp.t)
-            }),
+            base: k.reg(U64),
+            left: k.reg(U32),
+            row: {
+                let at = k.fma(warp.row, window.bytes(), warp.own);
+                let from = rows.begin(k, warp.row);
+                Row::new(k, window, [at, from, warp.t])
+            },
             window,
             span: k.value(U32, warp.number),
+            tile: k.value(U32, warp.block),
             filled: k.value(U32, 0),
-        }
+            read: k.value(U32, (STAGES - 1) * stage),
+        };
+        ring.begin(k, warp);
+        ring
     }
 
-    /// On to the next stage.
-    pub(super) fn advance(&self, k: &mut Builder, stage: Reg) {
+    /// On to the beginning of a tile.
+    fn begin(&self, k: &mut Builder, warp: &Warp) {
+        let (zero, first_row) = (k.value(U32, 0), k.mul(self.tile, ROWS));
+        let base = k.at_2d(self.w, first_row, self.row_bytes, zero, 1);
+        k.assign(self.base, base);
+        let rows = k.sub(warp.rows, first_row);
+        let bytes = k.op(Op::MulWide, U32, U64, &[rows.into(), self.row_bytes.into()]);
+        let bytes = k.min(bytes, BEYOND);
+        let left = k.convert(Op::CvtU32U64, U32, &[bytes.into()]);
+        k.assign(self.left, left);
+    }
+
+    /// The two rows that this lane multiplies, of the span that has come.
+    pub(super) fn rows(&self, k: &mut Builder) -> [Row; 2] {
+        let row = self.row.at(k, self.read);
+        [row, row.eighth(self.window)]
+    }
+
+    /// On to the next span: waits until its copies have come, and asks for the one behind it.
+    pub(super) fn advance(&self, k: &mut Builder, warp: &Warp) {
+        k.act(Op::CpAsyncWait, &[0.into()]);
+        // All lanes have read the span before.
+        k.act(Op::BarWarpSync, &[ALL_LANES.into()]);
+        self.next_stage(k, self.read);
+        self.fill(k, warp);
+    }
+
+    fn next_stage(&self, k: &mut Builder, stage: Reg) {
         let bytes = ROWS * self.window.bytes();
         k.add_assign(stage, bytes);
         let over = k.eq(stage, STAGES * bytes);
@@ -83,9 +115,10 @@ impl Ring {
 
     /// Asks for this warp's next span, if there is one.
     pub(super) fn fill(&self, k: &mut Builder, warp: &Warp) {
-        let some = k.lt(self.span, warp.spans);
+        let (in_row, exists) = (k.lt(self.span, warp.spans), k.lt(self.tile, warp.tiles));
+        let some = k.and(in_row, exists);
         k.when(some, |k| {
-            let to = k.add(self.to, self.filled);
+            let to = k.add(warp.own_lane, self.filled);
             for (i, &unit) in self.units.iter().enumerate() {
                 let place = i as u32 * WARP;
                 let left = ROWS * self.window.units - place;
@@ -102,22 +135,27 @@ impl Ring {
         k.act(Op::CpAsyncCommit, &[]);
         let step = WARPS * self.window.span;
         k.add_assign(self.base, i64::from(step));
-        if let Some(left) = self.left {
-            k.add_assign(left, -(step as i32));
-        }
+        k.add_assign(self.left, -(step as i32));
         k.add_assign(self.span, WARPS);
-        self.advance(k, self.filled);
+        self.next_stage(k, self.filled);
+        let over = k.ge(self.span, warp.spans);
+        k.when(over, |k| {
+            k.add_assign(self.tile, warp.blocks);
+            k.assign(self.span, warp.number);
+            self.begin(k, warp);
+        });
     }
 
     /// From where to where one unit is copied, and how much of it.
     fn copy(&self, k: &mut Builder, offset: Reg, to: Reg, place: u32) -> [Operand<'static>; 4] {
-        let bytes = match self.left {
-            None => Operand::Int(16),
-            Some(left) => {
-                let left = k.op(Op::Sub, S32, S32, &[left.into(), offset.into()]);
-                let some = k.max(left, 0);
-                k.min(some, 16).into()
-            }
+        let (offset, bytes) = if self.window.exact {
+            // In place of rows beyond the last one, whatever the matrix ends with.
+            let last = k.sub(self.left, 16);
+            (k.min(offset, last), Operand::Int(16))
+        } else {
+            let left = k.op(Op::Sub, S32, S32, &[self.left.into(), offset.into()]);
+            let some = k.max(left, 0);
+            (offset, k.min(some, 16).into())
         };
         let from = k.at(self.base, offset, 1);
         let to = Operand::At(to, 16 * place as i32);
@@ -125,34 +163,29 @@ impl Ring {
     }
 }
 
-/// Where the block's rows are, counted in bytes from the first.
+/// Where a tile's rows are, counted in bytes from the first.
 struct Rows {
     window: Window,
     row_bytes: Reg,
-    /// The last row that exists; those beyond repeat it, and their sums are not stored.
-    last: Reg,
     /// The warp's first span in a row.
     first: Reg,
 }
 
 impl Rows {
     fn new(k: &mut Builder, warp: &Warp, window: Window, row_bytes: Reg) -> Self {
-        let last = k.sub(warp.rows, 1);
         Rows {
             window,
             row_bytes,
-            last: k.sub(last, warp.first_row),
             first: k.mul(warp.number, window.span),
         }
     }
 
     /// Where the warp's first span of a row begins.
     fn begin(&self, k: &mut Builder, row: Reg) -> Reg {
-        let row = k.min(row, self.last);
         k.fma(row, self.row_bytes, self.first)
     }
 
-    /// Where a unit of all rows' windows begins. Windows have as many units as the latest beginnings
+    /// Where a unit of these rows' windows begins. Windows have as many units as the latest beginnings
     /// and other banks ask for: what lies beyond a span is not copied.
     fn unit(&self, k: &mut Builder, unit: Reg) -> Reg {
         let units = self.window.units;

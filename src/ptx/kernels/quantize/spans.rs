@@ -6,7 +6,7 @@
 //! table says where a run's bits are; what turns them into bytes is the same for all.
 
 use super::formats::QuantFormat;
-use super::window::Bytes;
+use super::window::{Bytes, Place};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg};
 use crate::ptx::types::PtxType::{B32, F16, F32, U32};
@@ -19,10 +19,10 @@ pub(super) const RUN: u32 = 32;
 /// Where half a run's weights are in a span, and what they are as bytes.
 struct Half {
     /// Bytes with (the first) four bits of the weights, and whether in their upper halves.
-    low: u32,
+    low: Place,
     upper: bool,
-    /// Bytes with the bits beyond four, from which bit on, and how many.
-    rest: Option<[u32; 3]>,
+    /// Bytes with the bits beyond four, which is the first, and how many.
+    rest: Option<(Place, u32, u32)>,
     /// Where the bits go in a byte, as `2ᵗᵒ · q`; beyond 0, with its uppermost bit turned round a
     /// weight becomes signed: `2ᵗᵒ · (q − 2⁷⁻ᵗᵒ)`.
     to: u32,
@@ -48,28 +48,28 @@ impl QuantFormat {
         let (pair, upper) = (run / 2, run % 2 == 1);
         match self {
             QuantFormat::Q4K => Half {
-                low: 16 + 32 * pair + 16 * half,
+                low: [16 + 32 * pair, half],
                 upper,
                 rest: None,
                 to: 0,
             },
             QuantFormat::Q5K => Half {
-                low: 48 + 32 * pair + 16 * half,
+                low: [48 + 32 * pair, half],
                 upper,
-                rest: Some([16 + 16 * half, run, 1]),
+                rest: Some(([16, half], run, 1)),
                 to: 0,
             },
             QuantFormat::Q6K => {
                 let (of_two, of_four) = (run / 4, run % 4);
                 Half {
-                    low: 64 * of_two + 32 * (of_four % 2) + 16 * half,
+                    low: [64 * of_two + 32 * (of_four % 2), half],
                     upper: of_four >= 2,
-                    rest: Some([128 + 32 * of_two + 16 * half, 2 * of_four, 2]),
+                    rest: Some(([128 + 32 * of_two, half], 2 * of_four, 2)),
                     to: 2,
                 }
             }
             QuantFormat::Q4_0 | QuantFormat::Q8_0 => Half {
-                low: 18 * run + 2,
+                low: [18 * run + 2, 0],
                 upper: half == 1,
                 rest: None,
                 to: 4,
@@ -81,7 +81,7 @@ impl QuantFormat {
 /// Words of a row that have been loaded: where they lie, and whether [`UPPER_OF_TWO`] are turned.
 #[derive(Clone, Default)]
 pub(super) struct Words {
-    loaded: Vec<((u32, bool), Reg)>,
+    loaded: Vec<((Place, bool), Reg)>,
 }
 
 /// The uppermost bits of weights of which a word has two bits each: turned round in it once, they make
@@ -96,19 +96,22 @@ impl Words {
         }
     }
 
-    fn get(&mut self, k: &mut Builder, row: &impl Bytes, at: u32, turned: bool) -> Reg {
-        let key = (at, turned);
+    fn get(&mut self, k: &mut Builder, row: &impl Bytes, place: Place, turned: bool) -> Reg {
+        let key = (place, turned);
         if let Some((_, word)) = self.loaded.iter().find(|(known, _)| *known == key) {
             return *word;
         }
-        let word = if turned {
-            let word = self.get(k, row, at, false);
-            k.xor(word, UPPER_OF_TWO)
-        } else {
-            row.own_word(k, at)
-        };
-        self.loaded.push((key, word));
-        word
+        if turned {
+            let word = self.get(k, row, place, false);
+            let word = k.xor(word, UPPER_OF_TWO);
+            self.loaded.push((key, word));
+            return word;
+        }
+        let [at, _] = place;
+        let words = row.own_words(k, place).into_iter();
+        let words = words.map(|(half, word)| (([at, half], false), word));
+        self.loaded.extend(words);
+        self.get(k, row, place, false)
     }
 
     /// Loads what [`Words::weights`] needs.
@@ -120,13 +123,13 @@ impl Words {
         [run, half]: [u32; 2],
     ) {
         if format == QuantFormat::Q8_0 {
-            let _ = self.get(k, row, 34 * run + 2 + 16 * half, false);
+            let _ = self.get(k, row, [34 * run + 2, half], false);
             return;
         }
         let Half { low, rest, .. } = format.half(run, half);
         let _ = self.get(k, row, low, false);
-        if let Some([at, ..]) = rest {
-            let _ = self.get(k, row, at, false);
+        if let Some((place, ..)) = rest {
+            let _ = self.get(k, row, place, false);
         }
     }
 
@@ -142,7 +145,7 @@ impl Words {
     ) -> Reg {
         const SIGNS: u32 = 0x8080_8080;
         if format == QuantFormat::Q8_0 {
-            let bytes = self.get(k, row, 34 * run + 2 + 16 * half, false);
+            let bytes = self.get(k, row, [34 * run + 2, half], false);
             return if signed { bytes } else { k.xor(bytes, SIGNS) };
         }
         let Half {
@@ -157,8 +160,8 @@ impl Words {
         match rest {
             None if turns => k.xor(bytes, SIGNS),
             None => bytes,
-            Some([at, from, count]) => {
-                let word = self.get(k, row, at, turns);
+            Some((place, from, count)) => {
+                let word = self.get(k, row, place, turns);
                 let rest = bits(k, word, from, to + 4, count);
                 k.or(bytes, rest)
             }
@@ -293,7 +296,7 @@ impl QuantFormat {
             (None, QuantFormat::Q6K) => {
                 let d = row.half(k, 208);
                 let d = k.mul(d, 0.25f32);
-                let scales = row.own_word(k, 192);
+                let (_, scales) = row.own_words(k, [192, 0])[0];
                 // Signed bytes: 128 is added, and taken off again.
                 let scales = k.xor(scales, 0x8080_8080u32);
                 [0, 2].map(|first| {

@@ -31,16 +31,36 @@ impl Window {
         }
     }
 
+    /// How many weights of a run this far apart a lane's next begins, and the second four of a lane from
+    /// its first: eight that follow each other where one load can read them.
+    pub(super) fn apart(self) -> [u32; 2] {
+        if self.exact { [8, 4] } else { [4, 16] }
+    }
+
+    /// The first of the two rows of a tile that lane `4g + t` multiplies, eight of each other. Half
+    /// a warp loads eight bytes a lane at once: every other row, which lie in different banks.
+    pub(super) fn row(self, k: &mut Builder, g: Reg) -> Reg {
+        if !self.exact {
+            return g;
+        }
+        let (pair, odd) = (k.and(g, 3), k.shr(g, 2));
+        k.fma(pair, 2, odd)
+    }
+
     /// Bytes from a row to the next.
     pub(super) fn bytes(self) -> u32 {
         self.units * 16
     }
 }
 
+/// Where in a span 32 bytes begin, at an even number, and which half of them is meant.
+pub(super) type Place = [u32; 2];
+
 /// The bytes of a row's span, wherever they lie.
 pub(super) trait Bytes {
-    /// Four bytes from an even number on, counted from `4t`.
-    fn own_word(&self, k: &mut Builder, at: u32) -> Reg;
+    /// This lane's four bytes of a half of 32, and those of the other half if they come with them; each
+    /// with its half.
+    fn own_words(&self, k: &mut Builder, place: Place) -> Vec<(u32, Reg)>;
 
     /// The first four words.
     fn header(&self, k: &mut Builder) -> Vec<Reg>;
@@ -64,24 +84,26 @@ pub(super) struct Row {
     /// Which bytes of two words are the one that begins at a multiple of 4 from the beginning,
     /// and the one 2 beyond; none for spans that begin at words.
     select: Option<[Reg; 2]>,
+    /// How much farther all of this is.
+    further: i32,
 }
 
 impl Row {
-    /// The row whose window begins at `window`, if its bytes begin at `from`, counted from a
-    /// multiple of 16.
-    pub(super) fn new(k: &mut Builder, exact: bool, window: Reg, from: Reg, t: Reg) -> Self {
-        if exact {
-            let own = k.fma(t, 4, window);
-            let select = None;
+    /// The row whose window begins `at` here, if its bytes begin at `from`, counted from a multiple
+    /// of 16.
+    pub(super) fn new(k: &mut Builder, window: Window, [at, from, t]: [Reg; 3]) -> Self {
+        let own = |k: &mut Builder, word| k.fma(t, window.apart()[0], word);
+        if window.exact {
             return Row {
-                begin: window,
-                word: window,
-                own,
-                select,
+                begin: at,
+                word: at,
+                own: own(k, at),
+                select: None,
+                further: 0,
             };
         }
         let over = k.and(from, 15);
-        let begin = k.add(window, over);
+        let begin = k.add(at, over);
         let word = k.and(begin, !3);
         let odd = k.and(begin, 2);
         let odd = k.ne(odd, 0);
@@ -90,64 +112,65 @@ impl Row {
             k.select(odd, odd_by_2, even)
         };
         let select = Some([select(0x3210, 0x5432), select(0x5432, 0x7654)]);
-        let own = k.fma(t, 4, word);
         Row {
             begin,
             word,
-            own,
+            own: own(k, word),
             select,
+            further: 0,
         }
     }
 
     /// The same so many bytes further.
     pub(super) fn at(&self, k: &mut Builder, further: Reg) -> Self {
+        let begin = k.add(self.begin, further);
+        let word = match self.select {
+            None => begin,
+            Some(_) => k.add(self.word, further),
+        };
         let own = k.add(self.own, further);
-        if self.select.is_none() {
-            let begin = k.add(self.begin, further);
-            return Row {
-                begin,
-                word: begin,
-                own,
-                select: None,
-            };
-        }
         Row {
-            begin: k.add(self.begin, further),
-            word: k.add(self.word, further),
+            begin,
+            word,
             own,
-            select: self.select,
+            ..*self
         }
+    }
+
+    /// The row eight windows below. All blocks have an even number of bytes, so that eight rows are whole
+    /// units: it begins as this one does.
+    pub(super) fn eighth(self, window: Window) -> Self {
+        let further = self.further + 8 * window.bytes() as i32;
+        Row { further, ..self }
     }
 }
 
 impl Bytes for Row {
-    fn own_word(&self, k: &mut Builder, at: u32) -> Reg {
+    fn own_words(&self, k: &mut Builder, [at, half]: Place) -> Vec<(u32, Reg)> {
         let Some(select) = self.select else {
-            return k.ld_shared(B32, self.own, at as i32);
+            let words = k.ld_vector(Op::LdShared, B32, 2, self.own, at as i32 + self.further);
+            return (0..).zip(words).collect();
         };
-        let first = (at & !3) as i32;
+        let at = at + 16 * half;
+        let first = (at & !3) as i32 + self.further;
         let words = [first, first + 4].map(|at| k.ld_shared(B32, self.own, at));
         let select = select[at as usize / 2 % 2];
-        k.op(
-            Op::Prmt,
-            B32,
-            B32,
-            &[words[0].into(), words[1].into(), select.into()],
-        )
+        let from = [words[0].into(), words[1].into(), select.into()];
+        vec![(half, k.op(Op::Prmt, B32, B32, &from))]
     }
 
     fn header(&self, k: &mut Builder) -> Vec<Reg> {
-        k.ld_vector(Op::LdShared, B32, 4, self.word, 0)
+        k.ld_vector(Op::LdShared, B32, 4, self.word, self.further)
     }
 
     fn half(&self, k: &mut Builder, at: u32) -> Reg {
-        Row::half_at(k, self.begin, at)
+        self.half_at(k, self.begin, at)
     }
 
     fn of_runs(&self, k: &mut Builder, t: Reg, bytes: u32, exist: [Reg; 2]) -> [Reg; 2] {
         let own = k.fma(t, 2 * bytes, self.begin);
         [0, 1].map(|odd| {
-            let half = Row::half_at(k, own, odd * bytes);
+            let half = self.half_at(k, own, odd * bytes);
             // What follows a row may be NaN.
             k.select(exist[odd as usize], half, 0.0f32)
         })
@@ -155,8 +178,8 @@ impl Bytes for Row {
 }
 
 impl Row {
-    fn half_at(k: &mut Builder, begin: Reg, at: u32) -> Reg {
-        let bits = k.ld_shared(F16, begin, at as i32);
+    fn half_at(&self, k: &mut Builder, begin: Reg, at: u32) -> Reg {
+        let bits = k.ld_shared(F16, begin, at as i32 + self.further);
         k.convert(Op::CvtF32F16, F32, &[bits.into()])
     }
 }
