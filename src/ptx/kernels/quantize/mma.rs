@@ -50,6 +50,7 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     let ring = Ring::new(&mut k, &warp, w);
     let unpacking = Unpacking::new(&mut k, kernel.format, warp.t);
     ring.fill(&mut k, &warp);
+    ring.clear(&mut k, &warp);
     // Weights do not depend on what ran before, but `x` and `y` may.
     k.wait_for_grid();
     let input = Input::new(&mut k, &warp, x);

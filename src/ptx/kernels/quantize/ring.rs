@@ -6,7 +6,7 @@ use super::window::{Row, Window};
 use crate::ptx::build::{ALL_LANES, Builder};
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::kernels::common::WARP;
-use crate::ptx::types::PtxType::{S32, U32, U64};
+use crate::ptx::types::PtxType::{B32, S32, U32, U64};
 
 /// Spans of a warp in shared memory, one of which is being multiplied. With more of them under way
 /// the first ones come later: of 3, 4 and 6 each was slower.
@@ -25,8 +25,10 @@ pub(super) struct Ring {
     row_bytes: Reg,
     /// Where the tile's first row has this warp's next span.
     base: Reg,
-    /// How many bytes the matrix has from there on, or very many.
+    /// How many bytes the matrix has from there on, or very many, and how many the units of a tile
+    /// reach over.
     left: Reg,
+    whole: Reg,
     /// How far from there each of this lane's units is.
     units: Vec<Reg>,
     /// The next span to be asked for, of which tile, and the stage that it goes to.
@@ -64,6 +66,12 @@ impl Ring {
             units,
             base: k.reg(U64),
             left: k.reg(U32),
+            whole: {
+                let last = k.value(U32, ROWS - 1);
+                let begin = rows.begin(k, last);
+                let end = k.add(begin, window.span + 15);
+                k.and(end, !15u32)
+            },
             row: {
                 let at = k.fma(warp.row, window.bytes(), warp.own);
                 let from = rows.begin(k, warp.row);
@@ -119,18 +127,16 @@ impl Ring {
         let some = k.and(in_row, exists);
         k.when(some, |k| {
             let to = k.add(warp.own_lane, self.filled);
-            for (i, &unit) in self.units.iter().enumerate() {
-                let place = i as u32 * WARP;
-                let left = ROWS * self.window.units - place;
-                let exists = (left < WARP).then(|| k.lt(warp.lane, left));
-                let operands = self.copy(k, unit, to, place);
-                match exists {
-                    None => k.act(Op::CpAsync16Near, &operands),
-                    Some(exists) => {
-                        k.guarded(exists, true, |k| k.act(Op::CpAsync16Near, &operands));
-                    }
-                }
+            if self.window.exact {
+                self.copy(k, warp, to, How::Clamped);
+                return;
             }
+            let whole = k.ge(self.left, self.whole);
+            k.when_else(
+                whole,
+                |k| self.copy(k, warp, to, How::Whole),
+                |k| self.copy(k, warp, to, How::Part),
+            );
         });
         k.act(Op::CpAsyncCommit, &[]);
         let step = WARPS * self.window.span;
@@ -146,21 +152,74 @@ impl Ring {
         });
     }
 
-    /// From where to where one unit is copied, and how much of it.
-    fn copy(&self, k: &mut Builder, offset: Reg, to: Reg, place: u32) -> [Operand<'static>; 4] {
-        let (offset, bytes) = if self.window.exact {
-            // In place of rows beyond the last one, whatever the matrix ends with.
-            let last = k.sub(self.left, 16);
-            (k.min(offset, last), Operand::Int(16))
-        } else {
-            let left = k.op(Op::Sub, S32, S32, &[self.left.into(), offset.into()]);
-            let some = k.max(left, 0);
-            (offset, k.min(some, 16).into())
-        };
-        let from = k.at(self.base, offset, 1);
-        let to = Operand::At(to, 16 * place as i32);
-        [to, Operand::At(from, 0), 16.into(), bytes]
+    /// Copies this lane's units of a span.
+    fn copy(&self, k: &mut Builder, warp: &Warp, to: Reg, how: How) {
+        for (i, &unit) in self.units.iter().enumerate() {
+            let (offset, bytes) = match how {
+                How::Clamped => {
+                    let last = k.sub(self.left, 16);
+                    (k.min(unit, last), Operand::Int(16))
+                }
+                How::Whole => (unit, Operand::Int(16)),
+                How::Part => {
+                    let left = k.op(Op::Sub, S32, S32, &[self.left.into(), unit.into()]);
+                    let some = k.max(left, 0);
+                    (unit, k.min(some, 16).into())
+                }
+            };
+            let from = Operand::At(k.at(self.base, offset, 1), 0);
+            let place = Operand::At(to, (i as u32 * WARP * 16) as i32);
+            let operands = [place, from, 16.into(), bytes];
+            let exists = match how {
+                How::Whole => Some(k.lt(unit, BEYOND)),
+                _ => self.in_stage(k, warp, i),
+            };
+            match exists {
+                None => k.act(Op::CpAsync16Near, &operands),
+                Some(exists) => {
+                    k.guarded(exists, true, |k| k.act(Op::CpAsync16Near, &operands));
+                }
+            }
+        }
     }
+
+    /// Whether this lane has an `i`th unit, if not all have.
+    fn in_stage(&self, k: &mut Builder, warp: &Warp, i: usize) -> Option<Reg> {
+        let left = ROWS * self.window.units - i as u32 * WARP;
+        (left < WARP).then(|| k.lt(warp.lane, left))
+    }
+
+    /// Zeros where nothing is copied to: words that reach beyond a span are read from there.
+    pub(super) fn clear(&self, k: &mut Builder, warp: &Warp) {
+        if self.window.exact {
+            return;
+        }
+        let zeros = k.filled(B32, 4, 0);
+        for (i, &unit) in self.units.iter().enumerate() {
+            let mut beyond = k.ge(unit, BEYOND);
+            if let Some(exists) = self.in_stage(k, warp, i) {
+                beyond = k.and(beyond, exists);
+            }
+            for stage in 0..STAGES {
+                let at = stage * ROWS * self.window.bytes() + i as u32 * WARP * 16;
+                k.guarded(beyond, true, |k| {
+                    k.st_shared(B32, warp.own_lane, at as i32, zeros.as_slice());
+                });
+            }
+        }
+    }
+}
+
+/// How a span's units are copied.
+#[derive(Clone, Copy)]
+enum How {
+    /// All that there are, as they are.
+    Whole,
+    /// As much of each as the matrix has. A size that is not known costs seven instructions a unit.
+    Part,
+    /// In place of those beyond the matrix, whatever it ends with: in an exact window a unit is of one
+    /// row, and of such rows nothing is stored.
+    Clamped,
 }
 
 /// Where a tile's rows are, counted in bytes from the first.
@@ -197,7 +256,8 @@ impl Rows {
             return at;
         }
         let end = k.add(begin, self.window.span);
-        let some = k.lt(at, end);
+        let (in_span, in_tile) = (k.lt(at, end), k.lt(row, ROWS));
+        let some = k.and(in_span, in_tile);
         k.select(some, at, BEYOND)
     }
 }
