@@ -57,56 +57,87 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     let kept = Kept::new(&mut k, &warp);
     let sums = k.filled(F32, 2, 0.0f32);
     let partial = Partial::new(&mut k, &warp);
+    let tiles = Tiles {
+        warp,
+        ring,
+        unpacking,
+        input,
+        sums,
+    };
+    let warp = &tiles.warp;
     k.for_range(warp.block, warp.tiles, warp.blocks, |k, tile| {
-        for &sum in &sums {
+        for &sum in &tiles.sums {
             k.assign(sum, 0.0f32);
         }
-        let add = |k: &mut Builder, span, x: &Digits| {
-            let rows = ring.rows(k);
-            let products = warp.products(k, &rows, x);
-            let exist = warp.exist(k, span);
-            for (row, &sum) in sums.iter().enumerate() {
-                let scales = kernel.format.scales(k, &rows[row], &unpacking, exist);
-                for (odd, scales) in scales.iter().enumerate() {
-                    for (part, scale) in scales.iter().enumerate() {
-                        x.add(k, sum, scale, products[part][odd][row], odd);
-                    }
-                }
-            }
-        };
-        let make = |k: &mut Builder| {
-            input.begin(k, &warp);
-            k.for_range(warp.number, warp.spans, WARPS, |k, span| {
-                // `x` before the next weights are asked for, behind which it would come.
-                input.advance(k, &warp);
-                ring.advance(k, &warp);
-                let made = input.make(k);
-                let x = made.share(k, &warp);
-                add(k, span, &x);
-                if let Some(kept) = &kept {
-                    // Once all weights have been read: a load does not overtake a store.
-                    kept.put(k, &warp, &made);
-                }
-            });
-        };
         match &kept {
-            None => make(k),
+            None => tiles.make(k, None),
             Some(kept) => {
-                let take = |k: &mut Builder| {
-                    k.for_range(warp.number, warp.spans, WARPS, |k, span| {
-                        ring.advance(k, &warp);
-                        let x = kept.get(k, &warp);
-                        add(k, span, &x);
-                    });
-                };
-                let here = kept.begin(k, &warp, tile);
-                k.when_else(here, take, make);
+                let here = kept.begin(k, warp, tile);
+                k.when_else(here, |k| tiles.take(k, kept), |k| tiles.make(k, Some(kept)));
             }
         }
-        partial.finish(k, &warp, tile, &sums, y);
+        partial.finish(k, warp, tile, &tiles.sums, y);
     });
     k.act(Op::CpAsyncWait, &[0.into()]);
     k.finish()
+}
+
+/// What a warp multiplies of each tile.
+struct Tiles {
+    warp: Warp,
+    ring: Ring,
+    unpacking: Unpacking,
+    input: Input,
+    /// Of this lane's two rows.
+    sums: Vec<Reg>,
+}
+
+impl Tiles {
+    /// A tile for which `x` is made into digits, to be kept where there is room.
+    fn make(&self, k: &mut Builder, kept: Option<&Kept>) {
+        let Tiles {
+            warp, ring, input, ..
+        } = self;
+        input.begin(k, warp);
+        k.for_range(warp.number, warp.spans, WARPS, |k, span| {
+            // `x` before the next weights are asked for, behind which it would come.
+            input.advance(k, warp);
+            ring.advance(k, warp);
+            let made = input.make(k);
+            let x = made.share(k, warp);
+            self.add(k, span, &x);
+            if let Some(kept) = kept {
+                // Once all weights have been read: a load does not overtake a store.
+                kept.put(k, warp, &made);
+            }
+        });
+    }
+
+    /// A tile by the digits that were kept.
+    fn take(&self, k: &mut Builder, kept: &Kept) {
+        let Tiles { warp, ring, .. } = self;
+        k.for_range(warp.number, warp.spans, WARPS, |k, span| {
+            ring.advance(k, warp);
+            let x = kept.get(k, warp);
+            self.add(k, span, &x);
+        });
+    }
+
+    /// Adds a span's products.
+    fn add(&self, k: &mut Builder, span: Reg, x: &Digits) {
+        let Tiles { warp, sums, .. } = self;
+        let rows = self.ring.rows(k);
+        let products = warp.products(k, &rows, x);
+        let exist = warp.exist(k, span);
+        for (row, &sum) in sums.iter().enumerate() {
+            let scales = warp.format.scales(k, &rows[row], &self.unpacking, exist);
+            for (odd, scales) in scales.iter().enumerate() {
+                for (part, scale) in scales.iter().enumerate() {
+                    x.add(k, sum, scale, products[part][odd][row], odd);
+                }
+            }
+        }
+    }
 }
 
 /// This thread's place.

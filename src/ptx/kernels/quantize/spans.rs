@@ -2,8 +2,9 @@
 //! fragments of signed bytes.
 //!
 //! A span has eight runs of 32 weights. Of each, lane `4g + t` takes those at `4t` and the next
-//! three, and those 16 further: two *halves*, each four bytes of one word. For every format a
-//! table says where a run's bits are; what turns them into bytes is the same for all.
+//! three, and those 16 further: two *halves*, each four bytes of one word. (Or eight that follow each
+//! other, where [`Bytes::own_words`] says so: sums do not notice.) For every format a table says where a
+//! run's bits are; what turns them into bytes is the same for all.
 
 use super::formats::QuantFormat;
 use super::window::{Bytes, Place};
