@@ -155,13 +155,18 @@ fn blocks<'a, I: Isa, const WIDTH: usize>(
     out: &mut [f32],
 ) -> usize {
     let len = VECTORS * I::LANES;
-    for (block, out) in out.chunks_exact_mut(len).enumerate() {
-        let sums = sums::<I, VECTORS, WIDTH>(isa, source, rows.clone(), block * len);
-        for (sum, out) in sums.into_iter().zip(out.chunks_exact_mut(I::LANES)) {
+    if out.len() < len {
+        return 0;
+    }
+    for col in (0..out.len()).step_by(len) {
+        // The last block starts early enough to be a whole one.
+        let col = col.min(out.len() - len);
+        let sums = sums::<I, VECTORS, WIDTH>(isa, source, rows.clone(), col);
+        for (sum, out) in sums.into_iter().zip(out[col..].chunks_exact_mut(I::LANES)) {
             isa.store(sum, out);
         }
     }
-    out.len() / len * len
+    out.len()
 }
 
 /// `N` vectors of outputs from column `col` on.
