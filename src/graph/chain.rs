@@ -112,9 +112,8 @@ impl<'a> Runner<'a> {
         for number in 0..self.chain.blocks {
             blocks.push(Block::new(block, number + 1)?);
         }
-        let repeats = |step: &Step| matches!(step.operands.last(), Some(Operand::Repeated(_)));
-        let repeated = self.chain.steps.iter().any(repeats);
-        let repeated = Block::new(if repeated { block } else { 0 }, 0)?;
+        let repeats = self.chain.steps.iter().any(|step| repeated(step).is_some());
+        let repeated = Block::new(if repeats { block } else { 0 }, 0)?;
         let sweeps = Sweeps::new(self, block)?;
         Ok(Scratch {
             blocks,
@@ -174,14 +173,19 @@ impl<'a> Runner<'a> {
         here: Here<'_>,
         out: &mut [f32],
     ) {
-        if let Some(&Operand::Repeated(bias)) = step.operands.last() {
-            simd::repeat(self.inputs[bias], here.at, repeated.get_mut(here.len));
-        }
+        self.repeat(step, repeated, here);
         let mut operands: [&[f32]; MAX_OPERANDS] = [&[]; MAX_OPERANDS];
         for (values, &operand) in operands.iter_mut().zip(&step.operands) {
             *values = self.operand(operand, blocks, repeated, here);
         }
         simd::elementwise(self.isa, &step.op, &operands[..step.operands.len()], out);
+    }
+
+    /// Lays out the bias that a step reads, if it reads any.
+    fn repeat(&self, step: &Step, to: &mut Block, here: Here<'_>) {
+        if let Some(bias) = repeated(step) {
+            simd::repeat(self.inputs[bias], here.at, to.get_mut(here.len));
+        }
     }
 
     fn operand<'b>(
@@ -197,5 +201,13 @@ impl<'a> Runner<'a> {
             Operand::Repeated(_) => repeated.get(here.len),
             Operand::Head => here.head,
         }
+    }
+}
+
+/// The input that a step reads once for each row.
+fn repeated(step: &Step) -> Option<usize> {
+    match step.operands.last() {
+        Some(&Operand::Repeated(bias)) => Some(bias),
+        _ => None,
     }
 }

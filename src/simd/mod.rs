@@ -42,7 +42,7 @@ pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
 pub(crate) use matmul::{Packed, multiply_planes};
 #[cfg(not(relampago_small))]
-pub(crate) use sweep::{NATIVE, is_swept, sweep};
+pub(crate) use sweep::{NATIVE, Other, Swept, is_swept, sweep};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
 #[cfg(not(relampago_small))]

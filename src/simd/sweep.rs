@@ -1,10 +1,14 @@
-//! Several cheap functions of one number after each other, on a few vectors that stay in registers
-//! between them.
+//! Several cheap functions after each other, on a few vectors that stay in registers between them.
+//! Functions of two numbers read the other one where it lies.
+
+#[cfg_attr(target_arch = "wasm32", path = "sweep/absent.rs")]
+mod pairs;
 
 use super::InstructionSet;
 use super::elementwise::{Abs, Clip, GentleRelu, LeakyRelu, Neg, Relu, Scale, Unary};
 use super::isa::{AHEAD, Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
+pub(crate) use pairs::Other;
 
 /// Vectors that are worked on at a time: as many as registers hold beside a few others.
 const FEW: usize = 8;
@@ -13,9 +17,17 @@ const MANY: usize = 16;
 /// Whether code may be larger for speed. In the browser, chains that matter get code of their own.
 pub(crate) const NATIVE: bool = cfg!(not(target_arch = "wasm32"));
 
+/// An operation of a sweep.
+#[derive(Clone, Copy)]
+pub(crate) struct Swept<'a> {
+    pub(crate) op: &'a Op,
+    /// Of an operation on two numbers: what it reads beside the values that are swept.
+    pub(crate) other: Option<Other<'a>>,
+}
+
 /// Whether [`sweep`] can do an operation: less of it than there is to a load and a store.
 pub(crate) fn is_swept(op: &Op) -> bool {
-    matches!(
+    let alone = matches!(
         op,
         Op::Relu {}
             | Op::LeakyRelu { .. }
@@ -23,31 +35,61 @@ pub(crate) fn is_swept(op: &Op) -> bool {
             | Op::Abs {}
             | Op::Neg {}
             | Op::Scale { .. }
-    )
+    );
+    alone || pairs::is_pair(op)
 }
+
+/// Values of a whole group on any instruction set.
+const GROUP: usize = MANY * MAX_LANES;
 
 /// Applies operations that [`is_swept`] to `x`, the first one first; to the values where their
 /// results go, if there is no `x`.
-pub(crate) fn sweep(isa: InstructionSet, ops: &[&Op], x: Option<&[f32]>, y: &mut [f32]) {
-    const GROUP: usize = MANY * MAX_LANES;
+pub(crate) fn sweep(isa: InstructionSet, steps: &[Swept], x: Option<&[f32]>, y: &mut [f32]) {
     let whole = y.len() / GROUP * GROUP;
     let (values, tail) = y.split_at_mut(whole);
     let (x, x_tail) = x.map(|x| x.split_at(whole)).unzip();
     let y = values;
-    dispatch(isa, Sweep { ops, x, y });
+    dispatch(isa, Sweep { steps, x, y });
     if !tail.is_empty() {
-        let mut values = [0.0; GROUP];
-        let y = &mut values;
-        y[..tail.len()].copy_from_slice(x_tail.unwrap_or(tail));
-        dispatch(isa, Sweep { ops, x: None, y });
-        tail.copy_from_slice(&values[..tail.len()]);
+        let mut y = padded(x_tail.unwrap_or(tail));
+        // The others' last values have to be filled up, too.
+        if steps.iter().any(|step| step.other.is_some()) {
+            for step in steps {
+                step.sweep_last(isa, whole, &mut y);
+            }
+        } else {
+            let y = &mut y;
+            dispatch(isa, Sweep { steps, x: None, y });
+        }
+        tail.copy_from_slice(&y[..tail.len()]);
     }
+}
+
+impl<'a> Swept<'a> {
+    pub(crate) fn alone(op: &'a Op) -> Self {
+        Swept { op, other: None }
+    }
+
+    /// This operation alone on the values from `at` on, fewer than a group has.
+    fn sweep_last(self, isa: InstructionSet, at: usize, y: &mut [f32; GROUP]) {
+        let others = self.other.map(|other| padded(other.values(at..)));
+        let other = self.other.zip(others.as_ref());
+        let other = other.and_then(|(other, values)| other.with(values));
+        let steps = &[Swept { other, ..self }];
+        dispatch(isa, Sweep { steps, x: None, y });
+    }
+}
+
+fn padded(values: &[f32]) -> [f32; GROUP] {
+    let mut padded = [0.0; GROUP];
+    padded[..values.len()].copy_from_slice(values);
+    padded
 }
 
 /// Of whole groups. Values are read as they are needed, so that memory is waited for while others
 /// are computed.
 struct Sweep<'a> {
-    ops: &'a [&'a Op],
+    steps: &'a [Swept<'a>],
     x: Option<&'a [f32]>,
     y: &'a mut [f32],
 }
@@ -80,24 +122,32 @@ impl Sweep<'_> {
             for (vector, x) in vectors.iter_mut().zip(x.chunks_exact(I::LANES)) {
                 *vector = isa.load(x);
             }
-            for op in self.ops {
-                match **op {
-                    Op::Relu {} => each(isa, Relu {}, &mut vectors),
-                    Op::LeakyRelu { negative_slope } => match GentleRelu::of(op) {
-                        Some(gentle) if NATIVE => each(isa, gentle, &mut vectors),
-                        _ => each(isa, LeakyRelu { negative_slope }, &mut vectors),
-                    },
-                    Op::Clip { min, max } => each(isa, Clip { min, max }, &mut vectors),
-                    Op::Abs {} => each(isa, Abs {}, &mut vectors),
-                    Op::Neg {} => each(isa, Neg {}, &mut vectors),
-                    Op::Scale { factor } => each(isa, Scale { factor }, &mut vectors),
-                    _ => debug_assert!(false, "{} is not cheap", op.name()),
+            for step in self.steps {
+                match step.other {
+                    Some(other) => pairs::each(isa, step.op, other, place * group, &mut vectors),
+                    None => alone(isa, step.op, &mut vectors),
                 }
             }
             for (vector, y) in vectors.into_iter().zip(y.chunks_exact_mut(I::LANES)) {
                 isa.store(vector, y);
             }
         }
+    }
+}
+
+#[inline(always)]
+fn alone<I: Isa, const N: usize>(isa: I, op: &Op, vectors: &mut [I::F32; N]) {
+    match *op {
+        Op::Relu {} => each(isa, Relu {}, vectors),
+        Op::LeakyRelu { negative_slope } => match GentleRelu::of(op) {
+            Some(gentle) if NATIVE => each(isa, gentle, vectors),
+            _ => each(isa, LeakyRelu { negative_slope }, vectors),
+        },
+        Op::Clip { min, max } => each(isa, Clip { min, max }, vectors),
+        Op::Abs {} => each(isa, Abs {}, vectors),
+        Op::Neg {} => each(isa, Neg {}, vectors),
+        Op::Scale { factor } => each(isa, Scale { factor }, vectors),
+        _ => debug_assert!(false, "{} is not cheap", op.name()),
     }
 }
 

@@ -4,9 +4,9 @@
 use std::ops::Range;
 
 use super::super::fuse::{MAX_STEPS, Step};
-use super::{BLOCK, Block, Here, Operand, Runner, Scratch};
+use super::{BLOCK, Block, Here, Operand, Runner, Scratch, repeated};
 use crate::error::Result;
-use crate::simd::{self, InstructionSet};
+use crate::simd::{self, InstructionSet, Other, Swept};
 
 /// The runs of a chain, and what they need besides its blocks.
 pub(super) struct Sweeps {
@@ -27,13 +27,20 @@ impl Sweeps {
     /// Values of a block: as many as there are, if nothing lies between steps.
     pub(super) fn block(&self, steps: &[Step]) -> usize {
         match self.runs[..] {
-            [ref run] if run.len() > 1 && goes_straight(&steps[0]) => usize::MAX,
+            [ref run]
+                if run.len() > 1
+                    && goes_straight(&steps[0])
+                    && steps.iter().all(|step| repeated(step).is_none()) =>
+            {
+                usize::MAX
+            }
             _ => BLOCK,
         }
     }
 }
 
-/// The steps of a chain in runs. One that follows another is all that reads its values.
+/// The steps of a chain in runs. One that follows another is all that reads its values, and reads no
+/// bias, for which there is room once a run.
 #[cfg_attr(relampago_package, optimize(size))]
 fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
     let steps = &runner.chain.steps;
@@ -49,15 +56,23 @@ fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
     for (place, step) in steps.iter().enumerate() {
         let swept = vectors && simd::is_swept(&step.op);
         match runs.last_mut() {
-            Some(run)
-                if swept && step.operands == [Operand::Step(place - 1)] && uses[place - 1] == 1 =>
-            {
+            Some(run) if swept && reads(step, Operand::Step(place - 1)) && uses[place - 1] == 1 => {
                 run.end = place + 1;
             }
             _ => runs.push(place..place + 1),
         }
     }
     runs
+}
+
+/// Whether a step reads what is `before` it, and no bias.
+fn reads(step: &Step, before: Operand) -> bool {
+    match step.operands[..] {
+        [a] => a == before,
+        [_, Operand::Repeated(_)] => false,
+        [a, b] if simd::NATIVE => a == before || b == before,
+        _ => false,
+    }
 }
 
 /// Whether a run of several begins with a step and not after it.
@@ -97,11 +112,14 @@ impl Runner<'_> {
         out: &mut [f32],
     ) {
         let mut steps = &self.chain.steps[run.clone()];
+        let mut before = Operand::Step(run.start);
         let mut x = None;
         match steps {
             // A run of several goes straight from what its first one reads.
             [first, _, ..] if goes_straight(first) => {
-                x = Some(self.operand(first.operands[0], blocks, repeated, here));
+                self.repeat(first, repeated, here);
+                before = first.operands[0];
+                x = Some(self.operand(before, blocks, repeated, here));
             }
             [first, others @ ..] => {
                 self.step(first, blocks, repeated, here, out);
@@ -109,12 +127,29 @@ impl Runner<'_> {
             }
             [] => {}
         }
-        if !steps.is_empty() {
-            let mut ops = [&steps[0].op; MAX_STEPS];
-            for (op, step) in ops.iter_mut().zip(steps) {
-                *op = &step.op;
+        let Some(first) = steps.first() else {
+            return;
+        };
+        let mut swept = [Swept::alone(&first.op); MAX_STEPS];
+        for (swept, (step, place)) in swept
+            .iter_mut()
+            .zip(steps.iter().zip(run.end - steps.len()..))
+        {
+            *swept = Swept::alone(&step.op);
+            if let Some((operand, is_first)) = other(step, before) {
+                let values = self.operand(operand, blocks, repeated, here);
+                swept.other = Other::of(values, is_first);
             }
-            simd::sweep(self.isa, &ops[..steps.len()], x, out);
+            before = Operand::Step(place);
         }
+        simd::sweep(self.isa, &swept[..steps.len()], x, out);
+    }
+}
+
+/// What a step reads beside what it has `before` it, and whether that is its first operand.
+fn other(step: &Step, before: Operand) -> Option<(Operand, bool)> {
+    match step.operands[..] {
+        [a, b] if simd::NATIVE => Some(if b == before { (a, true) } else { (b, false) }),
+        _ => None,
     }
 }

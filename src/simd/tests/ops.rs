@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::ops::{Conv2d, Op, Padding};
 use crate::reference::evaluate;
 use crate::simd::stream::{self, Slices, is_streamable};
-use crate::simd::{Cpu, InstructionSet, execute, is_swept, sweep};
+use crate::simd::{Cpu, InstructionSet, Other, Swept, execute, is_swept, sweep};
 
 fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], len: usize) -> Result<Vec<f32>> {
     let mut out = vec![f32::NAN; len];
@@ -425,32 +425,57 @@ fn sweeps_are_their_operations_one_by_one() {
         Op::Clip { min, max },
         Op::Abs {},
         Op::Neg {},
+        Op::VecAdd {},
+        Op::Sub {},
+        Op::Mul {},
+        Op::Div {},
+        Op::Minimum {},
+        Op::Maximum {},
     ];
     let all: Vec<&Op> = leaky.iter().chain(&others).collect();
     assert!(all.iter().all(|op| is_swept(op)));
     let alone = all.iter().map(std::slice::from_ref);
-    let several = [&all[..7], &all[6..], &[all[6], all[0], all[8], all[10]]];
+    let several = [&all[..7], &all[6..], &[all[6], all[0], all[12], all[10]]];
     let runs: Vec<&[&Op]> = alone.chain(several).collect();
-    let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45];
     on_each(|isa| {
         for len in [0, 1, 127, 256, 257, 1_000] {
-            let mut x = noise(len, 9);
-            for (value, special) in x.iter_mut().step_by(3).zip(special) {
-                *value = special;
-            }
-            for ops in &runs {
+            let (x, other) = (special(len, 9), special(len, 4));
+            for (ops, is_first) in runs.iter().flat_map(|ops| [(ops, true), (ops, false)]) {
                 let mut expected = x.clone();
                 for op in *ops {
-                    expected = run(isa, op, &[&expected], len).unwrap();
+                    let pair = op.inputs().len() == 2;
+                    let operands: &[&[f32]] = match is_first {
+                        _ if !pair => &[&expected],
+                        true => &[&other, &expected],
+                        false => &[&expected, &other],
+                    };
+                    expected = run(isa, op, operands, len).unwrap();
                 }
+                let steps: Vec<Swept> = ops.iter().map(|op| swept(op, &other, is_first)).collect();
                 let what = format!("{isa} {ops:?} of {len}");
                 let mut y = vec![f32::NAN; len];
-                sweep(isa, ops, Some(&x), &mut y);
+                sweep(isa, &steps, Some(&x), &mut y);
                 assert_same(&y, &expected, &what);
                 y.copy_from_slice(&x);
-                sweep(isa, ops, None, &mut y);
+                sweep(isa, &steps, None, &mut y);
                 assert_same(&y, &expected, &what);
             }
         }
     });
+}
+
+fn swept<'a>(op: &'a Op, values: &'a [f32], is_first: bool) -> Swept<'a> {
+    let pair = op.inputs().len() == 2;
+    let other = pair.then(|| Other::of(values, is_first)).flatten();
+    Swept { op, other }
+}
+
+/// Numbers of which every third is a zero, infinite, NaN or denormal.
+fn special(len: usize, seed: u32) -> Vec<f32> {
+    let special = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e-45];
+    let mut x = noise(len, seed);
+    for (value, special) in x.iter_mut().step_by(3).zip(special.into_iter().cycle()) {
+        *value = special;
+    }
+    x
 }

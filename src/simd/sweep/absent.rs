@@ -1,0 +1,41 @@
+//! No functions of two numbers: in WebAssembly chains that matter get code of their own, and the
+//! download has no room for more.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+use std::ops::RangeFrom;
+
+use crate::ops::Op;
+use crate::simd::isa::Isa;
+
+/// There is none.
+#[derive(Clone, Copy)]
+pub(crate) struct Other<'a>(Infallible, PhantomData<&'a f32>);
+
+impl<'a> Other<'a> {
+    pub(crate) fn of(_: &'a [f32], _: bool) -> Option<Self> {
+        None
+    }
+
+    pub(super) fn values(self, _: RangeFrom<usize>) -> &'a [f32] {
+        match self.0 {}
+    }
+
+    pub(super) fn with(self, _: &[f32]) -> Option<Other<'_>> {
+        match self.0 {}
+    }
+}
+
+pub(super) fn is_pair(_: &Op) -> bool {
+    false
+}
+
+pub(super) fn each<I: Isa, const N: usize>(
+    _: I,
+    _: &Op,
+    other: Other,
+    _: usize,
+    _: &mut [I::F32; N],
+) {
+    match other.0 {}
+}
