@@ -16,8 +16,8 @@ use layout::{Layout, Rows, Source};
 /// Vectors of outputs computed side by side.
 const VECTORS: usize = 4;
 
-/// Products that one sum gathers before it is added to the total, which bounds the rounding
-/// error of large kernels.
+/// Products that one sum gathers, or sums of a row of the kernel, before it is added to the total,
+/// which bounds the rounding error of large kernels.
 const CHAIN: usize = 32;
 
 /// The convolution of `input` with `kernel`, all row-major.
@@ -129,13 +129,15 @@ impl Kernel for Convolve<'_> {
 #[inline(always)]
 fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out: &mut [f32]) {
     let rows = source.rows(kernel, row);
-    let col = match (source.stride(), source.taps()) {
-        (1, 3) => blocks::<I, 3>(isa, source, &rows, out),
-        (1, 5) => blocks::<I, 5>(isa, source, &rows, out),
-        (1, 7) => blocks::<I, 7>(isa, source, &rows, out),
-        _ => blocks::<I, ANY>(isa, source, &rows, out),
-    };
-    for col in (col..out.len()).step_by(I::LANES) {
+    if out.len() >= VECTORS * I::LANES {
+        return match (source.stride(), source.taps()) {
+            (1, 3) => blocks::<I, 3>(isa, source, &rows, out),
+            (1, 5) => blocks::<I, 5>(isa, source, &rows, out),
+            (1, 7) => blocks::<I, 7>(isa, source, &rows, out),
+            _ => blocks::<I, ANY>(isa, source, &rows, out),
+        };
+    }
+    for col in (0..out.len()).step_by(I::LANES) {
         // The last vector starts early enough to be a whole one, where there is one.
         let col = col.min(out.len().saturating_sub(I::LANES));
         let [sum] = sums::<I, 1, ANY>(isa, source, rows.clone(), col);
@@ -146,18 +148,15 @@ fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out
 /// The width of kernels that have no loop of their own.
 const ANY: usize = 0;
 
-/// Outputs in blocks of `VECTORS` vectors, by a kernel of `WIDTH` columns; how many these are.
+/// Outputs in blocks of `VECTORS` vectors, of which there must be one, by a kernel of `WIDTH` columns.
 #[inline(always)]
 fn blocks<'a, I: Isa, const WIDTH: usize>(
     isa: I,
     source: &Source,
     rows: &impl Rows<'a>,
     out: &mut [f32],
-) -> usize {
+) {
     let len = VECTORS * I::LANES;
-    if out.len() < len {
-        return 0;
-    }
     for col in (0..out.len()).step_by(len) {
         // The last block starts early enough to be a whole one.
         let col = col.min(out.len() - len);
@@ -166,7 +165,6 @@ fn blocks<'a, I: Isa, const WIDTH: usize>(
             isa.store(sum, out);
         }
     }
-    out.len()
 }
 
 /// `N` vectors of outputs from column `col` on.
@@ -184,16 +182,19 @@ fn sums<'a, I: Isa, const N: usize, const WIDTH: usize>(
     };
     for (weights, input) in rows {
         if WIDTH != ANY {
-            sums.gather(isa, weights, WIDTH, 1, &input[col..]);
+            sums.add_row::<WIDTH>(isa, weights, &input[col..]);
             continue;
         }
-        // A stride of 1 without the divisions.
-        if source.stride() == 1 {
+        // A stride of 1 that is known: a third less in browsers, whose download has no room for it
+        // where outputs are few.
+        let has_room = N > 1 || cfg!(not(target_arch = "wasm32"));
+        if has_room && source.stride() == 1 {
             sums.add_products(isa, weights, 1, &input[col..]);
             continue;
         }
-        for (phase, input) in input.chunks_exact(source.phase_len).enumerate() {
-            sums.add_products(isa, &weights[phase..], source.stride(), &input[col..]);
+        for phase in 0..source.phases {
+            let input = &input[phase * source.phase_len + col..];
+            sums.add_products(isa, &weights[phase..], source.stride(), input);
         }
     }
     sums.next_chain(isa);
@@ -218,14 +219,23 @@ impl<I: Isa, const N: usize> Sums<I, N> {
         self.gathered = 0;
     }
 
-    /// Adds `count` products, at most a chain's, of every `stride`-th weight.
+    /// Makes room for so many more in the chain, at most all that it gathers.
     #[inline(always)]
-    fn gather(&mut self, isa: I, weights: &[f32], count: usize, stride: usize, input: &[f32]) {
+    fn gather(&mut self, isa: I, count: usize) {
         if self.gathered + count > CHAIN {
             self.next_chain(isa);
         }
         self.gathered += count;
-        self.chain = products(isa, weights, count, stride, input, self.chain);
+    }
+
+    /// Adds `WIDTH` products. They are added up from zero, so that none waits for those of the row before.
+    #[inline(always)]
+    fn add_row<const WIDTH: usize>(&mut self, isa: I, weights: &[f32], input: &[f32]) {
+        self.gather(isa, 1);
+        let row = products(isa, weights, WIDTH, 1, input, [isa.splat(0.0); N]);
+        for (sum, row) in self.chain.iter_mut().zip(row) {
+            *sum = isa.add(*sum, row);
+        }
     }
 
     /// Adds the products of every `stride`-th weight with the vectors that start at successive
@@ -240,7 +250,8 @@ impl<I: Isa, const N: usize> Sums<I, N> {
             } else {
                 first.len().div_ceil(stride)
             };
-            self.gather(isa, first, count, stride, input);
+            self.gather(isa, count);
+            self.chain = products(isa, first, count, stride, input, self.chain);
             (weights, input) = (rest, &input[count..]);
         }
     }

@@ -30,7 +30,8 @@ pub(super) struct Source<'a> {
     /// The input's row that `values` starts with.
     first_row: usize,
     row_len: usize,
-    /// Values in each stretch of a row.
+    /// Stretches of a row, and values in each.
+    pub(super) phases: usize,
     pub(super) phase_len: usize,
 }
 
@@ -80,6 +81,7 @@ impl<'a> Layout<'a> {
             values: &input[first_row * options.input_cols..],
             first_row,
             row_len,
+            phases: self.phases,
             phase_len: self.phase_len,
         };
         if let Some(scratch) = &mut self.scratch {
