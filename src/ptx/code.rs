@@ -160,28 +160,13 @@ impl Code {
     }
 
     /// An instruction's operands, results first.
-    pub(crate) fn operands(&self, inst: &Inst) -> impl Iterator<Item = Operand<'_>> {
+    #[inline]
+    pub(crate) fn operands(&self, inst: &Inst) -> Operands<'_> {
         let first = inst.first as usize;
-        let shapes = &self.shapes[first..first + usize::from(inst.count)];
-        let mut rest = &self.regs[inst.first_reg as usize..];
-        shapes.iter().map(move |shape| {
-            let mut take = |count: usize| {
-                let (taken, others) = rest.split_at(count);
-                rest = others;
-                taken
-            };
-            match *shape {
-                Shape::Reg => Operand::Reg(take(1)[0]),
-                Shape::Int(value) => Operand::Int(value),
-                Shape::Float(value) => Operand::Float(value),
-                Shape::Special(special) => Operand::Special(special),
-                Shape::Shared(index) => Operand::Shared(index),
-                Shape::Param(index) => Operand::Param(index),
-                Shape::At(offset) => Operand::At(take(1)[0], offset),
-                Shape::Box(count) => Operand::Box(take(1)[0], take(count.into())),
-                Shape::Group(count) => Operand::Group(take(count.into())),
-            }
-        })
+        Operands {
+            shapes: self.shapes[first..first + inst.count()].iter(),
+            regs: &self.regs[inst.first_reg as usize..],
+        }
     }
 
     /// The operands that are no results.
@@ -196,6 +181,41 @@ impl Code {
         shapes.iter().find_map(|shape| match shape {
             Shape::Group(count) => Some((*count).into()),
             _ => None,
+        })
+    }
+}
+
+/// An instruction's operands, put together again.
+pub(crate) struct Operands<'a> {
+    shapes: std::slice::Iter<'a, Shape>,
+    /// The registers of those that are left, and what follows them.
+    regs: &'a [Reg],
+}
+
+impl<'a> Operands<'a> {
+    #[inline]
+    fn take(&mut self, count: usize) -> &'a [Reg] {
+        let (taken, others) = self.regs.split_at(count);
+        self.regs = others;
+        taken
+    }
+}
+
+impl<'a> Iterator for Operands<'a> {
+    type Item = Operand<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Operand<'a>> {
+        Some(match *self.shapes.next()? {
+            Shape::Reg => Operand::Reg(self.take(1)[0]),
+            Shape::Int(value) => Operand::Int(value),
+            Shape::Float(value) => Operand::Float(value),
+            Shape::Special(special) => Operand::Special(special),
+            Shape::Shared(index) => Operand::Shared(index),
+            Shape::Param(index) => Operand::Param(index),
+            Shape::At(offset) => Operand::At(self.take(1)[0], offset),
+            Shape::Box(count) => Operand::Box(self.take(1)[0], self.take(count.into())),
+            Shape::Group(count) => Operand::Group(self.take(count.into())),
         })
     }
 }

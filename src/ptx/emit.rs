@@ -2,8 +2,8 @@
 
 use super::code::{Code, Inst, Node};
 use super::inst::{Hole, Op, Operand, Reg};
-use super::kernel::{ParamType, PtxKernel, SharedArray};
-use super::text::{Names, Text};
+use super::kernel::{Param, ParamType, PtxKernel, SharedArray};
+use super::text::{Line, Names, SEPARATOR, Text};
 use super::types::{Class, Target, Version};
 
 /// A text that any PTX compiler reads: kernels for one target.
@@ -84,9 +84,12 @@ impl PtxModule {
     pub fn emit(&self) -> String {
         let insts = self.kernels.iter().map(|kernel| kernel.code.insts().len());
         let mut text = Text::with_capacity(1024 + 48 * insts.sum::<usize>());
-        let (version, target) = (self.version(), self.target);
-        text.line(format_args!(".version {version}"));
-        text.line(format_args!(".target {target}"));
+        let Version(major, minor) = self.version();
+        text.push(".version ");
+        text.number(major.into());
+        text.push(".");
+        text.number(minor.into());
+        text.parts(&["\n.target ", self.target.name(), "\n"]);
         text.push(".address_size 64\n");
         for kernel in &self.kernels {
             Emitter::new(kernel, &mut text).kernel();
@@ -132,30 +135,40 @@ impl<'a> Emitter<'a> {
 
     fn signature(&mut self) {
         let (kernel, text) = (self.kernel, &mut *self.text);
-        text.line(format_args!("\n.visible .entry {}(", kernel.name));
-        for (i, param) in kernel.params.iter().enumerate() {
+        text.parts(&["\n.visible .entry ", &kernel.name, "(\n"]);
+        for (i, Param { name, ty }) in kernel.params.iter().enumerate() {
             let comma = if i + 1 < kernel.params.len() { "," } else { "" };
-            let name = param.name;
-            match param.ty {
+            match ty {
                 ParamType::Pointer(ty) => {
-                    text.line(format_args!("    .param .u64 {name}{comma} // of {ty}"));
+                    let of = [comma, " // of ", ty.name(), "\n"];
+                    text.parts(&["    .param .u64 ", name]);
+                    text.parts(&of);
                 }
                 ParamType::Scalar(ty) => {
-                    text.line(format_args!("    .param .{ty} {name}{comma}"));
+                    text.parts(&["    .param .", ty.name(), " ", name, comma, "\n"]);
                 }
                 ParamType::TensorMap(_) => {
-                    text.line(format_args!("    .param .align 64 .b8 {name}[128]{comma}"));
+                    text.parts(&["    .param .align 64 .b8 ", name, "[128]", comma, "\n"]);
                 }
             }
         }
-        let [x, y, z] = kernel.launch.block;
-        text.line(format_args!(")\n.reqntid {x}, {y}, {z}"));
-        text.line(format_args!(".minnctapersm {}", kernel.launch.min_blocks));
+        text.push(")\n");
+        self.sides(".reqntid ", kernel.launch.block);
+        self.text.push(".minnctapersm ");
+        self.text.number(kernel.launch.min_blocks);
+        self.text.push("\n");
         if kernel.launch.cluster_blocks() > 1 {
-            let [x, y, z] = kernel.launch.cluster;
-            text.push(".explicitcluster\n");
-            text.line(format_args!(".reqnctapercluster {x}, {y}, {z}"));
+            self.text.push(".explicitcluster\n");
+            self.sides(".reqnctapercluster ", kernel.launch.cluster);
         }
+    }
+
+    fn sides(&mut self, what: &str, sides: [u32; 3]) {
+        for (before, side) in [what, ", ", ", "].into_iter().zip(sides) {
+            self.text.push(before);
+            self.text.number(side);
+        }
+        self.text.push("\n");
     }
 
     fn registers(&mut self) {
@@ -163,28 +176,31 @@ impl<'a> Emitter<'a> {
             let count = self.names.count(class);
             if count > 0 {
                 let (ty, prefix) = class.names();
-                self.text
-                    .line(format_args!("    .reg .{ty} {prefix}<{count}>;"));
+                self.text.parts(&["    .reg .", ty, " ", prefix, "<"]);
+                self.text.number(count);
+                self.text.push(">;\n");
             }
         }
     }
 
     /// Arrays whose size the launch states are declared outside the kernel, the others inside.
     fn shared(&mut self, dynamic: bool) {
-        let kernel = &self.kernel.name;
-        let arrays = self.kernel.shared.iter();
-        for SharedArray {
-            name, bytes, align, ..
-        } in arrays.filter(|array| array.dynamic == dynamic)
-        {
+        let (kernel, text) = (self.kernel, &mut *self.text);
+        let arrays = kernel.shared.iter();
+        for array in arrays.filter(|array| array.dynamic == dynamic) {
+            let SharedArray { name, bytes, .. } = array;
             if dynamic {
-                self.text.line(format_args!(
-                    "\n.extern .shared .align {align} .b8 {kernel}_{name}[]; // {bytes} bytes"
-                ));
+                text.push("\n.extern .shared .align ");
+                text.number(array.align);
+                text.parts(&[" .b8 ", &kernel.name, "_", name, "[]; // "]);
+                text.number(*bytes);
+                text.push(" bytes\n");
             } else {
-                self.text.line(format_args!(
-                    "    .shared .align {align} .b8 {name}[{bytes}];"
-                ));
+                text.push("    .shared .align ");
+                text.number(array.align);
+                text.parts(&[" .b8 ", name, "["]);
+                text.number(*bytes);
+                text.push("];\n");
             }
         }
     }
@@ -217,14 +233,15 @@ impl<'a> Emitter<'a> {
     fn comment(&mut self, comment: &str, depth: usize) {
         for line in comment.split('\n') {
             let line = line.strip_suffix('\r').unwrap_or(line);
-            self.text.indent(depth);
-            self.text.push("//");
+            let begin = self.text.line().indent(depth).fixed(b"//").end();
+            self.text.end_at(begin);
             for word in line.split(' ') {
                 self.text.push(" ");
                 if word.bytes().all(|byte| byte.is_ascii_graphic()) {
                     self.text.push(word);
                 } else {
-                    self.text.add(format_args!("{}", word.escape_default()));
+                    word.escape_default()
+                        .for_each(|c| self.text.push(c.encode_utf8(&mut [0; 4])));
                 }
             }
             self.text.push("\n");
@@ -238,7 +255,7 @@ impl<'a> Emitter<'a> {
 
     fn place(&mut self, name: &str, label: u32) {
         self.text.push(name);
-        self.text.number(label.into());
+        self.text.number(label);
         self.text.push(":\n");
     }
 
@@ -258,132 +275,149 @@ impl<'a> Emitter<'a> {
     }
 
     fn jump(&mut self, cond: Option<(Reg, bool)>, name: &str, label: u32, depth: usize) {
-        self.text.indent(depth);
-        self.guard(cond);
-        self.text.push("bra ");
-        self.text.push(name);
-        self.text.number(label.into());
-        self.text.push(";\n");
-    }
-
-    fn guard(&mut self, guard: Option<(Reg, bool)>) {
-        if let Some((reg, wanted)) = guard {
-            self.text.push(if wanted { "@" } else { "@!" });
-            self.reg(reg);
-            self.text.push(" ");
+        let mut line = self.text.line().indent(depth);
+        if let Some(cond) = cond {
+            line = guard(&self.names, cond, line);
         }
+        let line = line.fixed(b"bra ").text(name).number(label.into());
+        let end = line.fixed(b";\n").end();
+        self.text.end_at(end);
     }
 
-    fn reg(&mut self, reg: Reg) {
-        self.names.write(reg, self.text);
-    }
-
+    #[inline]
     fn instruction(&mut self, inst: &Inst, depth: usize) {
         let (code, row) = (&self.kernel.code, inst.op.row());
-        self.text.indent(depth);
-        self.guard(inst.guard);
-        mnemonic(code, inst, self.text);
-        // Texts that end in a comma have their first operand in them: a discarded result.
-        let mask = inst.count() - usize::from(row.ends_in_mask);
-        for (i, operand) in code.operands(inst).enumerate() {
-            if i == 0 {
-                self.text.push(" ");
-            } else {
-                self.text.push(", ");
-            }
-            match operand {
-                Operand::Reg(reg) => self.reg(reg),
-                // Masks of lanes are easier to read in hexadecimal.
-                Operand::Int(value) if i == mask => self.text.add(format_args!("{value:#x}")),
-                Operand::Int(value) => self.text.number(value),
-                operand => self.operand(inst, operand),
-            }
+        let mut line = self.text.line().indent(depth);
+        if let Some(cond) = inst.guard {
+            line = guard(&self.names, cond, line);
         }
-        self.text.push(";\n");
+        line = mnemonic(code, inst, line);
+        if inst.count() > 0 {
+            line = line.fixed(b" ");
+            // Masks of lanes are easier to read in hexadecimal.
+            let mask = inst.count() - usize::from(row.ends_in_mask);
+            let operands = Operands {
+                kernel: self.kernel,
+                names: &self.names,
+            };
+            for (i, operand) in code.operands(inst).enumerate() {
+                line = match operand {
+                    Operand::Reg(reg) => line.word(self.names.of(reg.id)),
+                    Operand::At(base, offset) => operands.address(base, offset, line),
+                    Operand::Int(value) if i == mask => {
+                        line.text(&format!("{value:#x}")).fixed(SEPARATOR)
+                    }
+                    Operand::Int(value) => line.number(value).fixed(SEPARATOR),
+                    operand => operands.rare(inst, operand, line),
+                };
+            }
+            line = line.without(SEPARATOR.len());
+        }
+        let end = line.fixed(b";\n").end();
+        self.text.end_at(end);
+    }
+}
+
+#[inline]
+fn guard<'a>(names: &Names, (reg, wanted): (Reg, bool), line: Line<'a>) -> Line<'a> {
+    let line = if wanted {
+        line.fixed(b"@")
+    } else {
+        line.fixed(b"@!")
+    };
+    line.word(names.of(reg.id))
+        .without(SEPARATOR.len())
+        .fixed(b" ")
+}
+
+/// Writes operands, with a separator after each.
+struct Operands<'a> {
+    kernel: &'a PtxKernel,
+    names: &'a Names,
+}
+
+impl Operands<'_> {
+    #[inline]
+    fn address<'a>(&self, base: Reg, offset: i32, line: Line<'a>) -> Line<'a> {
+        let name = self.names.of(base.id);
+        let line = line.fixed(b"[").word(name).without(SEPARATOR.len());
+        if offset == 0 {
+            return line.fixed(b"], ");
+        }
+        // Before a sign of its own, too: the assembler knows no difference.
+        line.fixed(b"+").number(offset.into()).fixed(b"], ")
     }
 
-    fn operand(&mut self, inst: &Inst, operand: Operand) {
-        match operand {
-            Operand::Reg(reg) => self.reg(reg),
-            Operand::Int(value) => self.text.number(value),
-            Operand::Float(value) => self.text.float(value),
-            Operand::Special(special) => self.text.push(special.name()),
-            Operand::Shared(array) => self.shared_name(array),
+    /// All kinds but those that most instructions have.
+    fn rare<'a>(&self, inst: &Inst, operand: Operand, line: Line<'a>) -> Line<'a> {
+        let line = match operand {
+            Operand::Group(regs) => return self.group(regs, line),
+            Operand::Box(map, at) => {
+                let line = line.fixed(b"[").word(self.names.of(map.id));
+                return self.group(at, line).without(SEPARATOR.len()).fixed(b"], ");
+            }
+            Operand::Float(value) => line.float(value),
+            Operand::Special(special) => line.text(special.name()),
+            Operand::Shared(array) => self.shared_name(array, line),
             // Loads take it as an address, moves as a name.
             Operand::Param(index) if inst.op == Op::MovParam => {
-                self.text.push(self.kernel.params[index].name);
+                line.text(self.kernel.params[index].name)
             }
             Operand::Param(index) => {
-                self.text.push("[");
-                self.text.push(self.kernel.params[index].name);
-                self.text.push("]");
+                let name = self.kernel.params[index].name;
+                line.fixed(b"[").text(name).fixed(b"]")
             }
-            Operand::At(base, offset) => self.address(base, offset),
-            Operand::Box(map, at) => {
-                self.text.push("[");
-                self.reg(map);
-                self.text.push(", ");
-                self.group(at);
-                self.text.push("]");
-            }
-            Operand::Group(regs) => self.group(regs),
-        }
+            // Written where most instructions are.
+            Operand::Reg(_) | Operand::Int(_) | Operand::At(..) => return line,
+        };
+        line.fixed(SEPARATOR)
     }
 
-    fn shared_name(&mut self, index: usize) {
+    fn shared_name<'a>(&self, index: usize, line: Line<'a>) -> Line<'a> {
         let array = &self.kernel.shared[index];
         if array.dynamic {
-            self.text.push(&self.kernel.name);
-            self.text.push("_");
+            return line.text(&self.kernel.name).fixed(b"_").text(&array.name);
         }
-        self.text.push(&array.name);
+        line.text(&array.name)
     }
 
-    fn address(&mut self, base: Reg, offset: i32) {
-        self.text.push("[");
-        self.reg(base);
-        if offset != 0 {
-            // Before a sign of its own, too: the assembler knows no difference.
-            self.text.push("+");
-            self.text.number(offset.into());
-        }
-        self.text.push("]");
-    }
-
-    fn group(&mut self, regs: &[Reg]) {
-        self.text.push("{");
-        for (i, reg) in regs.iter().enumerate() {
-            if i > 0 {
-                self.text.push(", ");
-            }
-            self.reg(*reg);
-        }
-        self.text.push("}");
+    fn group<'a>(&self, regs: &[Reg], line: Line<'a>) -> Line<'a> {
+        let names = regs.iter().map(|reg| self.names.of(reg.id));
+        let line = names.fold(line.fixed(b"{"), Line::word);
+        line.without(SEPARATOR.len()).fixed(b"}, ")
     }
 }
 
 /// The instruction's name with its type, its vector's length, or its number of columns.
-fn mnemonic(code: &Code, inst: &Inst, text: &mut Text) {
+#[inline]
+fn mnemonic<'a>(code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
     let row = inst.op.row();
-    text.push(row.pieces[0]);
-    for (hole, piece) in row.holes.iter().zip(&row.pieces[1..]) {
-        match hole {
-            Hole::Nothing => return,
-            Hole::Type => text.push(inst.ty.name()),
-            Hole::Vector => match code.group(inst) {
-                Some(4) => text.push(".v4"),
-                Some(_) => text.push(".v2"),
-                None => {}
-            },
-            Hole::Columns => text.number(code.group(inst).unwrap_or(0) as i64 * 2),
-        }
-        text.push(piece);
+    let mut line = line.word(&row.head);
+    if row.holes[0] != Hole::Nothing {
+        line = fill(row.holes[0], code, inst, line).word(&row.between);
+        line = fill(row.holes[1], code, inst, line);
+    }
+    line
+}
+
+#[inline]
+fn fill<'a>(hole: Hole, code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
+    match hole {
+        Hole::Nothing => line,
+        Hole::Type => line.word(inst.ty.word()),
+        Hole::Vector => match code.group(inst) {
+            Some(4) => line.fixed(b".v4"),
+            Some(_) => line.fixed(b".v2"),
+            None => line,
+        },
+        Hole::Columns => line.number(code.group(inst).unwrap_or(0) as i64 * 2),
     }
 }
 
 /// An instruction's name, for messages.
 pub(super) fn instruction_text(code: &Code, inst: &Inst) -> String {
-    let mut text = Text::with_capacity(64);
-    mnemonic(code, inst, &mut text);
+    let mut text = Text::with_capacity(96);
+    let end = mnemonic(code, inst, text.line()).end();
+    text.end_at(end);
     text.finish()
 }

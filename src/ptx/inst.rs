@@ -4,6 +4,7 @@
 //! A row is one instruction. The builder, the verifier and the emitter all read it; nothing
 //! else says what an instruction looks like. Source: NVIDIA's *PTX ISA*, release 9.0.
 
+use super::text::Padded;
 use super::types::{PtxType, Target, Version};
 use std::fmt;
 
@@ -220,9 +221,10 @@ pub(crate) enum Hole {
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) text: &'static str,
-    /// The text, cut at its holes.
-    pub(crate) pieces: [&'static str; 3],
-    pub(crate) holes: [Hole; 2],
+    /// The text, cut at its holes: after the second there is none.
+    pub(super) head: Padded<80>,
+    pub(super) holes: [Hole; 2],
+    pub(super) between: Padded<24>,
     /// The types that `{}` may be, one bit each.
     types: u32,
     pub(crate) to: &'static [Kind],
@@ -246,7 +248,8 @@ impl Row {
         [to, from]: [&'static [Kind]; 2],
         since: Since,
     ) -> Self {
-        let (pieces, holes) = cut(text);
+        let ([head, between, rest], holes) = cut(text);
+        assert!(rest.is_empty());
         let (mut set, mut i) = (0, 0);
         while i < types.len() {
             set |= 1 << types[i] as u32;
@@ -268,8 +271,9 @@ impl Row {
         };
         Row {
             text,
-            pieces,
+            head: Padded::new(head),
             holes,
+            between: Padded::new(between),
             types: if has_type { set } else { u32::MAX },
             to,
             from,

@@ -1,5 +1,6 @@
 //! Types of registers and memory, targets, and versions of PTX.
 
+use super::text::Word;
 use std::fmt;
 
 /// A type of PTX, of a register or of what an instruction works on.
@@ -86,9 +87,47 @@ impl Class {
     }
 }
 
+/// The names as words of a text.
+static WORDS: [Word; PtxType::ALL.len()] = {
+    let (mut words, mut i) = ([Word::EMPTY; PtxType::ALL.len()], 0);
+    while i < words.len() {
+        words[i] = Word::new(PtxType::ALL[i].name());
+        i += 1;
+    }
+    words
+};
+
+/// Which types of registers may stand for each type, one bit each: asked of every operand.
+static FITTING: [u32; PtxType::ALL.len()] = {
+    let (mut fitting, mut wanted) = ([0; PtxType::ALL.len()], 0);
+    while wanted < fitting.len() {
+        let mut i = 0;
+        while i < fitting.len() {
+            if PtxType::ALL[i].may_stand_for(PtxType::ALL[wanted]) {
+                fitting[wanted] |= PtxType::ALL[i].bit();
+            }
+            i += 1;
+        }
+        wanted += 1;
+    }
+    fitting
+};
+
 impl PtxType {
+    /// Every type, in the order of their numbers.
+    pub(crate) const ALL: [PtxType; 19] = {
+        use PtxType::{
+            B16, B32, B64, BF16, BF16x2, F16, F16x2, F32, F64, Pred, S8, S16, S32, S64, TF32, U8,
+            U16, U32, U64,
+        };
+        [
+            Pred, U8, S8, B16, U16, S16, B32, U32, S32, B64, U64, S64, F16, BF16, F16x2, BF16x2,
+            TF32, F32, F64,
+        ]
+    };
+
     /// As it is written in instructions.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             PtxType::Pred => "pred",
             PtxType::U8 => "u8",
@@ -112,8 +151,14 @@ impl PtxType {
         }
     }
 
+    /// The same as a word of a text.
+    #[inline]
+    pub(super) fn word(self) -> &'static Word {
+        &WORDS[self as usize]
+    }
+
     /// Bytes in memory; a predicate has none.
-    pub fn bytes(self) -> u32 {
+    pub const fn bytes(self) -> u32 {
         match self {
             PtxType::Pred => 0,
             PtxType::U8 | PtxType::S8 => 1,
@@ -147,21 +192,44 @@ impl PtxType {
         }
     }
 
-    pub(crate) fn is_integer(self) -> bool {
+    pub(crate) const fn is_integer(self) -> bool {
         use PtxType::{S16, S32, S64, U16, U32, U64};
         matches!(self, U16 | S16 | U32 | S32 | U64 | S64)
     }
 
-    /// Whether a register of type `self` may stand where an instruction takes `wanted`: of the
-    /// same size, both integers or one of them untyped. That is PTX's own rule, but stricter for
-    /// floating-point numbers in untyped registers: `f16` is not `bf16`.
+    const fn is_untyped(self) -> bool {
+        matches!(self, PtxType::B16 | PtxType::B32 | PtxType::B64)
+    }
+
+    /// Its place in a set of types.
+    pub(crate) const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// Whether a register of type `self` may stand where an instruction takes `wanted`.
+    #[inline]
     pub(crate) fn fits(self, wanted: PtxType) -> bool {
-        let untyped = |t: PtxType| matches!(t, PtxType::B16 | PtxType::B32 | PtxType::B64);
-        self == wanted
+        wanted.fitting() & self.bit() != 0
+    }
+
+    /// The types whose registers may stand where an instruction takes `self`.
+    #[inline]
+    pub(crate) fn fitting(self) -> u32 {
+        FITTING[self as usize]
+    }
+
+    /// The rule behind [`PtxType::fits`]: of the same size, both integers or one of them untyped.
+    /// That is PTX's own rule, but stricter for floating-point numbers in untyped registers:
+    /// `f16` is not `bf16`.
+    const fn may_stand_for(self, wanted: PtxType) -> bool {
+        let (integers, predicate) = (
+            self.is_integer() && wanted.is_integer(),
+            matches!(self, PtxType::Pred) || matches!(wanted, PtxType::Pred),
+        );
+        self as u32 == wanted as u32
             || (self.bytes() == wanted.bytes()
-                && self != PtxType::Pred
-                && wanted != PtxType::Pred
-                && (untyped(self) || untyped(wanted) || (self.is_integer() && wanted.is_integer())))
+                && !predicate
+                && (self.is_untyped() || wanted.is_untyped() || integers))
     }
 
     /// The type of twice the size that a widening multiplication gives.
