@@ -23,8 +23,10 @@ pub struct Builder {
     kernel: PtxKernel,
     /// What its registers are known by: another one only after 65,536 builders.
     number: u16,
-    /// Blocks that are open; instructions go to the last.
+    /// Blocks that are open; what is written goes to the last.
     open: Vec<Vec<Node>>,
+    /// The first instruction that is in no block yet.
+    begun: usize,
     guard: Option<(Reg, bool)>,
     error: Option<Error>,
 }
@@ -105,6 +107,7 @@ impl Builder {
                 since: target.since(),
             },
             open: vec![Vec::new()],
+            begun: 0,
             guard: None,
             error: None,
         }
@@ -124,6 +127,7 @@ impl Builder {
         if let Some(error) = self.error {
             return Err(error);
         }
+        self.end_run();
         self.kernel.code.nodes = self.open.pop().unwrap_or_default();
         // A register of a builder of the same number may itself have a higher one.
         let numbers = self
@@ -258,29 +262,33 @@ impl Builder {
     /// without a type it is ignored.
     #[track_caller]
     pub fn emit(&mut self, op: Op, ty: PtxType, to: &[Operand], from: &[Operand]) {
+        let row = op.row();
         let kernel = &mut self.kernel;
-        let at = Place(Location::caller());
-        if let Err(error) = verify::instruction(kernel, op, ty, to, from, at) {
-            self.error.get_or_insert(error);
+        if !verify::accepts(kernel, row, ty, to, from) {
+            let at = Place(Location::caller());
+            let mistake = verify::mistake(kernel, op, ty, [to, from], at);
+            self.error.get_or_insert(mistake);
             return;
         }
-        kernel.since = kernel.since.max(op.row().since);
-        let index = kernel.code.push(op, ty, self.guard, to, from);
-        let regs = kernel.code.last_regs();
-        if let Err(error) = verify::own(self.number, regs, op.row().text, at) {
+        kernel.since = kernel.since.max(row.since);
+        let regs = kernel.code.push(op, ty, self.guard, to, from);
+        if let Err(error) = verify::own(self.number, regs, row.text, Place(Location::caller())) {
             self.error.get_or_insert(error);
-            return;
         }
-        let Some(block) = self.open.last_mut() else {
-            return;
-        };
-        match block.last_mut() {
-            Some(Node::Run(run)) if run.end == index => run.end += 1,
-            _ => block.push(Node::Run(index..index + 1)),
+    }
+
+    /// Puts the instructions since the last branch, loop or comment into the block.
+    fn end_run(&mut self) {
+        let end = self.kernel.code.insts().len();
+        let run = self.begun..end;
+        self.begun = end;
+        if let Some(block) = self.open.last_mut().filter(|_| !run.is_empty()) {
+            block.push(Node::Run(run));
         }
     }
 
     fn push(&mut self, node: Node) {
+        self.end_run();
         if let Some(block) = self.open.last_mut() {
             block.push(node);
         }
@@ -579,8 +587,10 @@ impl Builder {
     }
 
     fn block(&mut self, body: impl FnOnce(&mut Self)) -> Vec<Node> {
+        self.end_run();
         self.open.push(Vec::new());
         body(self);
+        self.end_run();
         self.open.pop().unwrap_or_default()
     }
 

@@ -1,7 +1,9 @@
 //! A kernel's instructions as the builder stores them: flat arrays, so that an instruction
 //! allocates nothing, and a small tree that says which of them are in which branch or loop.
 
-use super::inst::{Op, Operand, Reg, Special};
+#![allow(clippy::inline_always)] // What is inside is known where it is called.
+
+use super::inst::{Op, Operand, Reg, Special, Traits};
 use super::types::PtxType;
 use std::ops::Range;
 
@@ -13,14 +15,12 @@ pub(crate) struct Inst {
     pub(crate) ty: PtxType,
     /// It runs only in threads where this predicate has this value.
     pub(crate) guard: Option<(Reg, bool)>,
-    /// Its first operand, how many are results, and how many there are.
+    /// How many of its registers are written, and how many there are: 128 sums and what is added.
+    written: u8,
+    regs: u8,
+    /// Its first operand, and its first register, in the order of the operands.
     first: u32,
-    results: u8,
-    count: u8,
-    /// The same of its registers, in the order of the operands.
     first_reg: u32,
-    written: u16,
-    regs: u16,
 }
 
 /// Branches and loops; they become labels only in the text.
@@ -63,6 +63,8 @@ pub(crate) struct Code {
     insts: Vec<Inst>,
     shapes: Vec<Shape>,
     regs: Vec<Reg>,
+    /// What any of the instructions is.
+    traits: Traits,
 }
 
 impl Code {
@@ -73,10 +75,12 @@ impl Code {
             insts: Vec::with_capacity(512),
             shapes: Vec::with_capacity(2048),
             regs: Vec::with_capacity(2048),
+            traits: Traits::default(),
         }
     }
 
-    /// Appends an instruction that has been checked, and returns its index.
+    /// Appends an instruction that has been checked, and returns its registers.
+    #[inline]
     pub(crate) fn push(
         &mut self,
         op: Op,
@@ -84,7 +88,7 @@ impl Code {
         guard: Option<(Reg, bool)>,
         to: &[Operand],
         from: &[Operand],
-    ) -> usize {
+    ) -> &[Reg] {
         let (first, first_reg) = (self.shapes.len() as u32, self.regs.len() as u32);
         for operand in to {
             self.store(operand);
@@ -97,17 +101,16 @@ impl Code {
             op,
             ty,
             guard,
+            written: written as u8,
+            regs: (self.regs.len() as u32 - first_reg) as u8,
             first,
-            results: to.len() as u8,
-            count: (to.len() + from.len()) as u8,
             first_reg,
-            written: written as u16,
-            regs: (self.regs.len() as u32 - first_reg) as u16,
         });
-        self.insts.len() - 1
+        self.traits = self.traits.with(op.row().traits);
+        &self.regs[first_reg as usize..]
     }
 
-    #[inline]
+    #[inline(always)]
     fn store(&mut self, operand: &Operand) {
         let shape = match *operand {
             Operand::Reg(reg) => {
@@ -141,18 +144,18 @@ impl Code {
         &self.insts
     }
 
+    /// Whether an instruction has one of these traits.
+    pub(crate) fn has(&self, traits: Traits) -> bool {
+        self.traits.has(traits)
+    }
+
     /// All registers that instructions name, in the order of the text.
     pub(crate) fn regs(&self) -> &[Reg] {
         &self.regs
     }
 
-    /// The registers of the last instruction.
-    pub(crate) fn last_regs(&self) -> &[Reg] {
-        let first = self.insts.last().map_or(0, |inst| inst.first_reg);
-        &self.regs[first as usize..]
-    }
-
     /// The registers that an instruction writes, and those that it reads.
+    #[inline]
     pub(crate) fn regs_of(&self, inst: &Inst) -> (&[Reg], &[Reg]) {
         let first = inst.first_reg as usize;
         let regs = &self.regs[first..first + usize::from(inst.regs)];
@@ -171,13 +174,13 @@ impl Code {
 
     /// The operands that are no results.
     pub(crate) fn from(&self, inst: &Inst) -> impl Iterator<Item = Operand<'_>> {
-        self.operands(inst).skip(inst.results.into())
+        self.operands(inst).skip(inst.op.row().to.len())
     }
 
     /// How many registers make the instruction's vector, fragment or accumulator.
     pub(crate) fn group(&self, inst: &Inst) -> Option<usize> {
         let first = inst.first as usize;
-        let shapes = &self.shapes[first..first + usize::from(inst.count)];
+        let shapes = &self.shapes[first..first + inst.count()];
         shapes.iter().find_map(|shape| match shape {
             Shape::Group(count) => Some((*count).into()),
             _ => None,
@@ -193,7 +196,7 @@ pub(crate) struct Operands<'a> {
 }
 
 impl<'a> Operands<'a> {
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, count: usize) -> &'a [Reg] {
         let (taken, others) = self.regs.split_at(count);
         self.regs = others;
@@ -204,7 +207,7 @@ impl<'a> Operands<'a> {
 impl<'a> Iterator for Operands<'a> {
     type Item = Operand<'a>;
 
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Option<Operand<'a>> {
         Some(match *self.shapes.next()? {
             Shape::Reg => Operand::Reg(self.take(1)[0]),
@@ -222,7 +225,15 @@ impl<'a> Iterator for Operands<'a> {
 
 impl Inst {
     /// How many operands there are.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
-        self.count.into()
+        let row = self.op.row();
+        row.to.len() + row.from.len()
+    }
+
+    /// How many registers they name.
+    #[inline]
+    pub(crate) fn regs(&self) -> usize {
+        self.regs.into()
     }
 }

@@ -1,101 +1,16 @@
 //! The emitter: a kernel's structure becomes text, the same text every time.
 
+#![allow(clippy::inline_always)] // Lines are handed on in registers.
+
 use super::code::{Code, Inst, Node};
 use super::inst::{Hole, Op, Operand, Reg};
 use super::kernel::{Param, ParamType, PtxKernel, SharedArray};
-use super::text::{Line, Names, SEPARATOR, Text};
-use super::types::{Class, Target, Version};
+use super::text::{Line, NUMBER, Names, SEPARATOR, Text, WORD};
+use super::types::Class;
 
-/// A text that any PTX compiler reads: kernels for one target.
-#[derive(Clone, Debug)]
-pub struct PtxModule {
-    target: Target,
-    kernels: Vec<PtxKernel>,
-}
-
-impl PtxModule {
-    /// A module without kernels.
-    pub fn new(target: Target) -> Self {
-        PtxModule {
-            target,
-            kernels: Vec::new(),
-        }
-    }
-
-    /// The same with one more kernel.
-    ///
-    /// # Errors
-    /// As [`PtxModule::add`].
-    pub fn with(mut self, kernel: PtxKernel) -> super::Result<Self> {
-        self.add(kernel)?;
-        Ok(self)
-    }
-
-    /// Adds a kernel.
-    ///
-    /// # Errors
-    /// [`super::Error::Target`] if it was written for a later target, and
-    /// [`super::Error::Invalid`] if its name, or its dynamic array's in the text, is there already.
-    pub fn add(&mut self, kernel: PtxKernel) -> super::Result<()> {
-        let other_architecture = kernel.target == Target::Sm90a && self.target != kernel.target;
-        if kernel.target > self.target || other_architecture {
-            return Err(super::Error::Target {
-                what: kernel.name,
-                needed: kernel.target,
-                target: self.target,
-            });
-        }
-        if let Some(name) = self.taken(&kernel) {
-            return Err(super::Error::Invalid {
-                what: "name",
-                value: name,
-                requirement: "a name of its own in the module",
-            });
-        }
-        self.kernels.push(kernel);
-        Ok(())
-    }
-
-    /// A name of the kernel that another one has in the text.
-    fn taken(&self, kernel: &PtxKernel) -> Option<String> {
-        let dynamic = kernel.shared.iter().filter(|array| array.dynamic);
-        let arrays = dynamic.map(|array| format!("{}_{}", kernel.name, array.name));
-        let mut names = arrays.chain([kernel.name.clone()]);
-        names.find(|name| self.kernels.iter().any(|other| other.declares(name)))
-    }
-
-    /// What the text is written for.
-    pub fn target(&self) -> Target {
-        self.target
-    }
-
-    /// The kernels, in order.
-    pub fn kernels(&self) -> &[PtxKernel] {
-        &self.kernels
-    }
-
-    /// The oldest version of PTX that has everything used: drivers refuse newer ones than theirs.
-    pub fn version(&self) -> Version {
-        let kernels = self.kernels.iter().map(|kernel| kernel.since);
-        kernels.fold(self.target.since(), Version::max)
-    }
-
-    /// The text.
-    pub fn emit(&self) -> String {
-        let insts = self.kernels.iter().map(|kernel| kernel.code.insts().len());
-        let mut text = Text::with_capacity(1024 + 48 * insts.sum::<usize>());
-        let Version(major, minor) = self.version();
-        text.push(".version ");
-        text.number(major.into());
-        text.push(".");
-        text.number(minor.into());
-        text.parts(&["\n.target ", self.target.name(), "\n"]);
-        text.push(".address_size 64\n");
-        for kernel in &self.kernels {
-            Emitter::new(kernel, &mut text).kernel();
-        }
-        text.finish()
-    }
+/// Appends a kernel's text.
+pub(super) fn kernel(kernel: &PtxKernel, text: &mut Text) {
+    Emitter::new(kernel, text).kernel();
 }
 
 /// How labels begin; their numbers follow.
@@ -108,15 +23,20 @@ struct Emitter<'a> {
     kernel: &'a PtxKernel,
     text: &'a mut Text,
     names: Names,
+    /// Bytes of the longest name of a parameter or of an array.
+    longest: usize,
     labels: u32,
 }
 
 impl<'a> Emitter<'a> {
     fn new(kernel: &'a PtxKernel, text: &'a mut Text) -> Self {
+        let params = kernel.params.iter().map(|param| param.name.len());
+        let arrays = kernel.shared.iter().map(|array| array.name.len());
         Emitter {
             kernel,
             text,
             names: Names::new(kernel.code.regs(), kernel.registers),
+            longest: kernel.name.len() + params.chain(arrays).max().unwrap_or(0),
             labels: 0,
         }
     }
@@ -233,7 +153,7 @@ impl<'a> Emitter<'a> {
     fn comment(&mut self, comment: &str, depth: usize) {
         for line in comment.split('\n') {
             let line = line.strip_suffix('\r').unwrap_or(line);
-            let begin = self.text.line().indent(depth).fixed(b"//").end();
+            let begin = self.text.line(room(depth)).indent(depth).fixed(b"//").end();
             self.text.end_at(begin);
             for word in line.split(' ') {
                 self.text.push(" ");
@@ -275,7 +195,7 @@ impl<'a> Emitter<'a> {
     }
 
     fn jump(&mut self, cond: Option<(Reg, bool)>, name: &str, label: u32, depth: usize) {
-        let mut line = self.text.line().indent(depth);
+        let mut line = self.text.line(room(depth)).indent(depth);
         if let Some(cond) = cond {
             line = guard(&self.names, cond, line);
         }
@@ -287,7 +207,8 @@ impl<'a> Emitter<'a> {
     #[inline]
     fn instruction(&mut self, inst: &Inst, depth: usize) {
         let (code, row) = (&self.kernel.code, inst.op.row());
-        let mut line = self.text.line().indent(depth);
+        let parts = inst.count() * (self.longest + 2 * NUMBER) + inst.regs() * WORD;
+        let mut line = self.text.line(room(depth) + parts).indent(depth);
         if let Some(cond) = inst.guard {
             line = guard(&self.names, cond, line);
         }
@@ -318,7 +239,13 @@ impl<'a> Emitter<'a> {
     }
 }
 
+/// Bytes of a line without its operands at most: an indentation, a guard, and a name or a jump.
 #[inline]
+fn room(depth: usize) -> usize {
+    depth * 4 + 192
+}
+
+#[inline(always)]
 fn guard<'a>(names: &Names, (reg, wanted): (Reg, bool), line: Line<'a>) -> Line<'a> {
     let line = if wanted {
         line.fixed(b"@")
@@ -337,7 +264,7 @@ struct Operands<'a> {
 }
 
 impl Operands<'_> {
-    #[inline]
+    #[inline(always)]
     fn address<'a>(&self, base: Reg, offset: i32, line: Line<'a>) -> Line<'a> {
         let name = self.names.of(base.id);
         let line = line.fixed(b"[").word(name).without(SEPARATOR.len());
@@ -389,7 +316,7 @@ impl Operands<'_> {
 }
 
 /// The instruction's name with its type, its vector's length, or its number of columns.
-#[inline]
+#[inline(always)]
 fn mnemonic<'a>(code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
     let row = inst.op.row();
     let mut line = line.word(&row.head);
@@ -400,7 +327,7 @@ fn mnemonic<'a>(code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
     line
 }
 
-#[inline]
+#[inline(always)]
 fn fill<'a>(hole: Hole, code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
     match hole {
         Hole::Nothing => line,
@@ -417,7 +344,7 @@ fn fill<'a>(hole: Hole, code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
 /// An instruction's name, for messages.
 pub(super) fn instruction_text(code: &Code, inst: &Inst) -> String {
     let mut text = Text::with_capacity(96);
-    let end = mnemonic(code, inst, text.line()).end();
+    let end = mnemonic(code, inst, text.line(room(0))).end();
     text.end_at(end);
     text.finish()
 }

@@ -166,6 +166,22 @@ pub(crate) enum Kind {
     Box,
 }
 
+impl Kind {
+    /// The type of a value that may stand here, where the instruction has type `ty`.
+    #[inline]
+    pub(crate) fn value(self, ty: PtxType) -> Option<PtxType> {
+        match self {
+            Kind::Same => Some(ty),
+            Kind::Is(ty) => Some(ty),
+            Kind::Wide => ty.doubled(),
+            Kind::Word(_) | Kind::Part => Some(PtxType::U32),
+            // Bytes have no registers of their own.
+            Kind::Vector => Some(if ty.bytes() == 1 { PtxType::U32 } else { ty }),
+            _ => None,
+        }
+    }
+}
+
 /// Integer constants, every `step`th from `first` to `last`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Constants {
@@ -205,6 +221,33 @@ pub(crate) enum Together {
     Block,
 }
 
+/// What checks of a whole kernel look for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traits(u8);
+
+impl Traits {
+    /// Threads have to execute it together.
+    pub(crate) const TOGETHER: Traits = Traits(1);
+    /// It adds to sums asynchronously, which it therefore reads as well as writes.
+    pub(crate) const MULTIPLIES: Traits = Traits(2);
+    /// It changes how many registers a thread has.
+    pub(crate) const GRANTS: Traits = Traits(4);
+
+    #[inline]
+    pub(crate) const fn with(self, other: Traits) -> Traits {
+        Traits(self.0 | other.0)
+    }
+
+    #[inline]
+    pub(crate) const fn has(self, other: Traits) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    const fn only_if(self, holds: bool) -> Traits {
+        Traits(if holds { self.0 } else { 0 })
+    }
+}
+
 /// What a row's text leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hole {
@@ -229,12 +272,11 @@ pub(crate) struct Row {
     types: u32,
     pub(crate) to: &'static [Kind],
     pub(crate) from: &'static [Kind],
-    /// The least compute capability.
-    pub(crate) capability: u16,
-    /// Whether it belongs to one architecture alone (`sm_90a`).
-    pub(crate) only: bool,
+    /// The targets that have it, one bit each.
+    targets: u32,
     pub(crate) since: Version,
     pub(crate) together: Together,
+    pub(crate) traits: Traits,
     /// Whether an operand refers to another one, or to what the kernel declares.
     pub(crate) refers: bool,
     /// Whether its last operand is a mask of lanes.
@@ -252,7 +294,7 @@ impl Row {
         assert!(rest.is_empty());
         let (mut set, mut i) = (0, 0);
         while i < types.len() {
-            set |= 1 << types[i] as u32;
+            set |= types[i].bit();
             i += 1;
         }
         let (mut refers, mut i) = (false, 0);
@@ -277,10 +319,13 @@ impl Row {
             types: if has_type { set } else { u32::MAX },
             to,
             from,
-            capability: since.0,
-            only: since.2,
+            targets: since.0,
             since: since.1,
             together,
+            traits: Traits::TOGETHER
+                .only_if(!matches!(together, Together::Alone))
+                .with(Traits::MULTIPLIES.only_if(matches!(to, [Kind::Sums(_)])))
+                .with(Traits::GRANTS.only_if(begins(text, "setmaxnreg"))),
             refers,
             ends_in_mask: begins(text, "shfl") || begins(text, "vote") || begins(text, "bar.warp"),
         }
@@ -288,14 +333,16 @@ impl Row {
 
     /// Whether it exists for this type.
     pub(crate) fn has_type(&self, ty: PtxType) -> bool {
-        self.types & (1 << ty as u32) != 0
+        self.types & ty.bit() != 0
+    }
+
+    #[inline]
+    pub(crate) fn has(&self, traits: Traits) -> bool {
+        self.traits.has(traits)
     }
 
     pub(crate) fn runs_on(&self, target: Target) -> bool {
-        if self.only {
-            return target == Target::Sm90a;
-        }
-        target.capability() >= self.capability
+        self.targets & (1 << target as u32) != 0
     }
 
     /// The first target that has it.
@@ -373,14 +420,28 @@ impl Op {
     }
 }
 
-type Since = (u16, Version, bool);
-const VOLTA: Since = (70, Version(6, 0), false);
-const VOLTA_ALIGNED: Since = (70, Version(6, 3), false);
-const TURING: Since = (75, Version(6, 5), false);
-const AMPERE: Since = (80, Version(7, 0), false);
-const AMPERE_HINTS: Since = (80, Version(7, 4), false);
-const HOPPER: Since = (90, Version(8, 0), false);
-const HOPPER_ONLY: Since = (90, Version(8, 0), true);
+/// The targets and the first version of PTX.
+type Since = (u32, Version);
+const VOLTA: Since = (from(70), Version(6, 0));
+const VOLTA_ALIGNED: Since = (from(70), Version(6, 3));
+const TURING: Since = (from(75), Version(6, 5));
+const AMPERE: Since = (from(80), Version(7, 0));
+const AMPERE_HINTS: Since = (from(80), Version(7, 4));
+const HOPPER: Since = (from(90), Version(8, 0));
+/// What belongs to one architecture alone.
+const HOPPER_ONLY: Since = (1 << Target::Sm90a as u32, Version(8, 0));
+
+/// The targets of at least this compute capability.
+const fn from(capability: u16) -> u32 {
+    let (mut targets, mut i) = (0, 0);
+    while i < Target::ALL.len() {
+        if Target::ALL[i].capability() >= capability {
+            targets |= 1 << Target::ALL[i] as u32;
+        }
+        i += 1;
+    }
+    targets
+}
 
 type Types = &'static [PtxType];
 const NONE: Types = &[PtxType::B32];

@@ -42,16 +42,17 @@ mod inst;
 pub mod interp;
 mod kernel;
 pub mod kernels;
+mod module;
 mod text;
 mod types;
 mod verify;
 
 pub use build::Builder;
-pub use emit::PtxModule;
 pub use error::{Error, Place, Result};
 pub use inst::{Op, Operand, Reg, Special};
 pub use kernel::{Extent, Launch, Param, ParamType, PtxKernel, Sizes, TensorBox};
 pub use kernels::{
     AttentionKernel, GemmKernel, Kernel, LayerNormKernel, QuantizeKernel, SoftmaxKernel,
 };
+pub use module::PtxModule;
 pub use types::{PtxType, Target, Version};

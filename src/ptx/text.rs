@@ -2,9 +2,10 @@
 //! formatter, and even appending each at its own length, would take most of the time for: they are
 //! copied at a few fixed lengths and cut.
 
+#![allow(clippy::inline_always)] // Lines are handed on in registers.
+
 use super::inst::Reg;
 use super::types::Class;
-use std::fmt::Write;
 
 /// A short text, copied at one fixed length and cut: its last byte is how long it is.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,7 @@ impl Text {
     }
 
     pub(super) fn push(&mut self, part: &str) {
-        self.end = self.line().text(part).end;
+        self.end = self.line(part.len()).text(part).end;
     }
 
     /// Several parts after each other.
@@ -69,12 +70,17 @@ impl Text {
     }
 
     pub(super) fn number(&mut self, value: u32) {
-        self.end = self.line().number(value.into()).end;
+        self.end = self.line(NUMBER).number(value.into()).end;
     }
 
-    /// What follows the text so far; it is part of the text from [`Text::end_at`] on.
+    /// What follows the text so far, in room for so many bytes; it is part of the text from
+    /// [`Text::end_at`] on.
     #[inline]
-    pub(super) fn line(&mut self) -> Line<'_> {
+    pub(super) fn line(&mut self, room: usize) -> Line<'_> {
+        let needed = self.end + room + MARGIN;
+        if self.bytes.len() < needed {
+            self.bytes.resize(2 * needed, 0);
+        }
         Line {
             bytes: &mut self.bytes,
             end: self.end,
@@ -88,56 +94,54 @@ impl Text {
     }
 }
 
-impl Write for Text {
-    fn write_str(&mut self, part: &str) -> std::fmt::Result {
-        self.push(part);
-        Ok(())
-    }
-}
+/// Bytes of a number and of a word at most.
+pub(super) const NUMBER: usize = 20;
+pub(super) const WORD: usize = 16;
+/// What is copied beyond the last word's end, and cut.
+const MARGIN: usize = 80;
 
 /// A line at the end of a text. It is handed on by value, so that where it ends stays in a register.
 pub(super) struct Line<'a> {
-    bytes: &'a mut Vec<u8>,
+    bytes: &'a mut [u8],
     end: usize,
 }
 
 impl Line<'_> {
     /// Where it ends in the text.
-    #[inline]
+    #[inline(always)]
     pub(super) fn end(self) -> usize {
         self.end
     }
 
     /// So many of these bytes, all of which there has to be room for.
-    #[inline]
-    fn cut(self, bytes: &[u8], length: usize) -> Self {
-        if self.bytes.len() < self.end + bytes.len() {
-            grow(self.bytes, bytes.len());
-        }
-        self.bytes[self.end..self.end + bytes.len()].copy_from_slice(bytes);
+    #[inline(always)]
+    fn cut<const N: usize>(self, bytes: &[u8; N], length: usize) -> Self {
+        self.bytes[self.end..self.end + N].copy_from_slice(bytes);
         Line {
             end: self.end + length,
             ..self
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn word<const N: usize>(self, word: &Padded<N>) -> Self {
         self.cut(&word.0, word.length())
     }
 
     /// A text of a length that is known when this is compiled.
-    #[inline]
+    #[inline(always)]
     pub(super) fn fixed<const N: usize>(self, text: &[u8; N]) -> Self {
         self.cut(text, N)
     }
 
     pub(super) fn text(self, text: &str) -> Self {
-        self.cut(text.as_bytes(), text.len())
+        let end = self.end + text.len();
+        self.bytes[self.end..end].copy_from_slice(text.as_bytes());
+        Line { end, ..self }
     }
 
     /// The same line without what it ended in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn without(self, bytes: usize) -> Self {
         Line {
             end: self.end - bytes,
@@ -146,7 +150,7 @@ impl Line<'_> {
     }
 
     /// Four levels at once: deeper ones are rare.
-    #[inline]
+    #[inline(always)]
     pub(super) fn indent(mut self, depth: usize) -> Self {
         for _ in 0..depth / 4 {
             self = self.fixed(&[b' '; 16]);
@@ -154,7 +158,7 @@ impl Line<'_> {
         self.cut(&[b' '; 16], depth % 4 * 4)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn number(self, value: i64) -> Self {
         match u32::try_from(value) {
             Ok(value @ ..10) => self.fixed(&[b'0' + value as u8]),
@@ -188,11 +192,6 @@ impl Line<'_> {
         }
         line
     }
-}
-
-#[cold]
-fn grow(bytes: &mut Vec<u8>, more: usize) {
-    bytes.resize(2 * bytes.len() + more, 0);
 }
 
 /// What stands between operands; the last one's is written over.

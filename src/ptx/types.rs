@@ -298,7 +298,7 @@ impl Target {
     ];
 
     /// The name, the number, and the first version of PTX that knows it.
-    fn facts(self) -> (&'static str, u16, Version) {
+    const fn facts(self) -> (&'static str, u16, Version) {
         match self {
             Target::Sm70 => ("sm_70", 70, Version(6, 0)),
             Target::Sm75 => ("sm_75", 75, Version(6, 3)),
@@ -318,7 +318,7 @@ impl Target {
     }
 
     /// Compute capability: 90 for both `sm_90` and `sm_90a`.
-    pub fn capability(self) -> u16 {
+    pub const fn capability(self) -> u16 {
         self.facts().1
     }
 

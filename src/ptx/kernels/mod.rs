@@ -27,9 +27,9 @@ pub use rope::{Pairs, RopeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
 
-use super::emit::PtxModule;
 use super::error::Result;
 use super::kernel::PtxKernel;
+use super::module::PtxModule;
 use super::types::Target;
 
 /// A kernel that can be written for any target that has what it needs. Sizes are parameters of

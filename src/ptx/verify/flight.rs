@@ -4,7 +4,7 @@
 use super::super::code::{Inst, Node};
 use super::super::emit;
 use super::super::error::{Error, Result};
-use super::super::inst::{Op, Operand};
+use super::super::inst::{Op, Operand, Traits};
 use super::super::kernel::PtxKernel;
 use std::collections::HashSet;
 
@@ -14,8 +14,7 @@ use std::collections::HashSet;
 struct Flight(Vec<HashSet<u32>>);
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
-    let mut insts = kernel.code.insts().iter();
-    if !insts.any(|inst| multiplies(inst.op)) {
+    if !kernel.code.has(Traits::MULTIPLIES) {
         return Ok(());
     }
     walk(
@@ -68,18 +67,10 @@ impl Flight {
     }
 }
 
-fn multiplies(op: Op) -> bool {
-    use Op::{WgmmaBf16, WgmmaBf16Regs, WgmmaF16, WgmmaF16Regs, WgmmaTf32Regs};
-    matches!(
-        op,
-        WgmmaBf16 | WgmmaF16 | WgmmaBf16Regs | WgmmaF16Regs | WgmmaTf32Regs
-    )
-}
-
 fn step(kernel: &PtxKernel, inst: &Inst, flight: &mut Flight) -> Result<()> {
     match inst.op {
         // Products may follow each other into one accumulator.
-        op if multiplies(op) => {
+        op if op.row().has(Traits::MULTIPLIES) => {
             if let Some(open) = flight.0.last_mut() {
                 for operand in kernel.code.operands(inst) {
                     if let Operand::Group(regs) = operand {

@@ -7,9 +7,11 @@
 
 use super::super::code::{Code, Inst, Node};
 use super::super::error::{Error, Result};
-use super::super::inst::{Kind, Op, Operand, Reg};
+use super::super::inst::{Op, Operand, Reg, Traits};
 use super::super::kernel::PtxKernel;
 use super::super::types::Class;
+use super::lives;
+use super::set::Set;
 
 /// Registers of a multiprocessor, and the most of a thread.
 const REGISTERS: u32 = 65_536;
@@ -30,10 +32,16 @@ fn limit(kernel: &PtxKernel) -> u32 {
 }
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
+    let (code, limit) = (&kernel.code, limit(kernel));
+    // Where branches have limits of their own, it matters where values are alive.
+    let one_limit = !code.has(Traits::GRANTS);
+    if one_limit && lives::bound(code, kernel.registers) <= limit + limit / MARGIN {
+        return Ok(());
+    }
     let widths = widths(kernel);
     let all: u32 = widths.iter().map(|&width| u32::from(width)).sum();
-    // Most kernels do not even name as many.
-    if all <= limit(kernel) {
+    // Others do not even name as many.
+    if all <= limit {
         return Ok(());
     }
     let pressure = Pressure::of(kernel, widths);
@@ -51,37 +59,45 @@ pub(in super::super) fn estimate(kernel: &PtxKernel) -> u32 {
     Pressure::of(kernel, widths(kernel)).most
 }
 
-/// Each register's size in words. Predicates have registers of their own; parameters, special
-/// registers and addresses of arrays, where nothing else is written to them, are read where they
-/// are needed. Fragments of WMMA's factors name every value twice, of which the assembler keeps one.
+/// A register's size in words. Predicates have registers of their own.
+#[inline]
+pub(super) fn words(reg: Reg) -> u32 {
+    match reg.ty.class() {
+        Class::Pred => 0,
+        Class::B16 | Class::B32 | Class::F32 => 1,
+        Class::B64 | Class::F64 => 2,
+    }
+}
+
+/// Whether an instruction's result `i` takes a register. Parameters, special registers and
+/// addresses of arrays, where nothing else is written to them, are read where they are needed.
+/// Fragments of WMMA's factors name every value twice, of which the assembler keeps one.
+#[inline]
+pub(super) fn is_kept(op: Op, i: usize) -> bool {
+    match op {
+        Op::LdParam | Op::MovShared | Op::MovSpecial => false,
+        Op::WmmaLoadA | Op::WmmaLoadB => i.is_multiple_of(2),
+        _ => true,
+    }
+}
+
+/// Each register's size in words, 0 of those that take none.
 fn widths(kernel: &PtxKernel) -> Vec<u8> {
     let mut widths = vec![0; kernel.registers];
-    let code = &kernel.code;
-    for reg in code.regs() {
-        widths[reg.id as usize] = match reg.ty.class() {
-            Class::Pred => 0,
-            Class::B16 | Class::B32 | Class::F32 => 1,
-            Class::B64 | Class::F64 => 2,
-        };
-    }
-    let mut elsewhere = vec![false; kernel.registers];
-    for inst in code.insts() {
-        let at_hand = matches!(inst.op, Op::LdParam | Op::MovShared | Op::MovSpecial);
-        let twice = matches!(inst.op, Op::WmmaLoadA | Op::WmmaLoadB);
-        for (i, reg) in code.regs_of(inst).0.iter().enumerate() {
-            elsewhere[reg.id as usize] |= !(at_hand || twice && i % 2 == 1);
+    for inst in kernel.code.insts() {
+        for (i, reg) in kernel.code.regs_of(inst).0.iter().enumerate() {
+            if is_kept(inst.op, i) {
+                widths[reg.id as usize] = words(*reg) as u8;
+            }
         }
     }
-    let widths = widths.iter().zip(elsewhere);
     widths
-        .map(|(&width, kept)| if kept { width } else { 0 })
-        .collect()
 }
 
 /// Registers whose values will be read.
 #[derive(Clone)]
 struct Live {
-    set: Vec<u64>,
+    set: Set,
     words: u32,
 }
 
@@ -103,7 +119,7 @@ impl<'a> Pressure<'a> {
         let mut pressure = Pressure {
             code: &kernel.code,
             live: Live {
-                set: vec![0; widths.len().div_ceil(64)],
+                set: Set::new(kernel.registers),
                 words: 0,
             },
             widths,
@@ -166,8 +182,7 @@ impl<'a> Pressure<'a> {
             self.read(*reg);
         }
         self.measure();
-        let updates = matches!(inst.op.row().to, [Kind::Sums(_)]);
-        if inst.guard.is_none() && !updates {
+        if inst.guard.is_none() && !inst.op.row().has(Traits::MULTIPLIES) {
             for reg in to {
                 self.forget(*reg);
             }
@@ -194,44 +209,39 @@ impl<'a> Pressure<'a> {
     }
 
     fn read(&mut self, reg: Reg) {
-        let (word, bit) = (reg.id as usize / 64, 1 << (reg.id % 64));
-        if self.live.set[word] & bit == 0 {
-            self.live.set[word] |= bit;
+        if !self.live.set.contains(reg.id) {
+            self.live.set.insert(reg.id);
             self.live.words += u32::from(self.widths[reg.id as usize]);
         }
     }
 
     fn forget(&mut self, reg: Reg) {
-        let (word, bit) = (reg.id as usize / 64, 1 << (reg.id % 64));
-        if self.live.set[word] & bit != 0 {
-            self.live.set[word] &= !bit;
+        if self.live.set.contains(reg.id) {
+            self.live.set.remove(reg.id);
             self.live.words -= u32::from(self.widths[reg.id as usize]);
         }
     }
 
     /// What is alive here or there.
     fn join(&mut self, other: &Live) {
-        for (word, &theirs) in other.set.iter().enumerate() {
-            let mut missing = theirs & !self.live.set[word];
-            self.live.set[word] |= missing;
-            while missing != 0 {
-                let id = word * 64 + missing.trailing_zeros() as usize;
-                self.live.words += u32::from(self.widths[id]);
-                missing &= missing - 1;
-            }
-        }
+        let Live { set, words } = &mut self.live;
+        let widths = &self.widths;
+        set.unite(&other.set, |id| *words += u32::from(widths[id]));
     }
 }
 
 /// The registers that a branch takes or leaves itself (`setmaxnreg`).
 fn granted(code: &Code, nodes: &[Node]) -> Option<u32> {
+    if !code.has(Traits::GRANTS) {
+        return None;
+    }
     let runs = nodes.iter().filter_map(|node| match node {
         Node::Run(run) => Some(&code.insts()[run.clone()]),
         _ => None,
     });
     let mut grants = runs
         .flatten()
-        .filter(|inst| matches!(inst.op, Op::SetMaxRegInc | Op::SetMaxRegDec));
+        .filter(|inst| inst.op.row().has(Traits::GRANTS));
     match grants.next().map(|inst| code.from(inst).next()) {
         Some(Some(Operand::Int(registers))) => u32::try_from(registers).ok(),
         _ => None,

@@ -8,34 +8,66 @@
 use super::super::code::{Inst, Node};
 use super::super::emit;
 use super::super::error::{Error, Result};
-use super::super::inst::{Op, Operand, Reg, Special, Together};
+use super::super::inst::{Op, Operand, Reg, Special, Together, Traits};
 use super::super::kernel::PtxKernel;
 
-/// Where a value is the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Same {
-    InBlock,
-    InWarp,
-    Nowhere,
+/// Where a value is the same: the more bits, the fewer threads have it, and what is computed from
+/// several values has the bits of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Same(u8);
+
+impl Same {
+    const IN_BLOCK: Same = Same(0b00);
+    const IN_WARP: Same = Same(0b01);
+    const NOWHERE: Same = Same(0b11);
+    /// Beside them: something was concluded from this.
+    const READ: Same = Same(0b100);
+
+    #[inline]
+    fn and(self, other: Same) -> Same {
+        Same(self.0 | other.0)
+    }
+
+    /// Whether every group in which `other` is the same has this, too.
+    #[inline]
+    fn within(self, other: Same) -> bool {
+        self.0 & !other.0 == 0
+    }
+
+    #[inline]
+    fn is_read(self) -> bool {
+        self.0 & Same::READ.0 != 0
+    }
+
+    #[inline]
+    fn without_read(self) -> Same {
+        Same(self.0 & Same::NOWHERE.0)
+    }
 }
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
+    if !kernel.code.has(Traits::TOGETHER) {
+        return Ok(());
+    }
     let mut uniformity = Uniformity {
         kernel,
-        of: vec![Same::InBlock; kernel.registers],
+        of: vec![Same::IN_BLOCK; kernel.registers],
         thread_numbers: thread_numbers(kernel),
-        left: Same::InBlock,
-        changed: true,
+        left: Same::IN_BLOCK,
+        outdated: true,
+        apart: false,
+        settled: false,
     };
     // A loop's registers may depend on what is written later in the loop.
-    while uniformity.changed {
-        uniformity.changed = false;
-        uniformity.walk_all(|uniformity, inst, path| {
-            uniformity.infer(inst, path);
-            Ok(())
-        })?;
+    while uniformity.outdated {
+        uniformity.outdated = false;
+        uniformity.walk_all()?;
     }
-    uniformity.walk_all(Uniformity::judge)
+    uniformity.settled = true;
+    if uniformity.apart {
+        return uniformity.walk_all();
+    }
+    Ok(())
 }
 
 struct Uniformity<'a> {
@@ -45,7 +77,13 @@ struct Uniformity<'a> {
     thread_numbers: Vec<u32>,
     /// Which threads have not ended so far.
     left: Same,
-    changed: bool,
+    /// Whether something was concluded from what turned out to be less uniform.
+    outdated: bool,
+    /// Whether threads come alone to what they have to execute together. As nothing becomes more
+    /// uniform, one walk may find out for all that follow.
+    apart: bool,
+    /// Whether all is known: the next walk says which instruction it is.
+    settled: bool,
 }
 
 fn thread_numbers(kernel: &PtxKernel) -> Vec<u32> {
@@ -58,31 +96,25 @@ fn thread_numbers(kernel: &PtxKernel) -> Vec<u32> {
 }
 
 impl Uniformity<'_> {
-    fn get(&self, reg: Reg) -> Same {
-        self.of[reg.id as usize]
+    /// What a condition is, from which something is concluded.
+    #[inline]
+    fn read(&mut self, reg: Reg) -> Same {
+        let same = &mut self.of[reg.id as usize];
+        *same = same.and(Same::READ);
+        same.without_read()
     }
 
-    /// Calls `visit` with each instruction and how uniform the way there is.
-    fn walk_all(&mut self, visit: fn(&mut Self, &Inst, Same) -> Result<()>) -> Result<()> {
-        self.left = Same::InBlock;
-        self.walk(&self.kernel.code.nodes, Same::InBlock, visit)
+    fn walk_all(&mut self) -> Result<()> {
+        self.left = Same::IN_BLOCK;
+        self.walk(&self.kernel.code.nodes, Same::IN_BLOCK)
     }
 
-    fn walk(
-        &mut self,
-        nodes: &[Node],
-        path: Same,
-        visit: fn(&mut Self, &Inst, Same) -> Result<()>,
-    ) -> Result<()> {
+    fn walk(&mut self, nodes: &[Node], path: Same) -> Result<()> {
         for node in nodes {
             match node {
                 Node::Run(run) => {
                     for inst in &self.kernel.code.insts()[run.clone()] {
-                        let path = path.max(self.left);
-                        visit(self, inst, path)?;
-                        if inst.op == Op::Ret {
-                            self.left = path.max(self.guard(inst));
-                        }
+                        self.step(inst, path.and(self.left))?;
                     }
                 }
                 Node::Comment(_) => {}
@@ -91,21 +123,21 @@ impl Uniformity<'_> {
                     then,
                     otherwise,
                 } => {
-                    let path = path.max(self.get(*cond));
+                    let path = path.and(self.read(*cond));
                     let before = self.left;
-                    self.walk(then, path, visit)?;
+                    self.walk(then, path)?;
                     // Threads that ended there would not have come here.
                     let ended = std::mem::replace(&mut self.left, before);
-                    self.walk(otherwise, path, visit)?;
-                    self.left = self.left.max(ended);
+                    self.walk(otherwise, path)?;
+                    self.left = self.left.and(ended);
                 }
                 Node::Loop { body, again } => {
-                    let path = path.max(self.get(*again));
+                    let path = path.and(self.read(*again));
                     let before = self.left;
-                    self.walk(body, path, visit)?;
+                    self.walk(body, path)?;
                     // Threads that end in the loop are missing where it begins anew.
                     if self.left != before {
-                        self.walk(body, path, visit)?;
+                        self.walk(body, path)?;
                     }
                 }
             }
@@ -113,44 +145,57 @@ impl Uniformity<'_> {
         Ok(())
     }
 
-    fn guard(&self, inst: &Inst) -> Same {
-        inst.guard.map_or(Same::InBlock, |(cond, _)| self.get(cond))
-    }
-
-    fn infer(&mut self, inst: &Inst, path: Same) {
-        let same = self.result(inst).max(path);
-        for reg in self.kernel.code.regs_of(inst).0 {
-            let id = reg.id as usize;
-            if self.of[id] < same {
-                self.of[id] = same;
-                self.changed = true;
-            }
+    /// An instruction, and how uniform the way there is.
+    #[inline]
+    fn step(&mut self, inst: &Inst, path: Same) -> Result<()> {
+        let path = match inst.guard {
+            Some((cond, _)) => path.and(self.read(cond)),
+            None => path,
+        };
+        let row = inst.op.row();
+        if row.has(Traits::TOGETHER) {
+            self.judge(inst, path)?;
         }
+        let kernel = self.kernel;
+        let (to, from) = kernel.code.regs_of(inst);
+        let same = self.result(inst, from).and(path);
+        for reg in to {
+            let of = &mut self.of[reg.id as usize];
+            self.outdated |= of.is_read() && !same.within(*of);
+            *of = of.and(same);
+        }
+        for reg in from {
+            self.read(*reg);
+        }
+        if inst.op == Op::Ret {
+            self.left = path;
+        }
+        Ok(())
     }
 
-    fn result(&self, inst: &Inst) -> Same {
+    #[inline]
+    fn result(&self, inst: &Inst, from: &[Reg]) -> Same {
         let code = &self.kernel.code;
-        let (to, from) = code.regs_of(inst);
-        let inputs = from.iter().map(|reg| self.get(*reg));
-        let inputs = inputs.max().unwrap_or(Same::InBlock);
-        let own = match inst.op {
+        match inst.op {
             Op::MovSpecial => match code.from(inst).next() {
                 Some(Operand::Special(Special::TidX | Special::TidY | Special::LaneId)) => {
-                    Same::Nowhere
+                    Same::NOWHERE
                 }
-                _ => Same::InBlock,
+                _ => Same::IN_BLOCK,
             },
             // The number of a warp, where threads are numbered along x alone.
-            Op::Shr if self.is_warp_number(inst) => Same::InWarp,
-            Op::VoteAll | Op::VoteAny => Same::InWarp,
-            Op::ShflIdx if matches!(code.from(inst).nth(1), Some(Operand::Int(_))) => Same::InWarp,
+            Op::Shr if self.is_warp_number(inst) => Same::IN_WARP,
+            Op::VoteAll | Op::VoteAny => Same::IN_WARP,
+            Op::ShflIdx if matches!(code.from(inst).nth(1), Some(Operand::Int(_))) => Same::IN_WARP,
             // Threads leave the wait at different times.
-            Op::MbarrierTryWait => Same::InBlock,
+            Op::MbarrierTryWait => Same::IN_BLOCK,
             // Fragments differ from lane to lane.
-            op if op.row().together == Together::Warp && !to.is_empty() => Same::Nowhere,
-            _ => inputs,
-        };
-        own.max(self.guard(inst))
+            op if op.row().together == Together::Warp => Same::NOWHERE,
+            _ => {
+                let inputs = from.iter().map(|reg| self.of[reg.id as usize]);
+                inputs.fold(Same::IN_BLOCK, Same::and).without_read()
+            }
+        }
     }
 
     fn is_warp_number(&self, inst: &Inst) -> bool {
@@ -163,13 +208,16 @@ impl Uniformity<'_> {
     }
 
     fn judge(&mut self, inst: &Inst, path: Same) -> Result<()> {
-        let path = path.max(self.guard(inst));
         let (allowed, group) = match inst.op.row().together {
             Together::Alone => return Ok(()),
-            Together::Warp => (Same::InWarp, "warp"),
-            Together::Block => (Same::InBlock, "block"),
+            Together::Warp => (Same::IN_WARP, "warp"),
+            Together::Block => (Same::IN_BLOCK, "block"),
         };
-        if path <= allowed {
+        if path.within(allowed) {
+            return Ok(());
+        }
+        self.apart = true;
+        if !self.settled {
             return Ok(());
         }
         Err(Error::Divergent {

@@ -3,21 +3,15 @@
 use super::super::code::{Inst, Node};
 use super::super::emit;
 use super::super::error::{Error, Result};
-use super::super::inst::{Kind, Reg};
+use super::super::inst::{Reg, Traits};
 use super::super::kernel::PtxKernel;
-
-/// Which registers have a value, by number.
-type Written = Vec<bool>;
+use super::set::Set;
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
-    walk(
-        kernel,
-        &kernel.code.nodes,
-        &mut vec![false; kernel.registers],
-    )
+    walk(kernel, &kernel.code.nodes, &mut Set::new(kernel.registers))
 }
 
-fn walk(kernel: &PtxKernel, nodes: &[Node], written: &mut Written) -> Result<()> {
+fn walk(kernel: &PtxKernel, nodes: &[Node], written: &mut Set) -> Result<()> {
     for node in nodes {
         match node {
             Node::Run(run) => {
@@ -36,9 +30,7 @@ fn walk(kernel: &PtxKernel, nodes: &[Node], written: &mut Written) -> Result<()>
                 walk(kernel, then, written)?;
                 walk(kernel, otherwise, &mut other)?;
                 // What both paths wrote.
-                for (a, b) in written.iter_mut().zip(other) {
-                    *a &= b;
-                }
+                written.intersect(&other);
             }
             Node::Loop { body, again } => {
                 walk(kernel, body, written)?;
@@ -49,30 +41,31 @@ fn walk(kernel: &PtxKernel, nodes: &[Node], written: &mut Written) -> Result<()>
     Ok(())
 }
 
-fn step(kernel: &PtxKernel, inst: &Inst, written: &mut Written) -> Result<()> {
+fn step(kernel: &PtxKernel, inst: &Inst, written: &mut Set) -> Result<()> {
     if let Some((cond, _)) = inst.guard {
         read(kernel, cond, "a guard", written)?;
     }
-    let updates = matches!(inst.op.row().to, [Kind::Sums(_)]);
     let (to, from) = kernel.code.regs_of(inst);
-    let reads = if updates { to } else { &[] };
-    for reg in from.iter().chain(reads) {
-        if !written[reg.id as usize] {
-            let text = emit::instruction_text(&kernel.code, inst);
-            return Err(error(kernel, *reg, text));
-        }
+    let missing = |regs: &[Reg]| regs.iter().copied().find(|reg| !written.contains(reg.id));
+    let mut unwritten = missing(from);
+    if inst.op.row().has(Traits::MULTIPLIES) {
+        unwritten = unwritten.or_else(|| missing(to));
+    }
+    if let Some(reg) = unwritten {
+        let text = emit::instruction_text(&kernel.code, inst);
+        return Err(error(kernel, reg, text));
     }
     // Under a guard a register keeps what it had, so it must have had something.
     if inst.guard.is_none() {
         for reg in to {
-            written[reg.id as usize] = true;
+            written.insert(reg.id);
         }
     }
     Ok(())
 }
 
-fn read(kernel: &PtxKernel, reg: Reg, what: &str, written: &Written) -> Result<()> {
-    if written.get(reg.id as usize) == Some(&true) {
+fn read(kernel: &PtxKernel, reg: Reg, what: &str, written: &Set) -> Result<()> {
+    if written.contains(reg.id) {
         return Ok(());
     }
     Err(error(kernel, reg, what.to_owned()))

@@ -1,0 +1,203 @@
+//! One instruction, as it is emitted, against its row of the table.
+
+#![allow(clippy::inline_always)] // Most of it is decided by what is emitted.
+
+use super::super::error::{Error, Place, Result};
+use super::super::inst::{Kind, Op, Operand, Reg, Row};
+use super::super::kernel::PtxKernel;
+use super::super::types::{Class, PtxType};
+
+/// Whether the kernel may have the instruction. If not, [`mistake`] says why.
+#[inline]
+pub(in super::super) fn accepts(
+    kernel: &PtxKernel,
+    row: &Row,
+    ty: PtxType,
+    to: &[Operand],
+    from: &[Operand],
+) -> bool {
+    let all = |kinds: &[Kind], operands: &[Operand], is_result| {
+        let mut pairs = kinds.iter().zip(operands);
+        kinds.len() == operands.len()
+            && pairs.all(|(kind, operand)| takes(row, *kind, ty, operand, is_result))
+    };
+    let places = || (0..from.len()).all(|i| is_there(kernel, row.from[i], &from[..=i]));
+    row.runs_on(kernel.target)
+        && row.has_type(ty)
+        && all(row.to, to, true)
+        && all(row.from, from, false)
+        && (!row.refers || places())
+}
+
+/// What is wrong with an instruction that the kernel may not have.
+#[cold]
+pub(in super::super) fn mistake(
+    kernel: &PtxKernel,
+    op: Op,
+    ty: PtxType,
+    [to, from]: [&[Operand]; 2],
+    at: Place,
+) -> Error {
+    let row = op.row();
+    if !row.runs_on(kernel.target) {
+        return Error::Target {
+            what: format!("{}: `{}`", kernel.name, row.text),
+            needed: row.first_target(),
+            target: kernel.target,
+        };
+    }
+    if !row.has_type(ty) {
+        return Error::NoSuchType {
+            at,
+            instruction: row.text,
+            ty,
+        };
+    }
+    if row.to.len() != to.len() || row.from.len() != from.len() {
+        return Error::OperandCount {
+            at,
+            instruction: row.text,
+            wanted: row.to.len() + row.from.len(),
+            found: to.len() + from.len(),
+        };
+    }
+    let to = (0..to.len()).map(|i| (row.to[i], &to[..=i], true));
+    let from = (0..from.len()).map(|i| (row.from[i], &from[..=i], false));
+    let mut operands = to.chain(from).enumerate();
+    let wrong = operands.find(|(_, (kind, operands, is_result))| {
+        let fits = |operand| takes(row, *kind, ty, operand, *is_result);
+        !operands.last().is_some_and(fits) || !is_there(kernel, *kind, operands)
+    });
+    let (i, (kind, operands, _)) = wrong.unwrap_or((0, (Kind::Same, &[], true)));
+    Error::Operand {
+        at,
+        instruction: row.text,
+        position: i + 1,
+        wanted: describe(kernel, kind, ty, operands),
+        found: operands
+            .last()
+            .map(|o| format!("{o:?}"))
+            .unwrap_or_default(),
+    }
+}
+
+/// Checks what a guard, a branch or a loop of the builder depends on.
+pub(in super::super) fn condition(what: &'static str, cond: Reg, at: Place) -> Result<()> {
+    if cond.ty == PtxType::Pred {
+        return Ok(());
+    }
+    Err(Error::Operand {
+        at,
+        instruction: what,
+        position: 1,
+        wanted: format!("a register of type {}", PtxType::Pred),
+        found: format!("{:?}", Operand::Reg(cond)),
+    })
+}
+
+/// Checks that registers are of the builder with this number.
+#[inline]
+pub(in super::super) fn own(
+    builder: u16,
+    regs: &[Reg],
+    what: &'static str,
+    at: Place,
+) -> Result<()> {
+    match regs.iter().find(|reg| reg.builder != builder) {
+        None => Ok(()),
+        Some(reg) => Err(Error::OtherBuilder {
+            at,
+            instruction: what,
+            ty: reg.ty,
+        }),
+    }
+}
+
+/// Whether what the last of `operands` refers to is there: a parameter, a shared array, or a size
+/// before it that a part's constant is at most.
+fn is_there(kernel: &PtxKernel, kind: Kind, operands: &[Operand]) -> bool {
+    match (kind, operands) {
+        (Kind::SharedName, [.., Operand::Shared(index)]) => *index < kernel.shared.len(),
+        (Kind::Param, [.., Operand::Param(index)]) => *index < kernel.params.len(),
+        (Kind::Part, [.., Operand::Int(all), Operand::Int(part)]) => (0..=*all).contains(part),
+        _ => true,
+    }
+}
+
+#[inline(always)]
+fn takes(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: bool) -> bool {
+    match (operand, kind) {
+        (Operand::Reg(reg), kind) => kind.value(ty).is_some_and(|ty| reg.ty.fits(ty)),
+        (Operand::Int(value), Kind::Int(allowed) | Kind::Word(allowed)) => allowed.contains(*value),
+        (Operand::Int(value), kind) => {
+            !is_result && kind.value(ty).is_some_and(|ty| holds(ty, *value))
+        }
+        (Operand::Float(_), kind) => !is_result && kind.value(ty) == Some(PtxType::F32),
+        (Operand::Shared(_), Kind::SharedName)
+        | (Operand::Param(_), Kind::Param)
+        | (Operand::Special(_), Kind::Special) => true,
+        (Operand::At(base, _), Kind::Global) => base.ty.fits(PtxType::U64),
+        (Operand::At(base, _), Kind::Shared) => base.ty.fits(PtxType::U32),
+        (Operand::Box(map, at), Kind::Box) => {
+            map.ty.fits(PtxType::U64)
+                && at.len() == if row.text.contains(".3d.") { 3 } else { 2 }
+                && at.iter().all(|c| c.ty.fits(PtxType::S32))
+        }
+        (Operand::Group(regs), kind) => takes_group(kind, ty, regs),
+        _ => false,
+    }
+}
+
+fn takes_group(kind: Kind, ty: PtxType, regs: &[Reg]) -> bool {
+    let all_fit = |ty| regs.iter().all(|reg| reg.ty.fits(ty));
+    match kind {
+        Kind::Group(n, ty) => regs.len() == n && all_fit(ty),
+        Kind::Factor(n) => regs.len() == n && regs.iter().all(|reg| reg.ty.class() == Class::B32),
+        // n columns of a 64-row tile are n/2 registers in each of 128 threads.
+        Kind::Sums(ty) => {
+            regs.len().is_multiple_of(4) && (4..=128).contains(&regs.len()) && all_fit(ty)
+        }
+        Kind::Vector => {
+            matches!(regs.len(), 2 | 4) && regs.len() as u32 * ty.bytes() <= 16 && all_fit(ty)
+        }
+        _ => false,
+    }
+}
+
+/// Whether an integer constant can be written for `ty`.
+fn holds(ty: PtxType, value: i64) -> bool {
+    use PtxType::{BF16, BF16x2, F16, F16x2, F32, F64, Pred};
+    let bits = ty.bytes() * 8;
+    match ty {
+        F16 | BF16 | F16x2 | BF16x2 | F32 | F64 | Pred => false,
+        _ if bits == 64 => true,
+        _ => (-(1 << (bits - 1))..1 << bits).contains(&value),
+    }
+}
+
+/// What the last of `operands` should have been.
+fn describe(kernel: &PtxKernel, kind: Kind, ty: PtxType, operands: &[Operand]) -> String {
+    match kind {
+        Kind::Same => format!("a value of type {ty}"),
+        Kind::Vector => format!("one, two or four registers of type {ty}"),
+        Kind::Wide => format!("a value twice as wide as {ty}"),
+        Kind::Is(ty) => format!("a value of type {ty}"),
+        Kind::Int(allowed) => format!("a constant, {allowed},"),
+        Kind::Word(allowed) => format!("a register of type u32 or a constant, {allowed},"),
+        Kind::Part => match operands {
+            [.., Operand::Int(all), _] => {
+                format!("a register of type u32 or a constant, 0 to {all},")
+            }
+            _ => "a register of type u32".to_owned(),
+        },
+        Kind::Global => "an address in global memory".to_owned(),
+        Kind::Shared => "an address in shared memory".to_owned(),
+        Kind::SharedName => format!("one of {} shared arrays", kernel.shared.len()),
+        Kind::Param => format!("one of {} parameters", kernel.params.len()),
+        Kind::Special => "a special register".to_owned(),
+        Kind::Group(n, ty) => format!("{n} registers of type {ty}"),
+        Kind::Factor(n) => format!("{n} registers of 32 bits that are not f32"),
+        Kind::Sums(ty) => format!("4 to 128 registers of type {ty}, a multiple of 4"),
+        Kind::Box => "a tensor map with two coordinates, or three".to_owned(),
+    }
+}
