@@ -110,7 +110,7 @@ impl Code {
         &self.regs[first_reg as usize..]
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     fn store(&mut self, operand: &Operand) {
         let shape = match *operand {
             Operand::Reg(reg) => {
@@ -196,7 +196,7 @@ pub(crate) struct Operands<'a> {
 }
 
 impl<'a> Operands<'a> {
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     fn take(&mut self, count: usize) -> &'a [Reg] {
         let (taken, others) = self.regs.split_at(count);
         self.regs = others;
@@ -207,7 +207,7 @@ impl<'a> Operands<'a> {
 impl<'a> Iterator for Operands<'a> {
     type Item = Operand<'a>;
 
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     fn next(&mut self) -> Option<Operand<'a>> {
         Some(match *self.shapes.next()? {
             Shape::Reg => Operand::Reg(self.take(1)[0]),

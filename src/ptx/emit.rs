@@ -245,7 +245,7 @@ fn room(depth: usize) -> usize {
     depth * 4 + 192
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn guard<'a>(names: &Names, (reg, wanted): (Reg, bool), line: Line<'a>) -> Line<'a> {
     let line = if wanted {
         line.fixed(b"@")
@@ -264,7 +264,7 @@ struct Operands<'a> {
 }
 
 impl Operands<'_> {
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     fn address<'a>(&self, base: Reg, offset: i32, line: Line<'a>) -> Line<'a> {
         let name = self.names.of(base.id);
         let line = line.fixed(b"[").word(name).without(SEPARATOR.len());
@@ -316,7 +316,7 @@ impl Operands<'_> {
 }
 
 /// The instruction's name with its type, its vector's length, or its number of columns.
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn mnemonic<'a>(code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
     let row = inst.op.row();
     let mut line = line.word(&row.head);
@@ -327,7 +327,7 @@ fn mnemonic<'a>(code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
     line
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn fill<'a>(hole: Hole, code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
     match hole {
         Hole::Nothing => line,

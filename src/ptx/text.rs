@@ -108,13 +108,13 @@ pub(super) struct Line<'a> {
 
 impl Line<'_> {
     /// Where it ends in the text.
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn end(self) -> usize {
         self.end
     }
 
     /// So many of these bytes, all of which there has to be room for.
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     fn cut<const N: usize>(self, bytes: &[u8; N], length: usize) -> Self {
         self.bytes[self.end..self.end + N].copy_from_slice(bytes);
         Line {
@@ -123,13 +123,13 @@ impl Line<'_> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn word<const N: usize>(self, word: &Padded<N>) -> Self {
         self.cut(&word.0, word.length())
     }
 
     /// A text of a length that is known when this is compiled.
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn fixed<const N: usize>(self, text: &[u8; N]) -> Self {
         self.cut(text, N)
     }
@@ -141,7 +141,7 @@ impl Line<'_> {
     }
 
     /// The same line without what it ended in.
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn without(self, bytes: usize) -> Self {
         Line {
             end: self.end - bytes,
@@ -150,7 +150,7 @@ impl Line<'_> {
     }
 
     /// Four levels at once: deeper ones are rare.
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn indent(mut self, depth: usize) -> Self {
         for _ in 0..depth / 4 {
             self = self.fixed(&[b' '; 16]);
@@ -158,7 +158,7 @@ impl Line<'_> {
         self.cut(&[b' '; 16], depth % 4 * 4)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
     pub(super) fn number(self, value: i64) -> Self {
         match u32::try_from(value) {
             Ok(value @ ..10) => self.fixed(&[b'0' + value as u8]),

@@ -124,7 +124,7 @@ fn is_there(kernel: &PtxKernel, kind: Kind, operands: &[Operand]) -> bool {
     }
 }
 
-#[inline(always)]
+#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
 fn takes(row: &Row, kind: Kind, ty: PtxType, operand: &Operand, is_result: bool) -> bool {
     match (operand, kind) {
         (Operand::Reg(reg), kind) => kind.value(ty).is_some_and(|ty| reg.ty.fits(ty)),
