@@ -60,9 +60,8 @@ impl<'a> Emitter<'a> {
             let comma = if i + 1 < kernel.params.len() { "," } else { "" };
             match ty {
                 ParamType::Pointer(ty) => {
-                    let of = [comma, " // of ", ty.name(), "\n"];
-                    text.parts(&["    .param .u64 ", name]);
-                    text.parts(&of);
+                    let of = ty.name();
+                    text.parts(&["    .param .u64 ", name, comma, " // of ", of, "\n"]);
                 }
                 ParamType::Scalar(ty) => {
                     text.parts(&["    .param .", ty.name(), " ", name, comma, "\n"]);

@@ -195,15 +195,16 @@ fn in_whole_vectors(inputs: [&[f32]; 2], y: &mut [f32], kernel: &Whole<'_>) {
         kernel(inputs.map(|input| &input[..whole]), y);
     }
     if !tail.is_empty() {
-        let [a, b] = inputs.map(|input| padded(&input[whole..]));
+        let [a, b]: [[f32; WIDEST]; 2] = inputs.map(|input| padded(&input[whole..]));
         let mut y = [0.0; WIDEST];
         kernel([&a, &b], &mut y);
         tail.copy_from_slice(&y[..tail.len()]);
     }
 }
 
-fn padded(values: &[f32]) -> [f32; WIDEST] {
-    let mut padded = [1.0; WIDEST];
+/// Values at the end of a slice, filled up to `N`.
+pub(super) fn padded<const N: usize>(values: &[f32]) -> [f32; N] {
+    let mut padded = [1.0; N];
     padded[..values.len()].copy_from_slice(values);
     padded
 }

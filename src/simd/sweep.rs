@@ -5,7 +5,7 @@
 mod pairs;
 
 use super::InstructionSet;
-use super::elementwise::{Abs, Clip, GentleRelu, LeakyRelu, Neg, Relu, Scale, Unary};
+use super::elementwise::{Abs, Clip, GentleRelu, LeakyRelu, Neg, Relu, Scale, Unary, padded};
 use super::isa::{AHEAD, Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
 pub(crate) use pairs::Other;
@@ -51,7 +51,7 @@ pub(crate) fn sweep(isa: InstructionSet, steps: &[Swept], x: Option<&[f32]>, y: 
     let y = values;
     dispatch(isa, Sweep { steps, x, y });
     if !tail.is_empty() {
-        let mut y = padded(x_tail.unwrap_or(tail));
+        let mut y: [f32; GROUP] = padded(x_tail.unwrap_or(tail));
         // The others' last values have to be filled up, too.
         if steps.iter().any(|step| step.other.is_some()) {
             for step in steps {
@@ -72,18 +72,12 @@ impl<'a> Swept<'a> {
 
     /// This operation alone on the values from `at` on, fewer than a group has.
     fn sweep_last(self, isa: InstructionSet, at: usize, y: &mut [f32; GROUP]) {
-        let others = self.other.map(|other| padded(other.values(at..)));
+        let others: Option<[f32; GROUP]> = self.other.map(|other| padded(other.values(at..)));
         let other = self.other.zip(others.as_ref());
         let other = other.and_then(|(other, values)| other.with(values));
         let steps = &[Swept { other, ..self }];
         dispatch(isa, Sweep { steps, x: None, y });
     }
-}
-
-fn padded(values: &[f32]) -> [f32; GROUP] {
-    let mut padded = [0.0; GROUP];
-    padded[..values.len()].copy_from_slice(values);
-    padded
 }
 
 /// Of whole groups. Values are read as they are needed, so that memory is waited for while others

@@ -28,9 +28,7 @@ impl Sweeps {
     pub(super) fn block(&self, steps: &[Step]) -> usize {
         match self.runs[..] {
             [ref run]
-                if run.len() > 1
-                    && goes_straight(&steps[0])
-                    && steps.iter().all(|step| repeated(step).is_none()) =>
+                if run.len() > 1 && goes_straight(&steps[0]) && repeated(&steps[0]).is_none() =>
             {
                 usize::MAX
             }
