@@ -12,9 +12,16 @@ use super::threads;
 use crate::error::Result;
 use crate::ops::{Conv2d, Padding};
 use layout::{Layout, Rows, Source};
+use std::ops::Range;
 
-/// Vectors of outputs computed side by side.
-const VECTORS: usize = 4;
+/// Vectors of outputs computed side by side: as many sums as two multiply-adds a cycle need to hide
+/// their latency, and half as many where rows are short.
+const MANY: usize = 8;
+const SOME: usize = 4;
+
+/// Whether all kernels have loops for `MANY` and for `SOME`. The download has no room for them: there the usual
+/// kernels have one for `MANY`, and all others and short rows share one for `SOME`.
+const ALL_LOOPS: bool = cfg!(not(target_family = "wasm"));
 
 /// Products that one sum gathers, or sums of a row of the kernel, before it is added to the total,
 /// which bounds the rounding error of large kernels.
@@ -129,39 +136,82 @@ impl Kernel for Convolve<'_> {
 #[inline(always)]
 fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out: &mut [f32]) {
     let rows = source.rows(kernel, row);
-    if out.len() >= VECTORS * I::LANES {
-        return match (source.stride(), source.taps()) {
-            (1, 3) => blocks::<I, 3>(isa, source, &rows, out),
-            (1, 5) => blocks::<I, 5>(isa, source, &rows, out),
-            (1, 7) => blocks::<I, 7>(isa, source, &rows, out),
-            _ => blocks::<I, ANY>(isa, source, &rows, out),
+    let (many, some, cols) = (MANY * I::LANES, SOME * I::LANES, out.len());
+    let mut done = 0;
+    if cols >= many {
+        let rest = cols % many;
+        done = if ALL_LOOPS && rest <= some {
+            cols - rest
+        } else {
+            cols
         };
+        blocks::<I, MANY>(isa, source, &rows, out, 0..done);
+    }
+    if cols >= some {
+        return blocks::<I, SOME>(isa, source, &rows, out, done..cols);
     }
     for col in (0..out.len()).step_by(I::LANES) {
         // The last vector starts early enough to be a whole one, where there is one.
         let col = col.min(out.len().saturating_sub(I::LANES));
-        let [sum] = sums::<I, 1, ANY>(isa, source, rows.clone(), col);
+        let [sum] = sums(isa, source, &rows, col);
         isa.store_first(sum, &mut out[col..]);
     }
 }
 
-/// The width of kernels that have no loop of their own.
-const ANY: usize = 0;
-
-/// Outputs in blocks of `VECTORS` vectors, of which there must be one, by a kernel of `WIDTH` columns.
+/// Outputs of some columns in blocks of `N` vectors, of which there must be one up to their end.
 #[inline(always)]
-fn blocks<'a, I: Isa, const WIDTH: usize>(
+fn blocks<'a, I: Isa, const N: usize>(
     isa: I,
     source: &Source,
     rows: &impl Rows<'a>,
     out: &mut [f32],
+    cols: Range<usize>,
 ) {
-    let len = VECTORS * I::LANES;
-    for col in (0..out.len()).step_by(len) {
+    let usual = (ALL_LOOPS || N == MANY) && source.is_usual();
+    match source.taps() {
+        3 if usual => narrow::<I, N, 3>(isa, rows, out, cols),
+        5 if usual => narrow::<I, N, 5>(isa, rows, out, cols),
+        7 if usual => narrow::<I, N, 7>(isa, rows, out, cols),
+        _ if !ALL_LOOPS && N == MANY => {}
+        _ => each_block(isa, out, cols, |col| sums::<I, N>(isa, source, rows, col)),
+    }
+}
+
+/// Blocks by a kernel of `WIDTH` columns and at most `CHAIN` rows. Each row's products are added up
+/// by themselves, so that none waits for those of the row before.
+#[inline(always)]
+fn narrow<'a, I: Isa, const N: usize, const WIDTH: usize>(
+    isa: I,
+    rows: &impl Rows<'a>,
+    out: &mut [f32],
+    cols: Range<usize>,
+) {
+    each_block(isa, out, cols, |col| {
+        let mut totals = [isa.splat(0.0); N];
+        for (weights, input) in rows.clone() {
+            let sums: [I::F32; N] = products(isa, weights, WIDTH, 1, &input[col..], None);
+            for (total, sum) in totals.iter_mut().zip(sums) {
+                *total = isa.add(*total, sum);
+            }
+        }
+        totals
+    });
+}
+
+/// Writes blocks of `N` vectors as `sums` gives them from a column on.
+#[inline(always)]
+fn each_block<I: Isa, const N: usize>(
+    isa: I,
+    out: &mut [f32],
+    cols: Range<usize>,
+    sums: impl Fn(usize) -> [I::F32; N],
+) {
+    let len = N * I::LANES;
+    for col in cols.clone().step_by(len) {
         // The last block starts early enough to be a whole one.
-        let col = col.min(out.len() - len);
-        let sums = sums::<I, VECTORS, WIDTH>(isa, source, rows.clone(), col);
-        for (sum, out) in sums.into_iter().zip(out[col..].chunks_exact_mut(I::LANES)) {
+        let col = col.min(cols.end - len);
+        let out = &mut out[col..col + len];
+        for (sum, out) in sums(col).into_iter().zip(out.chunks_exact_mut(I::LANES)) {
             isa.store(sum, out);
         }
     }
@@ -169,10 +219,10 @@ fn blocks<'a, I: Isa, const WIDTH: usize>(
 
 /// `N` vectors of outputs from column `col` on.
 #[inline(always)]
-fn sums<'a, I: Isa, const N: usize, const WIDTH: usize>(
+fn sums<'a, I: Isa, const N: usize>(
     isa: I,
     source: &Source,
-    rows: impl Rows<'a>,
+    rows: &impl Rows<'a>,
     col: usize,
 ) -> [I::F32; N] {
     let mut sums = Sums {
@@ -180,11 +230,7 @@ fn sums<'a, I: Isa, const N: usize, const WIDTH: usize>(
         chain: [isa.splat(0.0); N],
         gathered: 0,
     };
-    for (weights, input) in rows {
-        if WIDTH != ANY {
-            sums.add_row::<WIDTH>(isa, weights, &input[col..]);
-            continue;
-        }
+    for (weights, input) in rows.clone() {
         // A stride of 1 that is known: a third less in browsers, whose download has no room for it
         // where outputs are few.
         let has_room = N > 1 || cfg!(not(target_arch = "wasm32"));
@@ -228,16 +274,6 @@ impl<I: Isa, const N: usize> Sums<I, N> {
         self.gathered += count;
     }
 
-    /// Adds `WIDTH` products. They are added up from zero, so that none waits for those of the row before.
-    #[inline(always)]
-    fn add_row<const WIDTH: usize>(&mut self, isa: I, weights: &[f32], input: &[f32]) {
-        self.gather(isa, 1);
-        let row = products(isa, weights, WIDTH, 1, input, [isa.splat(0.0); N]);
-        for (sum, row) in self.chain.iter_mut().zip(row) {
-            *sum = isa.add(*sum, row);
-        }
-    }
-
     /// Adds the products of every `stride`-th weight with the vectors that start at successive
     /// values of the input.
     #[inline(always)]
@@ -251,13 +287,13 @@ impl<I: Isa, const N: usize> Sums<I, N> {
                 first.len().div_ceil(stride)
             };
             self.gather(isa, count);
-            self.chain = products(isa, first, count, stride, input, self.chain);
+            self.chain = products(isa, first, count, stride, input, Some(self.chain));
             (weights, input) = (rest, &input[count..]);
         }
     }
 }
 
-/// Adds `count` products a lane to `sums`.
+/// Adds `count` products a lane, at least one, to `sums` if there are some.
 #[inline(always)]
 fn products<I: Isa, const N: usize>(
     isa: I,
@@ -265,9 +301,11 @@ fn products<I: Isa, const N: usize>(
     count: usize,
     stride: usize,
     input: &[f32],
-    mut sums: [I::F32; N],
+    sums: Option<[I::F32; N]>,
 ) -> [I::F32; N] {
     assert!((count - 1) * stride < weights.len() && count - 1 + N * I::LANES <= input.len());
+    let is_first = |j: usize| j == 0 && sums.is_none();
+    let mut sums = sums.unwrap_or([isa.splat(0.0); N]);
     for j in 0..count {
         // SAFETY: `j` is below `count`, so both lie within the slices by the assertion.
         let (weight, input) = unsafe { (*weights.as_ptr().add(j * stride), input.as_ptr().add(j)) };
@@ -275,7 +313,11 @@ fn products<I: Isa, const N: usize>(
         for (i, sum) in sums.iter_mut().enumerate() {
             // SAFETY: the last vector ends at `count − 1 + N · LANES` at most.
             let x = unsafe { isa.load_ptr(input.add(i * I::LANES)) };
-            *sum = isa.mul_add(weight, x, *sum);
+            *sum = if is_first(j) {
+                isa.mul(weight, x)
+            } else {
+                isa.mul_add(weight, x, *sum)
+            };
         }
     }
     sums

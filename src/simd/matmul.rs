@@ -3,6 +3,7 @@
 //! `A` in blocks of `MC` rows, and a tile of `C` in the registers. Panels and blocks are packed
 //! where they are read so often that this pays.
 
+mod columns;
 mod pack;
 mod packed;
 mod panel;
@@ -21,14 +22,14 @@ pub(super) use patches::multiply_patches;
 pub(crate) use words::multiply_words;
 
 use super::InstructionSet;
-use super::isa::{Isa, Kernel, dispatch};
-use super::reduce::{Products, Sum};
+use super::isa::dispatch;
 use super::threads::{Cpu, THREADED, matmul_class, share};
 use crate::error::Result;
 #[cfg(not(relampago_small))]
 use crate::error::try_zeros;
 use crate::ops::Matmul;
 use crate::views::Plane;
+use columns::Columns;
 use panel::{Panels, Unpacked};
 use product::Product;
 use std::ops::Range;
@@ -241,24 +242,6 @@ fn grid(pieces: usize, m: usize, n: usize) -> impl Iterator<Item = (Range<usize>
     let split =
         |len: usize, step: usize| (0..len).step_by(step).map(move |at| at..len.min(at + step));
     split(m, rows).flat_map(move |rows| split(n, cols).map(move |cols| (rows.clone(), cols)))
-}
-
-/// Matrix times vector: a dot product a row.
-struct Columns<'a> {
-    a: &'a [f32],
-    b: &'a [f32],
-    c: &'a mut [f32],
-}
-
-impl Kernel for Columns<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        for (row, c) in self.a.chunks_exact(self.b.len()).zip(self.c) {
-            *c = Sum(Products(row, self.b)).run(isa) as f32;
-        }
-    }
 }
 
 /// A part of a matrix: its value at row `i` and column `j` lies `i · row + j · col` further on.

@@ -125,6 +125,14 @@ impl<'a> Source<'a> {
         self.options.stride_cols
     }
 
+    /// Whether windows are side by side, of one of the usual widths, and so low that a chain gathers the sums of
+    /// all rows.
+    #[inline(always)]
+    pub(super) fn is_usual(&self) -> bool {
+        let low = self.options.kernel_rows <= super::CHAIN;
+        low && self.stride() == 1 && matches!(self.taps(), 3 | 5 | 7)
+    }
+
     /// Columns of the kernel that meet the input.
     #[inline(always)]
     pub(super) fn taps(&self) -> usize {

@@ -3,8 +3,11 @@
 use super::Matrix;
 use super::tile::{LINE, Strip, VECTORS};
 use crate::error::Result;
-use crate::simd::isa::Isa;
+use crate::simd::isa::{Isa, Kernel};
 use crate::spare::Spare;
+
+/// How far ahead.
+const AHEAD: usize = 4 * LINE;
 
 /// Memory for packed values, at a cache line's alignment so that no vector straddles two.
 pub(super) struct Scratch {
@@ -42,10 +45,7 @@ impl Scratch {
 ///
 /// # Safety
 /// The rows must be readable so far.
-// Natively the instruction set's features only reach what is inlined. In WebAssembly the whole
-// module has them, and one copy of this serves both operands.
-#[cfg_attr(target_family = "wasm", inline(never))]
-#[cfg_attr(not(target_family = "wasm"), inline(always))]
+#[inline(always)]
 pub(super) unsafe fn strip<I: Isa>(
     isa: I,
     matrix: Matrix,
@@ -54,18 +54,50 @@ pub(super) unsafe fn strip<I: Isa>(
     packed: &mut [f32],
 ) -> Strip {
     let packed = &mut packed[..width * depth];
-    // SAFETY: the caller's promise is passed on.
-    unsafe {
-        if matrix.row == 1 {
-            copy(isa, matrix, used, width, packed);
-        } else {
-            transpose(isa, matrix, used, [width, depth], packed);
-        }
-    }
+    let values = packed.as_ptr();
+    isa.call(Fill {
+        matrix,
+        widths: [used, width],
+        depth,
+        packed,
+    });
     Strip {
-        values: packed.as_ptr(),
+        values,
         across: 1,
         deep: width,
+    }
+}
+
+/// Packs one strip: a function of its own, whose loops have the registers to themselves.
+///
+/// The rows are readable so far as [`strip`] says.
+struct Fill<'a> {
+    matrix: Matrix,
+    widths: [usize; 2],
+    depth: usize,
+    packed: &'a mut [f32],
+}
+
+impl Kernel for Fill<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Fill {
+            matrix,
+            widths,
+            depth,
+            packed,
+        } = self;
+        let [used, width] = widths;
+        // SAFETY: the caller of `strip` vouches for the rows.
+        unsafe {
+            if matrix.row == 1 {
+                copy(isa, matrix, used, width, packed);
+            } else {
+                transpose(isa, matrix, used, [width, depth], packed);
+            }
+        }
     }
 }
 
@@ -78,6 +110,7 @@ unsafe fn copy<I: Isa>(isa: I, matrix: Matrix, used: usize, width: usize, packed
     for (p, packed) in packed.chunks_exact_mut(width).enumerate() {
         // SAFETY: depth `p` of `used` rows.
         let from = unsafe { std::slice::from_raw_parts(matrix.at(0, p), used) };
+        isa.prefetch(from.as_ptr().wrapping_add(AHEAD));
         let mut vector = |at: usize| isa.store(isa.load(&from[at..]), &mut packed[at..]);
         match used.checked_sub(I::LANES) {
             // Most are so wide, and need no loop.
@@ -121,6 +154,8 @@ unsafe fn transpose<I: Isa>(
         for p in (0..squares).step_by(4) {
             let i = i.min(used - 4);
             let to = &mut packed[p * width + i..][..3 * width + 4];
+            let next = (i + width + p / 4 % 4) * matrix.row + p / LINE * LINE;
+            isa.prefetch(matrix.values.wrapping_add(next));
             // SAFETY: four rows and depths of the matrix, and as many at a stride of `width`.
             unsafe { isa.transpose4(matrix.at(i, p), matrix.row, to.as_mut_ptr(), width) };
         }
