@@ -138,7 +138,7 @@ fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out
     let rows = source.rows(kernel, row);
     let (many, some, cols) = (MANY * I::LANES, SOME * I::LANES, out.len());
     let mut done = 0;
-    if cols >= many {
+    if cols >= many && (ALL_LOOPS || source.is_usual()) {
         let rest = cols % many;
         done = if ALL_LOOPS && rest <= some {
             cols - rest

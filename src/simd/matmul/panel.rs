@@ -16,8 +16,9 @@ const NC: usize = 2048;
 /// Values of `B` from which on it is packed: fewer stay in the caches however they lie.
 const PACK_B_VALUES: usize = 128 * 128;
 
-/// Tiles above each other above which it pays to pack the strip of `B` that they share.
-const PACK_B_TILES: usize = 6;
+/// Strips of one operand by which each strip of the other is multiplied, from which on it pays
+/// to pack it.
+pub(super) const PACK_STRIPS: usize = 6;
 
 /// Which columns of `B`, and which of their values.
 #[derive(Clone, Copy)]
@@ -61,7 +62,7 @@ impl Panels for Unpacked {
     #[inline(always)]
     fn room<I: Isa>(self, [m, k, n]: [usize; 3]) -> Result<(bool, Scratch)> {
         let width = VECTORS * I::LANES;
-        let often = m > PACK_B_TILES * I::TILE_ROWS && k * n >= PACK_B_VALUES;
+        let often = m > PACK_STRIPS * I::TILE_ROWS && k * n >= PACK_B_VALUES;
         let pack = self.0.row != 1 || often;
         let in_place = if pack { 0 } else { n / width * width };
         let packed_cols = NC.min(n - in_place).next_multiple_of(width);

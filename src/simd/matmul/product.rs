@@ -5,16 +5,13 @@ use std::ptr::NonNull;
 
 use super::Matrix;
 use super::pack::{self, Scratch};
-use super::panel::{KC, Panel, Panels, Part};
+use super::panel::{KC, PACK_STRIPS, Panel, Panels, Part};
 use super::tile::{self, LINE, Place, Strip, VECTORS};
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
 
 /// Rows of a block of `A`: `MC × KC` values take half of a second-level cache.
 const MC: usize = 192;
-
-/// Tiles side by side above which it pays to pack the strip of `A` that they share.
-const PACK_A_TILES: usize = 20;
 
 /// A block of `C`: some rows of `A`, as deep as `k`, times some columns of `B`.
 pub(super) struct Product<B> {
@@ -52,7 +49,7 @@ impl<B: Panels> Kernel for Product<B> {
         // apart, as those of a view that overlaps itself, it would take for packed ones.
         let [across, deep] = [self.a.row, self.a.col];
         let in_place = deep == 1 && across != 1 && I::BROADCASTS_ROWS;
-        let pack_a = !in_place || n > PACK_A_TILES * width;
+        let pack_a = !in_place || n > PACK_STRIPS * width;
         let rows = MC.min(m).next_multiple_of(I::TILE_STEP);
         let mut block = Scratch::new(if pack_a { rows } else { 0 }, KC.min(k))?;
         let mut room = self.b.room::<I>([m, k, n])?;
