@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
 use crate::spare::Spare;
 
-/// How far ahead.
+/// How many values further on in a row that is copied the cache is asked for them: rows are read a line
+/// each, too short for it to see where they lead.
 const AHEAD: usize = 4 * LINE;
 
 /// Memory for packed values, at a cache line's alignment so that no vector straddles two.
@@ -154,6 +155,7 @@ unsafe fn transpose<I: Isa>(
         for p in (0..squares).step_by(4) {
             let i = i.min(used - 4);
             let to = &mut packed[p * width + i..][..3 * width + 4];
+            // One line of the next strip, a row of four after the other.
             let next = (i + width + p / 4 % 4) * matrix.row + p / LINE * LINE;
             isa.prefetch(matrix.values.wrapping_add(next));
             // SAFETY: four rows and depths of the matrix, and as many at a stride of `width`.
