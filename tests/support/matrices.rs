@@ -200,6 +200,9 @@ fn convolutions() -> Vec<Conv2d> {
         (31, 20, 9, 1),
         (40, 40, 15, 15),
         (17, 130, 2, 4),
+        // More rows than a chain gathers, and outputs for whole blocks and half a one.
+        (60, 140, 40, 3),
+        (12, 150, 5, 7),
     ];
     let mut all = Vec::new();
     for (rows, cols, kernel_rows, kernel_cols) in shapes {
