@@ -138,27 +138,29 @@ fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out
     let rows = source.rows(kernel, row);
     let (many, some, cols) = (MANY * I::LANES, SOME * I::LANES, out.len());
     let mut done = 0;
-    if cols >= many && (ALL_LOOPS || source.is_usual()) {
+    if cols >= many {
         let rest = cols % many;
-        done = if ALL_LOOPS && rest <= some {
+        let end = if ALL_LOOPS && rest <= some {
             cols - rest
         } else {
             cols
         };
-        blocks::<I, MANY>(isa, source, &rows, out, 0..done);
+        done = blocks::<I, MANY>(isa, source, &rows, out, 0..end);
     }
     if cols >= some {
-        return blocks::<I, SOME>(isa, source, &rows, out, done..cols);
+        blocks::<I, SOME>(isa, source, &rows, out, done..cols);
+        return;
     }
-    for col in (0..out.len()).step_by(I::LANES) {
+    for col in (0..cols).step_by(I::LANES) {
         // The last vector starts early enough to be a whole one, where there is one.
-        let col = col.min(out.len().saturating_sub(I::LANES));
+        let col = col.min(cols.saturating_sub(I::LANES));
         let [sum] = sums(isa, source, &rows, col);
         isa.store_first(sum, &mut out[col..]);
     }
 }
 
-/// Outputs of some columns in blocks of `N` vectors, of which there must be one up to their end.
+/// Outputs of some columns in blocks of `N` vectors, of which there must be one up to their end. Returns up to
+/// where they are done: nowhere if there is no loop for so many vectors.
 #[inline(always)]
 fn blocks<'a, I: Isa, const N: usize>(
     isa: I,
@@ -166,15 +168,19 @@ fn blocks<'a, I: Isa, const N: usize>(
     rows: &impl Rows<'a>,
     out: &mut [f32],
     cols: Range<usize>,
-) {
-    let usual = (ALL_LOOPS || N == MANY) && source.is_usual();
+) -> usize {
+    let Range { start, end } = cols;
+    let usual = (ALL_LOOPS || N == MANY) && source.is_low();
     match source.taps() {
         3 if usual => narrow::<I, N, 3>(isa, rows, out, cols),
         5 if usual => narrow::<I, N, 5>(isa, rows, out, cols),
         7 if usual => narrow::<I, N, 7>(isa, rows, out, cols),
-        _ if !ALL_LOOPS && N == MANY => {}
-        _ => each_block(isa, out, cols, |col| sums::<I, N>(isa, source, rows, col)),
+        _ if ALL_LOOPS || N == SOME => {
+            each_block(isa, out, cols, |col| sums::<I, N>(isa, source, rows, col));
+        }
+        _ => return start,
     }
+    end
 }
 
 /// Blocks by a kernel of `WIDTH` columns and at most `CHAIN` rows. Each row's products are added up

@@ -134,17 +134,22 @@ impl<T: Terms> Kernel for Sum<T> {
         while start < len && !total.is_nan() {
             let end = len.min(start + block);
             let terms = self.0.slice(start..end);
-            let partial = f64::from(sum_block(isa, terms));
-            // An overflow within the block may yet cancel outside it.
-            total += if partial.is_finite() {
-                partial
-            } else {
-                terms.sum_f64()
-            };
+            add_block(&mut total, sum_block(isa, terms), terms);
             start = end;
         }
         total
     }
+}
+
+/// Adds the sum of a block's terms to the total.
+#[inline(always)]
+pub(super) fn add_block<T: Terms>(total: &mut f64, sum: f32, terms: T) {
+    // An overflow within the block may yet cancel outside it; a total that is NaN stays so.
+    *total += if sum.is_finite() || total.is_nan() {
+        f64::from(sum)
+    } else {
+        terms.sum_f64()
+    };
 }
 
 #[inline(always)]

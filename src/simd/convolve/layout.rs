@@ -125,12 +125,10 @@ impl<'a> Source<'a> {
         self.options.stride_cols
     }
 
-    /// Whether windows are side by side, of one of the usual widths, and so low that a chain gathers the sums of
-    /// all rows.
+    /// Whether windows are side by side, and so low that a chain gathers the sums of all rows.
     #[inline(always)]
-    pub(super) fn is_usual(&self) -> bool {
-        let low = self.options.kernel_rows <= super::CHAIN;
-        low && self.stride() == 1 && matches!(self.taps(), 3 | 5 | 7)
+    pub(super) fn is_low(&self) -> bool {
+        self.stride() == 1 && self.options.kernel_rows <= super::CHAIN
     }
 
     /// Columns of the kernel that meet the input.

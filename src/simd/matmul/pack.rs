@@ -84,13 +84,8 @@ impl Kernel for Fill<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let Fill {
-            matrix,
-            widths,
-            depth,
-            packed,
-        } = self;
-        let [used, width] = widths;
+        let (matrix, depth, packed) = (self.matrix, self.depth, self.packed);
+        let [used, width] = self.widths;
         // SAFETY: the caller of `strip` vouches for the rows.
         unsafe {
             if matrix.row == 1 {
@@ -155,8 +150,10 @@ unsafe fn transpose<I: Isa>(
         for p in (0..squares).step_by(4) {
             let i = i.min(used - 4);
             let to = &mut packed[p * width + i..][..3 * width + 4];
-            // One line of the next strip, a row of four after the other.
-            let next = (i + width + p / 4 % 4) * matrix.row + p / LINE * LINE;
+            // One line of the next strip, a row of four after the other; there may be none.
+            let next = (i + width + p / 4 % 4)
+                .wrapping_mul(matrix.row)
+                .wrapping_add(p / LINE * LINE);
             isa.prefetch(matrix.values.wrapping_add(next));
             // SAFETY: four rows and depths of the matrix, and as many at a stride of `width`.
             unsafe { isa.transpose4(matrix.at(i, p), matrix.row, to.as_mut_ptr(), width) };

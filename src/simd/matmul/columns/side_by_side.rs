@@ -1,7 +1,7 @@
 //! Dot products of rows that are read side by side.
 
 use crate::simd::isa::Isa;
-use crate::simd::reduce::{Products, Terms, sum_lanes};
+use crate::simd::reduce::{Products, Terms, add_block, sum_lanes};
 
 /// Rows that are read side by side: memory feeds several streams faster than one, and each vector
 /// of `b` is loaded once for all of them.
@@ -39,12 +39,7 @@ fn dot_rows<I: Isa, const R: usize>(isa: I, a: &[f32], b: &[f32]) -> [f32; R] {
             *row = Products(&a[i * k..][range.clone()], &b[range.clone()]);
         }
         for ((total, sum), row) in totals.iter_mut().zip(sum_rows(isa, rows)).zip(rows) {
-            // An overflow within the block may yet cancel outside it; a total that is NaN stays so.
-            *total += if sum.is_finite() || total.is_nan() {
-                f64::from(sum)
-            } else {
-                row.sum_f64()
-            };
+            add_block(total, sum, row);
         }
     }
     totals.map(|total| total as f32)
