@@ -15,6 +15,7 @@ use super::fuse::{Chain, Operand, Step};
 use crate::error::{Result, as_places, try_zeros};
 use crate::ops::OpClass;
 use crate::simd::{self, InstructionSet};
+use crate::spare::{LINE, to_line};
 use compiled::Compiled;
 use sweeps::Sweeps;
 
@@ -47,16 +48,12 @@ pub(super) struct Scratch {
     compiled: Option<Compiled>,
 }
 
-/// Values of a block, from a multiple of the widest vectors' size on: a vector in two cache lines
-/// takes twice as long.
+/// Values of a block, from a cache line's start on.
 #[derive(Default)]
 struct Block {
     memory: Vec<f32>,
     start: usize,
 }
-
-/// Values of a cache line, of which the widest vectors have as many.
-const LINE: usize = 16;
 
 impl Block {
     /// Room for `len` values, some lines apart from others of different numbers: of two places
@@ -64,17 +61,16 @@ impl Block {
     fn new(len: usize, number: usize) -> Result<Self> {
         let apart = LINE * (5 * number % 32);
         let memory = try_zeros(len + apart + LINE)?;
-        let line = LINE * size_of::<f32>();
-        let start = memory.as_ptr().align_offset(line).min(LINE) + apart;
+        let start = to_line(&memory) + apart;
         Ok(Self { memory, start })
     }
 
     fn get(&self, len: usize) -> &[f32] {
-        &self.memory[self.start..self.start + len]
+        &self.memory[self.start..][..len]
     }
 
     fn get_mut(&mut self, len: usize) -> &mut [f32] {
-        &mut self.memory[self.start..self.start + len]
+        &mut self.memory[self.start..][..len]
     }
 }
 

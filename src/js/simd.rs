@@ -108,7 +108,7 @@ pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Resul
         len,
         result: len,
         out: place(into, len),
-        draft: Spare::NONE,
+        draft: Spare::default(),
         failure: None,
     };
     program.stream(&mut arrays)?;
@@ -157,7 +157,7 @@ impl stream::Stream for Arrays<'_> {
     }
 
     fn settle(&mut self, at: usize, len: usize) {
-        let draft = std::mem::replace(&mut self.draft, Spare::NONE);
+        let draft = std::mem::take(&mut self.draft);
         self.store(at, &draft[at..at + len]);
         self.draft = draft;
     }

@@ -164,13 +164,13 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &mut partials);
         stream.load(0, at, x);
-        let y = stream.draft(at, len);
+        // Only the sums of these are for a logarithm, which is taken of the inputs again.
+        let y = stream.draft(if logarithm { 0 } else { at }, len);
         dispatch(isa, softmax::Exponentials { x, y, partials });
     }
     let total = &softmax::Total::of(isa, &mut partials);
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
-        // The logarithm is taken of the inputs again.
         if logarithm {
             stream.load(0, at, x);
         }

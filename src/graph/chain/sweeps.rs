@@ -92,10 +92,9 @@ impl Runner<'_> {
             return;
         };
         for run in runs {
-            let mut block = std::mem::take(spare);
-            self.sweep(run, blocks, repeated, here, block.get_mut(here.len));
+            self.sweep(run, blocks, repeated, here, spare.get_mut(here.len));
             let home = &mut blocks[self.chain.steps[run.end - 1].block];
-            *spare = std::mem::replace(home, block);
+            std::mem::swap(home, spare);
         }
         self.sweep(last, blocks, repeated, here, out);
     }

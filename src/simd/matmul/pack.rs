@@ -1,44 +1,18 @@
 //! Operands copied to strips, which the innermost loop reads from front to back.
 
 use super::Matrix;
-use super::tile::{LINE, Strip, VECTORS};
+use super::tile::{Strip, VECTORS};
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
-use crate::spare::Spare;
+use crate::spare::{LINE, Spare};
 
 /// How many values further on in a row that is copied the cache is asked for them: rows are read a line
 /// each, too short for it to see where they lead.
 const AHEAD: usize = 4 * LINE;
 
-/// Memory for packed values, at a cache line's alignment so that no vector straddles two.
-pub(super) struct Scratch {
-    values: Spare,
-    start: usize,
-}
-
-impl Scratch {
-    /// Memory for `width × depth` values.
-    pub(super) fn new(width: usize, depth: usize) -> Result<Self> {
-        if width == 0 {
-            let (values, start) = (Spare::NONE, 0);
-            return Ok(Self { values, start });
-        }
-        let values = Spare::new(width.saturating_mul(depth).saturating_add(LINE))?;
-        let offset = values.as_ptr().align_offset(LINE * size_of::<f32>());
-        Ok(Self {
-            values,
-            start: offset.min(LINE),
-        })
-    }
-
-    pub(super) fn values(&mut self) -> &mut [f32] {
-        &mut self.values[self.start..]
-    }
-
-    /// What has been packed.
-    pub(super) fn packed(&self) -> &[f32] {
-        &self.values[self.start..]
-    }
+/// Memory for `width × depth` packed values.
+pub(super) fn room(width: usize, depth: usize) -> Result<Spare> {
+    Spare::new(width.saturating_mul(depth))
 }
 
 /// Packs `used` rows of a matrix, `depth` values of each, as a strip of `width` rows of which

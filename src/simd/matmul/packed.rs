@@ -1,6 +1,6 @@
 //! `B` packed once, for any number of products.
 
-use super::pack::{self, Scratch};
+use super::pack;
 use super::panel::{KC, Panel, Panels, Part};
 use super::tile::VECTORS;
 use super::{Matrix, multiply, pieces};
@@ -8,6 +8,7 @@ use crate::error::Result;
 use crate::simd::InstructionSet;
 use crate::simd::isa::{Isa, Kernel, dispatch};
 use crate::simd::threads::Cpu;
+use crate::spare::Spare;
 use crate::views::Plane;
 
 /// A `k × n` matrix in strips as the tiles of an instruction set read them: for each panel of
@@ -18,7 +19,7 @@ pub(crate) struct Packed {
     n: usize,
     /// The columns, rounded up to whole strips.
     padded: usize,
-    values: Scratch,
+    values: Spare,
 }
 
 impl Packed {
@@ -95,11 +96,11 @@ impl Kernel for Pack {
         let width = VECTORS * I::LANES;
         // There may be any number of columns of no depth.
         let padded = n.div_ceil(width).wrapping_mul(width);
-        let mut values = Scratch::new(padded, k)?;
+        let mut values = pack::room(padded, k)?;
         // Without columns there is nothing at any depth.
         for p in (0..k.min(k.saturating_mul(padded))).step_by(KC) {
             let depth = KC.min(k - p);
-            let panel = &mut values.values()[p * padded..];
+            let panel = &mut values[p * padded..];
             for col in (0..n).step_by(width) {
                 let used = width.min(n - col);
                 let widths = [used, used.next_multiple_of(I::LANES)];
@@ -130,7 +131,7 @@ struct Strips<'a> {
 impl<'a> Strips<'a> {
     fn of(packed: &'a Packed) -> Self {
         Self {
-            values: packed.values.packed(),
+            values: &packed.values,
             padded: packed.padded,
         }
     }

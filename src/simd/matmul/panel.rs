@@ -1,10 +1,11 @@
 //! Where the columns of `B` come from, panel by panel.
 
 use super::Matrix;
-use super::pack::{self, Scratch};
-use super::tile::{LINE, Strip, VECTORS};
+use super::pack;
+use super::tile::{Strip, VECTORS};
 use crate::error::Result;
 use crate::simd::isa::Isa;
+use crate::spare::{LINE, Spare};
 
 /// Depth of a panel: a strip of packed `B` stays in the first-level cache, and no sum gathers
 /// more than this many products, which bounds the rounding error.
@@ -57,16 +58,16 @@ pub(super) struct Unpacked(pub(super) Matrix);
 impl Panels for Unpacked {
     const PANEL_COLS: usize = NC;
     /// Whether all columns are packed, and where to; else only those that fill no strip are.
-    type Room = (bool, Scratch);
+    type Room = (bool, Spare);
 
     #[inline(always)]
-    fn room<I: Isa>(self, [m, k, n]: [usize; 3]) -> Result<(bool, Scratch)> {
+    fn room<I: Isa>(self, [m, k, n]: [usize; 3]) -> Result<(bool, Spare)> {
         let width = VECTORS * I::LANES;
         let often = m > PACK_STRIPS * I::TILE_ROWS && k * n >= PACK_B_VALUES;
         let pack = self.0.row != 1 || often;
         let in_place = if pack { 0 } else { n / width * width };
         let packed_cols = NC.min(n - in_place).next_multiple_of(width);
-        Ok((pack, Scratch::new(packed_cols, KC.min(k))?))
+        Ok((pack, pack::room(packed_cols, KC.min(k))?))
     }
 
     #[inline(always)]
@@ -74,7 +75,7 @@ impl Panels for Unpacked {
         self,
         isa: I,
         part: Part,
-        (pack, scratch): &'r mut (bool, Scratch),
+        (pack, scratch): &'r mut (bool, Spare),
     ) -> Panel<'r>
     where
         Self: 'r,
@@ -89,7 +90,7 @@ impl Panels for Unpacked {
         let b = unsafe { self.0.from(col, p) };
         let width = VECTORS * I::LANES;
         let in_place = if *pack { 0 } else { cols / width * width };
-        let packed = scratch.values();
+        let packed = &mut scratch[..];
         // A few rows of all strips at a time, so that each line of memory is read once.
         for p in (0..depth).step_by(LINE) {
             let rows = LINE.min(depth - p);
@@ -124,23 +125,23 @@ pub(super) const MADE_COLS: usize = 256;
 #[cfg(not(relampago_small))]
 impl<S: Strips> Panels for S {
     const PANEL_COLS: usize = MADE_COLS;
-    type Room = Scratch;
+    type Room = Spare;
 
     #[inline(always)]
-    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Scratch> {
+    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Spare> {
         let width = VECTORS * I::LANES;
-        Scratch::new(MADE_COLS.min(n.next_multiple_of(width)), KC.min(k))
+        pack::room(MADE_COLS.min(n.next_multiple_of(width)), KC.min(k))
     }
 
     #[inline(always)]
-    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
+    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Spare) -> Panel<'r>
     where
         Self: 'r,
     {
         let Part { col, cols, .. } = part;
         let depth = part.depth;
         let width = VECTORS * I::LANES;
-        let packed = room.values();
+        let packed = &mut room[..];
         for start in (0..cols).step_by(width) {
             let cols = width.min(cols - start);
             let wide = cols.next_multiple_of(I::LANES);

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::ptr::NonNull;
 
 use super::Matrix;
-use super::pack::{self, Scratch};
+use super::pack;
 use super::panel::{KC, PACK_STRIPS, Panel, Panels, Part};
-use super::tile::{self, LINE, Place, Strip, VECTORS};
+use super::tile::{self, Place, Strip, VECTORS};
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
+use crate::spare::LINE;
 
 /// Rows of a block of `A`: `MC × KC` values take half of a second-level cache.
 const MC: usize = 192;
@@ -51,7 +52,7 @@ impl<B: Panels> Kernel for Product<B> {
         let in_place = deep == 1 && across != 1 && I::BROADCASTS_ROWS;
         let pack_a = !in_place || n > PACK_STRIPS * width;
         let rows = MC.min(m).next_multiple_of(I::TILE_STEP);
-        let mut block = Scratch::new(if pack_a { rows } else { 0 }, KC.min(k))?;
+        let mut block = pack::room(if pack_a { rows } else { 0 }, KC.min(k))?;
         let mut room = self.b.room::<I>([m, k, n])?;
         for col in (0..n).step_by(B::PANEL_COLS) {
             for p in (0..k).step_by(KC) {
@@ -75,7 +76,7 @@ impl<B: Panels> Kernel for Product<B> {
                         };
                         isa.call(Block {
                             a: a.from(row, p),
-                            scratch: pack_a.then(|| block.values()),
+                            scratch: pack_a.then_some(&mut block[..]),
                             panel: &panel,
                             place,
                         });

@@ -3,6 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::simd::isa::Isa;
+use crate::spare::LINE;
 
 /// Vectors in a row of a tile.
 pub(super) const VECTORS: usize = 2;
@@ -12,9 +13,6 @@ const AHEAD: usize = 8;
 
 /// Steps of the depth between two tests for its end.
 const UNROLL: usize = 4;
-
-/// Values in a cache line.
-pub(super) const LINE: usize = 16;
 
 /// A strip of an operand: as many rows of `A` or columns of `B` as a tile has. Its value `i` at
 /// depth `p` lies at `values + i · across + p · deep`.
