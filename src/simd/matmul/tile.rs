@@ -150,6 +150,7 @@ unsafe fn sums<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
         1
     };
     let mut sums = [[isa.splat(0.0); V]; R];
+    align_loop();
     for _ in 0..depth / unroll {
         for p in 0..unroll {
             // SAFETY: within the depth of both strips, whose rows and vectors the caller vouches
@@ -164,6 +165,17 @@ unsafe fn sums<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
         unsafe { step(isa, a, b, p, &mut sums) };
     }
     sums
+}
+
+/// Puts the loop that follows at a place in its line of code which is the same whatever is linked before it. By that
+/// place products of 256² and 512² took 3% more or less on a Zen 3.
+#[inline(always)]
+fn align_loop() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: nothing but instructions that do nothing.
+    unsafe {
+        std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
+    }
 }
 
 /// Adds the products at depth `p`.
