@@ -43,7 +43,7 @@ pub(super) fn run(
     let banded = matches!(op, Op::Convolve2d { options } if options.padding == Padding::Valid);
     if banded || stream::is_streamable(op) {
         // What a row has in common is known at its end.
-        let whole = matches!(op, Op::Softmax {} | Op::LogSoftmax {});
+        let whole = matches!(op, Op::Softmax {});
         let draft = Spare::new(if whole { len } else { 0 })?;
         let mut arrays = Arrays {
             inputs,

@@ -160,12 +160,17 @@ impl Progress {
 fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
     let mut x = piece(len)?;
+    // A logarithm is taken of the inputs again, and nothing is kept until then.
+    let mut own = piece(if logarithm { len } else { 0 })?;
     let mut partials = Vec::new();
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &mut partials);
         stream.load(0, at, x);
-        // Only the sums of these are for a logarithm, which is taken of the inputs again.
-        let y = stream.draft(if logarithm { 0 } else { at }, len);
+        let y = if logarithm {
+            &mut own[..len]
+        } else {
+            stream.draft(at, len)
+        };
         dispatch(isa, softmax::Exponentials { x, y, partials });
     }
     let total = &softmax::Total::of(isa, &mut partials);
@@ -174,15 +179,24 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
         if logarithm {
             stream.load(0, at, x);
         }
+        let y = if logarithm {
+            &mut own[..len]
+        } else {
+            stream.draft(at, len)
+        };
         let finish = softmax::Finish {
             logarithm,
             x,
-            y: stream.draft(at, len),
+            y,
             partials,
             total,
         };
         finish.run(isa);
-        stream.settle(at, len);
+        if logarithm {
+            stream.store(at, &own[..len]);
+        } else {
+            stream.settle(at, len);
+        }
     }
     Ok(())
 }
