@@ -176,10 +176,8 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
     let total = &softmax::Total::of(isa, &mut partials);
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
-        if logarithm {
-            stream.load(0, at, x);
-        }
         let y = if logarithm {
+            stream.load(0, at, x);
             &mut own[..len]
         } else {
             stream.draft(at, len)

@@ -168,7 +168,7 @@ unsafe fn sums<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
 }
 
 /// Puts the loop that follows at a place in its line of code which is the same whatever is linked before it. By that
-/// place products of 256² and 512² took 3% more or less on a Zen 3.
+/// place products of 256³ and 512³ took 3% more or less on a Zen 3.
 #[inline(always)]
 fn align_loop() {
     #[cfg(target_arch = "x86_64")]
