@@ -17,10 +17,15 @@
 
 mod conv2d;
 #[cfg(not(relampago_small))]
+pub(crate) mod custom;
+#[cfg(not(relampago_small))]
 mod layer;
+pub(crate) mod policy;
+pub(crate) mod reduce_op;
+pub(crate) mod shape;
 
 #[cfg(not(relampago_small))]
-use crate::custom::CustomCall;
+use crate::ops::custom::CustomCall;
 pub use conv2d::{Conv2d, Padding};
 #[cfg(not(relampago_small))]
 pub use layer::ConvLayer;

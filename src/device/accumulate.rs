@@ -1,10 +1,10 @@
 //! Products that are added to what is there.
 
 use super::GpuDevice;
+use crate::batch::GpuCommandBatch;
 use crate::error::Result;
-use crate::graph::GpuCommandBatch;
+use crate::ops::shape::{check_len, output_len};
 use crate::ops::{Matmul, Op};
-use crate::shape::{check_len, output_len};
 use crate::simd;
 
 /// Products added to a matrix.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Backend, CudaBackend, GpuDevice, Inner};
 use crate::error::Result;
 use crate::gpu::{Gpu, Options, Preference};
-use crate::policy::Policy;
+use crate::ops::policy::Policy;
 use crate::simd::{Cpu, InstructionSet};
 
 /// Builds a [`GpuDevice`].

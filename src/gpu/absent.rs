@@ -6,11 +6,12 @@
 use std::future::Ready;
 use std::sync::Arc;
 
-use crate::buffer::{Fetched, Storage};
+use crate::batch::{Outside, Repeat};
+use crate::device::buffer::{Fetched, Storage};
 use crate::error::{Error, Result};
-use crate::graph::{Outside, Plan, Repeat};
-use crate::matmul_cache::{QuantizedWeights, WeightFormat};
+use crate::graph::Plan;
 use crate::ops::Op;
+use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
 
 #[allow(dead_code)] // Nobody is there to read them.
 #[path = "options.rs"]

@@ -8,8 +8,8 @@ use js_sys::Float32Array;
 use super::context::Gpu;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
+use crate::batch::{Outside, Repeat};
 use crate::error::{Error, Result};
-use crate::graph::{Outside, Repeat};
 use crate::js;
 use crate::ops::Op;
 

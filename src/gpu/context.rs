@@ -269,7 +269,7 @@ impl Gpu {
         limit: usize,
     ) -> Result<()> {
         if self.adapter.name.contains("llvmpipe") {
-            return crate::shape::check_limit(what, value, limit);
+            return crate::ops::shape::check_limit(what, value, limit);
         }
         Ok(())
     }

@@ -62,8 +62,9 @@ pub(crate) use tiles::TileFold;
 #[cfg(not(relampago_small))]
 pub(crate) use weights::Weights;
 
+use crate::batch::{Outside, Repeat};
 use crate::error::Result;
-use crate::graph::{Node, Outside, Plan, Repeat, Source};
+use crate::graph::{Node, Plan, Source};
 use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;

@@ -6,9 +6,10 @@ use super::context::Gpu;
 use super::fused::Fusion;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
-use crate::buffer::{Fetched, Storage};
+use crate::batch::{Outside, Repeat};
+use crate::device::buffer::{Fetched, Storage};
 use crate::error::Result;
-use crate::graph::{Kernel, Operand, Outside, Plan, Repeat};
+use crate::graph::{Kernel, Operand, Plan};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::OpClass;
 

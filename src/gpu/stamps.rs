@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::context::Gpu;
+use crate::device::profile::KernelTime;
 use crate::error::{Error, Result};
-use crate::profile::KernelTime;
 
 /// Most dispatches that one query set times: it holds 4,096 timestamps.
 const MAX_TIMED: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;

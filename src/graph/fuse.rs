@@ -4,8 +4,8 @@
 
 use std::sync::OnceLock;
 
+use super::memory_plan;
 use super::node::{Node, live};
-use super::slots;
 use crate::gpu::Addition;
 use crate::ops::Op;
 
@@ -15,7 +15,7 @@ use crate::ops::Op;
 const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters, up to two each and one for all,
 /// must fit beside the others'.
-pub(super) const MAX_STEPS: usize = 23;
+pub(crate) const MAX_STEPS: usize = 23;
 
 /// Operations that run together, of which only the last one's result is written.
 pub(crate) struct Kernel {
@@ -102,7 +102,7 @@ struct Fuser<'a> {
 /// The kernels that compute `outputs`, in the order in which they run. Each operation has its
 /// own unless they are to be `fused`.
 #[cfg_attr(relampago_package, optimize(size))]
-pub(super) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
+pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
     let live = live(nodes, outputs);
     let mut users = vec![Vec::new(); nodes.len()];
     for (user, node) in nodes.iter().enumerate() {
@@ -309,7 +309,7 @@ fn share_blocks(steps: &mut [Step]) -> usize {
             }
         }
     }
-    let shared = slots::share(&vec![1; steps.len()], &last_uses);
+    let shared = memory_plan::share(&vec![1; steps.len()], &last_uses);
     for (place, step) in steps.iter_mut().enumerate() {
         step.block = shared.slots[place];
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::buffer::DeviceBuffer;
+use crate::device::buffer::DeviceBuffer;
 use crate::ops::Op;
 
 /// One buffer and where its values come from.

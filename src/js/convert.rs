@@ -5,12 +5,13 @@ use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
 use super::array::is_attached;
-use crate::error::{Error, Result, try_written};
+use crate::alloc::try_written;
+use crate::error::{Error, Result};
 use crate::js_shared::whole;
 #[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
+use crate::ops::policy::Policy;
 use crate::ops::{Conv2d, Matmul, Padding};
-use crate::policy::Policy;
 
 /// A parameter of an operation.
 pub(super) trait Parameter: Sized {

@@ -11,8 +11,8 @@ use super::batch::{JsBatch, buffer_ids};
 use super::convert::{self, Parameter, get, invalid};
 use super::error::to_js;
 use super::types::*;
-use crate::custom::CustomOp;
 use crate::error::{Error, Result};
+use crate::ops::custom::CustomOp;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"

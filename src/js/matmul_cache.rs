@@ -11,11 +11,13 @@ use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::promise;
 use super::types::*;
+use crate::alloc::try_zeros;
 use crate::device::GpuDevice;
-use crate::error::{Error, Result, try_zeros};
-use crate::matmul_cache::{GpuMatmulCache, Placed, QuantizedWeights, WeightFormat};
-use crate::shape::{check_len, product};
-use crate::views::TensorView;
+use crate::device::matmul_cache::{GpuMatmulCache, Placed};
+use crate::error::{Error, Result};
+use crate::ops::shape::{check_len, product};
+use crate::tensor::TensorView;
+use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"

@@ -12,9 +12,10 @@ use super::device::JsBuffer;
 use super::error::{Work, begun, to_js};
 use super::simd;
 use super::types::*;
-use crate::buffer::DeviceBuffer;
+use crate::batch::{Argument, Program};
+use crate::device::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Argument, BufferPlace, Plan, Program};
+use crate::graph::{BufferPlace, Plan};
 
 /// A batch that was planned once and runs with new arguments each time.
 #[wasm_bindgen(js_name = Program)]

@@ -8,14 +8,14 @@ use wasm_bindgen::{JsCast, JsValue};
 
 use super::array;
 use super::convert;
+use crate::alloc::scratch::Scratch;
+use crate::batch::Program;
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::graph::Program;
+use crate::ops::shape::{MAX_EXACT_INDEX, output_len};
 use crate::ops::{Op, Padding};
-use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
-use crate::spare::Spare;
 
 /// The operation's result, in `into` if that is an array of its length, unless it is for a GPU,
 /// which is then told to `on_gpu` with the result's length.
@@ -44,7 +44,7 @@ pub(super) fn run(
     if banded || stream::is_streamable(op) {
         // What a row has in common is known at its end.
         let whole = matches!(op, Op::Softmax {});
-        let draft = Spare::new(if whole { len } else { 0 })?;
+        let draft = Scratch::new(if whole { len } else { 0 })?;
         let mut arrays = Arrays {
             inputs,
             len: lens[0],
@@ -63,7 +63,7 @@ pub(super) fn run(
     let inputs = inputs.iter().map(convert::values);
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-    let mut out = Spare::new(len)?;
+    let mut out = Scratch::new(len)?;
     simd::execute(cpu, op, &inputs, &mut out)?;
     Ok(stored(&out, place(into, len))?.into())
 }
@@ -108,7 +108,7 @@ pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Resul
         len,
         result: len,
         out: place(into, len),
-        draft: Spare::default(),
+        draft: Scratch::default(),
         failure: None,
     };
     program.stream(&mut arrays)?;
@@ -123,7 +123,7 @@ struct Arrays<'a> {
     result: usize,
     out: Option<Float32Array>,
     /// A result that is not complete yet.
-    draft: Spare,
+    draft: Scratch,
     /// What went wrong first.
     failure: Option<Error>,
 }

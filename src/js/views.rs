@@ -10,10 +10,11 @@ use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::{promise, to_js};
 use super::types::*;
-use crate::error::{Error, Result, try_zeros};
-use crate::reduce::{MaxOp, MinOp, Partials, SumOp};
-use crate::shape::{check_len, product};
-use crate::views::{MemoryLayout, PartitionView, TensorView};
+use crate::alloc::try_zeros;
+use crate::error::{Error, Result};
+use crate::ops::reduce_op::{MaxOp, MinOp, Partials, SumOp};
+use crate::ops::shape::{check_len, product};
+use crate::tensor::{MemoryLayout, PartitionView, TensorView};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
