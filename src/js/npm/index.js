@@ -1,7 +1,7 @@
 import {
     DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, invalid, list, load, ops,
 } from './core.js';
-import { loader } from './loader.js';
+import { loader, located } from './loader.js';
 
 import './page.js';
 
@@ -33,7 +33,7 @@ const gives = (...code) => {
 };
 
 /** The module for this engine's instruction set. */
-export function moduleUrl() {
+export const moduleUrl = located(() => {
     // What relaxed_max and relaxed_min give of a number and NaN, and whether relaxed_nmadd rounds once,
     // engines may choose; here it must be NaN, and once.
     if (gives(
@@ -46,6 +46,6 @@ export function moduleUrl() {
         return new URL('./relampago_simd128.wasm', import.meta.url);
     }
     throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
-}
+});
 
 export default loader(load, moduleUrl);
