@@ -1,6 +1,7 @@
 // The application that every environment runs. It imports nothing, so that each
 // environment can import the package in its own way, and returns plain data.
 
+import { memory } from './memory.js';
 import { long, ops } from './ops.js';
 
 export async function run(relampago, backend, wasm) {
@@ -18,6 +19,7 @@ export async function run(relampago, backend, wasm) {
     cancelled: await cancelled(device),
     resizable: await onResizable(device),
     into: await intoArrays(device),
+    memory: await memory(relampago, device),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
     errors: await errors(relampago, device),
