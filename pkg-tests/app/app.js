@@ -161,7 +161,7 @@ async function intoArrays(device) {
     wrong.push('program');
   }
   // Nothing is written where one of them is too short, or the other one.
-  for (const [other, expected] of [[new Float32Array(2), 'LENGTH_MISMATCH'], [into, 'INVALID_ARGUMENT']]) {
+  for (const [other, expected] of [[new Float32Array(2), 'LENGTH_MISMATCH'], [into, 'INVALID_ARGUMENT'], [new Float32Array(into.buffer), 'INVALID_ARGUMENT']]) {
     const refused = await program.read([into], { into: [into, other] }).catch(({ code }) => code);
     if (refused !== expected || into.some((value) => value !== -1)) {
       wrong.push(`program, ${expected}`);

@@ -8,9 +8,9 @@ export async function memory(relampago, device) {
   return [...await lostArrays(relampago, device), ...await unusualArrays(device), ...await overlaps(device)];
 }
 
-function shrunk(bytes, ...place) {
+function shrunk(Class, bytes, ...place) {
   const buffer = new ArrayBuffer(4096, { maxByteLength: 4096 });
-  const array = new Float32Array(buffer, ...place);
+  const array = new Class(buffer, ...place);
   buffer.resize(bytes);
   return array;
 }
@@ -20,28 +20,28 @@ function detached(array) {
   return array;
 }
 
-function grownMemory() {
+function grownMemory(Class) {
   const memory = new WebAssembly.Memory({ initial: 1, maximum: 2 });
-  const array = new Float32Array(memory.buffer, 0, 4);
+  const array = new Class(memory.buffer, 0, 4);
   memory.grow(1);
   return array;
 }
 
 /** Arrays that are no longer within their buffers. */
 const LOST = {
-  'of a detached buffer': () => detached(Float32Array.of(1, 2)),
-  'of no values, of a detached buffer': () => detached(new Float32Array(0)),
+  'of a detached buffer': (Class) => detached(Class.of(1, 2)),
+  'of no values, of a detached buffer': (Class) => detached(new Class(0)),
   'of memory that grew': grownMemory,
-  'whose end was cut off': () => shrunk(8, 0, 4),
-  'whose beginning was cut off': () => shrunk(8, 16, 4),
-  'that tracks a length, and begins beyond the buffer': () => shrunk(8, 16),
+  'whose end was cut off': (Class) => shrunk(Class, 8, 0, 16),
+  'whose beginning was cut off': (Class) => shrunk(Class, 8, 16, 4),
+  'that tracks a length, and begins beyond the buffer': (Class) => shrunk(Class, 8, 16),
 };
 
 async function lostArrays(relampago, device) {
   const wrong = [];
   for (const [what, make] of Object.entries(LOST)) {
     for (const [name, call] of Object.entries(calls(relampago, device))) {
-      const code = await codeOf(relampago, () => call(make()));
+      const code = await codeOf(relampago, () => call(make(call.Class ?? Float32Array)));
       if (code !== 'INVALID_ARGUMENT') {
         wrong.push(`an array ${what}, ${name}: ${code}`);
       }
@@ -85,6 +85,7 @@ function ofTheFullEdition(TensorView, device) {
       await cache.insert('w', two, { k: 1, n: 2 });
       return cache.matmulCached('w', array, 1);
     }),
+    'cached blocks': ofBytes((bytes) => cached((cache) => cache.insertBlocks('w', bytes, { k: 32, n: 1, format: 'q8_0' }))),
     gather: (array) => view.gather(array),
     reduce: (array) => view.reduce('sum', array),
     reduceTiles: (array) => view.reduceTiles('sum', array, [1, 1]),
@@ -93,6 +94,8 @@ function ofTheFullEdition(TensorView, device) {
     tiledReducePartial: (array) => device.tiledReducePartial('sum', array, 1, 2),
   };
 }
+
+const ofBytes = (call) => Object.assign(call, { Class: Uint8Array });
 
 function inBatch(device, use) {
   const batch = device.batch();
@@ -126,10 +129,12 @@ const UNUSUAL = {
   'that tracks a length': (values) => filled(new Float32Array(resizable(values.length)), values),
   'within a buffer that may grow': (values) => filled(new Float32Array(resizable(values.length + 9), 8, values.length), values),
   'after its buffer has grown': grownAfter,
-  'in shared memory': (values) => filled(new Float32Array(shared(values.length)), values),
-  'in shared memory that has grown': sharedGrown,
-  'that tracks shared memory': (values) => filled(new Float32Array(growing(values.length)), values),
   'of a class of the caller': (values) => filled(new Image(1, values.length), values),
+  ...(globalThis.SharedArrayBuffer && {
+    'in shared memory': (values) => filled(new Float32Array(shared(values.length)), values),
+    'in shared memory that has grown': sharedGrown,
+    'that tracks shared memory': (values) => filled(new Float32Array(growing(values.length)), values),
+  }),
 };
 
 const resizable = (length) => new ArrayBuffer(4 * length, { maxByteLength: 4 * length + 64 });
@@ -184,7 +189,7 @@ async function overlaps(device) {
   const length = 100_000;
   const values = Float32Array.from({ length }, (_, i) => (i % 1000) - 500);
   const right = values.map((value) => Math.max(value, 0));
-  for (const [what, memory] of Object.entries({ 'one buffer': oneBuffer, 'grown memory': grownShared, 'a clone': clonedShared })) {
+  for (const [what, memory] of Object.entries(BLOCKS)) {
     for (const distance of [-64, -1, 0, 1, 3, 64]) {
       const [mine, theirs] = memory(length);
       const x = filled(new Float32Array(mine, 256, length), values);
@@ -199,6 +204,12 @@ async function overlaps(device) {
   }
   return wrong;
 }
+
+/** Two buffers of one block of memory. */
+const BLOCKS = {
+  'one buffer': oneBuffer,
+  ...(globalThis.SharedArrayBuffer && { 'grown memory': grownShared, 'a clone': clonedShared }),
+};
 
 function oneBuffer(length) {
   const buffer = new ArrayBuffer(4 * length + 512);

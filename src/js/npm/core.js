@@ -62,11 +62,8 @@ export const checked = (what, value) => {
  * places.
  */
 const apart = (into, inputs) => {
-    if (lengthOf(into) < 0) {
-        return;
-    }
     const overlaps = (input) => input !== into && ArrayBuffer.isView(input) && overlap(input, into);
-    return inputs.some(overlaps) ? undefined : into;
+    return ArrayBuffer.isView(into) && !inputs.some(overlaps) ? into : undefined;
 };
 
 /** Checks the array that the caller wants a result in, if in any. */
