@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::cache::PipelineFile;
+#[cfg(not(target_arch = "wasm32"))]
+use super::close::Closing;
 use super::health::Health;
 use super::options::{Options, Preference};
 use super::params::Params;
@@ -56,6 +58,9 @@ pub(crate) struct Gpu {
     pub(super) choices_file: Option<std::path::PathBuf>,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
+    /// The last field, so that all others have let go of the device when it is dropped.
+    #[cfg(not(target_arch = "wasm32"))]
+    _closing: Closing,
 }
 
 /// The limits that dispatches keep to; the pool knows those of buffers.
@@ -232,6 +237,8 @@ impl Gpu {
                     .features()
                     .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
+            #[cfg(not(target_arch = "wasm32"))]
+            _closing: Closing::new(&device, &queue),
             device,
             queue,
         }

@@ -8,6 +8,8 @@
 mod arrays;
 #[cfg(not(target_arch = "wasm32"))]
 mod cache;
+#[cfg(not(target_arch = "wasm32"))]
+mod close;
 mod context;
 mod convolve2d;
 mod fused;

@@ -68,7 +68,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: true,
-        limit: 114 * 1024,
+        limit: 116 * 1024,
     },
     Edition {
         name: "full",
@@ -80,7 +80,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: false,
-        limit: 188 * 1024,
+        limit: 190 * 1024,
     },
     Edition {
         name: "ptx",
