@@ -27,8 +27,9 @@ impl Gpu {
         if op.is_elementwise() && len > self.max_len() {
             for at in (0..len).step_by(self.max_len()) {
                 let end = len.min(at + self.max_len());
-                let parts = inputs.iter().map(|x| x.subarray(at as u32, end as u32));
-                let parts: Vec<Float32Array> = parts.collect();
+                let parts = inputs.iter().map(|x| js::array::part(x, at, end - at));
+                let parts: Option<Vec<Float32Array>> = parts.collect();
+                let parts = parts.ok_or_else(js::array::lost)?;
                 pieces.push(self.run_piece(op, &parts, end - at)?);
             }
         } else {
@@ -104,13 +105,14 @@ impl Recorder<'_> {
     /// Copies values to the GPU.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn upload_array(&mut self, values: &Float32Array) -> Result<GpuBuffer> {
-        let buffer = self.allocate(values.length() as usize)?;
+        let len = values.length() as usize;
+        let buffer = self.allocate(len)?;
         let (queue, raw) = (self.gpu.queue.as_webgpu(), buffer.raw().as_webgpu());
-        if let (Some(queue), Some(raw), 1..) = (queue, raw, values.length()) {
+        if let (Some(queue), Some(raw), 1..) = (queue, raw, len) {
             let mut written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, values);
             if written.is_err() {
                 // The queue takes nothing of a buffer that may grow or shrink.
-                let copy = js::array::copy(values)?;
+                let copy = js::array::copy(values, len)?;
                 written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, &copy);
             }
             written.map_err(|_| Error::Gpu {

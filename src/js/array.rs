@@ -1,10 +1,43 @@
-//! `Float32Array`s that may not come about: for lack of memory, or since their buffer was given away.
-//! js-sys lets what a constructor throws pass through this module's frames, which then never end.
+//! Arrays that callers hand in, and `Float32Array`s that may not come about for lack of memory.
+//!
+//! `arrays.js` says what an array is: it may belong to another realm, and its buffer may be detached,
+//! resized, or grown by another thread. js-sys lets what a constructor or a copy throws pass through this
+//! module's frames, which then never end.
+
+use std::mem::MaybeUninit;
 
 use js_sys::Float32Array;
 use wasm_bindgen::prelude::*;
 
+use super::convert::invalid;
 use crate::error::{Error, Result};
+
+#[wasm_bindgen(raw_module = "./arrays.js")]
+extern "C" {
+    /// The length of a `Float32Array`, or of a `Uint8Array`; a negative number for why there is none.
+    #[wasm_bindgen(js_name = lengthOf)]
+    pub(super) fn length_of(value: &JsValue, bytes: bool) -> f64;
+
+    /// Fills `to` with the elements from `start` on; returns whether there are as many.
+    pub(super) fn read(array: &Float32Array, start: usize, to: &mut [f32]) -> bool;
+
+    #[wasm_bindgen(js_name = read)]
+    pub(super) fn read_uninit(
+        array: &Float32Array,
+        start: usize,
+        to: &mut [MaybeUninit<f32>],
+    ) -> bool;
+
+    #[cfg(not(relampago_small))]
+    #[wasm_bindgen(js_name = read)]
+    pub(super) fn read_bytes(array: &JsValue, start: usize, to: &mut [u8]) -> bool;
+
+    /// Writes `from` to the elements from `start` on; returns whether there are as many.
+    pub(super) fn write(array: &Float32Array, start: usize, from: &[f32]) -> bool;
+
+    /// The elements from `start` on, where they are; nothing where there are fewer.
+    pub(crate) fn part(array: &Float32Array, start: usize, length: usize) -> Option<Float32Array>;
+}
 
 #[wasm_bindgen]
 extern "C" {
@@ -16,9 +49,6 @@ extern "C" {
 
     #[wasm_bindgen(constructor, catch, js_class = "Float32Array")]
     fn of(values: &[f32]) -> Result<Fallible, JsValue>;
-
-    #[wasm_bindgen(method, catch)]
-    fn subarray(this: &Fallible, start: u32, end: u32) -> Result<Float32Array, JsValue>;
 }
 
 fn allocated(array: Result<Fallible, JsValue>, len: usize) -> Result<Float32Array> {
@@ -38,23 +68,38 @@ pub(crate) fn of(values: &[f32]) -> Result<Float32Array> {
     allocated(Fallible::of(values), values.len())
 }
 
-/// A copy.
-pub(crate) fn copy(array: &Float32Array) -> Result<Float32Array> {
-    let copy = zeros(array.length() as usize)?;
-    copy.set(array, 0);
+/// A copy of the first `len` elements.
+pub(crate) fn copy(array: &Float32Array, len: usize) -> Result<Float32Array> {
+    let copy = zeros(len)?;
+    let values = part(array, 0, len).ok_or_else(lost)?;
+    copy.set(&values, 0);
     Ok(copy)
 }
 
-/// The values from `start` to before `end` where they are; nothing where the array has lost them.
-pub(super) fn part(array: &Float32Array, start: usize, end: usize) -> Option<Float32Array> {
-    let array: &Fallible = array.unchecked_ref();
-    let part = array.subarray(start as u32, end as u32).ok();
-    part.filter(|part| part.length() as usize == end - start)
+/// Returns the length of an argument that must be an array of numbers, or of bytes.
+pub(super) fn checked(value: &JsValue, what: &'static str, bytes: bool) -> Result<usize> {
+    const LOST: f64 = -2.0;
+    let length = length_of(value, bytes);
+    if length >= 0.0 {
+        return Ok(length as usize);
+    }
+    let class = if bytes {
+        "a Uint8Array"
+    } else {
+        "a Float32Array"
+    };
+    let requirement = if length == LOST { WITHIN } else { class };
+    Err(invalid(what, value, requirement))
 }
 
-/// Whether an array has its values: those of a buffer that was given away, or has become too short
-/// for them, are none, which is no length that anyone asked for.
-pub(super) fn is_attached(array: &Float32Array) -> bool {
-    let array: &Fallible = array.unchecked_ref();
-    array.length() > 0 || array.subarray(0, 0).is_ok()
+/// What an array must be.
+const WITHIN: &str = "within its buffer, which was detached or became too short";
+
+/// A function of the caller's took an array's elements away while they were in use.
+pub(crate) fn lost() -> Error {
+    Error::InvalidArgument {
+        what: "argument",
+        value: "an array".into(),
+        requirement: WITHIN,
+    }
 }

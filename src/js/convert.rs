@@ -4,7 +4,7 @@
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
-use super::array::is_attached;
+use super::array;
 use crate::alloc::try_written;
 use crate::error::{Error, Result};
 use crate::js_shared::whole;
@@ -160,11 +160,8 @@ fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
 
 /// An argument that must be a `Float32Array`.
 pub(super) fn array(value: JsValue, what: &'static str) -> Result<Float32Array> {
-    match value.dyn_into() {
-        Ok(array) if is_attached(&array) => Ok(array),
-        Ok(array) => Err(invalid(what, &array, "attached to its buffer")),
-        Err(other) => Err(invalid(what, &other, "a Float32Array")),
-    }
+    array::checked(&value, what, false)?;
+    Ok(value.unchecked_into())
 }
 
 /// An argument that must be an array of JavaScript's, with whatever it holds.
@@ -185,10 +182,10 @@ pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Fl
 pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
     let len = array.length() as usize;
     let write = |places: &mut [_]| {
-        array.copy_to_uninit(places);
-        Ok(())
+        let whole = array::read_uninit(array, 0, places);
+        whole.then_some(()).ok_or_else(array::lost)
     };
-    // SAFETY: there are as many places as values.
+    // SAFETY: `read_uninit` fills all places or returns false.
     unsafe { try_written(len, write) }
 }
 

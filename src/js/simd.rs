@@ -71,20 +71,16 @@ pub(super) fn run(
 /// The array that `len` values are to lie in, if there is one.
 #[cfg_attr(relampago_package, optimize(size))]
 fn place(into: JsValue, len: usize) -> Option<Float32Array> {
-    let array: Option<Float32Array> = into.dyn_into().ok();
-    array.filter(|array| array.length() as usize == len)
+    let fits = array::length_of(&into, false) == len as f64;
+    fits.then(|| into.unchecked_into())
 }
 
 /// All of a result, in memory that need not be zero before if it is made now.
 #[cfg_attr(relampago_package, optimize(size))]
 fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
     // A function of the caller's may have given the place away meanwhile.
-    let place = place.filter(|place| place.length() as usize == values.len());
-    let Some(array) = place.filter(array::is_attached) else {
-        return array::of(values);
-    };
-    array.copy_from(values);
-    Ok(array)
+    let place = place.filter(|place| array::write(place, 0, values));
+    place.map_or_else(|| array::of(values), Ok)
 }
 
 /// The result of a program, in `into` as above, or undefined where arrays of one length are not all that it takes.
@@ -95,10 +91,10 @@ pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Resul
     };
     let mut inputs = Vec::new();
     for argument in arguments.iter() {
-        match argument.dyn_into::<Float32Array>() {
-            Ok(array) if array.length() as usize == len => inputs.push(array),
-            _ => return Ok(JsValue::UNDEFINED),
+        if array::length_of(&argument, false) != len as f64 {
+            return Ok(JsValue::UNDEFINED);
         }
+        inputs.push(argument.unchecked_into());
     }
     if inputs.len() != program.placeholders() {
         return Ok(JsValue::UNDEFINED);
@@ -134,13 +130,8 @@ impl stream::Stream for Arrays<'_> {
     }
 
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
-        let array = &self.inputs[input];
-        if to.len() == self.len {
-            return array.copy_to(to);
-        }
-        match array::part(array, at, at + to.len()) {
-            Some(part) => part.copy_to(to),
-            None => self.fail(lost()),
+        if !array::read(&self.inputs[input], at, to) {
+            self.fail(array::lost());
         }
     }
 
@@ -174,9 +165,8 @@ impl Arrays<'_> {
             return stored(from, self.out.take());
         }
         let out = self.out()?;
-        let part = array::part(&out, at, at + from.len()).ok_or_else(lost)?;
-        part.copy_from(from);
-        Ok(out)
+        let written = array::write(&out, at, from);
+        written.then_some(out).ok_or_else(array::lost)
     }
 
     /// Takes the result, or a new array for it.
@@ -193,14 +183,5 @@ impl Arrays<'_> {
             Some(error) => Err(error),
             None => Ok(self.out()?.into()),
         }
-    }
-}
-
-/// The caller's own function gave an array away while it was in use.
-fn lost() -> Error {
-    Error::InvalidArgument {
-        what: "argument",
-        value: "detached".into(),
-        requirement: "attached to its buffer",
     }
 }

@@ -81,7 +81,7 @@ async fn raw_adapter() -> Result<Adapter, JsValue> {
         &"high-performance".into(),
     )?;
     let request: Function = Reflect::get(&gpu, &"requestAdapter".into())?.dyn_into()?;
-    let adapter = request.call1(&gpu, &options)?.dyn_into::<Promise>()?;
+    let adapter = Promise::resolve(&request.call1(&gpu, &options)?);
     JsFuture::from(adapter).await.map(JsCast::unchecked_into)
 }
 
