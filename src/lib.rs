@@ -55,22 +55,26 @@ mod simd;
 mod tensor;
 
 pub use batch::{Argument, BufferId, GpuCommandBatch, Program};
+#[cfg(not(relampago_small))]
+pub use device::Tuning;
 pub use device::buffer::DeviceBuffer;
 #[cfg(not(relampago_small))]
 pub use device::matmul_cache::GpuMatmulCache;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
-pub use device::profile::{KernelTime, Profile, Profiler};
+pub use device::profile::{Profile, Profiler};
 pub use device::tiled_reduce::{
     tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
 };
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
-#[cfg(not(relampago_small))]
-pub use device::{HalfPrecision, Tuning};
 pub use error::{Error, Result};
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub use gpu::KernelTime;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
 #[cfg(not(relampago_small))]
 pub use ops::ConvLayer;
+#[cfg(not(relampago_small))]
+pub use ops::HalfPrecision;
 #[cfg(not(relampago_small))]
 pub use ops::custom::{CustomCall, CustomOp};
 pub use ops::policy::Policy;

@@ -1,15 +1,12 @@
 //! [`Program`]: a graph planned once, run again and again.
 
-use crate::batch::run::{Argument, Repeat, Runtime};
+use crate::batch::run::{Argument, Runtime};
 use crate::device::GpuDevice;
-use crate::device::buffer::{DeviceBuffer, Fetched, Storage};
+use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::error::{Error, Result};
+use crate::graph::{Explanation, Fetched, Repeat, Source};
 #[cfg(not(relampago_small))]
-use crate::graph::node::Node;
-use crate::graph::node::Source;
-use crate::graph::plan::Explanation;
-#[cfg(not(relampago_small))]
-use crate::graph::plan::Plan;
+use crate::graph::{Node, Plan};
 
 /// A batch that was planned once ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile))
 /// and runs with new arguments each time; nothing is recorded, planned or compiled again. Runs on
@@ -39,7 +36,9 @@ impl Program {
         if runtime.gpu.is_some() {
             for node in &mut runtime.plan.nodes {
                 if let Source::Upload(values) = &node.source {
-                    node.source = Source::Input(runtime.device.upload_async(values).await?);
+                    let buffer = runtime.device.upload_async(values).await?;
+                    node.source = Source::Input(runtime.inputs.len());
+                    runtime.inputs.push(buffer);
                 }
             }
         }
@@ -53,11 +52,19 @@ impl Program {
         device: &GpuDevice,
         nodes: &[Node],
         outputs: &[usize],
+        inputs: Vec<DeviceBuffer>,
         placeholders: Vec<usize>,
     ) -> Result<Self> {
         let plan = Plan::new(nodes, outputs, true);
         let gpu = device.gpu().cloned();
-        Self::new(Runtime::new(device.clone(), gpu, plan, placeholders)).await
+        Self::new(Runtime::new(
+            device.clone(),
+            gpu,
+            plan,
+            inputs,
+            placeholders,
+        ))
+        .await
     }
 
     /// Runs with a value for each placeholder, in the order in which they were recorded; the

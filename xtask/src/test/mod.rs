@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything CI runs, part by part, and a table at the end.
 
 mod counted;
+mod layers;
 mod parts;
 
 use crate::project::Project;
