@@ -160,11 +160,8 @@ impl GpuMatmulCache {
 
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Placed>> {
         let weights = self.weights.get(name).cloned();
-        weights.ok_or_else(|| Error::InvalidArgument {
-            what: "name",
-            value: name.to_owned(),
-            requirement: "that of weights in the cache",
-        })
+        let requirement = "a name that weights were inserted by and not removed";
+        weights.ok_or_else(|| Error::invalid("name", name, requirement))
     }
 }
 
@@ -215,9 +212,6 @@ fn matrix_shape(weights: &BoundView<'_>) -> Result<[usize; 2]> {
     if weights.view().ndim() <= 2 {
         return Ok([k, n]);
     }
-    Err(Error::InvalidArgument {
-        what: "weights",
-        value: format!("of shape {:?}", weights.view().shape()),
-        requirement: "a matrix",
-    })
+    let value = format!("of shape {:?}", weights.view().shape());
+    Err(Error::invalid("weights", value, "of one or two dimensions"))
 }

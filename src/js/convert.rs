@@ -219,12 +219,7 @@ pub(super) fn set(object: &js_sys::Object, key: &str, value: impl Into<JsValue>)
 }
 
 pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {
-    let value = describe(value);
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
-    }
+    Error::invalid(what, describe(value), requirement)
 }
 
 /// A value as it may stand in an error message.

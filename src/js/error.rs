@@ -34,11 +34,7 @@ impl Signal {
         }
         let signal = signal
             .dyn_into()
-            .map_err(|other: JsValue| Error::InvalidArgument {
-                what: "signal",
-                value: super::convert::describe(&other),
-                requirement: "an AbortSignal",
-            })?;
+            .map_err(|other| super::convert::invalid("signal", &other, "an AbortSignal"))?;
         Ok(Self(Some(signal)))
     }
 

@@ -198,9 +198,5 @@ impl Arrays<'_> {
 
 /// The caller's own function gave an array away while it was in use.
 fn lost() -> Error {
-    Error::InvalidArgument {
-        what: "argument",
-        value: "detached".into(),
-        requirement: "attached to its buffer",
-    }
+    Error::invalid("argument", "detached", "attached to its buffer")
 }

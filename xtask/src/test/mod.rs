@@ -1,7 +1,9 @@
 //! `cargo xtask test`: everything CI runs, part by part, and a table at the end.
 
 mod counted;
+mod dependent;
 mod parts;
+mod publish;
 
 use crate::project::Project;
 use crate::setup::{self, Scope, Tools};

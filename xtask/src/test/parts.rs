@@ -1,6 +1,6 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
-use super::{Context, Part, counted};
+use super::{Context, Part, counted, dependent, publish};
 use crate::demo;
 use crate::package::{self, Package, Variant};
 use anyhow::{Context as _, Result};
@@ -31,6 +31,18 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "ptx",
         run: ptx,
+    },
+    Part {
+        name: "deny",
+        run: publish::deny,
+    },
+    Part {
+        name: "publish",
+        run: publish::package,
+    },
+    Part {
+        name: "dependent",
+        run: dependent::run,
     },
     Part {
         name: "wasm-simd128",
