@@ -85,7 +85,10 @@ pub(super) const EDITIONS: [Edition; 3] = [
         sources: &["src/js/common", "src/js/ptx"],
         features: "ptx",
         // What writes text need not be fast.
-        settings: &["profile.wasm.package.relampago.opt-level='z'"],
+        settings: &[
+            "profile.wasm.package.relampago.opt-level='z'",
+            "profile.wasm.lto='fat'",
+        ],
         variants: &[Variant::PTX],
         scripts: &[Script {
             name: "index.js",
