@@ -1,9 +1,10 @@
-// What devices in workers do, case by case, and with threads-cases.js devices with threads. Imports
-// nothing of the package, as app.js does not, and returns plain data.
+// What devices in workers do, case by case; threads-cases.js has devices with threads, abort-cases.js
+// aborted work. Imports nothing of the package, as app.js does not, and returns plain data.
 
 import { run } from './app.js';
 import { abortLater, codeOf, create, watchWorkers } from './workers-tools.js';
 
+export * from './abort-cases.js';
 export * from './threads-cases.js';
 
 // The whole application on both kinds of device, and whether they agree bit by bit.

@@ -32,3 +32,14 @@ export function watchWorkers() {
   };
   return workers;
 }
+
+// A function that returns the next of a reproducible sequence of whole numbers below its argument;
+// mulberry32 (Tommy Ettinger, 2017).
+export function randomNumbers(seed) {
+  return (limit) => {
+    seed = (seed + 0x6d2b79f5) | 0;
+    let z = Math.imul(seed ^ (seed >>> 15), seed | 1);
+    z ^= z + Math.imul(z ^ (z >>> 7), z | 61);
+    return ((z ^ (z >>> 14)) >>> 0) % limit;
+  };
+}

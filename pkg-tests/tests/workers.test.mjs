@@ -115,6 +115,17 @@ describe('worker', () => {
   });
 });
 
+describe('aborts', () => {
+  for (const backend of ['gpu', 'simd']) {
+    test(`work on ${backend} that is aborted leaves other results alone`, async (t) => {
+      const { started, aborted, checked, wrong } = await result('aborts', backend);
+      t.diagnostic(`${started} pieces of work, ${aborted} aborted, ${checked} results checked between them`);
+      assert.deepEqual(wrong, []);
+      assert.ok(started >= 5000 && aborted >= started / 4);
+    });
+  }
+});
+
 describe('threads', () => {
   test('give the values of one thread, with shared memory', async () => {
     verifyThreads(await result('threads'), true);

@@ -54,8 +54,8 @@ impl Scopes {
         }
     }
 
-    /// Closes the scopes at once; the future tells what they saw.
-    pub(super) fn close(self) -> impl Future<Output = Option<wgpu::Error>> {
+    /// Closes the scopes; the future returns what they saw. Natively it never waits.
+    pub(super) fn close(self) -> impl Future<Output = Option<wgpu::Error>> + use<> {
         let internal = self.internal.pop();
         let validation = self.validation.pop();
         let out_of_memory = self.out_of_memory.pop();

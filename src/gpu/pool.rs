@@ -52,8 +52,14 @@ impl Usage {
     }
 }
 
-/// Unused buffers by use and size. Queue order makes reuse safe: whoever writes a buffer does
-/// so in a later submission than whoever used it before.
+/// Unused buffers by use and size.
+///
+/// A buffer may come back as soon as these hold, whether or not anyone waits for the work:
+/// - The submission that uses it was made. The queue runs submissions in order, so the GPU is done
+///   with the buffer before the next user's commands start.
+/// - No mapping of it is under way (`readback.rs`). A buffer for the host to write is mapped when it
+///   is taken, which waits for the GPU.
+/// - It is not mapped.
 pub(super) struct Pool {
     device: wgpu::Device,
     max_size: u64,
@@ -268,6 +274,27 @@ impl Pool {
         }
         state.unused_bytes += size;
         state.unused(usage, size).push((id, buffer));
+    }
+}
+
+impl PooledBuffer {
+    /// Ends the host's access to a buffer that is mapped.
+    pub(super) fn unmap(&self) {
+        let Some(pool) = self.pool.upgrade() else {
+            // The buffer is destroyed next.
+            return;
+        };
+        // The device may be lost since; who uses it next learns that by other ways.
+        let scope = pool.device.push_error_scope(wgpu::ErrorFilter::Validation);
+        self.buffer.unmap();
+        drop(scope.pop());
+    }
+
+    /// Keeps every buffer on loan out of the pool, this one too: its state is unknown after an error.
+    pub(super) fn discard(&self) {
+        if let Some(pool) = self.pool.upgrade() {
+            pool.discard_all();
+        }
     }
 }
 

@@ -33,6 +33,8 @@ struct Mapping {
 struct MappingState {
     result: Option<Result<(), wgpu::BufferAsyncError>>,
     waker: Option<Waker>,
+    /// The buffer of a readback that was dropped before wgpu answered.
+    abandoned: Option<Arc<PooledBuffer>>,
 }
 
 impl Mapping {
@@ -41,13 +43,36 @@ impl Mapping {
     }
 
     fn finish(&self, result: Result<(), wgpu::BufferAsyncError>) {
-        let waker = {
+        let (waker, abandoned) = {
             let mut state = self.lock();
             state.result = Some(result);
-            state.waker.take()
+            (state.waker.take(), state.abandoned.take())
         };
+        if let Some(staging) = abandoned {
+            self.release(staging);
+        }
         if let Some(waker) = waker {
             waker.wake();
+        }
+    }
+
+    /// Unmaps a buffer and lets go of it, now or as soon as wgpu answers.
+    ///
+    /// A mapping that is under way is never cancelled. wgpu lists the buffer with the submission that
+    /// wrote it and maps whatever is asked of that buffer when this submission ends: a later user's
+    /// mapping would be answered before the later work is done.
+    fn release(&self, staging: Arc<PooledBuffer>) {
+        let mut state = self.lock();
+        match state.result {
+            None => state.abandoned = Some(staging),
+            Some(Ok(())) => {
+                drop(state);
+                staging.unmap();
+            }
+            Some(Err(_)) => {
+                drop(state);
+                staging.discard();
+            }
         }
     }
 }
@@ -248,20 +273,8 @@ impl Readback {
 
 impl Drop for Readback {
     fn drop(&mut self) {
-        let Some(staging) = &self.staging else {
-            return;
-        };
-        // Also cancels a mapping that is still under way, because its future was dropped.
-        if !matches!(self.mapping.lock().result, Some(Err(_))) {
-            // That a device lost meanwhile has no such buffer any more is no news to anyone.
-            #[cfg(not(target_arch = "wasm32"))]
-            let scope = {
-                let filter = wgpu::ErrorFilter::Validation;
-                self.gpu.device.push_error_scope(filter)
-            };
-            staging.buffer.unmap();
-            #[cfg(not(target_arch = "wasm32"))]
-            drop(scope.pop());
+        if let Some(staging) = self.staging.take() {
+            self.mapping.release(staging);
         }
     }
 }

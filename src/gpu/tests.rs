@@ -181,7 +181,7 @@ fn words_of_weights_are_unpacked_once_for_many_rows() {
         let format = WeightFormat::Q4_0;
         multiply_words(&mut recorder, format, [&a, &words], &c, [m, k, n]).unwrap();
         assert_eq!(recorder.names(), wanted);
-        runtime::block_on(recorder.abandon()).unwrap();
+        recorder.abandon().unwrap();
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
 use crate::gpu::context::Gpu;
-use crate::gpu::health::classify;
+use crate::gpu::health::{Scopes, classify};
 use crate::gpu::pool::PooledBuffer;
 use crate::gpu::readback::Readback;
 #[cfg(not(target_arch = "wasm32"))]
@@ -43,14 +43,12 @@ impl Recorder<'_> {
         for readback in &mut readbacks {
             readback.start(&submission);
         }
-        let errors = self.scopes.close();
-        let bytes = self.bytes;
+        let outcome = Outcome::of(&gpu, self.scopes, self.bytes)?;
         // Back in the pool before the GPU has read them, they could not be mapped again.
         #[cfg(not(target_arch = "wasm32"))]
         let uploads: Vec<PooledBuffer> = self.uploads.into_iter().map(|(from, _)| from).collect();
         Ok(async move {
-            let error = errors.await;
-            gpu.verdict(error.map(|error| classify(&error, bytes)))?;
+            outcome.known().await?;
             for readback in &readbacks {
                 readback.arrived().await?;
             }
@@ -60,15 +58,13 @@ impl Recorder<'_> {
         })
     }
 
-    /// Submits nothing; what went wrong in recording.
+    /// Submits nothing.
+    ///
+    /// # Errors
+    /// What went wrong in recording.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(in crate::gpu) fn abandon(self) -> impl Future<Output = Result<()>> + use<> {
-        let (gpu, bytes) = (self.gpu.clone(), self.bytes);
-        let errors = self.scopes.close();
-        async move {
-            let error = errors.await;
-            gpu.verdict(error.map(|error| classify(&error, bytes)))
-        }
+    pub(in crate::gpu) fn abandon(self) -> Result<()> {
+        Outcome::of(self.gpu, self.scopes, self.bytes).map(drop)
     }
 
     /// Encodes the dispatches; returns the buffer of their parameters, and their timestamps.
@@ -113,6 +109,71 @@ impl Recorder<'_> {
         pass.set_pipeline(&step.pipeline);
         pass.set_bind_group(0, &*bind_group, &[offset as u32]);
         pass.dispatch_workgroups(step.grid.0, step.grid.1, 1);
+    }
+}
+
+/// What the error scopes of a submission saw. It is acted on even if nobody waits for the submission:
+/// buffers that an error left invalid must not be used by later work.
+#[cfg(not(target_arch = "wasm32"))]
+struct Outcome;
+
+#[cfg(not(target_arch = "wasm32"))]
+impl Outcome {
+    fn of(gpu: &Arc<Gpu>, scopes: Scopes, bytes: u64) -> Result<Self> {
+        let error = pollster::block_on(scopes.close());
+        gpu.verdict(error.map(|error| classify(&error, bytes)))?;
+        Ok(Self)
+    }
+
+    /// Nothing is left to be waited for.
+    #[allow(clippy::unused_async)] // Browsers answer later.
+    async fn known(self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+struct Outcome {
+    gpu: Arc<Gpu>,
+    bytes: u64,
+    /// `None` once the answer is there.
+    errors: Option<std::pin::Pin<Box<dyn Future<Output = Option<wgpu::Error>>>>>,
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Outcome {
+    #[allow(clippy::unnecessary_wraps)] // Natively the answer is there at once.
+    fn of(gpu: &Arc<Gpu>, scopes: Scopes, bytes: u64) -> Result<Self> {
+        Ok(Self {
+            gpu: gpu.clone(),
+            bytes,
+            errors: Some(Box::pin(scopes.close())),
+        })
+    }
+
+    async fn known(mut self) -> Result<()> {
+        let error = match &mut self.errors {
+            Some(errors) => errors.await,
+            None => None,
+        };
+        self.errors = None;
+        let error = error.map(|error| classify(&error, self.bytes));
+        self.gpu.verdict(error)
+    }
+}
+
+#[cfg(target_arch = "wasm32")]
+impl Drop for Outcome {
+    fn drop(&mut self) {
+        let Some(errors) = self.errors.take() else {
+            return;
+        };
+        let (gpu, bytes) = (self.gpu.clone(), self.bytes);
+        crate::runtime::spawn_local(async move {
+            let error = errors.await;
+            // Later work reports a loss by itself; other errors have emptied the caches.
+            let _ = gpu.verdict(error.map(|error| classify(&error, bytes)));
+        });
     }
 }
 

@@ -65,7 +65,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: true,
-        limit: 110 * 1024,
+        limit: 116 * 1024,
     },
     Edition {
         name: "full",
@@ -77,7 +77,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: false,
-        limit: 183 * 1024,
+        limit: 190 * 1024,
     },
     Edition {
         name: "ptx",
