@@ -231,10 +231,11 @@ fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
         if conv.padding == Padding::Same || spread <= input {
             return Ok(());
         }
-        let mut value = kernel.to_string();
-        if spread != kernel {
-            value += &format!(", spread over {spread} by its dilation");
-        }
+        let value = if spread == kernel {
+            kernel.to_string()
+        } else {
+            format!("{kernel}, spread over {spread} by its dilation")
+        };
         let requirement = format!("at most {input}, the input's, unless the padding is `same`");
         Err(Error::invalid(what, value, requirement))
     };

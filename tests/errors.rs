@@ -335,7 +335,7 @@ fn messages_about_batches_say_what_to_do() {
     let mut batch = GpuCommandBatch::new(device.clone());
     let x = batch.placeholder(2);
     let y = batch.relu(x);
-    let program = batch.compile(&[y]).unwrap();
+    let program = batch.compile_sync(&[y]).unwrap();
     let values = [1.0, 2.0];
     let arguments = [Argument::from(&values[..])];
     let repeat = |times, feedback: &[(usize, usize)]| {

