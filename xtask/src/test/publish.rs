@@ -13,7 +13,10 @@ pub(super) fn package(context: &Context) -> Result<()> {
     for document in ["README.md", "CHANGELOG.md"] {
         links_are_absolute(&project.root.join(document))?;
     }
-    cmd!(sh, "cargo package -p relampago --allow-dirty --no-verify").run()?;
+    // What the packaged crate contains is compiled below, more of it than cargo would.
+    let crate_as_it_is = ["-p", "relampago", "--allow-dirty", "--no-verify"];
+    cmd!(sh, "cargo publish --dry-run {crate_as_it_is...}").run()?;
+    cmd!(sh, "cargo package {crate_as_it_is...}").run()?;
     let version = project.locked_version("relampago")?;
     let archive = project.target(format!("package/relampago-{version}.crate"));
     // Outside the checkout, whose workspace and configuration a stranger does not have.
