@@ -87,9 +87,9 @@ unsafe fn any_height<I: Isa, const V: usize, const PACKED: bool>(
 /// `PACKED`.
 // A function of its own in WebAssembly, where engines allocate registers better in small ones; what
 // is not inlined needs the features itself. Natively they reach only what is inlined.
+#[cfg_attr(target_family = "wasm", inline(never))]
 #[cfg_attr(
-    target_family = "wasm",
-    inline(never),
+    all(target_family = "wasm", not(target_feature = "simd128")),
     target_feature(enable = "simd128")
 )]
 #[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
@@ -223,9 +223,9 @@ unsafe fn step<I: Isa, const R: usize, const V: usize>(
 /// # Safety
 /// There must be sums for each row of the place, and its values numbers where they are
 /// accumulated.
+#[cfg_attr(target_family = "wasm", inline(never))]
 #[cfg_attr(
-    target_family = "wasm",
-    inline(never),
+    all(target_family = "wasm", not(target_feature = "simd128")),
     target_feature(enable = "simd128")
 )]
 #[cfg_attr(not(target_family = "wasm"), inline(always))]

@@ -85,10 +85,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         sources: &["src/js/common", "src/js/ptx"],
         features: "ptx",
         // What writes text need not be fast.
-        settings: &[
-            "profile.wasm.package.relampago.opt-level='z'",
-            "profile.wasm.lto='fat'",
-        ],
+        settings: &["profile.wasm.package.relampago.opt-level='z'"],
         variants: &[Variant::PTX],
         scripts: &[Script {
             name: "index.js",
