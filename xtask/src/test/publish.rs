@@ -1,10 +1,11 @@
 //! What crates.io's users get: the packaged crate, its documents, and what it depends on.
 
 use super::Context;
+use crate::setup::TARGET;
 use anyhow::{Context as _, Result, ensure};
 use std::fs;
 use std::path::Path;
-use xshell::{Shell, cmd};
+use xshell::cmd;
 
 /// The crate as it would be published: its tests and examples build from what is in the package, and
 /// the library also with the oldest direct dependencies that its manifest allows.
@@ -30,23 +31,23 @@ pub(super) fn package(context: &Context) -> Result<()> {
         "cargo check --locked --all-targets --all-features --target-dir {target}"
     )
     .run()?;
-    check_with_oldest(sh, &target)
+    check_with_oldest(context, &target)
 }
 
 /// Resolves every direct dependency to its lower bound and compiles the library with these.
-fn check_with_oldest(sh: &Shell, target: &Path) -> Result<()> {
+fn check_with_oldest(context: &Context, target: &Path) -> Result<()> {
+    let sh = &context.project.sh;
     // Resolving so is cargo's own option, though not yet stable.
     cmd!(sh, "cargo update --quiet -Z direct-minimal-versions")
         .env("RUSTC_BOOTSTRAP", "1")
         .run()?;
-    for other in [&[][..], &["--target", crate::setup::TARGET]] {
-        cmd!(
-            sh,
-            "cargo check --lib --all-features --target-dir {target} {other...}"
-        )
-        .run()?;
-    }
-    Ok(())
+    let check = cmd!(sh, "cargo check --lib --all-features --target-dir {target}");
+    check.run()?;
+    let check = cmd!(
+        sh,
+        "cargo check --lib --all-features --target-dir {target} --target {TARGET}"
+    );
+    Ok(context.tools.for_wasm(check).run()?)
 }
 
 /// Relative links lead nowhere on crates.io and npm, which show the document by itself.
