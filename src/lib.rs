@@ -16,6 +16,12 @@
 //!   the back-end [`Backend`] has for it.
 //!
 //! `js` and `js-ptx` are for the npm package.
+//!
+//! # WebAssembly
+//!
+//! On `wasm32-unknown-unknown` kernels are compiled to simd128 without compiler flags; the module needs
+//! an engine that has it, as all current ones do. `-C target-feature=+relaxed-simd` adds relaxed SIMD,
+//! which not all have.
 
 // wgpu's handles are not `Send` in the browser, where there is one thread; an `Rc` there would
 // need a second set of types.

@@ -80,9 +80,5 @@ pub(crate) const WITHIN: &str = "within its buffer, which was detached or became
 
 /// A function of the caller's took an array's elements away while they were in use.
 pub(crate) fn lost() -> Error {
-    Error::InvalidArgument {
-        what: "argument",
-        value: "an array".into(),
-        requirement: WITHIN,
-    }
+    Error::invalid("argument", "an array", WITHIN)
 }

@@ -184,7 +184,7 @@ impl Program {
         Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
     )> {
         if times == 0 {
-            return Err(invalid("times", 0, "at least 1"));
+            return Err(Error::invalid("times", "0", "at least 1"));
         }
         let mut nodes = Vec::new();
         for &pair in feedback {
@@ -204,17 +204,21 @@ impl Program {
     #[cfg_attr(relampago_package, optimize(size))]
     fn feedback(&self, (result, argument): (usize, usize)) -> Result<(usize, usize)> {
         let plan = &self.runtime.plan;
-        let beyond = "the place of a result and of an argument";
+        let (results, arguments) = (plan.outputs.len(), self.runtime.placeholders.len());
+        let beyond = |place: usize, what, count| {
+            let requirement = format!("the place of one of {count} {what}, counted from 0");
+            Error::invalid("feedback", place.to_string(), requirement)
+        };
         let output = plan.outputs.get(result);
-        let output = output.ok_or_else(|| invalid("feedback", result, beyond))?;
+        let output = output.ok_or_else(|| beyond(result, "results", results))?;
         let expected = self.runtime.placeholders.get(argument);
-        let expected = expected.ok_or_else(|| invalid("feedback", argument, beyond))?;
+        let expected = expected.ok_or_else(|| beyond(argument, "arguments", arguments))?;
         crate::ops::shape::check_len("feedback", *expected, plan.nodes[*output].len)?;
         let holds =
             |source: &Source| matches!(source, Source::Placeholder(place) if *place == argument);
         let node = plan.nodes.iter().position(|node| holds(&node.source));
         // Every placeholder is a node, used or not.
-        let node = node.ok_or_else(|| invalid("feedback", argument, beyond))?;
+        let node = node.ok_or_else(|| beyond(argument, "arguments", arguments))?;
         Ok((result, node))
     }
 }
@@ -234,13 +238,4 @@ fn in_memory(values: Fetched) -> Vec<f32> {
 #[allow(clippy::needless_pass_by_value)] // As the other one has it.
 fn in_memory(values: Fetched) -> Vec<f32> {
     values.to_vec()
-}
-
-fn invalid(what: &'static str, value: usize, requirement: &'static str) -> Error {
-    let value = value.to_string();
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
-    }
 }

@@ -233,12 +233,7 @@ pub(super) fn checked(value: &JsValue, what: &'static str, bytes: bool) -> Resul
 }
 
 pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {
-    let value = describe(value);
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
-    }
+    Error::invalid(what, describe(value), requirement)
 }
 
 /// A value as it may stand in an error message.

