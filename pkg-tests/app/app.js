@@ -11,6 +11,7 @@ export async function run(relampago, backend, wasm) {
   const device = await GpuDevice.create({ backend });
   const results = {
     backend: device.backend,
+    instructionSet: device.info.instructionSet,
     ops: await onDevice(device),
     batch: await inBatch(device),
     resident: await resident(device),
@@ -21,7 +22,7 @@ export async function run(relampago, backend, wasm) {
     into: await intoArrays(device),
     memory: await memory(relampago, device),
     interop: interop(device),
-    disposable: typeof device[Symbol.dispose],
+    disposable: typeof device[Symbol.dispose ?? 'dispose'], // WebKit lacks the symbol.
     errors: await errors(relampago, device),
   };
   device.dispose();

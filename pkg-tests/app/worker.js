@@ -5,6 +5,6 @@ self.onmessage = async ({ data: backend }) => {
   try {
     self.postMessage(await run(relampago, backend));
   } catch (error) {
-    self.postMessage({ failure: String(error.stack ?? error) });
+    self.postMessage({ failure: `${error}\n${error.stack}` });
   }
 };

@@ -14,6 +14,15 @@ export async function same(relampago, backend) {
   return { inWorker, agree: JSON.stringify(inWorker.ops) === JSON.stringify(here.ops) };
 }
 
+// Which back-end is chosen, why, and whether a GPU may be insisted on.
+export async function choice(relampago) {
+  await relampago.default();
+  const adapter = await navigator.gpu?.requestAdapter();
+  const { backend, reason } = (await relampago.GpuDevice.create()).info;
+  const insisted = await codeOf(relampago, () => relampago.GpuDevice.create({ backend: 'gpu' }));
+  return { hasAdapter: Boolean(adapter), backend, reason, insisted };
+}
+
 export async function told(relampago, backend) {
   const { GpuDevice } = relampago;
   const [here, there] = await devices(relampago, { backend, policy: { matmul: Infinity } });
@@ -308,7 +317,7 @@ export async function end(relampago) {
   await count();
   const threaded = await relampago.GpuDevice.create({ backend: 'simd', threads: 3 });
   await count();
-  threaded[Symbol.dispose]();
+  threaded[Symbol.dispose ?? 'dispose']();
   await count();
   await codeOf(relampago, () => create(relampago, { backend: 'cuda' }));
   await codeOf(relampago, () => abortLater((abort) => create(relampago, abort)));

@@ -1,6 +1,7 @@
-// Headless Chromium with WebGPU in software.
+// The browsers that the tests know: headless Chromium with WebGPU in software, Firefox, WebKit.
 
 import { chromium } from 'playwright-core';
+import { open } from './webdriver.mjs';
 
 const FLAGS = [
   '--headless=new',
@@ -14,10 +15,39 @@ const FLAGS = [
   '--use-webgpu-adapter=swiftshader',
 ];
 
-export function launch() {
-  const executablePath = process.env.CHROME ?? '/usr/bin/chromium';
-  // Playwright's own headless switch chooses the old shell, which has no WebGPU.
-  return chromium.launch({ executablePath, args: FLAGS, ignoreDefaultArgs: ['--headless'] });
+const LAUNCH = {
+  chromium() {
+    const executablePath = process.env.CHROME ?? '/usr/bin/chromium';
+    // Playwright's own headless switch chooses the old shell, which has no WebGPU.
+    return chromium.launch({ executablePath, args: FLAGS, ignoreDefaultArgs: ['--headless'] });
+  },
+
+  firefox() {
+    const options = { binary: process.env.FIREFOX ?? '/usr/bin/firefox-esr', args: ['-headless'] };
+    return open({ driver: [process.env.GECKODRIVER ?? 'geckodriver'], capabilities: { 'moz:firefoxOptions': options } });
+  },
+
+  // It has no headless mode, hence a display of its own.
+  webkit() {
+    const binary = process.env.MINIBROWSER ?? '/usr/lib/x86_64-linux-gnu/webkit2gtk-4.1/MiniBrowser';
+    return open({
+      driver: ['xvfb-run', '-a', 'WebKitWebDriver'],
+      // Root may not start its sandbox, which is for pages of others.
+      env: { WEBKIT_DISABLE_SANDBOX: '1' },
+      capabilities: { 'webkitgtk:browserOptions': { binary, args: ['--automation'] } },
+    });
+  },
+};
+
+/** What documents call them. */
+export const TITLES = { chromium: 'Chromium', firefox: 'Firefox', webkit: 'WebKit' };
+
+/** WebKit is WebKitGTK, which is on Linux alone. */
+export const ENGINES = Object.keys(LAUNCH).filter((engine) => engine !== 'webkit' || process.platform === 'linux');
+
+/** A browser as Playwright has it; of other engines than Chromium, what `webdriver.mjs` has of that. */
+export function launch(engine = 'chromium') {
+  return LAUNCH[engine]();
 }
 
 // Opens `url` and returns what its `outcome` promise resolves to, with every request it made.

@@ -2,39 +2,55 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { launch, outcome } from './browser.mjs';
+import { TITLES, launch, outcome } from './browser.mjs';
 import { fresh } from './install.mjs';
+import { ran } from './ran.mjs';
 import { serve } from './serve.mjs';
 import { verifyFull } from './verify-full.mjs';
 import { verify } from './verify.mjs';
 
 const PAGES = ['index.html', 'worker.html'];
+/** The instruction sets of the WebAssembly modules that engines should load. */
+const MODULES = { chromium: 'relaxed', firefox: 'relaxed', webkit: 'simd128' };
 
 // `build` turns a fresh project folder into a folder to serve.
-// `module` is the instruction set of the WebAssembly module that the pages should load.
-export function inBrowser(name, build, { pages = PAGES, module = 'relaxed' } = {}) {
+// `module` is the instruction set of the WebAssembly module that the pages ask for; they choose one otherwise.
+export function inBrowser(name, build, { pages = PAGES, module, engines = ['chromium'] } = {}) {
   describe(name, () => {
     let server;
-    let browser;
     before(async () => {
       server = await serve(await build(fresh(name)));
-      browser = await launch();
     });
-    after(async () => {
-      await browser?.close();
-      server?.close();
-    });
-    for (const page of pages) {
-      for (const backend of ['gpu', 'simd']) {
-        test(`${page} on ${backend}`, async () => {
-          const { result, requests } = await outcome(browser, `${server.url}/${page}?backend=${backend}`);
-          (page === 'full.html' ? verifyFull : verify)(result, backend);
-          verifyRequests(requests, server.url, module);
-        });
-      }
+    after(() => server?.close());
+    for (const engine of engines) {
+      describe(engine, () => inEngine(engine, name, () => server.url, { pages, module }));
     }
   });
 }
+
+function inEngine(engine, name, site, { pages, module }) {
+  let browser;
+  before(async () => {
+    browser = await launch(engine);
+  });
+  after(() => browser?.close());
+  for (const page of pages) {
+    for (const backend of ['gpu', 'simd']) {
+      test(`${page} on ${backend}`, async () => {
+        const visit = outcome(browser, `${site()}/${page}?backend=${backend}`);
+        if (backend === 'gpu' && engine !== 'chromium' && (await failsWithoutGpu(visit))) {
+          return; // `choice` in workers-cases.js finds out whether there is none.
+        }
+        const { result, requests } = await visit;
+        (page === 'full.html' ? verifyFull : verify)(result, backend);
+        verifyRequests(requests, site(), module ?? MODULES[engine]);
+        ran(TITLES[engine], name, { version: browser.version(), ...result });
+      });
+    }
+  }
+}
+
+const failsWithoutGpu = (visit) => visit.then(() => false, ({ message }) => /RelampagoError: no GPU: /.test(message));
 
 // Nothing from another site, and one module only.
 function verifyRequests(requests, origin, module) {

@@ -3,6 +3,7 @@
 import { createServer } from 'node:http';
 import { readFile } from 'node:fs/promises';
 import { extname, join, normalize } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 const TYPES = {
   '.html': 'text/html; charset=utf-8',
@@ -10,27 +11,72 @@ const TYPES = {
   '.wasm': 'application/wasm',
 };
 const HEADERS = {
-  'Content-Security-Policy':
+  'content-security-policy':
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'; worker-src 'self'; frame-src 'self'",
-  'Cross-Origin-Opener-Policy': 'same-origin',
-  'Cross-Origin-Embedder-Policy': 'require-corp',
-  'X-Content-Type-Options': 'nosniff',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-embedder-policy': 'require-corp',
+  'x-content-type-options': 'nosniff',
 };
 
-export async function serve(folder) {
+/** Collects a page's complaints where no protocol does; see `complaints.js`. */
+const COLLECTOR = '/complaints.js';
+const collector = readFile(fileURLToPath(new URL('./complaints.js', import.meta.url)));
+
+/** Origin → the paths that were asked for. */
+const requests = new Map();
+
+export const requestsTo = (origin) => requests.get(origin) ?? [];
+
+/**
+ * Serves a folder. `headers` changes those of every answer; a path that ends in `missing` is not there.
+ */
+export function serve(folder, { headers = (own) => own, missing } = {}) {
+  return answering(async ({ pathname }) => {
+    if (missing !== undefined && pathname.endsWith(missing)) {
+      return undefined;
+    }
+    const type = TYPES[extname(pathname)];
+    return { headers: headers({ ...HEADERS, 'content-type': type }), body: await readFile(join(folder, normalize(pathname))) };
+  });
+}
+
+/** Serves what `origin` does, under another port. */
+export function relay(origin) {
+  return answering(async ({ pathname, search }) => {
+    const response = await fetch(new URL(pathname + search, origin));
+    const { 'content-length': _, connection: __, ...headers } = Object.fromEntries(response.headers);
+    return response.ok ? { headers, body: Buffer.from(await response.arrayBuffer()) } : undefined;
+  });
+}
+
+async function answering(find) {
+  const paths = [];
   const server = createServer(async (request, response) => {
-    const { pathname } = new URL(request.url, 'http://localhost');
-    if (pathname === '/favicon.ico') {
+    const url = new URL(request.url, 'http://localhost');
+    paths.push(request.url);
+    if (url.pathname === '/favicon.ico') {
       response.writeHead(204).end();
       return;
     }
     try {
-      const body = await readFile(join(folder, normalize(pathname)));
-      response.writeHead(200, { ...HEADERS, 'Content-Type': TYPES[extname(pathname)] }).end(body);
+      const isCollector = url.pathname === COLLECTOR;
+      const { headers, body } = await (isCollector ? { headers: { ...HEADERS, 'content-type': TYPES['.js'] }, body: await collector } : find(url));
+      response.writeHead(200, headers).end(isHeard(request) ? body : withCollector(headers, body));
     } catch {
       response.writeHead(404).end();
     }
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+  const url = `http://127.0.0.1:${server.address().port}`;
+  requests.set(url, paths);
+  return { url, close: () => server.close() };
+}
+
+/** Playwright hears Chromium's console. */
+function isHeard(request) {
+  return /Chrome/.test(request.headers['user-agent']);
+}
+
+function withCollector(headers, body) {
+  return headers['content-type'] === TYPES['.html'] ? String(body).replace(/<meta charset[^>]*>/, `$&<script src="${COLLECTOR}"></script>`) : body;
 }

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { before, describe, test } from 'node:test';
 import { fresh } from '../support/install.mjs';
+import { ran } from '../support/ran.mjs';
 import { verify } from '../support/verify.mjs';
 
 describe('node', () => {
@@ -14,7 +15,9 @@ describe('node', () => {
   for (const backend of ['auto', 'simd']) {
     test(`ESM on ${backend}`, () => {
       const output = execFileSync('node', ['node.js', backend], { cwd: folder, encoding: 'utf8' });
-      verify(JSON.parse(output), backend);
+      const results = JSON.parse(output);
+      verify(results, backend);
+      ran('Node', 'application', { version: process.version, ...results });
     });
   }
   test('relaxed instructions only where they keep NaN', () => {

@@ -2,6 +2,7 @@
 
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ENGINES } from '../support/browser.mjs';
 import { inBrowser } from '../support/in-browser.mjs';
 
 inBrowser('plain', (folder) => {
@@ -11,4 +12,4 @@ inBrowser('plain', (folder) => {
     writeFileSync(join(folder, file), source.replace("'relampago'", "'./relampago/index.js'"));
   }
   return folder;
-});
+}, { engines: ENGINES });

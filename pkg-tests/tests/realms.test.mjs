@@ -1,12 +1,13 @@
-// What another realm has made: an iframe's in Chromium, a context's of node:vm in Node.
+// What another realm has made: an iframe's in browsers, a context's of node:vm in Node.
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { launch, outcome } from '../support/browser.mjs';
+import { ENGINES, TITLES, launch, outcome } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
+import { ran } from '../support/ran.mjs';
 import { serve } from '../support/serve.mjs';
 
 const ENTRIES = { relampago: '', 'relampago/full': 'full/' };
@@ -22,17 +23,12 @@ const IN_A_PAGE = {
 describe('another realm', () => {
   let folder;
   let server;
-  let browser;
   before(async () => {
     folder = fresh('realms');
     cpSync(join(folder, 'node_modules/relampago'), join(folder, 'relampago'), { recursive: true });
     server = await serve(folder);
-    browser = await launch();
   });
-  after(async () => {
-    await browser?.close();
-    server?.close();
-  });
+  after(() => server?.close());
 
   for (const [entry, edition] of Object.entries(ENTRIES)) {
     for (const source of IN_NODE) {
@@ -41,13 +37,27 @@ describe('another realm', () => {
         verify(JSON.parse(output), edition);
       });
     }
+  }
 
-    for (const [source, options] of Object.entries(IN_A_PAGE)) {
-      test(`${entry} in a page, loaded from ${source}, on ${JSON.stringify(options)}`, async () => {
-        const query = new URLSearchParams({ folder: edition, source, options: JSON.stringify(options) });
-        verify((await outcome(browser, `${server.url}/realms.html?${query}`)).result, edition);
+  for (const engine of ENGINES) {
+    describe(`in ${engine}`, () => {
+      let browser;
+      before(async () => {
+        browser = await launch(engine);
       });
-    }
+      after(() => browser?.close());
+      for (const [entry, edition] of Object.entries(ENTRIES)) {
+        for (const [source, own] of Object.entries(IN_A_PAGE)) {
+          // Only Chromium is sure to have a GPU.
+          const options = JSON.stringify(engine === 'chromium' ? own : { ...own, backend: 'simd' });
+          test(`${entry} in a page, loaded from ${source}, on ${options}`, async () => {
+            const query = new URLSearchParams({ folder: edition, source, options });
+            verify((await outcome(browser, `${server.url}/realms.html?${query}`)).result, edition);
+            ran(TITLES[engine], 'other realms', { version: browser.version() });
+          });
+        }
+      }
+    });
   }
 });
 

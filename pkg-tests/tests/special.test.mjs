@@ -5,8 +5,9 @@ import { execFileSync } from 'node:child_process';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { launch, outcome } from '../support/browser.mjs';
+import { ENGINES, TITLES, launch, outcome } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
+import { ran } from '../support/ran.mjs';
 import { serve } from '../support/serve.mjs';
 import { writeSpecialCases } from '../support/special.mjs';
 
@@ -48,11 +49,29 @@ describe('special values', () => {
 
     for (const [name, options] of Object.entries(DEVICES)) {
       test(`${entry} on ${name}`, async () => {
-        const query = new URLSearchParams({ folder: edition, options: JSON.stringify(options) });
-        const { result } = await outcome(browser, `${server.url}/special.html?${query}`);
-        verify(result, operations);
+        verify(await visit(browser, edition, options), operations);
+        ran(TITLES.chromium, 'special values');
       });
     }
+  }
+
+  for (const engine of ENGINES.filter((name) => name !== 'chromium')) {
+    test(`on SIMD in ${engine}`, async () => {
+      const other = await launch(engine);
+      try {
+        for (const { folder: edition, operations } of EDITIONS) {
+          verify(await visit(other, edition, DEVICES.SIMD), operations);
+        }
+        ran(TITLES[engine], 'special values');
+      } finally {
+        await other.close();
+      }
+    });
+  }
+
+  async function visit(browser, edition, options) {
+    const query = new URLSearchParams({ folder: edition, options: JSON.stringify(options) });
+    return (await outcome(browser, `${server.url}/special.html?${query}`)).result;
   }
 });
 

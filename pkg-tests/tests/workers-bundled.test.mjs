@@ -56,7 +56,7 @@ for (const [name, build] of Object.entries(BUNDLERS)) {
   describe(`workers by ${name}`, () => {
     let pages;
     before(async () => {
-      pages = await open(`workers-${name}`, build);
+      pages = await open(await build(fresh(`workers-${name}`)));
     });
     after(() => pages?.close());
 

@@ -23,7 +23,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let scope = if options.check {
-        Scope::Everything
+        Scope::Browsers
     } else {
         Scope::Package
     };

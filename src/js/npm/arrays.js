@@ -21,7 +21,9 @@ export const lengthOf = (value, bytes) => {
     const length = size.call(value);
     if (length === 0) {
         try {
-            prototype.keys.call(value); // Throws unless the array lies within its buffer.
+            // Throws unless the array lies within its buffer. JavaScriptCore, once it has optimised this, leaves
+            // out a call of `keys` whose result is not used.
+            prototype.includes.call(value);
         } catch {
             return LOST;
         }

@@ -53,7 +53,7 @@ pub(super) fn chromedriver() -> Option<PathBuf> {
     named_by("CHROMEDRIVER").or_else(|| find_program(&["chromedriver"]))
 }
 
-fn named_by(variable: &str) -> Option<PathBuf> {
+pub(super) fn named_by(variable: &str) -> Option<PathBuf> {
     env::var_os(variable)
         .map(PathBuf::from)
         .filter(|program| program.is_file())

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use xshell::cmd;
 
 const WASM_PACK: &str = "0.15.1";
+const GECKODRIVER: &str = "0.37.1";
 
 pub(super) struct CargoTool<'a> {
     project: &'a Project,
@@ -35,6 +36,18 @@ impl<'a> CargoTool<'a> {
 
     pub(super) fn wasm_pack(project: &'a Project) -> Self {
         let (package, version) = ("wasm-pack", WASM_PACK.to_owned());
+        Self {
+            project,
+            package,
+            version,
+            program: package,
+            locked: true,
+        }
+    }
+
+    /// Firefox's driver.
+    pub(super) fn geckodriver(project: &'a Project) -> Self {
+        let (package, version) = ("geckodriver", GECKODRIVER.to_owned());
         Self {
             project,
             package,

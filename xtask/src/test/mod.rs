@@ -2,6 +2,7 @@
 
 mod counted;
 mod dependent;
+mod engines;
 mod layers;
 mod parts;
 mod publish;

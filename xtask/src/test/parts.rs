@@ -1,5 +1,6 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
+use super::engines::{self, Engine};
 use super::{Context, Part, counted, dependent, layers, publish};
 use crate::demo;
 use crate::package::{self, Package, Variant};
@@ -50,11 +51,16 @@ pub(super) const PARTS: &[Part] = &[
     },
     Part {
         name: "wasm-simd128",
-        run: |context| wasm(context, &Variant::SIMD128),
+        run: |context| wasm(context, &Variant::SIMD128, Engine::Chromium),
     },
     Part {
         name: "wasm-relaxed",
-        run: |context| wasm(context, &Variant::RELAXED),
+        run: |context| wasm(context, &Variant::RELAXED, Engine::Chromium),
+    },
+    // After the part that has compiled the same tests.
+    Part {
+        name: "wasm-firefox",
+        run: |context| wasm(context, &Variant::RELAXED, Engine::Firefox),
     },
     Part {
         name: "package",
@@ -67,6 +73,10 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "demo",
         run: demo,
+    },
+    Part {
+        name: "engines",
+        run: engines::table,
     },
 ];
 
@@ -151,18 +161,18 @@ fn ptx(context: &Context) -> Result<()> {
 /// The library's own tests and those in `tests/`; examples and the documentation's are for
 /// machines with threads to block. Without the feature `js`, whose glue imports a file of the
 /// package; the package's tests are its tests.
-fn wasm(context: &Context, variant: &Variant) -> Result<()> {
+fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
     let Context { project, tools } = context;
-    let (wasm_pack, chromedriver) = (&tools.wasm_pack, &tools.browser()?.chromedriver);
+    let (wasm_pack, browser) = (&tools.wasm_pack, engine.arguments(tools)?);
     let test = cmd!(
         project.sh,
-        "{wasm_pack} --log-level warn test --mode no-install --headless --chrome
-         --chromedriver {chromedriver} --release . --no-default-features --features gpu
-         --lib --test *"
+        "{wasm_pack} --log-level warn test --mode no-install --headless {browser...}
+         --release . --no-default-features --features gpu --lib --test *"
     );
     // The runner gives a whole file of tests 20 seconds by default.
     let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
-    counted::run(variant.select(test))
+    counted::run(variant.select(test))?;
+    engine.record(context)
 }
 
 /// Two files at a time: each waits for its browser most of the time.
@@ -170,16 +180,21 @@ fn pkg_tests(context: &Context) -> Result<()> {
     let Context { project, tools } = context;
     let tarball = Package::locate(project)?.tarball;
     let _inside = project.sh.push_dir(project.pkg_tests());
+    let _records = engines::recording(context, "pkg-tests")?;
+    // Not those of hosts, which lie in folders below.
+    let files = project.sh.read_dir("tests")?;
     let test = cmd!(
         project.sh,
-        "node --test --test-concurrency=2 --test-reporter=spec"
+        "node --test --test-concurrency=2 --test-reporter=spec {files...}"
     )
     .env("RELAMPAGO_TARBALL", tarball);
-    Ok(tools.for_browser(test)?.run()?)
+    // Deno has a GPU.
+    Ok(with_gpu(context, tools.for_browser(test)?)?.run()?)
 }
 
 fn demo(context: &Context) -> Result<()> {
     let package = Package::locate(context.project)?;
+    let _records = engines::recording(context, "demo")?;
     demo::check(context.project, context.tools, &package)
 }
 

@@ -5,8 +5,8 @@ import { createWith } from './devices.js';
 import { buffersOf } from './link.js';
 import './extras.js';
 
-/** A worker's own workers run what it runs. */
-const spawn = () => new Worker(location.href, { type: 'module' });
+/** Starts a worker of the same script, whose address is the bundle's; Bun's workers do not know it by `location`. */
+const spawn = () => new Worker(globalThis.location?.href ?? import.meta.url, { type: 'module' });
 
 const root = {
     async start(module, options) {

@@ -69,7 +69,9 @@ async function together(index, parts, helpers, alone) {
     const [own, ...others] = parts;
     const total = parts.reduce((sum, { length }) => sum + length, 0);
     const result = allocated(total, () => new Float32Array(total));
-    const give = others.length > 1 && globalThis.crossOriginIsolated ? sharing() : copied;
+    // WebKitGTK's isolated pages have no memory to share all the same.
+    const mayShare = globalThis.crossOriginIsolated && globalThis.SharedArrayBuffer;
+    const give = others.length > 1 && mayShare ? sharing() : copied;
     const theirs = others.map(({ values }, i) => helpers[i].call(ops[index][0], [...values.map(give), place(index, values)]));
     // Where it belongs, unless more comes out than that.
     const ours = alone(own.values, result.subarray(0, own.length));

@@ -1,0 +1,3 @@
+import { workersIn } from '../support/workers-tests.mjs';
+
+await workersIn('firefox');
