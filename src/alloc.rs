@@ -1,5 +1,7 @@
 //! Memory for values: allocations that can fail, and scratch memory that threads keep.
 
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+pub(crate) mod js_array;
 pub(crate) mod scratch;
 
 use std::mem::MaybeUninit;

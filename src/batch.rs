@@ -16,18 +16,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::GpuDevice;
-use crate::device::buffer::{DeviceBuffer, Fetched, Storage};
+use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
 use crate::graph::node::live;
-use crate::graph::{Explanation, Node, Plan, Source};
+use crate::graph::{Explanation, Fetched, Node, Plan, Repeat, Source};
 use crate::ops::Op;
 use crate::ops::shape::output_len;
 use run::Runtime;
 
 pub use program::Program;
 pub use run::Argument;
-pub(crate) use run::{Outside, Repeat};
 
 /// A buffer of a batch: an input or the result of a recorded operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +81,8 @@ pub struct GpuCommandBatch {
     device: GpuDevice,
     id: u64,
     nodes: Vec<Node>,
+    /// Buffers of the device that are recorded as inputs.
+    inputs: Vec<DeviceBuffer>,
     /// The lengths of placeholders.
     placeholders: Vec<usize>,
     /// Asked for beside what nothing else is computed from.
@@ -104,6 +105,7 @@ impl GpuCommandBatch {
             device,
             id: NEXT_BATCH.fetch_add(1, Ordering::Relaxed),
             nodes: Vec::new(),
+            inputs: Vec::new(),
             placeholders: Vec::new(),
             outputs: Vec::new(),
             optimised: true,
@@ -182,7 +184,7 @@ impl GpuCommandBatch {
         Ok(self.runtime(&indices, self.device.gpu().cloned()))
     }
 
-    /// What was recorded, the places of outputs in it, and the lengths of placeholders.
+    /// The recorded graph, the indices of outputs in it, and the lengths of placeholders.
     #[cfg(not(relampago_small))]
     pub(crate) fn recorded(&self, outputs: &[BufferId]) -> Result<(&[Node], Vec<usize>, &[usize])> {
         self.check_recorded()?;
@@ -192,6 +194,12 @@ impl GpuCommandBatch {
             indices.collect::<Result<_>>()?,
             &self.placeholders,
         ))
+    }
+
+    /// The buffers that [`Source::Input`] of the recorded graph refers to.
+    #[cfg(not(relampago_small))]
+    pub(crate) fn inputs(&self) -> &[DeviceBuffer] {
+        &self.inputs
     }
 
     /// [`GpuCommandBatch::compile`], waited for.
@@ -303,7 +311,8 @@ impl GpuCommandBatch {
             let (what, owner) = ("buffer", "device");
             return Err(Error::Foreign { what, owner });
         }
-        Ok(self.push(buffer.len(), Source::Input(buffer.clone())))
+        self.inputs.push(buffer.clone());
+        Ok(self.push(buffer.len(), Source::Input(self.inputs.len() - 1)))
     }
 
     #[cfg_attr(relampago_package, optimize(size))]
@@ -405,7 +414,8 @@ impl GpuCommandBatch {
 
     fn runtime(&self, outputs: &[usize], gpu: Option<Arc<Gpu>>) -> Runtime {
         let plan = Plan::new(&self.nodes, outputs, self.optimised);
-        Runtime::new(self.device.clone(), gpu, plan, self.placeholders.clone())
+        let (inputs, placeholders) = (self.inputs.clone(), self.placeholders.clone());
+        Runtime::new(self.device.clone(), gpu, plan, inputs, placeholders)
     }
 
     /// The GPU, if anything needed is there already, or any operation alone would be sent there and all
@@ -417,7 +427,9 @@ impl GpuCommandBatch {
         for (node, _) in self.nodes.iter().zip(live).filter(|(_, live)| *live) {
             longest = longest.max(node.len);
             match &node.source {
-                Source::Input(buffer) if buffer.gpu().is_some() => return self.device.gpu(),
+                Source::Input(index) if self.inputs[*index].gpu().is_some() => {
+                    return self.device.gpu();
+                }
                 Source::Op { op, inputs } if chosen.is_none() => {
                     chosen = self.device.gpu_for(op, &self.lens(inputs));
                 }

@@ -1,5 +1,10 @@
 //! The SIMD back-end: runs plans on the kernels of `simd/`.
 
 pub(crate) mod chain;
-pub(crate) mod execute;
-pub(crate) mod packed_weights;
+#[cfg(not(relampago_small))]
+mod custom;
+mod execute;
+mod packed_weights;
+mod plan_state;
+
+pub(crate) use plan_state::PlanState;

@@ -4,8 +4,6 @@
 mod accumulate;
 pub(crate) mod buffer;
 mod builder;
-#[cfg(not(relampago_small))]
-mod half_precision;
 mod info;
 #[cfg(not(relampago_small))]
 pub(crate) mod matmul_cache;
@@ -22,8 +20,6 @@ mod without_cuda;
 use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
-#[cfg(not(relampago_small))]
-pub use half_precision::HalfPrecision;
 pub use info::DeviceInfo;
 #[cfg(not(relampago_small))]
 pub use tuning::Tuning;

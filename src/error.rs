@@ -1,6 +1,10 @@
 //! The one error type, with a stable code for each kind.
 
+use std::borrow::Cow;
 use std::panic::Location;
+
+/// The most values of a slice, which holds at most `isize::MAX` bytes.
+pub(crate) const MAX_LEN: usize = isize::MAX as usize / size_of::<f32>();
 
 /// Everything that can go wrong, on every back-end.
 ///
@@ -19,7 +23,10 @@ pub enum Error {
         actual: usize,
     },
     /// The product of a shape's dimensions does not fit into memory's address range.
-    #[error("the shape of `{what}`, {rows}×{cols}, has more values than can be addressed")]
+    #[error(
+        "the shape of `{what}`, {rows}×{cols}, has more values than {}, the most of an array",
+        MAX_LEN
+    )]
     ShapeOverflow {
         /// The argument whose shape overflows.
         what: &'static str,
@@ -29,20 +36,20 @@ pub enum Error {
         cols: usize,
     },
     /// A reduction that has no identity (max, min, mean, argmax) was given nothing to reduce.
-    #[error("`{op}` of no values is not defined")]
+    #[error("`{op}` of no values is not defined: at least 1 is needed")]
     Empty {
         /// The operation.
         op: &'static str,
     },
     /// A parameter lies outside its range.
-    #[error("`{what}` is {value}, but must be {requirement}")]
+    #[error("`{}` is {value}, but must be {requirement}", argument(what))]
     InvalidArgument {
         /// The parameter, by its name in the signature.
         what: &'static str,
         /// What was given.
         value: String,
         /// What is allowed.
-        requirement: &'static str,
+        requirement: Cow<'static, str>,
     },
     /// The input is larger than the device, or the representation of the result, allows.
     #[error("{what} is {value}, beyond the limit of {limit}")]
@@ -55,7 +62,7 @@ pub enum Error {
         limit: u64,
     },
     /// Memory could not be allocated, on the host or on the device.
-    #[error("out of memory: {bytes} bytes could not be allocated")]
+    #[error("out of memory: {bytes} bytes could not be allocated; drop buffers or divide the work")]
     OutOfMemory {
         /// The size asked for, in bytes.
         bytes: u64,
@@ -67,7 +74,7 @@ pub enum Error {
         reason: String,
     },
     /// The GPU went away. Build a new device; buffers of the old one are gone.
-    #[error("the GPU device was lost: {reason}")]
+    #[error("the GPU device was lost, make a new one: {reason}")]
     DeviceLost {
         /// What the driver said.
         reason: String,
@@ -106,7 +113,7 @@ pub enum Error {
         message: String,
     },
     /// A buffer belongs to another batch or another device.
-    #[error("`{what}` belongs to another {owner}")]
+    #[error("`{what}` belongs to another {owner}: copy its values to this one")]
     Foreign {
         /// The argument, by its name in the signature.
         what: &'static str,
@@ -117,7 +124,7 @@ pub enum Error {
     #[error("the batch was executed already; record a new one")]
     AlreadyExecuted,
     /// A batch's buffer was read before the batch was executed.
-    #[error("the batch has not been executed yet")]
+    #[error("the batch has not been executed yet: execute it before it is read")]
     NotExecuted,
     /// A batch with placeholders was executed, which have no values there.
     #[error("the batch has placeholders: compile it, and run the program with values for them")]
@@ -131,7 +138,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// JavaScript used an object after its `dispose`.
-    #[error("this {what} was disposed of")]
+    #[error("this {what} was disposed of: make a new one")]
     Disposed {
         /// The object's class.
         what: &'static str,
@@ -142,6 +149,19 @@ pub enum Error {
 }
 
 impl Error {
+    /// [`Error::InvalidArgument`] for a parameter.
+    pub(crate) fn invalid(
+        what: &'static str,
+        value: impl Into<String>,
+        requirement: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Error::InvalidArgument {
+            what,
+            value: value.into(),
+            requirement: requirement.into(),
+        }
+    }
+
     /// A stable identifier for programs to match on, in capitals.
     pub fn code(&self) -> &'static str {
         match self {
@@ -169,6 +189,24 @@ impl Error {
             Error::Aborted => "ABORTED",
         }
     }
+}
+
+/// A parameter's name as the caller writes it: JavaScript has camel case.
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+fn argument(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut camel = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let (first, rest) = word.split_at(1.min(word.len()));
+        camel.push_str(&first.to_ascii_uppercase());
+        camel.push_str(rest);
+    }
+    camel
+}
+
+#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+fn argument(name: &str) -> &str {
+    name
 }
 
 /// The crate's result type.

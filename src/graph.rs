@@ -1,5 +1,6 @@
 //! Graphs of operations as data: what was recorded, and the plans that are made of it.
 
+mod bindings;
 pub(crate) mod fuse;
 mod memory_plan;
 pub(crate) mod node;
@@ -8,6 +9,7 @@ mod partition;
 pub(crate) mod plan;
 mod rewrite;
 
+pub(crate) use bindings::{Binding, Fetched, Repeat};
 #[cfg(feature = "gpu")]
 pub(crate) use fuse::{Chain, Kernel, Operand, Step};
 pub(crate) use node::{Node, Source};

@@ -86,7 +86,7 @@ fn detect() -> &'static [InstructionSet] {
     &[Neon, Scalar]
 }
 
-#[cfg(all(target_family = "wasm", target_feature = "simd128"))]
+#[cfg(target_family = "wasm")]
 fn detect() -> &'static [InstructionSet] {
     if cfg!(relampago_relaxed) {
         &[RelaxedSimd128]
@@ -98,7 +98,7 @@ fn detect() -> &'static [InstructionSet] {
 #[cfg(not(any(
     target_arch = "x86_64",
     all(target_arch = "aarch64", target_feature = "neon"),
-    all(target_family = "wasm", target_feature = "simd128")
+    target_family = "wasm"
 )))]
 fn detect() -> &'static [InstructionSet] {
     &[Scalar]

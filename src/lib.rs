@@ -16,6 +16,12 @@
 //!   the back-end [`Backend`] has for it.
 //!
 //! `js` and `js-ptx` are for the npm package.
+//!
+//! # WebAssembly
+//!
+//! On `wasm32-unknown-unknown` kernels are compiled to simd128 without compiler flags; the module needs
+//! an engine that has it, as all current ones do. `-C target-feature=+relaxed-simd` adds relaxed SIMD,
+//! which not all have.
 
 // wgpu's handles are not `Send` in the browser, where there is one thread; an `Rc` there would
 // need a second set of types.
@@ -55,22 +61,26 @@ mod simd;
 mod tensor;
 
 pub use batch::{Argument, BufferId, GpuCommandBatch, Program};
+#[cfg(not(relampago_small))]
+pub use device::Tuning;
 pub use device::buffer::DeviceBuffer;
 #[cfg(not(relampago_small))]
 pub use device::matmul_cache::GpuMatmulCache;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
-pub use device::profile::{KernelTime, Profile, Profiler};
+pub use device::profile::{Profile, Profiler};
 pub use device::tiled_reduce::{
     tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
 };
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
-#[cfg(not(relampago_small))]
-pub use device::{HalfPrecision, Tuning};
 pub use error::{Error, Result};
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub use gpu::KernelTime;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
 #[cfg(not(relampago_small))]
 pub use ops::ConvLayer;
+#[cfg(not(relampago_small))]
+pub use ops::HalfPrecision;
 #[cfg(not(relampago_small))]
 pub use ops::custom::{CustomCall, CustomOp};
 pub use ops::policy::Policy;

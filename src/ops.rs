@@ -19,6 +19,8 @@ mod conv2d;
 #[cfg(not(relampago_small))]
 pub(crate) mod custom;
 #[cfg(not(relampago_small))]
+mod half_precision;
+#[cfg(not(relampago_small))]
 mod layer;
 pub(crate) mod policy;
 pub(crate) mod reduce_op;
@@ -27,6 +29,8 @@ pub(crate) mod shape;
 #[cfg(not(relampago_small))]
 use crate::ops::custom::CustomCall;
 pub use conv2d::{Conv2d, Padding};
+#[cfg(not(relampago_small))]
+pub use half_precision::HalfPrecision;
 #[cfg(not(relampago_small))]
 pub use layer::ConvLayer;
 

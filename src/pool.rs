@@ -121,11 +121,7 @@ impl GpuDevicePool {
     pub fn from_devices(devices: impl IntoIterator<Item = GpuDevice>) -> Result<Self> {
         let members: Arc<[Member]> = devices.into_iter().map(Member::new).collect();
         if members.is_empty() {
-            return Err(Error::InvalidArgument {
-                what: "devices",
-                value: "[]".to_owned(),
-                requirement: "at least one",
-            });
+            return Err(Error::invalid("devices", "[]", "at least one"));
         }
         Ok(Self {
             members,

@@ -20,12 +20,9 @@ pub use layout::MemoryLayout;
 pub use partition::{PartitionView, TileInfo};
 pub(crate) use planes::{Plane, for_each_plane};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::shape::{check_len, check_limit};
 use layout::{Tiling, column_major, row_major, tiled};
-
-/// The most values that a slice of `f32` can hold, and so the farthest that a view may reach.
-const MAX_LEN: usize = isize::MAX as usize / size_of::<f32>();
 
 /// The last of a view's dimensions.
 const LAST_DIM: usize = 3;
@@ -210,13 +207,18 @@ impl<T> TensorView<T> {
         check_limit("the end of the range", range.end, self.shape[dim])?;
         if range.start > range.end {
             let value = format!("{}..{}", range.start, range.end);
-            return Err(invalid("range", value, "not to end before it starts"));
+            return Err(Error::invalid(
+                "range",
+                value,
+                "one that starts before its end or there",
+            ));
         }
         if let Some(side) = self.tile_side(dim)
             && !range.start.is_multiple_of(side)
         {
-            let value = format!("{}..{}, in tiles of {side}", range.start, range.end);
-            return Err(invalid("range", value, "to start where a tile does"));
+            let value = format!("{}..{}", range.start, range.end);
+            let requirement = format!("one that starts at a multiple of {side}, where a tile does");
+            return Err(Error::invalid("range", value, requirement));
         }
         let mut slice = *self;
         slice.shape[dim] = range.end - range.start;
@@ -243,7 +245,11 @@ impl<T> TensorView<T> {
             && dim0 != dim1
         {
             if dim > 1 {
-                return Err(invalid("dim", dim.to_string(), "0 or 1 in a tiled layout"));
+                return Err(Error::invalid(
+                    "dim",
+                    dim.to_string(),
+                    "0 or 1 in a tiled layout",
+                ));
             }
             tiling.size.reverse();
             tiling.strides.reverse();
@@ -261,7 +267,11 @@ impl<T> TensorView<T> {
         check_len("shape", self.numel(), view.numel())?;
         if !self.is_contiguous() {
             let value = format!("{:?} at strides {:?}", self.shape, self.strides);
-            return Err(invalid("view", value, "contiguous to be reshaped"));
+            return Err(Error::invalid(
+                "view",
+                value,
+                "contiguous to be reshaped: copy what it shows",
+            ));
         }
         view.with_offset(self.offset)
     }
@@ -292,7 +302,11 @@ impl<T> TensorView<T> {
         check_limit("the number of dimensions", self.ndim() + 1, LAST_DIM + 1)?;
         if self.tiling.is_some() {
             let value = format!("{:?}", self.layout());
-            return Err(invalid("layout", value, "no tiled one"));
+            return Err(Error::invalid(
+                "layout",
+                value,
+                "row-major: add dimensions before tiles",
+            ));
         }
         let mut view = *self;
         view.shape[dim..].rotate_right(1);
@@ -353,13 +367,5 @@ impl<T> TensorView<T> {
         let reach = usize::try_from(last).map_or(usize::MAX, |last| last.saturating_add(1));
         check_limit("the reach of a view", reach, MAX_LEN)?;
         Ok(self)
-    }
-}
-
-pub(crate) fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
     }
 }

@@ -183,11 +183,36 @@ fn refused(wgsl: &str) -> String {
 
 #[test]
 fn wgsl_that_is_no_function_is_refused_with_the_place() {
-    let message = refused("x +\n  undefined");
-    assert!(
-        message.contains("undefined") && message.contains("broken:2:3"),
-        "{message}"
-    );
+    // The function around the text and the longer names of the library's functions do not count.
+    for (wgsl, place, line) in [
+        (
+            "x + nothing",
+            "line 1, column 5: ",
+            "x + nothing\n        ^",
+        ),
+        ("x +\n  nothing", "line 2, column 3: ", "  nothing\n      ^"),
+        (
+            "maximum(x, 1.0) + nothing",
+            "line 1, column 19: ",
+            "nothing",
+        ),
+        (
+            "let é = x; return é + nothing;",
+            "line 1, column 23: ",
+            "nothing",
+        ),
+        (
+            "let y = x;\nreturn vec4f(y);",
+            "line 2, column 8: ",
+            "return vec4f(y);",
+        ),
+        ("(x", "line 1, column 3: ", "(x\n      ^"),
+        ("x +* 2.0", "line 1, column 4: ", "x +* 2.0\n       ^"),
+    ] {
+        let message = refused(wgsl);
+        assert!(message.starts_with(place), "{wgsl}: {message}");
+        assert!(message.contains(line), "{wgsl}: {message}");
+    }
     for wgsl in ["", "x +* 2.0", "vec4f(x)", "x > 0.0", "return x", "1i"] {
         refused(wgsl);
     }

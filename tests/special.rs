@@ -30,28 +30,14 @@ fn every_operation_has_cases_of_special_values() {
 /// and the distance from it that is allowed. Where a GPU may read denormal inputs as zeros, these are right,
 /// too: `flushed`. `orNaN` says that a GPU's result may be NaN, and `scalar` that it is one number.
 fn script(cases: &[Case]) -> String {
-    let (mut arrays, mut known) = (String::new(), HashMap::new());
+    let mut arrays = Arrays::default();
     let mut list = String::new();
     for case in cases {
         let (want, flushed) = case.expected();
         if want.len() > LONGEST_RESULT {
             continue;
         }
-        let mut inputs = Vec::new();
-        for values in &case.inputs {
-            let bits: Vec<u32> = values.iter().map(|x| x.to_bits()).collect();
-            let next = known.len();
-            let name = known.entry(bits).or_insert_with(|| {
-                let values: Vec<String> = values.iter().map(|x| js(format!("{x:?}"))).collect();
-                let _ = writeln!(
-                    arrays,
-                    "const a{next} = new Float32Array([{}]);",
-                    values.join(",")
-                );
-                format!("a{next}")
-            });
-            inputs.push(name.clone());
-        }
+        let inputs: Vec<String> = case.inputs.iter().map(|x| arrays.name(x)).collect();
         let ulp = case.op.ulp();
         let flushed = flushed.map_or("undefined".to_owned(), |flushed| pairs(&flushed, ulp));
         let _ = writeln!(
@@ -65,7 +51,29 @@ fn script(cases: &[Case]) -> String {
             case.op.is_scalar(),
         );
     }
-    format!("{arrays}export const cases = [\n{list}];\n")
+    format!("{}export const cases = [\n{list}];\n", arrays.text)
+}
+
+/// Inputs, each of which the script has once.
+#[derive(Default)]
+struct Arrays {
+    text: String,
+    /// Their names, by their bits.
+    known: HashMap<Vec<u32>, String>,
+}
+
+impl Arrays {
+    fn name(&mut self, values: &[f32]) -> String {
+        let bits = values.iter().map(|x| x.to_bits()).collect();
+        let name = format!("a{}", self.known.len());
+        let make = || {
+            let values: Vec<String> = values.iter().map(|x| js(&format!("{x:?}"))).collect();
+            let values = values.join(",");
+            let _ = writeln!(self.text, "const {name} = new Float32Array([{values}]);");
+            name
+        };
+        self.known.entry(bits).or_insert_with(make).clone()
+    }
 }
 
 fn row(case: &Case) -> &'static OpInfo {
@@ -77,7 +85,7 @@ fn row(case: &Case) -> &'static OpInfo {
 fn pairs(expected: &[Expected], ulp: f64) -> String {
     let pair = |want: &Expected| {
         let slack = ulp * f64::from(f32::EPSILON) * want.magnitude + f64::from(f32::MIN_POSITIVE);
-        js(format!("[{:?}, {slack:?}]", want.value))
+        js(&format!("[{:?}, {slack:?}]", want.value))
     };
     let pairs: Vec<String> = expected.iter().map(pair).collect();
     format!("[{}]", pairs.join(","))
@@ -101,7 +109,7 @@ fn object(debug: &str) -> String {
             }
             // The name of a type.
             (None, Some('A'..='Z')) => {}
-            _ => text += &js(word.to_owned()),
+            _ => text += &js(word),
         }
     }
     if text.is_empty() { "{}".into() } else { text }
@@ -117,6 +125,6 @@ fn camel_case(name: &str) -> String {
 }
 
 /// Numbers as JavaScript writes them.
-fn js(rust: String) -> String {
+fn js(rust: &str) -> String {
     rust.replace("inf", "Infinity")
 }

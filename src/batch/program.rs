@@ -1,15 +1,12 @@
 //! [`Program`]: a graph planned once, run again and again.
 
-use crate::batch::run::{Argument, Repeat, Runtime};
+use crate::batch::run::{Argument, Runtime};
 use crate::device::GpuDevice;
-use crate::device::buffer::{DeviceBuffer, Fetched, Storage};
+use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::error::{Error, Result};
+use crate::graph::{Explanation, Fetched, Repeat, Source};
 #[cfg(not(relampago_small))]
-use crate::graph::node::Node;
-use crate::graph::node::Source;
-use crate::graph::plan::Explanation;
-#[cfg(not(relampago_small))]
-use crate::graph::plan::Plan;
+use crate::graph::{Node, Plan};
 
 /// A batch that was planned once ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile))
 /// and runs with new arguments each time; nothing is recorded, planned or compiled again. Runs on
@@ -39,7 +36,9 @@ impl Program {
         if runtime.gpu.is_some() {
             for node in &mut runtime.plan.nodes {
                 if let Source::Upload(values) = &node.source {
-                    node.source = Source::Input(runtime.device.upload_async(values).await?);
+                    let buffer = runtime.device.upload_async(values).await?;
+                    node.source = Source::Input(runtime.inputs.len());
+                    runtime.inputs.push(buffer);
                 }
             }
         }
@@ -53,11 +52,19 @@ impl Program {
         device: &GpuDevice,
         nodes: &[Node],
         outputs: &[usize],
+        inputs: Vec<DeviceBuffer>,
         placeholders: Vec<usize>,
     ) -> Result<Self> {
         let plan = Plan::new(nodes, outputs, true);
         let gpu = device.gpu().cloned();
-        Self::new(Runtime::new(device.clone(), gpu, plan, placeholders)).await
+        Self::new(Runtime::new(
+            device.clone(),
+            gpu,
+            plan,
+            inputs,
+            placeholders,
+        ))
+        .await
     }
 
     /// Runs with a value for each placeholder, in the order in which they were recorded; the
@@ -177,7 +184,7 @@ impl Program {
         Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
     )> {
         if times == 0 {
-            return Err(invalid("times", 0, "at least 1"));
+            return Err(Error::invalid("times", "0", "at least 1"));
         }
         let mut nodes = Vec::new();
         for &pair in feedback {
@@ -197,17 +204,21 @@ impl Program {
     #[cfg_attr(relampago_package, optimize(size))]
     fn feedback(&self, (result, argument): (usize, usize)) -> Result<(usize, usize)> {
         let plan = &self.runtime.plan;
-        let beyond = "the place of a result and of an argument";
+        let (results, arguments) = (plan.outputs.len(), self.runtime.placeholders.len());
+        let beyond = |place: usize, what, count| {
+            let requirement = format!("the place of one of {count} {what}, counted from 0");
+            Error::invalid("feedback", place.to_string(), requirement)
+        };
         let output = plan.outputs.get(result);
-        let output = output.ok_or_else(|| invalid("feedback", result, beyond))?;
+        let output = output.ok_or_else(|| beyond(result, "results", results))?;
         let expected = self.runtime.placeholders.get(argument);
-        let expected = expected.ok_or_else(|| invalid("feedback", argument, beyond))?;
+        let expected = expected.ok_or_else(|| beyond(argument, "arguments", arguments))?;
         crate::ops::shape::check_len("feedback", *expected, plan.nodes[*output].len)?;
         let holds =
             |source: &Source| matches!(source, Source::Placeholder(place) if *place == argument);
         let node = plan.nodes.iter().position(|node| holds(&node.source));
         // Every placeholder is a node, used or not.
-        let node = node.ok_or_else(|| invalid("feedback", argument, beyond))?;
+        let node = node.ok_or_else(|| beyond(argument, "arguments", arguments))?;
         Ok((result, node))
     }
 }
@@ -227,13 +238,4 @@ fn in_memory(values: Fetched) -> Vec<f32> {
 #[allow(clippy::needless_pass_by_value)] // As the other one has it.
 fn in_memory(values: Fetched) -> Vec<f32> {
     values.to_vec()
-}
-
-fn invalid(what: &'static str, value: usize, requirement: &'static str) -> Error {
-    let value = value.to_string();
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
-    }
 }

@@ -1,17 +1,14 @@
 //! A plan on the device that it was made for.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use crate::cpu::execute::{self, Slots};
-use crate::cpu::packed_weights::Weights;
+use crate::cpu::PlanState;
 use crate::device::GpuDevice;
-use crate::device::buffer::{DeviceBuffer, Fetched, Storage};
+use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
-use crate::graph::node::Source;
-use crate::graph::plan::Plan;
+use crate::gpu::{Gpu, GpuBuffer, Texts};
+use crate::graph::{Binding, Fetched, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
-use crate::simd::Cpu;
 
 /// Values for a placeholder of a [`Program`](crate::Program).
 #[derive(Clone, Copy, Debug)]
@@ -50,85 +47,17 @@ impl<'a> From<&'a DeviceBuffer> for Argument<'a> {
     }
 }
 
-/// Values that no kernel of a plan computes.
-#[derive(Clone)]
-pub(crate) enum Outside<'a> {
-    /// A kernel does, or nobody needs them.
-    Nothing,
-    Values(&'a [f32]),
-    Stored(Storage),
-    #[cfg(all(target_arch = "wasm32", feature = "js"))]
-    Array(&'a js_sys::Float32Array),
-}
-
-/// How often a plan runs, and what goes from each run to the next.
-#[derive(Clone, Copy)]
-pub(crate) struct Repeat<'a> {
-    pub(crate) times: usize,
-    /// Places among the outputs and nodes that take their values next time.
-    pub(crate) feedback: &'a [(usize, usize)],
-}
-
-impl Repeat<'_> {
-    pub(crate) const ONCE: Self = Self {
-        times: 1,
-        feedback: &[],
-    };
-}
-
-/// A plan with its device, and on SIMD with the memory that it keeps from run to run.
+/// A plan with its device and what the back-end keeps from run to run.
 pub(crate) struct Runtime {
     pub(crate) device: GpuDevice,
     pub(crate) gpu: Option<Arc<Gpu>>,
     pub(crate) plan: Plan,
+    /// The buffers that were recorded with the graph.
+    pub(crate) inputs: Vec<DeviceBuffer>,
     /// The lengths of the batch's placeholders.
     pub(crate) placeholders: Vec<usize>,
-    memory: Mutex<Memory>,
-    weights: Weights,
-}
-
-#[derive(Default)]
-struct Memory {
-    slots: Slots,
-    /// Results of the last run, by slot: used again once nobody else has them.
-    given: Vec<(usize, Arc<Vec<f32>>)>,
-    /// Those of the run before it that somebody still had: in a loop, the last run's argument.
-    lent: Vec<(usize, Arc<Vec<f32>>)>,
-}
-
-impl Memory {
-    fn reclaim(&mut self) {
-        let [older, newer] = [&mut self.lent, &mut self.given].map(std::mem::take);
-        for (slot, values) in older {
-            self.take_back(slot, values);
-        }
-        for (slot, values) in newer {
-            if let Some(lent) = self.take_back(slot, values) {
-                self.lent.push((slot, lent));
-            }
-        }
-    }
-
-    /// Returns what somebody else has, too.
-    fn take_back(&mut self, slot: usize, values: Arc<Vec<f32>>) -> Option<Arc<Vec<f32>>> {
-        match (Arc::try_unwrap(values), self.slots.get_mut(slot)) {
-            (Ok(values), Some(free)) => *free = values,
-            (Ok(_), None) => {}
-            (Err(values), _) => return Some(values),
-        }
-        None
-    }
-
-    /// Takes a result out of its slot.
-    fn give(&mut self, slot: usize) -> Arc<Vec<f32>> {
-        // Two results may be one value.
-        if let Some((_, values)) = self.given.iter().find(|(other, _)| *other == slot) {
-            return values.clone();
-        }
-        let values = Arc::new(std::mem::take(&mut self.slots[slot]));
-        self.given.push((slot, values.clone()));
-        values
-    }
+    on_host: PlanState,
+    on_gpu: Texts,
 }
 
 impl Runtime {
@@ -136,22 +65,25 @@ impl Runtime {
         device: GpuDevice,
         gpu: Option<Arc<Gpu>>,
         plan: Plan,
+        inputs: Vec<DeviceBuffer>,
         placeholders: Vec<usize>,
     ) -> Self {
         Self {
             device,
             gpu,
+            on_gpu: Texts::new(&plan),
             plan,
+            inputs,
             placeholders,
-            memory: Mutex::default(),
-            weights: Weights::new(),
+            on_host: PlanState::default(),
         }
     }
 
     /// Prepares for many runs: on SIMD, what they all multiply by is packed once.
     pub(crate) fn pack(&mut self) -> Result<()> {
         if self.gpu.is_none() && self.plan.optimised {
-            self.weights = crate::cpu::packed_weights::pack(&self.plan, self.device.cpu())?;
+            let input = |index: usize| self.inputs[index].host();
+            self.on_host.pack(&self.plan, self.device.cpu(), &input)?;
         }
         Ok(())
     }
@@ -170,14 +102,17 @@ impl Runtime {
         Vec<Storage>,
         Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
     )> {
-        let outside = self.outside(arguments)?;
-        match &self.gpu {
-            Some(gpu) => {
-                let (results, running) = gpu.run_plan(&self.plan, outside, repeat, read)?;
-                Ok((results, Some(running)))
-            }
-            None => Ok((self.on_host(outside, repeat)?, None)),
-        }
+        let mut results = Vec::new();
+        let Some(gpu) = &self.gpu else {
+            let values = self.run_on_host(arguments, repeat)?;
+            results.extend(values.into_iter().map(Storage::Host));
+            return Ok((results, None));
+        };
+        let bindings = self.bindings(arguments, on_gpu)?;
+        let plan = (&self.plan, &self.on_gpu);
+        let (buffers, running) = gpu.run_plan(plan, bindings, repeat, read)?;
+        results.extend(buffers.into_iter().map(Storage::Gpu));
+        Ok((results, Some(running)))
     }
 
     /// Runs the plan once, and copies the results to `outs`, of their lengths.
@@ -187,78 +122,55 @@ impl Runtime {
         arguments: &[Argument<'_>],
         outs: &mut [&mut [f32]],
     ) -> Result<()> {
-        let outside = self.outside(arguments)?;
         if let Some(gpu) = &self.gpu {
-            return gpu.read_plan(&self.plan, outside, outs).await;
+            let bindings = self.bindings(arguments, on_gpu)?;
+            let plan = (&self.plan, &self.on_gpu);
+            return gpu.read_plan(plan, bindings, outs).await;
         }
-        for (out, result) in outs.iter_mut().zip(self.on_host(outside, Repeat::ONCE)?) {
-            match result {
-                Storage::Host(values) => out.copy_from_slice(&values),
-                Storage::Gpu(_) => debug_assert!(false, "nothing on the host is on a GPU"),
-            }
+        let results = self.run_on_host(arguments, Repeat::ONCE)?;
+        for (out, result) in outs.iter_mut().zip(results) {
+            out.copy_from_slice(&result);
         }
         Ok(())
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
-    fn on_host(&self, mut outside: Vec<Outside<'_>>, repeat: Repeat<'_>) -> Result<Vec<Storage>> {
-        // Not locked meanwhile: a thread of rayon's that waits for others within a run may take up
-        // another run of the program, which would wait for its own thread.
-        let mut memory = std::mem::take(&mut *self.memory());
-        let mut results = Vec::new();
-        for time in 0..repeat.times {
-            memory.reclaim();
-            let values = outside
-                .iter()
-                .map(host_values)
-                .collect::<Result<Vec<_>>>()?;
-            let weights = (self.device.cpu(), &self.weights);
-            execute::run(&self.plan, weights, &values, &mut memory.slots)?;
-            self.plan.outcome()?;
-            for &node in &self.plan.outputs {
-                results.push(match self.plan.home(node) {
-                    Some(slot) => Storage::Host(memory.give(slot)),
-                    None => Storage::Host(host_copy(self.device.cpu(), &outside[node])?),
-                });
-            }
-            if time + 1 < repeat.times {
-                for &(output, node) in repeat.feedback {
-                    outside[node] = Outside::Stored(results[output].clone());
-                }
-                results.clear();
-            }
-        }
-        *self.memory() = memory;
-        Ok(results)
+    fn run_on_host(
+        &self,
+        arguments: &[Argument<'_>],
+        repeat: Repeat<'_>,
+    ) -> Result<Vec<Arc<Vec<f32>>>> {
+        let bindings = self.bindings(arguments, on_host)?;
+        let cpu = self.device.cpu();
+        self.on_host.run(&self.plan, cpu, bindings, repeat)
     }
 
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What each node has from outside.
+    /// What each node has from outside; `of` says what a buffer is to the back-end.
     #[cfg_attr(relampago_package, optimize(size))]
-    fn outside<'a>(&'a self, arguments: &[Argument<'a>]) -> Result<Vec<Outside<'a>>> {
+    fn bindings<'a, B>(
+        &'a self,
+        arguments: &[Argument<'a>],
+        of: fn(&'a Storage) -> Result<Binding<'a, B>>,
+    ) -> Result<Vec<Binding<'a, B>>> {
         self.device.check()?;
         check_len("arguments", self.placeholders.len(), arguments.len())?;
         for (place, argument) in arguments.iter().enumerate() {
             self.check(argument, self.placeholders[place])?;
         }
-        let mut outside = Vec::new();
+        let mut bindings = Vec::new();
         for node in &self.plan.nodes {
-            outside.push(match &node.source {
-                Source::Op { .. } => Outside::Nothing,
-                Source::Upload(values) => Outside::Values(values),
-                Source::Input(buffer) => Outside::Stored(buffer.storage.clone()),
+            bindings.push(match &node.source {
+                Source::Op { .. } => Binding::Nothing,
+                Source::Upload(values) => Binding::Values(values),
+                Source::Input(index) => of(&self.inputs[*index].storage)?,
                 Source::Placeholder(place) => match arguments[*place] {
-                    Argument::Values(values) => Outside::Values(values),
-                    Argument::Buffer(buffer) => Outside::Stored(buffer.storage.clone()),
+                    Argument::Values(values) => Binding::Values(values),
+                    Argument::Buffer(buffer) => of(&buffer.storage)?,
                     #[cfg(all(target_arch = "wasm32", feature = "js"))]
-                    Argument::Array(values) => Outside::Array(values),
+                    Argument::Array(values) => Binding::Array(values),
                 },
             });
         }
-        Ok(outside)
+        Ok(bindings)
     }
 
     fn check(&self, argument: &Argument<'_>, len: usize) -> Result<()> {
@@ -275,51 +187,22 @@ impl Runtime {
     }
 }
 
-fn host_values<'a>(outside: &'a Outside<'_>) -> Result<&'a [f32]> {
-    // What has a buffer on the GPU, or values for it, runs there.
-    let (what, owner) = ("buffer", "back-end");
-    match outside {
-        Outside::Nothing => Ok(&[]),
-        Outside::Values(values) => Ok(values),
-        Outside::Stored(Storage::Host(values)) => Ok(values),
-        Outside::Stored(Storage::Gpu(_)) => Err(Error::Foreign { what, owner }),
-        #[cfg(all(target_arch = "wasm32", feature = "js"))]
-        Outside::Array(_) => Err(Error::Foreign { what, owner }),
-    }
+// Without the feature `gpu` there is no such buffer.
+#[cfg_attr(not(feature = "gpu"), allow(unreachable_code))]
+#[allow(clippy::unnecessary_wraps)] // The other one may find a foreign buffer.
+fn on_gpu(storage: &Storage) -> Result<Binding<'_, GpuBuffer>> {
+    Ok(match storage {
+        Storage::Gpu(buffer) => Binding::Buffer(buffer.clone()),
+        Storage::Host(values) => Binding::Values(values),
+    })
 }
 
-fn host_copy(cpu: Cpu, outside: &Outside<'_>) -> Result<Arc<Vec<f32>>> {
-    match outside {
-        Outside::Stored(Storage::Host(values)) => Ok(values.clone()),
-        other => cpu.copy(host_values(other)?).map(Arc::new),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Memory;
-
-    #[test]
-    fn a_loop_runs_in_the_memory_of_two_results() {
-        let mut memory = Memory {
-            slots: vec![vec![1.0]],
-            ..Memory::default()
-        };
-        // Each result is the next run's argument, which is let go after it.
-        let mut argument = memory.give(0);
-        let mut places = Vec::new();
-        for run in 0..6 {
-            memory.reclaim();
-            if memory.slots[0].is_empty() {
-                memory.slots[0] = vec![run as f32];
-            }
-            argument = memory.give(0);
-            places.push(argument.as_ptr());
-        }
-        assert_eq!(places[2..4], places[4..]);
-        // Nobody is kept from giving memory back for longer than a run.
-        memory.reclaim();
-        memory.reclaim();
-        assert_eq!(std::sync::Arc::strong_count(&argument), 1);
+fn on_host(storage: &Storage) -> Result<Binding<'_, Arc<Vec<f32>>>> {
+    match storage {
+        Storage::Host(values) => Ok(Binding::Buffer(values.clone())),
+        Storage::Gpu(_) => Err(Error::Foreign {
+            what: "buffer",
+            owner: "back-end",
+        }),
     }
 }

@@ -4,7 +4,7 @@
 use crate::batch::program::Program;
 use crate::batch::run::Runtime;
 use crate::cpu::chain::Runner;
-use crate::device::buffer::Storage;
+use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::graph::fuse::{Kernel, Step};
 use crate::graph::node::{Node, Source};
@@ -77,6 +77,7 @@ impl Program {
         let mut scratch = idle.scratch(arguments.len())?;
         let mut values = Inputs {
             nodes: &plan.nodes,
+            buffers: &self.runtime.inputs,
             kernel,
             arguments,
         };
@@ -91,6 +92,7 @@ impl Program {
 /// What a kernel reads: arguments, and values that its batch holds.
 struct Inputs<'a> {
     nodes: &'a [Node],
+    buffers: &'a [DeviceBuffer],
     kernel: &'a Kernel,
     arguments: &'a mut dyn Stream,
 }
@@ -105,9 +107,9 @@ impl Stream for Inputs<'_> {
         let values: &[f32] = match &self.nodes[self.kernel.inputs[input]].source {
             Source::Placeholder(place) => return self.arguments.load(*place, at, to),
             Source::Upload(values) => values,
-            Source::Input(buffer) => match &buffer.storage {
-                Storage::Host(values) => values,
-                Storage::Gpu(_) => return,
+            Source::Input(index) => match self.buffers[*index].host() {
+                Some(values) => values,
+                None => return,
             },
             Source::Op { .. } => return,
         };

@@ -1,10 +1,7 @@
 //! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
 //! in the first-level cache and is written nowhere else.
 
-#[cfg_attr(
-    not(all(target_arch = "wasm32", target_feature = "simd128")),
-    path = "chain/compiled/absent.rs"
-)]
+#[cfg_attr(not(target_arch = "wasm32"), path = "chain/compiled/absent.rs")]
 mod compiled;
 #[cfg_attr(relampago_small, path = "chain/one_by_one.rs")]
 mod sweeps;

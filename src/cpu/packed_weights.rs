@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use crate::device::buffer::Storage;
 use crate::error::Result;
 use crate::graph::fuse::{Kernel, Operand};
 use crate::graph::node::Source;
@@ -28,26 +27,43 @@ pub(crate) struct Factor {
 /// Rows of a product up to which the right operand is read where it lies.
 const FEW_ROWS: usize = 2;
 
-/// Packs the constant right operands of a plan's products.
+/// Packs the constant right operands of a plan's products. `input` returns the values of a recorded
+/// buffer.
 ///
 /// # Errors
 /// `OutOfMemory`.
 #[cfg_attr(relampago_package, optimize(size))]
-pub(crate) fn pack(plan: &Plan, cpu: Cpu) -> Result<Weights> {
+pub(crate) fn pack<'a>(
+    plan: &'a Plan,
+    cpu: Cpu,
+    input: &dyn Fn(usize) -> Option<&'a [f32]>,
+) -> Result<Weights> {
     let mut weights = Weights::new();
     for kernel in &plan.kernels {
-        let factor = factor(plan, kernel, cpu, &weights)?;
+        let factor = match product(plan, kernel) {
+            Some((product, node)) => factor(plan, (product, node), cpu, input, &weights)?,
+            None => None,
+        };
         weights.push(factor);
     }
     Ok(weights)
 }
 
 #[cfg_attr(relampago_package, optimize(size))]
-fn factor(plan: &Plan, kernel: &Kernel, cpu: Cpu, others: &Weights) -> Result<Option<Factor>> {
-    let Some((product, node)) = product(plan, kernel) else {
-        return Ok(None);
+fn factor<'a>(
+    plan: &'a Plan,
+    (product, node): (Matmul, usize),
+    cpu: Cpu,
+    input: &dyn Fn(usize) -> Option<&'a [f32]>,
+    others: &Weights,
+) -> Result<Option<Factor>> {
+    // Only these are the same in each run.
+    let values = match &plan.nodes[node].source {
+        Source::Upload(values) => Some(&values[..]),
+        Source::Input(index) => input(*index),
+        Source::Placeholder(_) | Source::Op { .. } => None,
     };
-    let Some(values) = constant(&plan.nodes[node].source) else {
+    let Some(values) = values else {
         return Ok(None);
     };
     let Matmul { m, k, n, .. } = product;
@@ -80,18 +96,6 @@ fn product(plan: &Plan, kernel: &Kernel) -> Option<(Matmul, usize)> {
     };
     let Matmul { m, k, n, .. } = product;
     (m > FEW_ROWS && n > 1 && k > 0).then(|| (product, kernel.inputs[right]))
-}
-
-/// Values that are the same in each run.
-fn constant(source: &Source) -> Option<&[f32]> {
-    match source {
-        Source::Upload(values) => Some(values),
-        Source::Input(buffer) => match &buffer.storage {
-            Storage::Host(values) => Some(values),
-            Storage::Gpu(_) => None,
-        },
-        Source::Placeholder(_) | Source::Op { .. } => None,
-    }
 }
 
 fn plane(k: usize, n: usize, transposed: bool) -> Plane {

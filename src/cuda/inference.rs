@@ -4,7 +4,7 @@ use super::buffer::{CudaBuffer, Element};
 use super::device::CudaDevice;
 use super::error::Result;
 use super::launch::Argument;
-use super::ops::invalid;
+use super::ops::{invalid, multiple};
 use crate::ptx::kernels::QuantFormat;
 use crate::ptx::{AttentionKernel, PtxType, QuantizeKernel, Target};
 
@@ -12,9 +12,9 @@ use crate::ptx::{AttentionKernel, PtxType, QuantizeKernel, Target};
 /// `batch × kv_heads × seq_k × dim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionShape {
-    /// Sequences.
+    /// Sequences, at most 65,535: a grid has no room for more.
     pub batch: usize,
-    /// Heads of queries, a multiple of `kv_heads`.
+    /// Heads of queries, a multiple of `kv_heads` and at most 65,535.
     pub heads: usize,
     /// Heads of keys and values.
     pub kv_heads: usize,
@@ -42,8 +42,8 @@ impl AttentionShape {
             }
         }
         if self.kv_heads == 0 || !self.heads.is_multiple_of(self.kv_heads) {
-            let value = self.kv_heads.to_string();
-            return Err(invalid("kv_heads", value, "a divisor of heads"));
+            let requirement = format!("a divisor of `heads`, {}", self.heads);
+            return Err(invalid("kv_heads", self.kv_heads.to_string(), requirement));
         }
         let most = if self.causal { self.seq_k } else { self.seq_q };
         if self.seq_q == 0 || self.seq_k == 0 || self.seq_q > most {
@@ -151,10 +151,7 @@ impl CudaDevice {
     ) -> Result<()> {
         let (rows, cols) = (y.len(), x.len());
         let (values, bytes) = format.block();
-        if !cols.is_multiple_of(values as usize) {
-            let requirement = "a multiple of the format's block";
-            return Err(invalid("x.len()", cols.to_string(), requirement));
-        }
+        multiple("x.len()", cols, values as usize, "the format's block")?;
         self.check("w", w, rows, cols / values as usize * bytes as usize)?;
         self.check("x", x, 1, cols)?;
         self.check("y", y, rows, 1)?;

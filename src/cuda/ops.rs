@@ -9,6 +9,7 @@ use super::launch::Argument;
 use crate::ptx::kernels::{QuantFormat, SplitSumKernel, Tile};
 use crate::ptx::{GemmKernel, PtxType, QuantizeKernel, Target};
 use cudarc::driver::sys;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
 /// Sizes beyond which a kernel's arithmetic on indices would wrap.
@@ -112,7 +113,7 @@ impl CudaDevice {
         [m, k, n]: [usize; 3],
     ) -> Result<()> {
         for (what, size) in [("k", k), ("n", n)] {
-            multiple(what, size, 4, "a multiple of 4")?;
+            multiple(what, size, 4, "for loads of 16 bytes")?;
         }
         let kernel = match self.target() {
             Target::Sm90a => GemmKernel::wgmma_tf32(),
@@ -139,7 +140,7 @@ impl CudaDevice {
             return Err(invalid("ty", ty.to_string(), "f16 or bf16"));
         }
         for (what, size) in [("k", k), ("n", n)] {
-            multiple(what, size, 8, "a multiple of 8")?;
+            multiple(what, size, 8, "for loads of 16 bytes")?;
         }
         if self.target() != Target::Sm90a {
             return self.gemm(GemmKernel::mma(ty), [a, b, c], [m, k, n]);
@@ -252,8 +253,7 @@ impl CudaDevice {
         [m, n, k]: [usize; 3],
     ) -> Result<()> {
         let (values, bytes) = format.block();
-        let requirement = "a multiple of the format's block";
-        multiple("k", k, values as usize, requirement)?;
+        multiple("k", k, values as usize, "the format's block")?;
         let row = (k / values as usize).saturating_mul(bytes as usize);
         self.check("w", w, n, row)?;
         self.check("x", x, m, k)?;
@@ -272,18 +272,19 @@ impl CudaDevice {
     }
 }
 
-/// Whether a size is what tensor cores' loads ask for.
-fn multiple(what: &'static str, size: usize, of: usize, requirement: &'static str) -> Result<()> {
+/// Checks that a size is a multiple of what `reason` names.
+pub(super) fn multiple(what: &'static str, size: usize, of: usize, reason: &str) -> Result<()> {
     if size.is_multiple_of(of) {
         return Ok(());
     }
+    let requirement = format!("a multiple of {of}, {reason}");
     Err(invalid(what, size.to_string(), requirement))
 }
 
-pub(super) fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
-    Error::Ptx(crate::ptx::Error::Invalid {
-        what,
-        value,
-        requirement,
-    })
+pub(super) fn invalid(
+    what: &'static str,
+    value: String,
+    requirement: impl Into<Cow<'static, str>>,
+) -> Error {
+    Error::Ptx(crate::ptx::Error::invalid(what, value, requirement))
 }

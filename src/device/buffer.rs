@@ -20,12 +20,6 @@ pub(crate) enum Storage {
     Gpu(GpuBuffer),
 }
 
-/// Values that came back from a GPU, in memory of whoever asked for them.
-#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
-pub(crate) type Fetched = Vec<f32>;
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
-pub(crate) type Fetched = js_sys::Float32Array;
-
 impl DeviceBuffer {
     pub(crate) fn new(device: GpuDevice, storage: Storage) -> Self {
         Self { device, storage }
@@ -76,7 +70,6 @@ impl DeviceBuffer {
     }
 
     /// The values, where they are in memory already.
-    #[cfg(all(target_arch = "wasm32", feature = "js"))]
     pub(crate) fn host(&self) -> Option<&[f32]> {
         match &self.storage {
             Storage::Host(values) => Some(values),

@@ -152,11 +152,8 @@ impl GpuMatmulCache {
 
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Placed>> {
         let weights = self.weights.get(name).cloned();
-        weights.ok_or_else(|| Error::InvalidArgument {
-            what: "name",
-            value: name.to_owned(),
-            requirement: "that of weights in the cache",
-        })
+        let requirement = "a name that weights were inserted by and not removed";
+        weights.ok_or_else(|| Error::invalid("name", name, requirement))
     }
 }
 

@@ -6,18 +6,7 @@ use std::time::Duration;
 
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
-
-/// When one kernel ran, by the GPU's own clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct KernelTime {
-    /// The kernel's name: the operation's, or that of a step of it.
-    pub kernel: &'static str,
-    /// Since the first kernel of the profile began.
-    pub start: Duration,
-    /// From its beginning to its end.
-    pub duration: Duration,
-}
+use crate::gpu::KernelTime;
 
 /// What ran on a GPU between [`GpuDevice::profile`] and [`Profiler::finish`].
 ///

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use crate::device::GpuDevice;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::shape::{check_len, product};
 use crate::ops::{Matmul, Op};
 use crate::simd;
-use crate::tensor::{BoundView, MemoryLayout, invalid};
+use crate::tensor::{BoundView, MemoryLayout};
 
 /// Products of matrices that lie anyhow.
 impl GpuDevice {
@@ -107,13 +107,13 @@ fn check(a: &BoundView<'_>, b: &BoundView<'_>, c_len: usize) -> Result<[usize; 3
     for (what, view) in [("a", a.view()), ("b", b.view())] {
         if view.ndim() > 2 {
             let value = format!("of shape {:?}", view.shape());
-            return Err(invalid(what, value, "a matrix"));
+            return Err(Error::invalid(what, value, "of one or two dimensions"));
         }
     }
     let ([m, k, ..], [rows, n, ..]) = (a.view().shape(), b.view().shape());
     if rows != k {
-        let value = format!("{rows}×{n} beside {m}×{k}");
-        return Err(invalid("b", value, "of as many rows as `a` has columns"));
+        let requirement = format!("of {k} rows, as many as `a`, {m}×{k}, has columns");
+        return Err(Error::invalid("b", format!("{rows}×{n}"), requirement));
     }
     check_len("c", product("c", m, n)?, c_len)?;
     Ok([m, k, n])

@@ -19,13 +19,15 @@ use super::pool::Pool;
 use super::recent::Recent;
 #[cfg(not(target_arch = "wasm32"))]
 use super::stamps::Stamps;
+#[cfg(not(target_arch = "wasm32"))]
+use super::texts::Texts;
 #[cfg(not(relampago_small))]
 use super::tune::Choices;
-#[cfg(not(relampago_small))]
-use crate::device::HalfPrecision;
 use crate::error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::graph::Plan;
+#[cfg(not(relampago_small))]
+use crate::ops::HalfPrecision;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::Op;
 
@@ -35,6 +37,10 @@ const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::TIMESTAMP_QUERY)
     .union(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
+
+/// A plan of one operation with its texts.
+#[cfg(not(target_arch = "wasm32"))]
+type PlanOfOne = Arc<(Plan, Texts)>;
 
 /// A device with its caches.
 pub(crate) struct Gpu {
@@ -46,7 +52,7 @@ pub(crate) struct Gpu {
     pub(super) params: Params,
     /// Of single operations, by those and their inputs' lengths.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(super) plans: Recent<(Op, Vec<usize>), Arc<Plan>>,
+    pub(super) plans: Recent<(Op, Vec<usize>), PlanOfOne>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
     #[cfg(not(relampago_small))]

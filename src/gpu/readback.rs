@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 use super::context::Gpu;
 use super::pool::{PooledBuffer, Usage};
 use super::recorder::GpuBuffer;
-use crate::device::buffer::Fetched;
 use crate::error::{Error, Result};
+use crate::graph::Fetched;
 
 /// A buffer that a submission writes, itself or by a copy, mapped once the values are there.
 pub(crate) struct Readback {

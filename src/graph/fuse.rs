@@ -2,11 +2,8 @@
 //! convolution, a softmax, a norm, a transpose or a reduction whose result they take, and before a
 //! softmax, a norm or a reduction that takes theirs.
 
-use std::sync::OnceLock;
-
 use super::memory_plan;
 use super::node::{Node, live};
-use crate::gpu::Addition;
 use crate::ops::Op;
 
 /// Inputs of a kernel at most: WebGPU promises eight storage buffers, of which what is not
@@ -26,9 +23,6 @@ pub(crate) struct Kernel {
     /// An operation that is not elementwise, whose result the chain takes.
     pub(crate) head: Option<Head>,
     pub(crate) chain: Chain,
-    /// The chain's text, where it is all of a GPU's kernel: written once.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
-    pub(crate) on_gpu: OnceLock<Addition>,
 }
 
 /// An operation that does not go value by value.
@@ -249,7 +243,6 @@ impl Fuser<'_> {
             inputs: draft.inputs.clone(),
             head,
             chain,
-            on_gpu: OnceLock::new(),
         }
     }
 

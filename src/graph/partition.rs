@@ -1,7 +1,6 @@
 //! A graph cut by rows: each part computes its rows of the outputs, from its rows of some values
 //! and all of others. Sums run over whole rows, so that every value is what it would be undivided.
 
-use crate::device::buffer::DeviceBuffer;
 use crate::graph::node::{Node, Source, live};
 use crate::ops::{Conv2d, Matmul, Op, OpClass, Padding};
 
@@ -89,12 +88,12 @@ impl Division {
     }
 
     /// The graph for so many rows, its outputs, and the lengths of its placeholders; `constant`
-    /// has the values of leaves that are the same in each run.
+    /// returns the buffer's index of a leaf that is the same in each run.
     pub(crate) fn part(
         &self,
         nodes: &[Node],
         rows: usize,
-        constant: &dyn Fn(usize) -> DeviceBuffer,
+        constant: &dyn Fn(usize) -> usize,
     ) -> (Vec<Node>, Vec<usize>, Vec<usize>) {
         let given = self.given.iter().map(|given| match *given {
             Given::Whole(leaf) => nodes[leaf].len,

@@ -4,7 +4,7 @@
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
-use super::array;
+use crate::alloc::js_array as array;
 use crate::alloc::try_written;
 use crate::error::{Error, Result};
 use crate::js_shared::whole;
@@ -160,7 +160,7 @@ fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
 
 /// An argument that must be a `Float32Array`.
 pub(super) fn array(value: JsValue, what: &'static str) -> Result<Float32Array> {
-    array::checked(&value, what, false)?;
+    checked(&value, what, false)?;
     Ok(value.unchecked_into())
 }
 
@@ -216,13 +216,24 @@ pub(super) fn set(object: &js_sys::Object, key: &str, value: impl Into<JsValue>)
     let _ = Reflect::set(object, &key.into(), &value.into());
 }
 
-pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {
-    let value = describe(value);
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
+/// Returns the length of an argument that must be an array of numbers, or of bytes.
+pub(super) fn checked(value: &JsValue, what: &'static str, bytes: bool) -> Result<usize> {
+    const LOST: f64 = -2.0;
+    let length = array::length_of(value, bytes);
+    if length >= 0.0 {
+        return Ok(length as usize);
     }
+    let class = if bytes {
+        "a Uint8Array"
+    } else {
+        "a Float32Array"
+    };
+    let requirement = if length == LOST { array::WITHIN } else { class };
+    Err(invalid(what, value, requirement))
+}
+
+pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {
+    Error::invalid(what, describe(value), requirement)
 }
 
 /// A value as it may stand in an error message.

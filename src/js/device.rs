@@ -7,13 +7,13 @@ use std::sync::Arc;
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::batch::JsBatch;
 use super::convert::{self, get, invalid, set};
 use super::error::{Work, begun, promise, to_js};
 use super::ops;
 use super::simd;
 use super::types::*;
+use crate::alloc::js_array as array;
 use crate::batch::GpuCommandBatch;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::{Backend, GpuDevice};

@@ -6,11 +6,11 @@ use std::rc::Rc;
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::promise;
 use super::types::*;
+use crate::alloc::js_array as array;
 use crate::alloc::try_zeros;
 use crate::device::GpuDevice;
 use crate::device::matmul_cache::{GpuMatmulCache, Placed};
@@ -228,7 +228,7 @@ fn with<T>(
 
 /// A copy of an argument that must be a `Uint8Array`.
 fn bytes(value: JsValue, what: &'static str) -> Result<Vec<u8>> {
-    let len = array::checked(&value, what, true)?;
+    let len = convert::checked(&value, what, true)?;
     let mut bytes = Vec::new();
     let reserved = bytes.try_reserve_exact(len);
     reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;

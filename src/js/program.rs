@@ -6,12 +6,12 @@ use std::rc::Rc;
 use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::convert::{self, Parameter};
 use super::device::JsBuffer;
 use super::error::{Work, begun, to_js};
 use super::simd;
 use super::types::*;
+use crate::alloc::js_array as array;
 use crate::batch::{Argument, Program};
 use crate::device::buffer::DeviceBuffer;
 use crate::error::{Error, Result};

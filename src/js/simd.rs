@@ -6,8 +6,8 @@ use std::sync::Arc;
 use js_sys::{Array, Float32Array};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::array;
 use super::convert;
+use crate::alloc::js_array as array;
 use crate::alloc::scratch::Scratch;
 use crate::batch::Program;
 use crate::device::GpuDevice;

@@ -172,7 +172,7 @@ objects! {
         stage: Option<Stage>,
     }
 
-    /// Attention in f32, one warp to a query, on any GPU.
+    /// Attention in f32, one warp to a query, on any GPU. A launch has at most 65,535 batches and heads.
     AttentionSimple {
         /// Values of a head: a multiple of 32 up to 256.
         dim: u32,
@@ -180,7 +180,7 @@ objects! {
         causal: bool,
     }
 
-    /// Attention in f32 by tiles in shared memory, on any GPU.
+    /// Attention in f32 by tiles in shared memory, on any GPU. A launch has at most 65,535 batches and heads.
     AttentionFlashTiled {
         #[tsify(type = "64 | 128")]
         dim: u32,
@@ -188,7 +188,7 @@ objects! {
         causal: bool,
     }
 
-    /// Attention on tensor cores.
+    /// Attention on tensor cores. A launch has at most 65,535 batches and heads.
     AttentionFlash {
         r#type: Half,
         #[tsify(type = "64 | 128")]

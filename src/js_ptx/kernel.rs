@@ -71,7 +71,10 @@ impl Kernel {
     }
 
     /// The grid for these sizes, by the names of the parameters, on a GPU of so many
-    /// multiprocessors.
+    /// multiprocessors. It has 0 blocks along an axis where there is nothing to compute, as for a
+    /// product without rows: drivers refuse such a launch, so skip it. Throws a `RelampagoError`
+    /// beyond what the hardware launches (`LIMIT_EXCEEDED`): 65,535 blocks along y and z, which
+    /// batches and heads lie along.
     pub fn grid(
         &self,
         #[wasm_bindgen(unchecked_param_type = "Record<string, number>")] sizes: JsValue,

@@ -6,9 +6,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
+use crate::instruction_set::InstructionSet;
 use crate::ops::Op;
 use crate::ops::shape::{check_len, check_limit};
-use crate::simd::{self, InstructionSet};
 
 /// Most inputs of an operation.
 pub(crate) const MAX_INPUTS: usize = 3;
@@ -62,35 +62,6 @@ type Function =
     dyn Fn(InstructionSet, &[f32], &[&[f32]], &mut [f32]) -> Result<(), String> + Send + Sync;
 
 impl CustomOp {
-    /// An operation named `name`, whose inputs and parameters have the names that `wgsl` calls
-    /// them by; all of them are `f32`.
-    ///
-    /// `wgsl` is an expression, or the body of a function if it has a `return`. It may call
-    /// WGSL's functions and these: `maximum(a, b)` and `minimum(a, b)`, which keep NaN, and
-    /// `is_nan(x)`. How exact WGSL's functions are is for the GPU to say. `function` should give
-    /// the same; without branches it becomes vector instructions, for each instruction set its
-    /// own.
-    ///
-    /// # Errors
-    /// `Wgsl` where the text is no such function: it has mistakes, declares more than itself,
-    /// calls itself, or waits for other invocations. In WebAssembly it is the browser that finds
-    /// these, when the operation runs, and the error is `Gpu`. `LimitExceeded` for too many
-    /// inputs or parameters; `InvalidArgument` for none of the former or a name that is none.
-    pub fn new<const N: usize, const P: usize>(
-        name: &'static str,
-        inputs: &'static [&'static str; N],
-        parameters: &'static [&'static str; P],
-        wgsl: &str,
-        function: impl Fn([f32; N], [f32; P]) -> f32 + Send + Sync + 'static,
-    ) -> Result<Self> {
-        let function = move |isa, parameters: &[f32], inputs: &[&[f32]], out: &mut [f32]| {
-            let parameters = std::array::from_fn(|place| parameters[place]);
-            simd::map_values(isa, |values| function(values, parameters), inputs, out);
-            Ok(())
-        };
-        Self::define(name, inputs, parameters, wgsl, Box::new(function))
-    }
-
     /// [`CustomOp::new`] where the numbers of inputs and parameters are not known to the compiler.
     pub(crate) fn define(
         name: &'static str,
@@ -102,14 +73,16 @@ impl CustomOp {
         check_limit("the number of inputs", inputs.len(), MAX_INPUTS)?;
         check_limit("the number of parameters", parameters.len(), MAX_PARAMETERS)?;
         if inputs.is_empty() {
-            return Err(invalid("inputs", "[]", "one to three names"));
+            return Err(Error::invalid("inputs", "[]", "one to three names"));
         }
         let names = || inputs.iter().chain(parameters).copied();
         if let Some(name) = names().find(|name| !wgsl::is_identifier(name)) {
-            return Err(invalid("inputs", name, "an identifier of WGSL"));
+            let requirement = "ASCII letters, digits and `_`, and no digit first";
+            return Err(Error::invalid("inputs", name, requirement));
         }
-        let wgsl = wgsl::function(names(), wgsl);
-        wgsl::check(name, &wgsl, names().count())?;
+        let text = wgsl;
+        let wgsl = wgsl::function(names(), text);
+        wgsl::check(name, &wgsl, text, names().count())?;
         let definition = Definition {
             name,
             inputs,
@@ -221,7 +194,7 @@ pub(crate) fn combine(text: &'static str) -> Result<String> {
     let function = wgsl::function(["a", "b"].into_iter(), text);
     let mut right = RIGHT.lock().unwrap_or_else(PoisonError::into_inner);
     if !right.contains(&text) {
-        wgsl::check("ReduceOp", &function, 2)?;
+        wgsl::check("ReduceOp", &function, text, 2)?;
         right.push(text);
     }
     Ok([library(), "fn combine", &function].concat())
@@ -232,14 +205,5 @@ impl PartialEq for CustomCall {
     fn eq(&self, other: &Self) -> bool {
         let bits = |call: &Self| call.values.map(f32::to_bits);
         Arc::ptr_eq(&self.op.definition, &other.op.definition) && bits(self) == bits(other)
-    }
-}
-
-fn invalid(what: &'static str, value: &str, requirement: &'static str) -> Error {
-    let value = value.to_owned();
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
     }
 }

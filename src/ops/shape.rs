@@ -1,6 +1,8 @@
 //! Validation of lengths and parameters, the same for every back-end and done before any of them.
 
-use crate::error::{Error, Result};
+use std::borrow::Cow;
+
+use crate::error::{Error, MAX_LEN, Result};
 #[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op, Padding};
@@ -139,8 +141,7 @@ fn check_not_empty(op: &Op, len: usize) -> Result<()> {
 
 pub(crate) fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
     rows.checked_mul(cols)
-        // A slice of f32 holds at most isize::MAX bytes.
-        .filter(|&len| len <= isize::MAX as usize / size_of::<f32>())
+        .filter(|&len| len <= MAX_LEN)
         .ok_or(Error::ShapeOverflow { what, rows, cols })
 }
 
@@ -149,11 +150,8 @@ fn check_clip(min: f32, max: f32) -> Result<()> {
     if min <= max {
         return Ok(());
     }
-    Err(Error::InvalidArgument {
-        what: "min",
-        value: number(min),
-        requirement: "a number not above `max`, which is no NaN either",
-    })
+    let requirement = format!("at most `max`, {}, and neither may be NaN", number(max));
+    Err(Error::invalid("min", number(min), requirement))
 }
 
 /// GPUs may take a smaller number for zero, by which a row of zeros cannot be divided.
@@ -162,11 +160,8 @@ fn check_epsilon(epsilon: f32) -> Result<()> {
     if (f32::MIN_POSITIVE..=f32::MAX).contains(&epsilon) {
         return Ok(());
     }
-    Err(Error::InvalidArgument {
-        what: "epsilon",
-        value: number(epsilon),
-        requirement: "a finite number of at least 1.2e-38",
-    })
+    let requirement = "a finite number of at least 1.2e-38";
+    Err(Error::invalid("epsilon", number(epsilon), requirement))
 }
 
 /// A number as text. Rust's own formatting would be a tenth of the WebAssembly module.
@@ -190,11 +185,7 @@ fn check_conv2d(conv: &Conv2d) -> Result<()> {
         ("stride_cols", conv.stride_cols),
     ];
     check_not_zero(&at_least_one)?;
-    if conv.padding == Padding::Valid {
-        check_kernel_fits("kernel_rows", conv.kernel_rows, conv.input_rows)?;
-        check_kernel_fits("kernel_cols", conv.kernel_cols, conv.input_cols)?;
-    }
-    Ok(())
+    check_fits(conv, conv)
 }
 
 /// The most rows or columns over which a dilated kernel is spread.
@@ -212,22 +203,16 @@ fn check_layer(layer: &ConvLayer) -> Result<()> {
     let divided = [("channels", layer.channels), ("filters", layer.filters)];
     let mut divided = divided.into_iter();
     if let Some((what, value)) = divided.find(|(_, all)| all % layer.groups != 0) {
-        return Err(invalid(what, value, "a multiple of the groups"));
+        let requirement = format!("a multiple of `groups`, {}", layer.groups);
+        return Err(invalid(what, value, requirement));
     }
     check_conv2d(&layer.image)?;
     // Places in it are told by numbers of 32 bits.
     let window = layer.window();
-    check_limit(
-        "rows of a dilated kernel",
-        window.kernel_rows,
-        MAX_KERNEL_SIDE,
-    )?;
-    check_limit(
-        "columns of a dilated kernel",
-        window.kernel_cols,
-        MAX_KERNEL_SIDE,
-    )?;
-    check_conv2d(&window)
+    let (rows, cols) = (window.kernel_rows, window.kernel_cols);
+    check_limit("the rows of the dilated kernel", rows, MAX_KERNEL_SIDE)?;
+    check_limit("the columns of the dilated kernel", cols, MAX_KERNEL_SIDE)?;
+    check_fits(&layer.image, &window)
 }
 
 fn check_not_zero(named: &[(&'static str, usize)]) -> Result<()> {
@@ -237,18 +222,25 @@ fn check_not_zero(named: &[(&'static str, usize)]) -> Result<()> {
     }
 }
 
-fn check_kernel_fits(what: &'static str, kernel: usize, input: usize) -> Result<()> {
-    if kernel <= input {
-        return Ok(());
-    }
-    let requirement = "at most the input's size, where the padding is valid";
-    Err(invalid(what, kernel, requirement))
+/// Checks that the window of a kernel, which a dilation may have spread, lies within the input.
+fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
+    let check = |what, kernel: usize, spread: usize, input: usize| {
+        if conv.padding == Padding::Same || spread <= input {
+            return Ok(());
+        }
+        let value = if spread == kernel {
+            kernel.to_string()
+        } else {
+            format!("{kernel}, spread over {spread} by its dilation")
+        };
+        let requirement = format!("at most {input}, the input's, unless the padding is `same`");
+        Err(Error::invalid(what, value, requirement))
+    };
+    let (rows, cols) = (window.kernel_rows, window.kernel_cols);
+    check("kernel_rows", conv.kernel_rows, rows, conv.input_rows)?;
+    check("kernel_cols", conv.kernel_cols, cols, conv.input_cols)
 }
 
-fn invalid(what: &'static str, value: usize, requirement: &'static str) -> Error {
-    Error::InvalidArgument {
-        what,
-        value: value.to_string(),
-        requirement,
-    }
+fn invalid(what: &'static str, value: usize, requirement: impl Into<Cow<'static, str>>) -> Error {
+    Error::invalid(what, value.to_string(), requirement)
 }

@@ -47,7 +47,7 @@ impl PoolProgram {
         let (nodes, outputs, placeholders) = batch.recorded(outputs)?;
         let placeholders = placeholders.to_vec();
         let division = Division::new(nodes, &outputs);
-        let nodes = leave_devices(nodes).await?;
+        let nodes = leave_devices(nodes, batch.inputs()).await?;
         let sizes = Sizes::new(&division, pool.least_values);
         let mut program = Self {
             programs: pool.devices().map(|_| None).collect(),
@@ -68,20 +68,22 @@ impl PoolProgram {
 
     /// The programs of a device, by their numbers of rows.
     async fn compile(&self, device: &GpuDevice) -> Result<BTreeMap<usize, Program>> {
-        let mut constants = BTreeMap::new();
+        let (mut constants, mut buffers) = (BTreeMap::new(), Vec::new());
         for leaf in self.division.constants() {
             if let Source::Upload(values) = &self.nodes[leaf].source {
-                constants.insert(leaf, device.upload_async(values).await?);
+                constants.insert(leaf, buffers.len());
+                buffers.push(device.upload_async(values).await?);
             }
         }
-        let constant = |leaf: usize| constants[&leaf].clone();
+        let constant = |leaf: usize| constants[&leaf];
         let mut programs = BTreeMap::new();
         // All parts but the last are alike.
         let ends = [0, self.sizes.len() - 1].into_iter();
         for rows in ends.filter_map(|place| self.sizes.get(place)) {
             if let Entry::Vacant(missing) = programs.entry(rows) {
                 let (nodes, outputs, given) = self.division.part(&self.nodes, rows, &constant);
-                let program = Program::of_graph(device, &nodes, &outputs, given).await?;
+                let program =
+                    Program::of_graph(device, &nodes, &outputs, buffers.clone(), given).await?;
                 missing.insert(program);
             }
         }
@@ -305,11 +307,11 @@ impl std::fmt::Debug for PoolProgram {
 }
 
 /// A graph whose leaves are on no device.
-async fn leave_devices(nodes: &[Node]) -> Result<Vec<Node>> {
+async fn leave_devices(nodes: &[Node], inputs: &[DeviceBuffer]) -> Result<Vec<Node>> {
     let mut nodes = nodes.to_vec();
     for node in &mut nodes {
-        if let Source::Input(buffer) = &node.source {
-            node.source = Source::Upload(Arc::new(buffer.read_async().await?));
+        if let Source::Input(index) = &node.source {
+            node.source = Source::Upload(Arc::new(inputs[*index].read_async().await?));
         }
     }
     Ok(nodes)

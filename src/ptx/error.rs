@@ -1,6 +1,7 @@
 //! What can be wrong with a kernel, its launch, or its text.
 
 use super::types::{PtxType, Target};
+use std::borrow::Cow;
 use std::panic::Location;
 
 /// Everything that can go wrong in writing, checking or interpreting PTX.
@@ -65,9 +66,9 @@ pub enum Error {
         what: &'static str,
     },
     /// The target does not have what the kernel needs.
-    #[error("{what} needs {}, and the target is {target}", and_later(*needed))]
+    #[error("{what} needs {}, and the target is {target}: ask for {needed}", and_later(*needed))]
     Target {
-        /// The instruction or the kernel.
+        /// The kernel, and the instruction if it is that of a builder's own.
         what: String,
         /// The first target that has it.
         needed: Target,
@@ -127,14 +128,16 @@ pub enum Error {
         limit: u64,
     },
     /// A parameter lies outside its range.
-    #[error("`{what}` is {value}, but must be {requirement}")]
+    #[error("{}`{what}` is {value}, but must be {requirement}", prefix(kernel.as_ref()))]
     Invalid {
+        /// The kernel, if it is a kernel's.
+        kernel: Option<String>,
         /// The parameter.
         what: &'static str,
         /// What was given.
         value: String,
         /// What is allowed.
-        requirement: &'static str,
+        requirement: Cow<'static, str>,
     },
     /// A launch's arguments do not match the kernel's parameters.
     #[error("{kernel}: argument {position} must be {wanted}, not {found}")]
@@ -177,6 +180,28 @@ pub enum Error {
 }
 
 impl Error {
+    /// [`Error::Invalid`] for a parameter.
+    pub(crate) fn invalid(
+        what: &'static str,
+        value: impl Into<String>,
+        requirement: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Error::Invalid {
+            kernel: None,
+            what,
+            value: value.into(),
+            requirement: requirement.into(),
+        }
+    }
+
+    /// The same error of this kernel, unless it names one already.
+    pub(super) fn of(mut self, name: impl Into<String>) -> Self {
+        if let Error::Invalid { kernel, .. } = &mut self {
+            kernel.get_or_insert_with(|| name.into());
+        }
+        self
+    }
+
     /// What kind it is; the same in every release.
     pub fn code(&self) -> &'static str {
         match self {
@@ -188,6 +213,10 @@ impl Error {
             _ => "INVALID_KERNEL",
         }
     }
+}
+
+fn prefix(kernel: Option<&String>) -> String {
+    kernel.map_or_else(String::new, |name| format!("{name}: "))
 }
 
 /// What Hopper alone has is not on later targets.

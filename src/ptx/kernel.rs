@@ -159,6 +159,7 @@ fn product(sides: [u32; 3]) -> u64 {
 
 /// The hardware's bounds of a grid.
 const MAX_GRID: [u64; 3] = [0x7fff_ffff, 65_535, 65_535];
+const AXES: [&str; 3] = ["x", "y", "z"];
 
 /// A shared array of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -253,9 +254,12 @@ impl PtxKernel {
 
     /// The grid for these arguments on a GPU of so many multiprocessors.
     ///
+    /// It has 0 blocks along an axis where there is nothing to compute, as for a product without
+    /// rows. Drivers refuse such a launch: skip it, as [`cuda`](crate#features) does.
+    ///
     /// # Errors
     /// [`Error::Argument`] if an extent's parameter has no value, [`Error::Limit`] beyond what
-    /// the hardware launches, [`Error::Invalid`] if it is not of whole clusters.
+    /// the hardware launches (65,535 blocks along y and z, which batches and heads lie along), [`Error::Invalid`] if it is not of whole clusters.
     pub fn grid(&self, sizes: &dyn Sizes, multiprocessors: u32) -> Result<[u32; 3]> {
         let mut grid = [1; 3];
         for (axis, extent) in self.launch.grid.iter().enumerate() {
@@ -271,21 +275,30 @@ impl PtxKernel {
             };
             if blocks > MAX_GRID[axis] {
                 return Err(Error::Limit {
-                    what: format!("{}: the grid along {}", self.name, ["x", "y", "z"][axis]),
+                    what: format!("{}: {}", self.name, self.extent_name(axis)),
                     value: blocks,
                     limit: MAX_GRID[axis],
                 });
             }
             if !blocks.is_multiple_of(self.launch.cluster[axis].into()) {
-                return Err(Error::Invalid {
-                    what: "grid",
-                    value: format!("{}: {blocks} blocks", self.name),
-                    requirement: "whole clusters along each axis",
-                });
+                let value = format!("{blocks} blocks along {}", AXES[axis]);
+                let requirement =
+                    format!("a multiple of {}, a cluster's", self.launch.cluster[axis]);
+                return Err(Error::invalid("grid", value, requirement).of(&self.name));
             }
             grid[axis] = blocks as u32;
         }
         Ok(grid)
+    }
+
+    /// How many blocks the grid has along an axis, in words: of which parameter.
+    fn extent_name(&self, axis: usize) -> String {
+        let grid = format!("the grid along {}", AXES[axis]);
+        match self.launch.grid[axis] {
+            Extent::Param(name) => format!("{grid}, which is `{name}`,"),
+            Extent::Tiles(name, per) => format!("{grid}, which is `{name}` / {per},"),
+            _ => grid,
+        }
     }
 
     fn size(&self, name: &'static str, sizes: &dyn Sizes) -> Result<u64> {

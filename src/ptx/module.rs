@@ -36,8 +36,7 @@ impl PtxModule {
     /// [`super::Error::Target`] if it was written for a later target, and
     /// [`super::Error::Invalid`] if its name, or its dynamic array's in the text, is there already.
     pub fn add(&mut self, kernel: PtxKernel) -> super::Result<()> {
-        let other_architecture = kernel.target == Target::Sm90a && self.target != kernel.target;
-        if kernel.target > self.target || other_architecture {
+        if !self.target.has(kernel.target) {
             return Err(super::Error::Target {
                 what: kernel.name,
                 needed: kernel.target,
@@ -45,11 +44,11 @@ impl PtxModule {
             });
         }
         if let Some(name) = self.taken(&kernel) {
-            return Err(super::Error::Invalid {
-                what: "name",
-                value: name,
-                requirement: "a name of its own in the module",
-            });
+            return Err(super::Error::invalid(
+                "name",
+                name,
+                "a name of its own in the module",
+            ));
         }
         self.kernels.push(kernel);
         Ok(())

@@ -322,6 +322,11 @@ impl Target {
         self.facts().1
     }
 
+    /// Whether it has what `needed` has. What belongs to Hopper alone is on no later target.
+    pub(crate) fn has(self, needed: Target) -> bool {
+        self == needed || (self > needed && needed != Target::Sm90a)
+    }
+
     /// The first version of PTX that knows the target.
     pub fn since(self) -> Version {
         self.facts().2

@@ -67,11 +67,7 @@ fn launch(kernel: &PtxKernel) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::Invalid {
-        what,
-        value: format!("{}: {value}", kernel.name),
-        requirement,
-    })
+    Err(Error::invalid(what, value, requirement).of(&kernel.name))
 }
 
 fn limits(kernel: &PtxKernel) -> Result<()> {
@@ -125,11 +121,9 @@ fn clusters(kernel: &PtxKernel, threads: u64) -> Result<()> {
         });
     }
     if blocks == 0 || !threads.is_multiple_of(32) {
-        return Err(Error::Invalid {
-            what: "cluster",
-            value: format!("{blocks} blocks of {threads} threads"),
-            requirement: "at least one block of whole warps",
-        });
+        let value = format!("{blocks} blocks of {threads} threads");
+        let requirement = "at least one block of whole warps";
+        return Err(Error::invalid("cluster", value, requirement).of(&kernel.name));
     }
     Ok(())
 }

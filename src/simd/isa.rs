@@ -16,12 +16,12 @@ mod avx512;
 #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
 #[allow(clippy::wildcard_imports)]
 mod neon;
-#[cfg(not(all(target_family = "wasm", target_feature = "simd128")))]
+#[cfg(not(target_family = "wasm"))]
 mod scalar;
 #[cfg(target_arch = "x86_64")]
 #[allow(clippy::wildcard_imports)]
 mod sse2;
-#[cfg(all(target_family = "wasm", target_feature = "simd128"))]
+#[cfg(target_family = "wasm")]
 #[allow(clippy::wildcard_imports)]
 mod wasm;
 
@@ -350,9 +350,9 @@ pub(super) fn dispatch<K: Kernel>(isa: InstructionSet, kernel: K) -> K::Output {
         InstructionSet::Sse2 => sse2::run(kernel),
         #[cfg(all(target_arch = "aarch64", target_feature = "neon"))]
         InstructionSet::Neon => neon::run(kernel),
-        #[cfg(all(target_family = "wasm", target_feature = "simd128"))]
+        #[cfg(target_family = "wasm")]
         _ => wasm::run(kernel),
-        #[cfg(not(all(target_family = "wasm", target_feature = "simd128")))]
+        #[cfg(not(target_family = "wasm"))]
         _ => scalar::run(kernel),
     }
 }

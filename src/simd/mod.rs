@@ -10,7 +10,7 @@
 mod convolve;
 mod elementwise;
 mod isa;
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
 #[cfg(not(relampago_small))]
 mod layer;

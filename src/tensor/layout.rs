@@ -1,7 +1,6 @@
 //! Orders of values in memory, and the strides that they come to.
 
-use crate::error::Result;
-use crate::tensor::invalid;
+use crate::error::{Error, Result};
 
 /// In which order values lie in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -44,11 +43,15 @@ pub(super) fn tiled(shape: [usize; 4], tile_size: [usize; 2]) -> Result<([usize;
     let [rows, cols] = tile_size;
     if rows == 0 || cols == 0 {
         let value = format!("{rows}×{cols}");
-        return Err(invalid("tile_size", value, "at least 1×1"));
+        return Err(Error::invalid("tile_size", value, "at least 1×1"));
     }
     if shape[2..] != [1, 1] {
         let value = format!("{shape:?}");
-        return Err(invalid("shape", value, "a matrix to be tiled"));
+        return Err(Error::invalid(
+            "shape",
+            value,
+            "of two dimensions to be tiled",
+        ));
     }
     let tile = rows.saturating_mul(cols);
     let down = tile.saturating_mul(shape[1].div_ceil(cols));

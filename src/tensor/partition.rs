@@ -1,8 +1,8 @@
 //! [`PartitionView`]: a view cut into tiles.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
-use crate::tensor::{LAST_DIM, TensorView, invalid};
+use crate::tensor::{LAST_DIM, TensorView};
 
 /// A view cut into tiles of one shape; those at the ends of dimensions may be smaller.
 ///
@@ -51,7 +51,11 @@ impl<T> PartitionView<T> {
     pub fn new(tensor: TensorView<T>, tile_shape: [usize; 4]) -> Result<Self> {
         if tile_shape.contains(&0) {
             let value = format!("{tile_shape:?}");
-            return Err(invalid("tile_shape", value, "at least 1 in each dimension"));
+            return Err(Error::invalid(
+                "tile_shape",
+                value,
+                "at least 1 in each dimension",
+            ));
         }
         Ok(Self { tensor, tile_shape })
     }
@@ -127,7 +131,11 @@ impl<T> PartitionView<T> {
     pub fn get_tile_view(&self, tile_idx: [usize; 4]) -> Result<TensorView<T>> {
         let count = self.tile_count();
         for (index, count) in tile_idx.into_iter().zip(count) {
-            check_limit("the tile's index plus 1", index.saturating_add(1), count)?;
+            check_limit(
+                "the tile's place, counted from 1,",
+                index.saturating_add(1),
+                count,
+            )?;
         }
         let TileInfo { start, size, .. } = self.tile(tile_idx);
         (0..=LAST_DIM).try_fold(self.tensor, |view, dim| {

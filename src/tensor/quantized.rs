@@ -136,11 +136,9 @@ impl QuantizedWeights {
 
     /// A matrix of zeros.
     pub(super) fn zeros(k: usize, n: usize, format: WeightFormat) -> Result<Self> {
-        let layout = format.layout().ok_or_else(|| Error::InvalidArgument {
-            what: "format",
-            value: format!("{format:?}"),
-            requirement: "one of fewer bits",
-        })?;
+        let layout = format
+            .layout()
+            .ok_or_else(|| Error::invalid("format", format!("{format:?}"), "F16, Q8_0 or Q4_0"))?;
         let len = product("weights", k.div_ceil(BLOCK) * layout.rows(), n)?;
         let mut words = Vec::new();
         let bytes = len as u64 * 4;
@@ -216,11 +214,10 @@ impl QuantizedWeights {
         if weight.abs() <= self.format.limit() {
             return Ok(());
         }
-        Err(Error::InvalidArgument {
-            what: "weights",
-            value: format!("{weight} at row {row}, column {col}"),
-            requirement: "finite, and no larger than the format holds",
-        })
+        let (format, limit) = (self.format, self.format.limit());
+        let value = format!("{weight} at row {row}, column {col}");
+        let requirement = format!("from -{limit} to {limit}, which {format:?} holds");
+        Err(Error::invalid("weights", value, requirement))
     }
 
     fn encode(&mut self, block: usize, col: usize, weights: &[f32; BLOCK]) {
@@ -273,11 +270,8 @@ pub(crate) fn matrix_shape(weights: &BoundView<'_>) -> Result<[usize; 2]> {
     if weights.view().ndim() <= 2 {
         return Ok([k, n]);
     }
-    Err(Error::InvalidArgument {
-        what: "weights",
-        value: format!("of shape {:?}", weights.view().shape()),
-        requirement: "a matrix",
-    })
+    let value = format!("of shape {:?}", weights.view().shape());
+    Err(Error::invalid("weights", value, "of one or two dimensions"))
 }
 
 /// The integer from −8 or −127 to `most` nearest to a weight over a scale.

@@ -21,6 +21,7 @@ mod quantized;
 mod refused;
 mod registers;
 mod splits;
+mod targets;
 mod text;
 mod unseen;
 mod values;

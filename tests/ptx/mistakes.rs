@@ -87,12 +87,12 @@ fn targets_without_the_instruction() {
     };
     assert_eq!(
         message(Target::Sm75, Op::CpAsyncCommit),
-        "kernel: `cp.async.commit_group` needs sm_80 or later, and the target is sm_75"
+        "kernel: `cp.async.commit_group` needs sm_80 or later, and the target is sm_75: ask for sm_80"
     );
     // What belongs to Hopper alone is not on what comes after it.
     assert_eq!(
         message(Target::Sm100, Op::WgmmaFence),
-        "kernel: `wgmma.fence.sync.aligned` needs sm_90a itself, and the target is sm_100"
+        "kernel: `wgmma.fence.sync.aligned` needs sm_90a itself, and the target is sm_100: ask for sm_90a"
     );
 }
 

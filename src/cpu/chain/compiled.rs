@@ -76,8 +76,8 @@ fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value>
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::fuse::{Chain, Step};
     use super::*;
+    use crate::graph::fuse::{Chain, Step};
     use crate::ops::{OPS, Op, OpClass};
     use crate::simd::InstructionSet;
     use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};

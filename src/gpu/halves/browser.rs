@@ -6,8 +6,8 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use super::offered;
-use crate::device::HalfPrecision;
 use crate::gpu::context::navigator_gpu;
+use crate::ops::HalfPrecision;
 
 /// As long as it is no part of the standard.
 const MATRICES: &str = "chromium-experimental-subgroup-matrix";

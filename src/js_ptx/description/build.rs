@@ -6,22 +6,13 @@ use crate::ptx::kernels::{
     GemmKernel, Kernel, LayerNormKernel, QuantFormat, QuantizeKernel, ReduceKernel, RopeKernel,
     RowLayout, SoftmaxKernel, SplitSumKernel, Tile, Unary,
 };
-use crate::ptx::{Error, PtxKernel, Result, Target};
+use crate::ptx::{PtxKernel, Result, Target};
 
 impl KernelDescription {
     /// The kernel for `target`, or for the first that has what it needs.
     pub(in crate::js_ptx) fn build(self, target: Option<Target>) -> Result<PtxKernel> {
         let kernel = self.kernel(target);
-        let needed = kernel.first_target();
-        let target = target.unwrap_or(needed);
-        if target < needed {
-            // The builder would name the first instruction that is missing there.
-            return Err(Error::Target {
-                what: kernel.name(),
-                needed,
-                target,
-            });
-        }
+        let target = target.unwrap_or_else(|| kernel.first_target());
         kernel.build(target)
     }
 

@@ -32,15 +32,20 @@ pub(super) fn function(names: impl Iterator<Item = &'static str>, text: &str) ->
     for name in names {
         parameters.extend([name, ": f32, "]);
     }
+    let [before, after] = around(text);
     let text = renamed(text, &[FUNCTIONS]);
-    let is_body = words(&text).any(|word| word == "return");
-    let [before, after] = if is_body {
+    // A line's comment at the end of the text must not go on.
+    format!("({parameters}) -> f32 {{ {before}{text}\n{after}}}\n")
+}
+
+/// What stands before and after a text in the function's body.
+fn around(text: &str) -> [&'static str; 2] {
+    let is_body = words(text).any(|word| word == "return");
+    if is_body {
         ["", ""]
     } else {
         ["return (", ");"]
-    };
-    // A line's comment at the end of the text must not go on.
-    format!("({parameters}) -> f32 {{ {before}{text}\n{after}}}\n")
+    }
 }
 
 /// The library's functions for numbers, which users' functions may call.
@@ -79,7 +84,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 /// Nothing but a WebGPU implementation reads WGSL in WebAssembly, and nothing at all without one.
 #[cfg(any(target_arch = "wasm32", not(feature = "gpu")))]
 #[allow(clippy::unnecessary_wraps)] // The other one finds mistakes.
-pub(super) fn check(_: &'static str, _: &str, _: usize) -> crate::error::Result<()> {
+pub(super) fn check(_: &'static str, _: &str, _: &str, _: usize) -> crate::error::Result<()> {
     Ok(())
 }
 
@@ -88,21 +93,30 @@ pub(super) use naga::check;
 
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 mod naga {
-    use wgpu::naga::Module;
+    use std::error::Error as _;
+
     use wgpu::naga::front::wgsl::parse_str;
     use wgpu::naga::valid::{Capabilities, ValidationError, ValidationFlags, Validator};
+    use wgpu::naga::{Module, Span, WithSpan};
 
     use crate::error::{Error, Result};
-    use crate::ops::custom::library;
+    use crate::ops::custom::wgsl::{FUNCTIONS, around, library, renamed, words};
 
-    /// `Wgsl` unless a text is one function of `arity` numbers, which gives a number and does
-    /// nothing else.
-    pub(in crate::ops) fn check(name: &'static str, function: &str, arity: usize) -> Result<()> {
+    /// `Wgsl` unless the `function` that was made of a `text` is one of `arity` numbers, which gives a
+    /// number and does nothing else.
+    pub(in crate::ops) fn check(
+        name: &'static str,
+        function: &str,
+        text: &str,
+        arity: usize,
+    ) -> Result<()> {
         let refused = |message: String| Error::Wgsl { name, message };
         let source = module(function, arity);
-        let parsed = parse_str(&source);
-        let parsed =
-            parsed.map_err(|error| refused(error.emit_to_string_with_path(&source, name)))?;
+        let at = |span: Option<Span>| Place::of(span, function, text);
+        let parsed = parse_str(&source).map_err(|error| {
+            let label = error.labels().next();
+            refused(at(label.map(|(span, _)| span)).with(error.message()))
+        })?;
         if !is_alone(&parsed) {
             return Err(refused("it declares more than one function".to_owned()));
         }
@@ -110,12 +124,77 @@ mod naga {
         validator.validate(&parsed).map_err(|error| {
             refused(match error.as_inner() {
                 ValidationError::EntryPoint { .. } => SIDE_EFFECT.to_owned(),
-                _ => error.emit_to_string_with_path(&source, name),
+                _ => at(narrowest(&error)).with(&reasons(&error)),
             })
         })?;
         Ok(())
     }
 
+    /// The span of the expression that is wrong: an error also has that of the whole function.
+    fn narrowest(error: &WithSpan<ValidationError>) -> Option<Span> {
+        let spans = error.spans().map(|(span, _)| *span);
+        spans.min_by_key(|span| span.to_range().map_or(usize::MAX, |range| range.len()))
+    }
+
+    /// An error of the validator and what caused it.
+    fn reasons(error: &WithSpan<ValidationError>) -> String {
+        let mut reasons = error.as_inner().to_string();
+        let mut cause = error.as_inner().source();
+        while let Some(error) = cause {
+            reasons = format!("{reasons}: {error}");
+            cause = error.source();
+        }
+        reasons
+    }
+
+    /// A place in the user's text; none where the fault lies in the names of the inputs.
+    struct Place<'a> {
+        text: &'a str,
+        offset: Option<usize>,
+    }
+
+    impl<'a> Place<'a> {
+        /// The place for a span of [`module`]'s text, whose own lines the user has never seen.
+        fn of(span: Option<Span>, function: &str, text: &'a str) -> Self {
+            let start = span.and_then(Span::to_range).map(|range| range.start);
+            let body = function.find('{').unwrap_or(0) + "{ ".len() + around(text)[0].len();
+            let offset = start.and_then(|start| start.checked_sub(NAMED.len() + body));
+            let offset = offset.map(|offset| before_renaming(text, offset));
+            Self { text, offset }
+        }
+
+        /// The message with the line, the column and the line's text.
+        fn with(&self, message: &str) -> String {
+            let Some(offset) = self.offset else {
+                return message.to_owned();
+            };
+            let (before, after) = self.text.split_at(offset);
+            let (number, start) = (before.split('\n').count(), before.rfind('\n'));
+            let start = start.map_or(0, |newline| newline + 1);
+            let column = before[start..].chars().count() + 1;
+            let end = after.find('\n').map_or(self.text.len(), |end| offset + end);
+            let line = self.text[start..end].trim_end();
+            let mark = " ".repeat(column - 1);
+            format!("line {number}, column {column}: {message}\n    {line}\n    {mark}^")
+        }
+    }
+
+    /// The place in a user's text of a place in the renamed one; the end for one beyond it.
+    fn before_renaming(text: &str, offset: usize) -> usize {
+        let (mut place, mut after) = (0, 0);
+        for word in words(text) {
+            let len = renamed(word, &[FUNCTIONS]).len();
+            if offset < after + len {
+                let within = if len == word.len() { offset - after } else { 0 };
+                return text.floor_char_boundary(place + within);
+            }
+            (place, after) = (place + word.len(), after + len);
+        }
+        text.trim_end().len()
+    }
+
+    /// What stands before the function in [`module`]'s text.
+    const NAMED: &str = "fn custom";
     const SIDE_EFFECT: &str = "it does more than compute a value: barriers, derivatives and \
         `discard` have no place in it";
 
@@ -124,7 +203,7 @@ mod naga {
     fn module(function: &str, arity: usize) -> String {
         let call = format!("{{ _ = custom({}); }}", "1.0, ".repeat(arity));
         format!(
-            "fn custom{function}{}@compute @workgroup_size(1) fn compute() {call}\n\
+            "{NAMED}{function}{}@compute @workgroup_size(1) fn compute() {call}\n\
              @fragment fn fragment() {call}\n",
             library()
         )

@@ -33,7 +33,8 @@ enum Method {
 /// each of these serves as many heads that follow each other.
 ///
 /// Parameters: `q`, `k`, `v`, `o`, `batch`, `heads`, `kv_heads`, `seq_q`, `seq_k` (u32, at least 1),
-/// `scale` (f32, positive). With a causal mask, query `i` sees the keys up to
+/// `scale` (f32, positive). `batch` and `heads` are at most 65,535 each, the most blocks of a grid along
+/// z and y: [`PtxKernel::grid`] refuses more. With a causal mask, query `i` sees the keys up to
 /// `i + seq_k − seq_q`, and `seq_q` may not exceed `seq_k`. Keys whose score is −∞ count nothing; a
 /// query that has no others is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,7 +121,7 @@ impl Kernel for AttentionKernel {
         }
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         match self.method {
             Method::Simple => simple::build(*self, target),
             Method::Flash => flash::build(*self, target),
@@ -135,11 +136,7 @@ impl AttentionKernel {
         if allowed.contains(&self.dim) {
             return Ok(());
         }
-        Err(Error::Invalid {
-            what: "dim",
-            value: self.dim.to_string(),
-            requirement,
-        })
+        Err(Error::invalid("dim", self.dim.to_string(), requirement))
     }
 }
 

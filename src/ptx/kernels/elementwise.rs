@@ -126,7 +126,7 @@ impl Kernel for ElementwiseKernel {
         super::values::first_target(self.ty)
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         super::values::check(self.ty)?;
         let launch = Launch::new(THREADS, along_x(Extent::Tiles("n", THREADS * WIDTH)));
         let mut k = Builder::new(self.name(), target, launch.overlapping(target));

@@ -268,14 +268,11 @@ impl Kernel for GemmKernel {
         method + &self.epilogue.suffix() + batched
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         let by_maps = matches!(self.method, Method::Wgmma(_) | Method::WgmmaTf32);
         if self.batched && by_maps {
-            return Err(Error::Invalid {
-                what: "batched",
-                value: self.name(),
-                requirement: "asked of kernels that take pointers to matrices",
-            });
+            let requirement = "false for wgmma kernels, which take tensor maps: launch each matrix";
+            return Err(Error::invalid("batched", "true", requirement));
         }
         match self.method {
             Method::Naive => naive::build(self, target),

@@ -43,11 +43,28 @@ pub trait Kernel {
         Target::Sm70
     }
 
+    /// Writes the kernel for a target that has what [`Kernel::first_target`] has.
+    ///
+    /// # Errors
+    /// [`super::Error::Invalid`] for a description that no kernel has.
+    fn generate(&self, target: Target) -> Result<PtxKernel>;
+
     /// The kernel, verified, with its launch and its parameters as data.
     ///
     /// # Errors
-    /// [`super::Error::Target`] if `target` lacks what the kernel needs.
-    fn build(&self, target: Target) -> Result<PtxKernel>;
+    /// [`super::Error::Target`] if `target` lacks what the kernel needs,
+    /// [`super::Error::Invalid`] for a description that no kernel has.
+    fn build(&self, target: Target) -> Result<PtxKernel> {
+        let needed = self.first_target();
+        if target.has(needed) {
+            return self.generate(target).map_err(|error| error.of(self.name()));
+        }
+        Err(super::Error::Target {
+            what: self.name(),
+            needed,
+            target,
+        })
+    }
 
     /// A module with this kernel alone, for [`Kernel::first_target`].
     ///

@@ -187,7 +187,7 @@ impl Kernel for LayerNormKernel {
         }
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         self.layout.check()?;
         let mut k = Builder::new(self.name(), target, self.launch());
         if self.share == Share::Statistics {

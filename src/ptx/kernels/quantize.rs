@@ -124,7 +124,7 @@ impl Kernel for QuantizeKernel {
         }
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         match self.task {
             Task::Dequantize => dequantize(*self, target),
             Task::Gemv => dot::build(*self, target),

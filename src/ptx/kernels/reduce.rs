@@ -104,7 +104,7 @@ impl Kernel for ReduceKernel {
         first_target(self.ty)
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         check(self.ty)?;
         let launch = Launch::new(THREADS, along_x(self.blocks));
         let mut k = Builder::new(self.name(), target, launch.overlapping(target));

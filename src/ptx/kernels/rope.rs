@@ -67,15 +67,12 @@ impl Kernel for RopeKernel {
         first_target(self.ty)
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         check(self.ty)?;
         let most = THREADS * WIDTH * 2;
         if !self.dim.is_multiple_of(2 * WIDTH) || !(1..=most).contains(&self.dim) {
-            return Err(Error::Invalid {
-                what: "dim",
-                value: self.dim.to_string(),
-                requirement: "a multiple of 8 up to 1024",
-            });
+            let dim = self.dim.to_string();
+            return Err(Error::invalid("dim", dim, "a multiple of 8 up to 1024"));
         }
         let per_block = most / self.dim;
         let grid = [

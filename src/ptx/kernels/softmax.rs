@@ -127,7 +127,7 @@ impl Kernel for SoftmaxKernel {
         }
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         self.layout.check()?;
         let mut k = Builder::new(self.name(), target, self.share.launch(self.layout, 0));
         let input = k.pointer("x", F32);

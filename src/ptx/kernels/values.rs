@@ -12,11 +12,7 @@ pub(super) fn check(ty: PtxType) -> Result<()> {
     if matches!(ty, F32 | F16 | BF16) {
         return Ok(());
     }
-    Err(Error::Invalid {
-        what: "type",
-        value: ty.to_string(),
-        requirement: "f32, f16 or bf16",
-    })
+    Err(Error::invalid("type", ty.name(), "f32, f16 or bf16"))
 }
 
 /// Whether tensor cores since Ampere multiply this type of 16 bits.
@@ -24,11 +20,7 @@ pub(super) fn check_half(ty: PtxType) -> Result<()> {
     if matches!(ty, F16 | BF16) {
         return Ok(());
     }
-    Err(Error::Invalid {
-        what: "type",
-        value: ty.to_string(),
-        requirement: "f16 or bf16",
-    })
+    Err(Error::invalid("type", ty.name(), "f16 or bf16"))
 }
 
 /// The first target that has conversions to this type.

@@ -41,7 +41,7 @@ pub(in super::super) fn mistake(
     let row = op.row();
     if !row.runs_on(kernel.target) {
         return Error::Target {
-            what: format!("{}: `{}`", kernel.name, row.text),
+            what: format!("{}: `{}`", kernel.name, row.text.replace("{}", ty.name())),
             needed: row.first_target(),
             target: kernel.target,
         };

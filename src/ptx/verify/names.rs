@@ -55,9 +55,5 @@ fn check_distinct(kernel: &PtxKernel) -> Result<()> {
 }
 
 fn invalid(kernel: &PtxKernel, name: &str, requirement: &'static str) -> Error {
-    Error::Invalid {
-        what: "name",
-        value: format!("{}: {name:?}", kernel.name),
-        requirement,
-    }
+    Error::invalid("name", format!("{name:?}"), requirement).of(&kernel.name)
 }

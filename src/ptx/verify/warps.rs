@@ -18,11 +18,8 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     let mut together = insts.filter(|inst| inst.op.row().together == Together::Warp);
     let missing = together.find_map(|inst| missing(kernel, inst, threads));
     missing.map_or(Ok(()), |requirement| {
-        Err(Error::Invalid {
-            what: "block",
-            value: format!("{}: {threads} threads", kernel.name),
-            requirement,
-        })
+        let value = format!("{threads} threads");
+        Err(Error::invalid("block", value, requirement).of(&kernel.name))
     })
 }
 

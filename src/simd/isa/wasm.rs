@@ -1,5 +1,6 @@
 //! WebAssembly's simd128: 4 numbers. A module that was validated has the instructions, so a
-//! build is for either simd128 or relaxed SIMD and holds one copy of each kernel.
+//! build is for either simd128 or relaxed SIMD and holds one copy of each kernel. Kernels enable
+//! them by attribute: a program that depends on this crate needs no compiler flags for them.
 
 use super::{Isa, Kernel};
 use std::arch::wasm32::*;
@@ -12,6 +13,7 @@ pub(super) struct Simd128 {
 
 // One function a kernel: engines give up on allocating registers well in large functions.
 #[inline(never)]
+#[cfg_attr(not(target_feature = "simd128"), target_feature(enable = "simd128"))]
 #[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     static ZERO: usize = 0;
@@ -108,8 +110,10 @@ impl Isa for Simd128 {
     // must not see through it.
     #[inline(always)]
     fn constant(self, value: &'static f32) -> v128 {
+        // As a number: LLVM knows a pseudo-minimum with one by its comparison, but not where the
+        // constant is also there as an integer.
         // SAFETY: the offset is zero.
-        unsafe { v128_load32_splat((&raw const *value).add(self.zero).cast()) }
+        f32x4_splat(unsafe { *(&raw const *value).add(self.zero) })
     }
 
     #[inline(always)]

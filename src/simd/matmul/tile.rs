@@ -88,6 +88,10 @@ unsafe fn any_height<I: Isa, const V: usize, const PACKED: bool>(
 // A function of its own in WebAssembly, where engines allocate registers better in small ones; what
 // is not inlined needs the features itself. Natively they reach only what is inlined.
 #[cfg_attr(target_family = "wasm", inline(never))]
+#[cfg_attr(
+    all(target_family = "wasm", not(target_feature = "simd128")),
+    target_feature(enable = "simd128")
+)]
 #[cfg_attr(relampago_relaxed, target_feature(enable = "relaxed-simd"))]
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 unsafe fn tile<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
@@ -220,6 +224,10 @@ unsafe fn step<I: Isa, const R: usize, const V: usize>(
 /// There must be sums for each row of the place, and its values numbers where they are
 /// accumulated.
 #[cfg_attr(target_family = "wasm", inline(never))]
+#[cfg_attr(
+    all(target_family = "wasm", not(target_feature = "simd128")),
+    target_feature(enable = "simd128")
+)]
 #[cfg_attr(not(target_family = "wasm"), inline(always))]
 unsafe fn store_part<I: Isa>(isa: I, sums: &[I::F32], vectors: usize, place: Place) {
     let rows = sums.chunks_exact(vectors).take(place.rows);

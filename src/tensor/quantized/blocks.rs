@@ -20,10 +20,16 @@ impl QuantizedWeights {
         let bytes = match format {
             WeightFormat::Q8_0 => 2 + BLOCK,
             WeightFormat::Q4_0 => 2 + BLOCK / 2,
-            _ => return Err(invalid("format", format!("{format:?}"), "Q8_0 or Q4_0")),
+            _ => {
+                return Err(Error::invalid(
+                    "format",
+                    format!("{format:?}"),
+                    "Q8_0 or Q4_0",
+                ));
+            }
         };
         if !k.is_multiple_of(BLOCK) {
-            return Err(invalid("k", k.to_string(), "a multiple of 32"));
+            return Err(Error::invalid("k", k.to_string(), "a multiple of 32"));
         }
         let a_column = k / BLOCK;
         // A column alone may have more bytes than can be counted.
@@ -51,13 +57,5 @@ fn check_scale(scale: u16, block: usize) -> Result<()> {
         return Ok(());
     }
     let value = format!("{scale:#06x} for the scale of block {block}");
-    Err(invalid("blocks", value, "of finite scales"))
-}
-
-fn invalid(what: &'static str, value: String, requirement: &'static str) -> Error {
-    Error::InvalidArgument {
-        what,
-        value,
-        requirement,
-    }
+    Err(Error::invalid("blocks", value, "of finite scales"))
 }

@@ -9,7 +9,7 @@ pub(super) struct Edition {
     pub(super) folder: &'static str,
     /// Folders of the project whose scripts and types it has; later ones take the place of earlier.
     pub(super) sources: &'static [&'static str],
-    /// Of the crate.
+    /// Of the crate `src/js/module`.
     pub(super) features: &'static str,
     /// Of cargo, beside the profile's own.
     pub(super) settings: &'static [&'static str],
@@ -54,15 +54,12 @@ const COMPUTING: &[Script] = &[
     },
 ];
 
-/// Nothing listens to the log in any of them.
-const COMPUTING_FEATURES: &str = "gpu,js,log/release_max_level_off";
-
 pub(super) const EDITIONS: [Edition; 3] = [
     Edition {
         name: "small",
         folder: "",
         sources: &["src/js/common", "src/js/npm"],
-        features: COMPUTING_FEATURES,
+        features: "computing",
         settings: &[],
         variants: &[Variant::SIMD128, Variant::RELAXED],
         scripts: COMPUTING,
@@ -74,7 +71,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         name: "full",
         folder: "full",
         sources: &["src/js/common", "src/js/npm", "src/js/full"],
-        features: COMPUTING_FEATURES,
+        features: "computing",
         settings: &[],
         variants: &[Variant::SIMD128, Variant::RELAXED],
         scripts: COMPUTING,
@@ -86,7 +83,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         name: "ptx",
         folder: "ptx",
         sources: &["src/js/common", "src/js/ptx"],
-        features: "js-ptx,log/release_max_level_off",
+        features: "ptx",
         // What writes text need not be fast.
         settings: &["profile.wasm.package.relampago.opt-level='z'"],
         variants: &[Variant::PTX],

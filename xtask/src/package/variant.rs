@@ -72,6 +72,8 @@ const FINISH: [&str; 5] = [
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
 pub(super) const GLUE: [&str; 2] = ["relampago.js", "relampago.d.ts"];
 const MODULE: &str = "relampago_bg.wasm";
+/// The crate that wasm-pack packages: the library, linked as a module.
+const MODULE_CRATE: &str = "src/js/module";
 
 pub(crate) struct Variant {
     name: &'static str,
@@ -151,9 +153,9 @@ impl Variant {
         let settings = edition.settings.iter().flat_map(|set| ["--config", set]);
         let build = cmd!(
             sh,
-            "{wasm_pack} --log-level warn build --mode no-install --target web --profile wasm
-             --no-opt --no-pack --out-name relampago --out-dir {folder}
-             -- --no-default-features --features {features} --config {config}"
+            "{wasm_pack} --log-level warn build {MODULE_CRATE} --mode no-install --target web
+             --profile wasm --no-opt --no-pack --out-name relampago --out-dir {folder}
+             -- --features {features} --config {config}"
         )
         .args(settings)
         .args(SMALL_STD)

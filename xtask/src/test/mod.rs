@@ -1,8 +1,11 @@
 //! `cargo xtask test`: everything CI runs, part by part, and a table at the end.
 
 mod counted;
+mod dependent;
 mod engines;
+mod layers;
 mod parts;
+mod publish;
 
 use crate::project::Project;
 use crate::setup::{self, Scope, Tools};

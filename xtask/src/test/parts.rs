@@ -1,7 +1,7 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
 use super::engines::{self, Engine};
-use super::{Context, Part, counted};
+use super::{Context, Part, counted, dependent, layers, publish};
 use crate::demo;
 use crate::package::{self, Package, Variant};
 use anyhow::{Context as _, Result};
@@ -12,6 +12,10 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "format",
         run: format,
+    },
+    Part {
+        name: "layers",
+        run: |context| layers::check(&context.project.root),
     },
     Part {
         name: "clippy",
@@ -32,6 +36,18 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "ptx",
         run: ptx,
+    },
+    Part {
+        name: "deny",
+        run: publish::deny,
+    },
+    Part {
+        name: "publish",
+        run: publish::package,
+    },
+    Part {
+        name: "dependent",
+        run: dependent::run,
     },
     Part {
         name: "wasm-simd128",

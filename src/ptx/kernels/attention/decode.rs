@@ -43,12 +43,8 @@ impl DecodeAttentionKernel {
     }
 
     fn check(self) -> Result<()> {
-        let wrong = |what, value: String, requirement| {
-            Err(Error::Invalid {
-                what,
-                value,
-                requirement,
-            })
+        let wrong = |what, value: String, requirement: &'static str| {
+            Err(Error::invalid(what, value, requirement))
         };
         if !matches!(self.ty, F16 | BF16) {
             return wrong("type", self.ty.to_string(), "f16 or bf16");
@@ -73,7 +69,7 @@ impl Kernel for DecodeAttentionKernel {
         format!("attention_decode_{}_{}_{}", self.ty, self.dim, self.group)
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         self.check()?;
         let grid = [
             Extent::Param("splits"),

@@ -41,14 +41,11 @@ impl Kernel for DecodeSumKernel {
         first_target(self.ty)
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         check(self.ty)?;
         if !self.dim.is_multiple_of(4) || !(4..=1024).contains(&self.dim) {
-            return Err(Error::Invalid {
-                what: "dim",
-                value: self.dim.to_string(),
-                requirement: "a multiple of 4 up to 1024",
-            });
+            let dim = self.dim.to_string();
+            return Err(Error::invalid("dim", dim, "a multiple of 4 up to 1024"));
         }
         let grid = [Extent::Param("rows"), Extent::Fixed(1), Extent::Fixed(1)];
         let (team, teams) = (self.dim / 4, self.teams());

@@ -55,7 +55,7 @@ impl Kernel for SplitSumKernel {
         }
     }
 
-    fn build(&self, target: Target) -> Result<PtxKernel> {
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
         let grid = [
             Extent::Tiles("n", THREADS * WIDTH),
             Extent::Param("m"),

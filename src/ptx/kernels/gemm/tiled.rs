@@ -88,11 +88,9 @@ impl Tile {
             && matches!(self.cols, 64 | 128)
             && matches!(self.depth, 8 | 16)
             && matches!(self.width, 1 | 4);
-        valid.then_some(()).ok_or_else(|| Error::Invalid {
-            what: "tile",
-            value: format!("{self:?}"),
-            requirement: "64 or 128 rows and columns, 8 or 16 deep, 1 or 4 values a load",
-        })
+        let requirement = "64 or 128 rows and columns, 8 or 16 deep, 1 or 4 values a load";
+        let error = || Error::invalid("tile", format!("{self:?}"), requirement);
+        valid.then_some(()).ok_or_else(error)
     }
 }
 

@@ -41,11 +41,7 @@ pub(super) fn build(gemm: &GemmKernel, target: Target, shape: Shape) -> Result<P
     let (Shape { cols, split }, [ty, _]) = (shape, gemm.types);
     values::check_half(ty)?;
     if !matches!(cols, 128 | 256) {
-        return Err(Error::Invalid {
-            what: "cols",
-            value: cols.to_string(),
-            requirement: "128 or 256",
-        });
+        return Err(Error::invalid("cols", cols.to_string(), "128 or 256"));
     }
     let stages = if cols == 256 { 4 } else { 6 };
     let ring = Ring {

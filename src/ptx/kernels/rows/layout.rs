@@ -213,10 +213,8 @@ impl RowLayout {
             && matches!(self.width, 1 | 4)
             && self.held.is_none_or(|held| (1..=32).contains(&held))
             && (!self.ahead || (self.held.is_some() && self.width == 4 && self.group > WARP));
-        valid.then_some(()).ok_or_else(|| Error::Invalid {
-            what: "layout",
-            value: format!("{self:?}"),
-            requirement: "32 threads, a block or up to 8 blocks to a row, a power of two up to 1024 a block, 1 or 4 values a load, at most 32 loads held, those of 4 values ahead for blocks",
-        })
+        let requirement = "32 threads, a block or up to 8 blocks to a row, a power of two up to 1024 a block, 1 or 4 values a load, at most 32 loads held, those of 4 values ahead for blocks";
+        let error = || Error::invalid("layout", format!("{self:?}"), requirement);
+        valid.then_some(()).ok_or_else(error)
     }
 }

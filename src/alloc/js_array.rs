@@ -9,20 +9,19 @@ use std::mem::MaybeUninit;
 use js_sys::Float32Array;
 use wasm_bindgen::prelude::*;
 
-use super::convert::invalid;
 use crate::error::{Error, Result};
 
 #[wasm_bindgen(raw_module = "./arrays.js")]
 extern "C" {
     /// The length of a `Float32Array`, or of a `Uint8Array`; a negative number for why there is none.
     #[wasm_bindgen(js_name = lengthOf)]
-    pub(super) fn length_of(value: &JsValue, bytes: bool) -> f64;
+    pub(crate) fn length_of(value: &JsValue, bytes: bool) -> f64;
 
     /// Fills `to` with the elements from `start` on; returns whether there are as many.
-    pub(super) fn read(array: &Float32Array, start: usize, to: &mut [f32]) -> bool;
+    pub(crate) fn read(array: &Float32Array, start: usize, to: &mut [f32]) -> bool;
 
     #[wasm_bindgen(js_name = read)]
-    pub(super) fn read_uninit(
+    pub(crate) fn read_uninit(
         array: &Float32Array,
         start: usize,
         to: &mut [MaybeUninit<f32>],
@@ -30,10 +29,10 @@ extern "C" {
 
     #[cfg(not(relampago_small))]
     #[wasm_bindgen(js_name = read)]
-    pub(super) fn read_bytes(array: &JsValue, start: usize, to: &mut [u8]) -> bool;
+    pub(crate) fn read_bytes(array: &JsValue, start: usize, to: &mut [u8]) -> bool;
 
     /// Writes `from` to the elements from `start` on; returns whether there are as many.
-    pub(super) fn write(array: &Float32Array, start: usize, from: &[f32]) -> bool;
+    pub(crate) fn write(array: &Float32Array, start: usize, from: &[f32]) -> bool;
 
     /// The elements from `start` on, where they are; nothing where there are fewer.
     pub(crate) fn part(array: &Float32Array, start: usize, length: usize) -> Option<Float32Array>;
@@ -76,30 +75,10 @@ pub(crate) fn copy(array: &Float32Array, len: usize) -> Result<Float32Array> {
     Ok(copy)
 }
 
-/// Returns the length of an argument that must be an array of numbers, or of bytes.
-pub(super) fn checked(value: &JsValue, what: &'static str, bytes: bool) -> Result<usize> {
-    const LOST: f64 = -2.0;
-    let length = length_of(value, bytes);
-    if length >= 0.0 {
-        return Ok(length as usize);
-    }
-    let class = if bytes {
-        "a Uint8Array"
-    } else {
-        "a Float32Array"
-    };
-    let requirement = if length == LOST { WITHIN } else { class };
-    Err(invalid(what, value, requirement))
-}
-
 /// What an array must be.
-const WITHIN: &str = "within its buffer, which was detached or became too short";
+pub(crate) const WITHIN: &str = "within its buffer, which was detached or became too short";
 
 /// A function of the caller's took an array's elements away while they were in use.
 pub(crate) fn lost() -> Error {
-    Error::InvalidArgument {
-        what: "argument",
-        value: "an array".into(),
-        requirement: WITHIN,
-    }
+    Error::invalid("argument", "an array", WITHIN)
 }

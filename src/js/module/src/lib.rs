@@ -1,0 +1,4 @@
+//! The WebAssembly module of the npm package: the library's classes for JavaScript, which
+//! wasm-bindgen exports from any crate that is linked.
+
+pub use relampago::*;

