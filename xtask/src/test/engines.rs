@@ -1,12 +1,12 @@
 //! Engines beside Chromium, and the table of what runs where, `docs/engines.md`.
 
-use super::Context;
+use super::{Context, counted};
 use crate::setup::Tools;
 use anyhow::{Context as _, Result};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
-use xshell::{PushEnv, cmd};
+use xshell::{Cmd, PushEnv, cmd};
 
 /// Where the library's own WebAssembly tests run.
 #[derive(Clone, Copy, Debug)]
@@ -32,13 +32,13 @@ impl Engine {
         })
     }
 
-    /// Records that the library's own tests passed there.
-    pub(super) fn record(self, context: &Context) -> Result<()> {
+    /// Runs the library's own tests there and records that they passed.
+    pub(super) fn run(self, context: &Context, tests: Cmd) -> Result<()> {
+        let file = records(context, &format!("wasm-{self:?}"))?;
+        context.project.sh.remove_path(&file)?;
+        counted::run(tests)?;
         let line = format!("{{\"host\":\"{self:?}\",\"what\":\"the crate's tests\"}}\n");
-        Ok(fs::write(
-            records(context, &format!("wasm-{self:?}"))?,
-            line,
-        )?)
+        Ok(fs::write(file, line)?)
     }
 }
 

@@ -171,8 +171,7 @@ fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
     );
     // The runner gives a whole file of tests 20 seconds by default.
     let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
-    counted::run(variant.select(test))?;
-    engine.record(context)
+    engine.run(context, variant.select(test))
 }
 
 /// Two files at a time: each waits for its browser most of the time.
