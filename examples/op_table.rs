@@ -78,8 +78,8 @@ fn typescript() {
     for op in of_edition() {
         let (result, last) = if op.output.is_some() {
             (
-                "Promise<Float32Array<ArrayBuffer>>",
-                "result?: ResultOptions",
+                "Promise<Float32Array<Memory>>",
+                "result?: ResultOptions<Memory>",
             )
         } else {
             ("Promise<number>", "abort?: AbortOptions")
@@ -105,7 +105,16 @@ fn method(op: &OpInfo, input: &str, last: Option<String>, result: &str) {
         .iter()
         .map(|(name, rust)| format!("{}: {}", camel_case(name), type_name(rust)));
     let all: Vec<String> = inputs.chain(parameters).chain(last).collect();
-    println!("        {}({}): {result};", op.js_name, all.join(", "));
+    let generic = if result.contains("Memory>") {
+        "<Memory extends ArrayBufferLike = ArrayBuffer>"
+    } else {
+        ""
+    };
+    println!(
+        "        {}{generic}({}): {result};",
+        op.js_name,
+        all.join(", ")
+    );
 }
 
 fn type_name(rust: &str) -> &str {

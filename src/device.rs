@@ -2,33 +2,37 @@
 
 #[cfg(not(relampago_small))]
 mod accumulate;
+pub(crate) mod buffer;
 mod builder;
-#[cfg(not(relampago_small))]
-mod half_precision;
 mod info;
+#[cfg(not(relampago_small))]
+pub(crate) mod matmul_cache;
 mod methods;
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub(crate) mod profile;
+pub(crate) mod tiled_reduce;
 #[cfg(not(relampago_small))]
 mod tuning;
+mod views;
 #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
 mod without_cuda;
 
 use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
-#[cfg(not(relampago_small))]
-pub use half_precision::HalfPrecision;
 pub use info::DeviceInfo;
 #[cfg(not(relampago_small))]
 pub use tuning::Tuning;
 
-use crate::buffer::{DeviceBuffer, Storage};
+use crate::alloc::try_zeros;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 use crate::cuda::CudaBackend;
-use crate::error::{Result, try_zeros};
+use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::ops::Op;
-use crate::policy::Policy;
-use crate::shape::{check_len, output_len};
+use crate::ops::policy::Policy;
+use crate::ops::shape::{check_len, output_len};
 use crate::simd::{self, Cpu};
 #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
 use without_cuda::CudaBackend;

@@ -1,10 +1,10 @@
 //! The one error type, with a stable code for each kind.
 
 use std::borrow::Cow;
-use std::mem::MaybeUninit;
 use std::panic::Location;
 
-use crate::shape::MAX_LEN;
+/// The most values of a slice, which holds at most `isize::MAX` bytes.
+pub(crate) const MAX_LEN: usize = isize::MAX as usize / size_of::<f32>();
 
 /// Everything that can go wrong, on every back-end.
 ///
@@ -211,75 +211,3 @@ fn argument(name: &str) -> &str {
 
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
-
-/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort. Natively memory that
-/// is zero already is not written: whoever writes to a large one first, maybe on several threads,
-/// waits for its pages.
-#[cfg(not(target_arch = "wasm32"))]
-pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
-    let bytes = bytes(len);
-    let layout = std::alloc::Layout::array::<f32>(len);
-    let layout = layout.map_err(|_| Error::OutOfMemory { bytes })?;
-    if len == 0 {
-        return Ok(Vec::new());
-    }
-    // SAFETY: the layout is not empty, and that of so many values, whose alignment it has; zero bits
-    // are 0.0.
-    #[allow(clippy::cast_ptr_alignment)]
-    unsafe {
-        let values = std::alloc::alloc_zeroed(layout).cast::<f32>();
-        if values.is_null() {
-            return Err(Error::OutOfMemory { bytes });
-        }
-        let values = std::ptr::slice_from_raw_parts_mut(values, len);
-        Ok(Box::from_raw(values).into_vec())
-    }
-}
-
-/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort.
-#[cfg(target_arch = "wasm32")]
-pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
-    let mut values = try_reserved(len)?;
-    values.resize(len, 0.0);
-    Ok(values)
-}
-
-/// So many values, which `write` writes: memory that nobody has written before takes longer to be
-/// made zero than to be filled.
-///
-/// # Safety
-/// `write` must have written every place when it succeeds.
-#[cfg(any(not(target_arch = "wasm32"), feature = "js"))]
-pub(crate) unsafe fn try_written(
-    len: usize,
-    write: impl FnOnce(&mut [MaybeUninit<f32>]) -> Result<()>,
-) -> Result<Vec<f32>> {
-    let mut values = try_reserved(len)?;
-    write(&mut values.spare_capacity_mut()[..len])?;
-    // SAFETY: the caller's promise; there is room for them.
-    unsafe { values.set_len(len) };
-    Ok(values)
-}
-
-/// Values as places for others.
-///
-/// # Safety
-/// Nothing but values may be written there.
-pub(crate) unsafe fn as_places(values: &mut [f32]) -> &mut [MaybeUninit<f32>] {
-    // SAFETY: the same layout, and the caller's promise.
-    unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<f32>]) }
-}
-
-/// The bytes of so many values, which may be more than any memory has.
-fn bytes(len: usize) -> u64 {
-    (len as u64).saturating_mul(4)
-}
-
-/// No values yet, with memory for `len`.
-pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
-    let mut values = Vec::new();
-    let bytes = bytes(len);
-    let reserved = values.try_reserve_exact(len);
-    reserved.map_err(|_| Error::OutOfMemory { bytes })?;
-    Ok(values)
-}

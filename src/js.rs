@@ -8,7 +8,6 @@
 // wasm-bindgen hands over handles by value, and every one of `types` is a name in a signature.
 #![allow(clippy::needless_pass_by_value, clippy::wildcard_imports)]
 
-pub(crate) mod array;
 mod batch;
 mod convert;
 #[cfg(not(relampago_small))]

@@ -29,72 +29,70 @@
 // What is large and never takes long is marked as such: the package has it compiled for size.
 #![cfg_attr(relampago_package, feature(optimize_attribute))]
 
-mod buffer;
+mod alloc;
+mod batch;
 mod coefficients;
+mod cpu;
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 pub mod cuda;
-#[cfg(not(relampago_small))]
-mod custom;
 mod device;
-#[cfg(not(relampago_small))]
-mod device_pool;
 mod error;
 #[cfg(all(not(target_arch = "wasm32"), any(feature = "gpu", feature = "cuda")))]
 mod files;
 #[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
 mod gpu;
 mod graph;
+mod instruction_set;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod js;
 #[cfg(all(target_arch = "wasm32", feature = "js-ptx"))]
 mod js_ptx;
 #[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
 mod js_shared;
-#[cfg(not(relampago_small))]
-mod matmul_cache;
 pub mod ops;
-mod policy;
-#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
-mod profile;
+#[cfg(not(relampago_small))]
+mod pool;
 #[cfg(feature = "ptx")]
 pub mod ptx;
-mod reduce;
 #[doc(hidden)]
 pub mod reference;
 pub mod runtime;
-mod shape;
 mod simd;
-mod spare;
-mod views;
+mod tensor;
 
-pub use buffer::DeviceBuffer;
+pub use batch::{Argument, BufferId, GpuCommandBatch, Program};
 #[cfg(not(relampago_small))]
-pub use custom::{CustomCall, CustomOp};
+pub use device::Tuning;
+pub use device::buffer::DeviceBuffer;
+#[cfg(not(relampago_small))]
+pub use device::matmul_cache::GpuMatmulCache;
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub use device::profile::{Profile, Profiler};
+pub use device::tiled_reduce::{
+    tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
+};
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
-#[cfg(not(relampago_small))]
-pub use device::{HalfPrecision, Tuning};
-#[cfg(not(relampago_small))]
-pub use device_pool::{
-    GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,
-};
 pub use error::{Error, Result};
-pub use graph::{
-    Argument, BufferId, BufferPlace, Explanation, GpuCommandBatch, KernelInfo, PlanSummary, Program,
-};
-#[cfg(not(relampago_small))]
-pub use matmul_cache::{GpuMatmulCache, QuantizedWeights, WeightFormat};
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub use gpu::KernelTime;
+pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
+pub use instruction_set::InstructionSet;
 #[cfg(not(relampago_small))]
 pub use ops::ConvLayer;
+#[cfg(not(relampago_small))]
+pub use ops::HalfPrecision;
+#[cfg(not(relampago_small))]
+pub use ops::custom::{CustomCall, CustomOp};
+pub use ops::policy::Policy;
+pub use ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
 pub use ops::{Conv2d, Matmul, Op, Padding};
-pub use policy::Policy;
-#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
-pub use profile::{KernelTime, Profile, Profiler};
-pub use reduce::{
-    MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE, tiled_max_2d, tiled_min_2d,
-    tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
+#[cfg(not(relampago_small))]
+pub use pool::{
+    GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,
 };
-pub use simd::InstructionSet;
-pub use views::{BoundView, MemoryLayout, PartitionView, TensorView, TileInfo};
+#[cfg(not(relampago_small))]
+pub use tensor::quantized::{QuantizedWeights, WeightFormat};
+pub use tensor::{BoundView, MemoryLayout, PartitionView, TensorView, TileInfo};
 
 #[cfg(feature = "gpu")]
 pub use wgpu;

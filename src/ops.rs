@@ -17,11 +17,20 @@
 
 mod conv2d;
 #[cfg(not(relampago_small))]
+pub(crate) mod custom;
+#[cfg(not(relampago_small))]
+mod half_precision;
+#[cfg(not(relampago_small))]
 mod layer;
+pub(crate) mod policy;
+pub(crate) mod reduce_op;
+pub(crate) mod shape;
 
 #[cfg(not(relampago_small))]
-use crate::custom::CustomCall;
+use crate::ops::custom::CustomCall;
 pub use conv2d::{Conv2d, Padding};
+#[cfg(not(relampago_small))]
+pub use half_precision::HalfPrecision;
 #[cfg(not(relampago_small))]
 pub use layer::ConvLayer;
 

@@ -108,9 +108,13 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
 
 /// Its own function, the only one there is.
 #[cfg(not(relampago_small))]
-fn custom(call: &crate::CustomCall, inputs: &[&[f32]]) -> Vec<Expected> {
+fn custom(call: &crate::ops::custom::CustomCall, inputs: &[&[f32]]) -> Vec<Expected> {
     let mut values = vec![0.0; inputs[0].len()];
-    call.run(crate::InstructionSet::best(), inputs, &mut values);
+    call.run(
+        crate::instruction_set::InstructionSet::best(),
+        inputs,
+        &mut values,
+    );
     let exact = |value| Expected::exact(wide(value));
     values.into_iter().map(exact).collect()
 }

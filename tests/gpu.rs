@@ -607,3 +607,17 @@ fn pipelines_are_kept_where_the_driver_lets_them_be_and_damaged_ones_are_not_use
         std::fs::remove_dir_all(folder).unwrap();
     }
 }
+
+#[test]
+fn threads_may_end_while_others_close_devices() {
+    for _ in 0..4 {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+                    assert_eq!(device.sum(&[1.0; 4_096]).unwrap(), 4_096.0);
+                });
+            }
+        });
+    }
+}

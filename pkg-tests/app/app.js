@@ -1,6 +1,7 @@
 // The application that every environment runs. It imports nothing, so that each
 // environment can import the package in its own way, and returns plain data.
 
+import { memory } from './memory.js';
 import { long, ops } from './ops.js';
 
 export async function run(relampago, backend, wasm) {
@@ -18,6 +19,7 @@ export async function run(relampago, backend, wasm) {
     cancelled: await cancelled(device),
     resizable: await onResizable(device),
     into: await intoArrays(device),
+    memory: await memory(relampago, device),
     interop: interop(device),
     disposable: typeof device[Symbol.dispose],
     errors: await errors(relampago, device),
@@ -159,7 +161,7 @@ async function intoArrays(device) {
     wrong.push('program');
   }
   // Nothing is written where one of them is too short, or the other one.
-  for (const [other, expected] of [[new Float32Array(2), 'LENGTH_MISMATCH'], [into, 'INVALID_ARGUMENT']]) {
+  for (const [other, expected] of [[new Float32Array(2), 'LENGTH_MISMATCH'], [into, 'INVALID_ARGUMENT'], [new Float32Array(into.buffer), 'INVALID_ARGUMENT']]) {
     const refused = await program.read([into], { into: [into, other] }).catch(({ code }) => code);
     if (refused !== expected || into.some((value) => value !== -1)) {
       wrong.push(`program, ${expected}`);

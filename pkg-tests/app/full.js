@@ -126,6 +126,7 @@ async function tiles(relampago, device) {
     max: await device.tiledMax2d(x, rows, cols),
     min: await device.tiledMin2d(x, rows, cols),
     none: String(await device.tiledMax2d(new Float32Array(), 0, 0)),
+    notANumber: await notNumbers(relampago, device),
     partial: [[...values], tileCount],
     codes: {
       length: await code(() => device.tiledSum2d(x, rows, rows)),
@@ -133,6 +134,17 @@ async function tiles(relampago, device) {
       rows: await code(() => device.tiledSum2d(x, 'x', cols)),
     },
   };
+}
+
+// Reductions of NaN, and of infinities that cancel.
+async function notNumbers({ TensorView }, device) {
+  const view = new TensorView([1, 2]);
+  const results = [];
+  for (const two of [Float32Array.of(1, NaN), Float32Array.of(Infinity, -Infinity)]) {
+    results.push(await device.tiledSum2d(two, 1, 2), await device.tiledMax2d(two, 1, 2), await device.tiledMin2d(two, 1, 2));
+    results.push(...['sum', 'max', 'min'].map((how) => view.reduce(how, two)), (await device.tiledReducePartial('sum', two, 1, 2)).values[0]);
+  }
+  return results.join();
 }
 
 // Of two rows, alone and recorded.

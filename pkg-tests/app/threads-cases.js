@@ -37,9 +37,9 @@ export async function threads(relampago) {
 
 async function large(device, workers = []) {
   const calls = [
-    ...PRODUCTS.map(([m, k, n], i) => () => device.matmul(noise(m * k, 1), noise(k * n, 2 + i), m, k, n)),
+    ...PRODUCTS.map(([m, k, n], i) => () => device.matmul(special(noise(m * k, 1), i), noise(k * n, 2 + i), m, k, n)),
     ...CONVOLUTIONS.map((options, i) => () => {
-      const input = noise(options.inputRows * options.inputCols, 13);
+      const input = special(noise(options.inputRows * options.inputCols, 13), i);
       const kernel = noise(options.kernelRows * options.kernelCols, 14);
       // Every other one inherits its options.
       return device.convolve2d(input, kernel, i % 2 ? Object.create(options) : options);
@@ -53,6 +53,11 @@ async function large(device, workers = []) {
     given.push(runs() - before);
   }
   return { results, given };
+}
+
+// Every other call has values that are not finite.
+function special(values, i) {
+  return i % 2 ? values : Object.assign(values, { 3: NaN, 5: -0, [values.length >> 1]: -Infinity });
 }
 
 // How many values of each result differ.

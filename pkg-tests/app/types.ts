@@ -1,6 +1,7 @@
 // Compiled, never run: the whole API as `tsc --strict` sees it.
 
-import init, { GpuDevice, RelampagoError } from 'relampago';
+import init, { GpuDevice, RelampagoError, type ResultOptions } from 'relampago';
+import loadStatic, { GpuDevice as StaticDevice } from 'relampago/static';
 
 // `any` would make every other check here pass, so it is looked for by name.
 type IsAny<T> = 0 extends 1 & T ? true : false;
@@ -23,6 +24,7 @@ export async function everything(signal: AbortSignal, x: Float32Array, y: Float3
   await vectors(device, signal, x, y);
   await scalars(device, signal, x, y);
   await batches(device, x, y);
+  await memories(device, signal, x, new Float32Array(new SharedArrayBuffer(16)));
   device.dispose();
 }
 
@@ -86,6 +88,28 @@ async function batches(device: GpuDevice, x: Float32Array, y: Float32Array) {
   weights.dispose();
 }
 
+// Results have the memory that they are asked to lie in, and their own otherwise.
+async function memories(device: GpuDevice, signal: AbortSignal, x: Float32Array, shared: Float32Array<SharedArrayBuffer>) {
+  const results: Float32Array<ArrayBuffer>[] = [
+    await device.relu(x), await device.relu(x, {}), await device.relu(x, { signal }), await device.relu(shared),
+    await device.relu(x, { into: new Float32Array(4) }),
+  ];
+  exactly<Float32Array<ArrayBuffer>[]>(results);
+  exactly<Float32Array<SharedArrayBuffer>>(await device.relu(x, { into: shared }));
+  exactly<Float32Array>(await device.matmul(x, x, 2, 2, 2, { into: x, signal }));
+  const options: ResultOptions = { into: x };
+  exactly<Float32Array>(await device.relu(x, options));
+  // @ts-expect-error it may be shared
+  const own: Float32Array<ArrayBuffer> = await device.relu(x, { into: x });
+  using batch = device.batch();
+  using program = await batch.compile([batch.relu(batch.placeholder(4))]);
+  exactly<Float32Array<ArrayBuffer>[]>(await program.read([shared]));
+  exactly<Float32Array<ArrayBuffer>[]>(await program.read([x], { signal }));
+  exactly<Float32Array[]>(await program.read([x], { into: [x, undefined] }));
+  exactly<Float32Array<ArrayBuffer | SharedArrayBuffer>[]>(await program.read([x], { into: [shared], signal }));
+  return own;
+}
+
 export async function wrong(device: GpuDevice, x: Float32Array): Promise<void> {
   // @ts-expect-error there is no such back-end
   await GpuDevice.create({ backend: 'cuda' });
@@ -106,6 +130,9 @@ export async function wrong(device: GpuDevice, x: Float32Array): Promise<void> {
   // @ts-expect-error nothing can be assigned to what the device found
   device.backend = 'simd';
 }
+
+// The same interface.
+export const same: [typeof init, typeof GpuDevice] = [loadStatic, StaticDevice];
 
 export function handle(error: unknown): string {
   if (error instanceof RelampagoError) {

@@ -129,6 +129,7 @@ function verifyTiles(tiles) {
     max: 2,
     min: -2,
     none: '-Infinity',
+    notANumber: 'NaN,NaN,NaN,NaN,NaN,NaN,NaN,NaN,Infinity,-Infinity,NaN,Infinity,-Infinity,NaN',
     // The last tile is a single value.
     partial: [[2, 2, 2, 2, 2, -2], [3, 2, 1, 1]],
     codes: { length: 'LENGTH_MISMATCH', reduction: 'INVALID_ARGUMENT', rows: 'INVALID_ARGUMENT' },

@@ -42,11 +42,7 @@ const PROGRAM = {
 
 export function verify(results, backend) {
   assert.equal(results.backend, backend === 'gpu' ? 'webgpu' : 'simd');
-  ops.forEach(([method, inputs, parameters], i) => {
-    const right = oracle[method](inputs, parameters);
-    near(results.ops[i], right, `${method} on the device`);
-    near([results.batch[i]].flat(), [right].flat(), `${method} in a batch`);
-  });
+  verifyOps(results.ops, results.batch);
   assert.deepEqual(results.resident, { length: 4, values: [[0.5, 0, 1.5, 0], [2, 0, 6, 0]] });
   assert.equal(results.interop, backend === 'gpu', 'the GPUDevice behind a WebGPU device');
   assert.equal(results.disposable, 'function');
@@ -55,7 +51,19 @@ export function verify(results, backend) {
   assert.deepEqual(results.resizable, [[1, 0, 3], [-1, 2, -3], [1, -2, 3]]);
   assert.deepEqual(results.cancelled, ['NaN,NaN,0,3', 'NaN,NaN,10000000000,2', 'NaN,NaN,-10000000000,1']);
   assert.deepEqual(results.into, [], 'results in arrays of the caller');
+  assert.deepEqual(results.memory, [], 'arrays whose memory changes');
   assert.deepEqual(results.errors, ERRORS);
+}
+
+/** Results of all operations, on a device and in a batch. */
+export function verifyOps(onDevice, inBatch = []) {
+  ops.forEach(([method, inputs, parameters], i) => {
+    const right = oracle[method](inputs, parameters);
+    near(onDevice[i], right, `${method} on the device`);
+    if (inBatch.length > 0) {
+      near([inBatch[i]].flat(), [right].flat(), `${method} in a batch`);
+    }
+  });
 }
 
 function near(got, right, what) {

@@ -76,7 +76,7 @@ impl Work {
 }
 
 impl CudaBackend {
-    pub(crate) fn open() -> crate::Result<Self> {
+    pub(crate) fn open() -> crate::error::Result<Self> {
         let device = CudaDevice::open(0)?;
         Ok(CudaBackend { device })
     }
@@ -86,7 +86,12 @@ impl CudaBackend {
     }
 
     /// Runs an operation whose lengths were checked, if there is a kernel for it; says whether.
-    pub(crate) fn run(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> crate::Result<bool> {
+    pub(crate) fn run(
+        &self,
+        op: &Op,
+        inputs: &[&[f32]],
+        out: &mut [f32],
+    ) -> crate::error::Result<bool> {
         let len = inputs.first().map_or(0, |input| input.len());
         let largest = inputs.iter().map(|input| input.len()).chain([out.len()]);
         // Nothing to compute, or more than kernels count: not worth a trip, or not possible.
@@ -150,19 +155,19 @@ impl CudaBackend {
     }
 }
 
-impl From<Error> for crate::Error {
+impl From<Error> for crate::error::Error {
     fn from(error: Error) -> Self {
         match error {
-            Error::NoDriver { .. } | Error::NoDevice { .. } => crate::Error::NoGpu {
+            Error::NoDriver { .. } | Error::NoDevice { .. } => crate::error::Error::NoGpu {
                 reason: error.to_string(),
             },
-            Error::OutOfMemory { bytes } => crate::Error::OutOfMemory { bytes },
-            Error::Limit { what, value, limit } => crate::Error::LimitExceeded {
+            Error::OutOfMemory { bytes } => crate::error::Error::OutOfMemory { bytes },
+            Error::Limit { what, value, limit } => crate::error::Error::LimitExceeded {
                 what,
                 value: value as u64,
                 limit: limit as u64,
             },
-            other => crate::Error::Gpu {
+            other => crate::error::Error::Gpu {
                 message: other.to_string(),
             },
         }

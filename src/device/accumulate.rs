@@ -1,10 +1,12 @@
 //! Products that are added to what is there.
 
 use super::GpuDevice;
+use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::graph::GpuCommandBatch;
+use crate::gpu::Texts;
+use crate::graph::{Binding, Node, Plan, Source};
+use crate::ops::shape::{check_len, output_len};
 use crate::ops::{Matmul, Op};
-use crate::shape::{check_len, output_len};
 use crate::simd;
 
 /// Products added to a matrix.
@@ -36,15 +38,17 @@ impl GpuDevice {
         let (op, lens) = (Op::MatmulWith { options }, [a.len(), b.len()]);
         check_len("c", output_len(&op, &lens)?, c.len())?;
         self.check()?;
-        if self.gpu_for(&op, &lens).is_none() {
+        let Some(gpu) = self.gpu_for(&op, &lens) else {
             return simd::multiply_add(self.cpu(), &options, a, b, c);
-        }
-        let mut batch = GpuCommandBatch::new(self.clone());
-        let [a, b, onto] = [a, b, &*c].map(|values| batch.upload(values));
-        let product = batch.matmul_with(a, b, options);
-        let sum = batch.vec_add(product, onto);
-        batch.execute().await?;
-        c.copy_from_slice(&batch.read(sum).await?);
+        };
+        // One submission: the product, onto which a kernel adds what `c` has.
+        let (plan, texts) = product_onto(op, [a.len(), b.len(), c.len()]);
+        let values = [a, b, &*c].map(Binding::Values).into_iter();
+        let bindings = values.chain([Binding::Nothing, Binding::Nothing]).collect();
+        let mut sum = try_zeros(c.len())?;
+        let outs = &mut [&mut sum[..]];
+        gpu.read_plan((&plan, &texts), bindings, outs).await?;
+        c.copy_from_slice(&sum);
         Ok(())
     }
 
@@ -53,4 +57,20 @@ impl GpuDevice {
     pub fn matmul_add(&self, a: &[f32], b: &[f32], c: &mut [f32], options: Matmul) -> Result<()> {
         crate::runtime::block_on(self.matmul_add_async(a, b, c, options))
     }
+}
+
+/// A plan that adds a third input to the product of the first two, given the inputs' lengths.
+fn product_onto(product: Op, lens: [usize; 3]) -> (Plan, Texts) {
+    let leaves = lens.into_iter().enumerate();
+    let leaves = leaves.map(|(index, len)| (Source::Placeholder(index), len));
+    let of = |op, inputs: [usize; 2]| {
+        let inputs = inputs.to_vec();
+        (Source::Op { op, inputs }, lens[2])
+    };
+    let operations = [of(product, [0, 1]), of(Op::VecAdd {}, [3, 2])];
+    let nodes = leaves.chain(operations);
+    let nodes: Vec<Node> = nodes.map(|(source, len)| Node { source, len }).collect();
+    let plan = Plan::new(&nodes, &[4], true);
+    let texts = Texts::new(&plan);
+    (plan, texts)
 }

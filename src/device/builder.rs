@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Backend, CudaBackend, GpuDevice, Inner};
 use crate::error::Result;
 use crate::gpu::{Gpu, Options, Preference};
-use crate::policy::Policy;
+use crate::ops::policy::Policy;
 use crate::simd::{Cpu, InstructionSet};
 
 /// Builds a [`GpuDevice`].
@@ -184,6 +184,10 @@ impl DeviceBuilder {
     /// [`GpuDevice::info`] says.
     ///
     /// The device's lost callback is replaced; its handler of uncaptured errors is not.
+    ///
+    /// A device that the caller still holds closes on the thread that drops it last. On NVIDIA's driver
+    /// drop such devices on one thread that lives on: the driver (580.159) can wait for itself for ever
+    /// where a thread that has used Vulkan ends while another, short-lived one closes a device.
     #[cfg(feature = "gpu")]
     pub fn adopt(self, device: wgpu::Device, queue: wgpu::Queue) -> GpuDevice {
         if self.options().is_none() {

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::Backend;
-#[cfg(not(relampago_small))]
-use super::HalfPrecision;
 use crate::gpu::Gpu;
+#[cfg(not(relampago_small))]
+use crate::ops::HalfPrecision;
 use crate::simd::InstructionSet;
 
 /// What a [`crate::GpuDevice`] came to.

@@ -3,7 +3,7 @@
 use super::GpuDevice;
 use crate::error::Result;
 use crate::ops::Op;
-use crate::shape::output_len;
+use crate::ops::shape::output_len;
 
 /// How long the GPU's kernels for an operation took ([`GpuDevice::tune_async`]).
 #[derive(Clone, Debug, PartialEq)]

@@ -6,11 +6,10 @@
 use std::future::Ready;
 use std::sync::Arc;
 
-use crate::buffer::{Fetched, Storage};
 use crate::error::{Error, Result};
-use crate::graph::{Outside, Plan, Repeat};
-use crate::matmul_cache::{QuantizedWeights, WeightFormat};
+use crate::graph::{Binding, Fetched, Plan, Repeat};
 use crate::ops::Op;
+use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
 
 #[allow(dead_code)] // Nobody is there to read them.
 #[path = "options.rs"]
@@ -18,7 +17,7 @@ mod options;
 pub(crate) use options::{Options, Preference};
 
 #[cfg(not(relampago_small))]
-use crate::device::HalfPrecision;
+use crate::ops::HalfPrecision;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Adapter {
@@ -37,8 +36,14 @@ pub(crate) enum TileFold {}
 #[derive(Clone)]
 pub(crate) enum GpuBuffer {}
 
-/// There is no value of this type.
-pub(crate) enum Addition {}
+/// Kernels have no texts.
+pub(crate) struct Texts;
+
+impl Texts {
+    pub(crate) fn new(_: &Plan) -> Self {
+        Self
+    }
+}
 
 #[allow(dead_code)] // Nobody is there to read it.
 pub(crate) enum Weights<'w> {
@@ -148,8 +153,8 @@ impl Gpu {
 
     pub(crate) async fn read_plan(
         self: &Arc<Self>,
-        _: &Plan,
-        _: Vec<Outside<'_>>,
+        _: (&Plan, &Texts),
+        _: Vec<Binding<'_, GpuBuffer>>,
         _: &mut [&mut [f32]],
     ) -> Result<()> {
         match **self {}
@@ -158,11 +163,11 @@ impl Gpu {
     #[allow(clippy::type_complexity)] // As the real one has it.
     pub(crate) fn run_plan(
         self: &Arc<Self>,
-        _: &Plan,
-        _: Vec<Outside<'_>>,
+        _: (&Plan, &Texts),
+        _: Vec<Binding<'_, GpuBuffer>>,
         _: Repeat<'_>,
         _: bool,
-    ) -> Result<(Vec<Storage>, Ready<Result<Vec<Fetched>>>)> {
+    ) -> Result<(Vec<GpuBuffer>, Ready<Result<Vec<Fetched>>>)> {
         match **self {}
     }
 }

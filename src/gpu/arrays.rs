@@ -8,9 +8,9 @@ use js_sys::Float32Array;
 use super::context::Gpu;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
+use crate::alloc::js_array;
 use crate::error::{Error, Result};
-use crate::graph::{Outside, Repeat};
-use crate::js;
+use crate::graph::{Binding, Repeat};
 use crate::ops::Op;
 
 impl Gpu {
@@ -27,8 +27,9 @@ impl Gpu {
         if op.is_elementwise() && len > self.max_len() {
             for at in (0..len).step_by(self.max_len()) {
                 let end = len.min(at + self.max_len());
-                let parts = inputs.iter().map(|x| x.subarray(at as u32, end as u32));
-                let parts: Vec<Float32Array> = parts.collect();
+                let parts = inputs.iter().map(|x| js_array::part(x, at, end - at));
+                let parts: Option<Vec<Float32Array>> = parts.collect();
+                let parts = parts.ok_or_else(js_array::lost)?;
                 pieces.push(self.run_piece(op, &parts, end - at)?);
             }
         } else {
@@ -38,7 +39,7 @@ impl Gpu {
             if pieces.len() == 1 {
                 return array(&pieces.remove(0).await?);
             }
-            let (whole, mut at) = (js::array::zeros(len)?, 0);
+            let (whole, mut at) = (js_array::zeros(len)?, 0);
             for piece in pieces {
                 let piece = array(&piece.await?)?;
                 whole.set(&piece, at);
@@ -57,9 +58,10 @@ impl Gpu {
     ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
         let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
         let plan = self.plan_of_one(op, &lens, len)?;
-        let mut outside: Vec<Outside<'_>> = inputs.iter().map(Outside::Array).collect();
-        outside.push(Outside::Nothing);
-        Ok(self.record_plan(&plan, outside, Repeat::ONCE, true)?.1)
+        let mut bindings: Vec<Binding<'_, _>> = inputs.iter().map(Binding::Array).collect();
+        bindings.push(Binding::Nothing);
+        let plan = (&plan.0, &plan.1);
+        Ok(self.record_plan(plan, bindings, Repeat::ONCE, true)?.1)
     }
 
     /// Copies values to a buffer that stays on the GPU. They are read now; the future tells what
@@ -86,7 +88,7 @@ impl Gpu {
 /// The first one's values.
 fn array(readbacks: &[Readback]) -> Result<Float32Array> {
     let first = readbacks.first();
-    first.map_or_else(|| js::array::zeros(0), Readback::array)
+    first.map_or_else(|| js_array::zeros(0), Readback::array)
 }
 
 impl Readback {
@@ -95,7 +97,7 @@ impl Readback {
         let bytes = self.look(|view| view.as_uint8array().slice(0, u32::MAX))?;
         Ok(match bytes {
             Some(bytes) => Float32Array::new(&bytes.buffer()),
-            None => js::array::zeros(0)?,
+            None => js_array::zeros(0)?,
         })
     }
 }
@@ -104,13 +106,14 @@ impl Recorder<'_> {
     /// Copies values to the GPU.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn upload_array(&mut self, values: &Float32Array) -> Result<GpuBuffer> {
-        let buffer = self.allocate(values.length() as usize)?;
+        let len = values.length() as usize;
+        let buffer = self.allocate(len)?;
         let (queue, raw) = (self.gpu.queue.as_webgpu(), buffer.raw().as_webgpu());
-        if let (Some(queue), Some(raw), 1..) = (queue, raw, values.length()) {
+        if let (Some(queue), Some(raw), 1..) = (queue, raw, len) {
             let mut written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, values);
             if written.is_err() {
                 // The queue takes nothing of a buffer that may grow or shrink.
-                let copy = js::array::copy(values)?;
+                let copy = js_array::copy(values, len)?;
                 written = queue.write_buffer_with_u32_and_buffer_source(raw, 0, &copy);
             }
             written.map_err(|_| Error::Gpu {

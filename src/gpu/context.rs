@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::cache::PipelineFile;
+#[cfg(not(target_arch = "wasm32"))]
+use super::close::Closing;
 use super::health::Health;
 use super::options::{Options, Preference};
 use super::params::Params;
@@ -17,13 +19,15 @@ use super::pool::Pool;
 use super::recent::Recent;
 #[cfg(not(target_arch = "wasm32"))]
 use super::stamps::Stamps;
+#[cfg(not(target_arch = "wasm32"))]
+use super::texts::Texts;
 #[cfg(not(relampago_small))]
 use super::tune::Choices;
-#[cfg(not(relampago_small))]
-use crate::device::HalfPrecision;
 use crate::error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::graph::Plan;
+#[cfg(not(relampago_small))]
+use crate::ops::HalfPrecision;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::Op;
 
@@ -33,6 +37,10 @@ const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::TIMESTAMP_QUERY)
     .union(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
+
+/// A plan of one operation with its texts.
+#[cfg(not(target_arch = "wasm32"))]
+type PlanOfOne = Arc<(Plan, Texts)>;
 
 /// A device with its caches.
 pub(crate) struct Gpu {
@@ -44,7 +52,7 @@ pub(crate) struct Gpu {
     pub(super) params: Params,
     /// Of single operations, by those and their inputs' lengths.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(super) plans: Recent<(Op, Vec<usize>), Arc<Plan>>,
+    pub(super) plans: Recent<(Op, Vec<usize>), PlanOfOne>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
     #[cfg(not(relampago_small))]
@@ -56,6 +64,9 @@ pub(crate) struct Gpu {
     pub(super) choices_file: Option<std::path::PathBuf>,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
+    /// The last field, so that all others have let go of the device when it is dropped.
+    #[cfg(not(target_arch = "wasm32"))]
+    _closing: Closing,
 }
 
 /// The limits that dispatches keep to; the pool knows those of buffers.
@@ -232,6 +243,8 @@ impl Gpu {
                     .features()
                     .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
+            #[cfg(not(target_arch = "wasm32"))]
+            _closing: Closing::new(&device, &queue),
             device,
             queue,
         }
@@ -262,7 +275,7 @@ impl Gpu {
         limit: usize,
     ) -> Result<()> {
         if self.adapter.name.contains("llvmpipe") {
-            return crate::shape::check_limit(what, value, limit);
+            return crate::ops::shape::check_limit(what, value, limit);
         }
         Ok(())
     }

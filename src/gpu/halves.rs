@@ -10,8 +10,8 @@ use super::context::Gpu;
 use super::kernels;
 use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
-use crate::device::HalfPrecision;
 use crate::error::Result;
+use crate::ops::HalfPrecision;
 
 /// What the kernel takes of an adapter, beside matrices of 16 × 16.
 const MEMORY: u32 = 20 << 10;

@@ -115,7 +115,9 @@ mod on_demand {
             let text = text.and_then(|text| text.as_string());
             // Another version's would be cut in the wrong places.
             let text = text.filter(|text| text.len() == LENGTH);
-            let reason = || "shaders.js could not be loaded, or is of another version".to_owned();
+            let reason = || {
+                "shaders.js could not be loaded, or is of another version; relampago/static brings it".to_owned()
+            };
             let text = text.ok_or_else(|| Error::NoGpu { reason: reason() })?;
             let _ = TEXT.set(text);
             Ok(())

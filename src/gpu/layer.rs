@@ -10,7 +10,7 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::tune::Key;
 use crate::error::Result;
 use crate::ops::ConvLayer;
-use crate::shape::check_limit;
+use crate::ops::shape::check_limit;
 
 /// Invocations of a workgroup of the kernel for any layer, and the filters and places of the result that each
 /// computes.

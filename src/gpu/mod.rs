@@ -8,6 +8,8 @@
 mod arrays;
 #[cfg(not(target_arch = "wasm32"))]
 mod cache;
+#[cfg(not(target_arch = "wasm32"))]
+mod close;
 mod context;
 mod convolve2d;
 mod fused;
@@ -40,6 +42,7 @@ mod stamps;
 mod subgroups;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
+mod texts;
 mod tiles;
 mod transfer;
 #[cfg(not(relampago_small))]
@@ -53,15 +56,17 @@ mod weights;
 use std::sync::Arc;
 
 pub(crate) use context::Gpu;
-pub(crate) use fused::Addition;
 pub(crate) use options::{Options, Preference};
 pub(crate) use recorder::GpuBuffer;
+#[cfg(not(target_arch = "wasm32"))]
+pub use stamps::KernelTime;
+pub(crate) use texts::Texts;
 pub(crate) use tiles::TileFold;
 #[cfg(not(relampago_small))]
 pub(crate) use weights::Weights;
 
 use crate::error::Result;
-use crate::graph::{Node, Outside, Plan, Repeat, Source};
+use crate::graph::{Binding, Node, Plan, Repeat, Source};
 use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;
@@ -77,16 +82,17 @@ impl Gpu {
     ) -> Result<()> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         let plan = self.plan_of_one(op, &lens, out.len())?;
-        let outside = inputs.iter().copied().map(Outside::Values);
-        let outside = outside.chain([Outside::Nothing]).collect();
-        let reading = self.record_plan(&plan, outside, Repeat::ONCE, true)?.1;
+        let bindings = inputs.iter().copied().map(Binding::Values);
+        let bindings = bindings.chain([Binding::Nothing]).collect();
+        let plan = (&plan.0, &plan.1);
+        let reading = self.record_plan(plan, bindings, Repeat::ONCE, true)?.1;
         copy_first(&reading.await?, out)
     }
 
     /// A plan of one operation on inputs of these lengths that gives `len` values. Making one takes
     /// a tenth of a small operation's time.
     #[cfg(not(target_arch = "wasm32"))]
-    fn plan_of_one(&self, op: &Op, lens: &[usize], len: usize) -> Result<Arc<Plan>> {
+    fn plan_of_one(&self, op: &Op, lens: &[usize], len: usize) -> Result<Arc<(Plan, Texts)>> {
         self.plans.get(
             |(other, inputs)| other.is_same(op) && *inputs == lens,
             || {
@@ -99,7 +105,7 @@ impl Gpu {
     /// A plan of one operation on inputs of these lengths that gives `len` values.
     #[cfg(target_arch = "wasm32")]
     #[allow(clippy::unused_self, clippy::unnecessary_wraps)] // The other one remembers it.
-    fn plan_of_one(&self, op: &Op, lens: &[usize], len: usize) -> Result<Plan> {
+    fn plan_of_one(&self, op: &Op, lens: &[usize], len: usize) -> Result<(Plan, Texts)> {
         Ok(single(op, lens, len))
     }
 
@@ -124,7 +130,7 @@ impl Gpu {
 }
 
 /// A plan of one operation on inputs of its own, by their lengths.
-fn single(op: &Op, lens: &[usize], len: usize) -> Plan {
+fn single(op: &Op, lens: &[usize], len: usize) -> (Plan, Texts) {
     let placeholders = lens.iter().enumerate().map(|(place, &len)| Node {
         source: Source::Placeholder(place),
         len,
@@ -133,7 +139,9 @@ fn single(op: &Op, lens: &[usize], len: usize) -> Plan {
     let (op, inputs) = (op.clone(), (0..nodes.len()).collect());
     let source = Source::Op { op, inputs };
     nodes.push(Node { source, len });
-    Plan::new(&nodes, &[nodes.len() - 1], false)
+    let plan = Plan::new(&nodes, &[nodes.len() - 1], false);
+    let texts = Texts::new(&plan);
+    (plan, texts)
 }
 
 fn copy_first(readbacks: &[Readback], out: &mut [f32]) -> Result<()> {

@@ -1,14 +1,14 @@
 //! A plan on the GPU.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::context::Gpu;
-use super::fused::Fusion;
+use super::fused::{Addition, Fusion};
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
-use crate::buffer::{Fetched, Storage};
+use super::texts::Texts;
 use crate::error::Result;
-use crate::graph::{Kernel, Operand, Outside, Plan, Repeat};
+use crate::graph::{Binding, Fetched, Kernel, Operand, Plan, Repeat};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::OpClass;
 
@@ -18,15 +18,15 @@ impl Gpu {
     #[allow(clippy::type_complexity)] // Buffers now, and a future of values.
     pub(crate) fn run_plan(
         self: &Arc<Self>,
-        plan: &Plan,
-        outside: Vec<Outside<'_>>,
+        plan: (&Plan, &Texts),
+        bindings: Vec<Binding<'_, GpuBuffer>>,
         repeat: Repeat<'_>,
         read: bool,
     ) -> Result<(
-        Vec<Storage>,
+        Vec<GpuBuffer>,
         impl Future<Output = Result<Vec<Fetched>>> + use<>,
     )> {
-        let (outputs, running) = self.record_plan(plan, outside, repeat, read)?;
+        let (outputs, running) = self.record_plan(plan, bindings, repeat, read)?;
         let values = async move {
             let mut all = Vec::new();
             for readback in running.await? {
@@ -34,22 +34,18 @@ impl Gpu {
             }
             Ok(all)
         };
-        let mut results = Vec::new();
-        for output in outputs {
-            results.push(Storage::Gpu(output));
-        }
-        Ok((results, values))
+        Ok((outputs, values))
     }
 
     /// Runs a plan once, whose outputs' values go to `outs`, of their lengths.
     #[cfg(not(relampago_small))]
     pub(crate) async fn read_plan(
         self: &Arc<Self>,
-        plan: &Plan,
-        outside: Vec<Outside<'_>>,
+        plan: (&Plan, &Texts),
+        bindings: Vec<Binding<'_, GpuBuffer>>,
         outs: &mut [&mut [f32]],
     ) -> Result<()> {
-        let running = self.record_plan(plan, outside, Repeat::ONCE, true)?.1;
+        let running = self.record_plan(plan, bindings, Repeat::ONCE, true)?.1;
         let readbacks = running.await?;
         let mut pairs = readbacks.iter().zip(outs);
         pairs.try_for_each(|(readback, out)| readback.copy_to(out))
@@ -58,8 +54,8 @@ impl Gpu {
     #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn record_plan(
         self: &Arc<Self>,
-        plan: &Plan,
-        outside: Vec<Outside<'_>>,
+        plan: (&Plan, &Texts),
+        bindings: Vec<Binding<'_, GpuBuffer>>,
         repeat: Repeat<'_>,
         read: bool,
     ) -> Result<(
@@ -69,13 +65,13 @@ impl Gpu {
         let mut recorder = Recorder::new(self)?;
         let mut resident = Vec::new();
         let once = repeat.times == 1;
-        let read_once = if once { read_once(plan) } else { Vec::new() };
-        for (node, outside) in outside.into_iter().enumerate() {
+        let read_once = if once { read_once(plan.0) } else { Vec::new() };
+        for (node, binding) in bindings.into_iter().enumerate() {
             let stays = !read_once.get(node).is_some_and(|&once| once);
-            resident.push(bring(&mut recorder, outside, stays)?);
+            resident.push(bring(&mut recorder, binding, stays)?);
         }
         let mut outputs = Vec::new();
-        let mut slots = vec![None; plan.capacities.len()];
+        let mut slots = vec![None; plan.0.capacities.len()];
         let mut spare = Vec::new();
         for time in 0..repeat.times {
             if time > 0 {
@@ -128,27 +124,17 @@ fn spare_arguments(
 /// where they are read but once. `None` where a kernel computes them.
 fn bring(
     recorder: &mut Recorder<'_>,
-    outside: Outside<'_>,
+    binding: Binding<'_, GpuBuffer>,
     stays: bool,
 ) -> Result<Option<GpuBuffer>> {
-    let host;
-    let values = match outside {
-        Outside::Nothing => return Ok(None),
-        Outside::Stored(Storage::Gpu(buffer)) => return Ok(Some(buffer)),
-        Outside::Values(values) => values,
+    Ok(match binding {
+        Binding::Nothing => None,
+        Binding::Buffer(buffer) => Some(buffer),
+        Binding::Values(values) if stays => Some(recorder.upload(values)?),
+        Binding::Values(values) => Some(recorder.operand(values)?),
         #[cfg(all(target_arch = "wasm32", feature = "js"))]
-        Outside::Array(values) => return Ok(Some(recorder.upload_array(values)?)),
-        Outside::Stored(Storage::Host(values)) => {
-            host = values;
-            &host[..]
-        }
-    };
-    let buffer = if stays {
-        recorder.upload(values)?
-    } else {
-        recorder.operand(values)?
-    };
-    Ok(Some(buffer))
+        Binding::Array(values) => Some(recorder.upload_array(values)?),
+    })
 }
 
 /// Of each node whether one kernel reads its values, and each of them once.
@@ -215,7 +201,7 @@ fn only_written(_: &Plan) -> Vec<bool> {
 #[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn record_once<'g>(
     recorder: &mut Recorder<'g>,
-    plan: &'g Plan,
+    (plan, texts): (&'g Plan, &'g Texts),
     outside: &[Option<GpuBuffer>],
     slots: &mut [Option<GpuBuffer>],
     to_host: bool,
@@ -238,7 +224,7 @@ pub(super) fn record_once<'g>(
         let output = memory.with_len(len);
         if len > 0 {
             let inputs = values(plan, slots, outside, &kernel.inputs);
-            record_kernel(recorder, plan, kernel, inputs, &output)?;
+            record_kernel(recorder, plan, (kernel, texts.of(place)), inputs, &output)?;
         }
         slots[slot] = Some(output);
     }
@@ -267,7 +253,7 @@ fn values(
 fn record_kernel<'g>(
     recorder: &mut Recorder<'g>,
     plan: &'g Plan,
-    kernel: &'g Kernel,
+    (kernel, text): (&'g Kernel, &'g OnceLock<Addition>),
     inputs: Vec<GpuBuffer>,
     output: &GpuBuffer,
 ) -> Result<()> {
@@ -275,7 +261,7 @@ fn record_kernel<'g>(
     let operation = head.and_then(|head| Some((head, plan.nodes[head.node].operation()?.0)));
     let Some((head, op)) = operation else {
         let chains = vec![&kernel.chain];
-        return recorder.elementwise(Fusion { chains, inputs }, &kernel.on_gpu, output);
+        return recorder.elementwise(Fusion { chains, inputs }, text, output);
     };
     let (mut operands, mut chains) = (Vec::new(), Vec::new());
     for chain in &head.operands {

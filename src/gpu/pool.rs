@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Result;
-use crate::shape::check_limit;
+use crate::ops::shape::check_limit;
 
 /// What a buffer is for; each use has buffers of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use std::task::{Context, Poll, Waker};
 use super::context::Gpu;
 use super::pool::{PooledBuffer, Usage};
 use super::recorder::GpuBuffer;
-use crate::buffer::Fetched;
 use crate::error::{Error, Result};
+use crate::graph::Fetched;
 
 /// A buffer that a submission writes, itself or by a copy, mapped once the values are there.
 pub(crate) struct Readback {
@@ -151,10 +151,10 @@ impl Readback {
     pub(crate) fn values(&self) -> Result<Vec<f32>> {
         #[cfg(not(target_arch = "wasm32"))]
         // SAFETY: there are as many places as values.
-        return unsafe { crate::error::try_written(self.len, |places| self.write_to(places)) };
+        return unsafe { crate::alloc::try_written(self.len, |places| self.write_to(places)) };
         #[cfg(target_arch = "wasm32")]
         {
-            let mut values = crate::error::try_zeros(self.len)?;
+            let mut values = crate::alloc::try_zeros(self.len)?;
             self.copy_to(&mut values)?;
             Ok(values)
         }
@@ -173,7 +173,7 @@ impl Readback {
         #[cfg(not(target_arch = "wasm32"))]
         {
             // SAFETY: nothing but values is written there.
-            self.write_to(unsafe { crate::error::as_places(out) })
+            self.write_to(unsafe { crate::alloc::as_places(out) })
         }
         // As bytes of Rust's they would be copied once more.
         #[cfg(target_arch = "wasm32")]

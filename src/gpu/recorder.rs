@@ -15,7 +15,7 @@ use super::tune::Key;
 use crate::error::Result;
 use crate::graph::Operand;
 use crate::ops::Op;
-use crate::shape::check_limit;
+use crate::ops::shape::check_limit;
 
 /// Values on the GPU. Clones share them.
 #[derive(Clone)]

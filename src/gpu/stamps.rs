@@ -5,7 +5,18 @@ use std::time::Duration;
 
 use super::context::Gpu;
 use crate::error::{Error, Result};
-use crate::profile::KernelTime;
+
+/// When one kernel ran, by the GPU's own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelTime {
+    /// The kernel's name: the operation's, or that of a step of it.
+    pub kernel: &'static str,
+    /// Since the first kernel of the profile began.
+    pub start: Duration,
+    /// From its beginning to its end.
+    pub duration: Duration,
+}
 
 /// Most dispatches that one query set times: it holds 4,096 timestamps.
 const MAX_TIMED: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;

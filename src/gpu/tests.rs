@@ -5,10 +5,11 @@ mod long;
 
 use super::tiles::TileFold;
 use super::{Gpu, Options, Preference};
-use crate::device::{Backend, DeviceBuilder, GpuDevice, HalfPrecision};
-use crate::graph::{BufferId, GpuCommandBatch};
+use crate::batch::{BufferId, GpuCommandBatch};
+use crate::device::{Backend, DeviceBuilder, GpuDevice};
+use crate::ops::HalfPrecision;
+use crate::ops::policy::Policy;
 use crate::ops::{Conv2d, Op};
-use crate::policy::Policy;
 use crate::{reference, runtime};
 use std::sync::Arc;
 
@@ -166,7 +167,7 @@ fn nothing_is_timed_for_a_profiler_that_is_gone() {
 #[test]
 fn words_of_weights_are_unpacked_once_for_many_rows() {
     use super::weights::multiply_words;
-    use crate::matmul_cache::WeightFormat;
+    use crate::tensor::quantized::WeightFormat;
 
     let gpu = pretend(false);
     let (k, n) = (40, 36);
@@ -235,7 +236,7 @@ fn tiles_are_right_by_large_workgroups_and_by_small_ones() {
     let [rows, cols] = [50, 37];
     let data = noise(rows * cols, 1);
     let largest = TileFold {
-        combine: crate::custom::combine("maximum(a, b)").unwrap(),
+        combine: crate::ops::custom::combine("maximum(a, b)").unwrap(),
         identity: f32::NEG_INFINITY,
     };
     for software in [true, false] {

@@ -6,8 +6,9 @@ use super::context::Gpu;
 use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
-use crate::error::{Result, try_zeros};
-use crate::reduce::TILE_SIZE;
+use crate::alloc::try_zeros;
+use crate::error::Result;
+use crate::ops::reduce_op::TILE_SIZE;
 
 /// A reduction: the function `combine` with all that it calls, and the value that changes nothing.
 pub(crate) struct TileFold {

@@ -17,8 +17,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::{convolve2d, layer};
 use super::{lower, matmul, rows};
 use crate::error::Result;
+use crate::ops::shape::check_limit;
 use crate::ops::{Matmul, Op};
-use crate::shape::check_limit;
 
 /// Turns of the candidates, the shortest of which counts for each.
 const ROUNDS: usize = 5;

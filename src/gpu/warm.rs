@@ -18,12 +18,13 @@ impl Gpu {
         }
         {
             let plan = self.plan_of_one(op, lens, len)?;
+            let plan = (&plan.0, &plan.1);
             let mut recorder = Recorder::new(self)?;
             let inputs = lens.iter().map(|&len| recorder.allocate(len).map(Some));
             let mut outside = inputs.collect::<Result<Vec<_>>>()?;
             outside.push(None);
-            let mut slots = vec![None; plan.capacities.len()];
-            plan::record_once(&mut recorder, &plan, &outside, &mut slots, false)?;
+            let mut slots = vec![None; plan.0.capacities.len()];
+            plan::record_once(&mut recorder, plan, &outside, &mut slots, false)?;
             recorder.abandon()?;
         }
         self.pipelines.save();

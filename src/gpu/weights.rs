@@ -9,7 +9,7 @@ use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::Result;
-use crate::matmul_cache::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
+use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
 
 /// Rows of a workgroup's part of the result, which has the columns of a group.
 const ROWS: usize = 4;

@@ -2,11 +2,8 @@
 //! convolution, a softmax, a norm, a transpose or a reduction whose result they take, and before a
 //! softmax, a norm or a reduction that takes theirs.
 
-use std::sync::OnceLock;
-
+use super::memory_plan;
 use super::node::{Node, live};
-use super::slots;
-use crate::gpu::Addition;
 use crate::ops::Op;
 
 /// Inputs of a kernel at most: WebGPU promises eight storage buffers, of which what is not
@@ -15,7 +12,7 @@ use crate::ops::Op;
 const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters, up to two each and one for all,
 /// must fit beside the others'.
-pub(super) const MAX_STEPS: usize = 23;
+pub(crate) const MAX_STEPS: usize = 23;
 
 /// Operations that run together, of which only the last one's result is written.
 pub(crate) struct Kernel {
@@ -26,9 +23,6 @@ pub(crate) struct Kernel {
     /// An operation that is not elementwise, whose result the chain takes.
     pub(crate) head: Option<Head>,
     pub(crate) chain: Chain,
-    /// The chain's text, where it is all of a GPU's kernel: written once.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
-    pub(crate) on_gpu: OnceLock<Addition>,
 }
 
 /// An operation that does not go value by value.
@@ -102,7 +96,7 @@ struct Fuser<'a> {
 /// The kernels that compute `outputs`, in the order in which they run. Each operation has its
 /// own unless they are to be `fused`.
 #[cfg_attr(relampago_package, optimize(size))]
-pub(super) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
+pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
     let live = live(nodes, outputs);
     let mut users = vec![Vec::new(); nodes.len()];
     for (user, node) in nodes.iter().enumerate() {
@@ -249,7 +243,6 @@ impl Fuser<'_> {
             inputs: draft.inputs.clone(),
             head,
             chain,
-            on_gpu: OnceLock::new(),
         }
     }
 
@@ -309,7 +302,7 @@ fn share_blocks(steps: &mut [Step]) -> usize {
             }
         }
     }
-    let shared = slots::share(&vec![1; steps.len()], &last_uses);
+    let shared = memory_plan::share(&vec![1; steps.len()], &last_uses);
     for (place, step) in steps.iter_mut().enumerate() {
         step.block = shared.slots[place];
     }

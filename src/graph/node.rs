@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use crate::buffer::DeviceBuffer;
 use crate::ops::Op;
 
 /// One buffer and where its values come from.
@@ -16,8 +15,8 @@ pub(crate) struct Node {
 pub(crate) enum Source {
     /// Values that the batch copied when they were recorded.
     Upload(Arc<Vec<f32>>),
-    /// Values that are on the device already.
-    Input(DeviceBuffer),
+    /// Values on the device, by their index among the buffers that were recorded with the graph.
+    Input(usize),
     /// Values that come with each run of a program, by their place among its arguments.
     Placeholder(usize),
     /// The result of an operation on earlier nodes.

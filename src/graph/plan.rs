@@ -3,9 +3,9 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::fuse::{self, Kernel};
+use super::memory_plan;
 use super::node::Node;
 use super::rewrite::rewrite;
-use super::slots;
 use crate::error::Result;
 #[cfg(not(relampago_small))]
 use crate::ops::Op;
@@ -25,7 +25,7 @@ pub(crate) struct Plan {
     /// The number of nodes recorded.
     recorded: usize,
     /// Whether anything but what was recorded may be done.
-    pub(super) optimised: bool,
+    pub(crate) optimised: bool,
 }
 
 impl Plan {
@@ -46,7 +46,7 @@ impl Plan {
         for kernel in &kernels {
             lens.push(nodes[kernel.root()].len);
         }
-        let shared = slots::share(&lens, &last_uses(&kernels, &outputs, nodes.len()));
+        let shared = memory_plan::share(&lens, &last_uses(&kernels, &outputs, nodes.len()));
         let mut homes = vec![None; nodes.len()];
         for (place, kernel) in kernels.iter().enumerate() {
             homes[kernel.root()] = Some(shared.slots[place]);
@@ -137,7 +137,7 @@ impl Plan {
 
     /// What functions of the user's own say of a run on SIMD.
     #[cfg(not(relampago_small))]
-    pub(super) fn outcome(&self) -> Result<()> {
+    pub(crate) fn outcome(&self) -> Result<()> {
         for node in &self.nodes {
             if let Some((Op::Custom(call), _)) = node.operation() {
                 call.outcome()?;
@@ -149,7 +149,7 @@ impl Plan {
     /// There are none.
     #[cfg(relampago_small)]
     #[allow(clippy::unused_self, clippy::unnecessary_wraps)]
-    pub(super) fn outcome(&self) -> Result<()> {
+    pub(crate) fn outcome(&self) -> Result<()> {
         Ok(())
     }
 

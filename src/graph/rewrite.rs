@@ -14,7 +14,7 @@ struct Rewriter {
 
 /// The graph rewritten, and the place in it of each of the old nodes.
 #[cfg_attr(relampago_package, optimize(size))]
-pub(super) fn rewrite(nodes: &[Node]) -> (Vec<Node>, Vec<usize>) {
+pub(crate) fn rewrite(nodes: &[Node]) -> (Vec<Node>, Vec<usize>) {
     let mut rewriter = Rewriter::default();
     let mut places: Vec<usize> = Vec::with_capacity(nodes.len());
     for node in nodes {

@@ -12,8 +12,8 @@ use super::error::{Work, begun, promise, to_js};
 use super::ops;
 use super::program::{JsProgram, described};
 use super::types::*;
+use crate::batch::{BufferId, GpuCommandBatch, Program};
 use crate::error::{Error, Result};
-use crate::graph::{BufferId, GpuCommandBatch, Program};
 
 /// Operations that are recorded, run together by `execute`, and then read. A mistake in
 /// recording throws at once.

@@ -4,13 +4,14 @@
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
-use super::array::is_attached;
-use crate::error::{Error, Result, try_written};
+use crate::alloc::js_array as array;
+use crate::alloc::try_written;
+use crate::error::{Error, Result};
 use crate::js_shared::whole;
 #[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
+use crate::ops::policy::Policy;
 use crate::ops::{Conv2d, Matmul, Padding};
-use crate::policy::Policy;
 
 /// A parameter of an operation.
 pub(super) trait Parameter: Sized {
@@ -159,11 +160,8 @@ fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
 
 /// An argument that must be a `Float32Array`.
 pub(super) fn array(value: JsValue, what: &'static str) -> Result<Float32Array> {
-    match value.dyn_into() {
-        Ok(array) if is_attached(&array) => Ok(array),
-        Ok(array) => Err(invalid(what, &array, "attached to its buffer")),
-        Err(other) => Err(invalid(what, &other, "a Float32Array")),
-    }
+    checked(&value, what, false)?;
+    Ok(value.unchecked_into())
 }
 
 /// An argument that must be an array of JavaScript's, with whatever it holds.
@@ -184,10 +182,10 @@ pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Fl
 pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
     let len = array.length() as usize;
     let write = |places: &mut [_]| {
-        array.copy_to_uninit(places);
-        Ok(())
+        let whole = array::read_uninit(array, 0, places);
+        whole.then_some(()).ok_or_else(array::lost)
     };
-    // SAFETY: there are as many places as values.
+    // SAFETY: `read_uninit` fills all places or returns false.
     unsafe { try_written(len, write) }
 }
 
@@ -216,6 +214,22 @@ pub(super) fn get(object: &JsValue, key: &str) -> JsValue {
 pub(super) fn set(object: &js_sys::Object, key: &str, value: impl Into<JsValue>) {
     // Fails on frozen objects only; these are our own.
     let _ = Reflect::set(object, &key.into(), &value.into());
+}
+
+/// Returns the length of an argument that must be an array of numbers, or of bytes.
+pub(super) fn checked(value: &JsValue, what: &'static str, bytes: bool) -> Result<usize> {
+    const LOST: f64 = -2.0;
+    let length = array::length_of(value, bytes);
+    if length >= 0.0 {
+        return Ok(length as usize);
+    }
+    let class = if bytes {
+        "a Uint8Array"
+    } else {
+        "a Float32Array"
+    };
+    let requirement = if length == LOST { array::WITHIN } else { class };
+    Err(invalid(what, value, requirement))
 }
 
 pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {

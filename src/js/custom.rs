@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use js_sys::{Array, Float32Array, Function};
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::batch::{JsBatch, buffer_ids};
 use super::convert::{self, Parameter, get, invalid};
 use super::error::to_js;
 use super::types::*;
-use crate::custom::CustomOp;
+use crate::alloc::js_array as array;
 use crate::error::{Error, Result};
+use crate::ops::custom::CustomOp;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
@@ -139,7 +139,7 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
         &text("wgsl")?,
         Box::new(move |_, parameters, inputs, out| {
             let parameters = parameters.iter().map(|&value| JsValue::from(value));
-            let memory = |error: crate::Error| error.to_string();
+            let memory = |error: crate::error::Error| error.to_string();
             // The function may have our memory grow, so it gets none of it.
             let copies = Array::new();
             for values in inputs {

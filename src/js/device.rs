@@ -7,17 +7,17 @@ use std::sync::Arc;
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::batch::JsBatch;
 use super::convert::{self, get, invalid, set};
 use super::error::{Work, begun, promise, to_js};
 use super::ops;
 use super::simd;
 use super::types::*;
-use crate::buffer::{DeviceBuffer, Storage};
+use crate::alloc::js_array as array;
+use crate::batch::GpuCommandBatch;
+use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
-use crate::graph::GpuCommandBatch;
 
 /// A compute device: a GPU, or the CPU's vector instructions where there is no GPU worth using.
 #[wasm_bindgen(js_name = GpuDevice)]

@@ -6,6 +6,7 @@ use js_sys::Promise;
 use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::future_to_promise;
 
+use super::convert::{get, invalid};
 use super::types::AbortOptions;
 use crate::error::{Error, Result};
 use crate::js_shared;
@@ -19,32 +20,35 @@ fn with_cause(error: &Error, cause: &JsValue) -> JsValue {
     js_shared::error(error.code(), &error.to_string(), cause)
 }
 
-/// An operation's `AbortSignal`, if it was given one.
-struct Signal(Option<web_sys::AbortSignal>);
+/// An operation's `AbortSignal`, of any realm, if it was given one.
+struct Signal(Option<JsValue>);
 
 impl Signal {
     fn of(options: Option<&AbortOptions>) -> Result<Self> {
-        let Some(options) = options.filter(|options| !options.is_undefined() && !options.is_null())
-        else {
-            return Ok(Self(None));
-        };
-        let signal = js_sys::Reflect::get(options, &"signal".into()).unwrap_or_default();
+        let signal = options.map_or(JsValue::UNDEFINED, |options| get(options, "signal"));
         if signal.is_undefined() || signal.is_null() {
             return Ok(Self(None));
         }
-        let signal = signal
-            .dyn_into()
-            .map_err(|other| super::convert::invalid("signal", &other, "an AbortSignal"))?;
-        Ok(Self(Some(signal)))
+        match aborted(&signal) {
+            Some(_) => Ok(Self(Some(signal))),
+            None => Err(invalid("signal", &signal, "an AbortSignal")),
+        }
     }
 
     /// `Aborted`, with the signal's reason as the cause, if it was.
     fn check(&self) -> Result<(), JsValue> {
         match &self.0 {
-            Some(signal) if signal.aborted() => Err(with_cause(&Error::Aborted, &signal.reason())),
+            Some(signal) if aborted(signal) == Some(true) => {
+                Err(with_cause(&Error::Aborted, &get(signal, "reason")))
+            }
             _ => Ok(()),
         }
     }
+}
+
+/// Whether a signal was aborted; nothing of what is no signal.
+fn aborted(signal: &JsValue) -> Option<bool> {
+    get(signal, "aborted").as_bool()
 }
 
 /// Work whose type is forgotten, so that what surrounds it is compiled once.

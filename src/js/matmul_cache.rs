@@ -3,19 +3,21 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::{Array, Uint8Array};
+use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::promise;
 use super::types::*;
+use crate::alloc::js_array as array;
+use crate::alloc::try_zeros;
 use crate::device::GpuDevice;
-use crate::error::{Error, Result, try_zeros};
-use crate::matmul_cache::{GpuMatmulCache, Placed, QuantizedWeights, WeightFormat};
-use crate::shape::{check_len, product};
-use crate::views::TensorView;
+use crate::device::matmul_cache::{GpuMatmulCache, Placed};
+use crate::error::{Error, Result};
+use crate::ops::shape::{check_len, product};
+use crate::tensor::TensorView;
+use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
@@ -226,19 +228,13 @@ fn with<T>(
 
 /// A copy of an argument that must be a `Uint8Array`.
 fn bytes(value: JsValue, what: &'static str) -> Result<Vec<u8>> {
-    let array: Uint8Array = value
-        .dyn_into()
-        .map_err(|other| invalid(what, &other, "a Uint8Array"))?;
-    if !array::is_attached(array.unchecked_ref()) {
-        return Err(invalid(what, &array, "attached to its buffer"));
-    }
-    let len = array.length() as usize;
+    let len = convert::checked(&value, what, true)?;
     let mut bytes = Vec::new();
     let reserved = bytes.try_reserve_exact(len);
     reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
     bytes.resize(len, 0);
-    array.copy_to(&mut bytes);
-    Ok(bytes)
+    let whole = array::read_bytes(&value, 0, &mut bytes);
+    whole.then_some(bytes).ok_or_else(array::lost)
 }
 
 fn entry((name, [k, n], format): (&str, [usize; 2], WeightFormat)) -> js_sys::Object {

@@ -10,8 +10,8 @@ use super::convert::Parameter;
 use crate::error::{Error, Result};
 #[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
+use crate::ops::shape::output_len;
 use crate::ops::{Conv2d, Matmul, Op, for_each_op};
-use crate::shape::output_len;
 
 /// Parameters from JavaScript, taken one after the other.
 struct Parameters<'a> {

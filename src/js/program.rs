@@ -6,15 +6,16 @@ use std::rc::Rc;
 use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::convert::{self, Parameter};
 use super::device::JsBuffer;
 use super::error::{Work, begun, to_js};
 use super::simd;
 use super::types::*;
-use crate::buffer::DeviceBuffer;
+use crate::alloc::js_array as array;
+use crate::batch::{Argument, Program};
+use crate::device::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Argument, BufferPlace, Plan, Program};
+use crate::graph::{BufferPlace, Plan};
 
 /// A batch that was planned once and runs with new arguments each time.
 #[wasm_bindgen(js_name = Program)]

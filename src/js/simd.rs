@@ -6,16 +6,16 @@ use std::sync::Arc;
 use js_sys::{Array, Float32Array};
 use wasm_bindgen::{JsCast, JsValue};
 
-use super::array;
 use super::convert;
+use crate::alloc::js_array as array;
+use crate::alloc::scratch::Scratch;
+use crate::batch::Program;
 use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::gpu::Gpu;
-use crate::graph::Program;
+use crate::ops::shape::{MAX_EXACT_INDEX, output_len};
 use crate::ops::{Op, Padding};
-use crate::shape::{MAX_EXACT_INDEX, output_len};
 use crate::simd::{self, stream};
-use crate::spare::Spare;
 
 /// The operation's result, in `into` if that is an array of its length, unless it is for a GPU,
 /// which is then told to `on_gpu` with the result's length.
@@ -44,7 +44,7 @@ pub(super) fn run(
     if banded || stream::is_streamable(op) {
         // What a row has in common is known at its end.
         let whole = matches!(op, Op::Softmax {});
-        let draft = Spare::new(if whole { len } else { 0 })?;
+        let draft = Scratch::new(if whole { len } else { 0 })?;
         let mut arrays = Arrays {
             inputs,
             len: lens[0],
@@ -63,7 +63,7 @@ pub(super) fn run(
     let inputs = inputs.iter().map(convert::values);
     let inputs = inputs.collect::<Result<Vec<_>>>()?;
     let inputs: Vec<&[f32]> = inputs.iter().map(Vec::as_slice).collect();
-    let mut out = Spare::new(len)?;
+    let mut out = Scratch::new(len)?;
     simd::execute(cpu, op, &inputs, &mut out)?;
     Ok(stored(&out, place(into, len))?.into())
 }
@@ -71,20 +71,16 @@ pub(super) fn run(
 /// The array that `len` values are to lie in, if there is one.
 #[cfg_attr(relampago_package, optimize(size))]
 fn place(into: JsValue, len: usize) -> Option<Float32Array> {
-    let array: Option<Float32Array> = into.dyn_into().ok();
-    array.filter(|array| array.length() as usize == len)
+    let fits = array::length_of(&into, false) == len as f64;
+    fits.then(|| into.unchecked_into())
 }
 
 /// All of a result, in memory that need not be zero before if it is made now.
 #[cfg_attr(relampago_package, optimize(size))]
 fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
     // A function of the caller's may have given the place away meanwhile.
-    let place = place.filter(|place| place.length() as usize == values.len());
-    let Some(array) = place.filter(array::is_attached) else {
-        return array::of(values);
-    };
-    array.copy_from(values);
-    Ok(array)
+    let place = place.filter(|place| array::write(place, 0, values));
+    place.map_or_else(|| array::of(values), Ok)
 }
 
 /// The result of a program, in `into` as above, or undefined where arrays of one length are not all that it takes.
@@ -95,10 +91,10 @@ pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Resul
     };
     let mut inputs = Vec::new();
     for argument in arguments.iter() {
-        match argument.dyn_into::<Float32Array>() {
-            Ok(array) if array.length() as usize == len => inputs.push(array),
-            _ => return Ok(JsValue::UNDEFINED),
+        if array::length_of(&argument, false) != len as f64 {
+            return Ok(JsValue::UNDEFINED);
         }
+        inputs.push(argument.unchecked_into());
     }
     if inputs.len() != program.placeholders() {
         return Ok(JsValue::UNDEFINED);
@@ -108,7 +104,7 @@ pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Resul
         len,
         result: len,
         out: place(into, len),
-        draft: Spare::default(),
+        draft: Scratch::default(),
         failure: None,
     };
     program.stream(&mut arrays)?;
@@ -123,7 +119,7 @@ struct Arrays<'a> {
     result: usize,
     out: Option<Float32Array>,
     /// A result that is not complete yet.
-    draft: Spare,
+    draft: Scratch,
     /// What went wrong first.
     failure: Option<Error>,
 }
@@ -134,13 +130,8 @@ impl stream::Stream for Arrays<'_> {
     }
 
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
-        let array = &self.inputs[input];
-        if to.len() == self.len {
-            return array.copy_to(to);
-        }
-        match array::part(array, at, at + to.len()) {
-            Some(part) => part.copy_to(to),
-            None => self.fail(lost()),
+        if !array::read(&self.inputs[input], at, to) {
+            self.fail(array::lost());
         }
     }
 
@@ -174,9 +165,8 @@ impl Arrays<'_> {
             return stored(from, self.out.take());
         }
         let out = self.out()?;
-        let part = array::part(&out, at, at + from.len()).ok_or_else(lost)?;
-        part.copy_from(from);
-        Ok(out)
+        let written = array::write(&out, at, from);
+        written.then_some(out).ok_or_else(array::lost)
     }
 
     /// Takes the result, or a new array for it.
@@ -194,9 +184,4 @@ impl Arrays<'_> {
             None => Ok(self.out()?.into()),
         }
     }
-}
-
-/// The caller's own function gave an array away while it was in use.
-fn lost() -> Error {
-    Error::invalid("argument", "detached", "attached to its buffer")
 }

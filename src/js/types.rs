@@ -16,19 +16,24 @@ export interface AbortOptions {
     signal?: AbortSignal | null;
 }
 
-export interface ResultOptions extends AbortOptions {
+/** `Memory` is the class of the buffer that `into` lies in, and that the result has, too. */
+export interface ResultOptions<Memory extends ArrayBufferLike = ArrayBufferLike> extends AbortOptions {
     /**
      * The array that gets the result, of exactly its length (code `LENGTH_MISMATCH`), instead of
      * a new one: what new memory takes, and its collection, is spared on SIMD. It is left as it
      * was where the promise rejects, unless a function of one's own did that half-way. It may be an
      * argument; one that shares memory with an argument in another way is right, but not faster.
+     * Its memory may be shared with other threads.
      */
-    into?: Float32Array<ArrayBuffer>;
+    into?: Float32Array<Memory>;
 }
 
-export interface ResultsOptions extends AbortOptions {
-    /** As `ResultOptions` has it, for each result in turn another one; those without one are new. */
-    into?: readonly (Float32Array<ArrayBuffer> | undefined)[];
+export interface ResultsOptions<Memory extends ArrayBufferLike = ArrayBufferLike> extends AbortOptions {
+    /**
+     * As `ResultOptions` has it, an array for each result in turn; those without one are new. No two
+     * of them may overlap in one buffer (code `INVALID_ARGUMENT`).
+     */
+    into?: readonly (Float32Array<Memory> | undefined)[];
 }
 
 /**
@@ -137,7 +142,10 @@ export interface Program {
      * Runs, and copies the results back. Beside a GPU, elementwise operations between arrays alone
      * go where the policy says.
      */
-    read(args: readonly ProgramArgument[], options?: ResultsOptions): Promise<Float32Array<ArrayBuffer>[]>;
+    read<Memory extends ArrayBufferLike = ArrayBuffer>(
+        args: readonly ProgramArgument[],
+        options?: ResultsOptions<Memory>,
+    ): Promise<Float32Array<ArrayBuffer | Memory>[]>;
     /**
      * Runs `times` times. After each run the results at the first places of `feedback` become
      * the arguments at the second ones, without leaving the device; of two for one argument the last pair counts.

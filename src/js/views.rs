@@ -5,15 +5,16 @@ use std::cell::Cell;
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
-use super::array;
 use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::{promise, to_js};
 use super::types::*;
-use crate::error::{Error, Result, try_zeros};
-use crate::reduce::{MaxOp, MinOp, Partials, SumOp};
-use crate::shape::{check_len, product};
-use crate::views::{MemoryLayout, PartitionView, TensorView};
+use crate::alloc::js_array as array;
+use crate::alloc::try_zeros;
+use crate::error::{Error, Result};
+use crate::ops::reduce_op::{MaxOp, MinOp, Partials, SumOp};
+use crate::ops::shape::{check_len, product};
+use crate::tensor::{MemoryLayout, PartitionView, TensorView};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
@@ -288,7 +289,7 @@ impl JsDevice {
         values: Values,
         rows: &JsValue,
         cols: &JsValue,
-    ) -> Result<(crate::GpuDevice, Reduction, Vec<f32>, [usize; 2])> {
+    ) -> Result<(crate::device::GpuDevice, Reduction, Vec<f32>, [usize; 2])> {
         let shape = [usize::from_js(rows, "rows")?, usize::from_js(cols, "cols")?];
         let reduction = Reduction::of(reduction)?;
         Ok((

@@ -24,11 +24,11 @@ pub(crate) use words::multiply_words;
 use super::InstructionSet;
 use super::isa::dispatch;
 use super::threads::{Cpu, THREADED, matmul_class, share};
-use crate::error::Result;
 #[cfg(not(relampago_small))]
-use crate::error::try_zeros;
+use crate::alloc::try_zeros;
+use crate::error::Result;
 use crate::ops::Matmul;
-use crate::views::Plane;
+use crate::tensor::Plane;
 use columns::Columns;
 use panel::{Panels, Unpacked};
 use product::Product;

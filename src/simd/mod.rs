@@ -9,7 +9,6 @@
 
 mod convolve;
 mod elementwise;
-mod instruction_set;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
@@ -34,8 +33,8 @@ mod transpose;
 #[cfg(not(relampago_small))]
 mod values;
 
+pub(crate) use crate::instruction_set::InstructionSet;
 pub(crate) use elementwise::repeat;
-pub use instruction_set::InstructionSet;
 #[cfg(not(relampago_small))]
 pub(crate) use matmul::multiply_add;
 #[cfg(not(relampago_small))]
@@ -57,7 +56,7 @@ use reduce::{argmax, dot, fold, mean, sum};
 use softmax::{softmax, softmax_rows};
 
 /// Runs an operation whose lengths and parameters were validated: `out.len()` is
-/// [`crate::shape::output_len`] of the inputs.
+/// [`crate::ops::shape::output_len`] of the inputs.
 ///
 /// An instruction set that is not available is replaced by the best one.
 ///

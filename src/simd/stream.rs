@@ -7,9 +7,9 @@ use super::elementwise::{Maximum, Minimum};
 use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
+use crate::alloc::scratch::Scratch;
 use crate::error::Result;
 use crate::ops::{Conv2d, Op};
-use crate::spare::Spare;
 
 /// Values in a piece: two inputs and a result stay in a second-level cache.
 const PIECE: usize = 8 * BLOCK;
@@ -51,8 +51,8 @@ pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Resu
 }
 
 /// Room for a piece of an array.
-fn piece(len: usize) -> Result<Spare> {
-    Spare::new(len.min(PIECE))
+fn piece(len: usize) -> Result<Scratch> {
+    Scratch::new(len.min(PIECE))
 }
 
 /// Where pieces start and how long they are.
@@ -203,7 +203,7 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
 #[cfg_attr(relampago_package, optimize(size))]
 fn convolve(isa: InstructionSet, whole: Conv2d, stream: &mut dyn Stream) -> Result<()> {
     let (rows, cols) = whole.output_shape();
-    let mut kernel = Spare::new(whole.kernel_rows * whole.kernel_cols)?;
+    let mut kernel = Scratch::new(whole.kernel_rows * whole.kernel_cols)?;
     stream.load(1, 0, &mut kernel);
     // Bands overlap by less than the kernel's rows.
     let band = (PIECE / whole.input_cols.max(1)).max(4 * whole.kernel_rows);
@@ -213,8 +213,8 @@ fn convolve(isa: InstructionSet, whole: Conv2d, stream: &mut dyn Stream) -> Resu
             input_rows: (rows - 1) * whole.stride_rows + whole.kernel_rows,
             ..whole
         };
-        let mut x = Spare::new(options.input_rows * whole.input_cols)?;
-        let mut y = Spare::new(rows * cols)?;
+        let mut x = Scratch::new(options.input_rows * whole.input_cols)?;
+        let mut y = Scratch::new(rows * cols)?;
         stream.load(0, row * whole.stride_rows * whole.input_cols, &mut x);
         super::convolve::convolve(isa, 1, &options, &x, &kernel, &mut y)?;
         stream.store(row * cols, &y);

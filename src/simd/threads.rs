@@ -7,13 +7,13 @@
 use std::mem::MaybeUninit;
 
 use super::InstructionSet;
-use crate::error::Result;
 #[cfg(target_arch = "wasm32")]
-use crate::error::try_reserved;
+use crate::alloc::try_reserved;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::error::try_written;
+use crate::alloc::try_written;
+use crate::error::Result;
+use crate::ops::policy::{Policy, work};
 use crate::ops::{Op, OpClass};
-use crate::policy::{Policy, work};
 
 /// What operations run on.
 #[derive(Clone, Copy, Debug)]

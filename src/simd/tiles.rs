@@ -8,10 +8,11 @@ use std::marker::PhantomData;
 
 use super::isa::{Isa, Kernel, dispatch};
 use super::threads::{Cpu, share_out};
-use crate::error::{Result, try_zeros};
+use crate::alloc::try_zeros;
+use crate::error::Result;
 use crate::ops::OpClass;
-use crate::reduce::{Partials, ReduceOp};
-use crate::views::{BoundView, PartitionView, Plane, for_each_plane};
+use crate::ops::reduce_op::{Partials, ReduceOp};
+use crate::tensor::{BoundView, PartitionView, Plane, for_each_plane};
 
 /// Rows whose columns are combined one by one, and columns that there is room for; these are
 /// then combined by halves. So no value goes through more than `ROWS + log₂ COLS` roundings in

@@ -24,8 +24,8 @@ impl Case {
     /// GPUs may read denormal inputs as zero, so for them either reading is right; and what README
     /// says of their norms holds.
     pub fn judge(&self, actual: &[f32], on_gpu: bool) -> Result<f64, String> {
-        let expected = reference::evaluate(&self.op, &self.inputs());
-        let flushed = on_gpu.then(|| self.flushed()).flatten();
+        let (expected, flushed) = self.expected();
+        let flushed = flushed.filter(|_| on_gpu);
         if expected.len() != actual.len() {
             return Err(format!("{:?}: {} values", self.op, actual.len()));
         }
@@ -47,13 +47,19 @@ impl Case {
 
     /// Whether a value is one of a norm's row whose squares add up to more than any number: GPUs have
     /// NaN there, though the values beside an infinity are zeros.
-    fn has_squares_beyond_numbers(&self, i: usize) -> bool {
+    pub fn has_squares_beyond_numbers(&self, i: usize) -> bool {
         let Op::RmsNorm { cols, .. } = self.op else {
             return false;
         };
         let row = self.inputs[0].chunks(cols).nth(i / cols);
         let squares = row.into_iter().flatten().map(|x| x * x);
         squares.sum::<f32>().is_infinite()
+    }
+
+    /// The true results, and those of denormal inputs read as zero where there are any.
+    pub fn expected(&self) -> (Vec<Expected>, Option<Vec<Expected>>) {
+        let expected = reference::evaluate(&self.op, &self.inputs());
+        (expected, self.flushed())
     }
 
     fn flushed(&self) -> Option<Vec<Expected>> {

@@ -60,7 +60,7 @@ fn like_terms() -> Vec<Case> {
 }
 
 /// Values that are not finite, which reach all results that they are a part of, and no others.
-fn not_finite() -> Vec<Case> {
+pub fn not_finite() -> Vec<Case> {
     let mut random = Random(3);
     let mut cases = Vec::new();
     for (m, k, n) in [

@@ -1,6 +1,6 @@
 //! Cases of vectors: of every length that matters, and of the values that matter.
 
-use relampago::Op;
+use relampago::{Matmul, Op};
 
 use super::matrices::norm_cases;
 use super::ops::has_identity;
@@ -84,7 +84,35 @@ pub fn special_cases() -> Vec<Case> {
     }
     for row in special_rows() {
         let (gain, bias) = (vec![1.5; row.len()], vec![-0.5; row.len()]);
-        cases.extend(norm_cases((1, row.len()), row, [&gain, &bias]));
+        cases.extend(norm_cases((1, row.len()), row.clone(), [&gain, &bias]));
+        cases.extend(special_matrices(&row));
+    }
+    cases
+}
+
+/// Operations on matrices of three rows, with these values between ordinary ones, unless they are long.
+fn special_matrices(row: &[f32]) -> Vec<Case> {
+    let (rows, cols) = (3, row.len());
+    if cols > 1_000 {
+        return Vec::new();
+    }
+    let mut random = Random(cols as u64);
+    let mut ordinary = || random.values(cols);
+    let x = [ordinary(), row.to_vec(), ordinary()].concat();
+    let with = |other: Vec<f32>| vec![row.to_vec(), other];
+    let options = Matmul::new(1, cols, 1).transpose_b();
+    let mut cases = vec![
+        Case::new(Op::BiasAdd { rows, cols }, vec![x.clone(), row.to_vec()]),
+        Case::new(Op::Dot {}, with(row.to_vec())),
+        Case::new(Op::Dot {}, with(ordinary())),
+        Case::new(Op::MatmulWith { options }, with(ordinary())),
+    ];
+    for op in [
+        Op::SoftmaxRows { rows, cols },
+        Op::LogSoftmaxRows { rows, cols },
+        Op::Transpose { rows, cols },
+    ] {
+        cases.push(Case::new(op, vec![x.clone()]));
     }
     cases
 }

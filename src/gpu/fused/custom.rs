@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::Addition;
-use crate::custom::{CustomCall, library};
+use crate::ops::custom::{CustomCall, library};
 
 impl Addition {
     /// A call of a user's function on operands, which end in commas.

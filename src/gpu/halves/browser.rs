@@ -6,8 +6,8 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use super::offered;
-use crate::device::HalfPrecision;
 use crate::gpu::context::navigator_gpu;
+use crate::ops::HalfPrecision;
 
 /// As long as it is no part of the standard.
 const MATRICES: &str = "chromium-experimental-subgroup-matrix";
@@ -81,7 +81,7 @@ async fn raw_adapter() -> Result<Adapter, JsValue> {
         &"high-performance".into(),
     )?;
     let request: Function = Reflect::get(&gpu, &"requestAdapter".into())?.dyn_into()?;
-    let adapter = request.call1(&gpu, &options)?.dyn_into::<Promise>()?;
+    let adapter = Promise::resolve(&request.call1(&gpu, &options)?);
     JsFuture::from(adapter).await.map(JsCast::unchecked_into)
 }
 

@@ -1,7 +1,7 @@
 //! wgpu's cooperative matrices.
 
 use super::offered;
-use crate::device::HalfPrecision;
+use crate::ops::HalfPrecision;
 
 const FEATURES: wgpu::Features =
     wgpu::Features::EXPERIMENTAL_COOPERATIVE_MATRIX.union(wgpu::Features::SHADER_F16);

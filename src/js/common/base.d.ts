@@ -20,11 +20,16 @@ export type ErrorCode =
     | 'UNBOUND'
     | 'UNSUPPORTED';
 
-/** Every error that relampago throws or rejects with. */
+/**
+ * Every error that relampago throws or rejects with. Each entry point and each copy of the package has a
+ * class of its own, but `instanceof` any of them recognises the errors of all, of every realm: they have
+ * the property `Symbol.for('relampago.error')`, which is true.
+ */
 export class RelampagoError extends Error {
     readonly name: 'RelampagoError';
     readonly code: ErrorCode;
     private constructor();
+    static [Symbol.hasInstance](value: unknown): value is RelampagoError;
 }
 
 /** Where the WebAssembly module may come from. */
@@ -37,8 +42,9 @@ export type ModuleSource =
     | WebAssembly.Module;
 
 /**
- * Loads the WebAssembly module; must be awaited before anything else is used. Calls after the
- * first do nothing.
+ * Loads the WebAssembly module; must be awaited before anything else is used. Once it is loaded, later
+ * calls do nothing, whatever they are given. In Node `file:` URLs are read from the disk. Whatever else
+ * goes wrong is an error with code `NOT_LOADED`, which names the place that the module was looked for at.
  *
  * @param source Needed only where a bundler or a server puts the module somewhere else. By
  * default it is the file beside this one, for the engine's instruction set where there are several:

@@ -1,3 +1,6 @@
+/** Marks the errors of every entry point, realm and copy of the package. */
+const BRAND = Symbol.for('relampago.error');
+
 /** Every error that relampago throws or rejects with. */
 export class RelampagoError extends Error {
     /**
@@ -9,5 +12,14 @@ export class RelampagoError extends Error {
         super(message, cause === undefined ? undefined : { cause });
         this.name = 'RelampagoError';
         this.code = code;
+    }
+
+    get [BRAND]() {
+        return true;
+    }
+
+    /** Each entry point has a class of its own, and recognises the errors of all. */
+    static [Symbol.hasInstance](value) {
+        return value?.[BRAND] === true;
     }
 }

@@ -1,21 +1,68 @@
 import { RelampagoError } from './error.js';
 
+/** The class of an object of any realm. */
+const classOf = (value) => Object.prototype.toString.call(value).slice(8, -1);
+
+/** Returns what the engine compiles: a response of this realm, bytes or a module. */
+const open = (source) => {
+    const kind = classOf(source);
+    if (kind === 'String' || kind === 'URL') {
+        return fetch(String(source));
+    }
+    if (kind === 'Request') {
+        return fetch(source);
+    }
+    // Only a response of this realm is compiled while it arrives.
+    return kind === 'Response' && source.constructor !== Response ? source.arrayBuffer() : source;
+};
+
+/** Names a source in an error. */
+const shown = (source) => {
+    const kind = classOf(source);
+    if (kind === 'Request' || kind === 'Response') {
+        return source.url;
+    }
+    return Object(source) === source && kind !== 'URL' ? `an object (${kind})` : String(source);
+};
+
+const rethrown = (place, error) => error instanceof RelampagoError ? error : new RelampagoError(
+    'NOT_LOADED',
+    `the WebAssembly module could not be loaded from ${place}: ${error?.message}; give init() the bytes of the package's .wasm file, or its URL`,
+    error,
+);
+
+/** Returns `moduleUrl` with an error of ours where a bundle has no `import.meta.url`. */
+export const located = (moduleUrl) => () => {
+    try {
+        return moduleUrl();
+    } catch (error) {
+        throw rethrown('an unknown place, since the bundle lacks import.meta.url', error);
+    }
+};
+
 /**
- * A function that loads the module once, from where it is told or else from `moduleUrl()`.
+ * Returns the function that loads the module once, from where it is told or else from `moduleUrl()`.
+ * `read` opens a source where the host has a way of its own.
  * @param {(options: object) => Promise<unknown>} load
  * @param {() => URL} moduleUrl
  */
 export const loader = (load, moduleUrl) => {
     let loading;
-    const start = async (source) => {
-        await load({ module_or_path: (await source) ?? moduleUrl() });
+    const start = async (given, read) => {
+        const source = (await given) ?? moduleUrl();
+        try {
+            await load({ module_or_path: read(source) ?? open(source) });
+        } catch (error) {
+            throw rethrown(shown(source), error);
+        }
     };
-    return (source) => {
-        loading ??= start(source).catch((error) => {
+    return (source, read = () => {}) => {
+        if (loading) {
+            Promise.resolve(source).catch(() => {}); // Nobody else waits for a promise that is not needed.
+        }
+        loading ??= start(source, read).catch((error) => {
             loading = undefined; // The next call may have more luck with the network.
-            throw error instanceof RelampagoError
-                ? error
-                : new RelampagoError('NOT_LOADED', `the WebAssembly module could not be loaded: ${error.message}`, error);
+            throw rethrown('what init() was given', error);
         });
         return loading;
     };

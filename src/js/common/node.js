@@ -1,9 +1,13 @@
-// Node's fetch does not read files, so the module is read here.
+// Node's fetch does not read files, so they are read here.
 import { readFile } from 'node:fs/promises';
-import init, { moduleUrl } from './index.js';
+import { fileURLToPath } from 'node:url';
+import init from './index.js';
 
 export * from './index.js';
 
-export default async function initInNode(source) {
-    await init(source ?? readFile(moduleUrl()));
-}
+const read = (source) => {
+    const url = Object(source) === source ? source.href : source;
+    return /^file:/i.test(url) ? readFile(fileURLToPath(url)) : undefined;
+};
+
+export default (source) => init(source, read);

@@ -2,7 +2,7 @@
 // one visit to the next, as the bytes of a device's choices, which know their version. They lie in the
 // page's IndexedDB under the adapter's name.
 
-import { GpuDevice, RelampagoError, ops } from './core.js';
+import { GpuDevice, RelampagoError, classOf, ops } from './core.js';
 
 const settled = (request) => new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
@@ -31,7 +31,7 @@ async function ask(mode, method, ...args) {
 async function remembering(device) {
     const { adapter } = device.info;
     const kept = adapter && await ask(undefined, 'get', adapter);
-    if (kept instanceof Uint8Array) {
+    if (classOf(kept) === 'Uint8Array') {
         await device.adoptChoices(kept);
     }
     return device;

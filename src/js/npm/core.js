@@ -1,10 +1,12 @@
 // What pages and workers have in common.
 
 import load, { DeviceBuffer, GpuCommandBatch, GpuDevice, Program } from './relampago.js';
+import { LOST, lengthOf, overlap } from './arrays.js';
 import { RelampagoError } from './error.js';
 import { ops } from './ops.js';
 
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops };
+export { classOf, lengthOf, part } from './arrays.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
 // later calls an error with a code. The first object of a class that was disposed of stands for
@@ -42,19 +44,38 @@ export const list = (what, value) => {
     return value;
 };
 
+/** What an array must be, as the module says it, too. */
+const WITHIN = 'within its buffer, which was detached or became too short';
+
+/** Returns the length of an argument that must be a Float32Array. */
+export const checked = (what, value) => {
+    const length = lengthOf(value);
+    if (length < 0) {
+        throw invalid(what, value, length === LOST ? WITHIN : 'a Float32Array');
+    }
+    return length;
+};
+
 /**
  * The array that a caller wants a result in, if nothing is overwritten before it is read: values of
  * an input that is the result's array are, where that is as long, read with or before those of their
  * places.
  */
 const apart = (into, inputs) => {
-    const overlap = (input) => input?.buffer === into?.buffer && input !== into;
-    return inputs.some(overlap) ? undefined : into;
+    const overlaps = (input) => input !== into && ArrayBuffer.isView(input) && overlap(input, into);
+    return ArrayBuffer.isView(into) && !inputs.some(overlaps) ? into : undefined;
 };
 
 /** Checks the array that the caller wants a result in, if in any. */
 const fit = (result, into) => {
-    if (into !== undefined && (!(into instanceof Float32Array) || into.length !== result.length)) {
+    if (into === undefined) {
+        return;
+    }
+    const present = lengthOf(into);
+    if (present === LOST) {
+        throw invalid('into', into, WITHIN);
+    }
+    if (present !== result.length) {
         const length = result.length ?? 'results that are arrays';
         throw new RelampagoError(
             'LENGTH_MISMATCH',
@@ -64,7 +85,10 @@ const fit = (result, into) => {
 };
 
 /** The result, in the array that the caller wants it in. */
-const placed = (result, into = result) => {
+const placed = (result, into) => {
+    if (into === undefined) {
+        return result;
+    }
     into !== result && into.set(result);
     return into;
 };
@@ -73,8 +97,10 @@ const placed = (result, into = result) => {
 const allPlaced = (results, into) => {
     results.forEach((result, place) => {
         fit(result, into[place]);
-        if (into[place] && into.indexOf(into[place]) < place) {
-            throw invalid('into', into[place], 'an array of each result\'s own');
+        const own = into[place];
+        const shares = (other) => other && other.buffer === own.buffer && overlap(other, own);
+        if (own && into.slice(0, place).some(shares)) {
+            throw invalid('into', own, 'an array of each result\'s own');
         }
     });
     return results.map((result, place) => placed(result, into[place]));
@@ -86,7 +112,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
     GpuDevice.prototype[name] = async function (...values) {
         const options = values[end];
         const into = options?.into;
-        const now = options?.signal == null ? this.runNow(index, values, apart(into, values)) : undefined;
+        const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
         const result = now === undefined ? await this.run(index, values, options) : now;
         fit(result, into);
         return placed(result, into);

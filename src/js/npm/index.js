@@ -1,7 +1,10 @@
 import {
-    DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, invalid, list, load, ops,
+    DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, checked, classOf, invalid, lengthOf, list, load,
+    ops, part,
 } from './core.js';
-import { loader } from './loader.js';
+import { loader, located } from './loader.js';
+
+export { provideShaders } from './shaders_loader.js';
 
 import './page.js';
 
@@ -9,14 +12,17 @@ export * from './extras.js';
 export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError };
 
 /** For what is loaded below; no part of the interface. */
-export { invalid, list, ops };
+export { checked, classOf, invalid, lengthOf, list, ops, part };
 
 const { create } = GpuDevice;
 GpuDevice.create = async (options) => {
-    if (options?.worker || options?.threads !== undefined) {
-        return (await import('./workers/create.js')).create(options, create);
+    if (!options?.worker && (options?.threads ?? 1) === 1) {
+        return create(options);
     }
-    return create(options);
+    const workers = await import('./workers/create.js').catch((error) => {
+        throw new RelampagoError('UNSUPPORTED', `no worker could be started: ${error.message}`, error);
+    });
+    return workers.create(options, create);
 };
 
 // The smallest modules that tell: a function that computes a vector, and says whether it is not zero.
@@ -33,7 +39,7 @@ const gives = (...code) => {
 };
 
 /** The module for this engine's instruction set. */
-export function moduleUrl() {
+export const moduleUrl = located(() => {
     // What relaxed_max and relaxed_min give of a number and NaN, and whether relaxed_nmadd rounds once,
     // engines may choose; here it must be NaN, and once.
     if (gives(
@@ -46,6 +52,6 @@ export function moduleUrl() {
         return new URL('./relampago_simd128.wasm', import.meta.url);
     }
     throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
-}
+});
 
 export default loader(load, moduleUrl);

@@ -1,6 +1,6 @@
 import load, { PtxKernel, PtxModule, buildKernel, targetNames } from './relampago.js';
 import { RelampagoError } from './error.js';
-import { loader } from './loader.js';
+import { loader, located } from './loader.js';
 
 export { PtxKernel, PtxModule, RelampagoError, buildKernel, targetNames };
 
@@ -36,8 +36,6 @@ for (const [name, { prototype }] of Object.entries({ PtxKernel, PtxModule })) {
     }
 }
 
-export function moduleUrl() {
-    return new URL('./relampago_ptx.wasm', import.meta.url);
-}
+export const moduleUrl = located(() => new URL('./relampago_ptx.wasm', import.meta.url));
 
 export default loader(load, moduleUrl);

@@ -1,6 +1,7 @@
 //! The input of a convolution as rows in which neighbouring outputs read neighbouring values.
 
-use crate::error::{Result, try_zeros};
+use crate::alloc::try_zeros;
+use crate::error::Result;
 use crate::ops::Conv2d;
 use std::ops::Range;
 

@@ -2,17 +2,17 @@
 
 use super::Matrix;
 use super::tile::{Strip, VECTORS};
+use crate::alloc::scratch::{LINE, Scratch};
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
-use crate::spare::{LINE, Spare};
 
 /// How many values further on in a row that is copied the cache is asked for them: rows are read a line
 /// each, too short for it to see where they lead.
 const AHEAD: usize = 4 * LINE;
 
 /// Memory for `width × depth` packed values.
-pub(super) fn room(width: usize, depth: usize) -> Result<Spare> {
-    Spare::new(width.saturating_mul(depth))
+pub(super) fn room(width: usize, depth: usize) -> Result<Scratch> {
+    Scratch::new(width.saturating_mul(depth))
 }
 
 /// Packs `used` rows of a matrix, `depth` values of each, as a strip of `width` rows of which

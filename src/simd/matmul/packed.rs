@@ -4,12 +4,12 @@ use super::pack;
 use super::panel::{KC, Panel, Panels, Part};
 use super::tile::VECTORS;
 use super::{Matrix, multiply, pieces};
+use crate::alloc::scratch::Scratch;
 use crate::error::Result;
 use crate::simd::InstructionSet;
 use crate::simd::isa::{Isa, Kernel, dispatch};
 use crate::simd::threads::Cpu;
-use crate::spare::Spare;
-use crate::views::Plane;
+use crate::tensor::Plane;
 
 /// A `k × n` matrix in strips as the tiles of an instruction set read them: for each panel of
 /// [`KC`] rows all columns, a strip of a tile's width after the other, row by row.
@@ -19,7 +19,7 @@ pub(crate) struct Packed {
     n: usize,
     /// The columns, rounded up to whole strips.
     padded: usize,
-    values: Spare,
+    values: Scratch,
 }
 
 impl Packed {

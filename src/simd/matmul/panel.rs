@@ -3,9 +3,9 @@
 use super::Matrix;
 use super::pack;
 use super::tile::{Strip, VECTORS};
+use crate::alloc::scratch::{LINE, Scratch};
 use crate::error::Result;
 use crate::simd::isa::Isa;
-use crate::spare::{LINE, Spare};
 
 /// Depth of a panel: a strip of packed `B` stays in the first-level cache, and no sum gathers
 /// more than this many products, which bounds the rounding error.
@@ -58,10 +58,10 @@ pub(super) struct Unpacked(pub(super) Matrix);
 impl Panels for Unpacked {
     const PANEL_COLS: usize = NC;
     /// Whether all columns are packed, and where to; else only those that fill no strip are.
-    type Room = (bool, Spare);
+    type Room = (bool, Scratch);
 
     #[inline(always)]
-    fn room<I: Isa>(self, [m, k, n]: [usize; 3]) -> Result<(bool, Spare)> {
+    fn room<I: Isa>(self, [m, k, n]: [usize; 3]) -> Result<(bool, Scratch)> {
         let width = VECTORS * I::LANES;
         let often = m > PACK_STRIPS * I::TILE_ROWS && k * n >= PACK_B_VALUES;
         let pack = self.0.row != 1 || often;
@@ -75,7 +75,7 @@ impl Panels for Unpacked {
         self,
         isa: I,
         part: Part,
-        (pack, scratch): &'r mut (bool, Spare),
+        (pack, scratch): &'r mut (bool, Scratch),
     ) -> Panel<'r>
     where
         Self: 'r,
@@ -125,16 +125,16 @@ pub(super) const MADE_COLS: usize = 256;
 #[cfg(not(relampago_small))]
 impl<S: Strips> Panels for S {
     const PANEL_COLS: usize = MADE_COLS;
-    type Room = Spare;
+    type Room = Scratch;
 
     #[inline(always)]
-    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Spare> {
+    fn room<I: Isa>(self, [_, k, n]: [usize; 3]) -> Result<Scratch> {
         let width = VECTORS * I::LANES;
         pack::room(MADE_COLS.min(n.next_multiple_of(width)), KC.min(k))
     }
 
     #[inline(always)]
-    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Spare) -> Panel<'r>
+    unsafe fn panel<'r, I: Isa>(self, isa: I, part: Part, room: &'r mut Scratch) -> Panel<'r>
     where
         Self: 'r,
     {

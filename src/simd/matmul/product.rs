@@ -7,9 +7,9 @@ use super::Matrix;
 use super::pack;
 use super::panel::{KC, PACK_STRIPS, Panel, Panels, Part};
 use super::tile::{self, Place, Strip, VECTORS};
+use crate::alloc::scratch::LINE;
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
-use crate::spare::LINE;
 
 /// Rows of a block of `A`: `MC × KC` values take half of a second-level cache.
 const MC: usize = 192;

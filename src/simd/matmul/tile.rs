@@ -2,8 +2,8 @@
 
 use std::ptr::NonNull;
 
+use crate::alloc::scratch::LINE;
 use crate::simd::isa::Isa;
-use crate::spare::LINE;
 
 /// Vectors in a row of a tile.
 pub(super) const VECTORS: usize = 2;

@@ -4,9 +4,9 @@ use super::panel::{KC, MADE_COLS, Part, Strips};
 use super::tile::VECTORS;
 use super::{BLOCK_COLS, Matrix, multiply, pieces};
 use crate::error::Result;
-use crate::matmul_cache::{BLOCK, GROUP, QuantizedWeights, WeightFormat, WordLayout};
 use crate::simd::isa::{Isa, MAX_LANES, ROUNDING};
 use crate::simd::threads::Cpu;
+use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat, WordLayout};
 
 /// How many words before their use they are asked for: they come from memory, front to back.
 const AHEAD: usize = 512;

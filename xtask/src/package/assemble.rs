@@ -78,11 +78,14 @@ fn write_tables(project: &Project, edition: &Edition, folder: &Path) -> Result<(
     Ok(())
 }
 
+/// Scripts that stay as they are.
+const AS_THEY_ARE: [&str; 3] = ["node.js", "shaders.js", "static.js"];
+
 /// The scripts of the package; everything else goes into them. A browser would ask for each only
 /// after it has read the one before: three instead of one cost a third of the start-up.
 fn bundle(project: &Project, tools: &Tools, scripts: &[Script], folder: &Path) -> Result<()> {
     let (sh, esbuild) = (&project.sh, tools.npm_bin.join("esbuild"));
-    let mut keep = vec![folder.join("node.js"), folder.join("shaders.js")];
+    let mut keep: Vec<_> = AS_THEY_ARE.iter().map(|name| folder.join(name)).collect();
     for Script { name, external } in scripts {
         let script = folder.join(name);
         let external = external

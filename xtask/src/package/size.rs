@@ -14,10 +14,10 @@ const ON_DEMAND: [(&str, usize); 3] = [
     ("shaders.js", 12 * 1024),
     ("create.js", 5 * 1024),
     // With a copy of the core.
-    ("relampago_worker.js", 13 * 1024),
+    ("relampago_worker.js", 27 * 1024 / 2),
 ];
-/// Node's own entry, which no browser loads.
-const NOT_DOWNLOADED: &str = "node.js";
+/// Node's own entry, which no browser loads, and the one for service workers.
+const NOT_DOWNLOADED: [&str; 2] = ["node.js", "static.js"];
 
 pub(super) fn check(package: &Package, edition: &Edition) -> Result<()> {
     let (name_of_edition, limit) = (edition.name, edition.limit);
@@ -81,7 +81,11 @@ fn script(path: &Path) -> Result<usize> {
         );
         return Ok(0);
     }
-    Ok(if name == NOT_DOWNLOADED { 0 } else { size })
+    Ok(if NOT_DOWNLOADED.contains(&&*name) {
+        0
+    } else {
+        size
+    })
 }
 
 fn name(path: &Path) -> String {

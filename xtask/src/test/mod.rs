@@ -2,6 +2,7 @@
 
 mod counted;
 mod dependent;
+mod layers;
 mod parts;
 mod publish;
 

@@ -1,6 +1,6 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
-use super::{Context, Part, counted, dependent, publish};
+use super::{Context, Part, counted, dependent, layers, publish};
 use crate::demo;
 use crate::package::{self, Package, Variant};
 use anyhow::{Context as _, Result};
@@ -11,6 +11,10 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "format",
         run: format,
+    },
+    Part {
+        name: "layers",
+        run: |context| layers::check(&context.project.root),
     },
     Part {
         name: "clippy",

@@ -1,6 +1,6 @@
 // What callers give, on its way to a worker.
 
-import { RelampagoError, invalid } from '../core.js';
+import { RelampagoError, classOf, invalid } from '../core.js';
 
 const MOST_SPARE = 16;
 
@@ -50,12 +50,14 @@ export function taken(bytes) {
     return place < 0 ? undefined : spare.splice(place, 1)[0].deref();
 }
 
+/** The copy is of this realm, and of no class of the caller's. */
 function copyOf(view) {
+    const Class = globalThis[classOf(view)];
     const buffer = taken(view.byteLength);
     if (!buffer) {
-        return new view.constructor(view);
+        return new Class(view);
     }
-    const copy = new view.constructor(buffer);
+    const copy = new Class(buffer);
     copy.set(view);
     return copy;
 }
@@ -65,7 +67,7 @@ export function allocated(length, make) {
     try {
         return make();
     } catch (error) {
-        const code = error instanceof RangeError ? 'OUT_OF_MEMORY' : 'INVALID_ARGUMENT';
+        const code = error.name === 'RangeError' ? 'OUT_OF_MEMORY' : 'INVALID_ARGUMENT';
         throw new RelampagoError(code, `${length} values cannot be copied: ${error.message}`, error);
     }
 }
@@ -76,7 +78,7 @@ export async function abortable(options, start) {
     if (signal === undefined) {
         return start();
     }
-    if (!(signal instanceof AbortSignal)) {
+    if (typeof signal.aborted !== 'boolean') {
         throw invalid('signal', signal, 'an AbortSignal');
     }
     const reason = () => new RelampagoError('ABORTED', 'aborted by the caller', signal.reason);

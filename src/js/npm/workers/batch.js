@@ -1,4 +1,4 @@
-import { DeviceBuffer, GpuCommandBatch, RelampagoError, invalid, list, ops } from '../core.js';
+import { DeviceBuffer, GpuCommandBatch, RelampagoError, checked, invalid, list, ops } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
 import { ready, remote } from './handle.js';
@@ -23,10 +23,7 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     }
 
     upload(values) {
-        if (!(values instanceof Float32Array)) {
-            throw invalid('values', values, 'a Float32Array');
-        }
-        return this.#record('upload', values.length, { values: [copied(values)] });
+        return this.#record('upload', checked('values', values), { values: [copied(values)] });
     }
 
     input(buffer) {

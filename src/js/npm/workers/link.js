@@ -105,5 +105,5 @@ function unsupported(reason) {
 /** The buffers of arrays in lists, and in lists in these, and of those for results. */
 export function buffersOf(lists) {
     const buffers = lists.flat(2).map((value) => (value?.into ?? value)?.buffer);
-    return buffers.filter((buffer) => buffer instanceof ArrayBuffer);
+    return buffers.filter((buffer) => buffer?.[Symbol.toStringTag] === 'ArrayBuffer');
 }

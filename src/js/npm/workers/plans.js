@@ -2,6 +2,8 @@
 // arguments, which are right, and gives each thread's, how many values of its result are skipped,
 // and how many follow; nothing where the messages would take longer than they save.
 
+import { part } from '../core.js';
+
 // Measured with two threads. Elementwise operations are never among them: two copies of a value
 // take longer than any function of it.
 
@@ -23,7 +25,7 @@ function matmul(threads, a, b, m, k, n) {
         return;
     }
     return bands(m, threads, LEAST_ROWS).map(([from, to]) => ({
-        values: [a.subarray(from * k, to * k), b, to - from, k, n],
+        values: [part(a, from * k, (to - from) * k), b, to - from, k, n],
         length: (to - from) * n,
     }));
 }
@@ -48,7 +50,7 @@ function convolve2d(threads, input, kernel, options) {
     return bands(rows, threads, kernelRows).map(([from, to]) => {
         const first = Math.max(0, from * strideRows - above);
         const end = Math.min(inputRows, (to - 1) * strideRows - above + kernelRows);
-        const values = input.subarray(first * inputCols, end * inputCols);
+        const values = part(input, first * inputCols, (end - first) * inputCols);
         return {
             values: [values, kernel, { ...all, inputRows: end - first }],
             skipped: same ? (from - first) * cols : 0,

@@ -1,4 +1,4 @@
-import { Program, invalid, list } from '../core.js';
+import { Program, checked, list } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
 import { remote } from './handle.js';
@@ -56,11 +56,9 @@ export class RemoteProgram extends remote(Program, 'Program') {
     /** What stands for arguments in a message: numbers of buffers, and copies of values. */
     #arguments(args = []) {
         return list('args', args).map((argument) => {
-            if (argument instanceof Float32Array) {
-                return copied(argument);
-            }
             if (!(argument instanceof RemoteBuffer)) {
-                throw invalid('argument', argument, 'a Float32Array or a DeviceBuffer');
+                checked('argument', argument);
+                return copied(argument);
             }
             if (argument.handle.link !== this.handle.link) {
                 throw foreign('argument', 'device');

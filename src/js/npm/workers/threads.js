@@ -1,7 +1,7 @@
 // Large operations on SIMD, divided among the calling thread and helpers in workers. The kernels
 // treat every row alike, so the values are those of one thread.
 
-import { GpuCommandBatch, ops } from '../core.js';
+import { GpuCommandBatch, lengthOf, ops } from '../core.js';
 import { abortable, allocated, copied, reuse, taken } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { plans } from './plans.js';
@@ -65,8 +65,6 @@ function resultLength(index, values) {
     return GpuCommandBatch.lengthOf(index, lengths);
 }
 
-const lengthOf = (value) => (value instanceof Float32Array ? value.length : undefined);
-
 async function together(index, parts, helpers, alone) {
     const [own, ...others] = parts;
     const total = parts.reduce((sum, { length }) => sum + length, 0);
@@ -103,7 +101,7 @@ function place(index, values) {
 function sharing() {
     const copies = new Map();
     return (value) => {
-        if (value instanceof Float32Array && !copies.has(value)) {
+        if (lengthOf(value) >= 0 && !copies.has(value)) {
             const memory = allocated(value.length, () => new SharedArrayBuffer(value.byteLength));
             copies.set(value, new Float32Array(memory));
             copies.get(value).set(value);

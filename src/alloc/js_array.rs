@@ -1,0 +1,84 @@
+//! Arrays that callers hand in, and `Float32Array`s that may not come about for lack of memory.
+//!
+//! `arrays.js` says what an array is: it may belong to another realm, and its buffer may be detached,
+//! resized, or grown by another thread. js-sys lets what a constructor or a copy throws pass through this
+//! module's frames, which then never end.
+
+use std::mem::MaybeUninit;
+
+use js_sys::Float32Array;
+use wasm_bindgen::prelude::*;
+
+use crate::error::{Error, Result};
+
+#[wasm_bindgen(raw_module = "./arrays.js")]
+extern "C" {
+    /// The length of a `Float32Array`, or of a `Uint8Array`; a negative number for why there is none.
+    #[wasm_bindgen(js_name = lengthOf)]
+    pub(crate) fn length_of(value: &JsValue, bytes: bool) -> f64;
+
+    /// Fills `to` with the elements from `start` on; returns whether there are as many.
+    pub(crate) fn read(array: &Float32Array, start: usize, to: &mut [f32]) -> bool;
+
+    #[wasm_bindgen(js_name = read)]
+    pub(crate) fn read_uninit(
+        array: &Float32Array,
+        start: usize,
+        to: &mut [MaybeUninit<f32>],
+    ) -> bool;
+
+    #[cfg(not(relampago_small))]
+    #[wasm_bindgen(js_name = read)]
+    pub(crate) fn read_bytes(array: &JsValue, start: usize, to: &mut [u8]) -> bool;
+
+    /// Writes `from` to the elements from `start` on; returns whether there are as many.
+    pub(crate) fn write(array: &Float32Array, start: usize, from: &[f32]) -> bool;
+
+    /// The elements from `start` on, where they are; nothing where there are fewer.
+    pub(crate) fn part(array: &Float32Array, start: usize, length: usize) -> Option<Float32Array>;
+}
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_name = Float32Array, extends = Float32Array)]
+    type Fallible;
+
+    #[wasm_bindgen(constructor, catch, js_class = "Float32Array")]
+    fn new(len: u32) -> Result<Fallible, JsValue>;
+
+    #[wasm_bindgen(constructor, catch, js_class = "Float32Array")]
+    fn of(values: &[f32]) -> Result<Fallible, JsValue>;
+}
+
+fn allocated(array: Result<Fallible, JsValue>, len: usize) -> Result<Float32Array> {
+    let bytes = len as u64 * 4;
+    array
+        .map(Into::into)
+        .map_err(|_| Error::OutOfMemory { bytes })
+}
+
+/// A new array of zeros.
+pub(crate) fn zeros(len: usize) -> Result<Float32Array> {
+    allocated(Fallible::new(len as u32), len)
+}
+
+/// A new array of these values, whose memory need not be zero before.
+pub(crate) fn of(values: &[f32]) -> Result<Float32Array> {
+    allocated(Fallible::of(values), values.len())
+}
+
+/// A copy of the first `len` elements.
+pub(crate) fn copy(array: &Float32Array, len: usize) -> Result<Float32Array> {
+    let copy = zeros(len)?;
+    let values = part(array, 0, len).ok_or_else(lost)?;
+    copy.set(&values, 0);
+    Ok(copy)
+}
+
+/// What an array must be.
+pub(crate) const WITHIN: &str = "within its buffer, which was detached or became too short";
+
+/// A function of the caller's took an array's elements away while they were in use.
+pub(crate) fn lost() -> Error {
+    Error::invalid("argument", "an array", WITHIN)
+}

@@ -1,0 +1,142 @@
+//! Memory for values on their way, which each thread keeps from one call to the next: new memory must be
+//! made zero, and natively comes page by page.
+
+use std::cell::RefCell;
+use std::ops::{Deref, DerefMut};
+
+use crate::alloc::try_zeros;
+use crate::error::Result;
+
+/// How many pieces of memory a thread keeps.
+const MAX_KEPT: usize = 4;
+
+/// Values in each of them at most: as a product packs at a time, and in WebAssembly, whose memory never shrinks, as a
+/// softmax of a million holds.
+const MAX_VALUES: usize = (1 << if cfg!(target_arch = "wasm32") { 20 } else { 19 }) + LINE;
+
+thread_local! {
+    static KEPT: RefCell<[Vec<f32>; MAX_KEPT]> = const { RefCell::new([const { Vec::new() }; MAX_KEPT]) };
+}
+
+/// Values in a cache line.
+pub(crate) const LINE: usize = 16;
+
+/// Memory for a number of values, which are arbitrary at first. It starts a cache line: a vector in two of them takes
+/// twice as long, and `rep movsb`, by which browsers copy, fifteen times on a Zen 3 where it starts a few bytes
+/// further into its page than what is copied.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    values: Vec<f32>,
+    start: usize,
+    end: usize,
+}
+
+/// How many of these values lie before a cache line's start.
+pub(crate) fn to_line(values: &[f32]) -> usize {
+    let line = LINE * size_of::<f32>();
+    values.as_ptr().align_offset(line).min(LINE)
+}
+
+impl Scratch {
+    /// # Errors
+    /// `OutOfMemory` where there is no memory for so many.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn new(len: usize) -> Result<Self> {
+        // Nothing needs none of what is kept.
+        if len == 0 {
+            return Ok(Self::default());
+        }
+        let needed = len.saturating_add(LINE);
+        let kept = KEPT.with_borrow_mut(|kept| {
+            let fitting = kept.iter_mut().filter(|values| values.len() >= needed);
+            fitting
+                .min_by_key(|values| values.len())
+                .map(std::mem::take)
+        });
+        let values = match kept {
+            Some(values) => values,
+            None => try_zeros(needed)?,
+        };
+        let start = to_line(&values);
+        let end = start + len;
+        Ok(Self { values, start, end })
+    }
+}
+
+impl Deref for Scratch {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
+        &self.values[self.start..self.end]
+    }
+}
+
+impl DerefMut for Scratch {
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.values[self.start..self.end]
+    }
+}
+
+impl Drop for Scratch {
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn drop(&mut self) {
+        if self.values.len() > MAX_VALUES {
+            return;
+        }
+        // A thread that ends keeps nothing.
+        let _ = KEPT.try_with(|kept| {
+            let mut kept = kept.borrow_mut();
+            let shortest = kept.iter_mut().min_by_key(|values| values.len());
+            if let Some(shortest) = shortest.filter(|other| other.len() < self.values.len()) {
+                std::mem::swap(shortest, &mut self.values);
+            }
+        });
+    }
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::{LINE, MAX_KEPT, MAX_VALUES, Scratch};
+
+    fn place(len: usize) -> *const f32 {
+        Scratch::new(len).unwrap().as_ptr()
+    }
+
+    /// The places of what lives at the same time.
+    fn places(lens: &[usize]) -> Vec<*const f32> {
+        let spares: Vec<Scratch> = lens.iter().map(|&len| Scratch::new(len).unwrap()).collect();
+        spares.iter().map(|spare| spare.as_ptr()).collect()
+    }
+
+    #[test]
+    fn what_was_given_back_is_the_next_that_fits() {
+        let [small, large] = places(&[100, 10_000])[..] else {
+            unreachable!()
+        };
+        assert_eq!(place(9_000), large);
+        assert_eq!(place(10), small, "the smallest that fits");
+        assert_eq!(Scratch::new(10).unwrap().len(), 10);
+        assert_ne!(places(&[10_000, 10_000])[1], large, "no two at one place");
+        let nothing = Scratch::new(0).unwrap();
+        assert!(nothing.is_empty());
+        assert_eq!(place(10), small, "nothing takes no memory");
+    }
+
+    #[test]
+    fn what_is_kept_starts_a_cache_line() {
+        let odd = |place: &*const f32| !place.addr().is_multiple_of(LINE * size_of::<f32>());
+        let lens = [1, 3, 100, 4_097, 1_000_000];
+        assert!(!places(&lens).iter().any(odd));
+        assert!(!places(&lens).iter().any(odd), "again");
+    }
+
+    #[test]
+    fn no_thread_keeps_much() {
+        let most = MAX_VALUES - LINE;
+        drop(Scratch::new(most + 1).unwrap());
+        let lens = [most; MAX_KEPT + 1];
+        places(&lens);
+        let kept = super::KEPT.with_borrow(|kept| kept.iter().map(Vec::len).collect::<Vec<_>>());
+        assert_eq!(kept, [MAX_VALUES; MAX_KEPT]);
+    }
+}

@@ -1,0 +1,450 @@
+//! [`GpuCommandBatch`]: operations recorded first and then run together.
+
+#[cfg(not(relampago_small))]
+mod custom;
+mod methods;
+mod program;
+mod run;
+#[cfg(any(
+    all(test, not(target_arch = "wasm32")),
+    all(feature = "js", target_arch = "wasm32")
+))]
+mod streamed;
+
+use std::panic::Location;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::device::GpuDevice;
+use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::error::{Error, Result};
+use crate::gpu::Gpu;
+use crate::graph::node::live;
+use crate::graph::{Explanation, Fetched, Node, Plan, Repeat, Source};
+use crate::ops::Op;
+use crate::ops::shape::output_len;
+use run::Runtime;
+
+pub use program::Program;
+pub use run::Argument;
+
+/// A buffer of a batch: an input or the result of a recorded operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferId {
+    batch: u64,
+    index: usize,
+}
+
+/// For the JavaScript layer, where an id is a number.
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+impl BufferId {
+    pub(crate) fn parts(self) -> (u64, u64) {
+        (self.batch, self.index as u64)
+    }
+
+    pub(crate) fn from_parts(batch: u64, index: u64) -> Self {
+        let index = index as usize;
+        Self { batch, index }
+    }
+}
+
+/// Operations that are recorded, run together, and then read: on a GPU in one submission, with
+/// nothing but what is read coming back.
+///
+/// Before it runs a batch is rewritten to fewer operations with the same results, and elementwise
+/// operations run together with what they follow or precede, so that values between them never
+/// lie in memory; [`explain`](Self::explain) tells how. [`compile`](Self::compile) makes a
+/// [`Program`] that does so once and runs again and again.
+///
+/// Recording never fails by itself: the first mistake (a wrong length, a buffer of another
+/// batch) is kept, with the place in the caller's code, and comes back from
+/// [`execute`](Self::execute) and [`read`](Self::read).
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::{GpuCommandBatch, GpuDevice, runtime};
+///
+/// # runtime::block_on(async {
+/// let device = GpuDevice::new_async().await?;
+/// let mut batch = GpuCommandBatch::new(device);
+/// let x = batch.upload(&[1.0, 2.0, -3.0, 4.0]);
+/// let y = batch.relu(x);
+/// let z = batch.scale(y, 2.0);
+/// batch.execute().await?;
+/// assert_eq!(batch.read(z).await?, [2.0, 4.0, 0.0, 8.0]);
+/// # Ok::<(), relampago::Error>(())
+/// # })?;
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+pub struct GpuCommandBatch {
+    device: GpuDevice,
+    id: u64,
+    nodes: Vec<Node>,
+    /// Buffers of the device that are recorded as inputs.
+    inputs: Vec<DeviceBuffer>,
+    /// The lengths of placeholders.
+    placeholders: Vec<usize>,
+    /// Asked for beside what nothing else is computed from.
+    outputs: Vec<usize>,
+    optimised: bool,
+    error: Option<Error>,
+    /// What was computed and is kept, by node.
+    results: Option<Vec<Option<Storage>>>,
+}
+
+static NEXT_BATCH: AtomicU64 = AtomicU64::new(1);
+
+/// The index of a buffer whose recording failed; reading it gives that failure.
+const FAILED: usize = usize::MAX;
+
+impl GpuCommandBatch {
+    /// An empty batch for a device.
+    pub fn new(device: GpuDevice) -> Self {
+        Self {
+            device,
+            id: NEXT_BATCH.fetch_add(1, Ordering::Relaxed),
+            nodes: Vec::new(),
+            inputs: Vec::new(),
+            placeholders: Vec::new(),
+            outputs: Vec::new(),
+            optimised: true,
+            error: None,
+            results: None,
+        }
+    }
+
+    /// Records values, which are copied now.
+    #[track_caller]
+    pub fn upload(&mut self, values: &[f32]) -> BufferId {
+        let id = self.try_upload(values);
+        self.keep_error(id)
+    }
+
+    /// Records values that are on the device already; they are not copied.
+    #[track_caller]
+    pub fn input(&mut self, buffer: &DeviceBuffer) -> BufferId {
+        let id = self.try_input(buffer);
+        self.keep_error(id)
+    }
+
+    /// Records `len` values that come with each run of a [`Program`], in the order in which
+    /// they are recorded.
+    #[track_caller]
+    pub fn placeholder(&mut self, len: usize) -> BufferId {
+        let id = self.try_placeholder(len);
+        self.keep_error(id)
+    }
+
+    /// Says that a value will be read though others are computed from it. Such a value is found
+    /// without this, too, but may have to be computed again.
+    ///
+    /// # Errors
+    /// `Foreign` for a buffer of another batch, `Record`.
+    pub fn output(&mut self, id: BufferId) -> Result<()> {
+        let index = self.index("id", id)?;
+        self.outputs.push(index);
+        Ok(())
+    }
+
+    /// Whether operations are rewritten and fused, as they are unless this says otherwise: to
+    /// find out whether a result comes of that.
+    pub fn set_optimised(&mut self, optimised: bool) {
+        self.optimised = optimised;
+    }
+
+    /// How [`execute`](Self::execute) would run what is recorded so far.
+    pub fn explain(&self) -> Explanation {
+        self.planned().explain()
+    }
+
+    /// The plan that [`execute`](Self::execute) would follow.
+    pub(crate) fn planned(&self) -> Plan {
+        Plan::new(&self.nodes, &self.ends(), self.optimised)
+    }
+
+    /// Plans how to compute some values from the recorded ones, for any number of runs. Uploads
+    /// stay on the device; placeholders are the program's arguments.
+    ///
+    /// # Errors
+    /// `Record` where recording went wrong, `Foreign` for a buffer of another batch, and what
+    /// the device has to say.
+    pub async fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
+        Program::new(self.prepare(outputs)?).await
+    }
+
+    /// What [`Program::new`] makes a program of.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn prepare(&self, outputs: &[BufferId]) -> Result<Runtime> {
+        self.check_recorded()?;
+        let mut indices = Vec::new();
+        for &id in outputs {
+            indices.push(self.index("outputs", id)?);
+        }
+        Ok(self.runtime(&indices, self.device.gpu().cloned()))
+    }
+
+    /// The recorded graph, the indices of outputs in it, and the lengths of placeholders.
+    #[cfg(not(relampago_small))]
+    pub(crate) fn recorded(&self, outputs: &[BufferId]) -> Result<(&[Node], Vec<usize>, &[usize])> {
+        self.check_recorded()?;
+        let indices = outputs.iter().map(|&id| self.index("outputs", id));
+        Ok((
+            &self.nodes,
+            indices.collect::<Result<_>>()?,
+            &self.placeholders,
+        ))
+    }
+
+    /// The buffers that [`Source::Input`] of the recorded graph refers to.
+    #[cfg(not(relampago_small))]
+    pub(crate) fn inputs(&self) -> &[DeviceBuffer] {
+        &self.inputs
+    }
+
+    /// [`GpuCommandBatch::compile`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
+        crate::runtime::block_on(self.compile(outputs))
+    }
+
+    /// Runs everything recorded, once.
+    ///
+    /// # Errors
+    /// `Record` where recording went wrong, `AlreadyExecuted` the second time, `Unbound` where
+    /// there are placeholders, and what the device has to say. After an error of the device the
+    /// batch may be executed again.
+    pub async fn execute(&mut self) -> Result<()> {
+        self.check_recorded()?;
+        self.check_recording()?;
+        let ends = self.ends();
+        let (values, running) = self.start(&ends)?;
+        if let Some(running) = running {
+            running.await?;
+        }
+        let mut results = vec![None; self.nodes.len()];
+        for (end, value) in ends.into_iter().zip(values) {
+            results[end] = Some(value);
+        }
+        self.results = Some(results);
+        Ok(())
+    }
+
+    /// [`GpuCommandBatch::execute`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn execute_sync(&mut self) -> Result<()> {
+        crate::runtime::block_on(self.execute())
+    }
+
+    /// The values of a buffer, after [`execute`](Self::execute).
+    ///
+    /// # Errors
+    /// `Foreign` for a buffer of another batch, `NotExecuted`, `Record`, and what the device
+    /// has to say.
+    pub async fn read(&self, id: BufferId) -> Result<Vec<f32>> {
+        self.keep(id)?.read_async().await
+    }
+
+    /// [`GpuCommandBatch::read`], waited for.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn read_sync(&self, id: BufferId) -> Result<Vec<f32>> {
+        crate::runtime::block_on(self.read(id))
+    }
+
+    /// A buffer's values, kept on the device beyond the batch, for use by another one.
+    ///
+    /// # Errors
+    /// As [`GpuCommandBatch::read`].
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub fn keep(&self, id: BufferId) -> Result<DeviceBuffer> {
+        self.check_owner("id", id)?;
+        let Some(results) = &self.results else {
+            return Err(self.error.clone().unwrap_or(Error::NotExecuted));
+        };
+        let failed = || self.error.clone().unwrap_or(Error::AlreadyExecuted);
+        let storage = match results.get(id.index).ok_or_else(failed)? {
+            Some(storage) => storage.clone(),
+            // Within a kernel, so computed again. Should the device fail, whoever uses the
+            // buffer is told.
+            None => self.start(&[id.index])?.0.remove(0),
+        };
+        Ok(DeviceBuffer::new(self.device.clone(), storage))
+    }
+
+    /// The device that the batch runs on.
+    pub fn device(&self) -> &GpuDevice {
+        &self.device
+    }
+
+    /// Records an operation that is known only at run time.
+    #[track_caller]
+    pub fn record(&mut self, op: Op, inputs: &[BufferId]) -> BufferId {
+        self.record_made(Ok(op), inputs)
+    }
+
+    /// Records an operation that something may have been wrong with.
+    #[track_caller]
+    pub(crate) fn record_made(&mut self, op: Result<Op>, inputs: &[BufferId]) -> BufferId {
+        let id = op.and_then(|op| self.try_record(op, inputs));
+        self.keep_error(id)
+    }
+
+    pub(crate) fn try_upload(&mut self, values: &[f32]) -> Result<BufferId> {
+        self.try_own(self.device.cpu().copy(values)?)
+    }
+
+    pub(crate) fn try_own(&mut self, values: Vec<f32>) -> Result<BufferId> {
+        self.check_recording()?;
+        Ok(self.push(values.len(), Source::Upload(Arc::new(values))))
+    }
+
+    pub(crate) fn try_placeholder(&mut self, len: usize) -> Result<BufferId> {
+        self.check_recording()?;
+        let place = self.placeholders.len();
+        self.placeholders.push(len);
+        Ok(self.push(len, Source::Placeholder(place)))
+    }
+
+    pub(crate) fn try_input(&mut self, buffer: &DeviceBuffer) -> Result<BufferId> {
+        self.check_recording()?;
+        if !buffer.device().same_device(&self.device) {
+            let (what, owner) = ("buffer", "device");
+            return Err(Error::Foreign { what, owner });
+        }
+        self.inputs.push(buffer.clone());
+        Ok(self.push(buffer.len(), Source::Input(self.inputs.len() - 1)))
+    }
+
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn try_record(&mut self, op: Op, inputs: &[BufferId]) -> Result<BufferId> {
+        self.check_recording()?;
+        if let Some(error) = &self.error {
+            return Err(error.clone());
+        }
+        let named = inputs.iter().zip(op.inputs());
+        let indices = named.map(|(&input, &what)| self.index(what, input));
+        let mut known = indices.collect::<Result<Vec<usize>>>()?;
+        // One too many is told by its length alone.
+        known.resize(inputs.len(), 0);
+        let inputs = known;
+        let len = output_len(&op, &self.lens(&inputs))?;
+        Ok(self.push(len, Source::Op { op, inputs }))
+    }
+
+    fn push(&mut self, len: usize, source: Source) -> BufferId {
+        self.nodes.push(Node { source, len });
+        let (batch, index) = (self.id, self.nodes.len() - 1);
+        BufferId { batch, index }
+    }
+
+    #[track_caller]
+    fn keep_error(&mut self, id: Result<BufferId>) -> BufferId {
+        let location = Location::caller();
+        id.unwrap_or_else(|source| {
+            if self.results.is_none() && self.error.is_none() {
+                let source = Box::new(source);
+                self.error = Some(Error::Record { location, source });
+            }
+            let (batch, index) = (self.id, FAILED);
+            BufferId { batch, index }
+        })
+    }
+
+    fn check_recording(&self) -> Result<()> {
+        match self.results {
+            None => Ok(()),
+            Some(_) => Err(Error::AlreadyExecuted),
+        }
+    }
+
+    fn check_owner(&self, what: &'static str, id: BufferId) -> Result<()> {
+        let owner = "batch";
+        if id.batch != self.id {
+            return Err(Error::Foreign { what, owner });
+        }
+        Ok(())
+    }
+
+    /// The place of a buffer of this batch.
+    fn index(&self, what: &'static str, id: BufferId) -> Result<usize> {
+        self.check_owner(what, id)?;
+        if id.index < self.nodes.len() {
+            return Ok(id.index);
+        }
+        // A record that failed, or an id that JavaScript made up.
+        let owner = "batch";
+        Err(self.error.clone().unwrap_or(Error::Foreign { what, owner }))
+    }
+
+    fn check_recorded(&self) -> Result<()> {
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    fn lens(&self, nodes: &[usize]) -> Vec<usize> {
+        nodes.iter().map(|&i| self.nodes[i].len).collect()
+    }
+
+    /// What nothing else is computed from, and what was asked for.
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn ends(&self) -> Vec<usize> {
+        let mut ends = vec![true; self.nodes.len()];
+        for &input in self.nodes.iter().flat_map(Node::inputs) {
+            ends[input] = false;
+        }
+        for &output in &self.outputs {
+            ends[output] = true;
+        }
+        (0..ends.len()).filter(|&node| ends[node]).collect()
+    }
+
+    #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
+    fn start(
+        &self,
+        outputs: &[usize],
+    ) -> Result<(
+        Vec<Storage>,
+        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
+    )> {
+        if !self.placeholders.is_empty() {
+            return Err(Error::Unbound);
+        }
+        let gpu = self.chosen_gpu(outputs).cloned();
+        self.runtime(outputs, gpu).start(&[], Repeat::ONCE, false)
+    }
+
+    fn runtime(&self, outputs: &[usize], gpu: Option<Arc<Gpu>>) -> Runtime {
+        let plan = Plan::new(&self.nodes, outputs, self.optimised);
+        let (inputs, placeholders) = (self.inputs.clone(), self.placeholders.clone());
+        Runtime::new(self.device.clone(), gpu, plan, inputs, placeholders)
+    }
+
+    /// The GPU, if anything needed is there already, or any operation alone would be sent there and all
+    /// of them fit.
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn chosen_gpu(&self, outputs: &[usize]) -> Option<&Arc<Gpu>> {
+        let live = live(&self.nodes, outputs);
+        let (mut chosen, mut longest) = (None, 0);
+        for (node, _) in self.nodes.iter().zip(live).filter(|(_, live)| *live) {
+            longest = longest.max(node.len);
+            match &node.source {
+                Source::Input(index) if self.inputs[*index].gpu().is_some() => {
+                    return self.device.gpu();
+                }
+                Source::Op { op, inputs } if chosen.is_none() => {
+                    chosen = self.device.gpu_for(op, &self.lens(inputs));
+                }
+                _ => {}
+            }
+        }
+        chosen.filter(|gpu| longest <= gpu.max_len() || self.device.insists_on_gpu())
+    }
+}
+
+impl std::fmt::Debug for GpuCommandBatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut debug = f.debug_struct("GpuCommandBatch");
+        debug.field("buffers", &self.nodes.len());
+        debug.field("executed", &self.results.is_some());
+        debug.finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,51 @@
+//! The methods of [`GpuCommandBatch`] that come from the op table.
+
+use crate::batch::{BufferId, GpuCommandBatch};
+#[cfg(not(relampago_small))]
+use crate::ops::ConvLayer;
+use crate::ops::{Conv2d, Matmul, Op, for_each_op};
+
+macro_rules! define_batch_methods {
+    (
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
+        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+    ) => {
+        /// The operations, as [`GpuDevice`](crate::GpuDevice) has them. Reductions give a
+        /// buffer of one value; `argmax` takes at most 2²⁴ values here.
+        impl GpuCommandBatch {
+            $(
+                $(#[$vdoc])*
+                #[track_caller]
+                pub fn $vname(&mut self, $($vin: BufferId),+ $(, $vp: $vt)*) -> BufferId {
+                    self.record(Op::$vop { $($vp),* }, &[$($vin),+])
+                }
+            )*
+            $(
+                $(#[$sdoc])*
+                #[track_caller]
+                pub fn $sname(&mut self, $($sin: BufferId),+ $(, $sp: $st)*) -> BufferId {
+                    self.record(Op::$sop { $($sp),* }, &[$($sin),+])
+                }
+            )*
+        }
+    };
+}
+for_each_op!(define_batch_methods);
+
+/// Convolution in its plain form.
+impl GpuCommandBatch {
+    /// As [`GpuDevice::convolve2d_async`](crate::GpuDevice::convolve2d_async).
+    #[track_caller]
+    pub fn convolve2d(
+        &mut self,
+        input: BufferId,
+        kernel: BufferId,
+        input_rows: usize,
+        input_cols: usize,
+        kernel_rows: usize,
+        kernel_cols: usize,
+    ) -> BufferId {
+        let options = Conv2d::valid(input_rows, input_cols, kernel_rows, kernel_cols);
+        self.convolve2d_with(input, kernel, options)
+    }
+}

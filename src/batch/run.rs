@@ -1,0 +1,208 @@
+//! A plan on the device that it was made for.
+
+use std::sync::Arc;
+
+use crate::cpu::PlanState;
+use crate::device::GpuDevice;
+use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::error::{Error, Result};
+use crate::gpu::{Gpu, GpuBuffer, Texts};
+use crate::graph::{Binding, Fetched, Plan, Repeat, Source};
+use crate::ops::shape::check_len;
+
+/// Values for a placeholder of a [`Program`](crate::Program).
+#[derive(Clone, Copy, Debug)]
+pub enum Argument<'a> {
+    /// Values in memory, copied to the device.
+    Values(&'a [f32]),
+    /// Values that are on the device already.
+    Buffer(&'a DeviceBuffer),
+    /// Values in JavaScript's memory, for a GPU.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    #[doc(hidden)]
+    Array(&'a js_sys::Float32Array),
+}
+
+impl<'a> From<&'a [f32]> for Argument<'a> {
+    fn from(values: &'a [f32]) -> Self {
+        Self::Values(values)
+    }
+}
+
+impl<'a> From<&'a Vec<f32>> for Argument<'a> {
+    fn from(values: &'a Vec<f32>) -> Self {
+        Self::Values(values)
+    }
+}
+
+impl<'a, const N: usize> From<&'a [f32; N]> for Argument<'a> {
+    fn from(values: &'a [f32; N]) -> Self {
+        Self::Values(values)
+    }
+}
+
+impl<'a> From<&'a DeviceBuffer> for Argument<'a> {
+    fn from(buffer: &'a DeviceBuffer) -> Self {
+        Self::Buffer(buffer)
+    }
+}
+
+/// A plan with its device and what the back-end keeps from run to run.
+pub(crate) struct Runtime {
+    pub(crate) device: GpuDevice,
+    pub(crate) gpu: Option<Arc<Gpu>>,
+    pub(crate) plan: Plan,
+    /// The buffers that were recorded with the graph.
+    pub(crate) inputs: Vec<DeviceBuffer>,
+    /// The lengths of the batch's placeholders.
+    pub(crate) placeholders: Vec<usize>,
+    on_host: PlanState,
+    on_gpu: Texts,
+}
+
+impl Runtime {
+    pub(crate) fn new(
+        device: GpuDevice,
+        gpu: Option<Arc<Gpu>>,
+        plan: Plan,
+        inputs: Vec<DeviceBuffer>,
+        placeholders: Vec<usize>,
+    ) -> Self {
+        Self {
+            device,
+            gpu,
+            on_gpu: Texts::new(&plan),
+            plan,
+            inputs,
+            placeholders,
+            on_host: PlanState::default(),
+        }
+    }
+
+    /// Prepares for many runs: on SIMD, what they all multiply by is packed once.
+    pub(crate) fn pack(&mut self) -> Result<()> {
+        if self.gpu.is_none() && self.plan.optimised {
+            let input = |index: usize| self.inputs[index].host();
+            self.on_host.pack(&self.plan, self.device.cpu(), &input)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the plan. On a GPU the results may be used at once, though whether all went well is
+    /// known only when the future says so; it brings their values where they are to be `read`, in
+    /// the same submission.
+    #[allow(clippy::type_complexity)] // Results now, and a future of values.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn start(
+        &self,
+        arguments: &[Argument<'_>],
+        repeat: Repeat<'_>,
+        read: bool,
+    ) -> Result<(
+        Vec<Storage>,
+        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
+    )> {
+        let mut results = Vec::new();
+        let Some(gpu) = &self.gpu else {
+            let values = self.run_on_host(arguments, repeat)?;
+            results.extend(values.into_iter().map(Storage::Host));
+            return Ok((results, None));
+        };
+        let bindings = self.bindings(arguments, on_gpu)?;
+        let plan = (&self.plan, &self.on_gpu);
+        let (buffers, running) = gpu.run_plan(plan, bindings, repeat, read)?;
+        results.extend(buffers.into_iter().map(Storage::Gpu));
+        Ok((results, Some(running)))
+    }
+
+    /// Runs the plan once, and copies the results to `outs`, of their lengths.
+    #[cfg(not(relampago_small))]
+    pub(crate) async fn read_into(
+        &self,
+        arguments: &[Argument<'_>],
+        outs: &mut [&mut [f32]],
+    ) -> Result<()> {
+        if let Some(gpu) = &self.gpu {
+            let bindings = self.bindings(arguments, on_gpu)?;
+            let plan = (&self.plan, &self.on_gpu);
+            return gpu.read_plan(plan, bindings, outs).await;
+        }
+        let results = self.run_on_host(arguments, Repeat::ONCE)?;
+        for (out, result) in outs.iter_mut().zip(results) {
+            out.copy_from_slice(&result);
+        }
+        Ok(())
+    }
+
+    fn run_on_host(
+        &self,
+        arguments: &[Argument<'_>],
+        repeat: Repeat<'_>,
+    ) -> Result<Vec<Arc<Vec<f32>>>> {
+        let bindings = self.bindings(arguments, on_host)?;
+        let cpu = self.device.cpu();
+        self.on_host.run(&self.plan, cpu, bindings, repeat)
+    }
+
+    /// What each node has from outside; `of` says what a buffer is to the back-end.
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn bindings<'a, B>(
+        &'a self,
+        arguments: &[Argument<'a>],
+        of: fn(&'a Storage) -> Result<Binding<'a, B>>,
+    ) -> Result<Vec<Binding<'a, B>>> {
+        self.device.check()?;
+        check_len("arguments", self.placeholders.len(), arguments.len())?;
+        for (place, argument) in arguments.iter().enumerate() {
+            self.check(argument, self.placeholders[place])?;
+        }
+        let mut bindings = Vec::new();
+        for node in &self.plan.nodes {
+            bindings.push(match &node.source {
+                Source::Op { .. } => Binding::Nothing,
+                Source::Upload(values) => Binding::Values(values),
+                Source::Input(index) => of(&self.inputs[*index].storage)?,
+                Source::Placeholder(place) => match arguments[*place] {
+                    Argument::Values(values) => Binding::Values(values),
+                    Argument::Buffer(buffer) => of(&buffer.storage)?,
+                    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+                    Argument::Array(values) => Binding::Array(values),
+                },
+            });
+        }
+        Ok(bindings)
+    }
+
+    fn check(&self, argument: &Argument<'_>, len: usize) -> Result<()> {
+        match argument {
+            Argument::Values(values) => check_len("argument", len, values.len()),
+            Argument::Buffer(buffer) if !buffer.device().same_device(&self.device) => {
+                let (what, owner) = ("argument", "device");
+                Err(Error::Foreign { what, owner })
+            }
+            Argument::Buffer(buffer) => check_len("argument", len, buffer.len()),
+            #[cfg(all(target_arch = "wasm32", feature = "js"))]
+            Argument::Array(values) => check_len("argument", len, values.length() as usize),
+        }
+    }
+}
+
+// Without the feature `gpu` there is no such buffer.
+#[cfg_attr(not(feature = "gpu"), allow(unreachable_code))]
+#[allow(clippy::unnecessary_wraps)] // The other one may find a foreign buffer.
+fn on_gpu(storage: &Storage) -> Result<Binding<'_, GpuBuffer>> {
+    Ok(match storage {
+        Storage::Gpu(buffer) => Binding::Buffer(buffer.clone()),
+        Storage::Host(values) => Binding::Values(values),
+    })
+}
+
+fn on_host(storage: &Storage) -> Result<Binding<'_, Arc<Vec<f32>>>> {
+    match storage {
+        Storage::Host(values) => Ok(Binding::Buffer(values.clone())),
+        Storage::Gpu(_) => Err(Error::Foreign {
+            what: "buffer",
+            owner: "back-end",
+        }),
+    }
+}

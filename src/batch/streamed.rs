@@ -1,0 +1,199 @@
+//! Programs on values that lie elsewhere, such as JavaScript's arrays: what is one elementwise
+//! kernel takes and gives a piece at a time, and nothing is copied as a whole.
+
+use crate::batch::program::Program;
+use crate::batch::run::Runtime;
+use crate::cpu::chain::Runner;
+use crate::device::buffer::DeviceBuffer;
+use crate::error::Result;
+use crate::graph::fuse::{Kernel, Step};
+use crate::graph::node::{Node, Source};
+#[cfg(not(relampago_small))]
+use crate::ops::Op;
+use crate::ops::OpClass;
+use crate::simd::stream::{self, Stream};
+
+/// Exponentials, GELUs and the like that SIMD has done to a million values before a GPU has these: in
+/// browsers on an NVIDIA H200 2 ms each, where values take 3 ms to go there and 3 to come back.
+const MAX_FUNCTIONS: usize = 2;
+
+impl Program {
+    /// The length of what [`Program::stream`] takes and gives; `None` where it cannot run the
+    /// program. Placeholders are as many and as long as `run` asks for.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn streamable(&self) -> Option<usize> {
+        let plan = &self.runtime.plan;
+        let ([kernel], [output]) = (&plan.kernels[..], &plan.outputs[..]) else {
+            return None;
+        };
+        let len = plan.len(kernel);
+        let as_long = |&input: &usize| plan.nodes[input].len == len;
+        let elementwise = kernel.head.is_none() && kernel.root() == *output;
+        let on_host = self.runtime.gpu.is_none() || self.is_light(kernel);
+        (elementwise && on_host && kernel.inputs.iter().all(as_long)).then_some(len)
+    }
+
+    /// Whether a GPU would take longer to be given an elementwise kernel's arguments than SIMD for all
+    /// of it: the policy leaves each operation to SIMD, and functions that take their time are few.
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn is_light(&self, kernel: &Kernel) -> bool {
+        let Runtime { plan, device, .. } = &self.runtime;
+        let mut functions = 0;
+        for Step { op, .. } in &kernel.chain.steps {
+            #[cfg(not(relampago_small))]
+            if let Op::Custom(_) = op {
+                return false;
+            }
+            functions += usize::from(op.class() == OpClass::Transcendental);
+            let lens = vec![plan.len(kernel); op.inputs().len()];
+            if functions > MAX_FUNCTIONS || device.gpu_for(op, &lens).is_some() {
+                return false;
+            }
+        }
+        let given = |&input: &usize| matches!(plan.nodes[input].source, Source::Placeholder(_));
+        kernel.inputs.iter().all(given)
+    }
+
+    /// How many arguments it takes.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn placeholders(&self) -> usize {
+        self.runtime.placeholders.len()
+    }
+
+    /// Runs with the inputs of `arguments` for its placeholders, and stores its only result there.
+    ///
+    /// # Errors
+    /// `DeviceLost`, and `OutOfMemory` where there is none for pieces.
+    pub(crate) fn stream(&self, arguments: &mut dyn Stream) -> Result<()> {
+        self.runtime.device.check()?;
+        let plan = &self.runtime.plan;
+        let kernel = &plan.kernels[0];
+        // A loop is compiled for as many inputs as there will be.
+        let idle = Runner {
+            isa: self.runtime.device.cpu().isa,
+            chain: &kernel.chain,
+            inputs: &vec![&[][..]; kernel.inputs.len()],
+        };
+        let mut scratch = idle.scratch(arguments.len())?;
+        let mut values = Inputs {
+            nodes: &plan.nodes,
+            buffers: &self.runtime.inputs,
+            kernel,
+            arguments,
+        };
+        stream::piecewise(kernel.inputs.len(), &mut values, &mut |inputs, y| {
+            let runner = Runner { inputs, ..idle };
+            runner.run(&mut scratch, 0, &[], y);
+        })?;
+        plan.outcome()
+    }
+}
+
+/// What a kernel reads: arguments, and values that its batch holds.
+struct Inputs<'a> {
+    nodes: &'a [Node],
+    buffers: &'a [DeviceBuffer],
+    kernel: &'a Kernel,
+    arguments: &'a mut dyn Stream,
+}
+
+impl Stream for Inputs<'_> {
+    fn len(&self) -> usize {
+        self.arguments.len()
+    }
+
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
+        let values: &[f32] = match &self.nodes[self.kernel.inputs[input]].source {
+            Source::Placeholder(place) => return self.arguments.load(*place, at, to),
+            Source::Upload(values) => values,
+            Source::Input(index) => match self.buffers[*index].host() {
+                Some(values) => values,
+                None => return,
+            },
+            Source::Op { .. } => return,
+        };
+        to.copy_from_slice(&values[at..at + to.len()]);
+    }
+
+    fn store(&mut self, at: usize, from: &[f32]) {
+        self.arguments.store(at, from);
+    }
+
+    /// What is elementwise has none.
+    fn draft(&mut self, _: usize, _: usize) -> &mut [f32] {
+        &mut []
+    }
+
+    fn settle(&mut self, _: usize, _: usize) {}
+}
+
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests {
+    use super::*;
+    use crate::batch::{BufferId, GpuCommandBatch};
+    use crate::device::{Backend, GpuDevice};
+    use crate::simd::stream::Slices;
+
+    fn program(record: impl FnOnce(&mut GpuCommandBatch) -> BufferId) -> Program {
+        let device = GpuDevice::builder().backend(Backend::Simd).build();
+        let mut batch = GpuCommandBatch::new(device.unwrap());
+        let last = record(&mut batch);
+        batch.compile_sync(&[last]).unwrap()
+    }
+
+    #[test]
+    fn a_program_gives_the_same_in_pieces() {
+        for len in [0, 1, 1_023, 70_001] {
+            let inputs: Vec<Vec<f32>> = (0..2)
+                .map(|input| {
+                    (0..len)
+                        .map(|i| ((i * 7 + input) % 31) as f32 - 15.0)
+                        .collect()
+                })
+                .collect();
+            let constant: Vec<f32> = (0..len).map(|i| i as f32).collect();
+            let program = program(|batch| {
+                let (x, c, y) = (
+                    batch.placeholder(len),
+                    batch.upload(&constant),
+                    batch.placeholder(len),
+                );
+                let (relu, gelu) = (batch.relu(x), batch.gelu(y));
+                let sum = batch.vec_add(relu, gelu);
+                let biased = batch.bias_add(sum, c, 1, len);
+                batch.mul(biased, x)
+            });
+            assert_eq!(program.streamable(), Some(len));
+            let expected = program.read_sync(&[(&inputs[0]).into(), (&inputs[1]).into()]);
+            let inputs = [&inputs[0][..], &inputs[1]];
+            let mut slices = Slices {
+                inputs: &inputs,
+                out: vec![0.0; len],
+            };
+            program.stream(&mut slices).unwrap();
+            assert_eq!([slices.out], expected.unwrap()[..]);
+        }
+    }
+
+    #[test]
+    fn what_is_more_than_an_elementwise_kernel_does_not_stream() {
+        let sum = program(|batch| {
+            let x = batch.placeholder(4);
+            batch.sum(x)
+        });
+        let product = program(|batch| {
+            let x = batch.placeholder(4);
+            let product = batch.matmul(x, x, 2, 2, 2);
+            batch.relu(product)
+        });
+        let bias = program(|batch| {
+            let (x, bias) = (batch.placeholder(4), batch.placeholder(2));
+            batch.bias_add(x, bias, 2, 2)
+        });
+        let nothing = program(|batch| batch.placeholder(4));
+        for program in [sum, product, bias, nothing] {
+            assert_eq!(program.streamable(), None);
+        }
+    }
+}

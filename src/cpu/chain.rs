@@ -1,0 +1,207 @@
+//! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
+//! in the first-level cache and is written nowhere else.
+
+#[cfg_attr(not(target_arch = "wasm32"), path = "chain/compiled/absent.rs")]
+mod compiled;
+#[cfg_attr(relampago_small, path = "chain/one_by_one.rs")]
+mod sweeps;
+
+use std::mem::MaybeUninit;
+
+use crate::alloc::scratch::{LINE, to_line};
+use crate::alloc::{as_places, try_zeros};
+use crate::error::Result;
+use crate::graph::fuse::{Chain, Operand, Step};
+use crate::ops::OpClass;
+use crate::simd::{self, InstructionSet};
+use compiled::Compiled;
+use sweeps::Sweeps;
+
+/// Values in a block: a few blocks fit into a first-level cache.
+pub(crate) const BLOCK: usize = 2048;
+
+/// Operands of an elementwise operation at most.
+#[cfg(not(relampago_small))]
+const MAX_OPERANDS: usize = crate::ops::custom::MAX_INPUTS;
+#[cfg(relampago_small)]
+const MAX_OPERANDS: usize = 2;
+
+/// A chain with the values that it reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Runner<'a> {
+    pub(crate) isa: InstructionSet,
+    pub(crate) chain: &'a Chain,
+    /// The kernel's inputs.
+    pub(crate) inputs: &'a [&'a [f32]],
+}
+
+/// Memory for what lies between the steps.
+pub(crate) struct Scratch {
+    blocks: Vec<Block>,
+    /// A bias, repeated.
+    repeated: Block,
+    #[cfg_attr(relampago_small, allow(dead_code))]
+    sweeps: Sweeps,
+    /// Does most of it.
+    compiled: Option<Compiled>,
+}
+
+/// Values of a block, from a cache line's start on.
+#[derive(Default)]
+struct Block {
+    memory: Vec<f32>,
+    start: usize,
+}
+
+impl Block {
+    /// Room for `len` values, some lines apart from others of different numbers: of two places
+    /// that are a multiple of 4 KB apart, processors take one for the other.
+    fn new(len: usize, number: usize) -> Result<Self> {
+        let apart = LINE * (5 * number % 32);
+        let memory = try_zeros(len + apart + LINE)?;
+        let start = to_line(&memory) + apart;
+        Ok(Self { memory, start })
+    }
+
+    fn get(&self, len: usize) -> &[f32] {
+        &self.memory[self.start..][..len]
+    }
+
+    fn get_mut(&mut self, len: usize) -> &mut [f32] {
+        &mut self.memory[self.start..][..len]
+    }
+}
+
+/// Some places of the result, and what the kernel's head gives there.
+#[derive(Clone, Copy)]
+struct Here<'a> {
+    at: usize,
+    len: usize,
+    head: &'a [f32],
+}
+
+impl<'a> Runner<'a> {
+    /// The values that are the result already, where there is nothing to compute.
+    pub(crate) fn plain(&self) -> Option<&'a [f32]> {
+        match self.chain.result {
+            Operand::Input(input) => Some(self.inputs[input]),
+            _ => None,
+        }
+    }
+
+    /// What the steps cost most.
+    pub(crate) fn class(&self) -> OpClass {
+        let costly = |step: &Step| step.op.class() == OpClass::Transcendental;
+        if self.chain.steps.iter().any(costly) {
+            return OpClass::Transcendental;
+        }
+        OpClass::Elementwise
+    }
+
+    /// For at most `len` values.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(crate) fn scratch(&self, len: usize) -> Result<Scratch> {
+        let block = len.min(BLOCK);
+        let mut blocks = Vec::new();
+        for number in 0..self.chain.blocks {
+            blocks.push(Block::new(block, number + 1)?);
+        }
+        let repeats = self.chain.steps.iter().any(|step| repeated(step).is_some());
+        let repeated = Block::new(if repeats { block } else { 0 }, 0)?;
+        let sweeps = Sweeps::new(self, block)?;
+        Ok(Scratch {
+            blocks,
+            repeated,
+            sweeps,
+            compiled: Compiled::of(self, len),
+        })
+    }
+
+    /// Computes values from `at` on, if there is a loop for them, and tells how many.
+    pub(crate) fn run_compiled(
+        &self,
+        scratch: &Scratch,
+        at: usize,
+        out: &mut [MaybeUninit<f32>],
+    ) -> usize {
+        let compiled = scratch.compiled.as_ref();
+        compiled.map_or(0, |compiled| compiled.run(self.inputs, at, out))
+    }
+
+    /// Computes the values from `at` on, block by block where there is no loop for them. `head` gives
+    /// the kernel's head's.
+    pub(crate) fn run(&self, scratch: &mut Scratch, at: usize, head: &[f32], out: &mut [f32]) {
+        // SAFETY: nothing but values is written there.
+        let places = unsafe { as_places(out) };
+        let done = self.run_compiled(scratch, at, places);
+        let block = scratch.sweeps.block(&self.chain.steps);
+        let mut start = done;
+        for out in out[done..].chunks_mut(block) {
+            let len = out.len();
+            let head = head.get(start..start + len).unwrap_or_default();
+            let at = at + start;
+            self.block(scratch, Here { at, len, head }, out);
+            start += len;
+        }
+    }
+
+    /// [`Runner::run`] on the head's values where they lie.
+    pub(crate) fn run_in_place(&self, scratch: &mut Scratch, at: usize, values: &mut [f32]) {
+        if self.chain.steps.is_empty() {
+            return;
+        }
+        let mut head = [0.0; BLOCK];
+        for (block, out) in values.chunks_mut(BLOCK).enumerate() {
+            let head = &mut head[..out.len()];
+            head.copy_from_slice(out);
+            let (at, len) = (at + block * BLOCK, out.len());
+            self.block(scratch, Here { at, len, head }, out);
+        }
+    }
+
+    fn step(
+        &self,
+        step: &Step,
+        blocks: &[Block],
+        repeated: &mut Block,
+        here: Here<'_>,
+        out: &mut [f32],
+    ) {
+        self.repeat(step, repeated, here);
+        let mut operands: [&[f32]; MAX_OPERANDS] = [&[]; MAX_OPERANDS];
+        for (values, &operand) in operands.iter_mut().zip(&step.operands) {
+            *values = self.operand(operand, blocks, repeated, here);
+        }
+        simd::elementwise(self.isa, &step.op, &operands[..step.operands.len()], out);
+    }
+
+    /// Lays out the bias that a step reads, if it reads any.
+    fn repeat(&self, step: &Step, to: &mut Block, here: Here<'_>) {
+        if let Some(bias) = repeated(step) {
+            simd::repeat(self.inputs[bias], here.at, to.get_mut(here.len));
+        }
+    }
+
+    fn operand<'b>(
+        &'b self,
+        operand: Operand,
+        blocks: &'b [Block],
+        repeated: &'b Block,
+        here: Here<'b>,
+    ) -> &'b [f32] {
+        match operand {
+            Operand::Step(earlier) => blocks[self.chain.steps[earlier].block].get(here.len),
+            Operand::Input(input) => &self.inputs[input][here.at..here.at + here.len],
+            Operand::Repeated(_) => repeated.get(here.len),
+            Operand::Head => here.head,
+        }
+    }
+}
+
+/// The input that a step reads once for each row.
+fn repeated(step: &Step) -> Option<usize> {
+    match step.operands.last() {
+        Some(&Operand::Repeated(bias)) => Some(bias),
+        _ => None,
+    }
+}

@@ -1,0 +1,207 @@
+//! Chains compiled to loops of their own, in WebAssembly, where code may be made at run time: those
+//! that run on many values, from the second time on.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+
+use crate::cpu::chain::{Operand, Runner};
+use crate::simd::jit::{Code, Loop, Trace, Value};
+
+/// From how many values on a chain may be worth compiling.
+const MANY: usize = 1 << 14;
+/// Loops that are kept at most: when there are more, all are made anew.
+const KEPT: usize = 64;
+
+/// A chain's loop.
+pub(super) struct Compiled(Loop);
+
+thread_local! {
+    /// Loops by their code; none for code that was seen once, or that the engine refuses.
+    static LOOPS: RefCell<Vec<(Code, Option<Loop>)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Compiled {
+    /// The loop of a chain that is to run on `len` values.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(super) fn of(runner: &Runner<'_>, len: usize) -> Option<Self> {
+        if len < MANY {
+            return None;
+        }
+        let expression = |trace: &Trace, inputs: &[Value]| traced(runner, trace, inputs);
+        let code = Code::of(runner.inputs.len(), expression)?;
+        LOOPS.with_borrow_mut(|loops| {
+            if let Some((_, known)) = loops.iter_mut().find(|(other, _)| *other == code) {
+                if known.is_none() {
+                    *known = Loop::compile(&code, expression);
+                }
+                return known.clone().map(Self);
+            }
+            if loops.len() >= KEPT {
+                loops.clear();
+            }
+            loops.push((code, None));
+            None
+        })
+    }
+
+    /// Computes values from the place `at` on; tells how many.
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(super) fn run(&self, inputs: &[&[f32]], at: usize, out: &mut [MaybeUninit<f32>]) -> usize {
+        let mut from_here = Vec::new();
+        for input in inputs {
+            // A kernel's other chains may have inputs that are shorter.
+            from_here.push(input.get(at..).unwrap_or_default());
+        }
+        self.0.run(&from_here, out)
+    }
+}
+
+/// The last value of a chain that reads nothing but inputs, value by value.
+#[cfg_attr(relampago_package, optimize(size))]
+fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value> {
+    let mut results = Vec::new();
+    for step in &runner.chain.steps {
+        let mut operands = Vec::new();
+        for operand in &step.operands {
+            operands.push(match *operand {
+                Operand::Step(earlier) => results[earlier],
+                Operand::Input(input) => inputs[input],
+                Operand::Repeated(_) | Operand::Head => return None,
+            });
+        }
+        results.push(trace.operation(&step.op, &operands)?);
+    }
+    results.pop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::fuse::{Chain, Step};
+    use super::*;
+    use crate::ops::{OPS, Op, OpClass};
+    use crate::simd::InstructionSet;
+    use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
+
+    wasm_bindgen_test_configure!(run_in_browser);
+
+    /// No whole number of turns, and more than one call.
+    const LEN: usize = (1 << 16) + MANY + 37;
+
+    fn operations() -> Vec<Op> {
+        let negative_slope = 0.1;
+        let (min, max, factor, alpha) = (-1.0, 2.5, -0.75, 1.5);
+        let unary = [
+            Op::Relu {},
+            Op::LeakyRelu { negative_slope },
+            Op::LeakyRelu {
+                negative_slope: 1.5,
+            },
+            Op::Elu { alpha },
+            Op::Sigmoid {},
+            Op::Tanh {},
+            Op::Swish {},
+            Op::Gelu {},
+            Op::GeluTanh {},
+            Op::Clip { min, max },
+            Op::Exp {},
+            Op::Log {},
+            Op::Sqrt {},
+            Op::Abs {},
+            Op::Neg {},
+            Op::Scale { factor },
+        ];
+        let binary = [
+            Op::VecAdd {},
+            Op::Sub {},
+            Op::Mul {},
+            Op::Div {},
+            Op::Minimum {},
+            Op::Maximum {},
+        ];
+        unary.into_iter().chain(binary).collect()
+    }
+
+    /// Numbers of every kind, NaN and infinities among them; every fourth is of everyday size.
+    fn values(seed: u32) -> Vec<f32> {
+        let number = |i: u32| match f32::from_bits(i.wrapping_add(seed).wrapping_mul(2_654_435_761))
+        {
+            wild if i % 4 == 0 => wild.sin() * 8.0,
+            wild => wild,
+        };
+        (0..LEN as u32).map(number).collect()
+    }
+
+    fn step(op: &Op, operands: &[Operand], block: usize) -> Step {
+        Step {
+            op: op.clone(),
+            operands: operands.to_vec(),
+            block,
+        }
+    }
+
+    fn same(a: f32, b: f32) -> bool {
+        a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
+    }
+
+    /// Runs a chain of two inputs as blocks, then compiled, for the same bits.
+    fn compare(name: &str, steps: Vec<Step>) {
+        let inputs = [values(1), values(2)];
+        let inputs = [&inputs[0][..], &inputs[1]];
+        let (result, blocks) = (Operand::Step(steps.len() - 1), steps.len());
+        let chain = Chain {
+            steps,
+            result,
+            blocks,
+        };
+        let (isa, inputs, chain) = (InstructionSet::best(), &inputs[..], &chain);
+        let runner = Runner { isa, chain, inputs };
+        let [mut expected, mut found] = [vec![0.0; LEN], vec![0.0; LEN]];
+        let mut first = runner.scratch(LEN).unwrap();
+        assert!(first.compiled.is_none(), "what runs once is not compiled");
+        runner.run(&mut first, 0, &[], &mut expected);
+        let mut second = runner.scratch(LEN).unwrap();
+        assert!(second.compiled.is_some(), "{name} is compiled");
+        runner.run(&mut second, 0, &[], &mut found);
+        let differ = (0..LEN).find(|&i| !same(expected[i], found[i]));
+        let at = differ.map(|i| (inputs[0][i], inputs[1][i], expected[i], found[i]));
+        assert_eq!(at, None, "{name}");
+    }
+
+    #[wasm_bindgen_test]
+    fn loops_give_the_bits_of_blocks() {
+        for op in &operations() {
+            let operands = [Operand::Input(0), Operand::Input(1)];
+            let steps = vec![
+                step(op, &operands[..op.inputs().len()], 0),
+                step(&Op::Scale { factor: 0.7 }, &[Operand::Step(0)], 1),
+                step(&Op::VecAdd {}, &[Operand::Step(1), Operand::Input(1)], 2),
+            ];
+            compare(op.name(), steps);
+        }
+    }
+
+    /// Of more operations than several vectors at a time are worth.
+    #[wasm_bindgen_test]
+    fn long_loops_give_the_bits_of_blocks() {
+        let mut steps = vec![step(
+            &Op::VecAdd {},
+            &[Operand::Input(0), Operand::Input(1)],
+            0,
+        )];
+        for i in 0..20 {
+            steps.push(step(&Op::Tanh {}, &[Operand::Step(i)], i + 1));
+        }
+        compare("twenty times tanh", steps);
+    }
+
+    #[wasm_bindgen_test]
+    fn every_elementwise_operation_is_compiled() {
+        let known = operations();
+        for row in OPS {
+            let by_value = matches!(row.class, OpClass::Elementwise | OpClass::Transcendental);
+            let elementwise = by_value && row.name != "bias_add";
+            let found = known.iter().any(|op| op.name() == row.name);
+            assert_eq!(found, elementwise, "{}", row.name);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Steps in runs: what follows a step and is cheap is swept over its values at once, so that they
+//! stay in registers from one operation to the next.
+
+use std::ops::Range;
+
+use crate::cpu::chain::{BLOCK, Block, Here, Operand, Runner, Scratch, repeated};
+use crate::error::Result;
+use crate::graph::fuse::{MAX_STEPS, Step};
+use crate::simd::{self, InstructionSet, Other, Swept};
+
+/// The runs of a chain, and what they need besides its blocks.
+pub(super) struct Sweeps {
+    /// Steps of which all but the first are swept, and that one too if it can be, in order.
+    runs: Vec<Range<usize>>,
+    /// A block that no step has. A run's first step may read where its last one writes.
+    spare: Block,
+}
+
+impl Sweeps {
+    pub(super) fn new(runner: &Runner<'_>, len: usize) -> Result<Self> {
+        Ok(Self {
+            runs: runs(runner),
+            spare: Block::new(len, runner.chain.blocks + 1)?,
+        })
+    }
+
+    /// Values of a block: as many as there are, if nothing lies between steps.
+    pub(super) fn block(&self, steps: &[Step]) -> usize {
+        match self.runs[..] {
+            [ref run]
+                if run.len() > 1 && goes_straight(&steps[0]) && repeated(&steps[0]).is_none() =>
+            {
+                usize::MAX
+            }
+            _ => BLOCK,
+        }
+    }
+}
+
+/// The steps of a chain in runs. One that follows another is all that reads its values, and reads no
+/// bias, for which there is room once a run.
+#[cfg_attr(relampago_package, optimize(size))]
+fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
+    let steps = &runner.chain.steps;
+    let mut uses = vec![0; steps.len()];
+    for operand in steps.iter().flat_map(|step| &step.operands) {
+        if let Operand::Step(earlier) = *operand {
+            uses[earlier] += 1;
+        }
+    }
+    // Without vectors there are too few registers.
+    let vectors = runner.isa != InstructionSet::Scalar;
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (place, step) in steps.iter().enumerate() {
+        let swept = vectors && simd::is_swept(&step.op);
+        match runs.last_mut() {
+            Some(run) if swept && reads(step, Operand::Step(place - 1)) && uses[place - 1] == 1 => {
+                run.end = place + 1;
+            }
+            _ => runs.push(place..place + 1),
+        }
+    }
+    runs
+}
+
+/// Whether a step reads what is `before` it, and no bias.
+fn reads(step: &Step, before: Operand) -> bool {
+    match step.operands[..] {
+        [a] => a == before,
+        [_, Operand::Repeated(_)] => false,
+        [a, b] if simd::NATIVE => a == before || b == before,
+        _ => false,
+    }
+}
+
+/// Whether a run of several begins with a step and not after it.
+fn goes_straight(first: &Step) -> bool {
+    simd::NATIVE && simd::is_swept(&first.op)
+}
+
+impl Runner<'_> {
+    #[cfg_attr(relampago_package, optimize(size))]
+    pub(super) fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
+        let Scratch {
+            blocks,
+            repeated,
+            sweeps: Sweeps { runs, spare },
+            ..
+        } = scratch;
+        let Some((last, runs)) = runs.split_last() else {
+            out.copy_from_slice(self.operand(self.chain.result, blocks, repeated, here));
+            return;
+        };
+        for run in runs {
+            self.sweep(run, blocks, repeated, here, spare.get_mut(here.len));
+            let home = &mut blocks[self.chain.steps[run.end - 1].block];
+            std::mem::swap(home, spare);
+        }
+        self.sweep(last, blocks, repeated, here, out);
+    }
+
+    #[cfg_attr(relampago_package, optimize(size))]
+    fn sweep(
+        &self,
+        run: &Range<usize>,
+        blocks: &[Block],
+        repeated: &mut Block,
+        here: Here<'_>,
+        out: &mut [f32],
+    ) {
+        let mut steps = &self.chain.steps[run.clone()];
+        let mut before = Operand::Step(run.start);
+        let mut x = None;
+        match steps {
+            // A run of several goes straight from what its first one reads.
+            [first, _, ..] if goes_straight(first) => {
+                self.repeat(first, repeated, here);
+                before = first.operands[0];
+                x = Some(self.operand(before, blocks, repeated, here));
+            }
+            [first, others @ ..] => {
+                self.step(first, blocks, repeated, here, out);
+                steps = others;
+            }
+            [] => {}
+        }
+        let Some(first) = steps.first() else {
+            return;
+        };
+        let mut swept = [Swept::alone(&first.op); MAX_STEPS];
+        for (swept, (step, place)) in swept
+            .iter_mut()
+            .zip(steps.iter().zip(run.end - steps.len()..))
+        {
+            *swept = Swept::alone(&step.op);
+            if let Some((operand, is_first)) = other(step, before) {
+                let values = self.operand(operand, blocks, repeated, here);
+                swept.other = Other::of(values, is_first);
+            }
+            before = Operand::Step(place);
+        }
+        simd::sweep(self.isa, &swept[..steps.len()], x, out);
+    }
+}
+
+/// What a step reads beside what it has `before` it, and whether that is its first operand.
+fn other(step: &Step, before: Operand) -> Option<(Operand, bool)> {
+    match step.operands[..] {
+        [a, b] if simd::NATIVE => Some(if b == before { (a, true) } else { (b, false) }),
+        _ => None,
+    }
+}

@@ -1,0 +1,115 @@
+//! Matrices by which a program multiplies each time, packed once for SIMD. Values on the host
+//! never change while anyone has them, so that what is packed is never out of date.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::graph::fuse::{Kernel, Operand};
+use crate::graph::node::Source;
+use crate::graph::plan::Plan;
+use crate::ops::{Matmul, Op};
+use crate::simd::{Cpu, Packed};
+use crate::tensor::Plane;
+
+/// For each kernel what it multiplies by, if that is packed.
+pub(crate) type Weights = Vec<Option<Factor>>;
+
+/// A packed right operand of a product of `rows` rows.
+#[derive(Clone)]
+pub(crate) struct Factor {
+    node: usize,
+    /// Of its rows and columns. With the node's length they tell its shape: no product packs a single column.
+    strides: [usize; 2],
+    rows: usize,
+    packed: Arc<Packed>,
+}
+
+/// Rows of a product up to which the right operand is read where it lies.
+const FEW_ROWS: usize = 2;
+
+/// Packs the constant right operands of a plan's products. `input` returns the values of a recorded
+/// buffer.
+///
+/// # Errors
+/// `OutOfMemory`.
+#[cfg_attr(relampago_package, optimize(size))]
+pub(crate) fn pack<'a>(
+    plan: &'a Plan,
+    cpu: Cpu,
+    input: &dyn Fn(usize) -> Option<&'a [f32]>,
+) -> Result<Weights> {
+    let mut weights = Weights::new();
+    for kernel in &plan.kernels {
+        let factor = match product(plan, kernel) {
+            Some((product, node)) => factor(plan, (product, node), cpu, input, &weights)?,
+            None => None,
+        };
+        weights.push(factor);
+    }
+    Ok(weights)
+}
+
+#[cfg_attr(relampago_package, optimize(size))]
+fn factor<'a>(
+    plan: &'a Plan,
+    (product, node): (Matmul, usize),
+    cpu: Cpu,
+    input: &dyn Fn(usize) -> Option<&'a [f32]>,
+    others: &Weights,
+) -> Result<Option<Factor>> {
+    // Only these are the same in each run.
+    let values = match &plan.nodes[node].source {
+        Source::Upload(values) => Some(&values[..]),
+        Source::Input(index) => input(*index),
+        Source::Placeholder(_) | Source::Op { .. } => None,
+    };
+    let Some(values) = values else {
+        return Ok(None);
+    };
+    let Matmul { m, k, n, .. } = product;
+    let plane = plane(k, n, product.transpose_b);
+    let strides = [plane.row_stride, plane.col_stride];
+    let same = |other: &&Factor| other.node == node && other.strides == strides;
+    let packed = match others.iter().flatten().find(same) {
+        Some(other) => other.packed.clone(),
+        None => Arc::new(Packed::new(cpu.isa, values, plane)?),
+    };
+    Ok(Some(Factor {
+        node,
+        strides,
+        rows: m,
+        packed,
+    }))
+}
+
+/// A kernel's product of row-major rows, and the node of its right operand.
+#[cfg_attr(relampago_package, optimize(size))]
+fn product(plan: &Plan, kernel: &Kernel) -> Option<(Matmul, usize)> {
+    let head = kernel.head.as_ref()?;
+    let product = match *plan.nodes[head.node].operation()?.0 {
+        Op::Matmul { m, k, n } => Matmul::new(m, k, n),
+        Op::MatmulWith { options } if !options.transpose_a => options,
+        _ => return None,
+    };
+    let Operand::Input(right) = head.operands[1].result else {
+        return None;
+    };
+    let Matmul { m, k, n, .. } = product;
+    (m > FEW_ROWS && n > 1 && k > 0).then(|| (product, kernel.inputs[right]))
+}
+
+fn plane(k: usize, n: usize, transposed: bool) -> Plane {
+    let [row_stride, col_stride] = if transposed { [1, k] } else { [n, 1] };
+    Plane {
+        row_stride,
+        col_stride,
+        ..Plane::row_major(k, n)
+    }
+}
+
+impl Factor {
+    /// The product of rows with the matrix.
+    pub(crate) fn multiply(&self, cpu: Cpu, a: &[f32], c: &mut [f32]) -> Result<()> {
+        self.packed.multiply(cpu, a, c, self.rows)
+    }
+}

@@ -1,0 +1,130 @@
+//! Where a GPU's time goes, kernel by kernel.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use crate::device::GpuDevice;
+use crate::error::{Error, Result};
+use crate::gpu::KernelTime;
+
+/// What ran on a GPU between [`GpuDevice::profile`] and [`Profiler::finish`].
+///
+/// Its `Display` is a table, one line a kernel. Copies are not part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Profile {
+    /// In the order of submission.
+    pub kernels: Vec<KernelTime>,
+}
+
+/// Times every kernel of a device until [`finish`](Self::finish), or until it is dropped.
+#[must_use = "what it times is told by `finish`"]
+#[derive(Debug)]
+pub struct Profiler {
+    device: GpuDevice,
+    number: u64,
+}
+
+impl GpuDevice {
+    /// Times every kernel that this device runs from now on, alone or in a batch, by timestamps
+    /// that the GPU takes. Each dispatch becomes a pass of its own meanwhile. A second profiler
+    /// of the same device takes over from the first, which tells nothing then.
+    ///
+    /// ```no_run
+    /// use relampago::{Backend, GpuDevice};
+    ///
+    /// let device = GpuDevice::builder().backend(Backend::Gpu).build()?;
+    /// let profiler = device.profile()?;
+    /// device.softmax(&[1.0, 2.0, 3.0], &mut [0.0; 3])?;
+    /// let profile = profiler.finish()?;
+    /// println!("{profile}");
+    /// std::fs::write("trace.json", profile.chrome_trace()).unwrap();
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NoGpu` on SIMD, `Gpu` where the adapter keeps no timestamps.
+    pub fn profile(&self) -> Result<Profiler> {
+        let gpu = self.gpu().ok_or_else(|| Error::NoGpu {
+            reason: "kernels on SIMD are not timed".into(),
+        })?;
+        let number = gpu.start_profiling()?;
+        let device = self.clone();
+        Ok(Profiler { device, number })
+    }
+}
+
+impl Profiler {
+    /// Stops timing, and waits for what was submitted.
+    ///
+    /// # Errors
+    /// `DeviceLost`, and what else the GPU has to say.
+    pub fn finish(self) -> Result<Profile> {
+        let kernels = match self.device.gpu() {
+            Some(gpu) => gpu.finish_profiling(self.number)?,
+            None => Vec::new(),
+        };
+        Ok(Profile { kernels })
+    }
+}
+
+impl Drop for Profiler {
+    fn drop(&mut self) {
+        if let Some(gpu) = self.device.gpu() {
+            gpu.stop_profiling(self.number);
+        }
+    }
+}
+
+impl Profile {
+    /// Time spent in kernels.
+    pub fn total(&self) -> Duration {
+        self.kernels.iter().map(|kernel| kernel.duration).sum()
+    }
+
+    /// The profile in Chrome's trace event format, for `chrome://tracing` and Perfetto.
+    pub fn chrome_trace(&self) -> String {
+        let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
+        let events = self.kernels.iter().map(|time| {
+            format!(
+                r#"{{"name":"{}","ph":"X","ts":{},"dur":{},"pid":0,"tid":0}}"#,
+                time.kernel,
+                micros(time.start),
+                micros(time.duration)
+            )
+        });
+        let events: Vec<String> = events.collect();
+        format!("{{\"traceEvents\":[{}]}}", events.join(","))
+    }
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut sums: BTreeMap<&str, (u32, Duration)> = BTreeMap::new();
+        for time in &self.kernels {
+            let (calls, total) = sums.entry(time.kernel).or_default();
+            *calls += 1;
+            *total += time.duration;
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|&(_, (_, total))| std::cmp::Reverse(total));
+        let all = self.total().as_secs_f64();
+        writeln!(f, "| kernel | calls | total, µs | mean, µs | share |")?;
+        writeln!(f, "|---|---:|---:|---:|---:|")?;
+        for (kernel, (calls, total)) in sums {
+            let micros = total.as_secs_f64() * 1e6;
+            let share = if all > 0.0 {
+                100.0 * total.as_secs_f64() / all
+            } else {
+                0.0
+            };
+            writeln!(
+                f,
+                "| {kernel} | {calls} | {micros:.1} | {:.1} | {share:.1}% |",
+                micros / f64::from(calls)
+            )?;
+        }
+        Ok(())
+    }
+}

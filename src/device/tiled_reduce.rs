@@ -1,0 +1,216 @@
+//! Tiled reductions as methods of the device.
+
+use std::sync::Arc;
+
+use crate::device::GpuDevice;
+use crate::error::Result;
+use crate::gpu::{Gpu, TileFold};
+use crate::ops::Op;
+use crate::ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
+use crate::ops::shape::{check_len, product};
+use crate::simd::{self, Cpu, InstructionSet};
+use crate::tensor::{BoundView, PartitionView, TensorView};
+
+/// Reductions of row-major `rows × cols` matrices by tiles of [`TILE_SIZE`]². They go to the GPU
+/// where the operation has a WGSL expression and the policy prefers it for reductions; partial
+/// results may differ between back-ends by the order of combination.
+impl GpuDevice {
+    /// Folds each tile: see [`crate::tiled_reduce_partial`].
+    ///
+    /// # Errors
+    /// As there; `Wgsl` where the operation's expression is refused (`Gpu` by a browser), and what
+    /// else the device says.
+    pub async fn tiled_reduce_partial_async<O: ReduceOp>(
+        &self,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<Partials> {
+        let matrix = check_matrix(data, rows, cols)?;
+        let tiles = PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?;
+        match self.gpu_to_fold::<O>(data)? {
+            Some((gpu, fold)) => Ok(Partials {
+                values: gpu.fold_tiles(&fold, data, [rows, cols]).await?,
+                tile_count: tiles.tile_count(),
+            }),
+            None => simd::fold_tiles::<O>(self.cpu(), &matrix.bind(data)?, &tiles),
+        }
+    }
+
+    /// Folds all values to one: see [`crate::tiled_reduce_2d`].
+    ///
+    /// # Errors
+    /// As [`GpuDevice::tiled_reduce_partial_async`].
+    pub async fn tiled_reduce_2d_async<O: ReduceOp>(
+        &self,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<f32> {
+        let matrix = check_matrix(data, rows, cols)?;
+        match self.gpu_to_fold::<O>(data)? {
+            Some((gpu, fold)) => gpu.fold_all_tiles(&fold, data, [rows, cols]).await,
+            None => fold_all::<O>(self.cpu(), &matrix.bind(data)?),
+        }
+    }
+
+    /// Waits for [`GpuDevice::tiled_reduce_partial_async`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn tiled_reduce_partial<O: ReduceOp>(
+        &self,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<Partials> {
+        crate::runtime::block_on(self.tiled_reduce_partial_async::<O>(data, rows, cols))
+    }
+
+    /// Waits for [`GpuDevice::tiled_reduce_2d_async`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn tiled_reduce_2d<O: ReduceOp>(
+        &self,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<f32> {
+        crate::runtime::block_on(self.tiled_reduce_2d_async::<O>(data, rows, cols))
+    }
+
+    /// The GPU that should run the reduction, and what it is there; `None` of no values.
+    fn gpu_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Option<(&Arc<Gpu>, TileFold)>> {
+        self.check()?;
+        let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum {}, &[data.len()]));
+        match gpu.filter(|_| !data.is_empty()) {
+            // The small edition has no tiled reductions.
+            #[cfg(all(feature = "gpu", not(relampago_small)))]
+            Some((expression, gpu)) => {
+                let combine = crate::ops::custom::combine(expression)?;
+                let identity = O::identity();
+                Ok(Some((gpu, TileFold { combine, identity })))
+            }
+            _ => Ok(None),
+        }
+    }
+}
+
+/// The named reductions, asynchronous and waited for.
+macro_rules! named {
+    ($($(#[doc = $doc:literal])+ $name:ident $name_async:ident $op:ident;)*) => {
+        /// Tiled reductions by name.
+        impl GpuDevice {
+            $(
+                $(#[doc = $doc])+
+                pub async fn $name_async(&self, data: &[f32], rows: usize, cols: usize) -> Result<f32> {
+                    self.tiled_reduce_2d_async::<$op>(data, rows, cols).await
+                }
+
+                #[doc = concat!("Waits for [`GpuDevice::", stringify!($name_async), "`].")]
+                #[cfg(not(target_arch = "wasm32"))]
+                pub fn $name(&self, data: &[f32], rows: usize, cols: usize) -> Result<f32> {
+                    self.tiled_reduce_2d::<$op>(data, rows, cols)
+                }
+            )*
+        }
+    };
+}
+
+named! {
+    /// The sum of a matrix: see [`SumOp`].
+    tiled_sum_2d tiled_sum_2d_async SumOp;
+    /// The largest value of a matrix: see [`MaxOp`].
+    tiled_max_2d tiled_max_2d_async MaxOp;
+    /// The smallest value of a matrix: see [`MinOp`].
+    tiled_min_2d tiled_min_2d_async MinOp;
+}
+
+/// Folds each [`TILE_SIZE`]² tile of a row-major `rows × cols` matrix, on SIMD.
+///
+/// # Errors
+/// `LengthMismatch` where `data` is not of that shape, `ShapeOverflow`, `OutOfMemory`.
+pub fn tiled_reduce_partial<O: ReduceOp>(
+    data: &[f32],
+    rows: usize,
+    cols: usize,
+) -> Result<Partials> {
+    let matrix = check_matrix(data, rows, cols)?;
+    PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?.reduce::<O>(data)
+}
+
+/// Folds a row-major `rows × cols` matrix to one value, tile by tile, on SIMD; the identity of
+/// no values. Sums are pairwise: their error grows with the logarithm of the length.
+///
+/// # Errors
+/// As [`tiled_reduce_partial`].
+pub fn tiled_reduce_2d<O: ReduceOp>(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
+    check_matrix(data, rows, cols)?.bind(data)?.reduce::<O>()
+}
+
+/// The sum of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`].
+pub fn tiled_sum_2d(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
+    tiled_reduce_2d::<SumOp>(data, rows, cols)
+}
+
+/// The largest value of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`] and [`MaxOp`].
+pub fn tiled_max_2d(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
+    tiled_reduce_2d::<MaxOp>(data, rows, cols)
+}
+
+/// The smallest value of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`] and [`MinOp`].
+pub fn tiled_min_2d(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
+    tiled_reduce_2d::<MinOp>(data, rows, cols)
+}
+
+impl PartitionView {
+    /// Folds each tile of values, read where they are, on SIMD.
+    ///
+    /// # Errors
+    /// `LengthMismatch` where the view reaches beyond `data`, `OutOfMemory`.
+    pub fn reduce<O: ReduceOp>(&self, data: &[f32]) -> Result<Partials> {
+        simd::fold_tiles::<O>(every_thread(), &self.tensor().bind(data)?, self)
+    }
+}
+
+impl BoundView<'_> {
+    /// Folds all values, read where they are, to one, on SIMD; the identity of no values.
+    ///
+    /// # Errors
+    /// `OutOfMemory` where there is no memory for the results of tiles.
+    pub fn reduce<O: ReduceOp>(&self) -> Result<f32> {
+        fold_all::<O>(every_thread(), self)
+    }
+}
+
+fn every_thread() -> Cpu {
+    Cpu::new(InstructionSet::best(), None)
+}
+
+/// Folds tiles, then tiles of what they gave, until there is one.
+fn fold_all<O: ReduceOp>(cpu: Cpu, values: &BoundView<'_>) -> Result<f32> {
+    let partials = simd::fold_tiles::<O>(cpu, values, &tiles_of(*values.view())?)?;
+    match partials.values[..] {
+        [] => Ok(O::identity()),
+        [one] => Ok(one),
+        _ => {
+            let view = TensorView::new(partials.tile_count)?;
+            fold_all::<O>(cpu, &view.bind(&partials.values)?)
+        }
+    }
+}
+
+/// A view cut into tiles of as many values as [`TILE_SIZE`]² along its last dimensions.
+fn tiles_of(view: TensorView) -> Result<PartitionView> {
+    let shape = view.shape();
+    let mut long = (0..shape.len()).rev().filter(|&dim| shape[dim] > 1);
+    let mut tile = [1; 4];
+    match (long.next(), long.next()) {
+        (Some(last), Some(before)) => (tile[last], tile[before]) = (TILE_SIZE, TILE_SIZE),
+        (Some(only), None) => tile[only] = TILE_SIZE * TILE_SIZE,
+        _ => {}
+    }
+    PartitionView::new(view, tile)
+}
+
+fn check_matrix(data: &[f32], rows: usize, cols: usize) -> Result<TensorView> {
+    check_len("data", product("data", rows, cols)?, data.len())?;
+    TensorView::new_2d(rows, cols)
+}

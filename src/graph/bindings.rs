@@ -1,0 +1,36 @@
+//! What a plan runs on: values from outside, and how often it runs.
+
+/// Values that no kernel of a plan computes, for a back-end whose buffers are `B`.
+#[derive(Clone)]
+pub(crate) enum Binding<'a, B> {
+    /// A kernel computes the node, or nobody needs it.
+    Nothing,
+    /// Values in the host's memory.
+    Values(&'a [f32]),
+    /// Values in memory of the back-end.
+    Buffer(B),
+    /// Values in JavaScript's memory, for a GPU.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    Array(&'a js_sys::Float32Array),
+}
+
+/// How often a plan runs, and what goes from each run to the next.
+#[derive(Clone, Copy)]
+pub(crate) struct Repeat<'a> {
+    pub(crate) times: usize,
+    /// Pairs of an output's index and the node that takes its values in the next run.
+    pub(crate) feedback: &'a [(usize, usize)],
+}
+
+impl Repeat<'_> {
+    pub(crate) const ONCE: Self = Self {
+        times: 1,
+        feedback: &[],
+    };
+}
+
+/// Values that came back from a GPU, in memory of whoever asked for them.
+#[cfg(not(all(target_arch = "wasm32", feature = "js")))]
+pub(crate) type Fetched = Vec<f32>;
+#[cfg(all(target_arch = "wasm32", feature = "js"))]
+pub(crate) type Fetched = js_sys::Float32Array;

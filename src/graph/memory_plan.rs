@@ -1,0 +1,73 @@
+//! Memory for values that do not all live at once.
+
+/// Where each value goes.
+pub(crate) struct Shared {
+    /// The slot of each value.
+    pub(crate) slots: Vec<usize>,
+    /// How long the longest value of each slot is.
+    pub(crate) capacities: Vec<usize>,
+}
+
+/// Shares slots among values, given in the order in which they are made: their lengths, and the
+/// place in that order of what reads each one last. What makes a value never writes where it
+/// reads.
+#[cfg_attr(relampago_package, optimize(size))]
+pub(crate) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
+    let mut shared = Shared {
+        slots: Vec::with_capacity(lens.len()),
+        capacities: Vec::new(),
+    };
+    // The place from which on a slot is free.
+    let mut free_after: Vec<usize> = Vec::new();
+    for (place, &len) in lens.iter().enumerate() {
+        let slot = best(&free_after, &shared.capacities, place, len);
+        if slot == free_after.len() {
+            shared.capacities.push(0);
+            free_after.push(0);
+        }
+        shared.capacities[slot] = shared.capacities[slot].max(len);
+        free_after[slot] = last_uses[place];
+        shared.slots.push(slot);
+    }
+    shared
+}
+
+/// The free slot that fits best: the smallest that is long enough, else the longest; a new one
+/// where there is none. A value of less than half a slot's length would waste it for what comes.
+fn best(free_after: &[usize], capacities: &[usize], place: usize, len: usize) -> usize {
+    let mut best = (capacities.len(), (true, usize::MAX));
+    for (slot, &capacity) in capacities.iter().enumerate() {
+        let rank = (capacity < len, capacity.abs_diff(len));
+        if free_after[slot] < place && capacity / 2 <= len && rank < best.1 {
+            best = (slot, rank);
+        }
+    }
+    best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chain_needs_two_slots_however_long() {
+        let last_uses: Vec<usize> = (1..=100).collect();
+        let shared = share(&[1_000; 100], &last_uses);
+        assert_eq!(shared.capacities, [1_000, 1_000]);
+    }
+
+    #[test]
+    fn values_that_live_at_once_do_not_share() {
+        // The first is read by the last.
+        let shared = share(&[8, 8, 8, 8], &[3, 2, 3, usize::MAX]);
+        let slots = &shared.slots;
+        assert_eq!(slots[1], slots[3]);
+        assert!(slots[0] != slots[1] && slots[2] != slots[1] && slots[0] != slots[2]);
+    }
+
+    #[test]
+    fn small_values_leave_large_slots_alone() {
+        let shared = share(&[1_000, 1_000, 4, 1_000], &[1, 2, 3, usize::MAX]);
+        assert_eq!(shared.capacities.iter().sum::<usize>(), 2_004);
+    }
+}

@@ -1,0 +1,64 @@
+// Every array that a caller hands in is checked, read and written here. It may belong to another realm,
+// so internal slots alone tell its class; its buffer may be detached, resized, or grown by another thread.
+
+const { prototype } = Object.getPrototypeOf(Float32Array);
+const slot = (name) => Object.getOwnPropertyDescriptor(prototype, name).get;
+const tag = slot(Symbol.toStringTag);
+// V8 11.3, once it has optimised `array.length`, gives the length from before an array was detached.
+const size = slot('length');
+
+/** The name of a typed array's class; undefined of anything else. */
+export const classOf = (value) => tag.call(value);
+
+/** The length of an array that lies no longer within its buffer. */
+export const LOST = -2;
+
+/** Returns the length of an array of numbers, or of bytes, −1 of anything else, or `LOST`. */
+export const lengthOf = (value, bytes) => {
+    if (classOf(value) !== (bytes ? 'Uint8Array' : 'Float32Array')) {
+        return -1;
+    }
+    const length = size.call(value);
+    if (length === 0) {
+        try {
+            prototype.keys.call(value); // Throws unless the array lies within its buffer.
+        } catch {
+            return LOST;
+        }
+    }
+    return length;
+};
+
+/** Returns `length` elements from `start` on, of this realm's class `Class`; undefined where there are fewer. */
+export const part = (array, start, length, Class = Float32Array) =>
+    size.call(array) < start + length
+        ? undefined
+        : new Class(array.buffer, array.byteOffset + start * Class.BYTES_PER_ELEMENT, length);
+
+/** Returns what `other` copies of `array`: mostly all of it, whose buffer need not be asked for. */
+const opposite = (array, start, { length, constructor }) =>
+    length === 0 || (start === 0 && size.call(array) === length) ? array : part(array, start, length, constructor);
+
+/** Fills `to` with the elements from `start` on; returns whether there are as many. */
+export const read = (array, start, to) => {
+    const from = opposite(array, start, to);
+    from && to.length && to.set(from);
+    return from !== undefined;
+};
+
+/** Writes `from` to the elements from `start` on; returns whether there are as many. */
+export const write = (array, start, from) => {
+    const to = opposite(array, start, from);
+    to && from.length && to.set(from);
+    return to !== undefined;
+};
+
+/** Whether two buffers may be one block of memory, which several objects stand for where threads share it. */
+const isSameBlock = (a, b) => a === b || (isShared(a) && isShared(b));
+const isShared = (buffer) => buffer[Symbol.toStringTag] === 'SharedArrayBuffer';
+
+/** Whether two arrays may have memory in common. All objects of a shared block begin with its first byte. */
+export const overlap = (a, b) =>
+    isSameBlock(a.buffer, b.buffer) &&
+    a.byteOffset < b.byteOffset + b.byteLength &&
+    b.byteOffset < a.byteOffset + a.byteLength;

@@ -1,0 +1,256 @@
+//! Functions in WGSL that users give: their text put together, and checked on its own before it
+//! comes near a kernel.
+
+#[cfg(any(feature = "gpu", test))]
+use std::sync::LazyLock;
+
+/// Functions of the library for numbers, by their names in a user's text and in kernels, where
+/// those for vectors may have the first.
+const FUNCTIONS: &[(&str, &str)] = &[
+    ("is_nan", "is_nan_f32"),
+    ("maximum", "maximum_f32"),
+    ("minimum", "minimum_f32"),
+    ("nan_where", "nan_where_f32"),
+];
+/// What the library's functions are of, here.
+#[cfg(any(feature = "gpu", test))]
+const TYPES: &[(&str, &str)] = &[("real", "f32"), ("word", "u32"), ("truth", "bool")];
+
+/// Whether a text is a name, if it is not a reserved one.
+pub(super) fn is_identifier(name: &str) -> bool {
+    let digit = |first: char| first.is_ascii_digit();
+    !name.is_empty() && !name.starts_with(digit) && name.chars().all(is_of_word)
+}
+
+fn is_of_word(character: char) -> bool {
+    character.is_ascii_alphanumeric() || character == '_'
+}
+
+/// A function of numbers, but for its name: `text` is its body or the expression that it returns.
+pub(super) fn function(names: impl Iterator<Item = &'static str>, text: &str) -> String {
+    let mut parameters = String::new();
+    for name in names {
+        parameters.extend([name, ": f32, "]);
+    }
+    let [before, after] = around(text);
+    let text = renamed(text, &[FUNCTIONS]);
+    // A line's comment at the end of the text must not go on.
+    format!("({parameters}) -> f32 {{ {before}{text}\n{after}}}\n")
+}
+
+/// What stands before and after a text in the function's body.
+fn around(text: &str) -> [&'static str; 2] {
+    let is_body = words(text).any(|word| word == "return");
+    if is_body {
+        ["", ""]
+    } else {
+        ["return (", ");"]
+    }
+}
+
+/// The library's functions for numbers, which users' functions may call.
+#[cfg(any(feature = "gpu", test))]
+pub(crate) fn library() -> &'static str {
+    static LIBRARY: LazyLock<String> = LazyLock::new(|| {
+        let text = include_str!("../../../shaders/lib/nan.wgsl");
+        renamed(text, &[FUNCTIONS, TYPES])
+    });
+    &LIBRARY
+}
+
+/// The text with other words for some.
+fn renamed(text: &str, names: &[&[(&str, &str)]]) -> String {
+    let mut renamed = String::new();
+    for word in words(text) {
+        let mut names = names.iter().copied().flatten();
+        let other = names.find(|(name, _)| *name == word);
+        renamed.push_str(other.map_or(word, |(_, other)| other));
+    }
+    renamed
+}
+
+/// A text cut where words begin and end.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let in_word = is_of_word(rest.chars().next()?);
+        let end = rest.find(|character| is_of_word(character) != in_word);
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        Some(word)
+    })
+}
+
+/// Nothing but a WebGPU implementation reads WGSL in WebAssembly, and nothing at all without one.
+#[cfg(any(target_arch = "wasm32", not(feature = "gpu")))]
+#[allow(clippy::unnecessary_wraps)] // The other one finds mistakes.
+pub(super) fn check(_: &'static str, _: &str, _: &str, _: usize) -> crate::error::Result<()> {
+    Ok(())
+}
+
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+pub(super) use naga::check;
+
+#[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+mod naga {
+    use std::error::Error as _;
+
+    use wgpu::naga::front::wgsl::parse_str;
+    use wgpu::naga::valid::{Capabilities, ValidationError, ValidationFlags, Validator};
+    use wgpu::naga::{Module, Span, WithSpan};
+
+    use super::{FUNCTIONS, around, renamed, words};
+    use crate::error::{Error, Result};
+    use crate::ops::custom::library;
+
+    /// `Wgsl` unless the `function` that was made of a `text` is one of `arity` numbers, which gives a
+    /// number and does nothing else.
+    pub(in crate::ops) fn check(
+        name: &'static str,
+        function: &str,
+        text: &str,
+        arity: usize,
+    ) -> Result<()> {
+        let refused = |message: String| Error::Wgsl { name, message };
+        let source = module(function, arity);
+        let at = |span: Option<Span>| Place::of(span, function, text);
+        let parsed = parse_str(&source).map_err(|error| {
+            let label = error.labels().next();
+            refused(at(label.map(|(span, _)| span)).with(error.message()))
+        })?;
+        if !is_alone(&parsed) {
+            return Err(refused("it declares more than one function".to_owned()));
+        }
+        let mut validator = Validator::new(ValidationFlags::all(), Capabilities::empty());
+        validator.validate(&parsed).map_err(|error| {
+            refused(match error.as_inner() {
+                ValidationError::EntryPoint { .. } => SIDE_EFFECT.to_owned(),
+                _ => at(narrowest(&error)).with(&reasons(&error)),
+            })
+        })?;
+        Ok(())
+    }
+
+    /// The span of the expression that is wrong: an error also has that of the whole function.
+    fn narrowest(error: &WithSpan<ValidationError>) -> Option<Span> {
+        let spans = error.spans().map(|(span, _)| *span);
+        spans.min_by_key(|span| span.to_range().map_or(usize::MAX, |range| range.len()))
+    }
+
+    /// An error of the validator and what caused it.
+    fn reasons(error: &WithSpan<ValidationError>) -> String {
+        let mut reasons = error.as_inner().to_string();
+        let mut cause = error.as_inner().source();
+        while let Some(error) = cause {
+            reasons = format!("{reasons}: {error}");
+            cause = error.source();
+        }
+        reasons
+    }
+
+    /// A place in the user's text; none where the fault lies in the names of the inputs.
+    struct Place<'a> {
+        text: &'a str,
+        offset: Option<usize>,
+    }
+
+    impl<'a> Place<'a> {
+        /// The place for a span of [`module`]'s text, whose own lines the user has never seen.
+        fn of(span: Option<Span>, function: &str, text: &'a str) -> Self {
+            let start = span.and_then(Span::to_range).map(|range| range.start);
+            let body = function.find('{').unwrap_or(0) + "{ ".len() + around(text)[0].len();
+            let offset = start.and_then(|start| start.checked_sub(NAMED.len() + body));
+            let offset = offset.map(|offset| before_renaming(text, offset));
+            Self { text, offset }
+        }
+
+        /// The message with the line, the column and the line's text.
+        fn with(&self, message: &str) -> String {
+            let Some(offset) = self.offset else {
+                return message.to_owned();
+            };
+            let (before, after) = self.text.split_at(offset);
+            let (number, start) = (before.split('\n').count(), before.rfind('\n'));
+            let start = start.map_or(0, |newline| newline + 1);
+            let column = before[start..].chars().count() + 1;
+            let end = after.find('\n').map_or(self.text.len(), |end| offset + end);
+            let line = self.text[start..end].trim_end();
+            let mark = " ".repeat(column - 1);
+            format!("line {number}, column {column}: {message}\n    {line}\n    {mark}^")
+        }
+    }
+
+    /// The place in a user's text of a place in the renamed one; the end for one beyond it.
+    fn before_renaming(text: &str, offset: usize) -> usize {
+        let (mut place, mut after) = (0, 0);
+        for word in words(text) {
+            let len = renamed(word, &[FUNCTIONS]).len();
+            if offset < after + len {
+                let within = if len == word.len() { offset - after } else { 0 };
+                return text.floor_char_boundary(place + within);
+            }
+            (place, after) = (place + word.len(), after + len);
+        }
+        text.trim_end().len()
+    }
+
+    /// What stands before the function in [`module`]'s text.
+    const NAMED: &str = "fn custom";
+    const SIDE_EFFECT: &str = "it does more than compute a value: barriers, derivatives and \
+        `discard` have no place in it";
+
+    /// The function in the first line, called by shaders of two kinds: one may not wait for
+    /// others, and the other may not ask what they compute.
+    fn module(function: &str, arity: usize) -> String {
+        let call = format!("{{ _ = custom({}); }}", "1.0, ".repeat(arity));
+        format!(
+            "{NAMED}{function}{}@compute @workgroup_size(1) fn compute() {call}\n\
+             @fragment fn fragment() {call}\n",
+            library()
+        )
+    }
+
+    /// Whether a function's text ends where it seems to, and nothing is declared after it.
+    fn is_alone(module: &Module) -> bool {
+        let count = |text: &str| parse_str(text).map_or(0, |module| module.functions.len());
+        module.functions.len() == count(library()) + 1
+            && module.entry_points.len() == 2
+            && module.global_variables.is_empty()
+            && module.overrides.is_empty()
+            && module.constants.is_empty()
+            && module
+                .types
+                .iter()
+                .all(|(_, of_type)| of_type.name.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_an_expression_or_a_body() {
+        let expression = function(["x"].into_iter(), "x + 1.0 // one");
+        assert_eq!(
+            expression,
+            "(x: f32, ) -> f32 { return (x + 1.0 // one\n);}\n"
+        );
+        let body = function(["a", "b"].into_iter(), "return a;");
+        assert_eq!(body, "(a: f32, b: f32, ) -> f32 { return a;\n}\n");
+        let other = function(["returned"].into_iter(), "returned");
+        assert!(other.contains("return (returned"), "{other}");
+    }
+
+    #[test]
+    fn functions_of_the_library_have_names_of_their_own_for_numbers() {
+        assert_eq!(
+            renamed("maximum(is_nan, my_maximum)", &[FUNCTIONS]),
+            "maximum_f32(is_nan_f32, my_maximum)"
+        );
+        assert!(library().contains("fn maximum_f32(a: f32, b: f32) -> f32"));
+        for word in words(library()) {
+            assert!(!["real", "word", "truth"].contains(&word));
+        }
+    }
+}

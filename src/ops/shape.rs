@@ -1,0 +1,246 @@
+//! Validation of lengths and parameters, the same for every back-end and done before any of them.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, MAX_LEN, Result};
+#[cfg(not(relampago_small))]
+use crate::ops::ConvLayer;
+use crate::ops::{Conv2d, Matmul, Op, Padding};
+
+/// The largest count that a batch's `f32` result of `argmax` holds exactly: 2²⁴.
+pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
+
+/// Checks the lengths of an operation's inputs against each other and its parameters.
+///
+/// Returns the length of its result.
+#[cfg_attr(relampago_package, optimize(size))]
+pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
+    let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
+    let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");
+    let expect = |index: usize, expected: usize| check_len(name(index), expected, len(index));
+    if inputs.len() != op.inputs().len() {
+        return check_len("inputs", op.inputs().len(), inputs.len()).map(|()| 0);
+    }
+    match *op {
+        Op::Clip { min, max } => check_clip(min, max).map(|()| len(0)),
+        Op::VecAdd {} | Op::Sub {} | Op::Mul {} | Op::Div {} | Op::Minimum {} | Op::Maximum {} => {
+            expect(1, len(0)).map(|()| len(0))
+        }
+        Op::BiasAdd { rows, cols } => {
+            expect(0, product("x", rows, cols)?)?;
+            expect(1, cols)?;
+            Ok(len(0))
+        }
+        Op::SoftmaxRows { rows, cols }
+        | Op::LogSoftmaxRows { rows, cols }
+        | Op::Transpose { rows, cols } => {
+            expect(0, product("x", rows, cols)?)?;
+            Ok(len(0))
+        }
+        #[cfg(not(relampago_small))]
+        Op::LayerNorm {
+            rows,
+            cols,
+            epsilon,
+        }
+        | Op::RmsNorm {
+            rows,
+            cols,
+            epsilon,
+        } => {
+            check_epsilon(epsilon)?;
+            expect(0, product("x", rows, cols)?)?;
+            (1..inputs.len()).try_for_each(|input| expect(input, cols))?;
+            Ok(len(0))
+        }
+        Op::Matmul { m, k, n }
+        | Op::MatmulWith {
+            options: Matmul { m, k, n, .. },
+        } => {
+            expect(0, product("a", m, k)?)?;
+            expect(1, product("b", k, n)?)?;
+            product("c", m, n)
+        }
+        Op::Convolve2d { options } => {
+            check_conv2d(&options)?;
+            expect(0, product("input", options.input_rows, options.input_cols)?)?;
+            expect(
+                1,
+                product("kernel", options.kernel_rows, options.kernel_cols)?,
+            )?;
+            let (rows, cols) = options.output_shape();
+            product("result", rows, cols)
+        }
+        #[cfg(not(relampago_small))]
+        Op::ConvolveLayer { options } => {
+            check_layer(&options)?;
+            let [channels, _] = options.of_group();
+            let image = &options.image;
+            let maps = |what, first, second, [rows, cols]: [usize; 2]| {
+                product(
+                    what,
+                    product(what, first, second)?,
+                    product(what, rows, cols)?,
+                )
+            };
+            let input = [image.input_rows, image.input_cols];
+            expect(0, maps("input", options.batch, options.channels, input)?)?;
+            let kernel = [image.kernel_rows, image.kernel_cols];
+            expect(1, maps("weights", options.filters, channels, kernel)?)?;
+            let (rows, cols) = options.output_shape();
+            maps("result", options.batch, options.filters, [rows, cols])
+        }
+        #[cfg(not(relampago_small))]
+        Op::Custom(_) => {
+            (1..inputs.len()).try_for_each(|input| expect(input, len(0)))?;
+            Ok(len(0))
+        }
+        Op::Dot {} => expect(1, len(0)).map(|()| 1),
+        Op::Sum {} => Ok(1),
+        Op::Max {} | Op::Min {} | Op::Mean {} => check_not_empty(op, len(0)).map(|()| 1),
+        // Its index is an `f32` here; `device/methods.rs` goes beyond.
+        Op::Argmax {} => {
+            check_not_empty(op, len(0))?;
+            check_limit("the length of `x`", len(0), MAX_EXACT_INDEX)?;
+            Ok(1)
+        }
+        _ => Ok(len(0)),
+    }
+}
+
+/// `LengthMismatch` unless the two lengths agree.
+pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> Result<()> {
+    if expected == actual {
+        return Ok(());
+    }
+    Err(Error::LengthMismatch {
+        what,
+        expected,
+        actual,
+    })
+}
+
+/// `LimitExceeded` if `value` lies beyond `limit`.
+pub(crate) fn check_limit(what: &'static str, value: usize, limit: usize) -> Result<()> {
+    if value <= limit {
+        return Ok(());
+    }
+    Err(Error::LimitExceeded {
+        what,
+        value: value as u64,
+        limit: limit as u64,
+    })
+}
+
+fn check_not_empty(op: &Op, len: usize) -> Result<()> {
+    if len > 0 {
+        return Ok(());
+    }
+    Err(Error::Empty { op: op.name() })
+}
+
+pub(crate) fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
+    rows.checked_mul(cols)
+        .filter(|&len| len <= MAX_LEN)
+        .ok_or(Error::ShapeOverflow { what, rows, cols })
+}
+
+fn check_clip(min: f32, max: f32) -> Result<()> {
+    // Also false where either is NaN.
+    if min <= max {
+        return Ok(());
+    }
+    let requirement = format!("at most `max`, {}, and neither may be NaN", number(max));
+    Err(Error::invalid("min", number(min), requirement))
+}
+
+/// GPUs may take a smaller number for zero, by which a row of zeros cannot be divided.
+#[cfg(not(relampago_small))]
+fn check_epsilon(epsilon: f32) -> Result<()> {
+    if (f32::MIN_POSITIVE..=f32::MAX).contains(&epsilon) {
+        return Ok(());
+    }
+    let requirement = "a finite number of at least 1.2e-38";
+    Err(Error::invalid("epsilon", number(epsilon), requirement))
+}
+
+/// A number as text. Rust's own formatting would be a tenth of the WebAssembly module.
+fn number(value: f32) -> String {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen::JsCast as _;
+    #[cfg(target_arch = "wasm32")]
+    return wasm_bindgen::JsValue::from(value)
+        .unchecked_into::<js_sys::Object>()
+        .to_string()
+        .into();
+    #[cfg(not(target_arch = "wasm32"))]
+    value.to_string()
+}
+
+fn check_conv2d(conv: &Conv2d) -> Result<()> {
+    let at_least_one = [
+        ("kernel_rows", conv.kernel_rows),
+        ("kernel_cols", conv.kernel_cols),
+        ("stride_rows", conv.stride_rows),
+        ("stride_cols", conv.stride_cols),
+    ];
+    check_not_zero(&at_least_one)?;
+    check_fits(conv, conv)
+}
+
+/// The most rows or columns over which a dilated kernel is spread.
+#[cfg(not(relampago_small))]
+const MAX_KERNEL_SIDE: usize = 1 << 30;
+
+#[cfg(not(relampago_small))]
+fn check_layer(layer: &ConvLayer) -> Result<()> {
+    let at_least_one = [
+        ("groups", layer.groups),
+        ("dilation_rows", layer.dilation_rows),
+        ("dilation_cols", layer.dilation_cols),
+    ];
+    check_not_zero(&at_least_one)?;
+    let divided = [("channels", layer.channels), ("filters", layer.filters)];
+    let mut divided = divided.into_iter();
+    if let Some((what, value)) = divided.find(|(_, all)| all % layer.groups != 0) {
+        let requirement = format!("a multiple of `groups`, {}", layer.groups);
+        return Err(invalid(what, value, requirement));
+    }
+    check_conv2d(&layer.image)?;
+    // Places in it are told by numbers of 32 bits.
+    let window = layer.window();
+    let (rows, cols) = (window.kernel_rows, window.kernel_cols);
+    check_limit("the rows of the dilated kernel", rows, MAX_KERNEL_SIDE)?;
+    check_limit("the columns of the dilated kernel", cols, MAX_KERNEL_SIDE)?;
+    check_fits(&layer.image, &window)
+}
+
+fn check_not_zero(named: &[(&'static str, usize)]) -> Result<()> {
+    match named.iter().find(|&&(_, value)| value == 0) {
+        Some(&(what, _)) => Err(invalid(what, 0, "at least 1")),
+        None => Ok(()),
+    }
+}
+
+/// Checks that the window of a kernel, which a dilation may have spread, lies within the input.
+fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
+    let check = |what, kernel: usize, spread: usize, input: usize| {
+        if conv.padding == Padding::Same || spread <= input {
+            return Ok(());
+        }
+        let value = if spread == kernel {
+            kernel.to_string()
+        } else {
+            format!("{kernel}, spread over {spread} by its dilation")
+        };
+        let requirement = format!("at most {input}, the input's, unless the padding is `same`");
+        Err(Error::invalid(what, value, requirement))
+    };
+    let (rows, cols) = (window.kernel_rows, window.kernel_cols);
+    check("kernel_rows", conv.kernel_rows, rows, conv.input_rows)?;
+    check("kernel_cols", conv.kernel_cols, cols, conv.input_cols)
+}
+
+fn invalid(what: &'static str, value: usize, requirement: impl Into<Cow<'static, str>>) -> Error {
+    Error::invalid(what, value.to_string(), requirement)
+}

@@ -1,0 +1,371 @@
+//! Views: how values that lie in one dimension are read in up to four, without moving them.
+//!
+//! A [`TensorView`] is a shape with strides and an offset; slicing, transposing and tiling make
+//! another view of the same values. It is tied to values by [`TensorView::bind`], which checks
+//! once that it stays within them; products ([`crate::GpuDevice::matmul_view_async`]) and
+//! reductions ([`BoundView::reduce`], [`PartitionView::reduce`]) read it where it is.
+
+mod bound;
+mod layout;
+mod partition;
+mod planes;
+#[cfg(not(relampago_small))]
+pub(crate) mod quantized;
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+pub use bound::BoundView;
+pub use layout::MemoryLayout;
+pub use partition::{PartitionView, TileInfo};
+pub(crate) use planes::{Plane, for_each_plane};
+
+use crate::error::{Error, MAX_LEN, Result};
+use crate::ops::shape::{check_len, check_limit};
+use layout::{Tiling, column_major, row_major, tiled};
+
+/// The last of a view's dimensions.
+const LAST_DIM: usize = 3;
+
+/// A shape of four dimensions (unused ones are 1) over values that lie elsewhere.
+///
+/// The value at `[i, j, k, l]` lies at `offset + i·strides[0] + j·strides[1] + …`, counted in
+/// values. No view reaches further than a slice can be long, or is of more values than that;
+/// making one that would is `LimitExceeded`.
+///
+/// ```
+/// use relampago::TensorView;
+///
+/// let matrix = TensorView::<f32>::new_2d(3, 4)?;
+/// let columns = matrix.transpose(0, 1)?.slice(1..3)?; // columns 1 and 2 as rows
+/// assert_eq!(columns.shape(), [2, 3, 1, 1]);
+/// let values: Vec<f32> = (0..12).map(|i| i as f32).collect();
+/// assert_eq!(*columns.bind(&values)?.contiguous()?, [1.0, 5.0, 9.0, 2.0, 6.0, 10.0]);
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct TensorView<T = f32> {
+    shape: [usize; 4],
+    strides: [usize; 4],
+    offset: usize,
+    tiling: Option<Tiling>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for TensorView<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for TensorView<T> {}
+
+impl<T> TensorView<T> {
+    /// Values of this shape, stored row-major from the first on.
+    pub fn new(shape: [usize; 4]) -> Result<Self> {
+        Self::with_strides(shape, row_major(shape))
+    }
+
+    /// Values of this shape at any strides. Strides of 0 repeat values.
+    pub fn with_strides(shape: [usize; 4], strides: [usize; 4]) -> Result<Self> {
+        let view = Self {
+            shape,
+            strides,
+            offset: 0,
+            tiling: None,
+            element: PhantomData,
+        };
+        view.checked()
+    }
+
+    /// A vector.
+    pub fn new_1d(len: usize) -> Result<Self> {
+        Self::new([len, 1, 1, 1])
+    }
+
+    /// A row-major matrix.
+    pub fn new_2d(rows: usize, cols: usize) -> Result<Self> {
+        Self::new([rows, cols, 1, 1])
+    }
+
+    /// Row-major values of three dimensions.
+    pub fn new_3d(d0: usize, d1: usize, d2: usize) -> Result<Self> {
+        Self::new([d0, d1, d2, 1])
+    }
+
+    /// Row-major values of four dimensions.
+    pub fn new_4d(d0: usize, d1: usize, d2: usize, d3: usize) -> Result<Self> {
+        Self::new([d0, d1, d2, d3])
+    }
+
+    /// The same shape and offset, of values that are stored in this layout.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for tiles without rows or columns, or of more than a matrix.
+    pub fn with_layout(self, layout: MemoryLayout) -> Result<Self> {
+        let shape = self.shape;
+        let (strides, tiling) = match layout {
+            MemoryLayout::RowMajor => (row_major(shape), None),
+            MemoryLayout::ColumnMajor => (column_major(shape), None),
+            MemoryLayout::Tiled { tile_size } => {
+                let (strides, tiling) = tiled(shape, tile_size)?;
+                (strides, Some(tiling))
+            }
+        };
+        let view = Self {
+            strides,
+            tiling,
+            ..self
+        };
+        view.checked()
+    }
+
+    /// The same view, its first value `offset` values further on.
+    pub fn with_offset(self, offset: usize) -> Result<Self> {
+        Self { offset, ..self }.checked()
+    }
+
+    /// The lengths of the dimensions.
+    pub fn shape(&self) -> [usize; 4] {
+        self.shape
+    }
+
+    /// From one value to the next in each dimension; in a tiled layout, within a tile.
+    pub fn strides(&self) -> [usize; 4] {
+        self.strides
+    }
+
+    /// Where the first value lies.
+    pub fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// The layout that the values are stored in without gaps; `None` where there are some, as
+    /// there may be after slicing and transposing.
+    pub fn layout(&self) -> Option<MemoryLayout> {
+        if let Some(tiling) = self.tiling {
+            let whole = tiled(self.shape, tiling.size).ok();
+            let same = whole == Some((self.strides, tiling));
+            let tile_size = tiling.size;
+            return same.then_some(MemoryLayout::Tiled { tile_size });
+        }
+        if self.has_strides(row_major(self.shape)) {
+            return Some(MemoryLayout::RowMajor);
+        }
+        let column_major = self.has_strides(column_major(self.shape));
+        column_major.then_some(MemoryLayout::ColumnMajor)
+    }
+
+    /// The number of dimensions up to the last that is not 1, at least 1.
+    pub fn ndim(&self) -> usize {
+        let used = self.shape.iter().rposition(|&len| len != 1);
+        used.map_or(1, |last| last + 1)
+    }
+
+    /// The number of values.
+    pub fn numel(&self) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
+        self.shape.iter().product()
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self) -> bool {
+        self.shape.contains(&0)
+    }
+
+    /// Whether the values lie row-major without gaps.
+    pub fn is_contiguous(&self) -> bool {
+        self.layout() == Some(MemoryLayout::RowMajor)
+    }
+
+    /// The length that values must have at least for this view of them.
+    pub fn reach(&self) -> usize {
+        let last = self.shape.map(|len| len.saturating_sub(1));
+        self.linear_index(last).map_or(0, |index| index + 1)
+    }
+
+    /// Where the value at these indices lies; `None` outside the shape.
+    pub fn linear_index(&self, indices: [usize; 4]) -> Option<usize> {
+        let within = indices.iter().zip(&self.shape).all(|(i, len)| i < len);
+        within.then(|| self.index_of(indices))
+    }
+
+    /// Some of the first dimension, such as rows of a matrix.
+    pub fn slice(&self, range: Range<usize>) -> Result<Self> {
+        self.slice_dim(0, range)
+    }
+
+    /// Some of a dimension.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for a dimension or range beyond what there is, `InvalidArgument` for a
+    /// range that ends before it starts, or starts within a tile of a tiled layout.
+    pub fn slice_dim(&self, dim: usize, range: Range<usize>) -> Result<Self> {
+        check_limit("the dimension", dim, LAST_DIM)?;
+        check_limit("the end of the range", range.end, self.shape[dim])?;
+        if range.start > range.end {
+            let value = format!("{}..{}", range.start, range.end);
+            return Err(Error::invalid(
+                "range",
+                value,
+                "one that starts before its end or there",
+            ));
+        }
+        if let Some(side) = self.tile_side(dim)
+            && !range.start.is_multiple_of(side)
+        {
+            let value = format!("{}..{}", range.start, range.end);
+            let requirement = format!("one that starts at a multiple of {side}, where a tile does");
+            return Err(Error::invalid("range", value, requirement));
+        }
+        let mut slice = *self;
+        slice.shape[dim] = range.end - range.start;
+        if !slice.is_empty() {
+            let mut first = [0; 4];
+            first[dim] = range.start;
+            slice.offset = self.index_of(first);
+        }
+        Ok(slice)
+    }
+
+    /// The same values with two dimensions exchanged.
+    ///
+    /// # Errors
+    /// `LimitExceeded` for a dimension beyond the last, `InvalidArgument` for one that a tiled
+    /// layout does not have.
+    pub fn transpose(&self, dim0: usize, dim1: usize) -> Result<Self> {
+        let dim = dim0.max(dim1);
+        check_limit("the dimension", dim, LAST_DIM)?;
+        let mut view = *self;
+        view.shape.swap(dim0, dim1);
+        view.strides.swap(dim0, dim1);
+        if let Some(tiling) = &mut view.tiling
+            && dim0 != dim1
+        {
+            if dim > 1 {
+                return Err(Error::invalid(
+                    "dim",
+                    dim.to_string(),
+                    "0 or 1 in a tiled layout",
+                ));
+            }
+            tiling.size.reverse();
+            tiling.strides.reverse();
+        }
+        Ok(view)
+    }
+
+    /// The same values in another shape.
+    ///
+    /// # Errors
+    /// `LengthMismatch` where that is of another number of values, `InvalidArgument` where
+    /// these are not contiguous.
+    pub fn reshape(&self, shape: [usize; 4]) -> Result<Self> {
+        let view = Self::new(shape)?;
+        check_len("shape", self.numel(), view.numel())?;
+        if !self.is_contiguous() {
+            let value = format!("{:?} at strides {:?}", self.shape, self.strides);
+            return Err(Error::invalid(
+                "view",
+                value,
+                "contiguous to be reshaped: copy what it shows",
+            ));
+        }
+        view.with_offset(self.offset)
+    }
+
+    /// The same values without the dimensions of 1 before and between others. A tiled view
+    /// stays as it is.
+    #[must_use]
+    pub fn squeeze(&self) -> Self {
+        if self.tiling.is_some() {
+            return *self;
+        }
+        let (mut view, mut used) = (*self, 0);
+        (view.shape, view.strides) = ([1; 4], [1; 4]);
+        for dim in (0..=LAST_DIM).filter(|&dim| self.shape[dim] != 1) {
+            (view.shape[used], view.strides[used]) = (self.shape[dim], self.strides[dim]);
+            used += 1;
+        }
+        view
+    }
+
+    /// The same values with one more dimension of 1, before dimension `dim`.
+    ///
+    /// # Errors
+    /// `LimitExceeded` where `dim` is beyond the last or there are four dimensions already,
+    /// `InvalidArgument` for a tiled view.
+    pub fn unsqueeze(&self, dim: usize) -> Result<Self> {
+        check_limit("the dimension", dim, LAST_DIM)?;
+        check_limit("the number of dimensions", self.ndim() + 1, LAST_DIM + 1)?;
+        if self.tiling.is_some() {
+            let value = format!("{:?}", self.layout());
+            return Err(Error::invalid(
+                "layout",
+                value,
+                "row-major: add dimensions before tiles",
+            ));
+        }
+        let mut view = *self;
+        view.shape[dim..].rotate_right(1);
+        view.strides[dim..].rotate_right(1);
+        (view.shape[dim], view.strides[dim]) = (1, 1);
+        Ok(view)
+    }
+
+    /// The side of the storage's tiles along a dimension.
+    fn tile_side(&self, dim: usize) -> Option<usize> {
+        self.tiling?.size.get(dim).copied()
+    }
+
+    fn has_strides(&self, strides: [usize; 4]) -> bool {
+        let differs = |dim: usize| self.shape[dim] != 1 && self.strides[dim] != strides[dim];
+        self.is_empty() || !(0..=LAST_DIM).any(differs)
+    }
+
+    /// Where a value within the shape lies, which `checked` made sure can be counted.
+    #[inline]
+    fn index_of(&self, indices: [usize; 4]) -> usize {
+        let [i, j, k, l] = indices;
+        let [s0, s1, s2, s3] = self.strides;
+        let inner = k * s2 + l * s3 + self.offset;
+        match self.tiling {
+            None => i * s0 + j * s1 + inner,
+            Some(Tiling {
+                size: [rows, cols],
+                strides: [down, across],
+            }) => i % rows * s0 + i / rows * down + j % cols * s1 + j / cols * across + inner,
+        }
+    }
+
+    /// Itself, if neither the number of values nor the last one's place is too large.
+    fn checked(self) -> Result<Self> {
+        if self.is_empty() {
+            return Ok(self);
+        }
+        let count = self
+            .shape
+            .iter()
+            .fold(1, |n: usize, &d| n.saturating_mul(d));
+        check_limit("the number of values of a view", count, MAX_LEN)?;
+        // No dimension is beyond 2⁶¹ now, so this fits; places grow with every index.
+        let last = |dim: usize| {
+            let (i, stride) = (self.shape[dim] - 1, self.strides[dim] as u128);
+            match self.tiling {
+                Some(tiling) if dim < 2 => {
+                    let (size, step) = (tiling.size[dim], tiling.strides[dim] as u128);
+                    (i % size) as u128 * stride + (i / size) as u128 * step
+                }
+                _ => i as u128 * stride,
+            }
+        };
+        let last = (0..=LAST_DIM)
+            .map(last)
+            .fold(self.offset as u128, u128::saturating_add);
+        let reach = usize::try_from(last).map_or(usize::MAX, |last| last.saturating_add(1));
+        check_limit("the reach of a view", reach, MAX_LEN)?;
+        Ok(self)
+    }
+}

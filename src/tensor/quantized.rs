@@ -1,0 +1,285 @@
+//! Weights in few bits, in words that GPUs and SIMD unpack alike.
+//!
+//! Columns are taken in groups of 32, of which the last may be smaller, and a group's rows in
+//! blocks of 32, of which the last is filled up with zeros. A block is some rows of words, with
+//! one word for each column of the group: first, where the format has them, the scales, then the
+//! numbers, several rows of the matrix a word. So neighbouring columns lie side by side, as
+//! vectors and workgroups take them, and whoever goes down some columns reads from front to back.
+
+mod blocks;
+// The file stands alone, so that PTX needs nothing else of the crate.
+#[allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
+#[path = "../ptx/half.rs"]
+mod half;
+
+use crate::error::{Error, Result};
+use crate::ops::shape::{check_len, product};
+use crate::tensor::{BoundView, TensorView};
+use half::{f16_to_f32, f32_to_f16};
+
+/// Rows of the matrix that share a scale.
+pub(crate) const BLOCK: usize = 32;
+
+/// Columns of a group: a strip of the widest tile, and a subgroup of most GPUs.
+pub(crate) const GROUP: usize = 32;
+
+/// How weights are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WeightFormat {
+    /// As they are: 32 bits.
+    #[default]
+    F32,
+    /// IEEE binary16, rounded to nearest: 16 bits. Weights up to 65,504, off by at most
+    /// 2⁻¹¹ of their magnitude or 2⁻²⁵.
+    F16,
+    /// ggml's `Q8_0`: integers in [−127, 127] times a binary16 scale for each 32 weights of a
+    /// column, 9 bits a weight. With `w` the largest magnitude among those, weights are off by
+    /// at most w / 253 + 4·10⁻⁶; `w` may be 8.3 million.
+    Q8_0,
+    /// ggml's `Q4_0`: integers in [−8, 7] times a binary16 scale for each 32 weights of a
+    /// column, 5 bits a weight. With `w` the largest magnitude among those, weights are off by
+    /// at most w / 7.9 + 4·10⁻⁶, half of that at magnitudes below 15/16 w; `w` may be 524,000.
+    Q4_0,
+}
+
+/// What the words of a format look like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct WordLayout {
+    /// Rows of scales in a block: 0 or 1.
+    pub(crate) scales: usize,
+    /// Rows of the matrix in a word.
+    pub(crate) per_word: usize,
+}
+
+impl WordLayout {
+    /// Rows of words in a block.
+    pub(crate) const fn rows(self) -> usize {
+        self.scales + BLOCK / self.per_word
+    }
+}
+
+impl WeightFormat {
+    /// `None` for a format that is not of words.
+    pub(crate) const fn layout(self) -> Option<WordLayout> {
+        let (scales, per_word) = match self {
+            Self::F32 => return None,
+            Self::F16 => (0, 2),
+            Self::Q8_0 => (1, 4),
+            Self::Q4_0 => (1, 8),
+        };
+        Some(WordLayout { scales, per_word })
+    }
+
+    /// The largest magnitude that the format holds.
+    fn limit(self) -> f32 {
+        match self {
+            Self::F32 => f32::MAX,
+            Self::F16 => 65_504.0,
+            Self::Q8_0 => 127.0 * 65_504.0,
+            Self::Q4_0 => 8.0 * 65_504.0,
+        }
+    }
+}
+
+/// A `k × n` matrix of weights in 16, 8 or 4 bits each.
+///
+/// ```
+/// use relampago::{QuantizedWeights, WeightFormat};
+///
+/// let weights = QuantizedWeights::new(&[1.0, -0.5, 0.25, 0.125], 2, 2, WeightFormat::F16)?;
+/// assert_eq!(weights.dequantize()?, [1.0, -0.5, 0.25, 0.125]);
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuantizedWeights {
+    pub(crate) format: WeightFormat,
+    pub(crate) layout: WordLayout,
+    pub(crate) k: usize,
+    pub(crate) n: usize,
+    pub(crate) words: Vec<u32>,
+}
+
+impl QuantizedWeights {
+    /// Quantises a row-major `k × n` matrix.
+    ///
+    /// # Errors
+    /// `LengthMismatch`, `ShapeOverflow`; `InvalidArgument` for [`WeightFormat::F32`], which
+    /// keeps weights as they are, and for a weight that is not finite or beyond what the format
+    /// holds; `OutOfMemory`.
+    pub fn new(weights: &[f32], k: usize, n: usize, format: WeightFormat) -> Result<Self> {
+        check_len("weights", product("weights", k, n)?, weights.len())?;
+        Self::of_view(&TensorView::new_2d(k, n)?.bind(weights)?, format)
+    }
+
+    /// Quantises a matrix that lies anyhow, such as one that is stored transposed.
+    ///
+    /// # Errors
+    /// As [`QuantizedWeights::new`]; `InvalidArgument` for a view of more than two dimensions.
+    pub fn of_view(weights: &BoundView<'_>, format: WeightFormat) -> Result<Self> {
+        let [k, n] = matrix_shape(weights)?;
+        let mut quantized = Self::zeros(k, n, format)?;
+        // Without columns there is nothing in any row.
+        let rows = if n == 0 { 0 } else { k };
+        for first in (0..rows).step_by(BLOCK) {
+            for col in 0..n {
+                let mut block = [0.0; BLOCK];
+                for (row, weight) in (first..k).zip(&mut block) {
+                    *weight = weights.get([row, col, 0, 0]).unwrap_or_default();
+                    quantized.check(*weight, row, col)?;
+                }
+                quantized.encode(first / BLOCK, col, &block);
+            }
+        }
+        Ok(quantized)
+    }
+
+    /// A matrix of zeros.
+    pub(super) fn zeros(k: usize, n: usize, format: WeightFormat) -> Result<Self> {
+        let layout = format
+            .layout()
+            .ok_or_else(|| Error::invalid("format", format!("{format:?}"), "F16, Q8_0 or Q4_0"))?;
+        let len = product("weights", k.div_ceil(BLOCK) * layout.rows(), n)?;
+        let mut words = Vec::new();
+        let bytes = len as u64 * 4;
+        let reserved = words.try_reserve_exact(len);
+        reserved.map_err(|_| Error::OutOfMemory { bytes })?;
+        words.resize(len, 0);
+        Ok(Self {
+            format,
+            layout,
+            k,
+            n,
+            words,
+        })
+    }
+
+    /// The format.
+    pub fn format(&self) -> WeightFormat {
+        self.format
+    }
+
+    /// Rows and columns, `k` and `n`.
+    pub fn shape(&self) -> [usize; 2] {
+        [self.k, self.n]
+    }
+
+    /// The memory that the weights take, in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.words[..])
+    }
+
+    /// The weights that products are computed with, a row-major `k × n` matrix.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn dequantize(&self) -> Result<Vec<f32>> {
+        let mut weights = crate::alloc::try_zeros(self.k * self.n)?;
+        for (place, weight) in weights.iter_mut().enumerate() {
+            *weight = self.weight(place / self.n, place % self.n);
+        }
+        Ok(weights)
+    }
+
+    fn weight(&self, row: usize, col: usize) -> f32 {
+        let WordLayout { scales, per_word } = self.layout;
+        let (block, within) = (row / BLOCK, row % BLOCK);
+        let word = self.words[self.place(block, scales + within / per_word, col)];
+        let bits = word >> (BLOCK / per_word * (within % per_word));
+        let scale = f32::from_bits(self.words[self.place(block, 0, col)]);
+        match self.format {
+            WeightFormat::Q8_0 => f32::from(bits as i8) * scale,
+            WeightFormat::Q4_0 => ((bits & 15) as f32 - 8.0) * scale,
+            _ => f16_to_f32(bits as u16),
+        }
+    }
+
+    /// Where a row of a block's words has that of a column.
+    #[inline]
+    pub(crate) fn place(&self, block: usize, row: usize, col: usize) -> usize {
+        let first = col / GROUP * GROUP;
+        let rows = self.layout.rows();
+        let before = first * self.k.div_ceil(BLOCK) * rows;
+        before + (block * rows + row) * self.stride(col) + col - first
+    }
+
+    /// From one row of words to the next: the columns of a column's group.
+    #[inline]
+    pub(crate) fn stride(&self, col: usize) -> usize {
+        GROUP.min(self.n - col / GROUP * GROUP)
+    }
+
+    fn check(&self, weight: f32, row: usize, col: usize) -> Result<()> {
+        // False for NaN, too.
+        if weight.abs() <= self.format.limit() {
+            return Ok(());
+        }
+        let (format, limit) = (self.format, self.format.limit());
+        let value = format!("{weight} at row {row}, column {col}");
+        let requirement = format!("from -{limit} to {limit}, which {format:?} holds");
+        Err(Error::invalid("weights", value, requirement))
+    }
+
+    fn encode(&mut self, block: usize, col: usize, weights: &[f32; BLOCK]) {
+        let largest = |a: f32, &b: &f32| if b.abs() > a.abs() { b } else { a };
+        let extreme = weights.iter().fold(0.0, largest);
+        match self.format {
+            WeightFormat::Q8_0 => {
+                let scale = f32_to_f16(extreme.abs() / 127.0);
+                self.store(block, col, scale, |i| {
+                    quotient(weights[i], scale, 127.0) as u32 & 255
+                });
+            }
+            WeightFormat::Q4_0 => {
+                // The extreme is −8 of these, since there is no 8.
+                let scale = f32_to_f16(extreme / -8.0);
+                self.store(block, col, scale, |i| {
+                    (quotient(weights[i], scale, 7.0) + 8) as u32
+                });
+            }
+            _ => self.store(block, col, 0, |i| f32_to_f16(weights[i]).into()),
+        }
+    }
+
+    /// Writes a column of a block: its scale, a binary16, if the format has one, and the bits of
+    /// each number.
+    pub(super) fn store(
+        &mut self,
+        block: usize,
+        col: usize,
+        scale: u16,
+        bits: impl Fn(usize) -> u32,
+    ) {
+        let WordLayout { scales, per_word } = self.layout;
+        if scales > 0 {
+            let place = self.place(block, 0, col);
+            self.words[place] = f16_to_f32(scale).to_bits();
+        }
+        for first in (0..BLOCK).step_by(per_word) {
+            let shifted = |i: usize| bits(first + i) << (BLOCK / per_word * i);
+            let word = (0..per_word).map(shifted).fold(0, |word, bits| word | bits);
+            let place = self.place(block, scales + first / per_word, col);
+            self.words[place] = word;
+        }
+    }
+}
+
+/// Rows and columns of a matrix.
+pub(crate) fn matrix_shape(weights: &BoundView<'_>) -> Result<[usize; 2]> {
+    let [k, n, ..] = weights.view().shape();
+    if weights.view().ndim() <= 2 {
+        return Ok([k, n]);
+    }
+    let value = format!("of shape {:?}", weights.view().shape());
+    Err(Error::invalid("weights", value, "of one or two dimensions"))
+}
+
+/// The integer from −8 or −127 to `most` nearest to a weight over a scale.
+fn quotient(weight: f32, scale: u16, most: f32) -> i32 {
+    let scale = f16_to_f32(scale);
+    if scale == 0.0 {
+        return 0;
+    }
+    let least = if most == 7.0 { -8.0 } else { -most };
+    (weight / scale).round_ties_even().clamp(least, most) as i32
+}
