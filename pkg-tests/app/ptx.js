@@ -83,10 +83,12 @@ export async function runPtx(ptx) {
     targets: ptx.targetNames(),
     product: { name: product.name, target: product.target, params: product.params.map(({ name }) => name) },
     grid: [...product.grid({ m: 1000, n: 300, k: 5, batch: 3 }, 132)],
+    emptyGrid: [...product.grid({ m: 0, n: 300, k: 5, batch: 3 }, 132)],
     module: module.text,
     refused: {
       ...Object.fromEntries(Object.entries(WRONG).map(([what, args]) => [what, refusal(() => ptx.buildKernel(...args))])),
       'a size that is missing': refusal(() => product.grid({ m: 1, n: 1, batch: 1.5 }, 132)),
+      'too many matrices': refusal(() => product.grid({ m: 1, n: 1, batch: 65536 }, 132)),
       'no sizes': refusal(() => product.grid(undefined, 132)),
       'no multiprocessors': refusal(() => product.grid({ m: 1, n: 1, batch: 1 }, -1)),
       'what was freed': refusal(() => freed.text),

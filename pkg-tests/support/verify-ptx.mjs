@@ -36,13 +36,14 @@ export function verifyPtx(outcome, folder) {
   verifyRefusals(outcome.refused);
 }
 
-function verifyProduct({ product, grid, module, targets }) {
+function verifyProduct({ product, grid, emptyGrid, module, targets }) {
   assert.deepEqual(product, {
     name: product.name,
     target: 'sm_70',
     params: ['a', 'b', 'c', 'm', 'n', 'k', 'alpha', 'beta', 'bias', 'batch', 'stride_a', 'stride_b', 'stride_c'],
   });
   assert.deepEqual(grid, [3, 8, 3]);
+  assert.deepEqual(emptyGrid, [3, 0, 3]);
   assert.equal(module.match(/\.visible \.entry/g).length, 2);
   assert.match(module, /^\.version \d\.\d\n\.target sm_80\n/);
   assert.equal(targets[0], 'sm_70');
@@ -61,8 +62,12 @@ function verifyRefusals(refused) {
     'a size beyond its limit': ['INVALID_ARGUMENT', /512/],
     'no such target': ['INVALID_ARGUMENT', /sm_61/],
     'no target': ['INVALID_ARGUMENT', /target/],
-    'too early a target': ['UNSUPPORTED', /sm_90a.*sm_80/],
+    'too early a target': [
+      'UNSUPPORTED',
+      /^gemm_\w+ needs sm_90a itself, and the target is sm_80: ask for sm_90a$/,
+    ],
     'a size that is missing': ['INVALID_ARGUMENT', /batch/],
+    'too many matrices': ['LIMIT_EXCEEDED', /the grid along z, which is `batch`, is 65536, beyond the limit of 65535$/],
     'no sizes': ['INVALID_ARGUMENT', /sizes/],
     'no multiprocessors': ['INVALID_ARGUMENT', /multiprocessors/],
     'what was freed': ['DISPOSED', /PtxKernel/],
