@@ -65,7 +65,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: true,
-        limit: 116 * 1024,
+        limit: 110 * 1024,
     },
     Edition {
         name: "full",
@@ -77,7 +77,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         scripts: COMPUTING,
         op_table: true,
         small: false,
-        limit: 190 * 1024,
+        limit: 183 * 1024,
     },
     Edition {
         name: "ptx",
@@ -93,7 +93,7 @@ pub(super) const EDITIONS: [Edition; 3] = [
         }],
         op_table: false,
         small: false,
-        limit: 175 * 1024,
+        limit: 168 * 1024,
     },
 ];
 
