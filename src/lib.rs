@@ -97,7 +97,18 @@ pub use tensor::{BoundView, MemoryLayout, PartitionView, TensorView, TileInfo};
 #[cfg(feature = "gpu")]
 pub use wgpu;
 
-/// The README's code, run with the documentation's.
+/// The samples of the README and the guides, run with the documentation's.
 #[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-struct Readme;
+mod samples {
+    macro_rules! document {
+        ($name:ident, $path:literal) => {
+            #[doc = include_str!($path)]
+            struct $name;
+        };
+    }
+
+    document!(Readme, "../README.md");
+    document!(Rust, "../docs/guide/rust.md");
+    document!(Views, "../docs/guide/views-and-caches.md");
+    document!(Custom, "../docs/guide/custom-operations-and-pools.md");
+}
