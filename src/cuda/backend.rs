@@ -1,9 +1,9 @@
 //! Single operations of a [`crate::GpuDevice`] that was built with [`crate::Backend::Cuda`].
 
+use super::blocked_sum;
 use super::device::CudaDevice;
 use super::error::{Error, Result};
 use super::ops::LARGEST;
-use super::pieces;
 use crate::ops::{Matmul, Op};
 use crate::ptx::kernels::{Activation, Binary, Unary};
 
@@ -114,7 +114,7 @@ impl CudaBackend {
         for input in inputs {
             uploaded.push(match *work {
                 Work::Matmul([_, k, _]) if uploaded.is_empty() && k > 0 => {
-                    on.upload(&pieces::pack(input, k)?)?
+                    on.upload(&blocked_sum::pack(input, k)?)?
                 }
                 _ => on.upload(input)?,
             });

@@ -31,6 +31,7 @@
 
 mod backend;
 mod bands;
+mod blocked_sum;
 mod buffer;
 mod cache;
 mod compile;
@@ -43,10 +44,9 @@ mod graph;
 mod inference;
 mod launch;
 mod ops;
-mod pieces;
 mod pinned;
 mod queue;
-mod rows;
+mod row_ops;
 mod stream;
 mod values;
 

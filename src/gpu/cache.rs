@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::kept;
+use super::persist;
 use crate::files;
 
 /// A driver's cache and the file that it is kept in.
@@ -32,7 +32,7 @@ impl PipelineFile {
         // SAFETY: the data are what `save` took from such a cache: the file has its mark and its
         // sum, and its name those of this crate, the adapter and the driver, which checks again.
         let cache = unsafe { device.create_pipeline_cache(&descriptor) };
-        let kept = Mutex::new(data.as_deref().map(kept::hash));
+        let kept = Mutex::new(data.as_deref().map(persist::hash));
         Some(Self { cache, path, kept })
     }
 
@@ -42,7 +42,7 @@ impl PipelineFile {
         let Some(data) = self.cache.get_data() else {
             return;
         };
-        let sum = kept::hash(&data);
+        let sum = persist::hash(&data);
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if *kept == Some(sum) {
             return;
@@ -71,18 +71,18 @@ pub(super) fn file_name(adapter: &wgpu::AdapterInfo, extension: &str) -> String 
         backend,
         ..
     } = adapter;
-    let driver = kept::hash(format!("{driver} {driver_info} {backend}").as_bytes());
+    let driver = persist::hash(format!("{driver} {driver_info} {backend}").as_bytes());
     let version = env!("CARGO_PKG_VERSION");
     format!("relampago-{version}-{vendor:x}-{device:x}-{driver:016x}.{extension}")
 }
 
 /// Writes a file with its mark and its sum, or none at all.
 pub(super) fn write(path: &Path, data: &[u8]) -> std::io::Result<()> {
-    files::replace(path, &kept::wrapped(data))
+    files::replace(path, &persist::wrapped(data))
 }
 
 /// What `write` was given, unless there is no such file or something happened to it.
 pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
     let file = fs::read(path).ok()?;
-    kept::unwrapped(&file).map(<[u8]>::to_vec)
+    persist::unwrapped(&file).map(<[u8]>::to_vec)
 }

@@ -9,6 +9,8 @@ use super::cache::PipelineFile;
 #[cfg(not(target_arch = "wasm32"))]
 use super::close::Closing;
 use super::health::Health;
+#[cfg(not(target_arch = "wasm32"))]
+use super::lru::Recent;
 use super::options::{Options, Preference};
 use super::params::Params;
 #[cfg(not(target_arch = "wasm32"))]
@@ -16,11 +18,9 @@ use super::pipelines::PARAMS_SIZE;
 use super::pipelines::Pipelines;
 use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
-use super::recent::Recent;
-#[cfg(not(target_arch = "wasm32"))]
-use super::stamps::Stamps;
-#[cfg(not(target_arch = "wasm32"))]
 use super::texts::Texts;
+#[cfg(not(target_arch = "wasm32"))]
+use super::timestamps::Stamps;
 #[cfg(not(relampago_small))]
 use super::tune::Choices;
 use crate::error::{Error, Result};
@@ -130,7 +130,7 @@ impl Gpu {
         }
         let asked = options.half_precision;
         let (half_precision, opened) =
-            super::halves::request_device(asked, adapter, descriptor).await;
+            super::f16_matmul::request_device(asked, adapter, descriptor).await;
         let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
         let mut gpu = Self::own(device, queue);
         gpu.half_precision = half_precision;
@@ -155,7 +155,7 @@ impl Gpu {
         let opened = adapter.request_device(&descriptor).await;
         #[cfg(not(relampago_small))]
         let (half_precision, opened) =
-            super::halves::request_device(options.half_precision, &adapter, descriptor).await;
+            super::f16_matmul::request_device(options.half_precision, &adapter, descriptor).await;
         let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
         #[cfg(feature = "js")]
         shaders.await?;
@@ -310,7 +310,7 @@ fn subgroups(device: &wgpu::Device) -> [usize; 2] {
     if !device.features().contains(wgpu::Features::SUBGROUP) {
         return [0; 2];
     }
-    super::halves::subgroup_sizes(&device.adapter_info()).map(|size| size as usize)
+    super::f16_matmul::subgroup_sizes(&device.adapter_info()).map(|size| size as usize)
 }
 
 /// A device with all that an adapter has.

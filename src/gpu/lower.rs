@@ -3,7 +3,7 @@
 use super::fused::Addition;
 use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
-use super::rows;
+use super::row_ops;
 use crate::error::{Error, Result};
 use crate::ops::{Matmul, Op};
 
@@ -53,10 +53,14 @@ pub(super) fn lower(
     let x = &inputs[0];
     let len = x.len;
     match *op {
-        Op::Softmax {} => rows::softmax(recorder, x, output, (1, len), false),
-        Op::LogSoftmax {} => rows::softmax(recorder, x, output, (1, len), true),
-        Op::SoftmaxRows { rows, cols } => rows::softmax(recorder, x, output, (rows, cols), false),
-        Op::LogSoftmaxRows { rows, cols } => rows::softmax(recorder, x, output, (rows, cols), true),
+        Op::Softmax {} => row_ops::softmax(recorder, x, output, (1, len), false),
+        Op::LogSoftmax {} => row_ops::softmax(recorder, x, output, (1, len), true),
+        Op::SoftmaxRows { rows, cols } => {
+            row_ops::softmax(recorder, x, output, (rows, cols), false)
+        }
+        Op::LogSoftmaxRows { rows, cols } => {
+            row_ops::softmax(recorder, x, output, (rows, cols), true)
+        }
         #[cfg(not(relampago_small))]
         Op::LayerNorm {
             rows,
@@ -67,7 +71,7 @@ pub(super) fn lower(
             rows,
             cols,
             epsilon,
-        } => rows::norm(recorder, inputs, output, (rows, cols), epsilon),
+        } => row_ops::norm(recorder, inputs, output, (rows, cols), epsilon),
         Op::Matmul { m, k, n } => matmul(recorder, inputs, output, &Matmul::new(m, k, n)),
         Op::MatmulWith { ref options } => matmul(recorder, inputs, output, options),
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),

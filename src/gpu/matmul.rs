@@ -84,8 +84,8 @@ pub(super) fn matmul(
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
     #[cfg(not(relampago_small))]
-    if k > 0 && super::halves::suits(recorder.gpu, [m, k, n]) {
-        return super::halves::matmul(recorder, [a, b], c, [m, k, n]);
+    if k > 0 && super::f16_matmul::suits(recorder.gpu, [m, k, n]) {
+        return super::f16_matmul::matmul(recorder, [a, b], c, [m, k, n]);
     }
     in_f32(recorder, [a, b], c, [m, k, n])
 }
@@ -123,7 +123,7 @@ pub(super) fn in_f32(
 /// The kernels that could compute a product, by name; none where there is no choice.
 #[cfg(not(relampago_small))]
 pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> {
-    if super::halves::suits(gpu, [m, k, n]) {
+    if super::f16_matmul::suits(gpu, [m, k, n]) {
         return Vec::new();
     }
     if m * n == 0 || k == 0 {

@@ -12,44 +12,44 @@ mod cache;
 mod close;
 mod context;
 mod convolve2d;
+#[cfg(not(relampago_small))]
+mod f16_matmul;
 mod fused;
-#[cfg(not(relampago_small))]
-mod halves;
 mod health;
-#[cfg(not(relampago_small))]
-// In browsers JavaScript alone keeps anything.
-#[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
-mod kept;
 mod kernels;
 #[cfg(not(relampago_small))]
 mod layer;
 mod lower;
+mod lru;
 mod matmul;
 #[cfg(not(target_arch = "wasm32"))]
 mod matvec;
 mod options;
 mod params;
+#[cfg(not(relampago_small))]
+// In browsers JavaScript alone keeps anything.
+#[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
+mod persist;
 mod pipelines;
 mod plan;
 mod pool;
 mod readback;
-mod recent;
 mod recorder;
-mod rows;
-#[cfg(not(target_arch = "wasm32"))]
-mod stamps;
+mod row_ops;
 #[cfg(not(target_arch = "wasm32"))]
 mod subgroups;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 mod texts;
 mod tiles;
+#[cfg(not(target_arch = "wasm32"))]
+mod timestamps;
 mod transfer;
 #[cfg(not(relampago_small))]
 #[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod tune;
 #[cfg(not(target_arch = "wasm32"))]
-mod warm;
+mod warmup;
 #[cfg(not(relampago_small))]
 mod weights;
 
@@ -58,10 +58,10 @@ use std::sync::Arc;
 pub(crate) use context::Gpu;
 pub(crate) use options::{Options, Preference};
 pub(crate) use recorder::GpuBuffer;
-#[cfg(not(target_arch = "wasm32"))]
-pub use stamps::KernelTime;
 pub(crate) use texts::Texts;
 pub(crate) use tiles::TileFold;
+#[cfg(not(target_arch = "wasm32"))]
+pub use timestamps::KernelTime;
 #[cfg(not(relampago_small))]
 pub(crate) use weights::Weights;
 

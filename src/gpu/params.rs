@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::lru::Recent;
 use super::pool::{Pool, PooledBuffer, Usage};
-use super::recent::Recent;
 use crate::error::Result;
 
 /// Uniform buffers by their contents. They are never written again while they are here.

@@ -401,7 +401,7 @@ fn vectors_and_what_no_buffer_holds_filled_up_are_not_rounded() {
     let mut gpu = pretend(false);
     let only = Arc::get_mut(&mut gpu).expect("nothing else holds it yet");
     only.half_precision = HalfPrecision::Used;
-    let suits = |shape| super::halves::suits(&gpu, shape);
+    let suits = |shape| super::f16_matmul::suits(&gpu, shape);
     let most = gpu.max_len();
     for shape in [[2, 1, 2], [most / 256, 2, 2], [2, most / 256, 2]] {
         assert!(suits(shape), "{shape:?}");

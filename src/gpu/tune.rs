@@ -11,11 +11,11 @@ pub(super) use choices::{Choices, Key};
 use super::cache;
 use super::context::Gpu;
 #[cfg(target_arch = "wasm32")]
-use super::kept;
+use super::persist;
 use super::recorder::{GpuBuffer, Recorder};
 #[cfg(not(target_arch = "wasm32"))]
 use super::{convolve2d, layer};
-use super::{lower, matmul, rows};
+use super::{lower, matmul, row_ops};
 use crate::error::Result;
 use crate::ops::shape::check_limit;
 use crate::ops::{Matmul, Op};
@@ -42,12 +42,12 @@ fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static s
         | Op::MatmulWith {
             options: Matmul { m, k, n, .. },
         } => (Key::matmul([m, k, n]), matmul::candidates(gpu, [m, k, n])),
-        Op::Softmax {} | Op::LogSoftmax {} => rows::softmaxes(gpu, [1, lens[0]]),
+        Op::Softmax {} | Op::LogSoftmax {} => row_ops::softmaxes(gpu, [1, lens[0]]),
         Op::SoftmaxRows { rows, cols } | Op::LogSoftmaxRows { rows, cols } => {
-            rows::softmaxes(gpu, [rows, cols])
+            row_ops::softmaxes(gpu, [rows, cols])
         }
         Op::LayerNorm { rows, cols, .. } | Op::RmsNorm { rows, cols, .. } => {
-            rows::norms(gpu, [rows, cols])
+            row_ops::norms(gpu, [rows, cols])
         }
         #[cfg(not(target_arch = "wasm32"))]
         Op::Convolve2d { ref options } => {
@@ -149,14 +149,14 @@ impl Gpu {
     /// The choices, to be kept.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn choices(&self) -> Vec<u8> {
-        kept::wrapped(self.tuned.text().as_bytes())
+        persist::wrapped(self.tuned.text().as_bytes())
     }
 
     /// Takes choices that were kept, unless something happened to them.
     #[cfg(target_arch = "wasm32")]
     #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn adopt_choices(&self, choices: &[u8]) {
-        let text = kept::unwrapped(choices).and_then(|text| std::str::from_utf8(text).ok());
+        let text = persist::unwrapped(choices).and_then(|text| std::str::from_utf8(text).ok());
         self.tuned.adopt(text.unwrap_or_default());
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
-use super::halves;
+use super::f16_matmul;
 use super::lower::WORKGROUP;
 use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
@@ -104,7 +104,7 @@ impl Gpu {
         weights: &QuantizedWeights,
     ) -> Result<Option<GpuBuffer>> {
         let [k, n] = weights.shape();
-        let suits = halves::suits(self, [MANY_ROWS, k, n]);
+        let suits = f16_matmul::suits(self, [MANY_ROWS, k, n]);
         if !suits || weights.format() != WeightFormat::F16 || weights.words.is_empty() {
             return Ok(None);
         }
@@ -112,7 +112,7 @@ impl Gpu {
         let (tiles, writing) = {
             let mut recorder = Recorder::new(self)?;
             let values = recorder.upload(&values)?;
-            let tiles = halves::in_tiles(&mut recorder, &values, [k, n])?;
+            let tiles = f16_matmul::in_tiles(&mut recorder, &values, [k, n])?;
             (tiles, recorder.submit(&[])?)
         };
         writing.await?;
@@ -161,9 +161,9 @@ impl Weights<'_> {
         match self {
             Self::Values(b) => super::matmul::matmul(recorder, [a, b], c, [m, k, n]),
             Self::Words(_, _, Some(tiles))
-                if m >= MANY_ROWS && halves::suits(recorder.gpu, [m, k, n]) =>
+                if m >= MANY_ROWS && f16_matmul::suits(recorder.gpu, [m, k, n]) =>
             {
-                halves::by_tiles(recorder, [a, tiles], c, [m, k, n])
+                f16_matmul::by_tiles(recorder, [a, tiles], c, [m, k, n])
             }
             Self::Words(format, words, _) => {
                 multiply_words(recorder, format, [a, words], c, [m, k, n])

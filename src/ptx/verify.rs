@@ -8,16 +8,16 @@
 //! tensor cores may write it, that no more values are alive than there are registers, and that shared
 //! memory and the launch are within bounds.
 
+mod async_hazards;
 mod bounds;
-mod flight;
+mod initialised;
 mod instruction;
-mod lives;
+mod live_intervals;
 mod names;
 mod pressure;
 mod set;
 mod uniform;
 mod warps;
-mod written;
 
 pub(super) use instruction::{accepts, condition, mistake, own};
 pub(super) use pressure::estimate;
@@ -41,10 +41,10 @@ pub(super) fn kernel(kernel: &PtxKernel) -> Result<()> {
     launch(kernel)?;
     limits(kernel)?;
     names::check(kernel)?;
-    written::check(kernel)?;
+    initialised::check(kernel)?;
     warps::check(kernel)?;
     uniform::check(kernel)?;
-    flight::check(kernel)?;
+    async_hazards::check(kernel)?;
     pressure::check(kernel)?;
     bounds::check(kernel)
 }

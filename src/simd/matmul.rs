@@ -4,22 +4,22 @@
 //! where they are read so often that this pays.
 
 mod columns;
+#[cfg(not(relampago_small))]
+mod dequant;
+#[cfg(not(relampago_small))]
+mod im2col;
 mod pack;
 mod packed;
 mod panel;
-#[cfg(not(relampago_small))]
-mod patches;
 mod product;
 mod tile;
 mod vector;
-#[cfg(not(relampago_small))]
-mod words;
 
+#[cfg(not(relampago_small))]
+pub(crate) use dequant::multiply_words;
+#[cfg(not(relampago_small))]
+pub(super) use im2col::multiply_patches;
 pub(crate) use packed::Packed;
-#[cfg(not(relampago_small))]
-pub(super) use patches::multiply_patches;
-#[cfg(not(relampago_small))]
-pub(crate) use words::multiply_words;
 
 use super::InstructionSet;
 use super::isa::dispatch;

@@ -9,6 +9,8 @@
 
 mod convolve;
 mod elementwise;
+#[cfg(not(relampago_small))]
+mod fused_loop;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
@@ -23,8 +25,6 @@ mod reduce;
 mod short_rows;
 mod softmax;
 pub(crate) mod stream;
-#[cfg(not(relampago_small))]
-mod sweep;
 #[cfg(test)]
 mod tests;
 mod threads;
@@ -36,12 +36,12 @@ mod values;
 pub(crate) use crate::instruction_set::InstructionSet;
 pub(crate) use elementwise::repeat;
 #[cfg(not(relampago_small))]
+pub(crate) use fused_loop::{NATIVE, Other, Swept, is_swept, sweep};
+#[cfg(not(relampago_small))]
 pub(crate) use matmul::multiply_add;
 #[cfg(not(relampago_small))]
 pub(crate) use matmul::multiply_words;
 pub(crate) use matmul::{Packed, multiply_planes};
-#[cfg(not(relampago_small))]
-pub(crate) use sweep::{NATIVE, Other, Swept, is_swept, sweep};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
 #[cfg(not(relampago_small))]

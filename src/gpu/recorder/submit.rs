@@ -9,7 +9,7 @@ use crate::gpu::health::{Scopes, classify};
 use crate::gpu::pool::PooledBuffer;
 use crate::gpu::readback::Readback;
 #[cfg(not(target_arch = "wasm32"))]
-use crate::gpu::stamps::Submission as Stamped;
+use crate::gpu::timestamps::Submission as Stamped;
 
 #[cfg(target_arch = "wasm32")]
 type Stamped = std::convert::Infallible;

@@ -10,7 +10,7 @@ use super::super::error::{Error, Result};
 use super::super::inst::{Op, Operand, Reg, Traits};
 use super::super::kernel::PtxKernel;
 use super::super::types::Class;
-use super::lives;
+use super::live_intervals;
 use super::set::Set;
 
 /// Registers of a multiprocessor, and the most of a thread.
@@ -35,7 +35,7 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     let (code, limit) = (&kernel.code, limit(kernel));
     // Where branches have limits of their own, it matters where values are alive.
     let one_limit = !code.has(Traits::GRANTS);
-    if one_limit && lives::bound(code, kernel.registers) <= limit + limit / MARGIN {
+    if one_limit && live_intervals::bound(code, kernel.registers) <= limit + limit / MARGIN {
         return Ok(());
     }
     let widths = widths(kernel);

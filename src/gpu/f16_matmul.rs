@@ -1,7 +1,7 @@
 //! Products of matrices rounded to binary16, by cooperative matrices.
 
-#[cfg_attr(target_arch = "wasm32", path = "halves/browser.rs")]
-#[cfg_attr(not(target_arch = "wasm32"), path = "halves/native.rs")]
+#[cfg_attr(target_arch = "wasm32", path = "f16_matmul/browser.rs")]
+#[cfg_attr(not(target_arch = "wasm32"), path = "f16_matmul/native.rs")]
 mod matrices;
 
 pub(super) use matrices::request_device;

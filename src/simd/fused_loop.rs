@@ -1,7 +1,7 @@
 //! Several cheap functions after each other, on a few vectors that stay in registers between them.
 //! Functions of two numbers read the other one where it lies.
 
-#[cfg_attr(target_arch = "wasm32", path = "sweep/absent.rs")]
+#[cfg_attr(target_arch = "wasm32", path = "fused_loop/absent.rs")]
 mod pairs;
 
 use super::InstructionSet;
