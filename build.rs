@@ -5,8 +5,8 @@
 //! operations, from which `src/gpu/fused.rs` makes what runs before and after a kernel.
 //! A kernel may list instances of itself, in lines `//! name OP: declarations`; `OP` stands there
 //! for the first part of names of library items. The line `//! unchecked` says that the kernel
-//! stays within bounds by itself, which it then has to prove; `//! native` leaves it out of
-//! WebAssembly, whose download it would be too large for, `//! full` only out of the smaller one.
+//! stays within bounds by itself, which it then has to prove;
+//! `//! native` leaves it out of WebAssembly, whose download it would be too large for.
 //! `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of items; each
 //! kernel and function gets just those that it needs, directly or through others. What naga and
 //! Chromium have different words for is an item of each, and the words of Chromium's stand in its kernels
@@ -65,14 +65,12 @@ struct Kernel {
 const GROUP: &str = "GROUP";
 /// The line, after `//! `, of a kernel that stays within bounds by itself.
 const UNCHECKED: &str = "unchecked";
-/// Those of a kernel which is no part of any download, and of one which is no part of the small one.
+/// The line of a kernel that is no part of any download.
 const NATIVE: &str = "native";
-const FULL: &str = "full";
 /// The `OP` of kernels with matrices of subgroups, in naga's words and in Chromium's.
 const NAGA: &str = "naga";
 const CHROMIUM: &str = "chromium";
-/// Those of layers by kernels of products, which the small edition has none of, and those whose items they have
-/// for all that have none of their own.
+/// Those of layers by kernels of products, and those whose items they have for all that have none of their own.
 const LAYERS: [(&str, &str); 2] = [("patches", "scalars"), ("planes", "vectors")];
 /// The `OP` of kernels that read and write vectors, the last of which fold by subgroups or parts of these,
 /// and what hooks work on there.
@@ -94,7 +92,7 @@ fn main() {
     for path in ["build.rs", "shaders", "src/coefficients.rs"] {
         println!("cargo::rerun-if-changed={path}");
     }
-    let build = declare_editions();
+    let build = declare_instruction_sets();
 
     let items = library();
     let files = wgsl_files("shaders/ops").into_iter();
@@ -109,13 +107,11 @@ fn main() {
         (table, texts.all)
     };
     let own = tables(build);
-    // What the npm package loads is written by a native build, and must be the text that its
-    // modules were built with.
+    // A native build writes the text that the npm package loads: the one that its modules were built with.
     let files = [
         ("kernels.rs", own.0),
         ("shaders.wgsl", own.1),
-        ("small.wgsl", tables(Build::Small).1),
-        ("full.wgsl", tables(Build::Full).1),
+        ("wasm.wgsl", tables(Build::Wasm).1),
     ];
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     for (file, content) in files {
@@ -123,12 +119,10 @@ fn main() {
     }
 }
 
-/// What the kernels are for: the editions of the npm package, the larger of which is also what other
-/// programs in WebAssembly have, or a native build.
+/// What the kernels are for.
 #[derive(Clone, Copy, PartialEq)]
 enum Build {
-    Small,
-    Full,
+    Wasm,
     Native,
 }
 
@@ -137,18 +131,16 @@ impl Build {
     fn has(self, template: &str) -> bool {
         let says = |word| directives(template).iter().any(|line| line == word);
         match self {
-            Self::Small => !says(NATIVE) && !says(FULL),
-            Self::Full => !says(NATIVE),
+            Self::Wasm => !says(NATIVE),
             Self::Native => true,
         }
     }
 
-    /// Whether its drivers know the words of a template's instance, and it has the operation.
+    /// Whether its drivers know the words of a template's instance.
     fn understands(self, instance: &Instance) -> bool {
         match instance.op.as_str() {
             NAGA => self == Self::Native,
             CHROMIUM => self != Self::Native,
-            op if LAYERS.iter().any(|&(layer, _)| op == layer) => self != Self::Small,
             _ => true,
         }
     }
@@ -167,27 +159,20 @@ fn kernels(items: &Items, build: Build) -> Vec<Kernel> {
     templates.iter().flat_map(of_template).collect()
 }
 
-/// The npm package has a module for each instruction set and edition. Asking for these by variables and
-/// not by `RUSTFLAGS` leaves crate hashes alone, so that an edition's modules share their JavaScript and
-/// all of them their dependencies.
-fn declare_editions() -> Build {
-    println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed, relampago_small)");
-    for variable in ["RELAMPAGO_WASM_RELAXED", "RELAMPAGO_WASM_SMALL"] {
-        println!("cargo::rerun-if-env-changed={variable}");
-    }
+/// The npm package has a module for each instruction set. Asking for these by a variable and not by
+/// `RUSTFLAGS` leaves crate hashes alone, so that the modules share their JavaScript and dependencies.
+fn declare_instruction_sets() -> Build {
+    println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed)");
+    const RELAXED: &str = "RELAMPAGO_WASM_RELAXED";
+    println!("cargo::rerun-if-env-changed={RELAXED}");
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32") {
         return Build::Native;
     }
-    let asked = |variable| env::var(variable).as_deref() == Ok("1");
     let target_features = env::var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
-    if asked("RELAMPAGO_WASM_RELAXED") || target_features.contains("relaxed-simd") {
+    if env::var(RELAXED).as_deref() == Ok("1") || target_features.contains("relaxed-simd") {
         println!("cargo::rustc-cfg=relampago_relaxed");
     }
-    if asked("RELAMPAGO_WASM_SMALL") {
-        println!("cargo::rustc-cfg=relampago_small");
-        return Build::Small;
-    }
-    Build::Full
+    Build::Wasm
 }
 
 fn library() -> Items {
@@ -319,7 +304,7 @@ fn instances(template: &str) -> Vec<Instance> {
     let listed = directives(template);
     let listed = listed
         .iter()
-        .filter(|line| ![UNCHECKED, NATIVE, FULL].contains(&line.as_str()));
+        .filter(|line| ![UNCHECKED, NATIVE].contains(&line.as_str()));
     let instance = |line: &String| {
         let (head, declarations) = line.split_once(':').expect("`//! name OP: declarations`");
         let (name, op) = head.split_once(' ').unwrap_or((head, ""));

@@ -1,8 +1,8 @@
 //! Prints the op table as documentation (`markdown`) or as what the npm package adds from it to
 //! the classes that wasm-bindgen writes: the list of methods (`js`), their types (`d.ts`) and what
-//! shaders are made of (`shaders`), for its small edition or, with `full` after that, for the other one.
+//! shaders are made of (`shaders`).
 
-use relampago::ops::{FULL_ONLY, OPS, OpInfo};
+use relampago::ops::{OPS, OpInfo};
 
 fn main() -> Result<(), String> {
     match std::env::args().nth(1).as_deref() {
@@ -33,7 +33,7 @@ fn markdown() {
 fn js() {
     println!("// Name, number of inputs and number of parameters, in the op table's order.");
     println!("export const ops = [");
-    for op in of_edition() {
+    for op in OPS {
         println!(
             "    ['{}', {}, {}],",
             op.js_name,
@@ -44,24 +44,9 @@ fn js() {
     println!("];");
 }
 
-/// The operations of the package's edition that is asked for.
-fn of_edition() -> impl Iterator<Item = &'static OpInfo> {
-    let full = is_full();
-    let has = move |op: &&OpInfo| full || !FULL_ONLY.contains(&op.name);
-    OPS.iter().filter(has)
-}
-
-fn is_full() -> bool {
-    std::env::args().nth(2).as_deref() == Some("full")
-}
-
-/// What the npm package loads where there is a GPU.
+/// Prints the script that the npm package loads where there is a GPU.
 fn shaders() {
-    let text = if is_full() {
-        include_str!(concat!(env!("OUT_DIR"), "/full.wgsl"))
-    } else {
-        include_str!(concat!(env!("OUT_DIR"), "/small.wgsl"))
-    };
+    let text = include_str!(concat!(env!("OUT_DIR"), "/wasm.wgsl"));
     println!("export default {text:?};");
 }
 
@@ -69,13 +54,11 @@ fn typescript() {
     println!(
         "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions, ResultOptions }} from './relampago.js';"
     );
-    if is_full() {
-        println!("import type {{ ConvLayerOptions }} from './extras.js';");
-    }
+    println!("import type {{ ConvLayerOptions }} from './device.js';");
     println!();
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
-    for op in of_edition() {
+    for op in OPS {
         let (result, last) = if op.output.is_some() {
             (
                 "Promise<Float32Array<Memory>>",
@@ -87,7 +70,7 @@ fn typescript() {
         method(op, "Float32Array", Some(last.to_owned()), result);
     }
     println!("    }}\n    interface GpuCommandBatch {{");
-    for op in of_edition() {
+    for op in OPS {
         method(op, "BufferId", None, "BufferId");
     }
     println!("    }}\n}}");

@@ -1,6 +1,5 @@
 //! [`GpuCommandBatch`]: operations recorded first and then run together.
 
-#[cfg(not(relampago_small))]
 mod custom;
 mod methods;
 mod program;
@@ -185,7 +184,6 @@ impl GpuCommandBatch {
     }
 
     /// The recorded graph, the indices of outputs in it, and the lengths of placeholders.
-    #[cfg(not(relampago_small))]
     pub(crate) fn recorded(&self, outputs: &[BufferId]) -> Result<(&[Node], Vec<usize>, &[usize])> {
         self.check_recorded()?;
         let indices = outputs.iter().map(|&id| self.index("outputs", id));
@@ -197,7 +195,6 @@ impl GpuCommandBatch {
     }
 
     /// The buffers that [`Source::Input`] of the recorded graph refers to.
-    #[cfg(not(relampago_small))]
     pub(crate) fn inputs(&self) -> &[DeviceBuffer] {
         &self.inputs
     }

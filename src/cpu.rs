@@ -1,7 +1,6 @@
 //! The SIMD back-end: runs plans on the kernels of `simd/`.
 
 pub(crate) mod chain;
-#[cfg(not(relampago_small))]
 mod custom;
 mod execute;
 mod packed_weights;

@@ -1,17 +1,14 @@
 //! [`GpuDevice`]: the one way in to every back-end.
 
-#[cfg(not(relampago_small))]
 mod accumulate;
 pub(crate) mod buffer;
 mod builder;
 mod info;
-#[cfg(not(relampago_small))]
 pub(crate) mod matmul_cache;
 mod methods;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 pub(crate) mod profile;
 pub(crate) mod tiled_reduce;
-#[cfg(not(relampago_small))]
 mod tuning;
 mod views;
 #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
@@ -21,7 +18,6 @@ use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
 pub use info::DeviceInfo;
-#[cfg(not(relampago_small))]
 pub use tuning::Tuning;
 
 use crate::alloc::try_zeros;

@@ -86,7 +86,6 @@ pub enum Error {
         message: String,
     },
     /// The WGSL of a function of the caller's own is refused.
-    #[cfg(not(relampago_small))]
     #[error("the WGSL of `{name}` is refused: {message}")]
     Wgsl {
         /// The operation's name.
@@ -95,7 +94,6 @@ pub enum Error {
         message: String,
     },
     /// A function of the caller's own failed: one in JavaScript threw, or gave no number.
-    #[cfg(not(relampago_small))]
     #[error("the function of `{name}` failed: {message}")]
     Function {
         /// The operation's name.
@@ -104,7 +102,6 @@ pub enum Error {
         message: String,
     },
     /// Where the values of a stream come from or go to failed.
-    #[cfg(not(relampago_small))]
     #[error("the {by} of the stream failed: {message}")]
     Stream {
         /// The source or the sink.
@@ -174,11 +171,8 @@ impl Error {
             Error::NoGpu { .. } => "NO_GPU",
             Error::DeviceLost { .. } => "DEVICE_LOST",
             Error::Gpu { .. } => "GPU",
-            #[cfg(not(relampago_small))]
             Error::Wgsl { .. } => "WGSL",
-            #[cfg(not(relampago_small))]
             Error::Function { .. } => "FUNCTION",
-            #[cfg(not(relampago_small))]
             Error::Stream { .. } => "STREAM",
             Error::Foreign { .. } => "FOREIGN",
             Error::AlreadyExecuted => "ALREADY_EXECUTED",

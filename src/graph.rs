@@ -4,7 +4,6 @@ mod bindings;
 pub(crate) mod fuse;
 mod memory_plan;
 pub(crate) mod node;
-#[cfg(not(relampago_small))]
 mod partition;
 pub(crate) mod plan;
 mod rewrite;
@@ -13,7 +12,6 @@ pub(crate) use bindings::{Binding, Fetched, Repeat};
 #[cfg(feature = "gpu")]
 pub(crate) use fuse::{Chain, Kernel, Operand, Step};
 pub(crate) use node::{Node, Source};
-#[cfg(not(relampago_small))]
 pub(crate) use partition::{Division, Given};
 pub(crate) use plan::Plan;
 pub use plan::{BufferPlace, Explanation, KernelInfo, PlanSummary};

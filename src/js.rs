@@ -10,17 +10,13 @@
 
 mod batch;
 mod convert;
-#[cfg(not(relampago_small))]
 mod custom;
 mod device;
 mod error;
-#[cfg(not(relampago_small))]
 mod matmul_cache;
 mod ops;
 mod program;
 mod simd;
-#[cfg(not(relampago_small))]
 mod tuning;
 mod types;
-#[cfg(not(relampago_small))]
 mod views;

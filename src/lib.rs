@@ -50,7 +50,6 @@ mod js_ptx;
 #[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
 mod js_shared;
 pub mod ops;
-#[cfg(not(relampago_small))]
 mod pool;
 #[cfg(feature = "ptx")]
 pub mod ptx;
@@ -61,10 +60,8 @@ mod simd;
 mod tensor;
 
 pub use batch::{Argument, BufferId, GpuCommandBatch, Program};
-#[cfg(not(relampago_small))]
 pub use device::Tuning;
 pub use device::buffer::DeviceBuffer;
-#[cfg(not(relampago_small))]
 pub use device::matmul_cache::GpuMatmulCache;
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 pub use device::profile::{Profile, Profiler};
@@ -77,20 +74,15 @@ pub use error::{Error, Result};
 pub use gpu::KernelTime;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
-#[cfg(not(relampago_small))]
 pub use ops::ConvLayer;
-#[cfg(not(relampago_small))]
 pub use ops::HalfPrecision;
-#[cfg(not(relampago_small))]
 pub use ops::custom::{CustomCall, CustomOp};
 pub use ops::policy::Policy;
 pub use ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
 pub use ops::{Conv2d, Matmul, Op, Padding};
-#[cfg(not(relampago_small))]
 pub use pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,
 };
-#[cfg(not(relampago_small))]
 pub use tensor::quantized::{QuantizedWeights, WeightFormat};
 pub use tensor::{BoundView, MemoryLayout, PartitionView, TensorView, TileInfo};
 

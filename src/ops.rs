@@ -16,27 +16,22 @@
 //! sums), that no back-end exceeds. One half means correctly rounded.
 
 mod conv2d;
-#[cfg(not(relampago_small))]
 pub(crate) mod custom;
-#[cfg(not(relampago_small))]
 mod half_precision;
-#[cfg(not(relampago_small))]
 mod layer;
 pub(crate) mod policy;
 pub(crate) mod reduce_op;
 pub(crate) mod shape;
 
-#[cfg(not(relampago_small))]
 use crate::ops::custom::CustomCall;
 pub use conv2d::{Conv2d, Padding};
-#[cfg(not(relampago_small))]
 pub use half_precision::HalfPrecision;
-#[cfg(not(relampago_small))]
 pub use layer::ConvLayer;
 
-/// The table, with more rows.
-macro_rules! op_table {
-    ($emit:path, { $($more:tt)* }) => {
+/// Hands the op table to the macro named: first the operations whose result is a slice, then
+/// those whose result is one value.
+macro_rules! for_each_op {
+    ($emit:path) => {
         $emit! {
             vectors {
                 /// Rectified linear unit: `y = max(x, 0)`.
@@ -92,7 +87,18 @@ macro_rules! op_table {
                 softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Logarithm of the softmax of each row of a row-major `rows × cols` matrix.
                 log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
-                $($more)*
+                /// Layer normalisation (Ba, Kiros and Hinton, 2016) of each row of a row-major
+                /// `rows × cols` matrix: `y = (x − mean) / √(variance + epsilon) · gain + bias`, where
+                /// `variance = Σ (x − mean)² / cols`. `gain` and `bias` have `cols` values, `epsilon`
+                /// is positive.
+                layer_norm layer_norm_async layerNorm LayerNorm(x, gain, bias) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
+                /// Root mean square normalisation (Zhang and Sennrich, 2019) of each row of a row-major
+                /// `rows × cols` matrix: `y = x / √(Σ x² / cols + epsilon) · gain`. `gain` has `cols`
+                /// values, `epsilon` is positive.
+                rms_norm rms_norm_async rmsNorm RmsNorm(x, gain) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
+                /// Two-dimensional convolutions of images with many channels by many filters, with the
+                /// batch, groups, strides, dilation and padding of its [`ConvLayer`].
+                convolve_layer convolve_layer_async convolveLayer ConvolveLayer(input, weights) -> result { options: ConvLayer } Convolution, 64.0;
                 /// Matrix product `C = A · B` of row-major matrices, `m × k` times `k × n`; zeros where `k` is 0.
                 matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 64.0;
                 /// Matrix product `C = A · B` as [`Matmul`] says: its operands may be stored transposed.
@@ -120,45 +126,7 @@ macro_rules! op_table {
         }
     };
 }
-pub(crate) use op_table;
-
-/// Hands the op table to the macro named: first the operations whose result is a slice, then
-/// those whose result is one value.
-#[cfg(not(relampago_small))]
-macro_rules! for_each_op {
-    ($emit:path) => {
-        $crate::ops::op_table! {
-            $emit,
-            {
-            /// Layer normalisation (Ba, Kiros and Hinton, 2016) of each row of a row-major
-            /// `rows × cols` matrix: `y = (x − mean) / √(variance + epsilon) · gain + bias`, where
-            /// `variance = Σ (x − mean)² / cols`. `gain` and `bias` have `cols` values, `epsilon`
-            /// is positive.
-            layer_norm layer_norm_async layerNorm LayerNorm(x, gain, bias) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
-            /// Root mean square normalisation (Zhang and Sennrich, 2019) of each row of a row-major
-            /// `rows × cols` matrix: `y = x / √(Σ x² / cols + epsilon) · gain`. `gain` has `cols`
-            /// values, `epsilon` is positive.
-            rms_norm rms_norm_async rmsNorm RmsNorm(x, gain) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
-            /// Two-dimensional convolutions of images with many channels by many filters, with the
-            /// batch, groups, strides, dilation and padding of its [`ConvLayer`].
-            convolve_layer convolve_layer_async convolveLayer ConvolveLayer(input, weights) -> result { options: ConvLayer } Convolution, 64.0;
-            }
-        }
-    };
-}
-
-/// As above; the download has no room for more rows.
-#[cfg(relampago_small)]
-macro_rules! for_each_op {
-    ($emit:path) => {
-        $crate::ops::op_table!($emit, {});
-    };
-}
 pub(crate) use for_each_op;
-
-/// Operations that the npm package's small edition does not have: norms alone cost 2 KB of the download.
-#[doc(hidden)]
-pub const FULL_ONLY: [&str; 3] = ["layer_norm", "rms_norm", "convolve_layer"];
 
 /// What an operation's cost is dominated by; the automatic choice of back-end goes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -264,7 +232,6 @@ trait Parameter {
 
 impl Parameter for usize {}
 impl Parameter for Conv2d {}
-#[cfg(not(relampago_small))]
 impl Parameter for ConvLayer {}
 impl Parameter for Matmul {}
 impl Parameter for f32 {
@@ -288,7 +255,6 @@ macro_rules! define_ops {
             $( $(#[doc = $vdoc])* $vop { $($vp: $vt),* }, )*
             $( $(#[doc = $sdoc])* $sop { $($sp: $st),* }, )*
             /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
-            #[cfg(not(relampago_small))]
             Custom(CustomCall),
         }
 
@@ -298,7 +264,6 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => stringify!($vname), )*
                     $( Op::$sop { .. } => stringify!($sname), )*
-                    #[cfg(not(relampago_small))]
                     Op::Custom(call) => call.op().name(),
                 }
             }
@@ -308,7 +273,6 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
                     $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
-                    #[cfg(not(relampago_small))]
                     Op::Custom(call) => call.inputs(),
                 }
             }
@@ -323,7 +287,6 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => stringify!($vout), )*
                     $( Op::$sop { .. } => "value", )*
-                    #[cfg(not(relampago_small))]
                     Op::Custom(_) => "y",
                 }
             }
@@ -334,7 +297,6 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { $($vp),* } => { $( $vp.push_to(&mut list); )* } )*
                     $( Op::$sop { $($sp),* } => { $( $sp.push_to(&mut list); )* } )*
-                    #[cfg(not(relampago_small))]
                     Op::Custom(call) => list.values = call.scalars(),
                 }
                 list.values
@@ -359,7 +321,6 @@ macro_rules! define_ops {
                     Op::BiasAdd { rows, cols }
                     | Op::SoftmaxRows { rows, cols }
                     | Op::LogSoftmaxRows { rows, cols } => Some([rows, cols]),
-                    #[cfg(not(relampago_small))]
                     Op::LayerNorm { rows, cols, .. } | Op::RmsNorm { rows, cols, .. } => {
                         Some([rows, cols])
                     }
@@ -373,7 +334,6 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => OpClass::$vclass, )*
                     $( Op::$sop { .. } => OpClass::$sclass, )*
                     // What it costs is not known.
-                    #[cfg(not(relampago_small))]
                     Op::Custom(_) => OpClass::Transcendental,
                 }
             }
@@ -384,7 +344,6 @@ macro_rules! define_ops {
                 match self {
                     $( Op::$vop { .. } => $vulp, )*
                     $( Op::$sop { .. } => $sulp, )*
-                    #[cfg(not(relampago_small))]
                     Op::Custom(_) => f64::INFINITY,
                 }
             }

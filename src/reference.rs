@@ -9,7 +9,6 @@
 //! is what roundings come to that go either way. After a term that is millions of times the others
 //! all of these may be rounded away, half a unit each: up to 256 one after the other in a product.
 
-#[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
 
@@ -71,11 +70,9 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::LogSoftmax {} => rows_of(x, 1, x.len(), log_softmax),
         Op::SoftmaxRows { rows, cols } => rows_of(x, rows, cols, softmax),
         Op::LogSoftmaxRows { rows, cols } => rows_of(x, rows, cols, log_softmax),
-        #[cfg(not(relampago_small))]
         Op::LayerNorm { cols, epsilon, .. } => norm(x, cols, wide(epsilon), true, |i, y| {
             affine(y, inputs[1][i], inputs[2][i])
         }),
-        #[cfg(not(relampago_small))]
         Op::RmsNorm { cols, epsilon, .. } => norm(x, cols, wide(epsilon), false, |i, y| {
             affine(y, inputs[1][i], 0.0)
         }),
@@ -83,7 +80,6 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
         Op::Convolve2d { ref options } => convolve2d(x, inputs[1], options),
-        #[cfg(not(relampago_small))]
         Op::ConvolveLayer { ref options } => convolve_layer(x, inputs[1], options),
         Op::Dot {} => vec![sum(x
             .iter()
@@ -100,14 +96,12 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Div {} => zip(inputs, |a, b| a / b),
         Op::Minimum {} => zip(inputs, |a, b| propagate(a, b, f64::min)),
         Op::Maximum {} => zip(inputs, |a, b| propagate(a, b, f64::max)),
-        #[cfg(not(relampago_small))]
         Op::Custom(ref call) => custom(call, inputs),
         _ => x.iter().map(|&x| unary(op, wide(x))).collect(),
     }
 }
 
 /// Its own function, the only one there is.
-#[cfg(not(relampago_small))]
 fn custom(call: &crate::ops::custom::CustomCall, inputs: &[&[f32]]) -> Vec<Expected> {
     let mut values = vec![0.0; inputs[0].len()];
     call.run(
@@ -251,7 +245,6 @@ fn log_softmax(row: &[f32]) -> Vec<Expected> {
 
 /// `(x − mean) / √(variance + epsilon)` of each row, around 0 where it is not `centred`; and what
 /// `finish` makes of the value in each column.
-#[cfg(not(relampago_small))]
 fn norm(
     x: &[f32],
     cols: usize,
@@ -279,7 +272,6 @@ fn norm(
 }
 
 /// `y · gain + bias`.
-#[cfg(not(relampago_small))]
 fn affine(y: Expected, gain: f32, bias: f32) -> Expected {
     Expected::new(
         y.value * wide(gain) + wide(bias),
@@ -334,7 +326,6 @@ fn convolve2d(input: &[f32], kernel: &[f32], conv: &Conv2d) -> Vec<Expected> {
     (0..rows * cols).map(at).collect()
 }
 
-#[cfg(not(relampago_small))]
 fn convolve_layer(input: &[f32], weights: &[f32], layer: &ConvLayer) -> Vec<Expected> {
     let (rows, cols) = layer.output_shape();
     let (top, left) = layer.padding_before();

@@ -9,7 +9,6 @@ mod bound;
 mod layout;
 mod partition;
 mod planes;
-#[cfg(not(relampago_small))]
 pub(crate) mod quantized;
 
 use std::marker::PhantomData;

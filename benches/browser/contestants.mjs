@@ -2,8 +2,6 @@
 
 export const contestants = [
   { name: 'relampago', module: 'relampago', build: 'relaxed', ours: true, hasThreads: true },
-  // Its threads are those of the small edition.
-  { name: 'relampago/full', module: 'relampago', edition: 'full', build: 'relaxed', ours: true },
   { name: 'relampago, simd128', module: 'relampago', build: 'simd128', ours: true, hasThreads: true },
   { name: 'onnxruntime-web', module: 'ort', package: 'onnxruntime-web', hasThreads: true },
   { name: 'tfjs-wasm', module: 'tfjs', package: '@tensorflow/tfjs-backend-wasm', hasThreads: true },
@@ -16,13 +14,13 @@ export const gpuContestants = [
   { name: 'relampago', module: 'relampago', build: 'relaxed', backend: 'auto', ours: true },
   { name: 'relampago, GPU', module: 'relampago', build: 'relaxed', backend: 'gpu', ours: true },
   // Products only, where the browser offers matrices of subgroups; off by binary16's roundings.
-  { name: 'relampago/full, binary16', module: 'relampago', edition: 'full', build: 'relaxed', backend: 'gpu', halves: 'yes', ours: true, tolerance: 2 ** -10 },
+  { name: 'relampago, binary16', module: 'relampago', build: 'relaxed', backend: 'gpu', halves: 'yes', ours: true, tolerance: 2 ** -10 },
   { name: 'onnxruntime-web, WebGPU', module: 'ort_gpu', package: 'onnxruntime-web' },
   { name: 'tfjs-webgpu', module: 'tfjs_gpu', package: '@tensorflow/tfjs-backend-webgpu' },
   { name: 'jax-js, WebGPU', module: 'jax', backend: 'webgpu', package: '@jax-js/jax' },
 ];
 
 // What a page needs to know about its contestant.
-export function query({ module, edition = '', build = '', backend = '', halves = '' }, threads) {
-  return new URLSearchParams({ module, edition, build, backend, halves, threads });
+export function query({ module, build = '', backend = '', halves = '' }, threads) {
+  return new URLSearchParams({ module, build, backend, halves, threads });
 }

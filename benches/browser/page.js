@@ -13,9 +13,9 @@ const LONG_MS = 50;
 // which varies.
 const STEPS_MS = 25;
 
-const { module, edition, build, backend, halves, threads } = Object.fromEntries(new URLSearchParams(location.search));
+const { module, build, backend, halves, threads } = Object.fromEntries(new URLSearchParams(location.search));
 const contestant = import(`./contestants/${module}.js`)
-  .then(({ open }) => open({ edition, build, backend, halves, threads: Number(threads) }));
+  .then(({ open }) => open({ build, backend, halves, threads: Number(threads) }));
 const known = backend || module.endsWith('_gpu') ? gpuRows : rows;
 let current;
 

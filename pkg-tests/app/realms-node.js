@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { createContext, runInContext } from 'node:vm';
 import { realms } from './realms.js';
 
-const [entry, source] = process.argv.slice(2);
-const relampago = await import(entry);
+const [source] = process.argv.slice(2);
+const relampago = await import('relampago');
 const bytes = readFileSync(relampago.moduleUrl());
 const context = createContext({ AbortController, AbortSignal, bytes });
 const theirs = runInContext('globalThis', context);
@@ -17,5 +17,5 @@ const sources = {
   thenable: () => ({ then: (resolve) => resolve(bytes) }),
 };
 await relampago.default(sources[source]());
-const others = await Promise.all(['relampago', 'relampago/full', 'relampago/ptx'].map((name) => import(name)));
+const others = await Promise.all(['relampago', 'relampago/ptx'].map((name) => import(name)));
 console.log(JSON.stringify(await realms(relampago, theirs, others, { backend: 'simd' })));

@@ -1,9 +1,9 @@
-// Everything from an iframe, the module's own sources included. The query names the edition's folder, the
-// source and the device's options.
+// Everything from an iframe, the module's own sources included. The query names the source and the
+// device's options.
 
 import { realms } from './realms.js';
 
-const { folder, source, options } = Object.fromEntries(new URLSearchParams(location.search));
+const { source, options } = Object.fromEntries(new URLSearchParams(location.search));
 
 /** A window of its own realm. */
 async function iframe() {
@@ -16,8 +16,8 @@ async function iframe() {
 }
 
 async function run() {
-  const relampago = await import(`./relampago/${folder}index.js`);
-  const others = await Promise.all(['', 'full/', 'ptx/'].map((name) => import(`./relampago/${name}index.js`)));
+  const relampago = await import('./relampago/index.js');
+  const others = await Promise.all(['', 'ptx/'].map((name) => import(`./relampago/${name}index.js`)));
   const theirs = await iframe();
   const url = relampago.moduleUrl();
   const sources = {

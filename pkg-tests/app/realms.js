@@ -10,7 +10,7 @@ export async function realms(relampago, theirs, others, options) {
   return {
     arrays: await arrays(device, alien),
     programs: await programs(device, alien),
-    full: relampago.TensorView && await full(relampago, device, theirs),
+    views: await views(relampago, device, theirs),
     signals: await signals(relampago, device, theirs),
     errors: await errors(relampago, device, others),
     kernel: await kernel(others.at(-1), theirs),
@@ -50,7 +50,7 @@ async function programs(device, alien) {
   return results;
 }
 
-async function full({ TensorView }, device, theirs) {
+async function views({ TensorView }, device, theirs) {
   const view = new TensorView(theirs.Array.of(1, 2));
   const two = theirs.Float32Array.of(3, 4);
   const cache = device.matmulCache();

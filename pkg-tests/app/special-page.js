@@ -1,11 +1,11 @@
-// The query names the edition's folder and the device's options.
+// The query has the device's options.
 import { special } from './special.js';
 import { cases } from './special-cases.js';
 
-const { folder, options } = Object.fromEntries(new URLSearchParams(location.search));
+const { options } = Object.fromEntries(new URLSearchParams(location.search));
 
 async function run() {
-  const { default: init, GpuDevice } = await import(`./relampago/${folder}index.js`);
+  const { default: init, GpuDevice } = await import('./relampago/index.js');
   await init();
   return special(await GpuDevice.create(JSON.parse(options)), cases);
 }

@@ -1,4 +1,4 @@
-import init, * as relampago from 'relampago/full';
+import init, * as relampago from 'relampago';
 
 globalThis.relampago = relampago;
 globalThis.outcome = init();

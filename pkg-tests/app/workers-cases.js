@@ -51,14 +51,6 @@ export async function buffers(relampago, backend) {
   return results;
 }
 
-// What the full edition alone has.
-export async function beyond(relampago) {
-  await relampago.default();
-  const create = (options) => relampago.GpuDevice.create({ halfPrecision: true, ...options });
-  const asked = [{}, { worker: true }, { backend: 'simd', threads: 2 }];
-  return Promise.all(asked.map((options) => codeOf(relampago, () => create(options))));
-}
-
 export async function mistakes(relampago, backend) {
   await relampago.default();
   const code = (action) => codeOf(relampago, action);

@@ -6,7 +6,7 @@ import { TITLES, launch, outcome } from './browser.mjs';
 import { fresh } from './install.mjs';
 import { ran } from './ran.mjs';
 import { serve } from './serve.mjs';
-import { verifyFull } from './verify-full.mjs';
+import { verifyViews } from './verify-views.mjs';
 import { verify } from './verify.mjs';
 
 const PAGES = ['index.html', 'worker.html'];
@@ -42,7 +42,7 @@ function inEngine(engine, name, site, { pages, module }) {
           return; // `choice` in workers-cases.js finds out whether there is none.
         }
         const { result, requests } = await visit;
-        (page === 'full.html' ? verifyFull : verify)(result, backend);
+        (page === 'views.html' ? verifyViews : verify)(result, backend);
         verifyRequests(requests, site(), module ?? MODULES[engine]);
         ran(TITLES[engine], name, { version: browser.version(), ...result });
       });

@@ -69,10 +69,6 @@ export async function workersIn(engine) {
       });
     }
 
-    test('what the full edition alone has is refused', async () => {
-      assert.deepEqual(await result('beyond'), Array(3).fill('UNSUPPORTED'));
-    });
-
     test('the page goes on while a product is computed', async () => {
       const { ticks, value, length } = await result('responsive');
       assert.ok(ticks >= 1);

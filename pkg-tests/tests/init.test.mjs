@@ -11,8 +11,6 @@ import { fresh } from '../support/install.mjs';
 const MODULES = {
   relampago: 'relampago_simd128.wasm',
   'relampago/static': 'relampago_simd128.wasm',
-  'relampago/full': 'full/relampago_simd128.wasm',
-  'relampago/full/static': 'full/relampago_simd128.wasm',
   'relampago/ptx': 'ptx/relampago_ptx.wasm',
 };
 const LATER = ['nothing', 'missing', 'name', 'number', 'rejection', 'unreachable', 'bytes'];

@@ -11,11 +11,7 @@ import { ran } from '../support/ran.mjs';
 import { serve } from '../support/serve.mjs';
 import { writeSpecialCases } from '../support/special.mjs';
 
-// Of the op table, but for those that the small edition has not.
-const EDITIONS = [
-  { entry: 'relampago', folder: '', operations: 36 },
-  { entry: 'relampago/full', folder: 'full/', operations: 39 },
-];
+const OPERATIONS = 39;
 const GPU = { policy: { elementwise: 0, transcendental: 0, reduction: 0, softmax: 0, matmul: 0, convolution: 0, movement: 0 }, backend: 'gpu' };
 const DEVICES = {
   SIMD: { backend: 'simd' },
@@ -41,27 +37,23 @@ describe('special values', () => {
     server?.close();
   });
 
-  for (const { entry, folder: edition, operations } of EDITIONS) {
-    test(`${entry} in Node`, () => {
-      const output = execFileSync('node', ['special-node.js', entry], { cwd: folder, encoding: 'utf8' });
-      verify(JSON.parse(output), operations);
-    });
+  test('in Node', () => {
+    const output = execFileSync('node', ['special-node.js'], { cwd: folder, encoding: 'utf8' });
+    verify(JSON.parse(output));
+  });
 
-    for (const [name, options] of Object.entries(DEVICES)) {
-      test(`${entry} on ${name}`, async () => {
-        verify(await visit(browser, edition, options), operations);
-        ran(TITLES.chromium, 'special values');
-      });
-    }
+  for (const [name, options] of Object.entries(DEVICES)) {
+    test(`on ${name}`, async () => {
+      verify(await visit(browser, options));
+      ran(TITLES.chromium, 'special values');
+    });
   }
 
   for (const engine of ENGINES.filter((name) => name !== 'chromium')) {
     test(`on SIMD in ${engine}`, async () => {
       const other = await launch(engine);
       try {
-        for (const { folder: edition, operations } of EDITIONS) {
-          verify(await visit(other, edition, DEVICES.SIMD), operations);
-        }
+        verify(await visit(other, DEVICES.SIMD));
         ran(TITLES[engine], 'special values');
       } finally {
         await other.close();
@@ -69,14 +61,14 @@ describe('special values', () => {
     });
   }
 
-  async function visit(browser, edition, options) {
-    const query = new URLSearchParams({ folder: edition, options: JSON.stringify(options) });
+  async function visit(browser, options) {
+    const query = new URLSearchParams({ options: JSON.stringify(options) });
     return (await outcome(browser, `${server.url}/special.html?${query}`)).result;
   }
 });
 
-function verify({ right, wrong, operations }, expected) {
+function verify({ right, wrong, operations }) {
   assert.deepEqual(wrong, []);
-  assert.equal(operations, expected);
+  assert.equal(operations, OPERATIONS);
   console.log(`${right} results of ${operations} operations are right`);
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { build } from 'vite';
 import { inBrowser } from '../support/in-browser.mjs';
 
-const pages = ['index.html', 'worker.html', 'full.html'];
+const pages = ['index.html', 'worker.html', 'views.html'];
 
 inBrowser('vite', async (folder) => {
   await build({

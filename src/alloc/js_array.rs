@@ -27,7 +27,6 @@ extern "C" {
         to: &mut [MaybeUninit<f32>],
     ) -> bool;
 
-    #[cfg(not(relampago_small))]
     #[wasm_bindgen(js_name = read)]
     pub(crate) fn read_bytes(array: &JsValue, start: usize, to: &mut [u8]) -> bool;
 

@@ -1,7 +1,6 @@
 //! The methods of [`GpuCommandBatch`] that come from the op table.
 
 use crate::batch::{BufferId, GpuCommandBatch};
-#[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op, for_each_op};
 

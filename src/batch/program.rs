@@ -5,7 +5,6 @@ use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::error::{Error, Result};
 use crate::graph::{Explanation, Fetched, Repeat, Source};
-#[cfg(not(relampago_small))]
 use crate::graph::{Node, Plan};
 
 /// A batch that was planned once ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile))
@@ -47,7 +46,6 @@ impl Program {
     }
 
     /// A program of a graph that no batch recorded.
-    #[cfg(not(relampago_small))]
     pub(crate) async fn of_graph(
         device: &GpuDevice,
         nodes: &[Node],
@@ -102,7 +100,6 @@ impl Program {
     }
 
     /// [`Program::read`] to memory of the caller's. After an error it may hold anything.
-    #[cfg(not(relampago_small))]
     pub(crate) async fn read_into(
         &self,
         arguments: &[Argument<'_>],

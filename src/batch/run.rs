@@ -116,7 +116,6 @@ impl Runtime {
     }
 
     /// Runs the plan once, and copies the results to `outs`, of their lengths.
-    #[cfg(not(relampago_small))]
     pub(crate) async fn read_into(
         &self,
         arguments: &[Argument<'_>],

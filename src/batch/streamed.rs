@@ -8,7 +8,6 @@ use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::graph::fuse::{Kernel, Step};
 use crate::graph::node::{Node, Source};
-#[cfg(not(relampago_small))]
 use crate::ops::Op;
 use crate::ops::OpClass;
 use crate::simd::stream::{self, Stream};
@@ -40,7 +39,6 @@ impl Program {
         let Runtime { plan, device, .. } = &self.runtime;
         let mut functions = 0;
         for Step { op, .. } in &kernel.chain.steps {
-            #[cfg(not(relampago_small))]
             if let Op::Custom(_) = op {
                 return false;
             }

@@ -3,7 +3,6 @@
 
 #[cfg_attr(not(target_arch = "wasm32"), path = "chain/compiled/absent.rs")]
 mod compiled;
-#[cfg_attr(relampago_small, path = "chain/one_by_one.rs")]
 mod sweeps;
 
 use std::mem::MaybeUninit;
@@ -21,10 +20,7 @@ use sweeps::Sweeps;
 pub(crate) const BLOCK: usize = 2048;
 
 /// Operands of an elementwise operation at most.
-#[cfg(not(relampago_small))]
 const MAX_OPERANDS: usize = crate::ops::custom::MAX_INPUTS;
-#[cfg(relampago_small)]
-const MAX_OPERANDS: usize = 2;
 
 /// A chain with the values that it reads.
 #[derive(Clone, Copy)]
@@ -40,7 +36,6 @@ pub(crate) struct Scratch {
     blocks: Vec<Block>,
     /// A bias, repeated.
     repeated: Block,
-    #[cfg_attr(relampago_small, allow(dead_code))]
     sweeps: Sweeps,
     /// Does most of it.
     compiled: Option<Compiled>,

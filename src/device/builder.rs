@@ -71,7 +71,6 @@ impl DeviceBuilder {
     /// 128, convolutions, and all that runs on SIMD stay in `f32`, and so does everything where [`crate::DeviceInfo::half_precision`] is not [`crate::HalfPrecision::Used`].
     /// wgpu calls these matrices experimental, and so does Chromium, which has them where it was started
     /// with `--enable-unsafe-webgpu`.
-    #[cfg(not(relampago_small))]
     #[must_use]
     pub fn half_precision(self, half_precision: bool) -> Self {
         let gpu = Options {

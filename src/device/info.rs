@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::Backend;
 use crate::gpu::Gpu;
-#[cfg(not(relampago_small))]
 use crate::ops::HalfPrecision;
 use crate::simd::InstructionSet;
 
@@ -28,7 +27,6 @@ pub struct DeviceInfo {
     /// The most values that one buffer holds; `None` where only memory limits them.
     pub max_buffer_len: Option<usize>,
     /// Whether the GPU multiplies matrices in binary16, or why it does not.
-    #[cfg(not(relampago_small))]
     pub half_precision: HalfPrecision,
 }
 
@@ -48,7 +46,6 @@ impl DeviceInfo {
             software: adapter.is_some_and(|adapter| adapter.software),
             instruction_set,
             max_buffer_len: gpu.map(|gpu| gpu.max_len()),
-            #[cfg(not(relampago_small))]
             half_precision: gpu.map_or(HalfPrecision::NoGpu, |gpu| gpu.half_precision()),
         }
     }

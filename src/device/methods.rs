@@ -2,7 +2,6 @@
 
 use super::GpuDevice;
 use crate::error::Result;
-#[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
 use crate::ops::shape::MAX_EXACT_INDEX;
 use crate::ops::{Conv2d, Matmul, Op, for_each_op};

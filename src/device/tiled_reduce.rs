@@ -82,7 +82,7 @@ impl GpuDevice {
         let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum {}, &[data.len()]));
         match gpu.filter(|_| !data.is_empty()) {
             // The small edition has no tiled reductions.
-            #[cfg(all(feature = "gpu", not(relampago_small)))]
+            #[cfg(feature = "gpu")]
             Some((expression, gpu)) => {
                 let combine = crate::ops::custom::combine(expression)?;
                 let identity = O::identity();

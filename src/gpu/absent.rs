@@ -16,7 +16,6 @@ use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
 mod options;
 pub(crate) use options::{Options, Preference};
 
-#[cfg(not(relampago_small))]
 use crate::ops::HalfPrecision;
 
 #[derive(Clone, Debug)]
@@ -67,7 +66,6 @@ impl Gpu {
         match *self {}
     }
 
-    #[cfg(not(relampago_small))]
     pub(crate) fn half_precision(&self) -> HalfPrecision {
         match *self {}
     }
@@ -77,7 +75,6 @@ impl Gpu {
         match *self {}
     }
 
-    #[cfg(not(relampago_small))]
     pub(crate) async fn tune(
         self: &Arc<Self>,
         _: &Op,

@@ -21,12 +21,10 @@ use super::pool::Pool;
 use super::texts::Texts;
 #[cfg(not(target_arch = "wasm32"))]
 use super::timestamps::Stamps;
-#[cfg(not(relampago_small))]
 use super::tune::Choices;
 use crate::error::{Error, Result};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::graph::Plan;
-#[cfg(not(relampago_small))]
 use crate::ops::HalfPrecision;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::Op;
@@ -55,9 +53,7 @@ pub(crate) struct Gpu {
     pub(super) plans: Recent<(Op, Vec<usize>), PlanOfOne>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
-    #[cfg(not(relampago_small))]
     pub(super) half_precision: HalfPrecision,
-    #[cfg(not(relampago_small))]
     pub(super) tuned: Choices,
     /// Where those are kept from one process to the next.
     #[cfg(not(target_arch = "wasm32"))]
@@ -151,16 +147,12 @@ impl Gpu {
         let descriptor = all_of(&adapter);
         #[cfg(feature = "js")]
         let shaders = super::kernels::load();
-        #[cfg(relampago_small)]
-        let opened = adapter.request_device(&descriptor).await;
-        #[cfg(not(relampago_small))]
         let (half_precision, opened) =
             super::f16_matmul::request_device(options.half_precision, &adapter, descriptor).await;
         let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
         #[cfg(feature = "js")]
         shaders.await?;
         let gpu = Self {
-            #[cfg(not(relampago_small))]
             half_precision,
             ..Self::own(device, queue)
         };
@@ -223,9 +215,7 @@ impl Gpu {
             plans: Recent::default(),
             #[cfg(not(target_arch = "wasm32"))]
             stamps: Stamps::default(),
-            #[cfg(not(relampago_small))]
             half_precision: HalfPrecision::NotAsked,
-            #[cfg(not(relampago_small))]
             tuned: Choices::default(),
             #[cfg(not(target_arch = "wasm32"))]
             choices_file: None,
@@ -255,7 +245,6 @@ impl Gpu {
     }
 
     /// Whether products are computed in binary16.
-    #[cfg(not(relampago_small))]
     pub(crate) fn half_precision(&self) -> HalfPrecision {
         self.half_precision
     }

@@ -6,7 +6,6 @@
 //! that does so takes the place of the kernel's own. What it reads is bound after the kernel's
 //! buffers, and its parameters stand after the kernel's.
 
-#[cfg(not(relampago_small))]
 mod custom;
 
 use std::fmt::Write as _;
@@ -39,7 +38,6 @@ pub(crate) struct Addition {
     /// Operations whose functions are among them.
     defined: Vec<&'static str>,
     /// Functions of the user's own.
-    #[cfg(not(relampago_small))]
     customs: Vec<String>,
     /// Declarations of the parameters, and their bits.
     fields: String,
@@ -150,7 +148,6 @@ impl Addition {
     #[cfg_attr(relampago_package, optimize(size))]
     fn call(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> Result<String> {
         let operands = self.operands(step, given, fusion);
-        #[cfg(not(relampago_small))]
         if let Op::Custom(call) = &step.op {
             return Ok(self.custom(call, operands));
         }
@@ -290,7 +287,6 @@ impl Addition {
 
 /// Whether an operation adds, or may be part of what is added.
 fn is_sum(op: &Op) -> bool {
-    #[cfg(not(relampago_small))]
     if matches!(op, Op::Custom(_)) {
         return true;
     }

@@ -61,7 +61,6 @@ pub(super) fn lower(
         Op::LogSoftmaxRows { rows, cols } => {
             row_ops::softmax(recorder, x, output, (rows, cols), true)
         }
-        #[cfg(not(relampago_small))]
         Op::LayerNorm {
             rows,
             cols,
@@ -78,7 +77,6 @@ pub(super) fn lower(
         Op::Convolve2d { ref options } => {
             super::convolve2d::convolve2d(recorder, inputs, output, options)
         }
-        #[cfg(not(relampago_small))]
         Op::ConvolveLayer { ref options } => {
             super::layer::convolve_layer(recorder, inputs, output, options)
         }

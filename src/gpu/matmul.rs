@@ -1,11 +1,9 @@
 //! Which kernels multiply two matrices.
 
-#[cfg(not(relampago_small))]
 use super::context::Gpu;
 use super::context::Limits;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
-#[cfg(not(relampago_small))]
 use super::tune::Key;
 use crate::error::Result;
 
@@ -20,10 +18,8 @@ pub(super) struct Family {
     aligned: &'static Kernel,
     any: &'static Kernel,
     /// For convolution layers.
-    #[cfg(not(relampago_small))]
     pub(super) layer: &'static Kernel,
     /// For those by windows of one value.
-    #[cfg(not(relampago_small))]
     pub(super) pointwise: &'static Kernel,
 }
 
@@ -36,9 +32,7 @@ pub(super) static FAMILIES: [Family; 3] = [
         invocations: 256,
         aligned: &kernels::MATMUL_128,
         any: &kernels::MATMUL_128_ANY,
-        #[cfg(not(relampago_small))]
         layer: &kernels::LAYER_128,
-        #[cfg(not(relampago_small))]
         pointwise: &kernels::POINTWISE_128,
     },
     Family {
@@ -47,9 +41,7 @@ pub(super) static FAMILIES: [Family; 3] = [
         invocations: 128,
         aligned: &kernels::MATMUL_64,
         any: &kernels::MATMUL_64_ANY,
-        #[cfg(not(relampago_small))]
         layer: &kernels::LAYER_64,
-        #[cfg(not(relampago_small))]
         pointwise: &kernels::POINTWISE_64,
     },
     Family {
@@ -58,9 +50,7 @@ pub(super) static FAMILIES: [Family; 3] = [
         invocations: 64,
         aligned: &kernels::MATMUL_32,
         any: &kernels::MATMUL_32_ANY,
-        #[cfg(not(relampago_small))]
         layer: &kernels::LAYER_32,
-        #[cfg(not(relampago_small))]
         pointwise: &kernels::POINTWISE_32,
     },
 ];
@@ -83,7 +73,6 @@ pub(super) fn matmul(
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
-    #[cfg(not(relampago_small))]
     if k > 0 && super::f16_matmul::suits(recorder.gpu, [m, k, n]) {
         return super::f16_matmul::matmul(recorder, [a, b], c, [m, k, n]);
     }
@@ -103,7 +92,6 @@ pub(super) fn in_f32(
     if k == 0 {
         return direct(recorder, [a, b], c, [m, k, n]);
     }
-    #[cfg(not(relampago_small))]
     if let Some(name) = recorder.fastest(Key::matmul([m, k, n]))
         && by(&name, recorder, [a, b], c, [m, k, n])?
     {
@@ -121,7 +109,6 @@ pub(super) fn in_f32(
 }
 
 /// The kernels that could compute a product, by name; none where there is no choice.
-#[cfg(not(relampago_small))]
 pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> {
     if super::f16_matmul::suits(gpu, [m, k, n]) {
         return Vec::new();
@@ -141,7 +128,6 @@ pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> 
 }
 
 /// Records a product by the candidate of that name, if it is one here.
-#[cfg(not(relampago_small))]
 fn by(
     name: &str,
     recorder: &mut Recorder<'_>,
@@ -187,7 +173,6 @@ pub(super) fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
 }
 
 impl Family {
-    #[cfg(not(relampago_small))]
     fn name(&self) -> &'static str {
         self.aligned.name
     }

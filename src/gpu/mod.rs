@@ -12,12 +12,10 @@ mod cache;
 mod close;
 mod context;
 mod convolve2d;
-#[cfg(not(relampago_small))]
 mod f16_matmul;
 mod fused;
 mod health;
 mod kernels;
-#[cfg(not(relampago_small))]
 mod layer;
 mod lower;
 mod lru;
@@ -26,7 +24,6 @@ mod matmul;
 mod matvec;
 mod options;
 mod params;
-#[cfg(not(relampago_small))]
 // In browsers JavaScript alone keeps anything.
 #[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod persist;
@@ -45,12 +42,10 @@ mod tiles;
 #[cfg(not(target_arch = "wasm32"))]
 mod timestamps;
 mod transfer;
-#[cfg(not(relampago_small))]
 #[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod tune;
 #[cfg(not(target_arch = "wasm32"))]
 mod warmup;
-#[cfg(not(relampago_small))]
 mod weights;
 
 use std::sync::Arc;
@@ -62,7 +57,6 @@ pub(crate) use texts::Texts;
 pub(crate) use tiles::TileFold;
 #[cfg(not(target_arch = "wasm32"))]
 pub use timestamps::KernelTime;
-#[cfg(not(relampago_small))]
 pub(crate) use weights::Weights;
 
 use crate::error::Result;

@@ -15,7 +15,6 @@ pub(crate) enum Preference {
 pub(crate) struct Options {
     pub(crate) preference: Preference,
     /// Whether matrices are to be multiplied in binary16 where the adapter can.
-    #[cfg(not(relampago_small))]
     pub(crate) half_precision: bool,
     /// The folder that pipelines are kept in.
     #[cfg(not(target_arch = "wasm32"))]

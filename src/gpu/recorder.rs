@@ -10,7 +10,6 @@ use super::health::Scopes;
 use super::kernels::{self, Kernel};
 use super::pipelines::{Composed, PARAMS_SIZE, Shape};
 use super::pool::{PooledBuffer, Usage};
-#[cfg(not(relampago_small))]
 use super::tune::Key;
 use crate::error::Result;
 use crate::graph::Operand;
@@ -44,7 +43,6 @@ impl GpuBuffer {
     }
 
     /// Whether something is computed from what is to be stored here, on its way.
-    #[cfg(not(relampago_small))]
     pub(super) fn goes_on(&self) -> bool {
         self.chain.is_some()
     }
@@ -71,7 +69,6 @@ pub(crate) struct Recorder<'g> {
     pub(super) gpu: &'g Arc<Gpu>,
     fusion: Option<Fusion<'g>>,
     /// The kernel that is measured, in place of the fastest one.
-    #[cfg(not(relampago_small))]
     pub(super) raced: Option<&'static str>,
     scopes: Scopes,
     steps: Vec<Step>,
@@ -81,7 +78,6 @@ pub(crate) struct Recorder<'g> {
     uploads: Vec<(PooledBuffer, GpuBuffer)>,
     /// What steps so far no longer need. Nothing is uploaded to these, so that later steps may
     /// write them.
-    #[cfg(not(relampago_small))]
     spare: Vec<GpuBuffer>,
     bytes: u64,
 }
@@ -108,14 +104,12 @@ impl<'g> Recorder<'g> {
         Ok(Self {
             gpu,
             fusion: None,
-            #[cfg(not(relampago_small))]
             raced: None,
             scopes: Scopes::open(&gpu.device),
             steps: Vec::new(),
             params: Vec::new(),
             #[cfg(not(target_arch = "wasm32"))]
             uploads: Vec::new(),
-            #[cfg(not(relampago_small))]
             spare: Vec::new(),
             bytes: 0,
         })
@@ -127,7 +121,6 @@ impl<'g> Recorder<'g> {
     }
 
     /// The kernel that was measured to be the fastest for something, if any was.
-    #[cfg(not(relampago_small))]
     pub(super) fn fastest(&self, key: Key) -> Option<String> {
         match self.raced {
             Some(name) => Some(name.to_owned()),
@@ -141,7 +134,6 @@ impl<'g> Recorder<'g> {
     }
 
     /// A buffer of `len` values for what one step passes to the next.
-    #[cfg(not(relampago_small))]
     pub(super) fn temporary(&mut self, len: usize) -> Result<GpuBuffer> {
         match self.spare.iter().position(|spare| spare.len == len) {
             Some(place) => Ok(self.spare.swap_remove(place)),
@@ -150,7 +142,6 @@ impl<'g> Recorder<'g> {
     }
 
     /// Lets steps to come have a temporary buffer that those so far are done with.
-    #[cfg(not(relampago_small))]
     pub(super) fn give_back(&mut self, temporary: GpuBuffer) {
         self.spare.push(temporary);
     }

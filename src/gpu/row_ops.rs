@@ -5,7 +5,6 @@ use super::context::Gpu;
 use super::context::Limits;
 use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
-#[cfg(not(relampago_small))]
 use super::tune::Key;
 use crate::error::Result;
 
@@ -25,7 +24,6 @@ const MANY_ROWS: usize = 128;
 /// The kernels of an operation on rows.
 struct Family {
     /// What its choices are remembered by, of rows and their length.
-    #[cfg(not(relampago_small))]
     key: fn([usize; 2]) -> Key,
     /// Of workgroups that hold whole rows in registers: in parts of subgroups up to 64, 256 and 512 values, and in
     /// workgroups or parts of them up to 1,024, 4,096 and 16,384; for the longest one with subgroups of 32
@@ -40,7 +38,6 @@ struct Family {
 }
 
 static SOFTMAX: Family = Family {
-    #[cfg(not(relampago_small))]
     key: Key::softmax,
     #[cfg(not(target_arch = "wasm32"))]
     held: [
@@ -57,9 +54,7 @@ static SOFTMAX: Family = Family {
     apply: &kernels::SOFTMAX_APPLY,
 };
 
-#[cfg_attr(relampago_small, allow(dead_code))]
 static NORM: Family = Family {
-    #[cfg(not(relampago_small))]
     key: Key::norm,
     #[cfg(not(target_arch = "wasm32"))]
     held: [
@@ -77,13 +72,11 @@ static NORM: Family = Family {
 };
 
 /// What softmaxes of rows and a length are remembered by, and the kernels that could compute them.
-#[cfg(not(relampago_small))]
 pub(super) fn softmaxes(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
     SOFTMAX.candidates(gpu, shape)
 }
 
 /// The same of norms.
-#[cfg(not(relampago_small))]
 pub(super) fn norms(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
     NORM.candidates(gpu, shape)
 }
@@ -102,7 +95,6 @@ pub(super) fn softmax(
 
 /// Records the norm of each row: around its mean where the inputs are `x`, a gain and a bias, or
 /// around 0 where there is no bias.
-#[cfg_attr(relampago_small, allow(dead_code))]
 pub(super) fn norm(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],
@@ -172,14 +164,12 @@ impl Family {
 
     /// The kernel whose workgroups each do whole rows, if one should, and how many: one that holds
     /// them in registers, or one that reads them three times.
-    #[cfg_attr(relampago_small, allow(unused_variables))]
     fn row_kernel(
         &self,
         recorder: &Recorder<'_>,
         rows: usize,
         cols: usize,
     ) -> Option<(&'static Kernel, usize)> {
-        #[cfg(not(relampago_small))]
         if let Some(name) = recorder.fastest((self.key)([rows, cols])) {
             if name == self.partial.name {
                 return None;
@@ -229,7 +219,6 @@ impl Family {
     }
 
     /// All kernels whose workgroups could each do whole rows of such a length, and how many.
-    #[cfg(not(relampago_small))]
     #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
     fn whole_rows(&self, gpu: &Gpu, cols: usize) -> impl Iterator<Item = (&'static Kernel, usize)> {
         #[cfg(not(target_arch = "wasm32"))]
@@ -239,7 +228,6 @@ impl Family {
         held.chain(reads_whole(gpu, cols).then_some((self.row, 1)))
     }
 
-    #[cfg(not(relampago_small))]
     #[cfg_attr(relampago_package, optimize(size))]
     fn candidates(&self, gpu: &Gpu, [rows, cols]: [usize; 2]) -> (Key, Vec<&'static str>) {
         let whole = self.whole_rows(gpu, cols);

@@ -275,7 +275,6 @@ fn rows_of(op: &Op, len: usize) -> Option<usize> {
         Op::Convolve2d { options } if options.padding == Padding::Valid => {
             Some(options.output_shape().0)
         }
-        #[cfg(not(relampago_small))]
         Op::ConvolveLayer { options } => Some(options.batch),
         _ if op.is_elementwise() => Some(len),
         _ => op.by_rows().map(|[rows, _]| rows),
@@ -312,13 +311,11 @@ fn of_rows(op: &Op, rows: usize) -> Op {
         Op::BiasAdd { cols, .. } => Op::BiasAdd { rows, cols },
         Op::SoftmaxRows { cols, .. } => Op::SoftmaxRows { rows, cols },
         Op::LogSoftmaxRows { cols, .. } => Op::LogSoftmaxRows { rows, cols },
-        #[cfg(not(relampago_small))]
         Op::LayerNorm { cols, epsilon, .. } => Op::LayerNorm {
             rows,
             cols,
             epsilon,
         },
-        #[cfg(not(relampago_small))]
         Op::RmsNorm { cols, epsilon, .. } => Op::RmsNorm {
             rows,
             cols,
@@ -334,7 +331,6 @@ fn of_rows(op: &Op, rows: usize) -> Op {
                 ..options
             },
         },
-        #[cfg(not(relampago_small))]
         Op::ConvolveLayer { options } => Op::ConvolveLayer {
             options: options.with_batch(rows),
         },

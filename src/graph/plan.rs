@@ -7,7 +7,6 @@ use super::memory_plan;
 use super::node::Node;
 use super::rewrite::rewrite;
 use crate::error::Result;
-#[cfg(not(relampago_small))]
 use crate::ops::Op;
 
 /// How to compute some nodes of a graph.
@@ -136,20 +135,12 @@ impl Plan {
     }
 
     /// What functions of the user's own say of a run on SIMD.
-    #[cfg(not(relampago_small))]
     pub(crate) fn outcome(&self) -> Result<()> {
         for node in &self.nodes {
             if let Some((Op::Custom(call), _)) = node.operation() {
                 call.outcome()?;
             }
         }
-        Ok(())
-    }
-
-    /// There are none.
-    #[cfg(relampago_small)]
-    #[allow(clippy::unused_self, clippy::unnecessary_wraps)]
-    pub(crate) fn outcome(&self) -> Result<()> {
         Ok(())
     }
 

@@ -8,7 +8,6 @@ use crate::alloc::js_array as array;
 use crate::alloc::try_written;
 use crate::error::{Error, Result};
 use crate::js_shared::whole;
-#[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
 use crate::ops::policy::Policy;
 use crate::ops::{Conv2d, Matmul, Padding};
@@ -51,7 +50,6 @@ impl Parameter for Conv2d {
     }
 }
 
-#[cfg(not(relampago_small))]
 impl Parameter for ConvLayer {
     fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
         let image = Conv2d::from_js(options, what)?;
@@ -190,13 +188,11 @@ pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
 }
 
 /// A copy of the values of an argument that must be a `Float32Array`.
-#[cfg(not(relampago_small))]
 pub(super) fn copied(value: JsValue, what: &'static str) -> Result<Vec<f32>> {
     values(&array(value, what)?)
 }
 
 /// An argument that must be a string.
-#[cfg(not(relampago_small))]
 pub(super) fn text(value: &JsValue, what: &'static str) -> Result<String> {
     let text = value.as_string();
     text.ok_or_else(|| invalid(what, value, "a string"))

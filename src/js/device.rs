@@ -34,7 +34,6 @@ impl JsDevice {
         let abort = options.clone();
         let work = async move {
             let builder = GpuDevice::builder().backend(backend(&get(&options, "backend"))?);
-            #[cfg(not(relampago_small))]
             let builder = builder.half_precision(convert::flag(&options, "halfPrecision")?);
             let policy = convert::policy(&get(&options, "policy"))?;
             Ok(Self::from(builder.policy(policy).build_async().await?).into())
@@ -83,7 +82,6 @@ impl JsDevice {
             "maxBufferLength",
             info.max_buffer_len.map(|len| len as f64),
         );
-        #[cfg(not(relampago_small))]
         set(&object, "halfPrecision", info.half_precision.name());
         Ok(object.unchecked_into())
     }

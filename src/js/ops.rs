@@ -8,7 +8,6 @@ use js_sys::Array;
 
 use super::convert::Parameter;
 use crate::error::{Error, Result};
-#[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
 use crate::ops::shape::output_len;
 use crate::ops::{Conv2d, Matmul, Op, for_each_op};

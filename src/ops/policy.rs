@@ -95,7 +95,6 @@ pub(crate) fn work(op: &Op, inputs: impl Iterator<Item = usize>) -> u64 {
             let (rows, cols) = options.output_shape();
             product(&[rows, cols, options.kernel_rows, options.kernel_cols])
         }
-        #[cfg(not(relampago_small))]
         Op::ConvolveLayer { options } => {
             let (rows, cols) = options.output_shape();
             product(&[options.batch, options.filters, rows, cols, options.depth()])

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use crate::error::{Error, MAX_LEN, Result};
-#[cfg(not(relampago_small))]
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op, Padding};
 
@@ -37,7 +36,6 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
         }
-        #[cfg(not(relampago_small))]
         Op::LayerNorm {
             rows,
             cols,
@@ -71,7 +69,6 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             let (rows, cols) = options.output_shape();
             product("result", rows, cols)
         }
-        #[cfg(not(relampago_small))]
         Op::ConvolveLayer { options } => {
             check_layer(&options)?;
             let [channels, _] = options.of_group();
@@ -90,7 +87,6 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             let (rows, cols) = options.output_shape();
             maps("result", options.batch, options.filters, [rows, cols])
         }
-        #[cfg(not(relampago_small))]
         Op::Custom(_) => {
             (1..inputs.len()).try_for_each(|input| expect(input, len(0)))?;
             Ok(len(0))
@@ -155,7 +151,6 @@ fn check_clip(min: f32, max: f32) -> Result<()> {
 }
 
 /// GPUs may take a smaller number for zero, by which a row of zeros cannot be divided.
-#[cfg(not(relampago_small))]
 fn check_epsilon(epsilon: f32) -> Result<()> {
     if (f32::MIN_POSITIVE..=f32::MAX).contains(&epsilon) {
         return Ok(());
@@ -189,10 +184,8 @@ fn check_conv2d(conv: &Conv2d) -> Result<()> {
 }
 
 /// The most rows or columns over which a dilated kernel is spread.
-#[cfg(not(relampago_small))]
 const MAX_KERNEL_SIDE: usize = 1 << 30;
 
-#[cfg(not(relampago_small))]
 fn check_layer(layer: &ConvLayer) -> Result<()> {
     let at_least_one = [
         ("groups", layer.groups),

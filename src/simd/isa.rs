@@ -95,7 +95,6 @@ pub(super) trait Isa: Copy {
     /// Whether a product's tile reads unpacked rows about as quickly as packed ones.
     const BROADCASTS_ROWS: bool;
     /// Whether there are 32 registers for vectors, and not 16.
-    #[cfg(not(relampago_small))]
     const MANY_REGISTERS: bool = false;
 
     /// Whether [`Isa::mul_add`] rounds once.
@@ -180,10 +179,8 @@ pub(super) trait Isa: Copy {
     fn and_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
     fn xor_bits(self, a: Self::Bits, b: Self::Bits) -> Self::Bits;
     /// `x << count`, for a count below 32.
-    #[cfg_attr(relampago_small, allow(dead_code))] // Only weights in fewer bits need it.
     fn shl_bits(self, x: Self::Bits, count: u32) -> Self::Bits;
     /// `x >> count` with zeros for the sign, for a count below 32.
-    #[cfg_attr(relampago_small, allow(dead_code))]
     fn shr_bits(self, x: Self::Bits, count: u32) -> Self::Bits;
     /// Integers moved up to the exponent field: `x << 23`.
     fn shl_exponent(self, x: Self::Bits) -> Self::Bits;

@@ -9,9 +9,6 @@ use std::mem::MaybeUninit;
 use js_sys::Function;
 use wasm_bindgen::JsValue;
 
-#[cfg(relampago_small)]
-use super::elementwise::with_cheap_function;
-#[cfg(not(relampago_small))]
 use super::elementwise::with_function;
 use super::elementwise::{Binary, GentleRelu, Unary, Visitor};
 use crate::ops::Op;
@@ -32,8 +29,7 @@ const UNROLLED: usize = 4;
 const LONG: usize = 256;
 
 impl Trace {
-    /// Adds an elementwise operation; `None` of one that is not known here. The small edition knows
-    /// those of few instructions, which gain most: others take their time wherever they run.
+    /// Adds an elementwise operation; `None` of one that is not known here.
     #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn operation(&self, op: &Op, operands: &[Value]) -> Option<Value> {
         let traced = Traced {
@@ -43,9 +39,6 @@ impl Trace {
         if let Some(gentle) = GentleRelu::of(op) {
             return traced.unary(gentle);
         }
-        #[cfg(relampago_small)]
-        return with_cheap_function(op, traced).ok()?;
-        #[cfg(not(relampago_small))]
         with_function(op, traced)?
     }
 }

@@ -4,9 +4,7 @@
 //! where they are read so often that this pays.
 
 mod columns;
-#[cfg(not(relampago_small))]
 mod dequant;
-#[cfg(not(relampago_small))]
 mod im2col;
 mod pack;
 mod packed;
@@ -15,16 +13,13 @@ mod product;
 mod tile;
 mod vector;
 
-#[cfg(not(relampago_small))]
 pub(crate) use dequant::multiply_words;
-#[cfg(not(relampago_small))]
 pub(super) use im2col::multiply_patches;
 pub(crate) use packed::Packed;
 
 use super::InstructionSet;
 use super::isa::dispatch;
 use super::threads::{Cpu, THREADED, matmul_class, share};
-#[cfg(not(relampago_small))]
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::Matmul;
@@ -118,7 +113,6 @@ pub(crate) fn multiply_planes(
 /// # Errors
 /// `OutOfMemory` where there is no memory for packed operands, or for a product that is added after
 /// it was computed: one with a vector.
-#[cfg(not(relampago_small))]
 pub(crate) fn multiply_add(
     cpu: Cpu,
     options: &Matmul,

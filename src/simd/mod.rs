@@ -9,16 +9,13 @@
 
 mod convolve;
 mod elementwise;
-#[cfg(not(relampago_small))]
 mod fused_loop;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
-#[cfg(not(relampago_small))]
 mod layer;
 mod math;
 mod matmul;
-#[cfg(not(relampago_small))]
 mod norm;
 mod reduce;
 #[cfg(not(target_arch = "wasm32"))]
@@ -30,27 +27,21 @@ mod tests;
 mod threads;
 mod tiles;
 mod transpose;
-#[cfg(not(relampago_small))]
 mod values;
 
 pub(crate) use crate::instruction_set::InstructionSet;
 pub(crate) use elementwise::repeat;
-#[cfg(not(relampago_small))]
 pub(crate) use fused_loop::{NATIVE, Other, Swept, is_swept, sweep};
-#[cfg(not(relampago_small))]
 pub(crate) use matmul::multiply_add;
-#[cfg(not(relampago_small))]
 pub(crate) use matmul::multiply_words;
 pub(crate) use matmul::{Packed, multiply_planes};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
-#[cfg(not(relampago_small))]
 pub(crate) use values::map_values;
 
 use crate::error::Result;
 use crate::ops::{Matmul, Op};
 use elementwise::add_bias;
-#[cfg(not(relampago_small))]
 use norm::norm;
 use reduce::{argmax, dot, fold, mean, sum};
 use softmax::{softmax, softmax_rows};
@@ -108,9 +99,7 @@ fn execute_in_pieces(
         Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
         Op::SoftmaxRows { cols, .. } => softmax_rows(isa, false, x, cols, out),
         Op::LogSoftmaxRows { cols, .. } => softmax_rows(isa, true, x, cols, out),
-        #[cfg(not(relampago_small))]
         Op::LayerNorm { epsilon, .. } => norm(isa, Some(inputs[2]), epsilon, [x, b], out),
-        #[cfg(not(relampago_small))]
         Op::RmsNorm { epsilon, .. } => norm(isa, None, epsilon, [x, b], out),
         Op::Matmul { m, k, n } => {
             return matmul::matmul(isa, pieces, &Matmul::new(m, k, n), x, b, out);
@@ -118,7 +107,6 @@ fn execute_in_pieces(
         Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
-        #[cfg(not(relampago_small))]
         Op::ConvolveLayer { options } => {
             return layer::convolve_layer(isa, pieces, &options, [x, b], out);
         }
@@ -135,7 +123,6 @@ fn execute_in_pieces(
 
 /// Runs an operation that [`Op::is_elementwise`].
 pub(crate) fn elementwise(isa: InstructionSet, op: &Op, inputs: &[&[f32]], out: &mut [f32]) {
-    #[cfg(not(relampago_small))]
     if let Op::Custom(call) = op {
         return call.run(isa, inputs, out);
     }

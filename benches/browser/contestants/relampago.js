@@ -2,8 +2,6 @@
 
 import { SCALE } from '../rows.js';
 
-const editions = { '': () => import('relampago'), full: () => import('relampago/full') };
-
 const calls = {
   relu: (device, [x], _, options) => device.relu(x, options),
   gelu: (device, [x]) => device.gelu(x),
@@ -15,9 +13,9 @@ const calls = {
     device.convolve2d(input, kernel, { inputRows, inputCols, kernelRows, kernelCols }),
 };
 
-export async function open({ edition = '', build, backend, halves, threads }) {
-  const { default: init, GpuDevice } = await editions[edition]();
-  await init(['/relampago', edition, `relampago_${build}.wasm`].filter(Boolean).join('/'));
+export async function open({ build, backend, halves, threads }) {
+  const { default: init, GpuDevice } = await import('relampago');
+  await init(`/relampago/relampago_${build}.wasm`);
   if (halves) {
     return inHalves(await GpuDevice.create({ backend, halfPrecision: true }));
   }

@@ -1,17 +1,21 @@
-// What pages and workers have in common.
+// The classes as pages and workers both have them.
 
-import load, { DeviceBuffer, GpuCommandBatch, GpuDevice, Program } from './relampago.js';
+import load, {
+    CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, TensorView,
+} from './relampago.js';
 import { LOST, lengthOf, overlap } from './arrays.js';
 import { RelampagoError } from './error.js';
 import { ops } from './ops.js';
 
-export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, load, ops };
+export {
+    CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
+};
 export { classOf, lengthOf, part } from './arrays.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
 // later calls an error with a code. The first object of a class that was disposed of stands for
 // all later ones, so that these leave nothing in the module's memory.
-export const disposable = ({ prototype }) => {
+const disposable = ({ prototype }) => {
     const { dispose, free } = prototype;
     let first;
     prototype.dispose = prototype.free = function () {
@@ -30,7 +34,7 @@ export const disposable = ({ prototype }) => {
         };
     }
 };
-[DeviceBuffer, GpuCommandBatch, GpuDevice, Program].forEach(disposable);
+[CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, TensorView].forEach(disposable);
 
 export const invalid = (what, value, requirement) => {
     const shown = Object(value) === value ? `an object (${value.constructor?.name})` : String(value);
@@ -119,6 +123,18 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
     };
     GpuCommandBatch.prototype[name] = function (...values) {
         return this.record(index, values);
+    };
+}
+
+// A call with wrong arguments rejects its promise; it throws nothing.
+const { matmulView } = GpuDevice.prototype;
+GpuDevice.prototype.matmulView = async function (...values) {
+    return matmulView.apply(this, values);
+};
+
+for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], ['tiledMin2d', 'min']]) {
+    GpuDevice.prototype[name] = function (values, rows, cols, options) {
+        return this.tiledReduce2d(reduction, values, rows, cols, options);
     };
 }
 

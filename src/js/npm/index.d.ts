@@ -2,25 +2,42 @@ import './ops.js';
 
 export * from './base.js';
 export { default } from './base.js';
-export * from './extras.js';
+export type {
+    ConvLayerOptions,
+    HalfPrecision,
+    TuneOperation,
+    Tuning,
+} from './device.js';
 
 export {
     type AbortOptions,
     type BackendChoice,
     type BackendName,
+    type BlockOptions,
     type BufferId,
+    type CachedWeights,
     type Conv2dOptions,
+    type CustomOpDefinition,
     type DeviceInfo,
     type DeviceOptions,
     type MatmulOptions,
+    type Partials,
     type Plan,
     type PlanPlace,
     type Policy,
     type ProgramArgument,
+    type Reduction,
     type ResultOptions,
     type ResultsOptions,
+    type Shape,
+    type ViewOptions,
+    type WeightFormat,
+    type WeightOptions,
+    CustomOp,
     DeviceBuffer,
     GpuCommandBatch,
     GpuDevice,
+    GpuMatmulCache,
     Program,
+    TensorView,
 } from './relampago.js';

@@ -1,21 +1,22 @@
 import {
-    DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError, checked, classOf, invalid, lengthOf, list, load,
-    ops, part,
+    CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, checked,
+    classOf, invalid, lengthOf, list, load, ops, part,
 } from './core.js';
 import { loader, located } from './loader.js';
+import { remembering } from './tuning.js';
 
 export { provideShaders } from './shaders_loader.js';
-
-import './page.js';
-
-export * from './extras.js';
-export { DeviceBuffer, GpuCommandBatch, GpuDevice, Program, RelampagoError };
+export {
+    CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView,
+};
 
 /** For what is loaded below; no part of the interface. */
 export { checked, classOf, invalid, lengthOf, list, ops, part };
 
 const { create } = GpuDevice;
-GpuDevice.create = async (options) => {
+
+/** Creates a device here or, where workers or threads are asked for, with the script that is loaded for these. */
+const open = async (options) => {
     if (!options?.worker && (options?.threads ?? 1) === 1) {
         return create(options);
     }
@@ -24,6 +25,10 @@ GpuDevice.create = async (options) => {
     });
     return workers.create(options, create);
 };
+
+GpuDevice.create = async (options) => remembering(await open(options));
+// The name that the Rust crate has for it.
+GpuDevice.newAsync = (options) => GpuDevice.create(options);
 
 // The smallest modules that tell: a function that computes a vector, and says whether it is not zero.
 const zero = [65, 0, 253, 17];

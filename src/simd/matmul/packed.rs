@@ -50,7 +50,6 @@ impl Packed {
     }
 
     /// The bytes that the packed values take.
-    #[cfg(not(relampago_small))]
     pub(crate) fn bytes(&self) -> usize {
         self.padded * self.k * size_of::<f32>()
     }

@@ -112,17 +112,14 @@ impl Panels for Unpacked {
 }
 
 /// A `B` that lies nowhere as a matrix: its columns are made strip by strip, for each panel anew.
-#[cfg(not(relampago_small))]
 pub(super) trait Strips: Copy {
     /// Writes the columns of a part as rows of `wide` values, whole vectors, of which the last are zero.
     fn strip<I: Isa>(self, isa: I, part: Part, wide: usize, to: &mut [f32]);
 }
 
 /// Columns of a panel that is made: it takes a quarter of a second-level cache.
-#[cfg(not(relampago_small))]
 pub(super) const MADE_COLS: usize = 256;
 
-#[cfg(not(relampago_small))]
 impl<S: Strips> Panels for S {
     const PANEL_COLS: usize = MADE_COLS;
     type Room = Scratch;

@@ -52,7 +52,6 @@ fn softmax_of_short_rows() {
 }
 
 #[test]
-#[cfg(not(relampago_small))]
 fn norms_of_short_rows() {
     on_each(|isa| {
         for cols in LENGTHS {

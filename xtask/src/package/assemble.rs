@@ -1,7 +1,7 @@
-//! Puts the package together: our own files, the glue, one module per edition and instruction set.
+//! Puts the package together: scripts, the glue, and a module for each instruction set.
 
 use super::Package;
-use super::edition::{Edition, Script};
+use super::entry::{Entry, Script};
 use super::variant::{Built, GLUE, require_same_glue};
 use crate::files::{self, copy_tree};
 use crate::project::Project;
@@ -18,30 +18,30 @@ const OF_THE_PROJECT: &[&str] = &[
     "src/js/package.json",
 ];
 
-/// An edition, in its folder of the package.
+/// Puts an entry point together, in its folder of the package.
 pub(super) fn assemble(
     project: &Project,
     tools: &Tools,
     package: &Path,
-    edition: &Edition,
+    entry: &Entry,
     built: &[Built],
 ) -> Result<()> {
     require_same_glue(built)?;
-    let (sh, folder) = (&project.sh, package.join(edition.folder));
-    for sources in edition.sources {
+    let (sh, folder) = (&project.sh, package.join(entry.folder));
+    for sources in entry.sources {
         copy_tree(&project.root.join(sources), &folder)?;
     }
     let glue = &built[0].folder;
     for file in GLUE {
         sh.copy_file(glue.join(file), &folder)?;
     }
-    if edition.op_table {
-        write_tables(project, edition, &folder)?;
+    if entry.op_table {
+        write_tables(project, &folder)?;
     }
     if sh.path_exists(glue.join("snippets")) {
         copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
     }
-    bundle(project, tools, edition.scripts, &folder)?;
+    bundle(project, tools, entry.scripts, &folder)?;
     for variant in built {
         let name = format!("relampago_{}.wasm", variant.name);
         sh.copy_file(&variant.module, folder.join(name))?;
@@ -49,7 +49,7 @@ pub(super) fn assemble(
     Ok(())
 }
 
-/// What all editions have in common, and the tarball.
+/// Adds the files that stand once in the package, and writes the tarball.
 pub(super) fn finish(project: &Project, package: &Package) -> Result<()> {
     for file in OF_THE_PROJECT {
         let file = project.root.join(file);
@@ -59,8 +59,8 @@ pub(super) fn finish(project: &Project, package: &Package) -> Result<()> {
     pack(project, package)
 }
 
-/// The methods that come from the op table, their types, and what shaders are made of.
-fn write_tables(project: &Project, edition: &Edition, folder: &Path) -> Result<()> {
+/// Writes the methods that come from the op table, their types, and the shaders' text.
+fn write_tables(project: &Project, folder: &Path) -> Result<()> {
     const TABLES: [(&str, &str); 3] = [
         ("js", "ops.js"),
         ("d.ts", "ops.d.ts"),
@@ -68,10 +68,7 @@ fn write_tables(project: &Project, edition: &Edition, folder: &Path) -> Result<(
     ];
     for (format, file) in TABLES {
         let example = "run --quiet --no-default-features --example op_table".split(' ');
-        let table = cmd!(project.sh, "cargo")
-            .args(example)
-            .arg("--")
-            .args([format, edition.name]);
+        let table = cmd!(project.sh, "cargo").args(example).args(["--", format]);
         let table = table.quiet().read()? + "\n";
         fs::write(folder.join(file), table)?;
     }
@@ -79,7 +76,7 @@ fn write_tables(project: &Project, edition: &Edition, folder: &Path) -> Result<(
 }
 
 /// Scripts that stay as they are.
-const AS_THEY_ARE: [&str; 3] = ["node.js", "shaders.js", "static.js"];
+const AS_THEY_ARE: [&str; 4] = ["node.js", "shaders.js", "static.js", "full/index.js"];
 
 /// The scripts of the package; everything else goes into them. A browser would ask for each only
 /// after it has read the one before: three instead of one cost a third of the start-up.

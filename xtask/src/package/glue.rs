@@ -56,8 +56,8 @@ pub(super) fn with_errors(script: &str) -> Result<String> {
     Ok(lines.map(named).collect())
 }
 
-/// Whether a line is a comment that numbers a function of the module, which editions' modules may
-/// number otherwise.
+/// Whether a line is a comment that numbers a function of the module; the two modules may number them
+/// differently.
 fn is_number_of_a_cast(line: &str) -> bool {
     line.trim_start().starts_with("// Cast intrinsic for")
 }

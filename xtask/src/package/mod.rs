@@ -1,21 +1,18 @@
 //! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
 
-mod arrange;
 mod assemble;
-mod edition;
+mod entry;
 mod glue;
 mod names;
 mod offsets;
-mod properties;
 mod size;
 mod stamp;
-mod unreached;
 mod variant;
 
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::Result;
-use edition::EDITIONS;
+use entry::ENTRIES;
 use std::path::PathBuf;
 pub(crate) use variant::Variant;
 
@@ -41,17 +38,15 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     project.sh.remove_path(&package.tarball)?;
     project.sh.remove_path(&package.folder)?;
     let sources = stamp::sources(project, tools)?;
-    for edition in &EDITIONS {
-        let built = edition
-            .variants
-            .iter()
-            .map(|variant| variant.build(edition, project, tools, sources));
+    for entry in &ENTRIES {
+        let variants = entry.variants.iter();
+        let built = variants.map(|variant| variant.build(entry, project, tools, sources));
         let built = built.collect::<Result<Vec<_>>>()?;
-        assemble::assemble(project, tools, &package.folder, edition, &built)?;
+        assemble::assemble(project, tools, &package.folder, entry, &built)?;
     }
     assemble::finish(project, &package)?;
-    for edition in &EDITIONS {
-        size::check(&package, edition)?;
+    for entry in &ENTRIES {
+        size::check(&package, entry)?;
     }
     Ok(package)
 }

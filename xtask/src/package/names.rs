@@ -4,7 +4,6 @@
 //! the glue and in every module: 5 KB of the compressed download. The short ones follow the
 //! order of the long, so builds with the same names stay interchangeable.
 
-use super::properties;
 use anyhow::{Result, ensure};
 use std::collections::BTreeMap;
 use walrus::{Import, Module};
@@ -13,10 +12,7 @@ type Names = BTreeMap<String, String>;
 
 /// The glue and the module with short names.
 pub(super) fn shorten(glue: &str, module: &mut Module) -> Result<String> {
-    let (glue, listed) = properties::listed(glue)?;
-    let mut names = short_names(module);
-    let numbers = listed.into_iter().enumerate();
-    names.extend(numbers.map(|(number, import)| (import, number.to_string())));
+    let names = short_names(module);
     for import in module.imports.iter_mut() {
         rename(&mut import.name, &names);
     }
@@ -25,7 +21,7 @@ pub(super) fn shorten(glue: &str, module: &mut Module) -> Result<String> {
         // How closures are called differs between versions of wasm-bindgen.
         ensure!(export.name.len() < 40, "{} keeps its name", export.name);
     }
-    Ok(rename_in_text(&glue, &names))
+    Ok(rename_in_text(glue, &names))
 }
 
 /// Imports and closures; what is exported by a name of ours, or imported from a script of ours,

@@ -1,7 +1,7 @@
 //! What a visitor downloads, and the limit that it must stay under.
 
 use super::Package;
-use super::edition::{EDITIONS, Edition};
+use super::entry::{ENTRIES, Entry};
 use anyhow::{Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -16,14 +16,14 @@ const ON_DEMAND: [(&str, usize); 3] = [
     // With a copy of the core.
     ("relampago_worker.js", 27 * 1024 / 2),
 ];
-/// Node's own entry, which no browser loads, and the one for service workers.
-const NOT_DOWNLOADED: [&str; 2] = ["node.js", "static.js"];
+/// Other ways in: Node's, the one for service workers, and the name of an earlier version.
+const NOT_DOWNLOADED: [&str; 3] = ["node.js", "static.js", "full/index.js"];
 
-pub(super) fn check(package: &Package, edition: &Edition) -> Result<()> {
-    let (name_of_edition, limit) = (edition.name, edition.limit);
+pub(super) fn check(package: &Package, entry: &Entry) -> Result<()> {
+    let (title, limit) = (entry.name, entry.limit);
     let mut scripts = 0;
     let mut modules = Vec::new();
-    for path in files(package, edition)? {
+    for path in files(package, entry)? {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("js") => scripts += script(&path)?,
             Some("wasm") => {
@@ -36,7 +36,7 @@ pub(super) fn check(package: &Package, edition: &Edition) -> Result<()> {
     modules.sort();
     eprintln!(
         "{:28} {:>10} {:>10} {:>14}",
-        format!("{name_of_edition} module"),
+        format!("{title} module"),
         "bytes",
         "gzip -9",
         "download (gzip)"
@@ -55,16 +55,16 @@ pub(super) fn check(package: &Package, edition: &Edition) -> Result<()> {
         .unwrap_or(0);
     ensure!(
         largest <= limit,
-        "the {name_of_edition} download is {largest} bytes, over the limit of {limit}"
+        "the {title} download is {largest} bytes, over the limit of {limit}"
     );
     Ok(())
 }
 
-/// An edition's; another one may lie in a folder of its own folder.
-fn files(package: &Package, edition: &Edition) -> Result<Vec<PathBuf>> {
-    let mut files = crate::files::list(&package.folder.join(edition.folder))?;
-    let others = EDITIONS.iter().filter(|other| other.name != edition.name);
-    for other in others.filter(|other| other.folder.starts_with(edition.folder)) {
+/// Returns the files of an entry point, without those of others that lie in a folder of its folder.
+fn files(package: &Package, entry: &Entry) -> Result<Vec<PathBuf>> {
+    let mut files = crate::files::list(&package.folder.join(entry.folder))?;
+    let others = ENTRIES.iter().filter(|other| other.name != entry.name);
+    for other in others.filter(|other| other.folder.starts_with(entry.folder)) {
         files.retain(|file| !file.starts_with(package.folder.join(other.folder)));
     }
     Ok(files)
@@ -72,6 +72,9 @@ fn files(package: &Package, edition: &Edition) -> Result<Vec<PathBuf>> {
 
 /// How much of every download the script is.
 fn script(path: &Path) -> Result<usize> {
+    if NOT_DOWNLOADED.iter().any(|other| path.ends_with(other)) {
+        return Ok(0);
+    }
     let (name, size) = (name(path), gzipped(&fs::read(path)?)?);
     if let Some((_, limit)) = ON_DEMAND.iter().find(|(on_demand, _)| *on_demand == name) {
         eprintln!("on demand, {name} is {size}; the limit is {limit}");
@@ -81,11 +84,7 @@ fn script(path: &Path) -> Result<usize> {
         );
         return Ok(0);
     }
-    Ok(if NOT_DOWNLOADED.contains(&&*name) {
-        0
-    } else {
-        size
-    })
+    Ok(size)
 }
 
 fn name(path: &Path) -> String {
@@ -96,7 +95,7 @@ fn name(path: &Path) -> String {
 }
 
 /// How long bytes are when servers have compressed them.
-pub(super) fn gzipped(bytes: &[u8]) -> Result<usize> {
+fn gzipped(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;
     Ok(encoder.finish()?.len())

@@ -1,9 +1,8 @@
-//! One WebAssembly build per edition and instruction set.
+//! Builds a WebAssembly module for each instruction set.
 
-use super::arrange::{WAYS, arrange};
-use super::edition::Edition;
+use super::entry::Entry;
 use super::stamp::unless_made;
-use super::{glue, names, offsets, unreached};
+use super::{glue, names, offsets};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -61,12 +60,10 @@ const SMALL_CODE: &[&str] = &[
 ];
 
 /// What [`finish`] does to a build, which has to be made again where that changes.
-const FINISH: [&str; 5] = [
+const FINISH: [&str; 3] = [
     include_str!("glue.rs"),
     include_str!("names.rs"),
     include_str!("offsets.rs"),
-    include_str!("properties.rs"),
-    include_str!("unreached.rs"),
 ];
 
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
@@ -105,27 +102,27 @@ impl Variant {
     /// `sources` stands for everything that the build reads.
     pub(super) fn build(
         &self,
-        edition: &Edition,
+        entry: &Entry,
         project: &Project,
         tools: &Tools,
         sources: u64,
     ) -> Result<Built> {
-        let folder = project.target(format!("npm/build-{}-{}", edition.name, self.name));
+        let folder = project.target(format!("npm/build-{}-{}", entry.name, self.name));
         let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
         unless_made(
             &bound,
             &(
                 sources,
-                edition.features,
-                edition.settings,
+                entry.features,
+                entry.settings,
                 SMALL_STD,
                 SMALL_CODE,
                 FINISH,
             ),
-            || self.compile(edition, project, tools, &folder),
+            || self.compile(entry, project, tools, &folder),
         )?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
-        unless_made(&module, &(content, WASM_OPT, WAYS, self.relaxed), || {
+        unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
             self.optimise(project, tools, &bound, &module)
         })?;
         let name = self.name;
@@ -138,7 +135,7 @@ impl Variant {
 
     fn compile(
         &self,
-        edition: &Edition,
+        entry: &Entry,
         project: &Project,
         tools: &Tools,
         folder: &Path,
@@ -149,8 +146,8 @@ impl Variant {
         let remap = format!("--remap-path-prefix={}=", registry.display());
         let flags = [&[remap.as_str()], SMALL_CODE].concat();
         let config = format!("target.wasm32-unknown-unknown.rustflags={flags:?}");
-        let features = edition.features;
-        let settings = edition.settings.iter().flat_map(|set| ["--config", set]);
+        let features = entry.features;
+        let settings = entry.settings.iter().flat_map(|set| ["--config", set]);
         let build = cmd!(
             sh,
             "{wasm_pack} --log-level warn build {MODULE_CRATE} --mode no-install --target web
@@ -161,8 +158,7 @@ impl Variant {
         .args(SMALL_STD)
         // The options above are cargo's and the compiler's own, though not yet stable.
         .env("RUSTC_BOOTSTRAP", "1");
-        let build = edition.select(tools.for_wasm(build));
-        self.select(build).run()?;
+        self.select(tools.for_wasm(build)).run()?;
         finish(folder)
     }
 
@@ -183,8 +179,7 @@ impl Variant {
         let optimise = cmd!(project.sh, "{wasm_opt} {from} -o {to}")
             .args(WASM_OPT)
             .args(relaxed);
-        optimise.run()?;
-        Ok(fs::write(to, arrange(&fs::read(to)?)?)?)
+        Ok(optimise.run()?)
     }
 }
 
@@ -192,7 +187,6 @@ impl Variant {
 fn finish(folder: &Path) -> Result<()> {
     let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
     let mut module = Module::from_file(&path)?;
-    unreached::empty(&mut module)?;
     offsets::fold(&mut module);
     let text = names::shorten(&fs::read_to_string(&script)?, &mut module)?;
     fs::write(script, glue::with_errors(&text)?)?;

@@ -109,20 +109,14 @@ fn clippy(context: &Context) -> Result<()> {
     Ok(())
 }
 
-/// Both editions.
 fn clippy_wasm(context: &Context) -> Result<()> {
-    for small in ["0", "1"] {
-        let clippy = cmd!(
-            context.project.sh,
-            "cargo clippy --lib --target wasm32-unknown-unknown
-             --no-default-features --features gpu,js,js-ptx -- -D warnings"
-        );
-        let clippy = clippy.env("RELAMPAGO_WASM_SMALL", small);
-        Variant::SIMD128
-            .select(context.tools.for_wasm(clippy))
-            .run()?;
-    }
-    Ok(())
+    let clippy = cmd!(
+        context.project.sh,
+        "cargo clippy --lib --target wasm32-unknown-unknown
+         --no-default-features --features gpu,js,js-ptx -- -D warnings"
+    );
+    let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
+    Ok(clippy.run()?)
 }
 
 fn docs(context: &Context) -> Result<()> {

@@ -97,3 +97,13 @@ export async function abortable(options, start) {
         signal.removeEventListener('abort', abort);
     }
 }
+
+/** Adds methods whose arguments go to the worker as they are; `methods` has the number of arguments of each. */
+export const forward = (prototype, methods) => {
+    for (const [name, count] of Object.entries(methods)) {
+        prototype[name] = function (...values) {
+            const call = () => this.handle.call(name, { values: values.slice(0, count).map(copied) });
+            return abortable(values[count], call);
+        };
+    }
+};

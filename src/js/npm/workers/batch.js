@@ -52,6 +52,10 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         return this.#record(name, length, { held, values: parameters });
     }
 
+    customElementwise() {
+        throw new RelampagoError('UNSUPPORTED', 'a function cannot go to a worker');
+    }
+
     /** Its values are to be kept, though other operations take them. */
     output(id) {
         this.#lengthOf(id);

@@ -1,5 +1,4 @@
 import { createWith } from './devices.js';
-import './extras.js';
 
 /** Bundlers look for this very expression. */
 const spawn = () => new Worker(new URL('./relampago_worker.js', import.meta.url), { type: 'module' });

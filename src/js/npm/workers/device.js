@@ -1,9 +1,22 @@
-import { GpuDevice, ops } from '../core.js';
-import { abortable, copied } from './arguments.js';
+import { GpuDevice, RelampagoError, TensorView, invalid, ops } from '../core.js';
+import { abortable, copied, forward } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
 import { ready, remote } from './handle.js';
 import { Link, nextNumber } from './link.js';
+import { RemoteMatmulCache } from './matmul_cache.js';
+
+/** The shape of a view that must be one of a matrix. */
+function matrix(what, view) {
+    if (!(view instanceof TensorView)) {
+        throw invalid(`${what}View`, view, 'a TensorView');
+    }
+    const { shape } = view;
+    if (shape[2] * shape[3] !== 1) {
+        throw new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is of shape [${shape.join(', ')}], but must be a matrix`);
+    }
+    return shape;
+}
 
 /** Its methods for operations are inherited and end in `run`, as a batch's end in `record`. */
 export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
@@ -70,7 +83,25 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         return new RemoteBatch(link, as);
     }
 
+    matmulCache() {
+        const { link } = this.handle;
+        const as = nextNumber();
+        this.handle.post('matmulCache', { as });
+        return new RemoteMatmulCache(link, [as]);
+    }
+
+    /** Views gather their elements on the page, since these are copied on their way in any case. */
+    async matmulView(aView, a, bView, b, options) {
+        const [[m, k], [rows, n]] = [matrix('a', aView), matrix('b', bView)];
+        if (rows !== k) {
+            const shapes = `\`b\` is ${rows}×${n} beside ${m}×${k}`;
+            throw new RelampagoError('INVALID_ARGUMENT', `${shapes}, but must be of as many rows as \`a\` has columns`);
+        }
+        return this.matmul(aView.gather(a), bView.gather(b), m, k, n, options);
+    }
+
     async rebuild(options) {
         return this.handle.link && this.#again(options);
     }
 }
+forward(RemoteDevice.prototype, { tiledReduce2d: 4, tiledReducePartial: 4, tuneOne: 2, adoptChoices: 1, choices: 0 });

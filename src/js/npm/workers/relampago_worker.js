@@ -3,7 +3,6 @@
 import { GpuDevice, load } from '../core.js';
 import { createWith } from './devices.js';
 import { buffersOf } from './link.js';
-import './extras.js';
 
 /** Starts a worker of the same script, whose address is the bundle's; Bun's workers do not know it by `location`. */
 const spawn = () => new Worker(globalThis.location?.href ?? import.meta.url, { type: 'module' });

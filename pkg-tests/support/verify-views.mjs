@@ -1,4 +1,4 @@
-// Whether what the app returned of the full edition is right.
+// Checks what views.js returned.
 
 import assert from 'node:assert/strict';
 import { verify } from './verify.mjs';
@@ -58,10 +58,10 @@ const CUSTOM_CODES = {
   disposed: 'DISPOSED',
 };
 
-export function verifyFull(results, backend) {
+export function verifyViews(results, backend) {
   verify(results, backend);
-  const [here, there] = results.full;
-  for (const where of results.full) {
+  const [here, there] = results.views;
+  for (const where of results.views) {
     verifyCache(where.cache);
     verifyViews(where.views);
     verifyTiles(where.tiles);

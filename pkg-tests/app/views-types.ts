@@ -1,8 +1,8 @@
-// Compiled, never run: what the full edition adds, as `tsc --strict` sees it.
+// Compiled, never run: the types of views, caches and custom operations, as `tsc --strict` sees them.
 
 import init, {
   CustomOp, GpuDevice, TensorView, type CachedWeights, type HalfPrecision, type Partials, type Tuning,
-} from 'relampago/full';
+} from 'relampago';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}

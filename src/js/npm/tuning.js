@@ -1,6 +1,5 @@
-// What only pages have, not their workers: kernels that were measured to be the fastest are remembered from
-// one visit to the next, as the bytes of a device's choices, which know their version. They lie in the
-// page's IndexedDB under the adapter's name.
+// Pages remember from one visit to the next which kernels were measured to be the fastest: the page's IndexedDB
+// holds a device's choices, as bytes that know their version, under the adapter's name. Workers do not.
 
 import { GpuDevice, RelampagoError, classOf, ops } from './core.js';
 
@@ -28,7 +27,7 @@ async function ask(mode, method, ...args) {
 }
 
 /** The device, with the choices of earlier visits. */
-async function remembering(device) {
+export async function remembering(device) {
     const { adapter } = device.info;
     const kept = adapter && await ask(undefined, 'get', adapter);
     if (classOf(kept) === 'Uint8Array') {
@@ -36,12 +35,6 @@ async function remembering(device) {
     }
     return device;
 }
-
-// Once `index.js` has made it one for devices in workers, too.
-queueMicrotask(() => {
-    const { create } = GpuDevice;
-    GpuDevice.create = async (options) => remembering(await create(options));
-});
 
 GpuDevice.prototype.tune = async function (operations, options) {
     const place = (list) => (Array.isArray(list) ? ops.findIndex(([name]) => name === list[0]) : -1);

@@ -1,20 +1,5 @@
 import type { AbortOptions, Conv2dOptions } from './relampago.js';
 
-export {
-    type BlockOptions,
-    type CachedWeights,
-    type CustomOpDefinition,
-    type Partials,
-    type Reduction,
-    type Shape,
-    type ViewOptions,
-    type WeightFormat,
-    type WeightOptions,
-    CustomOp,
-    GpuMatmulCache,
-    TensorView,
-} from './relampago.js';
-
 /**
  * Shape and options of a convolution layer: each of `filters` sums over windows of several channels, of each of
  * `batch` images. Values are `batch × channels × rows × cols`, weights
@@ -70,6 +55,10 @@ declare module './relampago.js' {
     }
     interface DeviceInfo {
         readonly halfPrecision: HalfPrecision;
+    }
+    namespace GpuDevice {
+        /** The same as `GpuDevice.create`. */
+        function newAsync(options?: DeviceOptions): Promise<GpuDevice>;
     }
     interface GpuDevice {
         /** The sum of a `rows × cols` matrix, added up tile by tile. */

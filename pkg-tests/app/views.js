@@ -1,17 +1,17 @@
-// What the full edition adds, on a device of the page and on one in a worker. It imports nothing of
-// the package, as app.js does not, and returns plain data.
+// Cached weights, views, tiled reductions, layers and custom operations, on a device of the page and on one in a
+// worker. Like app.js it imports nothing of the package and returns plain data.
 
 import { codeOf, run } from './app.js';
 
-export async function runFull(relampago, backend) {
+export async function runViews(relampago, backend) {
   const results = await run(relampago, backend);
   const options = globalThis.Worker ? [{}, { worker: true }] : [{}];
-  results.full = [];
+  results.views = [];
   for (const option of options) {
     // Everything goes to the GPU where there is one.
     const policy = { matmul: 0, reduction: 0 };
     const device = await relampago.GpuDevice.create({ backend, policy, ...option });
-    results.full.push({
+    results.views.push({
       cache: await cache(relampago, device),
       views: await views(relampago, device),
       tiles: await tiles(relampago, device),

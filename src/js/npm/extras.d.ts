@@ -1,2 +1,0 @@
-// What the full edition has in place of this file is more.
-export {};

@@ -1,1 +1,0 @@
-// What only pages have, not their workers, lies over this in the full edition.

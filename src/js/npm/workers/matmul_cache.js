@@ -1,0 +1,15 @@
+import { GpuMatmulCache } from '../core.js';
+import { forward } from './arguments.js';
+import { remote } from './handle.js';
+
+/** Weights that a worker holds. */
+export class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {
+    async weights() {
+        return this.handle.call('weights');
+    }
+
+    async remove(name) {
+        return this.handle.call('remove', { values: [name] });
+    }
+}
+forward(RemoteMatmulCache.prototype, { insert: 3, insertBlocks: 3, matmulCached: 3 });

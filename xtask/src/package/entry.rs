@@ -1,0 +1,79 @@
+//! The entry points of the package: `relampago` and `relampago/ptx`. Each has a module of its own.
+
+use super::variant::Variant;
+
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    /// Its folder in the package; empty for the package's own.
+    pub(super) folder: &'static str,
+    /// Folders of the project with its scripts and types.
+    pub(super) sources: &'static [&'static str],
+    /// Features of the crate `src/js/module`.
+    pub(super) features: &'static str,
+    /// Settings of cargo, beside the profile's own.
+    pub(super) settings: &'static [&'static str],
+    pub(super) variants: &'static [Variant],
+    /// The scripts that esbuild makes of the sources.
+    pub(super) scripts: &'static [Script],
+    /// Whether it has the operations' methods and shaders.
+    pub(super) op_table: bool,
+    /// Limit of a download in bytes: the script and one module, compressed with gzip.
+    pub(super) limit: usize,
+}
+
+/// A script that contains everything it imports, except what stays outside of it.
+pub(super) struct Script {
+    pub(super) name: &'static str,
+    /// Imports that stay: the name in the sources, and the one in the package.
+    pub(super) external: &'static [(&'static str, &'static str)],
+}
+
+/// The worker's script has the core a second time. If it imported that of `index.js`, which may start workers,
+/// webpack would warn of a script that starts itself. `index.js` comes last, since the others are made of the
+/// core that becomes a part of it.
+const COMPUTING: &[Script] = &[
+    Script {
+        name: "workers/relampago_worker.js",
+        external: &[("./shaders.js", "../shaders.js")],
+    },
+    Script {
+        name: "workers/create.js",
+        external: &[("../core.js", "../index.js")],
+    },
+    Script {
+        name: "index.js",
+        external: &[
+            ("./workers/create.js", "./workers/create.js"),
+            ("./shaders.js", "./shaders.js"),
+        ],
+    },
+];
+
+pub(super) const ENTRIES: [Entry; 2] = [
+    Entry {
+        name: "relampago",
+        folder: "",
+        sources: &["src/js/common", "src/js/npm"],
+        features: "computing",
+        settings: &[],
+        variants: &[Variant::SIMD128, Variant::RELAXED],
+        scripts: COMPUTING,
+        op_table: true,
+        limit: 200 * 1024,
+    },
+    Entry {
+        name: "ptx",
+        folder: "ptx",
+        sources: &["src/js/common", "src/js/ptx"],
+        features: "ptx",
+        // Writing text needs no speed.
+        settings: &["profile.wasm.package.relampago.opt-level='z'"],
+        variants: &[Variant::PTX],
+        scripts: &[Script {
+            name: "index.js",
+            external: &[],
+        }],
+        op_table: false,
+        limit: 180 * 1024,
+    },
+];
