@@ -173,7 +173,6 @@ impl GpuCommandBatch {
     }
 
     /// What [`Program::new`] makes a program of.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn prepare(&self, outputs: &[BufferId]) -> Result<Runtime> {
         self.check_recorded()?;
         let mut indices = Vec::new();
@@ -252,7 +251,6 @@ impl GpuCommandBatch {
     ///
     /// # Errors
     /// As [`GpuCommandBatch::read`].
-    #[cfg_attr(relampago_package, optimize(size))]
     pub fn keep(&self, id: BufferId) -> Result<DeviceBuffer> {
         self.check_owner("id", id)?;
         let Some(results) = &self.results else {
@@ -312,7 +310,6 @@ impl GpuCommandBatch {
         Ok(self.push(buffer.len(), Source::Input(self.inputs.len() - 1)))
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn try_record(&mut self, op: Op, inputs: &[BufferId]) -> Result<BufferId> {
         self.check_recording()?;
         if let Some(error) = &self.error {
@@ -382,7 +379,6 @@ impl GpuCommandBatch {
     }
 
     /// What nothing else is computed from, and what was asked for.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn ends(&self) -> Vec<usize> {
         let mut ends = vec![true; self.nodes.len()];
         for &input in self.nodes.iter().flat_map(Node::inputs) {
@@ -417,7 +413,6 @@ impl GpuCommandBatch {
 
     /// The GPU, if anything needed is there already, or any operation alone would be sent there and all
     /// of them fit.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn chosen_gpu(&self, outputs: &[usize]) -> Option<&Arc<Gpu>> {
         let live = live(&self.nodes, outputs);
         let (mut chosen, mut longest) = (None, 0);

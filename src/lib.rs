@@ -26,8 +26,6 @@
 // wgpu's handles are not `Send` in the browser, where there is one thread; an `Rc` there would
 // need a second set of types.
 #![cfg_attr(target_arch = "wasm32", allow(clippy::arc_with_non_send_sync))]
-// What is large and never takes long is marked as such: the package has it compiled for size.
-#![cfg_attr(relampago_package, feature(optimize_attribute))]
 
 mod alloc;
 mod batch;

@@ -40,7 +40,6 @@ pub(crate) fn to_line(values: &[f32]) -> usize {
 impl Scratch {
     /// # Errors
     /// `OutOfMemory` where there is no memory for so many.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn new(len: usize) -> Result<Self> {
         // Nothing needs none of what is kept.
         if len == 0 {
@@ -78,7 +77,6 @@ impl DerefMut for Scratch {
 }
 
 impl Drop for Scratch {
-    #[cfg_attr(relampago_package, optimize(size))]
     fn drop(&mut self) {
         if self.values.len() > MAX_VALUES {
             return;

@@ -169,7 +169,6 @@ impl Program {
     /// The results, and what becomes of them on a GPU: their values where they are to be `read`.
     /// Arguments are needed no longer.
     #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn start(
         &self,
         arguments: &[Argument<'_>],
@@ -198,7 +197,6 @@ impl Program {
     }
 
     /// A pair of places as one of a place and a node.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn feedback(&self, (result, argument): (usize, usize)) -> Result<(usize, usize)> {
         let plan = &self.runtime.plan;
         let (results, arguments) = (plan.outputs.len(), self.runtime.placeholders.len());

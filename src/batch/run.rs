@@ -92,7 +92,6 @@ impl Runtime {
     /// known only when the future says so; it brings their values where they are to be `read`, in
     /// the same submission.
     #[allow(clippy::type_complexity)] // Results now, and a future of values.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn start(
         &self,
         arguments: &[Argument<'_>],
@@ -144,7 +143,6 @@ impl Runtime {
     }
 
     /// What each node has from outside; `of` says what a buffer is to the back-end.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn bindings<'a, B>(
         &'a self,
         arguments: &[Argument<'a>],

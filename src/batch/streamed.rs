@@ -19,7 +19,6 @@ const MAX_FUNCTIONS: usize = 2;
 impl Program {
     /// The length of what [`Program::stream`] takes and gives; `None` where it cannot run the
     /// program. Placeholders are as many and as long as `run` asks for.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn streamable(&self) -> Option<usize> {
         let plan = &self.runtime.plan;
         let ([kernel], [output]) = (&plan.kernels[..], &plan.outputs[..]) else {
@@ -34,7 +33,6 @@ impl Program {
 
     /// Whether a GPU would take longer to be given an elementwise kernel's arguments than SIMD for all
     /// of it: the policy leaves each operation to SIMD, and functions that take their time are few.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn is_light(&self, kernel: &Kernel) -> bool {
         let Runtime { plan, device, .. } = &self.runtime;
         let mut functions = 0;
@@ -100,7 +98,6 @@ impl Stream for Inputs<'_> {
         self.arguments.len()
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn load(&mut self, input: usize, at: usize, to: &mut [f32]) {
         let values: &[f32] = match &self.nodes[self.kernel.inputs[input]].source {
             Source::Placeholder(place) => return self.arguments.load(*place, at, to),

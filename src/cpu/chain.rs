@@ -94,7 +94,6 @@ impl<'a> Runner<'a> {
     }
 
     /// For at most `len` values.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn scratch(&self, len: usize) -> Result<Scratch> {
         let block = len.min(BLOCK);
         let mut blocks = Vec::new();

@@ -18,7 +18,6 @@ pub(crate) type Slots = Vec<Vec<f32>>;
 
 /// Runs a plan's kernels, by whose weights that are packed. `outside` has the values of nodes that
 /// none of them computes.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn run(
     plan: &Plan,
     (cpu, weights): (Cpu, &Weights),
@@ -60,7 +59,6 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    #[cfg_attr(relampago_package, optimize(size))]
     fn run(&self, len: usize, out: &mut Vec<f32>) -> Result<()> {
         let after = self.runner(&self.kernel.chain);
         let Some(head) = &self.kernel.head else {
@@ -127,7 +125,6 @@ impl<'a> Run<'a> {
 
     /// A softmax or a norm of rows, some rows at a time with what is before and after it, and
     /// operands that all rows share.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn rows(
         &self,
         op: &Op,
@@ -160,7 +157,6 @@ impl<'a> Run<'a> {
     }
 
     /// A reduction or the softmax of one vector, which never sees its operands as a whole.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn stream(
         &self,
         op: &Op,

@@ -32,7 +32,6 @@ const FEW_ROWS: usize = 2;
 ///
 /// # Errors
 /// `OutOfMemory`.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn pack<'a>(
     plan: &'a Plan,
     cpu: Cpu,
@@ -49,7 +48,6 @@ pub(crate) fn pack<'a>(
     Ok(weights)
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn factor<'a>(
     plan: &'a Plan,
     (product, node): (Matmul, usize),
@@ -83,7 +81,6 @@ fn factor<'a>(
 }
 
 /// A kernel's product of row-major rows, and the node of its right operand.
-#[cfg_attr(relampago_package, optimize(size))]
 fn product(plan: &Plan, kernel: &Kernel) -> Option<(Matmul, usize)> {
     let head = kernel.head.as_ref()?;
     let product = match *plan.nodes[head.node].operation()?.0 {

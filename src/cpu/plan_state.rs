@@ -75,7 +75,6 @@ impl PlanState {
     }
 
     /// Runs a plan; returns its outputs' values.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn run(
         &self,
         plan: &Plan,

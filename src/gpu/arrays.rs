@@ -16,7 +16,6 @@ use crate::ops::Op;
 impl Gpu {
     /// Runs one operation that gives `len` values, as was checked; an elementwise one in pieces that
     /// fit into bindings. The inputs are read now.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn run_arrays(
         self: &Arc<Self>,
         op: &Op,
@@ -49,7 +48,6 @@ impl Gpu {
         })
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn run_piece(
         self: &Arc<Self>,
         op: &Op,
@@ -67,7 +65,6 @@ impl Gpu {
     /// Copies values to a buffer that stays on the GPU. They are read now; the future tells what
     /// went wrong.
     #[allow(clippy::type_complexity)] // A buffer now, and a future.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn upload_array(
         self: &Arc<Self>,
         values: &Float32Array,
@@ -104,7 +101,6 @@ impl Readback {
 
 impl Recorder<'_> {
     /// Copies values to the GPU.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn upload_array(&mut self, values: &Float32Array) -> Result<GpuBuffer> {
         let len = values.length() as usize;
         let buffer = self.allocate(len)?;

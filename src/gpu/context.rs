@@ -204,7 +204,6 @@ impl Gpu {
     }
 
     /// Uses a device that the caller opened.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn adopt(device: wgpu::Device, queue: wgpu::Queue) -> Self {
         let limits = device.limits();
         Self {

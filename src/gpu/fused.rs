@@ -106,7 +106,6 @@ impl Addition {
         self.function("after", "i: u32, value: real", Some(given), fusion, chain)
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn function(
         &mut self,
         name: &str,
@@ -135,7 +134,6 @@ impl Addition {
 
     /// Keeps from compilers how a value came about: they may take (x − y) + y for x, which has other
     /// digits and no NaN. What is combined with a zero that only the host knows is what it is.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn make_opaque(&mut self, value: &mut String) {
         if !self.has_zero {
             self.parameter("zero", "", "u32", 0);
@@ -145,7 +143,6 @@ impl Addition {
         value.push_str(") ^ word(params.zero))");
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn call(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> Result<String> {
         let operands = self.operands(step, given, fusion);
         if let Op::Custom(call) = &step.op {
@@ -170,7 +167,6 @@ impl Addition {
     }
 
     /// Adds an operation's function, a second one where it has parameters; its name.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn define(&mut self, function: &Function, step: &Step) -> String {
         for item in function.items {
             if !self.items.contains(item) {
@@ -209,7 +205,6 @@ impl Addition {
     }
 
     /// An expression for what a step reads at `i`.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn operand(&mut self, operand: Operand, given: Option<Operand>, fusion: &Fusion<'_>) -> String {
         match operand {
             _ if given == Some(operand) => "value".to_owned(),
@@ -255,7 +250,6 @@ impl Addition {
     }
 
     /// The kernel's text with all of this in it.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn source(&self, kernel: &Kernel) -> String {
         let added = self
             .items

@@ -29,7 +29,6 @@ const MANY_FILTERS: usize = 16;
 const MANY_WEIGHTS: usize = 16;
 
 /// Records the dispatch of a layer whose result has some values.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn convolve_layer(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],
@@ -52,7 +51,6 @@ pub(super) fn convolve_layer(
 }
 
 /// The kernel that was measured to be the fastest, or else the one by rule.
-#[cfg_attr(relampago_package, optimize(size))]
 fn kernel(recorder: &Recorder<'_>, input: usize, layer: &ConvLayer) -> &'static Kernel {
     let gpu = recorder.gpu;
     #[cfg(not(target_arch = "wasm32"))]
@@ -127,7 +125,6 @@ fn is_product(layer: &ConvLayer) -> bool {
 }
 
 /// Rows and columns of the input, the kernel, the result, strides, dilations and padding.
-#[cfg_attr(relampago_package, optimize(size))]
 fn geometry(layer: &ConvLayer) -> [usize; 12] {
     let image = &layer.image;
     let (rows, cols) = layer.output_shape();
@@ -150,7 +147,6 @@ fn geometry(layer: &ConvLayer) -> [usize; 12] {
 
 /// Parameters of a kernel. Only strides can be larger than what is told by a buffer's places, and dilations, of which
 /// there is one weight then; strides move past every input alike.
-#[cfg_attr(relampago_package, optimize(size))]
 fn params(dims: [&[usize]; 2]) -> Vec<u32> {
     let mut words = Vec::new();
     for dims in dims {
@@ -162,7 +158,6 @@ fn params(dims: [&[usize]; 2]) -> Vec<u32> {
 }
 
 /// By a kernel of products.
-#[cfg_attr(relampago_package, optimize(size))]
 fn by_product(
     recorder: &mut Recorder<'_>,
     kernel: &'static Kernel,
@@ -185,7 +180,6 @@ fn by_product(
 }
 
 /// By the kernel for any layer.
-#[cfg_attr(relampago_package, optimize(size))]
 fn any(
     recorder: &mut Recorder<'_>,
     inputs: [&GpuBuffer; 2],

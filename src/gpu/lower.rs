@@ -43,7 +43,6 @@ const MIN: Reduction = Reduction {
 };
 
 /// Records the dispatches of an operation whose result has at least one value.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn lower(
     recorder: &mut Recorder<'_>,
     op: &Op,
@@ -113,7 +112,6 @@ pub(super) fn elementwise(
 }
 
 /// Workgroups of a reduction's first dispatch.
-#[cfg_attr(relampago_package, optimize(size))]
 fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
     let most = if recorder.gpu.adapter().software {
         MAX_SOFTWARE_PARTIALS.max(len / MAX_VALUES_PER_SOFTWARE_PARTIAL)
@@ -125,7 +123,6 @@ fn partials(recorder: &Recorder<'_>, len: usize) -> usize {
     len.div_ceil(MIN_VALUES_PER_PARTIAL).clamp(1, most)
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn reduce(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,
@@ -165,7 +162,6 @@ fn reduce(
     )
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) -> Result<()> {
     let len = inputs[0].len;
     let groups = partials(recorder, len);
@@ -175,7 +171,6 @@ fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) ->
     reduce(recorder, &folded, output, SUM, 1.0)
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Result<()> {
     let groups = partials(recorder, x.len);
     let params = |len: usize, groups: usize, read_pairs: bool, write_pairs: bool| {
@@ -197,7 +192,6 @@ fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Res
     recorder.dispatch(&kernels::ARGMAX, &second, &[&pairs], output, 1)
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn transpose(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,
@@ -210,7 +204,6 @@ fn transpose(
     recorder.dispatch(&kernels::TRANSPOSE, &params, &[x], output, tiles)
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn matmul(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],

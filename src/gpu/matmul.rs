@@ -161,7 +161,6 @@ pub(super) fn aligned(
 
 /// Of the families that the adapter has room for, the largest with enough tiles that do not reach much farther
 /// beyond the result than smaller ones: a product of 64 rows by the largest tiles takes twice as long.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
     let [.., smallest] = &FAMILIES;
     let least = smallest.area([m, n]);

@@ -222,7 +222,6 @@ impl Pipelines {
         }
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn create_pipeline(
         &self,
         name: &str,
@@ -265,7 +264,6 @@ impl Pipelines {
         layout
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn create_layout(&self, shape: Shape) -> wgpu::BindGroupLayout {
         let entry = |binding: usize, ty, has_dynamic_offset, size| wgpu::BindGroupLayoutEntry {
             binding: binding as u32,

@@ -50,7 +50,6 @@ impl Gpu {
         pairs.try_for_each(|(readback, out)| readback.copy_to(out))
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn record_plan(
         self: &Arc<Self>,
         plan: (&Plan, &Texts),
@@ -94,7 +93,6 @@ impl Gpu {
 
 /// Puts spare memory in slots whose last result is an argument now: it may be one for several runs,
 /// handed on from each to the next.
-#[cfg_attr(relampago_package, optimize(size))]
 fn spare_arguments(
     slots: &mut [Option<GpuBuffer>],
     spare: &mut Vec<Option<GpuBuffer>>,
@@ -197,7 +195,6 @@ fn only_written(_: &Plan) -> Vec<bool> {
 
 /// Records each kernel once; the outputs, in the host's memory if that is where they are going
 /// (`to_host`) and kernels need them nowhere else.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn record_once<'g>(
     recorder: &mut Recorder<'g>,
     (plan, texts): (&'g Plan, &'g Texts),
@@ -248,7 +245,6 @@ fn values(
     values
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn record_kernel<'g>(
     recorder: &mut Recorder<'g>,
     plan: &'g Plan,

@@ -302,7 +302,6 @@ impl<'g> Recorder<'g> {
     }
 
     /// Records a kernel with what is added to it.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn dispatch_with(
         &mut self,
         kernel: &'static Kernel,

@@ -130,7 +130,6 @@ impl Family {
     /// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
     /// workgroups; else two, with each row cut into chunks. Parameters are the shape
     /// and the kernels' `own` ones; inputs, what lies by rows and what all rows share.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn record(
         &self,
         recorder: &mut Recorder<'_>,
@@ -228,7 +227,6 @@ impl Family {
         held.chain(reads_whole(gpu, cols).then_some((self.row, 1)))
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn candidates(&self, gpu: &Gpu, [rows, cols]: [usize; 2]) -> (Key, Vec<&'static str>) {
         let whole = self.whole_rows(gpu, cols);
         let names = whole.map(|(kernel, _)| kernel.name);

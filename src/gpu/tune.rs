@@ -35,7 +35,6 @@ const MOST: usize = 64;
 type Times = Vec<(&'static str, f64)>;
 
 /// What an operation with a result is remembered by, and the kernels that could compute it.
-#[cfg_attr(relampago_package, optimize(size))]
 fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static str>)> {
     let (key, names) = match *op {
         Op::Matmul { m, k, n }
@@ -154,7 +153,6 @@ impl Gpu {
 
     /// Takes choices that were kept, unless something happened to them.
     #[cfg(target_arch = "wasm32")]
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn adopt_choices(&self, choices: &[u8]) {
         let text = persist::unwrapped(choices).and_then(|text| std::str::from_utf8(text).ok());
         self.tuned.adopt(text.unwrap_or_default());

@@ -95,7 +95,6 @@ struct Fuser<'a> {
 
 /// The kernels that compute `outputs`, in the order in which they run. Each operation has its
 /// own unless they are to be `fused`.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
     let live = live(nodes, outputs);
     let mut users = vec![Vec::new(); nodes.len()];
@@ -153,7 +152,6 @@ impl Fuser<'_> {
     }
 
     /// Puts a node into the kernel of those that read it, or into a new one.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn place(&mut self, node: usize, fused: bool) {
         let place = if fused { self.joins(node) } else { None };
         let (draft, role) = place.unwrap_or_else(|| {
@@ -176,7 +174,6 @@ impl Fuser<'_> {
     }
 
     /// What a draft reads once it has a node.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn inputs_with(&self, draft: usize, node: usize) -> Vec<usize> {
         let mut inputs = self.drafts[draft].inputs.clone();
         inputs.retain(|&input| input != node);
@@ -190,7 +187,6 @@ impl Fuser<'_> {
 
     /// The draft that a node can be computed in, with its role: the one that has all of its
     /// users, if each of them takes its values in the same role.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn joins(&self, node: usize) -> Option<(usize, Role)> {
         let (user, operand) = *self.users[node].first()?;
         let (draft, role) = self.taken(user, operand)?;
@@ -224,7 +220,6 @@ impl Fuser<'_> {
         }
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn finish(&self, index: usize, draft: &Draft) -> Kernel {
         let mut members = draft.members.clone();
         members.reverse();
@@ -247,7 +242,6 @@ impl Fuser<'_> {
     }
 
     /// The steps of a draft in one role, which end in a node.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn chain(&self, role: (usize, Role), members: &[usize], draft: &Draft, end: usize) -> Chain {
         let mut nodes = members.to_vec();
         nodes.retain(|&node| self.roles[node] == Some(role));
@@ -262,7 +256,6 @@ impl Fuser<'_> {
         }
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn step(&self, node: usize, steps: &[usize], inputs: &[usize]) -> Step {
         let mut operands = Vec::new();
         for &input in self.nodes[node].inputs() {

@@ -11,7 +11,6 @@ pub(crate) struct Shared {
 /// Shares slots among values, given in the order in which they are made: their lengths, and the
 /// place in that order of what reads each one last. What makes a value never writes where it
 /// reads.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
     let mut shared = Shared {
         slots: Vec::with_capacity(lens.len()),

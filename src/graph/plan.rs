@@ -29,7 +29,6 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// A plan to compute `outputs`; operation by operation as recorded unless `optimised`.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn new(nodes: &[Node], outputs: &[usize], optimised: bool) -> Self {
         let (nodes, places) = if optimised {
             rewrite(nodes)
@@ -144,7 +143,6 @@ impl Plan {
         Ok(())
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn place(&self, node: usize) -> BufferPlace {
         if let Some(slot) = self.home(node) {
             return BufferPlace::Buffer(slot);

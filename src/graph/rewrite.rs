@@ -13,7 +13,6 @@ struct Rewriter {
 }
 
 /// The graph rewritten, and the place in it of each of the old nodes.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn rewrite(nodes: &[Node]) -> (Vec<Node>, Vec<usize>) {
     let mut rewriter = Rewriter::default();
     let mut places: Vec<usize> = Vec::with_capacity(nodes.len());
@@ -47,7 +46,6 @@ impl Rewriter {
         place
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn operation(&mut self, op: Op, inputs: Vec<usize>, len: usize) -> usize {
         match self.simplified(op, inputs) {
             Rewritten::Node(node) => node,
@@ -74,7 +72,6 @@ impl Rewriter {
         Some((op, inputs[0]))
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn simplified(&self, op: Op, mut inputs: Vec<usize>) -> Rewritten {
         let x = inputs[0];
         let before = self.of(x);
@@ -122,7 +119,6 @@ impl Rewriter {
     }
 
     /// A product reads transposed operands where they lie.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn product(&self, mut options: Matmul, inputs: &mut Vec<usize>) -> Rewritten {
         let Matmul { m, k, n, .. } = options;
         let flags = [&mut options.transpose_a, &mut options.transpose_b];

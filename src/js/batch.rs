@@ -205,7 +205,6 @@ fn id_number(id: BufferId) -> Result<f64> {
 }
 
 /// The first `count` of `values`, by their names; one name alone is that of all.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn buffer_ids(
     values: &Array,
     count: u32,

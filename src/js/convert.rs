@@ -110,7 +110,6 @@ fn padding(value: &JsValue) -> Result<Padding> {
 }
 
 /// The policy with the classes that `overrides` names replaced.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn policy(overrides: &JsValue) -> Result<Policy> {
     let mut policy = Policy::default();
     for (key, threshold) in thresholds(&mut policy) {
@@ -126,7 +125,6 @@ pub(super) fn policy(overrides: &JsValue) -> Result<Policy> {
     Ok(policy)
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn policy_to_js(mut policy: Policy) -> js_sys::Object {
     let object = js_sys::Object::new();
     for (key, threshold) in thresholds(&mut policy) {

@@ -56,7 +56,6 @@ pub(super) type Work = Pin<Box<dyn Future<Output = Result<JsValue>>>>;
 
 /// A promise of what comes of work that begins now, unless it was aborted before: its arguments
 /// are read before anyone can change them.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn begun(
     options: Option<&AbortOptions>,
     begin: &mut dyn FnMut() -> Result<Work>,

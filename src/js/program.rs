@@ -159,7 +159,6 @@ impl JsProgram {
 /// The number of buffers and the length of each, and then for each kernel: the names of its
 /// operations, how many values it writes to which buffer, and what it reads, of which input `n`
 /// is `−1 − n`.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn described(plan: &Plan) -> Array {
     let list = Array::new();
     let push = |number: usize| list.push(&(number as f64).into());
@@ -189,7 +188,6 @@ pub(super) fn described(plan: &Plan) -> Array {
 }
 
 /// Pairs of places, one after the other.
-#[cfg_attr(relampago_package, optimize(size))]
 fn pairs(feedback: &Array) -> Result<Vec<(usize, usize)>> {
     let mut pairs = Vec::new();
     for at in 0..feedback.length() / 2 {

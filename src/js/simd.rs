@@ -19,7 +19,6 @@ use crate::simd::{self, stream};
 
 /// The operation's result, in `into` if that is an array of its length, unless it is for a GPU,
 /// which is then told to `on_gpu` with the result's length.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn run(
     device: &GpuDevice,
     op: &Op,
@@ -69,14 +68,12 @@ pub(super) fn run(
 }
 
 /// The array that `len` values are to lie in, if there is one.
-#[cfg_attr(relampago_package, optimize(size))]
 fn place(into: JsValue, len: usize) -> Option<Float32Array> {
     let fits = array::length_of(&into, false) == len as f64;
     fits.then(|| into.unchecked_into())
 }
 
 /// All of a result, in memory that need not be zero before if it is made now.
-#[cfg_attr(relampago_package, optimize(size))]
 fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
     // A function of the caller's may have given the place away meanwhile.
     let place = place.filter(|place| array::write(place, 0, values));
@@ -84,7 +81,6 @@ fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
 }
 
 /// The result of a program, in `into` as above, or undefined where arrays of one length are not all that it takes.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Result<JsValue> {
     let Some(len) = program.streamable() else {
         return Ok(JsValue::UNDEFINED);

@@ -12,7 +12,6 @@ pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
 /// Checks the lengths of an operation's inputs against each other and its parameters.
 ///
 /// Returns the length of its result.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
     let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");

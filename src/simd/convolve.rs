@@ -82,7 +82,6 @@ fn along_rows(options: Conv2d) -> Conv2d {
 
 /// Rows and columns of zeros outside the input are skipped, though with an infinite weight, or one that
 /// is NaN, their products are NaN: that is what is written here.
-#[cfg_attr(relampago_package, optimize(size))]
 fn multiply_padding(options: &Conv2d, kernel: &[f32], cols: usize, out: &mut [f32]) {
     if options.padding == Padding::Valid || kernel.iter().all(|weight| weight.is_finite()) {
         return;

@@ -141,7 +141,6 @@ impl GentleRelu {
 }
 
 /// Runs an operation that is elementwise on slices of one length.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn run(isa: InstructionSet, op: &Op, inputs: &[&[f32]], y: &mut [f32]) {
     let a = inputs.first().copied().unwrap_or_default();
     let b = inputs.get(1).copied().unwrap_or_default();

@@ -30,7 +30,6 @@ const LONG: usize = 256;
 
 impl Trace {
     /// Adds an elementwise operation; `None` of one that is not known here.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn operation(&self, op: &Op, operands: &[Value]) -> Option<Value> {
         let traced = Traced {
             trace: self,
@@ -72,7 +71,6 @@ pub(crate) struct Code {
 
 impl Code {
     /// The code of an expression of so many inputs, unless it has too many or `expression` is `None`.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn of(
         inputs: usize,
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
@@ -100,7 +98,6 @@ pub(crate) struct Loop {
 
 impl Loop {
     /// The loop of an expression that has this code; `None` where the engine refuses.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn compile(
         code: &Code,
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
@@ -116,7 +113,6 @@ impl Loop {
 
     /// Computes values from the first on, of inputs that are as long as `out`; tells how many. Only
     /// whole turns are.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn run(&self, inputs: &[&[f32]], out: &mut [MaybeUninit<f32>]) -> usize {
         let right = inputs.len() == self.inputs;
         if !right || inputs.iter().any(|input| input.len() < out.len()) {

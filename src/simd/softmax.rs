@@ -46,7 +46,6 @@ pub(super) fn softmax_rows(
 }
 
 /// Softmax of each row of `cols` values, or its logarithm.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usize, y: &mut [f32]) {
     let mut blocks = Vec::new();
     // No values are no rows, whatever their length.
@@ -122,7 +121,6 @@ fn finite_below(max: f32) -> f32 {
 
 impl Total {
     /// What the blocks of a row come to: NaN where a value is NaN or ∞, or all are −∞.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn of(isa: InstructionSet, partials: &mut [Partial]) -> Self {
         // Where a maximum is NaN, so is a sum.
         let maxima = partials.iter().map(|partial| partial.max);
@@ -142,7 +140,6 @@ impl Total {
     }
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn of_one<F: Unary>(isa: InstructionSet, f: F, x: f32) -> f32 {
     let mut y = [0.0];
     map(isa, f, &[x], &mut y);
@@ -160,7 +157,6 @@ pub(super) struct Finish<'a> {
 
 impl Finish<'_> {
     /// Turns the exponentials in `y` into softmax, or writes its logarithm there.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn run(self, isa: InstructionSet) {
         let Total { max, sum } = *self.total;
         if self.logarithm {

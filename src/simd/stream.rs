@@ -39,7 +39,6 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
 ///
 /// # Errors
 /// `OutOfMemory` where there is no memory for pieces.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     match *op {
         Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
@@ -62,7 +61,6 @@ fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
         .map(move |at| (at, PIECE.min(len - at)))
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<()> {
     piecewise(op.inputs().len(), stream, &mut |inputs, y| {
         super::elementwise(isa, op, inputs, y);
@@ -73,7 +71,6 @@ fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<
 type Compute<'a> = dyn FnMut(&[&[f32]], &mut [f32]) + 'a;
 
 /// Has `compute` make each piece of the result from that piece of each of `inputs` inputs.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(crate) fn piecewise(
     inputs: usize,
     stream: &mut dyn Stream,
@@ -105,7 +102,6 @@ struct Progress {
     index: usize,
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     let len = stream.len();
     let mut progress = Progress {
@@ -130,7 +126,6 @@ fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f6
 }
 
 impl Progress {
-    #[cfg_attr(relampago_package, optimize(size))]
     fn add(&mut self, isa: InstructionSet, op: &Op, at: usize, [a, b]: [&[f32]; 2]) {
         // The first piece is alone.
         let both = |extreme: f32, piece: f32| [if at == 0 { piece } else { extreme }, piece];
@@ -156,7 +151,6 @@ impl Progress {
     }
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Result<()> {
     let len = stream.len();
     let mut x = piece(len)?;
@@ -200,7 +194,6 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
 }
 
 /// A convolution without padding, a band of rows at a time on one thread.
-#[cfg_attr(relampago_package, optimize(size))]
 fn convolve(isa: InstructionSet, whole: Conv2d, stream: &mut dyn Stream) -> Result<()> {
     let (rows, cols) = whole.output_shape();
     let mut kernel = Scratch::new(whole.kernel_rows * whole.kernel_cols)?;

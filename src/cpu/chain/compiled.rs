@@ -22,7 +22,6 @@ thread_local! {
 
 impl Compiled {
     /// The loop of a chain that is to run on `len` values.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn of(runner: &Runner<'_>, len: usize) -> Option<Self> {
         if len < MANY {
             return None;
@@ -45,7 +44,6 @@ impl Compiled {
     }
 
     /// Computes values from the place `at` on; tells how many.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn run(&self, inputs: &[&[f32]], at: usize, out: &mut [MaybeUninit<f32>]) -> usize {
         let mut from_here = Vec::new();
         for input in inputs {
@@ -57,7 +55,6 @@ impl Compiled {
 }
 
 /// The last value of a chain that reads nothing but inputs, value by value.
-#[cfg_attr(relampago_package, optimize(size))]
 fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value> {
     let mut results = Vec::new();
     for step in &runner.chain.steps {

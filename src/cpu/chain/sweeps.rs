@@ -39,7 +39,6 @@ impl Sweeps {
 
 /// The steps of a chain in runs. One that follows another is all that reads its values, and reads no
 /// bias, for which there is room once a run.
-#[cfg_attr(relampago_package, optimize(size))]
 fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
     let steps = &runner.chain.steps;
     let mut uses = vec![0; steps.len()];
@@ -79,7 +78,6 @@ fn goes_straight(first: &Step) -> bool {
 }
 
 impl Runner<'_> {
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(super) fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
         let Scratch {
             blocks,
@@ -99,7 +97,6 @@ impl Runner<'_> {
         self.sweep(last, blocks, repeated, here, out);
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn sweep(
         &self,
         run: &Range<usize>,

@@ -16,7 +16,6 @@ type Stamped = std::convert::Infallible;
 
 impl Recorder<'_> {
     /// Submits everything, and brings the values of `reads` to the host.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(crate) fn submit(
         mut self,
         reads: &[GpuBuffer],

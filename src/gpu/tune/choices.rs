@@ -82,7 +82,6 @@ impl Choices {
         found.map(|(_, name)| name.clone())
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(in crate::gpu) fn remember(&self, key: Key, name: &str) {
         let mut choices = self.lock();
         choices.retain(|(other, _)| *other != key);
@@ -93,7 +92,6 @@ impl Choices {
     }
 
     /// A line for each, such as `matmul 512 512 64 0 0 0 matmul_32`.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(in crate::gpu) fn text(&self) -> String {
         let mut text = String::new();
         for (Key(what, sizes), name) in &*self.lock() {
@@ -111,7 +109,6 @@ impl Choices {
 
     /// Remembers what such a text says of shapes that nothing is known of, but for lines that
     /// are none of it.
-    #[cfg_attr(relampago_package, optimize(size))]
     pub(in crate::gpu) fn adopt(&self, text: &str) {
         for line in text.lines() {
             if let Some((key, name)) = parsed(line)
@@ -123,7 +120,6 @@ impl Choices {
     }
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn parsed(line: &str) -> Option<(Key, &str)> {
     let mut words = line.split(' ');
     let what = words.next()?;

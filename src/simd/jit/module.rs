@@ -111,7 +111,6 @@ pub(super) fn leb_signed(code: &mut Vec<u8>, mut value: i32) {
 }
 
 /// A function of an address and without a result, on this module's own memory.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn instantiate(body: &[u8]) -> Option<Function> {
     let bytes = Uint8Array::from(&module(body)[..]);
     let module = WebAssembly::Module::new(&bytes).ok()?;
@@ -123,7 +122,6 @@ pub(super) fn instantiate(body: &[u8]) -> Option<Function> {
     function.dyn_into().ok()
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn module(body: &[u8]) -> Vec<u8> {
     let mut module = b"\0asm\x01\0\0\0".to_vec();
     // A type: of an i32, without a result.
@@ -140,7 +138,6 @@ fn module(body: &[u8]) -> Vec<u8> {
     module
 }
 
-#[cfg_attr(relampago_package, optimize(size))]
 fn section(module: &mut Vec<u8>, number: u8, content: &[u8]) {
     module.push(number);
     leb(module, content.len());

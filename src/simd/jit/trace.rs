@@ -61,7 +61,6 @@ const END: u32 = 2;
 const INPUTS: u32 = 3;
 
 /// The body of a function that computes an expression of so many inputs, `vectors` vectors a turn.
-#[cfg_attr(relampago_package, optimize(size))]
 pub(super) fn body(
     inputs: usize,
     vectors: usize,
@@ -136,7 +135,6 @@ fn local(code: &mut Vec<u8>, operation: u8, place: u32) {
 
 impl State {
     /// Variables for what `write` computes, vector by vector.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn each(&mut self, write: impl Fn(&mut Vec<u8>, usize)) -> Value {
         let first = self.next;
         for vector in 0..self.vectors {
@@ -150,7 +148,6 @@ impl State {
 }
 
 impl Trace {
-    #[cfg_attr(relampago_package, optimize(size))]
     fn load(&self, address: u32) -> Value {
         self.state.borrow_mut().each(|code, vector| {
             local(code, plain::LOCAL_GET, address);
@@ -158,7 +155,6 @@ impl Trace {
         })
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn store(&self, address: u32, value: Value) {
         let state = &mut *self.state.borrow_mut();
         for vector in 0..state.vectors {
@@ -169,7 +165,6 @@ impl Trace {
     }
 
     /// Vectors of equal lanes, of which one is made once.
-    #[cfg_attr(relampago_package, optimize(size))]
     fn constant(&self, bits: u32) -> Value {
         let mut state = self.state.borrow_mut();
         if let Some(known) = state.constants.iter().find(|known| known.0 == bits) {
@@ -184,7 +179,6 @@ impl Trace {
         value
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn instruction(&self, operation: u32, operands: &[Value]) -> Value {
         self.state.borrow_mut().each(|code, vector| {
             for operand in operands {
@@ -194,7 +188,6 @@ impl Trace {
         })
     }
 
-    #[cfg_attr(relampago_package, optimize(size))]
     fn shift(&self, operation: u32, x: Value, count: u32) -> Value {
         self.state.borrow_mut().each(|code, vector| {
             local(code, plain::LOCAL_GET, x.of(vector));
