@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::device::executor::Executor;
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
 use crate::graph::node::live;
 use crate::graph::{Explanation, Fetched, Node, Plan, Repeat, Source};
 use crate::ops::Op;
@@ -179,7 +179,7 @@ impl GpuCommandBatch {
         for &id in outputs {
             indices.push(self.index("outputs", id)?);
         }
-        Ok(self.runtime(&indices, self.device.gpu().cloned()))
+        Ok(self.runtime(&indices, self.device.executor().clone()))
     }
 
     /// The recorded graph, the indices of outputs in it, and the lengths of placeholders.
@@ -401,26 +401,35 @@ impl GpuCommandBatch {
         if !self.placeholders.is_empty() {
             return Err(Error::Unbound);
         }
-        let gpu = self.chosen_gpu(outputs).cloned();
-        self.runtime(outputs, gpu).start(&[], Repeat::ONCE, false)
+        let executor = self.executor_for(outputs);
+        self.runtime(outputs, executor)
+            .start(&[], Repeat::ONCE, false)
     }
 
-    fn runtime(&self, outputs: &[usize], gpu: Option<Arc<Gpu>>) -> Runtime {
+    fn runtime(&self, outputs: &[usize], executor: Executor) -> Runtime {
         let plan = Plan::new(&self.nodes, outputs, self.optimised);
         let (inputs, placeholders) = (self.inputs.clone(), self.placeholders.clone());
-        Runtime::new(self.device.clone(), gpu, plan, inputs, placeholders)
+        Runtime::new(self.device.clone(), executor, plan, inputs, placeholders)
     }
 
-    /// The GPU, if anything needed is there already, or any operation alone would be sent there and all
-    /// of them fit.
-    fn chosen_gpu(&self, outputs: &[usize]) -> Option<&Arc<Gpu>> {
+    /// Returns the device's own back-end, or the CPU where a GPU is not worth the trip: it is if anything needed
+    /// is there already, or any operation alone would be sent there and all of them fit.
+    fn executor_for(&self, outputs: &[usize]) -> Executor {
+        let own = self.device.executor();
+        if own.gpu().is_none() || self.needs_gpu(outputs) {
+            return own.clone();
+        }
+        Executor::Cpu(self.device.cpu())
+    }
+
+    fn needs_gpu(&self, outputs: &[usize]) -> bool {
         let live = live(&self.nodes, outputs);
         let (mut chosen, mut longest) = (None, 0);
         for (node, _) in self.nodes.iter().zip(live).filter(|(_, live)| *live) {
             longest = longest.max(node.len);
             match &node.source {
                 Source::Input(index) if self.inputs[*index].gpu().is_some() => {
-                    return self.device.gpu();
+                    return true;
                 }
                 Source::Op { op, inputs } if chosen.is_none() => {
                     chosen = self.device.gpu_for(op, &self.lens(inputs));
@@ -428,7 +437,7 @@ impl GpuCommandBatch {
                 _ => {}
             }
         }
-        chosen.filter(|gpu| longest <= gpu.max_len() || self.device.insists_on_gpu())
+        chosen.is_some_and(|gpu| longest <= gpu.max_len() || self.device.insists_on_gpu())
     }
 }
 

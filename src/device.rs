@@ -3,6 +3,7 @@
 mod accumulate;
 pub(crate) mod buffer;
 mod builder;
+pub(crate) mod executor;
 mod info;
 pub(crate) mod matmul_cache;
 mod methods;
@@ -12,7 +13,7 @@ pub(crate) mod tiled_reduce;
 mod tuning;
 mod views;
 #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-mod without_cuda;
+pub(crate) mod without_cuda;
 
 use std::sync::Arc;
 
@@ -21,17 +22,14 @@ pub use info::DeviceInfo;
 pub use tuning::Tuning;
 
 use crate::alloc::try_zeros;
-#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-use crate::cuda::CudaBackend;
-use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::ops::policy::Policy;
 use crate::ops::shape::{check_len, output_len};
 use crate::simd::{self, Cpu};
-#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-use without_cuda::CudaBackend;
+use executor::Executor;
 
 /// Where operations run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -45,11 +43,10 @@ pub enum Backend {
     Gpu,
     /// The CPU's vector instructions for everything.
     Simd,
-    /// The first NVIDIA GPU, through its driver, for single operations that there are kernels of
-    /// [`crate::ptx`] for: products that are not transposed, softmaxes and their logarithms, sums, means,
-    /// dot products, and of the elementwise operations sums, differences, products, quotients,
-    /// square roots, absolute values and negation. The CPU's vector instructions for everything else:
-    /// other operations, batches, programs, views.
+    /// The first NVIDIA GPU, through its driver. Operations with a kernel in [`crate::ptx`] run on it, alone, in
+    /// batches and in programs: matmul without transposed matrices, softmaxes, norms, reductions except `argmax`,
+    /// and relu, exp, sigmoid, abs, neg, sqrt, sums, differences, products, quotients, minima and maxima of
+    /// elements. The CPU's vector instructions run all others.
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
     Cuda,
 }
@@ -77,9 +74,8 @@ pub struct GpuDevice {
 
 struct Inner {
     builder: DeviceBuilder,
-    gpu: Option<Arc<Gpu>>,
-    /// Never beside a `gpu`.
-    cuda: Option<CudaBackend>,
+    executor: Executor,
+    /// For operations that are not worth a trip to the GPU.
     cpu: Cpu,
     reason: String,
 }
@@ -129,24 +125,23 @@ impl GpuDevice {
     /// What was chosen: [`Backend::Gpu`] or [`Backend::Simd`], or with the feature `cuda`, when asked
     /// for, `Backend::Cuda`.
     pub fn backend(&self) -> Backend {
-        #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-        if self.inner.cuda.is_some() {
-            return Backend::Cuda;
-        }
-        match self.inner.gpu {
-            Some(_) => Backend::Gpu,
-            None => Backend::Simd,
+        match self.inner.executor {
+            Executor::Cpu(_) => Backend::Simd,
+            Executor::Gpu(_) => Backend::Gpu,
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Executor::Cuda(_) => Backend::Cuda,
+            #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
+            Executor::Cuda(ref cuda) => match **cuda {},
         }
     }
 
     /// What was chosen, of what kind it is, and why.
     pub fn info(&self) -> DeviceInfo {
-        let gpu = self.inner.gpu.as_ref();
-        let reason = self.inner.reason.clone();
-        let info = DeviceInfo::new(self.backend(), gpu, self.inner.cpu.isa, reason);
-        match &self.inner.cuda {
-            Some(cuda) => info.of_cuda(cuda.name()),
-            None => info,
+        let (executor, reason) = (&self.inner.executor, self.inner.reason.clone());
+        let info = DeviceInfo::new(self.backend(), executor.gpu(), self.inner.cpu.isa, reason);
+        match executor {
+            Executor::Cuda(cuda) => info.of_cuda(cuda.name()),
+            Executor::Cpu(_) | Executor::Gpu(_) => info,
         }
     }
 
@@ -160,10 +155,7 @@ impl GpuDevice {
     /// # Errors
     /// `LimitExceeded` where one GPU buffer cannot hold them, `OutOfMemory`, `DeviceLost`.
     pub async fn upload_async(&self, values: &[f32]) -> Result<DeviceBuffer> {
-        let storage = match &self.inner.gpu {
-            Some(gpu) => Storage::Gpu(gpu.upload(values).await?),
-            None => Storage::Host(Arc::new(self.cpu().copy(values)?)),
-        };
+        let storage = self.inner.executor.upload(values).await?;
         Ok(DeviceBuffer::new(self.clone(), storage))
     }
 
@@ -213,11 +205,15 @@ impl GpuDevice {
     /// wgpu's device, for use by other code; `None` on SIMD.
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Device> {
-        self.inner.gpu.as_ref().map(|gpu| &gpu.device)
+        self.gpu().map(|gpu| &gpu.device)
     }
 
     pub(crate) fn gpu(&self) -> Option<&Arc<Gpu>> {
-        self.inner.gpu.as_ref()
+        self.inner.executor.gpu()
+    }
+
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.inner.executor
     }
 
     pub(crate) fn cpu(&self) -> Cpu {
@@ -226,7 +222,7 @@ impl GpuDevice {
 
     /// The GPU, if this operation should run there.
     pub(crate) fn gpu_for(&self, op: &Op, inputs: &[usize]) -> Option<&Arc<Gpu>> {
-        let gpu = self.inner.gpu.as_ref()?;
+        let gpu = self.gpu()?;
         let fits = || fits(gpu, op, inputs);
         (self.insists_on_gpu() || (self.inner.builder.policy.prefers_gpu(op, inputs) && fits()))
             .then_some(gpu)
@@ -238,7 +234,7 @@ impl GpuDevice {
 
     /// `DeviceLost` if there was a GPU and it was lost.
     pub(crate) fn check(&self) -> Result<()> {
-        self.inner.gpu.as_ref().map_or(Ok(()), |gpu| gpu.check())
+        self.inner.executor.check()
     }
 
     /// Runs an operation that is known only at run time; nothing is written to `out` unless all
@@ -261,16 +257,14 @@ impl GpuDevice {
         check_len(op.output(), output_len(op, &lens)?, out.len())?;
         self.check()?;
         let gpu = self.gpu_for(op, &lens);
-        if gpu.is_none() && !self.run_on_cuda(op, inputs, out)? {
-            simd::execute(self.cpu(), op, inputs, out)?;
+        match (&gpu, &self.inner.executor) {
+            (Some(_), _) => {}
+            (None, Executor::Cuda(cuda)) => cuda.run(op, inputs, out)?,
+            (None, Executor::Cpu(_) | Executor::Gpu(_)) => {
+                simd::execute(self.cpu(), op, inputs, out)?;
+            }
         }
         Ok(gpu)
-    }
-
-    /// Runs an operation that was checked by CUDA, if that was asked for and has a kernel for it.
-    fn run_on_cuda(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<bool> {
-        let cuda = self.inner.cuda.as_ref();
-        cuda.map_or(Ok(false), |cuda| cuda.run(op, inputs, out))
     }
 
     /// [`GpuDevice::run_into_async`], waited for.

@@ -4,7 +4,7 @@
 
 mod support;
 
-use relampago::{Backend, Error, GpuCommandBatch, GpuDevice};
+use relampago::{Backend, BufferId, Error, GpuCommandBatch, GpuDevice};
 use support::{Summary, all_cases};
 
 /// The device, or nothing where the lack of a GPU was reported as it should be.
@@ -36,7 +36,7 @@ fn cuda_conforms() {
 }
 
 #[test]
-fn it_is_told_and_used() {
+fn the_gpu_is_reported_and_used() {
     let Some(device) = device() else { return };
     assert_eq!(device.backend(), Backend::Cuda);
     assert_eq!(device.info().api.as_deref(), Some("cuda"));
@@ -54,8 +54,98 @@ fn it_is_told_and_used() {
     assert!(matches!(empty, Err(Error::Empty { .. })), "{empty:?}");
 }
 
+/// Records operations with kernels and without, some of whose results several others read.
+fn mixed_graph(batch: &mut GpuCommandBatch, x: BufferId, weights: BufferId) -> Vec<BufferId> {
+    let (m, k, n) = (70, 300, 40);
+    let product = batch.matmul(x, weights, m, k, n);
+    let activated = batch.gelu(product); // On the CPU.
+    let squares = batch.mul(activated, product);
+    let rows = batch.softmax_rows(squares, m, n);
+    let turned = batch.transpose(rows, m, n); // On the CPU.
+    let mean = batch.mean(turned);
+    let next = batch.matmul(turned, x, n, m, k);
+    vec![rows, mean, next, x]
+}
+
+fn numbers(len: usize) -> Vec<f32> {
+    (0..len).map(|i| (i as f32 * 0.37).sin()).collect()
+}
+
+fn assert_close(found: &[f32], expected: &[f32]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        let bound = 1e-4 * expected.abs().max(1e-3);
+        assert!(
+            (found - expected).abs() <= bound,
+            "{found} beside {expected}"
+        );
+    }
+}
+
 #[test]
-fn batches_run_beside_it() {
+fn batches_and_programs_give_the_values_of_simd() {
+    let Some(cuda) = device() else { return };
+    let simd = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
+    let [x, weights] = [70 * 300, 300 * 40].map(numbers);
+    let y: Vec<f32> = x.iter().map(|x| 0.5 - x).collect();
+    let mut results = Vec::new();
+    for device in [&cuda, &simd] {
+        let mut of_device = Vec::new();
+        // A batch, with resident and recorded inputs.
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let resident = device.upload(&weights).unwrap();
+        assert_eq!(resident.read().unwrap(), weights);
+        let [a, b] = [batch.upload(&x), batch.input(&resident)];
+        let outputs = mixed_graph(&mut batch, a, b);
+        for &output in &outputs {
+            batch.output(output).unwrap();
+        }
+        batch.execute_sync().unwrap();
+        for &output in &outputs {
+            of_device.push(batch.read_sync(output).unwrap());
+        }
+        // What a batch kept is the input of another one.
+        let kept = batch.keep(outputs[0]).unwrap();
+        let mut second = GpuCommandBatch::new(device.clone());
+        let a = second.input(&kept);
+        let sum = second.sum(a);
+        second.execute_sync().unwrap();
+        of_device.push(second.read_sync(sum).unwrap());
+        // A program, with arguments from the host and from the device.
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let [a, b] = [batch.placeholder(x.len()), batch.upload(&weights)];
+        let outputs = mixed_graph(&mut batch, a, b);
+        let program = batch.compile_sync(&outputs).unwrap();
+        of_device.extend(program.read_sync(&[(&y).into()]).unwrap());
+        let argument = device.upload(&x).unwrap();
+        for buffer in program.run_sync(&[(&argument).into()]).unwrap() {
+            of_device.push(buffer.read().unwrap());
+        }
+        results.push(of_device);
+    }
+    for (found, expected) in results[0].iter().zip(&results[1]) {
+        assert_close(found, expected);
+    }
+}
+
+#[test]
+fn results_of_a_run_are_the_next_ones_arguments() {
+    let Some(device) = device() else { return };
+    let mut batch = GpuCommandBatch::new(device);
+    let x = batch.placeholder(3);
+    let one = batch.upload(&[1.0; 3]);
+    let next = batch.vec_add(x, one);
+    let other = batch.neg(next);
+    let program = batch.compile_sync(&[next, other]).unwrap();
+    let results = program
+        .run_n_sync(&[(&[0.0, 1.0, 2.0]).into()], 5, &[(0, 0)])
+        .unwrap();
+    assert_eq!(results[0].read().unwrap(), [5.0, 6.0, 7.0]);
+    assert_eq!(results[1].read().unwrap(), [-5.0, -6.0, -7.0]);
+}
+
+#[test]
+fn devices_can_be_rebuilt() {
     let Some(device) = device() else { return };
     let mut batch = GpuCommandBatch::new(device.clone());
     let x = batch.upload(&[1.0, -2.0]);

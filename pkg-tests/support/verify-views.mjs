@@ -63,7 +63,7 @@ export function verifyViews(results, backend) {
   const [here, there] = results.views;
   for (const where of results.views) {
     verifyCache(where.cache);
-    verifyViews(where.views);
+    verifyView(where.views);
     verifyTiles(where.tiles);
     verifyNorms(where.norms);
     verifyLayers(where.layers);
@@ -101,7 +101,7 @@ function verifyCache({ products, classy, blocks, list, removed, codes }) {
   });
 }
 
-function verifyViews(views) {
+function verifyView(views) {
   assert.deepEqual(views, VIEWS);
 }
 

@@ -32,7 +32,7 @@ pub struct Program {
 impl Program {
     pub(crate) async fn new(mut runtime: Runtime) -> Result<Self> {
         runtime.device.check()?;
-        if runtime.gpu.is_some() {
+        if !runtime.executor.is_cpu() {
             for node in &mut runtime.plan.nodes {
                 if let Source::Upload(values) = &node.source {
                     let buffer = runtime.device.upload_async(values).await?;
@@ -54,10 +54,9 @@ impl Program {
         placeholders: Vec<usize>,
     ) -> Result<Self> {
         let plan = Plan::new(nodes, outputs, true);
-        let gpu = device.gpu().cloned();
         Self::new(Runtime::new(
             device.clone(),
-            gpu,
+            device.executor().clone(),
             plan,
             inputs,
             placeholders,
@@ -92,8 +91,8 @@ impl Program {
             values.extend(running.await?.into_iter().map(in_memory));
         }
         for buffer in &buffers {
-            if let Storage::Host(results) = &buffer.storage {
-                values.push(self.runtime.device.cpu().copy(results)?);
+            if !matches!(buffer.storage, Storage::Gpu(_)) {
+                values.push(buffer.read_async().await?);
             }
         }
         Ok(values)
@@ -163,7 +162,7 @@ impl Program {
     /// Whether it runs on a GPU.
     #[cfg(all(target_arch = "wasm32", feature = "js"))]
     pub(crate) fn is_on_gpu(&self) -> bool {
-        self.runtime.gpu.is_some()
+        !self.runtime.executor.is_cpu()
     }
 
     /// The results, and what becomes of them on a GPU: their values where they are to be `read`.

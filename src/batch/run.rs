@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use crate::cpu::PlanState;
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::CudaValues;
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::device::executor::{Executor, PlanExecutor, foreign};
+#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
+use crate::device::without_cuda::CudaValues;
 use crate::error::{Error, Result};
-use crate::gpu::{Gpu, GpuBuffer, Texts};
+use crate::gpu::GpuBuffer;
 use crate::graph::{Binding, Fetched, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
 
@@ -47,43 +51,39 @@ impl<'a> From<&'a DeviceBuffer> for Argument<'a> {
     }
 }
 
-/// A plan with its device and what the back-end keeps from run to run.
+/// A plan with its device and back-end.
 pub(crate) struct Runtime {
     pub(crate) device: GpuDevice,
-    pub(crate) gpu: Option<Arc<Gpu>>,
+    pub(crate) executor: PlanExecutor,
     pub(crate) plan: Plan,
     /// The buffers that were recorded with the graph.
     pub(crate) inputs: Vec<DeviceBuffer>,
     /// The lengths of the batch's placeholders.
     pub(crate) placeholders: Vec<usize>,
-    on_host: PlanState,
-    on_gpu: Texts,
 }
 
 impl Runtime {
     pub(crate) fn new(
         device: GpuDevice,
-        gpu: Option<Arc<Gpu>>,
+        executor: Executor,
         plan: Plan,
         inputs: Vec<DeviceBuffer>,
         placeholders: Vec<usize>,
     ) -> Self {
         Self {
             device,
-            gpu,
-            on_gpu: Texts::new(&plan),
+            executor: PlanExecutor::new(executor, &plan),
             plan,
             inputs,
             placeholders,
-            on_host: PlanState::default(),
         }
     }
 
     /// Prepares for many runs: on SIMD, what they all multiply by is packed once.
     pub(crate) fn pack(&mut self) -> Result<()> {
-        if self.gpu.is_none() && self.plan.optimised {
+        if let (PlanExecutor::Cpu(cpu, state), true) = (&mut self.executor, self.plan.optimised) {
             let input = |index: usize| self.inputs[index].host();
-            self.on_host.pack(&self.plan, self.device.cpu(), &input)?;
+            state.pack(&self.plan, *cpu, &input)?;
         }
         Ok(())
     }
@@ -101,17 +101,25 @@ impl Runtime {
         Vec<Storage>,
         Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
     )> {
-        let mut results = Vec::new();
-        let Some(gpu) = &self.gpu else {
-            let values = self.run_on_host(arguments, repeat)?;
-            results.extend(values.into_iter().map(Storage::Host));
-            return Ok((results, None));
-        };
-        let bindings = self.bindings(arguments, on_gpu)?;
-        let plan = (&self.plan, &self.on_gpu);
-        let (buffers, running) = gpu.run_plan(plan, bindings, repeat, read)?;
-        results.extend(buffers.into_iter().map(Storage::Gpu));
-        Ok((results, Some(running)))
+        Ok(match &self.executor {
+            PlanExecutor::Cpu(cpu, state) => {
+                let bindings = self.bindings(arguments, on_host)?;
+                let values = state.run(&self.plan, *cpu, bindings, repeat)?;
+                (values.into_iter().map(Storage::Host).collect(), None)
+            }
+            PlanExecutor::Gpu(gpu, texts) => {
+                let bindings = self.bindings(arguments, on_gpu)?;
+                let plan = (&self.plan, texts);
+                let (buffers, running) = gpu.run_plan(plan, bindings, repeat, read)?;
+                let results = buffers.into_iter().map(Storage::Gpu).collect();
+                (results, Some(running))
+            }
+            PlanExecutor::Cuda(cuda) => {
+                let bindings = self.bindings(arguments, on_cuda)?;
+                let values = cuda.run_plan(&self.plan, bindings, repeat)?;
+                (values.into_iter().map(Storage::Cuda).collect(), None)
+            }
+        })
     }
 
     /// Runs the plan once, and copies the results to `outs`, of their lengths.
@@ -120,26 +128,27 @@ impl Runtime {
         arguments: &[Argument<'_>],
         outs: &mut [&mut [f32]],
     ) -> Result<()> {
-        if let Some(gpu) = &self.gpu {
-            let bindings = self.bindings(arguments, on_gpu)?;
-            let plan = (&self.plan, &self.on_gpu);
-            return gpu.read_plan(plan, bindings, outs).await;
-        }
-        let results = self.run_on_host(arguments, Repeat::ONCE)?;
-        for (out, result) in outs.iter_mut().zip(results) {
-            out.copy_from_slice(&result);
+        match &self.executor {
+            PlanExecutor::Cpu(cpu, state) => {
+                let bindings = self.bindings(arguments, on_host)?;
+                let results = state.run(&self.plan, *cpu, bindings, Repeat::ONCE)?;
+                for (out, result) in outs.iter_mut().zip(results) {
+                    out.copy_from_slice(&result);
+                }
+            }
+            PlanExecutor::Gpu(gpu, texts) => {
+                let bindings = self.bindings(arguments, on_gpu)?;
+                gpu.read_plan((&self.plan, texts), bindings, outs).await?;
+            }
+            PlanExecutor::Cuda(cuda) => {
+                let bindings = self.bindings(arguments, on_cuda)?;
+                let results = cuda.run_plan(&self.plan, bindings, Repeat::ONCE)?;
+                for (out, result) in outs.iter_mut().zip(results) {
+                    out.copy_from_slice(&cuda.read(&result)?);
+                }
+            }
         }
         Ok(())
-    }
-
-    fn run_on_host(
-        &self,
-        arguments: &[Argument<'_>],
-        repeat: Repeat<'_>,
-    ) -> Result<Vec<Arc<Vec<f32>>>> {
-        let bindings = self.bindings(arguments, on_host)?;
-        let cpu = self.device.cpu();
-        self.on_host.run(&self.plan, cpu, bindings, repeat)
     }
 
     /// What each node has from outside; `of` says what a buffer is to the back-end.
@@ -186,20 +195,27 @@ impl Runtime {
 
 // Without the feature `gpu` there is no such buffer.
 #[cfg_attr(not(feature = "gpu"), allow(unreachable_code))]
-#[allow(clippy::unnecessary_wraps)] // The other one may find a foreign buffer.
 fn on_gpu(storage: &Storage) -> Result<Binding<'_, GpuBuffer>> {
     Ok(match storage {
         Storage::Gpu(buffer) => Binding::Buffer(buffer.clone()),
         Storage::Host(values) => Binding::Values(values),
+        Storage::Cuda(_) => return Err(foreign()),
     })
 }
 
 fn on_host(storage: &Storage) -> Result<Binding<'_, Arc<Vec<f32>>>> {
     match storage {
         Storage::Host(values) => Ok(Binding::Buffer(values.clone())),
-        Storage::Gpu(_) => Err(Error::Foreign {
-            what: "buffer",
-            owner: "back-end",
-        }),
+        Storage::Gpu(_) | Storage::Cuda(_) => Err(foreign()),
+    }
+}
+
+// Without the feature `cuda` there is no such buffer.
+#[cfg_attr(not(feature = "cuda"), allow(unreachable_code))]
+fn on_cuda(storage: &Storage) -> Result<Binding<'_, CudaValues>> {
+    match storage {
+        Storage::Host(values) => Ok(Binding::Values(values)),
+        Storage::Cuda(values) => Ok(Binding::Buffer(values.clone())),
+        Storage::Gpu(_) => Err(foreign()),
     }
 }

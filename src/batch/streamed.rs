@@ -27,7 +27,7 @@ impl Program {
         let len = plan.len(kernel);
         let as_long = |&input: &usize| plan.nodes[input].len == len;
         let elementwise = kernel.head.is_none() && kernel.root() == *output;
-        let on_host = self.runtime.gpu.is_none() || self.is_light(kernel);
+        let on_host = self.runtime.executor.is_cpu() || self.is_light(kernel);
         (elementwise && on_host && kernel.inputs.iter().all(as_long)).then_some(len)
     }
 

@@ -1,15 +1,21 @@
-//! Single operations of a [`crate::GpuDevice`] that was built with [`crate::Backend::Cuda`].
+//! The operations of a [`crate::GpuDevice`] that was built with [`crate::Backend::Cuda`].
 
-use super::blocked_sum;
+use std::sync::Arc;
+
+use super::buffer::CudaBuffer;
 use super::device::CudaDevice;
-use super::error::{Error, Result};
+use super::error::Error;
 use super::ops::LARGEST;
+use super::plan::CudaValues;
+use crate::alloc::try_zeros;
 use crate::ops::{Matmul, Op};
 use crate::ptx::kernels::{Activation, Binary, Unary};
+use crate::simd::{self, Cpu};
 
-/// The first NVIDIA GPU.
+/// The first NVIDIA GPU, and the CPU for operations that have no kernel there.
 pub(crate) struct CudaBackend {
     device: CudaDevice,
+    cpu: Cpu,
 }
 
 /// What is done to values there.
@@ -76,82 +82,119 @@ impl Work {
 }
 
 impl CudaBackend {
-    pub(crate) fn open() -> crate::error::Result<Self> {
+    /// Opens the first NVIDIA GPU. What has no kernel there runs on `cpu`.
+    ///
+    /// # Errors
+    /// `NoGpu` where there is no driver or no GPU.
+    pub(crate) fn open(cpu: Cpu) -> crate::error::Result<Self> {
         let device = CudaDevice::open(0)?;
-        Ok(CudaBackend { device })
+        Ok(CudaBackend { device, cpu })
     }
 
     pub(crate) fn name(&self) -> &str {
         self.device.name()
     }
 
-    /// Runs an operation whose lengths were checked, if there is a kernel for it; says whether.
+    pub(crate) fn cpu(&self) -> Cpu {
+        self.cpu
+    }
+
+    /// Returns whether there is a kernel for an operation on inputs of these lengths.
+    pub(crate) fn has_kernel(op: &Op, lens: &[usize], out: usize) -> bool {
+        let longest = lens.iter().copied().chain([out]).max();
+        // Nothing to compute, or more elements than kernels count.
+        out > 0
+            && longest <= Some(LARGEST)
+            && Work::of(op, lens.first().copied().unwrap_or(0)).is_some()
+    }
+
+    /// Copies values to the GPU.
+    pub(crate) fn upload(&self, values: &[f32]) -> crate::error::Result<CudaValues> {
+        Ok(Arc::new(self.device.upload(values)?))
+    }
+
+    /// Copies values to the host, once all work before has ended.
+    pub(crate) fn read(&self, values: &CudaBuffer<f32>) -> crate::error::Result<Vec<f32>> {
+        let mut out = try_zeros(values.len())?;
+        values.read(&mut out)?;
+        Ok(out)
+    }
+
+    /// Waits for all work, and returns what failed.
+    pub(crate) fn synchronize(&self) -> crate::error::Result<()> {
+        Ok(self.device.synchronize()?)
+    }
+
+    /// Runs an operation whose lengths were checked: on the GPU where there is a kernel, else on the CPU.
     pub(crate) fn run(
         &self,
         op: &Op,
         inputs: &[&[f32]],
         out: &mut [f32],
-    ) -> crate::error::Result<bool> {
-        let len = inputs.first().map_or(0, |input| input.len());
-        let largest = inputs.iter().map(|input| input.len()).chain([out.len()]);
-        // Nothing to compute, or more than kernels count: not worth a trip, or not possible.
-        if out.is_empty() || largest.max() > Some(LARGEST) {
-            return Ok(false);
+    ) -> crate::error::Result<()> {
+        let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
+        if !Self::has_kernel(op, &lens, out.len()) {
+            return simd::execute(self.cpu, op, inputs, out);
         }
-        let Some(work) = Work::of(op, len) else {
-            return Ok(false);
-        };
-        self.work(&work, inputs, out)?;
-        if let Work::Mean = work {
-            out[0] /= len as f32;
+        let mut uploaded = Vec::with_capacity(inputs.len());
+        for input in inputs {
+            uploaded.push(self.device.upload(input)?);
         }
-        Ok(true)
+        let uploaded: Vec<&CudaBuffer<f32>> = uploaded.iter().collect();
+        let y = self.compute(op, &uploaded, out.len())?;
+        // What failed while it ran is known before anything is written.
+        self.device.synchronize()?;
+        Ok(y.read(out)?)
     }
 
-    fn work(&self, work: &Work, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+    /// Starts an operation that [`CudaBackend::has_kernel`] knows, on elements in the GPU's memory.
+    pub(crate) fn compute(
+        &self,
+        op: &Op,
+        inputs: &[&CudaBuffer<f32>],
+        len: usize,
+    ) -> crate::error::Result<CudaBuffer<f32>> {
         let on = &self.device;
-        let mut uploaded = Vec::with_capacity(3);
-        for input in inputs {
-            uploaded.push(match *work {
-                Work::Matmul([_, k, _]) if uploaded.is_empty() && k > 0 => {
-                    on.upload(&blocked_sum::pack(input, k)?)?
-                }
-                _ => on.upload(input)?,
-            });
-        }
-        let mut y = on.zeros::<f32>(out.len())?;
-        match (work, &uploaded[..]) {
-            (Work::Unary(function), [x]) => on.unary(*function, x, &mut y)?,
-            (Work::Binary(function), [a, b]) => on.binary(*function, a, b, &mut y)?,
+        let first = inputs.first().map_or(0, |input| input.len());
+        let mut y = on.zeros::<f32>(len)?;
+        match (Work::of(op, first), inputs) {
+            (Some(Work::Unary(function)), [x]) => on.unary(function, x, &mut y)?,
+            (Some(Work::Binary(function)), [a, b]) => on.binary(function, a, b, &mut y)?,
             (
-                Work::Softmax {
+                Some(Work::Softmax {
                     rows,
                     cols,
                     logarithm,
-                },
+                }),
                 [x],
             ) => {
-                if *logarithm {
-                    on.log_softmax_rows(x, &mut y, *rows, *cols)?;
+                if logarithm {
+                    on.log_softmax_rows(x, &mut y, rows, cols)?;
                 } else {
-                    on.softmax_rows(x, &mut y, *rows, *cols)?;
+                    on.softmax_rows(x, &mut y, rows, cols)?;
                 }
             }
-            (&Work::Norm(epsilon), [x, gain, bias]) => {
+            (Some(Work::Norm(epsilon)), [x, gain, bias]) => {
                 on.layer_norm(x, gain, bias, &mut y, epsilon)?;
             }
-            (&Work::Norm(epsilon), [x, gain]) => on.rms_norm(x, gain, &mut y, epsilon)?,
-            (&Work::Matmul(shape), [a, b]) => on.matmul_packed(a, b, &mut y, shape)?,
-            (Work::Sum | Work::Mean, [x]) => on.sum(x, &mut y)?,
-            (Work::Dot, [a, b]) => on.dot(a, b, &mut y)?,
-            (Work::Max, [x]) => on.max(x, &mut y)?,
-            (Work::Min, [x]) => on.min(x, &mut y)?,
-            // The op table gives each its inputs.
-            _ => {}
+            (Some(Work::Norm(epsilon)), [x, gain]) => on.rms_norm(x, gain, &mut y, epsilon)?,
+            (Some(Work::Matmul(shape)), [a, b]) => on.matmul_by_blocks(a, b, &mut y, shape)?,
+            (Some(Work::Sum), [x]) => on.sum(x, &mut y)?,
+            (Some(Work::Mean), [x]) => {
+                let mut sum = on.zeros::<f32>(1)?;
+                on.sum(x, &mut sum)?;
+                let count = on.upload(&[first as f32])?;
+                on.binary(Binary::Div, &sum, &count, &mut y)?;
+            }
+            (Some(Work::Dot), [a, b]) => on.dot(a, b, &mut y)?,
+            (Some(Work::Max), [x]) => on.max(x, &mut y)?,
+            (Some(Work::Min), [x]) => on.min(x, &mut y)?,
+            _ => {
+                let message = format!("there is no CUDA kernel for `{}`", op.name());
+                return Err(crate::error::Error::Gpu { message });
+            }
         }
-        // What failed while it ran is known before anything is written.
-        on.synchronize()?;
-        y.read(out)
+        Ok(y)
     }
 }
 

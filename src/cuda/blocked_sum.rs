@@ -4,10 +4,13 @@
 //! is beyond what the op table states. Here pieces of the depth are multiplied one by one, and added
 //! up by groups (as in Higham, *Accuracy and Stability of Numerical Algorithms*, 4.2).
 
+use cudarc::driver::sys;
+
 use super::bands::bands;
 use super::buffer::{CudaBuffer, Scratch};
 use super::device::CudaDevice;
-use super::error::{Error, Result};
+use super::driver::check;
+use super::error::Result;
 use super::launch::Argument;
 use super::queue::Turn;
 use crate::ptx::kernels::{Binary, ElementwiseKernel};
@@ -22,23 +25,40 @@ fn pieces(k: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..k).step_by(PIECE).map(move |at| (at, PIECE.min(k - at)))
 }
 
-/// An `m × k` matrix as its pieces' columns: each a matrix of `m` rows, after each other.
-pub(super) fn pack(a: &[f32], k: usize) -> Result<Vec<f32>> {
-    let mut packed = Vec::new();
-    let bytes = size_of_val(a) as u64;
-    let room = packed.try_reserve_exact(a.len());
-    room.map_err(|_| Error::OutOfMemory { bytes })?;
+/// Copies an `m × k` matrix to `packed`: the columns of each piece become a matrix of `m` rows, one piece
+/// after the other.
+fn pack(turn: &Turn<'_>, a: &CudaBuffer<f32>, packed: &Scratch, [m, k]: [usize; 2]) -> Result<()> {
+    let bytes = |elements: usize| elements * size_of::<f32>();
     for (at, depth) in pieces(k) {
-        for row in a.chunks_exact(k) {
-            packed.extend_from_slice(&row[at..at + depth]);
-        }
+        let copy = sys::CUDA_MEMCPY2D_st {
+            srcXInBytes: bytes(at),
+            srcY: 0,
+            srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            srcHost: std::ptr::null(),
+            srcDevice: a.address(),
+            srcArray: std::ptr::null_mut(),
+            srcPitch: bytes(k),
+            dstXInBytes: 0,
+            dstY: 0,
+            dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstHost: std::ptr::null_mut(),
+            dstDevice: packed.address + bytes(at * m) as u64,
+            dstArray: std::ptr::null_mut(),
+            dstPitch: bytes(depth),
+            WidthInBytes: bytes(depth),
+            Height: m,
+        };
+        // SAFETY: both places have `m` rows of so many bytes at these distances, and are kept until the
+        // stream has come past the copy.
+        let code = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, turn.stream) };
+        check("cuMemcpy2DAsync", code)?;
     }
-    Ok(packed)
+    Ok(())
 }
 
 impl CudaDevice {
-    /// [`CudaDevice::matmul`] of a packed `A`.
-    pub(super) fn matmul_packed(
+    /// Computes [`CudaDevice::matmul`] with sums of few terms.
+    pub(super) fn matmul_by_blocks(
         &self,
         a: &CudaBuffer<f32>,
         b: &CudaBuffer<f32>,
@@ -58,6 +78,8 @@ impl CudaDevice {
             &[a.input(), b.input(), c.output()],
             |turn: &mut Turn<'_>| {
                 let sums = Scratch::new(turn, c.bytes())?;
+                let packed = Scratch::new(turn, a.bytes())?;
+                pack(turn, a, &packed, [m, k])?;
                 for (at, depth) in pieces(k) {
                     // The first group's sums are the result's beginning.
                     let (to, first) = (
@@ -72,7 +94,8 @@ impl CudaDevice {
                     let factors = [1.0, if first { 0.0 } else { 1.0 }].map(Argument::F32);
                     for (row, rows) in bands(m) {
                         let to = Argument::Pointer(to + 4 * (row * n) as u64);
-                        let pointers = [a.from(at * m + row * depth), b.from(at * n), to];
+                        let from = packed.address + 4 * (at * m + row * depth) as u64;
+                        let pointers = [Argument::Pointer(from), b.from(at * n), to];
                         let sizes = [rows, n, depth].map(|size| Argument::U32(size as u32));
                         let arguments = [&pointers[..], &sizes, &factors].concat();
                         // SAFETY: both factors have the piece, which begins at a multiple of 512 bytes,

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::CudaValues;
 use crate::device::GpuDevice;
+#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
+use crate::device::without_cuda::CudaValues;
 use crate::error::Result;
 use crate::gpu::GpuBuffer;
 
@@ -18,6 +22,7 @@ pub struct DeviceBuffer {
 pub(crate) enum Storage {
     Host(Arc<Vec<f32>>),
     Gpu(GpuBuffer),
+    Cuda(CudaValues),
 }
 
 impl DeviceBuffer {
@@ -30,6 +35,7 @@ impl DeviceBuffer {
         match &self.storage {
             Storage::Host(values) => values.len(),
             Storage::Gpu(buffer) => buffer.len(),
+            Storage::Cuda(values) => values.len(),
         }
     }
 
@@ -49,11 +55,8 @@ impl DeviceBuffer {
     /// `DeviceLost` where they are gone, `OutOfMemory`.
     pub async fn read_async(&self) -> Result<Vec<f32>> {
         self.device.check()?;
-        match (&self.storage, self.device.gpu()) {
-            (Storage::Gpu(buffer), Some(gpu)) => gpu.read(buffer).await,
-            (Storage::Host(values), _) => self.device.cpu().copy(values),
-            (Storage::Gpu(_), None) => unreachable!("GPU buffers are made by GPU devices"),
-        }
+        let executor = self.device.executor();
+        executor.read(&self.storage, self.device.cpu()).await
     }
 
     /// [`DeviceBuffer::read_async`], waited for.
@@ -73,13 +76,13 @@ impl DeviceBuffer {
     pub(crate) fn host(&self) -> Option<&[f32]> {
         match &self.storage {
             Storage::Host(values) => Some(values),
-            Storage::Gpu(_) => None,
+            Storage::Gpu(_) | Storage::Cuda(_) => None,
         }
     }
 
     pub(crate) fn gpu(&self) -> Option<&GpuBuffer> {
         match &self.storage {
-            Storage::Host(_) => None,
+            Storage::Host(_) | Storage::Cuda(_) => None,
             Storage::Gpu(buffer) => Some(buffer),
         }
     }

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Backend, CudaBackend, GpuDevice, Inner};
+use super::executor::Executor;
+use super::{Backend, GpuDevice, Inner};
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::CudaBackend;
 use crate::error::Result;
 use crate::gpu::{Gpu, Options, Preference};
 use crate::ops::policy::Policy;
@@ -118,9 +121,10 @@ impl DeviceBuilder {
     /// The first NVIDIA GPU, beside SIMD.
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
     fn build_cuda(self) -> Result<GpuDevice> {
-        let cuda = CudaBackend::open()?;
+        let cpu = self.cpu();
+        let cuda = Executor::Cuda(Arc::new(CudaBackend::open(cpu)?));
         let reason = "CUDA was asked for; what it has no kernel for runs on SIMD".to_owned();
-        Ok(self.finish_with(None, Some(cuda), reason))
+        Ok(self.finish_with(cuda, cpu, reason))
     }
 
     /// A device for each GPU, or else one.
@@ -202,15 +206,24 @@ impl DeviceBuilder {
     }
 
     fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
-        self.finish_with(gpu, None, reason)
+        let cpu = self.cpu();
+        let executor = gpu.map_or(Executor::Cpu(cpu), Executor::Gpu);
+        self.finish_with(executor, cpu, reason)
     }
 
-    fn finish_with(
-        self,
-        gpu: Option<Arc<Gpu>>,
-        cuda: Option<CudaBackend>,
-        reason: String,
-    ) -> GpuDevice {
+    fn finish_with(self, executor: Executor, cpu: Cpu, reason: String) -> GpuDevice {
+        GpuDevice {
+            inner: Arc::new(Inner {
+                builder: self,
+                executor,
+                cpu,
+                reason,
+            }),
+        }
+    }
+
+    /// Returns the CPU with the instruction set and threads that were asked for, as far as it has them.
+    fn cpu(&self) -> Cpu {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
         let available = InstructionSet::available().contains(&asked);
         let instruction_set = if available {
@@ -218,15 +231,6 @@ impl DeviceBuilder {
         } else {
             InstructionSet::best()
         };
-        let threads = self.threads;
-        GpuDevice {
-            inner: Arc::new(Inner {
-                builder: self,
-                gpu,
-                cuda,
-                cpu: Cpu::new(instruction_set, threads),
-                reason,
-            }),
-        }
+        Cpu::new(instruction_set, self.threads)
     }
 }

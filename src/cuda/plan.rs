@@ -1,0 +1,166 @@
+//! Plans on CUDA. An operation with a PTX kernel runs on the GPU, any other on the CPU; elements cross between
+//! the two only where one operation runs here and the next one there.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::backend::CudaBackend;
+use super::buffer::CudaBuffer;
+use crate::alloc::try_zeros;
+use crate::error::Result;
+use crate::graph::node::live;
+use crate::graph::{Binding, Plan, Repeat};
+use crate::ops::Op;
+use crate::simd;
+
+/// Elements in the GPU's memory. Clones share them.
+pub(crate) type CudaValues = Arc<CudaBuffer<f32>>;
+
+/// The elements of a node, in the host's memory, the GPU's, or both.
+#[derive(Clone, Default)]
+struct Elements<'a> {
+    host: Option<Cow<'a, [f32]>>,
+    device: Option<CudaValues>,
+}
+
+impl<'a> Elements<'a> {
+    fn of(binding: &'a Binding<'_, CudaValues>) -> Self {
+        match binding {
+            Binding::Nothing => Self::default(),
+            Binding::Values(values) => Self {
+                host: Some(Cow::Borrowed(values)),
+                device: None,
+            },
+            Binding::Buffer(values) => Self {
+                host: None,
+                device: Some(values.clone()),
+            },
+        }
+    }
+}
+
+impl CudaBackend {
+    /// Runs a plan; returns its outputs, whose values are there when this returns.
+    ///
+    /// # Errors
+    /// `OutOfMemory`, `Gpu` where the driver reports a failure, and what functions of custom operations report.
+    pub(crate) fn run_plan(
+        &self,
+        plan: &Plan,
+        mut bindings: Vec<Binding<'_, CudaValues>>,
+        repeat: Repeat<'_>,
+    ) -> Result<Vec<CudaValues>> {
+        let mut results = Vec::new();
+        for _ in 0..repeat.times {
+            for &(output, node) in repeat.feedback {
+                // Before the first run there is no result.
+                if let Some(values) = results.get(output) {
+                    bindings[node] = Binding::Buffer(CudaValues::clone(values));
+                }
+            }
+            results = self.run_once(plan, &bindings)?;
+        }
+        self.synchronize()?;
+        Ok(results)
+    }
+
+    fn run_once(
+        &self,
+        plan: &Plan,
+        bindings: &[Binding<'_, CudaValues>],
+    ) -> Result<Vec<CudaValues>> {
+        let mut elements: Vec<Elements<'_>> = bindings.iter().map(Elements::of).collect();
+        let last_uses = last_uses(plan);
+        let live = live(&plan.nodes, &plan.outputs);
+        for (index, node) in plan.nodes.iter().enumerate() {
+            let Some((op, inputs)) = node.operation().filter(|_| live[index]) else {
+                continue;
+            };
+            elements[index] = self.compute_node(op, inputs, &mut elements, node.len)?;
+            for &input in inputs {
+                if last_uses[input] == index {
+                    elements[input] = Elements::default();
+                }
+            }
+        }
+        plan.outcome()?;
+        let outputs = plan.outputs.iter();
+        outputs
+            .map(|&output| self.on_device(&mut elements[output]))
+            .collect()
+    }
+
+    fn compute_node<'a>(
+        &self,
+        op: &Op,
+        inputs: &[usize],
+        elements: &mut [Elements<'a>],
+        len: usize,
+    ) -> Result<Elements<'a>> {
+        let mut lens = Vec::with_capacity(inputs.len());
+        for &input in inputs {
+            lens.push(elements[input].len());
+        }
+        if Self::has_kernel(op, &lens, len) {
+            let mut buffers = Vec::with_capacity(inputs.len());
+            for &input in inputs {
+                buffers.push(self.on_device(&mut elements[input])?);
+            }
+            let buffers: Vec<&CudaBuffer<f32>> = buffers.iter().map(AsRef::as_ref).collect();
+            let device = Some(Arc::new(self.compute(op, &buffers, len)?));
+            return Ok(Elements { host: None, device });
+        }
+        for &input in inputs {
+            self.to_host(&mut elements[input])?;
+        }
+        let values = |&input: &usize| elements[input].host.as_deref().unwrap_or_default();
+        let values: Vec<&[f32]> = inputs.iter().map(values).collect();
+        let mut out = try_zeros(len)?;
+        simd::execute(self.cpu(), op, &values, &mut out)?;
+        Ok(Elements {
+            host: Some(Cow::Owned(out)),
+            device: None,
+        })
+    }
+
+    /// Returns the elements in the GPU's memory, copied there if they are not.
+    fn on_device(&self, elements: &mut Elements<'_>) -> Result<CudaValues> {
+        if let Some(values) = &elements.device {
+            return Ok(values.clone());
+        }
+        let values = self.upload(elements.host.as_deref().unwrap_or_default())?;
+        elements.device = Some(values.clone());
+        Ok(values)
+    }
+
+    fn to_host(&self, elements: &mut Elements<'_>) -> Result<()> {
+        if let (None, Some(values)) = (&elements.host, &elements.device) {
+            elements.host = Some(Cow::Owned(self.read(values)?));
+        }
+        Ok(())
+    }
+}
+
+impl Elements<'_> {
+    fn len(&self) -> usize {
+        match (&self.host, &self.device) {
+            (Some(values), _) => values.len(),
+            (None, Some(values)) => values.len(),
+            (None, None) => 0,
+        }
+    }
+}
+
+/// Returns, for each node, the last one that reads it; outputs are read to the end.
+fn last_uses(plan: &Plan) -> Vec<usize> {
+    let mut last = vec![0; plan.nodes.len()];
+    for (index, node) in plan.nodes.iter().enumerate() {
+        for &input in node.inputs() {
+            last[input] = index;
+        }
+    }
+    for &output in &plan.outputs {
+        last[output] = usize::MAX;
+    }
+    last
+}
