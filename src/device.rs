@@ -4,6 +4,8 @@ mod accumulate;
 pub(crate) mod buffer;
 mod builder;
 pub(crate) mod executor;
+#[cfg(not(target_arch = "wasm32"))]
+mod former_names;
 mod info;
 pub(crate) mod matmul_cache;
 mod methods;
@@ -18,6 +20,9 @@ pub(crate) mod without_cuda;
 use std::sync::Arc;
 
 pub use builder::DeviceBuilder;
+#[cfg(not(target_arch = "wasm32"))]
+#[allow(deprecated)]
+pub use former_names::GpuBackend;
 pub use info::DeviceInfo;
 pub use tuning::Tuning;
 

@@ -203,5 +203,12 @@ fn argument(name: &str) -> &str {
     name
 }
 
+/// For functions that return `Result<_, String>`: the error's message.
+impl From<Error> for String {
+    fn from(error: Error) -> Self {
+        error.to_string()
+    }
+}
+
 /// The crate's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

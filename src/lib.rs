@@ -57,6 +57,7 @@ pub mod runtime;
 mod simd;
 mod tensor;
 
+pub use batch::GpuCommandBatch as CommandBatch;
 pub use batch::{Argument, BufferId, GpuCommandBatch, Program};
 pub use device::Tuning;
 pub use device::buffer::DeviceBuffer;
@@ -66,6 +67,10 @@ pub use device::profile::{Profile, Profiler};
 pub use device::tiled_reduce::{
     tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
 };
+#[cfg(not(target_arch = "wasm32"))]
+#[allow(deprecated)]
+pub use device::GpuBackend;
+pub use device::GpuDevice as Device;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 pub use error::{Error, Result};
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
@@ -99,6 +104,7 @@ mod samples {
 
     document!(Readme, "../README.md");
     document!(Rust, "../docs/guide/rust.md");
+    document!(Migrating, "../docs/guide/migrating.md");
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(Custom, "../docs/guide/custom-operations-and-pools.md");
 }

@@ -1,11 +1,18 @@
-//! Operations of the user's own in a batch.
+//! Custom operations in a batch, and a short name.
 
 use crate::batch::{BufferId, GpuCommandBatch};
+use crate::ops::Op;
 use crate::ops::custom::CustomOp;
 
-/// Operations of the user's own.
+/// Custom operations.
 impl GpuCommandBatch {
-    /// Records an elementwise operation of one's own, on inputs of equal length.
+    /// Records the sums of the elements of `a` and `b`: another name of [`vec_add`](Self::vec_add).
+    #[track_caller]
+    pub fn add(&mut self, a: BufferId, b: BufferId) -> BufferId {
+        self.record(Op::VecAdd {}, &[a, b])
+    }
+
+    /// Records a custom elementwise operation, on inputs of equal length.
     #[track_caller]
     pub fn custom_elementwise(
         &mut self,
