@@ -59,6 +59,10 @@ mod tensor;
 
 pub use batch::GpuCommandBatch as CommandBatch;
 pub use batch::{Argument, BufferId, GpuCommandBatch, Program};
+#[cfg(not(target_arch = "wasm32"))]
+#[allow(deprecated)]
+pub use device::GpuBackend;
+pub use device::GpuDevice as Device;
 pub use device::Tuning;
 pub use device::buffer::DeviceBuffer;
 pub use device::matmul_cache::GpuMatmulCache;
@@ -67,10 +71,6 @@ pub use device::profile::{Profile, Profiler};
 pub use device::tiled_reduce::{
     tiled_max_2d, tiled_min_2d, tiled_reduce_2d, tiled_reduce_partial, tiled_sum_2d,
 };
-#[cfg(not(target_arch = "wasm32"))]
-#[allow(deprecated)]
-pub use device::GpuBackend;
-pub use device::GpuDevice as Device;
 pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 pub use error::{Error, Result};
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]

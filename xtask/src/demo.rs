@@ -7,7 +7,7 @@ use crate::serve;
 use crate::setup::{self, Scope, Tools};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
 use xshell::cmd;
 
@@ -28,10 +28,11 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         Scope::Package
     };
     let tools = setup::ensure(project, scope)?;
-    let package = package::run(project, &tools)?;
     if options.check {
+        let package = package::run(project, &tools)?;
         return check(project, &tools, &package);
     }
+    let package = package::for_page(project, &tools)?;
     let url = serve::start(&assemble(project, &package)?, options.port)?;
     println!("{url}");
     loop {
@@ -45,7 +46,7 @@ pub(crate) fn check(project: &Project, tools: &Tools, package: &Package) -> Resu
     let script = project.pkg_tests().join("demo-check.mjs");
     ensure!(script.is_file(), "there is no {}", script.display());
     let node = find_program(&["node"]).context("there is no node on PATH")?;
-    let url = serve::start(&assemble(project, package)?, 0)?;
+    let url = serve::start(&assemble(project, &package.folder)?, 0)?;
     tools
         .for_browser(cmd!(sh, "{node} {script} {url}"))?
         .quiet()
@@ -53,10 +54,10 @@ pub(crate) fn check(project: &Project, tools: &Tools, package: &Package) -> Resu
     Ok(())
 }
 
-fn assemble(project: &Project, package: &Package) -> Result<PathBuf> {
+fn assemble(project: &Project, package: &Path) -> Result<PathBuf> {
     let folder = project.target("demo");
     project.sh.remove_path(&folder)?;
     copy_tree(&project.root.join("www"), &folder)?;
-    copy_tree(&package.folder, &folder.join("relampago"))?;
+    copy_tree(package, &folder.join("relampago"))?;
     Ok(folder)
 }

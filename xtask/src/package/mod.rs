@@ -12,8 +12,8 @@ mod variant;
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::Result;
-use entry::ENTRIES;
-use std::path::PathBuf;
+use entry::{ENTRIES, Entry};
+use std::path::{Path, PathBuf};
 pub(crate) use variant::Variant;
 
 /// What users install, as a folder and as the tarball npm makes of it.
@@ -37,16 +37,29 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     // A failure from here on must not leave an older tarball to be tested in its place.
     project.sh.remove_path(&package.tarball)?;
     project.sh.remove_path(&package.folder)?;
-    let sources = stamp::sources(project, tools)?;
-    for entry in &ENTRIES {
-        let variants = entry.variants.iter();
-        let built = variants.map(|variant| variant.build(entry, project, tools, sources));
-        let built = built.collect::<Result<Vec<_>>>()?;
-        assemble::assemble(project, tools, &package.folder, entry, &built)?;
-    }
+    build(project, tools, &ENTRIES, &package.folder)?;
     assemble::finish(project, &package)?;
     for entry in &ENTRIES {
         size::check(&package, entry)?;
     }
     Ok(package)
+}
+
+/// Builds what a page loads, without PTX and the tarball, in a folder of its own; returns the folder.
+pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
+    let folder = project.target("npm/page");
+    project.sh.remove_path(&folder)?;
+    build(project, tools, &ENTRIES[..1], &folder)?;
+    Ok(folder)
+}
+
+fn build(project: &Project, tools: &Tools, entries: &[Entry], folder: &Path) -> Result<()> {
+    let sources = stamp::sources(project, tools)?;
+    for entry in entries {
+        let variants = entry.variants.iter();
+        let built = variants.map(|variant| variant.build(entry, project, tools, sources));
+        let built = built.collect::<Result<Vec<_>>>()?;
+        assemble::assemble(project, tools, folder, entry, &built)?;
+    }
+    Ok(())
 }

@@ -18,6 +18,8 @@ pub(super) struct CargoTool<'a> {
     program: &'static str,
     /// Whether to build with the dependencies that the package's own lock file names.
     locked: bool,
+    /// Whether it computes, as wasm-bindgen does; others only start programs.
+    computes: bool,
 }
 
 impl<'a> CargoTool<'a> {
@@ -31,6 +33,7 @@ impl<'a> CargoTool<'a> {
             version: version.to_owned(),
             program,
             locked: false,
+            computes: true,
         }
     }
 
@@ -42,6 +45,7 @@ impl<'a> CargoTool<'a> {
             version,
             program: package,
             locked: true,
+            computes: false,
         }
     }
 
@@ -54,6 +58,7 @@ impl<'a> CargoTool<'a> {
             version,
             program: package,
             locked: true,
+            computes: false,
         }
     }
 
@@ -87,12 +92,13 @@ impl Requirement for CargoTool<'_> {
         let (root, package) = (self.root(), format!("{}@{}", self.package, self.version));
         let build = self.project.cache.join("build").join(self.package);
         let locked = self.locked.then_some("--locked");
+        let level = if self.computes { "1" } else { "0" };
         // Run from the cache: the checkout's .cargo/config.toml is none of the tool's business.
         let _cache = sh.push_dir(&self.project.cache);
         let install = cmd!(sh, "cargo install {package} {locked...} --root {root}")
             .env("CARGO_TARGET_DIR", &build)
             // These run for seconds; optimising them fully would cost minutes.
-            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+            .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", level)
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
             .env("CARGO_PROFILE_RELEASE_DEBUG", "0");
