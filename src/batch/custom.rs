@@ -1,11 +1,11 @@
-//! Operations of the user's own in a batch.
+//! Custom operations in a batch.
 
 use crate::batch::{BufferId, GpuCommandBatch};
 use crate::ops::custom::CustomOp;
 
-/// Operations of the user's own.
+/// Custom operations.
 impl GpuCommandBatch {
-    /// Records an elementwise operation of one's own, on inputs of equal length.
+    /// Records a custom elementwise operation on inputs of equal length.
     #[track_caller]
     pub fn custom_elementwise(
         &mut self,

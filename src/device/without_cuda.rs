@@ -1,9 +1,9 @@
-//! What stands in for CUDA in a build without it: none is ever open.
+//! Stub of the CUDA back-end for builds without the feature `cuda`.
 
 use crate::error::Result;
 use crate::ops::Op;
 
-/// There is no value of this type, and so no code that uses one runs.
+/// An uninhabited type: code that uses a value of it never runs.
 pub(super) enum CudaBackend {}
 
 impl CudaBackend {

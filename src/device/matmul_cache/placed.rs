@@ -1,4 +1,4 @@
-//! Weights where products are computed: packed or as words for SIMD, or in a GPU's memory.
+//! Weights prepared for matmuls: packed or quantized for SIMD, or in a GPU's memory.
 
 use crate::device::GpuDevice;
 use crate::error::Result;
@@ -16,17 +16,18 @@ pub(crate) struct Placed {
     place: Place,
 }
 
-/// Where weights are, and in what form.
+/// The place and the form of weights.
 enum Place {
     Packed(Packed),
     Words(QuantizedWeights),
     Values(GpuBuffer),
-    /// And, where products are in binary16, as tiles of it.
+    /// Quantized weights and, if matmuls run in f16, a second copy in f16 tiles.
     GpuWords(GpuBuffer, Option<GpuBuffer>),
 }
 
 impl Placed {
-    /// As [`crate::device::matmul_cache::GpuMatmulCache::insert_view_async`] says.
+    /// Prepares a view's weights: see
+    /// [`crate::device::matmul_cache::GpuMatmulCache::insert_view_async`].
     pub(crate) async fn of_view(
         device: &GpuDevice,
         weights: &BoundView<'_>,
@@ -46,7 +47,8 @@ impl Placed {
         })
     }
 
-    /// As [`crate::device::matmul_cache::GpuMatmulCache::insert_quantized_async`] says.
+    /// Prepares quantized weights: see
+    /// [`crate::device::matmul_cache::GpuMatmulCache::insert_quantized_async`].
     pub(crate) async fn of_quantized(
         device: &GpuDevice,
         weights: QuantizedWeights,
@@ -71,7 +73,7 @@ impl Placed {
         })
     }
 
-    /// `out = input · weights` on their device; lengths are checked already.
+    /// Computes `out = input · weights` on their device. The caller has checked the lengths.
     pub(crate) async fn multiply(
         &self,
         device: &GpuDevice,
@@ -99,7 +101,7 @@ impl Placed {
 }
 
 impl Place {
-    /// With its size in bytes.
+    /// Prepares `f32` weights; returns them with their size in bytes.
     async fn of_f32(
         device: &GpuDevice,
         weights: &BoundView<'_>,
