@@ -76,6 +76,8 @@ impl BufferId {
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "command buffer")]
+#[doc(alias = "graph")]
 pub struct GpuCommandBatch {
     device: GpuDevice,
     id: u64,

@@ -36,7 +36,7 @@ pub enum Error {
         cols: usize,
     },
     /// The input of a reduction without an identity (max, min, mean, argmax) is empty.
-    #[error("`{op}` of no values is not defined: at least 1 is needed")]
+    #[error("`{op}` of an empty input is undefined: at least 1 value is needed")]
     Empty {
         /// The operation.
         op: &'static str,
@@ -104,7 +104,7 @@ pub enum Error {
     /// The source or the sink of a stream failed.
     #[error("the {by} of the stream failed: {message}")]
     Stream {
-        /// Which of them failed: the source or the sink.
+        /// The part that failed: the source or the sink.
         by: &'static str,
         /// The message of its error.
         message: String,

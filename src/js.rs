@@ -1,4 +1,5 @@
-//! The JavaScript classes: conversion between JavaScript's values and this crate's, no more.
+//! The JavaScript classes: they convert between JavaScript's values and this crate's, and do
+//! nothing else.
 //!
 //! Their documentation and types reach `relampago.d.ts` from here; `npm/` holds what surrounds
 //! them in the package, `full/` what its full edition has in place of that, and `examples/op_table.rs` writes what the op table adds. Methods that

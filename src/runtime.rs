@@ -38,9 +38,9 @@ mod native {
     }
 
     /// Decrements the depth when `block_on` ends, also by a panic of the future.
-    struct Leave;
+    struct BlockingGuard;
 
-    impl Drop for Leave {
+    impl Drop for BlockingGuard {
         fn drop(&mut self) {
             BLOCKING.set(BLOCKING.get() - 1);
         }
@@ -52,7 +52,7 @@ mod native {
     /// watching thread polls it for them.
     pub fn block_on<F: Future>(future: F) -> F::Output {
         BLOCKING.set(BLOCKING.get() + 1);
-        let _leave = Leave;
+        let _leave = BlockingGuard;
         pollster::block_on(future)
     }
 

@@ -36,7 +36,7 @@ fn cuda_conforms() {
 }
 
 #[test]
-fn it_is_told_and_used() {
+fn cuda_backend_is_reported_and_used() {
     let Some(device) = device() else { return };
     assert_eq!(device.backend(), Backend::Cuda);
     assert_eq!(device.info().api.as_deref(), Some("cuda"));
@@ -55,7 +55,7 @@ fn it_is_told_and_used() {
 }
 
 #[test]
-fn batches_run_beside_it() {
+fn batches_run_on_simd_with_cuda_backend() {
     let Some(device) = device() else { return };
     let mut batch = GpuCommandBatch::new(device.clone());
     let x = batch.upload(&[1.0, -2.0]);

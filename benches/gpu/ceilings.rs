@@ -1,4 +1,4 @@
-//! What the hardware can do at most, measured: copies, and multiply–adds in registers.
+//! The hardware's measured ceilings: copies, and multiply–adds in registers.
 
 use crate::plain::{entry, open};
 use relampago::wgpu;
@@ -15,7 +15,7 @@ const VECTORS: usize = 16;
 const TURNS: usize = 1024;
 const WORKGROUPS: usize = 4096;
 
-/// So many independent sums that no invocation waits for one.
+/// Returns a shader with so many independent sums that no invocation waits for one.
 fn shader() -> String {
     let each = |line: &dyn Fn(usize) -> String| (0..VECTORS).map(line).collect::<String>();
     format!(

@@ -1,4 +1,4 @@
-//! How long the first operations wait for the driver's compiler, in a process of its own.
+//! The time that the first operations wait for the driver's compiler, in a process of its own.
 
 use anyhow::Result;
 use relampago::{Backend, Conv2d, GpuDevice, Op};

@@ -30,7 +30,7 @@ pub(crate) const PRODUCTS: [[usize; 3]; 11] = [
     [1, 4096, 4096],
 ];
 
-/// Those computed in binary16 as well.
+/// The shapes that are also computed in f16.
 const IN_HALVES: [[usize; 3]; 5] = [
     [1024, 1024, 1024],
     [2048, 2048, 2048],

@@ -1,4 +1,4 @@
-//! What a reader must know of the machine to make sense of the figures.
+//! The facts about the machine that a reader of the figures needs.
 
 use relampago::DeviceInfo;
 use serde_json::{Value, json};

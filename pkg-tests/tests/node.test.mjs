@@ -54,7 +54,7 @@ describe('node', () => {
       'INVALID_ARGUMENT: `kernelCols` is -1, but must be a whole number from 0 to 4,294,967,295',
       'INVALID_ARGUMENT: `min` is 2, but must be at most `max`, 1, and neither may be NaN',
       'LENGTH_MISMATCH: `b` has 3 values, but 4 are needed',
-      'EMPTY: `max` of no values is not defined: at least 1 is needed',
+      'EMPTY: `max` of an empty input is undefined: at least 1 value is needed',
       'INVALID_ARGUMENT: `x` is an object (Array), but must be a Float32Array',
     ]);
   });

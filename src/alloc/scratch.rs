@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_back_is_the_next_that_fits() {
+    fn smallest_fitting_block_is_reused() {
         let [small, large] = places(&[100, 10_000])[..] else {
             unreachable!()
         };
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_starts_a_cache_line() {
+    fn cached_blocks_are_aligned_to_cache_lines() {
         let odd = |place: &*const f32| !place.addr().is_multiple_of(LINE * size_of::<f32>());
         let lens = [1, 3, 100, 4_097, 1_000_000];
         assert!(!places(&lens).iter().any(odd));
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_thread_keeps_much() {
+    fn thread_cache_is_bounded() {
         let most = MAX_VALUES - LINE;
         drop(Scratch::new(most + 1).unwrap());
         let lens = [most; MAX_KEPT + 1];

@@ -36,6 +36,7 @@ impl GpuCommandBatch {
     /// Records a convolution with stride 1 and no padding: see
     /// [`GpuDevice::convolve2d_async`](crate::GpuDevice::convolve2d_async). For batches, channels,
     /// groups and dilation see [`crate::ConvLayer`].
+    #[doc(alias = "conv2d")]
     #[track_caller]
     pub fn convolve2d(
         &mut self,

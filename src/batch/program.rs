@@ -25,6 +25,7 @@ use crate::graph::{Node, Plan};
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "compiled graph")]
 pub struct Program {
     pub(crate) runtime: Runtime,
 }
@@ -203,7 +204,7 @@ impl Program {
         let plan = &self.runtime.plan;
         let (results, arguments) = (plan.outputs.len(), self.runtime.placeholders.len());
         let beyond = |place: usize, what, count| {
-            let requirement = format!("the place of one of {count} {what}, counted from 0");
+            let requirement = format!("below {count}, the number of {what}");
             Error::invalid("feedback", place.to_string(), requirement)
         };
         let output = plan.outputs.get(result);

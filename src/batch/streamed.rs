@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gives_the_same_in_pieces() {
+    fn streamed_program_matches_run() {
         for len in [0, 1, 1_023, 70_001] {
             let inputs: Vec<Vec<f32>> = (0..2)
                 .map(|input| {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_an_elementwise_kernel_does_not_stream() {
+    fn only_elementwise_kernels_stream() {
         let sum = program(|batch| {
             let x = batch.placeholder(4);
             batch.sum(x)

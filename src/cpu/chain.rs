@@ -67,9 +67,9 @@ impl Block {
     }
 }
 
-/// Some places of the result, and what the kernel's head gives there.
+/// A range of the result, and the head's result there.
 #[derive(Clone, Copy)]
-struct Here<'a> {
+struct BlockRange<'a> {
     at: usize,
     len: usize,
     head: &'a [f32],
@@ -84,7 +84,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// What the steps cost most.
+    /// Returns the class of the most expensive step.
     pub(crate) fn class(&self) -> OpClass {
         let costly = |step: &Step| step.op.class() == OpClass::Transcendental;
         if self.chain.steps.iter().any(costly) {
@@ -93,7 +93,7 @@ impl<'a> Runner<'a> {
         OpClass::Elementwise
     }
 
-    /// For at most `len` values.
+    /// Allocates scratch memory for at most `len` elements.
     pub(crate) fn scratch(&self, len: usize) -> Result<Scratch> {
         let block = len.min(BLOCK);
         let mut blocks = Vec::new();
@@ -134,7 +134,7 @@ impl<'a> Runner<'a> {
             let len = out.len();
             let head = head.get(start..start + len).unwrap_or_default();
             let at = at + start;
-            self.block(scratch, Here { at, len, head }, out);
+            self.block(scratch, BlockRange { at, len, head }, out);
             start += len;
         }
     }
@@ -149,7 +149,7 @@ impl<'a> Runner<'a> {
             let head = &mut head[..out.len()];
             head.copy_from_slice(out);
             let (at, len) = (at + block * BLOCK, out.len());
-            self.block(scratch, Here { at, len, head }, out);
+            self.block(scratch, BlockRange { at, len, head }, out);
         }
     }
 
@@ -158,7 +158,7 @@ impl<'a> Runner<'a> {
         step: &Step,
         blocks: &[Block],
         repeated: &mut Block,
-        here: Here<'_>,
+        here: BlockRange<'_>,
         out: &mut [f32],
     ) {
         self.repeat(step, repeated, here);
@@ -170,7 +170,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Lays out the bias that a step reads, if it reads any.
-    fn repeat(&self, step: &Step, to: &mut Block, here: Here<'_>) {
+    fn repeat(&self, step: &Step, to: &mut Block, here: BlockRange<'_>) {
         if let Some(bias) = repeated(step) {
             simd::repeat(self.inputs[bias], here.at, to.get_mut(here.len));
         }
@@ -181,7 +181,7 @@ impl<'a> Runner<'a> {
         operand: Operand,
         blocks: &'b [Block],
         repeated: &'b Block,
-        here: Here<'b>,
+        here: BlockRange<'b>,
     ) -> &'b [f32] {
         match operand {
             Operand::Step(earlier) => blocks[self.chain.steps[earlier].block].get(here.len),

@@ -35,7 +35,7 @@ pub(crate) fn run(
                 None => outside[input],
             });
         }
-        let run = Run {
+        let run = KernelRun {
             plan,
             cpu,
             kernel,
@@ -49,16 +49,16 @@ pub(crate) fn run(
 }
 
 /// A kernel with the values that it reads.
-struct Run<'a> {
+struct KernelRun<'a> {
     plan: &'a Plan,
     cpu: Cpu,
     kernel: &'a Kernel,
     inputs: &'a [&'a [f32]],
-    /// What its product multiplies by, if that is packed.
+    /// The packed right operand of the kernel's matmul, if it is packed.
     factor: Option<&'a Factor>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> KernelRun<'a> {
     fn run(&self, len: usize, out: &mut Vec<f32>) -> Result<()> {
         let after = self.runner(&self.kernel.chain);
         let Some(head) = &self.kernel.head else {

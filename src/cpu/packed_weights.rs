@@ -11,14 +11,15 @@ use crate::ops::{Matmul, Op};
 use crate::simd::{Cpu, Packed};
 use crate::tensor::Plane;
 
-/// For each kernel what it multiplies by, if that is packed.
+/// The packed right operand of each kernel's matmul, if it is packed.
 pub(crate) type Weights = Vec<Option<Factor>>;
 
 /// A packed right operand of a product of `rows` rows.
 #[derive(Clone)]
 pub(crate) struct Factor {
     node: usize,
-    /// Of its rows and columns. With the node's length they tell its shape: no product packs a single column.
+    /// The strides of its rows and columns. With the node's length they determine its shape,
+    /// because a single column is never packed.
     strides: [usize; 2],
     rows: usize,
     packed: Arc<Packed>,

@@ -20,7 +20,7 @@ struct Memory {
     slots: Slots,
     /// Results of the last run, by slot: used again once nobody else has them.
     given: Vec<(usize, Arc<Vec<f32>>)>,
-    /// Those of the run before it that somebody still had: in a loop, the last run's argument.
+    /// Results of the previous run that were still in use: in a loop, the last run's argument.
     lent: Vec<(usize, Arc<Vec<f32>>)>,
 }
 
@@ -137,7 +137,7 @@ mod tests {
     use super::Memory;
 
     #[test]
-    fn a_loop_runs_in_the_memory_of_two_results() {
+    fn feedback_loop_reuses_two_results() {
         let mut memory = Memory {
             slots: vec![vec![1.0]],
             ..Memory::default()

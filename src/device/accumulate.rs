@@ -28,6 +28,8 @@ impl GpuDevice {
     /// # Errors
     /// `LengthMismatch` if a length does not match the shape, `ShapeOverflow`, `OutOfMemory`, and
     /// device errors.
+    #[doc(alias = "gemm")]
+    #[doc(alias = "addmm")]
     pub async fn matmul_add_async(
         &self,
         a: &[f32],

@@ -39,6 +39,8 @@ use crate::tensor::{BoundView, TensorView};
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "quantized weights")]
+#[doc(alias = "weight cache")]
 pub struct GpuMatmulCache {
     device: GpuDevice,
     /// The weights by name, shared so that a matmul can continue while its weights are replaced.
@@ -108,6 +110,7 @@ impl GpuMatmulCache {
     /// # Errors
     /// `InvalidArgument` if the name has no weights, `LengthMismatch`, `ShapeOverflow`,
     /// `OutOfMemory`, and device errors. On an error `out` is left unchanged.
+    #[doc(alias = "gemm")]
     pub async fn matmul_cached_async(
         &self,
         name: &str,
@@ -156,7 +159,7 @@ impl GpuMatmulCache {
 
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Placed>> {
         let weights = self.weights.get(name).cloned();
-        let requirement = "a name that weights were inserted by and not removed";
+        let requirement = "the name of weights in the cache";
         weights.ok_or_else(|| Error::invalid("name", name, requirement))
     }
 }

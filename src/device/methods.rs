@@ -61,7 +61,7 @@ macro_rules! define_methods {
 
                 $(#[$vdoc])*
                 #[doc = ""]
-                #[doc = concat!("Waits for [`GpuDevice::", stringify!($vasync), "`].")]
+                #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($vasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 #[allow(clippy::too_many_arguments)] // As many as the operation has.
                 pub fn $vname(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
@@ -78,7 +78,7 @@ macro_rules! define_methods {
 
                 $(#[$sdoc])*
                 #[doc = ""]
-                #[doc = concat!("Waits for [`GpuDevice::", stringify!($sasync), "`].")]
+                #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($sasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 pub fn $sname(&self, $($sin: &[f32]),+ $(, $sp: $st)*) -> Result<$sout> {
                     crate::runtime::block_on(self.$sasync($($sin),+ $(, $sp)*))
@@ -95,6 +95,7 @@ impl GpuDevice {
     /// with stride 1 and no padding: `(input_rows − kernel_rows + 1)` by `(input_cols − kernel_cols
     /// + 1)` results. For strides and padding see [`GpuDevice::convolve2d_with_async`]; for
     /// batches, channels, groups and dilation see [`crate::ConvLayer`].
+    #[doc(alias = "conv2d")]
     #[allow(clippy::too_many_arguments)] // As users of other libraries know it.
     pub async fn convolve2d_async(
         &self,
@@ -112,6 +113,7 @@ impl GpuDevice {
     }
 
     /// Blocking version of [`GpuDevice::convolve2d_async`].
+    #[doc(alias = "conv2d")]
     #[cfg(not(target_arch = "wasm32"))]
     #[allow(clippy::too_many_arguments)]
     pub fn convolve2d(

@@ -104,7 +104,7 @@ macro_rules! named {
                     self.tiled_reduce_2d_async::<$op>(data, rows, cols).await
                 }
 
-                #[doc = concat!("Waits for [`GpuDevice::", stringify!($name_async), "`].")]
+                #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($name_async), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 pub fn $name(&self, data: &[f32], rows: usize, cols: usize) -> Result<f32> {
                     self.tiled_reduce_2d::<$op>(data, rows, cols)

@@ -20,6 +20,8 @@ impl GpuDevice {
     /// `InvalidArgument` if a view has more than two dimensions or if the rows of `b` differ from
     /// the columns of `a`, `LengthMismatch` if `c` does not have `m · n` elements, `OutOfMemory`,
     /// and device errors.
+    #[doc(alias = "gemm")]
+    #[doc(alias = "mm")]
     pub async fn matmul_view_async(
         &self,
         a: &BoundView<'_>,
@@ -30,7 +32,7 @@ impl GpuDevice {
         if self.multiply_in_place(shape, a, b, c)? {
             return Ok(());
         }
-        let (a, b) = (Stored::new(a)?, Stored::new(b)?);
+        let (a, b) = (StoredMatrix::new(a)?, StoredMatrix::new(b)?);
         let op = matmul(shape, &a, &b);
         self.run_into_async(&op, &[&a.values, &b.values], c).await
     }
@@ -51,7 +53,8 @@ impl GpuDevice {
         c: &mut [f32],
     ) -> Result<bool> {
         self.check()?;
-        let whole = Stored::without_copy(a).is_some() && Stored::without_copy(b).is_some();
+        let whole =
+            StoredMatrix::without_copy(a).is_some() && StoredMatrix::without_copy(b).is_some();
         let [m, k, n] = shape;
         let on_gpu = self.gpu_for(&Op::Matmul { m, k, n }, &[m * k, k * n]);
         let (Some(a_plane), Some(b_plane)) = (a.plane(), b.plane()) else {
@@ -66,12 +69,12 @@ impl GpuDevice {
 }
 
 /// A row-major matrix, or a column-major one if it is transposed.
-struct Stored<'a> {
+struct StoredMatrix<'a> {
     values: Cow<'a, [f32]>,
     transposed: bool,
 }
 
-impl<'a> Stored<'a> {
+impl<'a> StoredMatrix<'a> {
     /// Returns the view's matrix, copied if it has another layout.
     fn new(view: &BoundView<'a>) -> Result<Self> {
         if let Some(stored) = Self::without_copy(view) {
@@ -91,7 +94,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-fn matmul([m, k, n]: [usize; 3], a: &Stored<'_>, b: &Stored<'_>) -> Op {
+fn matmul([m, k, n]: [usize; 3], a: &StoredMatrix<'_>, b: &StoredMatrix<'_>) -> Op {
     let options = Matmul {
         m,
         k,

@@ -1,5 +1,5 @@
-//! JavaScript's arrays, straight to and from the GPU's buffers: by way of WebAssembly's memory each
-//! value would be copied once more, to memory that is new more often than not.
+//! Copies directly between JavaScript's arrays and GPU buffers. A copy through WebAssembly's memory
+//! would cost another pass and, usually, new memory.
 
 use std::sync::Arc;
 

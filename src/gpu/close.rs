@@ -8,22 +8,22 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// What keeps a device open: the last owner of these closes it.
+/// The handles that keep a device open. Dropping the last ones closes it.
 type Device = (wgpu::Device, wgpu::Queue);
 
 /// A device to close, and whom to tell.
 type Request = (Device, Sender<()>);
 
 /// Closes a device when dropped, if nobody else holds it. Belongs behind all other owners.
-pub(super) struct Closing(Option<Device>);
+pub(super) struct CloseOnDrop(Option<Device>);
 
-impl Closing {
+impl CloseOnDrop {
     pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
         Self(Some((device.clone(), queue.clone())))
     }
 }
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     /// Waits until the device is closed: programs that open devices in turn must not have several open.
     fn drop(&mut self) {
         let (Some(device), Some(closer)) = (self.0.take(), closer()) else {

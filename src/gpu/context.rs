@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 #[cfg(not(target_arch = "wasm32"))]
 use super::cache::PipelineFile;
 #[cfg(not(target_arch = "wasm32"))]
-use super::close::Closing;
+use super::close::CloseOnDrop;
 use super::health::Health;
 #[cfg(not(target_arch = "wasm32"))]
 use super::lru::Recent;
@@ -29,8 +29,8 @@ use crate::ops::HalfPrecision;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::Op;
 
-/// Features asked for where the adapter has them; user kernels and later ones may rely on
-/// what `DeviceInfo` reports.
+/// Features requested if the adapter has them. Custom kernels and later ones may rely on what
+/// `DeviceInfo` reports.
 const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::TIMESTAMP_QUERY)
@@ -48,28 +48,28 @@ pub(crate) struct Gpu {
     pub(super) pipelines: Pipelines,
     pub(super) pool: Arc<Pool>,
     pub(super) params: Params,
-    /// Of single operations, by those and their inputs' lengths.
+    /// Plans of single operations, by operation and lengths of inputs.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) plans: Recent<(Op, Vec<usize>), PlanOfOne>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
     pub(super) half_precision: HalfPrecision,
     pub(super) tuned: Choices,
-    /// Where those are kept from one process to the next.
+    /// The file in which choices are kept between processes.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) choices_file: Option<std::path::PathBuf>,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
     /// The last field, so that all others have let go of the device when it is dropped.
     #[cfg(not(target_arch = "wasm32"))]
-    _closing: Closing,
+    _closing: CloseOnDrop,
 }
 
 /// The limits that dispatches keep to; the pool knows those of buffers.
 pub(super) struct Limits {
     /// Most workgroups along one side of a dispatch.
     pub(super) workgroups: usize,
-    /// What offsets into a uniform buffer are multiples of, in bytes.
+    /// The alignment of offsets into a uniform buffer, in bytes.
     pub(super) uniform_alignment: usize,
     /// Bytes of memory that a workgroup's invocations share.
     pub(super) workgroup_memory: usize,
@@ -83,7 +83,7 @@ pub(super) struct Limits {
     pub(super) mappable: bool,
 }
 
-/// What is known of an adapter.
+/// Properties of an adapter.
 #[derive(Clone, Debug)]
 pub(crate) struct Adapter {
     pub(crate) name: String,
@@ -172,8 +172,8 @@ impl Gpu {
         Self::adopt(device, queue)
     }
 
-    /// What kernels need and a device with these limits has less of, with both numbers. WebGPU
-    /// promises enough.
+    /// Returns a limit that is lower than the kernels need, with both numbers. WebGPU guarantees
+    /// enough.
     pub(crate) fn lack(limits: &wgpu::Limits) -> Option<String> {
         let needed = [
             (
@@ -233,7 +233,7 @@ impl Gpu {
                     .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
             #[cfg(not(target_arch = "wasm32"))]
-            _closing: Closing::new(&device, &queue),
+            _closing: CloseOnDrop::new(&device, &queue),
             device,
             queue,
         }
@@ -273,8 +273,8 @@ impl Gpu {
         self.pool.max_len()
     }
 
-    /// After an error, lets wgpu call back what it has to tell: a loss only once the queue is
-    /// empty. Browsers do so by themselves.
+    /// Lets wgpu deliver pending callbacks after an error; a device loss comes only once the queue
+    /// is empty. Browsers do this by themselves.
     pub(super) fn deliver_callbacks(&self) {
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
     }
@@ -312,7 +312,8 @@ fn all_of(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
     }
 }
 
-/// The same of what every browser's device has.
+/// Returns further limits, each with the device's value and the value that kernels need. Every
+/// browser's device has enough of them.
 #[cfg(not(target_arch = "wasm32"))]
 fn more_needed(limits: &wgpu::Limits) -> [(&'static str, u32, u32); 8] {
     let bytes = |size: u64| size.try_into().unwrap_or(u32::MAX);

@@ -1,4 +1,4 @@
-//! Products of matrices rounded to binary16, by cooperative matrices.
+//! Matmuls in f16, by cooperative matrices.
 
 #[cfg_attr(target_arch = "wasm32", path = "f16_matmul/browser.rs")]
 #[cfg_attr(not(target_arch = "wasm32"), path = "f16_matmul/native.rs")]
@@ -13,7 +13,7 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::ops::HalfPrecision;
 
-/// What the kernel takes of an adapter, beside matrices of 16 × 16.
+/// The workgroup memory that the kernel needs, in bytes.
 const MEMORY: u32 = 20 << 10;
 const INVOCATIONS: u32 = 128;
 /// Rows and columns of a workgroup's tile of the result, and the depth of its slabs.
@@ -25,7 +25,7 @@ pub(super) fn subgroup_sizes(info: &wgpu::AdapterInfo) -> [u32; 2] {
     [info.subgroup_min_size, info.subgroup_max_size]
 }
 
-/// What an adapter is good for that has the matrices, or has not.
+/// Returns whether an adapter supports f16 matmul, given whether it has cooperative matrices.
 fn offered(adapter: &wgpu::Adapter, matrices: bool) -> HalfPrecision {
     let limits = adapter.limits();
     if !matrices {
@@ -114,7 +114,7 @@ pub(super) fn by_tiles(
     Ok(())
 }
 
-/// A matrix in binary16, filled up with zeros to other rows and columns.
+/// Copies a matrix to f16, padded with zeros to other rows and columns.
 fn rounded(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,

@@ -1,4 +1,4 @@
-//! What went wrong on the device: error scopes and the loss of the device, as [`Error`]s.
+//! Errors of the device as [`Error`]s: error scopes and device loss.
 
 use std::sync::{Arc, OnceLock};
 

@@ -157,7 +157,7 @@ fn params(dims: [&[usize]; 2]) -> Vec<u32> {
     words
 }
 
-/// By a kernel of products.
+/// Records a layer by a matmul kernel.
 fn by_product(
     recorder: &mut Recorder<'_>,
     kernel: &'static Kernel,
@@ -179,7 +179,7 @@ fn by_product(
     recorder.dispatch(kernel, &params, &operands, output, workgroups)
 }
 
-/// By the kernel for any layer.
+/// Records a layer by the kernel for any layer.
 fn any(
     recorder: &mut Recorder<'_>,
     inputs: [&GpuBuffer; 2],

@@ -1,4 +1,4 @@
-//! From operations to dispatches: which kernel, how many workgroups, what parameters.
+//! Lowering of operations to dispatches: the kernel, the number of workgroups and the parameters.
 
 use super::fused::Addition;
 use super::kernels;

@@ -1,4 +1,4 @@
-//! Which kernels multiply two matrices.
+//! Choice of the matmul kernels.
 
 use super::context::Gpu;
 use super::context::Limits;
@@ -14,12 +14,12 @@ pub(super) struct Family {
     /// Bytes of workgroup memory, and invocations.
     memory: usize,
     invocations: usize,
-    /// For `k` and `n` that are multiples of 4, and for any.
+    /// Kernels for `k` and `n` that are multiples of 4, and for any.
     aligned: &'static Kernel,
     any: &'static Kernel,
-    /// For convolution layers.
+    /// Kernels for convolution layers.
     pub(super) layer: &'static Kernel,
-    /// For those by windows of one value.
+    /// Kernels for convolution layers with windows of one element.
     pub(super) pointwise: &'static Kernel,
 }
 
@@ -79,7 +79,7 @@ pub(super) fn matmul(
     in_f32(recorder, [a, b], c, [m, k, n])
 }
 
-/// The same of numbers that are not rounded.
+/// Records a matmul in `f32`.
 pub(super) fn in_f32(
     recorder: &mut Recorder<'_>,
     [a, b]: [&GpuBuffer; 2],
@@ -159,8 +159,9 @@ pub(super) fn aligned(
     if len.is_multiple_of(4) { vectors } else { any }
 }
 
-/// Of the families that the adapter has room for, the largest with enough tiles that do not reach much farther
-/// beyond the result than smaller ones: a product of 64 rows by the largest tiles takes twice as long.
+/// Chooses the tile size: the largest that the adapter supports, that gives enough tiles, and that
+/// does not reach much farther beyond the result than smaller ones. A product of 64 rows takes
+/// twice as long with the largest tiles.
 pub(super) fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
     let [.., smallest] = &FAMILIES;
     let least = smallest.area([m, n]);
@@ -206,7 +207,7 @@ impl Family {
     }
 }
 
-/// Without workgroup memory: 8 × 8 values for each of a workgroup's invocations.
+/// Records a matmul without workgroup memory: each invocation computes 8 × 8 elements.
 fn direct(
     recorder: &mut Recorder<'_>,
     operands: [&GpuBuffer; 2],

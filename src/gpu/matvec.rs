@@ -1,4 +1,4 @@
-//! Products with a vector, which are as fast as the matrix can be read.
+//! Matrix-vector products, which are bound by the bandwidth of reading the matrix.
 
 use super::context::Limits;
 use super::kernels;
@@ -21,8 +21,8 @@ const LEAST_SLICE: usize = 64;
 const WORKGROUP: usize = 256;
 const ROWS: usize = 2;
 
-/// How a row times B is divided, by name: the workgroups that should keep a GPU busy. The first
-/// one is the rule.
+/// The splits of a row times B, by name: the number of workgroups to aim for. The first is the
+/// default.
 static SPLITS: [(&str, usize); 3] = [
     ("matvec_cols", 1024),
     ("matvec_cols_256", 256),

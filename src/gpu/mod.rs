@@ -65,7 +65,7 @@ use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;
 
-/// What the rest of the crate asks of a GPU. Lengths have been validated.
+/// The interface of the GPU back-end to the rest of the crate. Lengths are validated.
 impl Gpu {
     /// Runs one operation from and to host memory, in one submission.
     pub(crate) async fn run_into(

@@ -1,6 +1,6 @@
-//! What a GPU is opened with, and what it came to.
+//! Options for opening a GPU.
 
-/// Which adapters will do.
+/// The adapters that are acceptable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Preference {
     /// A real GPU or none.

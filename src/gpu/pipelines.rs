@@ -20,11 +20,11 @@ const MAX_BIND_GROUPS: usize = 1024;
 /// Pipelines kept of kernels with elementwise operations in them or constants.
 const MAX_FUSED: usize = 1024;
 
-/// How a kernel's buffers are bound.
+/// The layout of a kernel's bindings.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Shape {
     inputs: usize,
-    /// How many buffers are read beside them.
+    /// The number of further read-only buffers.
     extras: usize,
     /// Whether the last input is a uniform buffer, of as many bytes as parameters are.
     #[cfg(not(target_arch = "wasm32"))]
@@ -61,7 +61,7 @@ impl Shape {
         binding == 0
     }
 
-    /// What tells bind groups apart whose buffers are the same.
+    /// Returns a number that distinguishes bind groups with the same buffers.
     fn number(self) -> u64 {
         #[cfg(not(target_arch = "wasm32"))]
         if self.uniform {
@@ -90,10 +90,10 @@ const COMPOSED: usize = usize::MAX;
 
 pub(super) struct Pipelines {
     device: wgpu::Device,
-    /// By [`Kernel::index`].
+    /// Pipelines by [`Kernel::index`].
     compute: Vec<OnceLock<wgpu::ComputePipeline>>,
-    /// Of kernels with elementwise operations in them or constants, by kernel and those; and of
-    /// [`Composed`] ones.
+    /// Pipelines of kernels with fused operations or constants, by kernel and text, and of
+    /// [`Composed`] kernels.
     fused: Mutex<Vec<(usize, String, wgpu::ComputePipeline)>>,
     layouts: Mutex<Vec<(Shape, wgpu::BindGroupLayout)>>,
     /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.

@@ -134,7 +134,7 @@ fn bring(
     })
 }
 
-/// Of each node whether one kernel reads its values, and each of them once.
+/// Returns for each node whether exactly one kernel reads it, and each element once.
 #[cfg(not(target_arch = "wasm32"))]
 fn read_once(plan: &Plan) -> Vec<bool> {
     let mut readers = vec![(0, None); plan.nodes.len()];
@@ -154,7 +154,7 @@ fn read_once(plan: &Plan) -> Vec<bool> {
     readers.into_iter().enumerate().map(once).collect()
 }
 
-/// How many values a kernel reads of what it reads once.
+/// Returns the number of elements that a kernel reads of an input that is read once.
 #[cfg(not(target_arch = "wasm32"))]
 fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
     let Some(head) = &kernel.head else {
@@ -170,8 +170,8 @@ fn read_once(_: &Plan) -> Vec<bool> {
     Vec::new()
 }
 
-/// Of each slot whether one kernel writes to it, none reads what it wrote, and it is read once on
-/// the host: memory that is mapped cannot be mapped again.
+/// Returns for each slot whether one kernel writes it, none reads it, and the host reads it once:
+/// mapped memory cannot be mapped again.
 #[cfg(not(target_arch = "wasm32"))]
 fn only_written(plan: &Plan) -> Vec<bool> {
     // Kernels that write, kernels that read, outputs.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::error::Result;
 use crate::ops::shape::check_limit;
 
-/// What a buffer is for; each use has buffers of its own.
+/// The use of a buffer; each use has its own buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usage {
     /// Operands and results of kernels.
@@ -68,18 +68,18 @@ pub(super) struct Pool {
 }
 
 /// Buffers of one use and size, each with its id.
-struct Unused {
+struct UnusedBuffers {
     usage: Usage,
     size: u64,
     buffers: Vec<(u64, wgpu::Buffer)>,
-    /// How many buffers had been taken when one of these was, or came back, for the last time.
+    /// The value of `taken` when one of these buffers was last taken or returned.
     used: u64,
 }
 
 #[derive(Default)]
 struct State {
     /// Few enough to be searched one by one.
-    unused: Vec<Unused>,
+    unused: Vec<UnusedBuffers>,
     unused_bytes: u64,
     /// Buffers taken so far.
     taken: u64,
@@ -93,7 +93,7 @@ const MAX_UNUSED_BYTES: u64 = 256 << 20;
 /// Buffers that none were taken of while so many others were have to make room.
 const STALE: u64 = 64;
 
-/// How fast new memory that the host can write is there: it is made of fresh pages.
+/// The rate at which new host-writable memory becomes available: it consists of fresh pages.
 #[cfg(not(target_arch = "wasm32"))]
 const FRESH_BYTES_A_NANOSECOND: u64 = 4;
 
@@ -111,10 +111,10 @@ impl State {
     /// The unused buffers of one use and size.
     fn unused(&mut self, usage: Usage, size: u64) -> &mut Vec<(u64, wgpu::Buffer)> {
         let used = self.taken;
-        let same = |unused: &Unused| unused.usage == usage && unused.size == size;
+        let same = |unused: &UnusedBuffers| unused.usage == usage && unused.size == size;
         let place = self.unused.iter().position(same).unwrap_or_else(|| {
             let buffers = Vec::new();
-            self.unused.push(Unused {
+            self.unused.push(UnusedBuffers {
                 usage,
                 size,
                 buffers,

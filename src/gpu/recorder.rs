@@ -21,8 +21,8 @@ use crate::ops::shape::check_limit;
 pub(crate) struct GpuBuffer {
     pub(super) storage: Arc<PooledBuffer>,
     pub(super) len: usize,
-    /// While an operation is recorded: the chain of its [`Fusion`] that computes the values
-    /// which stand here, or goes on with those that are stored here.
+    /// The chain of the [`Fusion`] being recorded that computes the elements of this buffer, or
+    /// continues from them.
     chain: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ impl GpuBuffer {
         self.len
     }
 
-    /// The same memory for another number of values, no more than it was allocated for.
+    /// Returns the same memory with another number of elements, at most its capacity.
     pub(super) fn with_len(&self, len: usize) -> Self {
         let storage = self.storage.clone();
         let chain = None;
@@ -76,8 +76,8 @@ pub(crate) struct Recorder<'g> {
     /// Copies that come before the steps.
     #[cfg(not(target_arch = "wasm32"))]
     uploads: Vec<(PooledBuffer, GpuBuffer)>,
-    /// What steps so far no longer need. Nothing is uploaded to these, so that later steps may
-    /// write them.
+    /// Temporary buffers that no recorded step needs any more. They are not uploaded to, so later
+    /// steps may write them.
     spare: Vec<GpuBuffer>,
     bytes: u64,
 }
@@ -264,7 +264,7 @@ impl<'g> Recorder<'g> {
         self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
     }
 
-    /// What the operation's elementwise neighbours add to one of its kernels.
+    /// Returns the code that the fused operations add to a kernel.
     fn addition(
         &self,
         kernel: &Kernel,
@@ -285,7 +285,7 @@ impl<'g> Recorder<'g> {
         Ok(addition)
     }
 
-    /// As [`Recorder::dispatch`], of a kernel with constants.
+    /// Records a dispatch of a kernel with constants.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn dispatch_specialised(
         &mut self,
@@ -393,7 +393,8 @@ impl<'g> Recorder<'g> {
     }
 }
 
-/// What a kernel binds, in order. Chains of iterators would be 700 bytes of the download.
+/// Returns a kernel's buffers in binding order. Iterator chains would add 700 bytes to the
+/// download.
 fn buffers(inputs: &[&GpuBuffer], output: &GpuBuffer) -> Vec<GpuBuffer> {
     let mut buffers = Vec::new();
     for &buffer in inputs {

@@ -23,16 +23,17 @@ const MANY_ROWS: usize = 128;
 
 /// The kernels of an operation on rows.
 struct Family {
-    /// What its choices are remembered by, of rows and their length.
+    /// Returns the key of the choice, given rows and their length.
     key: fn([usize; 2]) -> Key,
-    /// Of workgroups that hold whole rows in registers: in parts of subgroups up to 64, 256 and 512 values, and in
-    /// workgroups or parts of them up to 1,024, 4,096 and 16,384; for the longest one with subgroups of 32
-    /// invocations, and one without.
+    /// Kernels whose workgroups hold whole rows in registers. For up to 64, 256 and 512 elements a
+    /// subgroup's part holds a row; up to 1,024, 4,096 and 16,384 a workgroup or a part of it does.
+    /// For the longest there is one with subgroups of 32 invocations, and one without.
     #[cfg(not(target_arch = "wasm32"))]
     held: [&'static Kernel; 7],
-    /// Of workgroups that read a whole row three times.
+    /// The kernel whose workgroups read a whole row three times.
     row: &'static Kernel,
-    /// Of workgroups that have a chunk of a row each: what it comes to, and the result.
+    /// The kernels whose workgroups take a chunk of a row each: the partial result, and the final
+    /// result.
     partial: &'static Kernel,
     apply: &'static Kernel,
 }
@@ -71,12 +72,12 @@ static NORM: Family = Family {
     apply: &kernels::NORM_APPLY,
 };
 
-/// What softmaxes of rows and a length are remembered by, and the kernels that could compute them.
+/// Returns the key for softmaxes of this shape, and the kernels that can compute them.
 pub(super) fn softmaxes(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
     SOFTMAX.candidates(gpu, shape)
 }
 
-/// The same of norms.
+/// Returns the key for norms of this shape, and the kernels that can compute them.
 pub(super) fn norms(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
     NORM.candidates(gpu, shape)
 }

@@ -10,7 +10,7 @@ use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 
-/// What a subgroup computes: a tile of some rows and, for each of its invocations, 8 columns.
+/// A kernel whose subgroups compute a tile: some rows and 8 columns for each invocation.
 struct Family {
     rows: usize,
     aligned: &'static Kernel,

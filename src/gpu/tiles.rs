@@ -10,7 +10,7 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::reduce_op::TILE_SIZE;
 
-/// A reduction: the function `combine` with all that it calls, and the value that changes nothing.
+/// A reduction: the function `combine` with all functions that it calls, and the identity.
 pub(crate) struct TileFold {
     pub(crate) combine: String,
     pub(crate) identity: f32,

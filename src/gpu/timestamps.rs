@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::context::Gpu;
 use crate::error::{Error, Result};
 
-/// When one kernel ran, by the GPU's own clock.
+/// The time at which a kernel ran, by the GPU's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelTime {
-    /// The kernel's name: the operation's, or that of a step of it.
+    /// The kernel's name: that of the operation, or of a step of it.
     pub kernel: &'static str,
-    /// Since the first kernel of the profile began.
+    /// The start, relative to the start of the profile's first kernel.
     pub start: Duration,
-    /// From its beginning to its end.
+    /// The duration.
     pub duration: Duration,
 }
 
@@ -30,14 +30,14 @@ pub(super) struct Stamps {
 struct Timing {
     /// Profilers so far, the last of which has what is timed.
     profilers: u64,
-    /// What was timed since profiling began; `None` while nobody profiles.
+    /// The submissions timed since profiling began; `None` if nobody profiles.
     submissions: Option<Vec<Submission>>,
 }
 
 /// One submission's timestamps.
 pub(super) struct Submission {
     kernels: Vec<&'static str>,
-    /// Those of [`MAX_TIMED`] kernels each, of which the last may have fewer.
+    /// Query sets of [`MAX_TIMED`] kernels each; the last may have fewer.
     sets: Vec<Set>,
 }
 
@@ -55,7 +55,7 @@ impl Submission {
         Self { kernels, sets }
     }
 
-    /// Where the dispatch's pass leaves its timestamps.
+    /// Returns the timestamp writes for a dispatch's pass.
     pub(super) fn around(&self, dispatch: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let first = 2 * (dispatch % MAX_TIMED) as u32;
         let set = self.sets.get(dispatch / MAX_TIMED)?;
@@ -123,7 +123,7 @@ impl Gpu {
         drop(self.take_timed(profiler));
     }
 
-    /// What a submission of these kernels leaves its timestamps in, while someone profiles.
+    /// Returns the query sets for a submission of these kernels, if a profiler is active.
     pub(super) fn stamps_for(
         &self,
         kernels: impl Iterator<Item = &'static str>,

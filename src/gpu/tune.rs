@@ -1,4 +1,4 @@
-//! Which of several kernels is the fastest on this very device: measured once, and remembered.
+//! Tuning: measures which of several kernels is the fastest on this device, and remembers it.
 
 mod choices;
 mod clock;
@@ -34,7 +34,7 @@ const MOST: usize = 64;
 /// Kernels by name, and seconds.
 type Times = Vec<(&'static str, f64)>;
 
-/// What an operation with a result is remembered by, and the kernels that could compute it.
+/// Returns the key of an operation, and the kernels that can compute it.
 fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static str>)> {
     let (key, names) = match *op {
         Op::Matmul { m, k, n }

@@ -145,7 +145,7 @@ impl Gpu {
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'w> {
     Values(&'w GpuBuffer),
-    /// And, where products are in binary16, as tiles of it.
+    /// Quantized weights and, if matmuls run in f16, a second copy in f16 tiles.
     Words(WeightFormat, &'w GpuBuffer, Option<&'w GpuBuffer>),
 }
 

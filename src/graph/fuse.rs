@@ -1,6 +1,6 @@
-//! Which operations run together: elementwise ones with each other, after a product, a
-//! convolution, a softmax, a norm, a transpose or a reduction whose result they take, and before a
-//! softmax, a norm or a reduction that takes theirs.
+//! Fusion: groups operations into kernels. Elementwise operations are fused with each other, after
+//! a matmul, convolution, softmax, norm, transpose or reduction whose result they take, and before
+//! a softmax, norm or reduction.
 
 use super::memory_plan;
 use super::node::{Node, live};
@@ -28,7 +28,7 @@ pub(crate) struct Kernel {
 /// An operation that does not go value by value.
 pub(crate) struct Head {
     pub(crate) node: usize,
-    /// What computes each of its operands.
+    /// The chain that computes each operand.
     pub(crate) operands: Vec<Chain>,
 }
 
@@ -43,18 +43,18 @@ pub(crate) struct Chain {
 pub(crate) struct Step {
     pub(crate) op: Op,
     pub(crate) operands: Vec<Operand>,
-    /// Which block its values go to.
+    /// The block that the step's result is written to.
     pub(crate) block: usize,
 }
 
-/// Where a step finds values; numbers of inputs are places in [`Kernel::inputs`].
+/// The source of a step's operand; numbers of inputs are indices into [`Kernel::inputs`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operand {
     Step(usize),
     Input(usize),
     /// Repeated for every row.
     Repeated(usize),
-    /// What the kernel's head gives.
+    /// The result of the kernel's head.
     Head,
 }
 
@@ -78,7 +78,7 @@ enum Role {
 /// A kernel while nodes are still being found for it.
 #[derive(Default)]
 struct Draft {
-    /// From the last node to the first.
+    /// The nodes, from the last to the first.
     members: Vec<usize>,
     inputs: Vec<usize>,
     head: Option<usize>,
@@ -173,7 +173,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// What a draft reads once it has a node.
+    /// Returns the inputs of a draft with one more node.
     fn inputs_with(&self, draft: usize, node: usize) -> Vec<usize> {
         let mut inputs = self.drafts[draft].inputs.clone();
         inputs.retain(|&input| input != node);
@@ -274,7 +274,7 @@ impl Fuser<'_> {
     }
 }
 
-/// Where a step finds a node's values.
+/// Returns the place of a node's elements for a step.
 fn operand(node: usize, steps: &[usize], inputs: &[usize]) -> Operand {
     let place = |list: &[usize]| list.iter().position(|&other| other == node);
     match (place(steps), place(inputs)) {

@@ -1,4 +1,4 @@
-//! What a graph is made of.
+//! The nodes of a graph.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Node {
     }
 }
 
-/// For each node whether any of `outputs` is computed from it.
+/// Returns for each node whether any of `outputs` depends on it.
 pub(crate) fn live(nodes: &[Node], outputs: &[usize]) -> Vec<bool> {
     let mut live = vec![false; nodes.len()];
     for &output in outputs {

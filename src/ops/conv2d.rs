@@ -3,7 +3,7 @@
 /// The padding of a convolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Padding {
-    /// No padding: `(input − kernel) / stride + 1` outputs, rounded down.
+    /// Without padding: `(input − kernel) / stride + 1` outputs, rounded down.
     #[default]
     Valid,
     /// Zero padding: `input / stride` outputs, rounded up. If the number of padding rows or columns
@@ -14,6 +14,8 @@ pub enum Padding {
 
 /// The shape and options of a two-dimensional convolution of one image with one channel, all
 /// matrices row-major. For batches, channels, groups and dilation see [`crate::ConvLayer`].
+#[doc(alias = "convolve2d")]
+#[doc(alias = "convolution")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conv2d {
     /// Rows of the input.

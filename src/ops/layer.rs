@@ -11,6 +11,8 @@ use super::Conv2d;
 /// [output shape](Self::output_shape), all row-major ("NCHW" and "OIHW"). Filters and channels are
 /// divided into `groups` of neighbours; a filter reads the channels of its own group. A depthwise
 /// convolution has as many groups as channels.
+#[doc(alias = "conv2d")]
+#[doc(alias = "nn.Conv2d")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ConvLayer {
     /// Rows, columns, kernel, stride and padding of each channel.

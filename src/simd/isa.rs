@@ -1,4 +1,4 @@
-//! What the kernels ask of an instruction set, and how they get to run with it.
+//! The interface between kernels and instruction sets, and the entry to a kernel.
 //!
 //! A kernel is written once, for any [`Isa`]. [`dispatch`] enters it through a function that
 //! has the instruction set's target features enabled; everything below is
@@ -47,7 +47,7 @@ macro_rules! constant {
 }
 pub(super) use constant;
 
-/// The same of a pattern.
+/// Declares a bit pattern in every lane: see `constant`.
 macro_rules! constant_bits {
     ($isa:expr, $value:expr) => {
         $isa.constant_bits(&[$value, !$value][0])
@@ -328,7 +328,7 @@ pub(super) trait Isa: Copy {
 
 /// A computation written for any instruction set.
 pub(super) trait Kernel {
-    /// What it returns.
+    /// The result type.
     type Output;
     /// Runs it. Implementations are `#[inline(always)]`, as is all that they call.
     fn run<I: Isa>(self, isa: I) -> Self::Output;

@@ -25,7 +25,8 @@ const VECTOR: usize = 16;
 const CALL: usize = 1 << 16;
 /// Vectors that a turn takes together.
 const UNROLLED: usize = 4;
-/// Of more operations than so many a turn takes one: compiling more takes longer than it spares.
+/// The number of operations above which a turn takes one vector: compiling more code would take
+/// longer than it saves.
 const LONG: usize = 256;
 
 impl Trace {

@@ -140,7 +140,7 @@ pub(crate) fn multiply_add(
     unsafe { multiply_onto(cpu.isa, pieces, a, b, [m, k, n], c, true) }
 }
 
-/// Into how many pieces a product should be split.
+/// Returns the number of pieces into which a matmul should be split.
 fn pieces(cpu: Cpu, [m, k, n]: [usize; 3]) -> usize {
     let work = [m, k, n].map(|dim| dim as u64);
     let work = work.into_iter().fold(1, u64::saturating_mul);
@@ -247,7 +247,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Without values.
+    /// A matrix without elements.
     const NONE: Self = Self {
         values: std::ptr::null(),
         row: 1,

@@ -16,7 +16,8 @@ pub(super) fn gain_side_by_side(rows: usize, cols: usize) -> bool {
     (1..=LONGEST).contains(&cols) && rows > cols.div_ceil(COLS_PER_ROW)
 }
 
-/// What becomes of rows that lie as columns: value `j` of the row in lane `i` is at `j · LANES + i`.
+/// The function of rows stored as columns: element `j` of the row in lane `i` is at `j · LANES +
+/// i`.
 pub(super) trait OfColumns: Copy {
     fn eval<I: Isa>(self, isa: I, x: &[f32], y: &mut [f32]);
 }

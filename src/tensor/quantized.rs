@@ -91,6 +91,8 @@ impl WeightFormat {
 /// assert_eq!(weights.dequantize()?, [1.0, -0.5, 0.25, 0.125]);
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "ggml")]
+#[doc(alias = "gguf")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantizedWeights {
     pub(crate) format: WeightFormat,

@@ -25,7 +25,7 @@ enum Source {
 /// A graph of up to twelve operations.
 pub struct Graph {
     nodes: Vec<Node>,
-    /// What is read, and what of that the batch is told of before.
+    /// The nodes that are read, and those of them declared as outputs.
     reads: Vec<usize>,
     told: Vec<usize>,
 }
@@ -257,8 +257,8 @@ impl Graph {
         lines.chain([told]).collect::<Vec<_>>().join("\n")
     }
 
-    /// For each node and value the least and the largest result that roundings within the op
-    /// table's bounds gave, operation by operation.
+    /// Returns for each node and element the least and the largest result over roundings within the
+    /// op table's bounds.
     fn bounds(&self) -> Vec<Vec<[f64; 2]>> {
         let mut bounds: Vec<Vec<[f64; 2]>> = Vec::new();
         for draw in 0..DRAWS {

@@ -25,7 +25,7 @@ pub fn adopted(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Devi
     adopted_as(Backend::Gpu, change)
 }
 
-/// The same where a back-end is asked for.
+/// Adopts a device for a given back-end.
 #[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 pub fn adopted_as(
     backend: Backend,

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use crate::cpu::chain::{Operand, Runner};
 use crate::simd::jit::{Code, Loop, Trace, Value};
 
-/// From how many values on a chain may be worth compiling.
+/// The number of elements from which a chain may be worth compiling.
 const MANY: usize = 1 << 14;
 /// Loops that are kept at most: when there are more, all are made anew.
 const KEPT: usize = 64;
@@ -81,7 +81,7 @@ mod tests {
 
     wasm_bindgen_test_configure!(run_in_browser);
 
-    /// No whole number of turns, and more than one call.
+    /// The length of the test: not a whole number of turns, and more than one call.
     const LEN: usize = (1 << 16) + MANY + 37;
 
     fn operations() -> Vec<Op> {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[wasm_bindgen_test]
-    fn loops_give_the_bits_of_blocks() {
+    fn compiled_loops_match_blocks_bit_for_bit() {
         for op in &operations() {
             let operands = [Operand::Input(0), Operand::Input(1)];
             let steps = vec![
@@ -177,9 +177,9 @@ mod tests {
         }
     }
 
-    /// Of more operations than several vectors at a time are worth.
+    /// Compares chains with more operations than several vectors at a time are worth.
     #[wasm_bindgen_test]
-    fn long_loops_give_the_bits_of_blocks() {
+    fn long_compiled_loops_match_blocks_bit_for_bit() {
         let mut steps = vec![step(
             &Op::VecAdd {},
             &[Operand::Input(0), Operand::Input(1)],

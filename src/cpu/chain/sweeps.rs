@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::cpu::chain::{BLOCK, Block, Here, Operand, Runner, Scratch, repeated};
+use crate::cpu::chain::{BLOCK, Block, BlockRange, Operand, Runner, Scratch, repeated};
 use crate::error::Result;
 use crate::graph::fuse::{MAX_STEPS, Step};
 use crate::simd::{self, InstructionSet, Other, Swept};
@@ -78,7 +78,7 @@ fn goes_straight(first: &Step) -> bool {
 }
 
 impl Runner<'_> {
-    pub(super) fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
+    pub(super) fn block(&self, scratch: &mut Scratch, here: BlockRange<'_>, out: &mut [f32]) {
         let Scratch {
             blocks,
             repeated,
@@ -102,7 +102,7 @@ impl Runner<'_> {
         run: &Range<usize>,
         blocks: &[Block],
         repeated: &mut Block,
-        here: Here<'_>,
+        here: BlockRange<'_>,
         out: &mut [f32],
     ) {
         let mut steps = &self.chain.steps[run.clone()];
@@ -140,7 +140,7 @@ impl Runner<'_> {
     }
 }
 
-/// What a step reads beside what it has `before` it, and whether that is its first operand.
+/// Returns a step's operand other than `before`, and whether it is the first.
 fn other(step: &Step, before: Operand) -> Option<(Operand, bool)> {
     match step.operands[..] {
         [a, b] if simd::NATIVE => Some(if b == before { (a, true) } else { (b, false) }),

@@ -13,11 +13,11 @@ pub(crate) struct Placed {
     pub(crate) shape: [usize; 2],
     pub(crate) format: WeightFormat,
     pub(crate) bytes: usize,
-    place: Place,
+    place: WeightStorage,
 }
 
 /// The place and the form of weights.
-enum Place {
+enum WeightStorage {
     Packed(Packed),
     Words(QuantizedWeights),
     Values(GpuBuffer),
@@ -38,7 +38,7 @@ impl Placed {
             return Self::of_quantized(device, weights).await;
         }
         let shape = matrix_shape(weights)?;
-        let (place, bytes) = Place::of_f32(device, weights, shape).await?;
+        let (place, bytes) = WeightStorage::of_f32(device, weights, shape).await?;
         Ok(Self {
             shape,
             format,
@@ -61,9 +61,9 @@ impl Placed {
                 bytes += tiles
                     .as_ref()
                     .map_or(0, |tiles| tiles.len() * size_of::<u32>());
-                Place::GpuWords(words, tiles)
+                WeightStorage::GpuWords(words, tiles)
             }
-            None => Place::Words(weights),
+            None => WeightStorage::Words(weights),
         };
         Ok(Self {
             shape,
@@ -83,24 +83,26 @@ impl Placed {
     ) -> Result<()> {
         let [k, n] = self.shape;
         match (&self.place, device.gpu()) {
-            (Place::Packed(packed), _) => packed.multiply(device.cpu(), input, out, m),
-            (Place::Words(words), _) => simd::multiply_words(device.cpu(), words, input, out, m),
-            (Place::Values(values), Some(gpu)) => {
+            (WeightStorage::Packed(packed), _) => packed.multiply(device.cpu(), input, out, m),
+            (WeightStorage::Words(words), _) => {
+                simd::multiply_words(device.cpu(), words, input, out, m)
+            }
+            (WeightStorage::Values(values), Some(gpu)) => {
                 let weights = gpu::Weights::Values(values);
                 gpu.multiply_by(weights, input, out, [m, k, n]).await
             }
-            (Place::GpuWords(words, tiles), Some(gpu)) => {
+            (WeightStorage::GpuWords(words, tiles), Some(gpu)) => {
                 let weights = gpu::Weights::Words(self.format, words, tiles.as_ref());
                 gpu.multiply_by(weights, input, out, [m, k, n]).await
             }
-            (Place::Values(_) | Place::GpuWords(..), None) => {
+            (WeightStorage::Values(_) | WeightStorage::GpuWords(..), None) => {
                 unreachable!("only a GPU is given weights to keep")
             }
         }
     }
 }
 
-impl Place {
+impl WeightStorage {
     /// Prepares `f32` weights; returns them with their size in bytes.
     async fn of_f32(
         device: &GpuDevice,

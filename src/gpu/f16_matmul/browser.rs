@@ -9,7 +9,7 @@ use super::offered;
 use crate::gpu::context::navigator_gpu;
 use crate::ops::HalfPrecision;
 
-/// As long as it is no part of the standard.
+/// The name of the feature while it is not part of the standard.
 const MATRICES: &str = "chromium-experimental-subgroup-matrix";
 
 #[wasm_bindgen]

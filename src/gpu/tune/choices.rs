@@ -1,14 +1,14 @@
-//! Which kernel was found to be the fastest, by operation and shape.
+//! The fastest kernels found, by operation and shape.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::{Conv2d, ConvLayer};
 
-/// What is remembered at most; more shapes replace the first ones.
+/// The largest number of choices; further shapes replace the oldest ones.
 const MAX_CHOICES: usize = 4096;
 
-/// What there are several kernels for.
+/// The kinds of operations with several kernels.
 const KINDS: [&str; 5] = [MATMUL, SOFTMAX, NORM, CONVOLVE2D, CONVOLVE_LAYER];
 const MATMUL: &str = "matmul";
 const SOFTMAX: &str = "softmax";
@@ -16,7 +16,7 @@ const NORM: &str = "norm";
 const CONVOLVE2D: &str = "convolve2d";
 const CONVOLVE_LAYER: &str = "convolve_layer";
 
-/// What a kernel is chosen for: a kind of operation, and its sizes, the last of which may be none.
+/// The key of a choice: a kind of operation and its sizes. Unused sizes at the end are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gpu) struct Key(&'static str, [usize; 6]);
 
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_gives_what_it_was_made_of() {
+    fn choices_round_trip_as_text() {
         let choices = Choices::default();
         let text = "matmul 1 2 3 0 0 0 matmul_128\nsoftmax 4 5 0 0 0 0 softmax_row\n\
                     norm 6 7 0 0 0 0 norm_partial\nconvolve2d 9 8 3 2 7 7 convolve2d_near\n";
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_nothing_are_left_out() {
+    fn invalid_lines_are_skipped() {
         let choices = Choices::default();
         choices.adopt(
             "matmul 7 8 9 matmul_32\nmatmul 7 8 9 0 0 0\nmatmul\n\n\
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_choices_make_room() {
+    fn oldest_choices_are_replaced() {
         let choices = Choices::default();
         for n in 0..=MAX_CHOICES {
             choices.remember(Key::softmax([1, n]), "softmax_row");

@@ -114,7 +114,7 @@ mod naga {
     ) -> Result<()> {
         let refused = |message: String| Error::Wgsl { name, message };
         let source = module(function, arity);
-        let at = |span: Option<Span>| Place::of(span, function, text);
+        let at = |span: Option<Span>| TextPosition::of(span, function, text);
         let parsed = parse_str(&source).map_err(|error| {
             let label = error.labels().next();
             refused(at(label.map(|(span, _)| span)).with(error.message()))
@@ -150,12 +150,12 @@ mod naga {
     }
 
     /// A position in the user's text; `None` if the error is in the names of the inputs.
-    struct Place<'a> {
+    struct TextPosition<'a> {
         text: &'a str,
         offset: Option<usize>,
     }
 
-    impl<'a> Place<'a> {
+    impl<'a> TextPosition<'a> {
         /// Converts a span of [`module`]'s text, which the user has not seen, to a position in the
         /// user's text.
         fn of(span: Option<Span>, function: &str, text: &'a str) -> Self {
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_an_expression_or_a_body() {
+    fn expression_and_body_are_recognised() {
         let expression = function(["x"].into_iter(), "x + 1.0 // one");
         assert_eq!(
             expression,
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_the_library_have_names_of_their_own_for_numbers() {
+    fn library_functions_get_scalar_names() {
         assert_eq!(
             renamed("maximum(is_nan, my_maximum)", &[FUNCTIONS]),
             "maximum_f32(is_nan_f32, my_maximum)"

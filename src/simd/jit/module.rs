@@ -23,7 +23,7 @@ pub(super) mod opcode {
 pub(super) mod simd {
     use super::leb;
 
-    /// Before every vector instruction.
+    /// The prefix byte of every vector instruction.
     const PREFIX: u8 = 0xfd;
     const CONST: u32 = 0x0c;
 
@@ -92,7 +92,7 @@ pub(super) mod simd {
     }
 }
 
-/// A whole number, seven bits a byte.
+/// Appends a whole number, in LEB128: seven bits a byte.
 pub(super) fn leb(code: &mut Vec<u8>, mut value: usize) {
     while value >= 0x80 {
         code.push(value as u8 | 0x80);
@@ -101,7 +101,7 @@ pub(super) fn leb(code: &mut Vec<u8>, mut value: usize) {
     code.push(value as u8);
 }
 
-/// The same of a number with a sign.
+/// Appends a signed number, in LEB128.
 pub(super) fn leb_signed(code: &mut Vec<u8>, mut value: i32) {
     while !(-0x40..0x40).contains(&value) {
         code.push(value as u8 | 0x80);

@@ -120,7 +120,7 @@ impl Kernel for Pack {
     }
 }
 
-/// Where the strips of a [`Packed`] lie.
+/// The positions of the strips of a [`Packed`].
 #[derive(Clone, Copy)]
 struct Strips<'a> {
     values: &'a [f32],

@@ -1,4 +1,4 @@
-//! Where the columns of `B` come from, panel by panel.
+//! Sources of the columns of `B`, panel by panel.
 
 use super::Matrix;
 use super::pack;
@@ -21,7 +21,7 @@ const PACK_B_VALUES: usize = 128 * 128;
 /// to pack it.
 pub(super) const PACK_STRIPS: usize = 6;
 
-/// Which columns of `B`, and which of their values.
+/// A range of columns of `B`, and a range of their elements.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub(super) col: usize,
@@ -37,7 +37,7 @@ pub(super) trait Panels: Copy {
     /// Memory for a panel at a time, and what is known of all.
     type Room;
 
-    /// What panels of an `m × k` by `k × n` product need.
+    /// Allocates the memory that panels of an `m × k` by `k × n` matmul need.
     fn room<I: Isa>(self, shape: [usize; 3]) -> Result<Self::Room>;
 
     /// The columns of a part as strips. A part starts at a multiple of [`KC`] and has that
@@ -157,7 +157,7 @@ impl<S: Strips> Panels for S {
 
 /// Panels of `B` as strips: the first in place, the rest packed.
 pub(super) struct Panel<'a> {
-    /// Where those in place lie.
+    /// The strips that are read in place.
     pub(super) b: Matrix,
     pub(super) depth: usize,
     pub(super) in_place: usize,
@@ -165,7 +165,7 @@ pub(super) struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// What is packed from a column on.
+    /// Returns the packed strips from a column on.
     #[inline(always)]
     pub(super) fn packed_from(&self, col: usize) -> &[f32] {
         let place = col.checked_sub(self.in_place);

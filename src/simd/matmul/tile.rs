@@ -8,7 +8,7 @@ use crate::simd::isa::Isa;
 /// Vectors in a row of a tile.
 pub(super) const VECTORS: usize = 2;
 
-/// How many steps of the depth before its use a row of `B` is asked for.
+/// The prefetch distance for a row of `B`, in steps of `k`.
 const AHEAD: usize = 8;
 
 /// Steps of the depth between two tests for its end.
@@ -23,8 +23,7 @@ pub(super) struct Strip {
     pub(super) deep: usize,
 }
 
-/// Where a tile lies in `C`, whether the product is added to what is there, and what memory is
-/// asked for meanwhile.
+/// The position of a tile in `C`, whether to accumulate, and the memory to prefetch meanwhile.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) c: *mut f32,
@@ -32,7 +31,7 @@ pub(super) struct Place {
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) accumulate: bool,
-    /// What later tiles read, so many lines as the tile has rows.
+    /// The memory that later tiles read, as many cache lines as the tile has rows.
     pub(super) next: Option<NonNull<f32>>,
 }
 

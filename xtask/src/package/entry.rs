@@ -4,7 +4,7 @@ use super::variant::Variant;
 
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    /// Its folder in the package; empty for the package's own.
+    /// The entry point's folder in the package; empty for the package's root.
     pub(super) folder: &'static str,
     /// Folders of the project with its scripts and types.
     pub(super) sources: &'static [&'static str],

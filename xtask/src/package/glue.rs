@@ -1,5 +1,5 @@
-//! What wasm-bindgen's script throws becomes an error of ours: a call before the module is there, and
-//! an object of another class.
+//! Rewrites the errors of wasm-bindgen's script as errors of this package: a call before the module
+//! is loaded, and an object of another class.
 
 use anyhow::{Result, ensure};
 
@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_know_what_they_check() {
+    fn class_checks_name_their_argument() {
         let call = "        _assertClass(buffer, DeviceBuffer);";
         let named_call = "_assertClass(buffer, DeviceBuffer, 'buffer', 'DeviceBuffer');\n";
         assert_eq!(named(call), named_call);

@@ -49,7 +49,7 @@ fn repeated(instruction: &mut Instr) -> Option<&mut u64> {
     }
 }
 
-/// What two instructions add to a number.
+/// Returns the constant that two instructions add to a number.
 fn added(instructions: [&Instr; 2]) -> Option<u64> {
     match instructions {
         [

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use xshell::{Cmd, PushEnv, cmd};
 
-/// Where the library's own WebAssembly tests run.
+/// The engine that runs the library's own WebAssembly tests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Engine {
     Chromium,
@@ -16,7 +16,7 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    /// What wasm-pack is told of it.
+    /// Returns wasm-pack's arguments for the engine.
     pub(super) fn arguments(self, tools: &Tools) -> Result<[&OsStr; 3]> {
         Ok(match self {
             Self::Chromium => [
