@@ -1,4 +1,4 @@
-//! Products added to what is there, on every instruction set and on a GPU, beside `f64`.
+//! Tests of accumulating matmuls against `f64`, on every instruction set and on a GPU.
 
 #![cfg(not(target_arch = "wasm32"))]
 

@@ -7,7 +7,7 @@ use relampago::ptx::half::f32_to_bf16;
 use relampago::ptx::{GemmKernel, Kernel, PtxType, Target};
 use std::time::Duration;
 
-/// Large enough that whoever does not wait comes too early.
+/// The side of matrices, large enough that a missing wait is noticed.
 const SIDE: usize = 2048;
 
 /// The first GPU, or nothing where the lack of one was reported as it should be.

@@ -1,5 +1,5 @@
-//! Elementwise operations of the user's own: on every back-end what their function says, fused as
-//! others are, and refused where their WGSL is no such function.
+//! Tests of custom elementwise operations: correct on every back-end, fused like others, and
+//! refused if their WGSL is invalid.
 
 #![cfg(not(target_arch = "wasm32"))]
 

@@ -171,7 +171,7 @@ fn message<T>(result: Result<T>) -> String {
     error.map_or_else(|| "no error".to_owned(), |error| error.to_string())
 }
 
-/// Checks that each message has the value, the limit and what to do.
+/// Checks that each message contains the value, the limit and the remedy.
 fn check(table: &[(String, &str)]) {
     for (message, expected) in table {
         assert_eq!(message, expected);

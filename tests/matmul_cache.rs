@@ -348,7 +348,7 @@ fn empty_shapes_give_zeros_or_nothing() {
     }
 }
 
-/// One value, repeated as often as a view may say.
+/// Tests views that repeat one element as often as a view may.
 #[test]
 fn oversized_weights_return_errors() {
     for device in devices() {

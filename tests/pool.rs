@@ -13,7 +13,7 @@ use relampago::{
 };
 use support::{Random, adopted};
 
-/// A device of the caller's own, that it can destroy.
+/// Returns an adopted device with its wgpu handle, so that a test can destroy it.
 fn logical() -> (GpuDevice, wgpu::Device) {
     adopted(|_| ())
 }

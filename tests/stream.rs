@@ -1,4 +1,4 @@
-//! Streams: what comes and goes a part at a time is what one piece gives, whatever goes wrong.
+//! Tests of streams: results are those of one part, and errors anywhere are returned.
 
 #![cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 
@@ -15,7 +15,7 @@ use relampago::{
 };
 use support::{Random, adopted};
 
-/// A device of the caller's own, that it can destroy.
+/// Returns an adopted device with its wgpu handle, so that a test can destroy it.
 fn logical() -> (GpuDevice, wgpu::Device) {
     adopted(|_| ())
 }
@@ -158,7 +158,7 @@ fn indivisible_graph_is_one_part() {
     }
 }
 
-/// `y = x / 2` for so many values.
+/// Compiles `y = x / 2` for `len` elements.
 fn halves(pool: &GpuDevicePool, len: usize) -> PoolProgram {
     let mut batch = GpuCommandBatch::new(pool.device().unwrap().clone());
     let x = batch.placeholder(len);

@@ -1,5 +1,5 @@
-//! Views: what they show beside plain index arithmetic, what kernels make of them beside copies,
-//! and what is refused.
+//! Tests of views against plain index arithmetic, of kernels on views against copies, and of
+//! invalid views.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -44,7 +44,7 @@ fn shown(view: &BoundView<'_>) -> Vec<f32> {
     all
 }
 
-/// Matrices of one shape that lie in every way there is, with the lengths of their values.
+/// Returns matrices of one shape in every layout, with the lengths of their data.
 fn matrices(rows: usize, cols: usize) -> Vec<(TensorView, usize)> {
     let plain = TensorView::new_2d(rows, cols).unwrap();
     let tiled = |r, c| {
@@ -226,7 +226,7 @@ fn reductions_read_views_in_place() {
     assert_eq!(sums.values.len(), 2 * 3 * 3);
 }
 
-/// Products of `a` and `b`, however they lie, beside one in `f64`.
+/// Checks matmuls of `a` and `b`, in any layout, against `f64`.
 fn check_product(device: &GpuDevice, a: &BoundView<'_>, b: &BoundView<'_>) {
     let ([m, k, ..], [_, n, ..]) = (a.view().shape(), b.view().shape());
     let mut c = vec![f32::NAN; m * n];

@@ -89,8 +89,9 @@ fn pipeline(device: &wgpu::Device, shader: &str) -> wgpu::ComputePipeline {
     })
 }
 
-/// Seconds for one dispatch: the difference between many and few, so that submitting and waiting
-/// fall out; the best of some, since a ceiling is what can be reached.
+/// Returns the seconds of one dispatch: the difference between many and few, so that submission and
+/// waiting cancel out. It is the best of several measurements, since a ceiling is the best that can
+/// be reached.
 fn time(
     device: &wgpu::Device,
     queue: &wgpu::Queue,

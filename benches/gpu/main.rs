@@ -60,7 +60,7 @@ pub(crate) struct Row {
     pub(crate) gbyte: f64,
     /// Seconds, the median.
     pub(crate) time: f64,
-    /// Whether the measured ceilings are its own: there is none here for binary16.
+    /// Whether the measured ceilings apply to the row: there is none for f16.
     pub(crate) ceiling: bool,
 }
 

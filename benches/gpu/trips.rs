@@ -60,8 +60,8 @@ pub(crate) fn rows(
     Ok(trips)
 }
 
-/// Products with cached weights of few bits, beside the same with weights of `f32`; and with
-/// weights of binary16 where products are computed in it, beside where they are not.
+/// Measures matmuls with cached quantized weights against `f32` weights, and f16 weights with and
+/// without f16 matmul.
 fn cached(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Trip>> {
     let side = 4096 / options.divide;
     let rows = [1, 4, 8, 12, 16, 24, 32, 64, 128, 256, 1024];

@@ -16,7 +16,7 @@ pub(crate) fn describe(info: &DeviceInfo) -> Value {
     })
 }
 
-/// The load average of the last minute, where the system tells.
+/// Returns the load average of the last minute, if the system reports it.
 pub(crate) fn load() -> Option<String> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split(' ').next().map(str::to_owned)

@@ -1,8 +1,8 @@
 //! Arrays from JavaScript callers, and `Float32Array`s whose allocation can fail.
 //!
-//! `arrays.js` says what an array is: it may belong to another realm, and its buffer may be detached,
-//! resized, or grown by another thread. js-sys lets what a constructor or a copy throws pass through this
-//! module's frames, which then never end.
+//! `arrays.js` checks arrays: an array may belong to another realm, and its buffer may be detached,
+//! resized, or grown by another thread. js-sys lets exceptions of constructors and copies pass
+//! through this module's frames, which then never end.
 
 use std::mem::MaybeUninit;
 

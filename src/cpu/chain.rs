@@ -1,5 +1,5 @@
-//! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
-//! in the first-level cache and is written nowhere else.
+//! Elementwise operations on SIMD, one block after the other, so that intermediate results stay in
+//! the first-level cache and are not stored.
 
 #[cfg_attr(not(target_arch = "wasm32"), path = "chain/compiled/absent.rs")]
 mod compiled;
@@ -31,7 +31,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) inputs: &'a [&'a [f32]],
 }
 
-/// Memory for what lies between the steps.
+/// Memory for intermediate results.
 pub(crate) struct Scratch {
     blocks: Vec<Block>,
     /// A bias, repeated.
@@ -49,8 +49,8 @@ struct Block {
 }
 
 impl Block {
-    /// Room for `len` values, some lines apart from others of different numbers: of two places
-    /// that are a multiple of 4 KB apart, processors take one for the other.
+    /// Allocates a block of `len` elements, at an offset that depends on `number`: processors
+    /// confuse two addresses that differ by a multiple of 4 KB.
     fn new(len: usize, number: usize) -> Result<Self> {
         let apart = LINE * (5 * number % 32);
         let memory = try_zeros(len + apart + LINE)?;
@@ -111,7 +111,8 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Computes values from `at` on, if there is a loop for them, and tells how many.
+    /// Computes elements from `at` on with the compiled loop, if there is one, and returns their
+    /// number.
     pub(crate) fn run_compiled(
         &self,
         scratch: &Scratch,
@@ -139,7 +140,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// [`Runner::run`] on the head's values where they lie.
+    /// Runs like [`Runner::run`], in place on the head's result.
     pub(crate) fn run_in_place(&self, scratch: &mut Scratch, at: usize, values: &mut [f32]) {
         if self.chain.steps.is_empty() {
             return;

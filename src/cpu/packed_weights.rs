@@ -1,5 +1,5 @@
-//! Matrices by which a program multiplies each time, packed once for SIMD. Values on the host
-//! never change while anyone has them, so that what is packed is never out of date.
+//! Constant matrices of a program's matmuls, packed once for SIMD. Buffers on the host are
+//! immutable while they are shared, so packed copies never become stale.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) struct Factor {
     packed: Arc<Packed>,
 }
 
-/// Rows of a product up to which the right operand is read where it lies.
+/// The number of rows of a product up to which the right operand is read in place.
 const FEW_ROWS: usize = 2;
 
 /// Packs the constant right operands of a plan's products. `input` returns the values of a recorded

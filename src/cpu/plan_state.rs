@@ -1,4 +1,4 @@
-//! A plan on SIMD, with what it keeps from run to run.
+//! The state of a plan on SIMD that is reused from run to run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::graph::{Binding, Plan, Repeat};
 use crate::simd::Cpu;
 
-/// Memory of a plan's results, and the matrices that it multiplies by.
+/// The memory of a plan's results, and its packed matrices.
 #[derive(Default)]
 pub(crate) struct PlanState {
     memory: Mutex<Memory>,
@@ -37,7 +37,7 @@ impl Memory {
         }
     }
 
-    /// Returns what somebody else has, too.
+    /// Takes back the memory of a result, or returns it if it is still shared.
     fn take_back(&mut self, slot: usize, values: Arc<Vec<f32>>) -> Option<Arc<Vec<f32>>> {
         match (Arc::try_unwrap(values), self.slots.get_mut(slot)) {
             (Ok(values), Some(free)) => *free = values,
@@ -60,7 +60,7 @@ impl Memory {
 }
 
 impl PlanState {
-    /// Packs what every run multiplies by. `input` returns the values of a recorded buffer.
+    /// Packs the constant matrices. `input` returns the elements of a recorded buffer.
     ///
     /// # Errors
     /// `OutOfMemory`.

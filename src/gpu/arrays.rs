@@ -62,8 +62,8 @@ impl Gpu {
         Ok(self.record_plan(plan, bindings, Repeat::ONCE, true)?.1)
     }
 
-    /// Copies values to a buffer that stays on the GPU. They are read now; the future tells what
-    /// went wrong.
+    /// Copies values to a buffer that stays on the GPU. They are read now; the future returns
+    /// errors.
     #[allow(clippy::type_complexity)] // A buffer now, and a future.
     pub(crate) fn upload_array(
         self: &Arc<Self>,

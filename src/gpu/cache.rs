@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use super::persist;
 use crate::files;
 
-/// A driver's cache and the file that it is kept in.
+/// A driver's pipeline cache and its file.
 pub(super) struct PipelineFile {
     pub(super) cache: wgpu::PipelineCache,
     path: PathBuf,

@@ -1,4 +1,4 @@
-//! Adapters, devices, and what is kept with them.
+//! Adapters, devices, and their caches.
 
 use std::sync::Arc;
 #[cfg(not(target_arch = "wasm32"))]
@@ -92,8 +92,9 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// Invocations of a workgroup, for kernels that leave their number open. Software adapters have as many
-    /// as `SwiftShader` has lanes: a barrier switches contexts for every so many.
+    /// Returns the number of invocations in a workgroup, for kernels of variable workgroup size.
+    /// Software adapters get as many as `SwiftShader` has lanes, because a barrier switches
+    /// contexts once for each group of lanes.
     pub(super) fn group(&self) -> u32 {
         if self.software { 4 } else { 256 }
     }
@@ -243,18 +244,18 @@ impl Gpu {
         &self.adapter
     }
 
-    /// Whether products are computed in binary16.
+    /// Returns whether matmuls run in f16.
     pub(crate) fn half_precision(&self) -> HalfPrecision {
         self.half_precision
     }
 
-    /// `DeviceLost` if it was.
+    /// Returns `DeviceLost` if the device was lost.
     pub(crate) fn check(&self) -> Result<()> {
         self.health.check()
     }
 
-    /// `LimitExceeded` on llvmpipe, which ends an invocation's loops after some 65,535 rounds of all
-    /// together and says nothing.
+    /// Returns `LimitExceeded` on llvmpipe for long loops: it silently ends an invocation's loops
+    /// after about 65,535 rounds in total.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn check_on_llvmpipe(
         &self,
@@ -268,7 +269,7 @@ impl Gpu {
         Ok(())
     }
 
-    /// The most `f32` values that one buffer holds.
+    /// Returns the largest number of `f32` elements in one buffer.
     pub(crate) fn max_len(&self) -> usize {
         self.pool.max_len()
     }
@@ -280,14 +281,14 @@ impl Gpu {
     }
 }
 
-/// Workgroups of more than every device allows lie along the first side.
+/// Returns the largest workgroup. Workgroups beyond the guaranteed size lie along the first side.
 #[cfg(not(target_arch = "wasm32"))]
 fn most_invocations(limits: &wgpu::Limits) -> u32 {
     let along = limits.max_compute_workgroup_size_x;
     along.min(limits.max_compute_invocations_per_workgroup)
 }
 
-/// There are none of those in browsers.
+/// Returns the guaranteed size: browsers have no larger workgroups.
 #[cfg(target_arch = "wasm32")]
 fn most_invocations(limits: &wgpu::Limits) -> u32 {
     limits.max_compute_invocations_per_workgroup
@@ -350,7 +351,7 @@ fn no_gpu(reason: String) -> Error {
     Error::NoGpu { reason }
 }
 
-/// Software rasterisers that do not all call themselves a CPU.
+/// Returns whether an adapter is a software rasteriser; not all of them report themselves as a CPU.
 fn is_software(info: &wgpu::AdapterInfo, name: &str) -> bool {
     let known = ["swiftshader", "llvmpipe", "lavapipe", "basic", "warp"];
     let mut words = name.split([' ', '-', '(']);
@@ -373,7 +374,8 @@ fn adapter_name(_: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     info.name.clone()
 }
 
-/// Browsers leave the description empty, but say vendor and architecture.
+/// Returns the adapter's name. Browsers leave the description empty, but report vendor and
+/// architecture.
 #[cfg(target_arch = "wasm32")]
 fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     use js_sys::Reflect;
@@ -401,8 +403,8 @@ fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     name
 }
 
-/// The process's way to its drivers, which stays open: each that was closed let go of NVIDIA's driver, which
-/// could be loaded some thirty times, and then offered no adapter any more.
+/// Returns the process's wgpu instance, which stays open. Each closed instance unloaded NVIDIA's
+/// driver, which could be loaded some thirty times and then offered no adapter.
 #[cfg(not(target_arch = "wasm32"))]
 fn instance() -> &'static wgpu::Instance {
     static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
@@ -412,8 +414,8 @@ fn instance() -> &'static wgpu::Instance {
     })
 }
 
-/// The adapters that will do, the best first: at least one. Software adapters only where there is
-/// no other, and those of one API, since each API lists the same GPUs again.
+/// Returns the acceptable adapters, the best first, at least one. Software adapters are returned
+/// only if there is no other, and of one API, since each API lists the same GPUs again.
 #[cfg(not(target_arch = "wasm32"))]
 async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
     let rank = |adapter: &wgpu::Adapter| {
@@ -440,7 +442,7 @@ async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
     Ok(adapters)
 }
 
-/// wgpu panics where it finds neither a window nor a worker, in Node for one.
+/// Refuses environments without a window or a worker, such as Node, where wgpu panics.
 #[cfg(target_arch = "wasm32")]
 fn check_environment() -> Result<()> {
     use js_sys::Reflect;

@@ -41,8 +41,8 @@ fn offered(adapter: &wgpu::Adapter, matrices: bool) -> HalfPrecision {
     }
 }
 
-/// Whether a product is rounded, where the device does so: not one with a vector, nor one of which a
-/// matrix is too large for a buffer once it is filled up to whole tiles.
+/// Returns whether a product runs in f16 on such a device: not a matrix-vector product, and not one
+/// with a matrix that no buffer can hold once it is padded to whole tiles.
 pub(super) fn suits(gpu: &Gpu, [m, k, n]: [usize; 3]) -> bool {
     let used = gpu.half_precision() == HalfPrecision::Used && !gpu.adapter().software;
     let fits = || {
@@ -54,9 +54,9 @@ pub(super) fn suits(gpu: &Gpu, [m, k, n]: [usize; 3]) -> bool {
     used && m > 1 && n > 1 && fits()
 }
 
-/// Records a product of row-major matrices, none of which is empty: both are rounded and filled
-/// up to whole tiles first, and so is the result where it is not made of them, or where something
-/// is computed from it on the way.
+/// Records a matmul of row-major matrices, none of which is empty. Both operands are rounded to f16
+/// and padded to whole tiles first. The result is padded, too, if it has no whole tiles or if an
+/// operation is fused after it.
 pub(super) fn matmul(
     recorder: &mut Recorder<'_>,
     [a, b]: [&GpuBuffer; 2],

@@ -13,8 +13,8 @@ use crate::graph::{Binding, Fetched, Kernel, Operand, Plan, Repeat};
 use crate::ops::OpClass;
 
 impl Gpu {
-    /// Records and submits a plan; the outputs' buffers may be used at once. The future brings
-    /// what went wrong, or the outputs' values where they are to be `read`.
+    /// Records and submits a plan. The outputs' buffers can be used at once; the future returns
+    /// errors, or the outputs' values if `read` is set.
     #[allow(clippy::type_complexity)] // Buffers now, and a future of values.
     pub(crate) fn run_plan(
         self: &Arc<Self>,
@@ -37,7 +37,7 @@ impl Gpu {
         Ok((outputs, values))
     }
 
-    /// Runs a plan once, whose outputs' values go to `outs`, of their lengths.
+    /// Runs a plan once and copies the outputs to `outs`, which have their lengths.
     pub(crate) async fn read_plan(
         self: &Arc<Self>,
         plan: (&Plan, &Texts),
@@ -164,7 +164,7 @@ fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
     (op.class() == OpClass::Reduction).then(|| plan.operand_len(kernel))
 }
 
-/// Pages cannot map what kernels read.
+/// Returns false for each node: browsers cannot map memory that kernels read.
 #[cfg(target_arch = "wasm32")]
 fn read_once(_: &Plan) -> Vec<bool> {
     Vec::new()

@@ -78,19 +78,20 @@ struct UnusedBuffers {
 
 #[derive(Default)]
 struct State {
-    /// Few enough to be searched one by one.
+    /// The unused buffers; few enough for a linear search.
     unused: Vec<UnusedBuffers>,
     unused_bytes: u64,
     /// Buffers taken so far.
     taken: u64,
-    /// Raised by [`Pool::discard_all`]; buffers of an earlier epoch are not kept.
+    /// The epoch, raised by [`Pool::discard_all`]. Buffers of an earlier epoch are not cached.
     epoch: u64,
 }
 
-/// Unused memory beyond this is given back to the system.
+/// The limit of unused memory; more is released to the system.
 const MAX_UNUSED_BYTES: u64 = 256 << 20;
 
-/// Buffers that none were taken of while so many others were have to make room.
+/// The number of buffers taken after which unused buffers of another kind are stale and may be
+/// released.
 const STALE: u64 = 64;
 
 /// The rate at which new host-writable memory becomes available: it consists of fresh pages.
@@ -129,9 +130,9 @@ impl State {
 }
 
 impl State {
-    /// Gives stale or larger buffers back to the system until there is room for one of `size` bytes: what is
-    /// left from other work must not keep this one from using its own again. Others stay, or work that takes
-    /// turns with more memory than may lie here would find none of it.
+    /// Releases stale or larger buffers to the system until there is room for one of `size` bytes.
+    /// Buffers left from other work must not keep this work from reusing its own. Others stay:
+    /// alternating work that needs more memory than the limit would otherwise never reuse a buffer.
     fn make_room(&mut self, size: u64) -> bool {
         // There is none for it, whatever makes room. Pages hardly have such buffers, and no bytes for this.
         #[cfg(not(target_arch = "wasm32"))]
@@ -169,7 +170,7 @@ impl Pool {
         })
     }
 
-    /// The most `f32` values that one buffer holds.
+    /// Returns the largest number of `f32` elements in one buffer.
     pub(super) fn max_len(&self) -> usize {
         (self.max_size / 4) as usize
     }

@@ -42,7 +42,7 @@ impl GpuBuffer {
         }
     }
 
-    /// Whether something is computed from what is to be stored here, on its way.
+    /// Returns whether an operation is fused after the one that writes this buffer.
     pub(super) fn goes_on(&self) -> bool {
         self.chain.is_some()
     }
@@ -68,7 +68,7 @@ impl GpuBuffer {
 pub(crate) struct Recorder<'g> {
     pub(super) gpu: &'g Arc<Gpu>,
     fusion: Option<Fusion<'g>>,
-    /// The kernel that is measured, in place of the fastest one.
+    /// The kernel that is measured, instead of the fastest one.
     pub(super) raced: Option<&'static str>,
     scopes: Scopes,
     steps: Vec<Step>,
@@ -115,7 +115,7 @@ impl<'g> Recorder<'g> {
         })
     }
 
-    /// Whether what is recorded is enough for a submission of its own.
+    /// Returns whether enough work is recorded for a submission of its own.
     pub(super) fn is_long(&self) -> bool {
         self.steps.len() >= MAX_STEPS
     }
@@ -133,7 +133,7 @@ impl<'g> Recorder<'g> {
         self.allocate_for(Usage::Storage, len)
     }
 
-    /// A buffer of `len` values for what one step passes to the next.
+    /// Allocates a buffer of `len` elements for an intermediate result between steps.
     pub(super) fn temporary(&mut self, len: usize) -> Result<GpuBuffer> {
         match self.spare.iter().position(|spare| spare.len == len) {
             Some(place) => Ok(self.spare.swap_remove(place)),
@@ -204,8 +204,8 @@ impl<'g> Recorder<'g> {
         self.upload(values)
     }
 
-    /// Records an operation that runs with elementwise ones: those that compute an operand stand
-    /// at its place among the chains, and those that follow at the last place.
+    /// Records an operation with its fused elementwise operations. The chains that compute its
+    /// operands are at the operands' indices, and the chain that follows is the last.
     pub(super) fn fused_op(
         &mut self,
         op: &Op,
@@ -226,7 +226,7 @@ impl<'g> Recorder<'g> {
         recorded
     }
 
-    /// Records elementwise operations alone, whose text is `kept` from the first time on.
+    /// Records elementwise operations alone; their text is cached in `kept`.
     pub(super) fn elementwise(
         &mut self,
         fusion: Fusion<'g>,
@@ -301,7 +301,7 @@ impl<'g> Recorder<'g> {
         self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
     }
 
-    /// Records a kernel with what is added to it.
+    /// Records a kernel with its fused code.
     pub(super) fn dispatch_with(
         &mut self,
         kernel: &'static Kernel,
@@ -359,7 +359,7 @@ impl<'g> Recorder<'g> {
         Ok(())
     }
 
-    /// Adds a step, with its kernel's parameters and those of what is added to the kernel.
+    /// Adds a step, with its kernel's parameters and those of the fused code.
     fn push(&mut self, step: Step, [own, added]: [&[u32]; 2]) {
         let start = self.params.len();
         self.params.extend_from_slice(own);

@@ -10,9 +10,9 @@ use crate::error::Result;
 
 /// Values that a workgroup should have at least of a long row, to be worth a second dispatch.
 const MIN_VALUES_PER_CHUNK: usize = 2048;
-/// Chunks of a row at most, all of which every workgroup of the second dispatch puts together, with
-/// few invocations on a software adapter; there are more where each would have more than so many
-/// values, of which llvmpipe's loops reach no end.
+/// The largest number of chunks of a row; every workgroup of the second dispatch combines all of
+/// them, with few invocations on a software adapter. There are more if a chunk would exceed this
+/// number of elements, which llvmpipe's loops cannot reach.
 const MAX_CHUNKS: usize = 256;
 const MAX_SOFTWARE_CHUNKS: usize = 64;
 const MAX_VALUES_PER_SOFTWARE_CHUNK: usize = 1 << 17;
@@ -128,9 +128,10 @@ fn reads_whole(_: &Gpu, _: usize) -> bool {
 }
 
 impl Family {
-    /// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
-    /// workgroups; else two, with each row cut into chunks. Parameters are the shape
-    /// and the kernels' `own` ones; inputs, what lies by rows and what all rows share.
+    /// Records one dispatch if a row has enough work for a workgroup or there are enough rows for
+    /// all workgroups. Otherwise records two, with each row divided into chunks. The parameters are
+    /// the shape and the kernels' `own` ones; the inputs are those by rows and those shared by all
+    /// rows.
     fn record(
         &self,
         recorder: &mut Recorder<'_>,

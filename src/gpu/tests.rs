@@ -1,4 +1,4 @@
-//! Kernels that are chosen by what the adapter is, run on whichever there is.
+//! Tests of kernels that are chosen by the properties of the adapter, on any adapter.
 
 mod choices;
 mod long;
@@ -26,7 +26,7 @@ fn any() -> Options {
     }
 }
 
-/// The kernels of hardware adapters on whichever adapter there is, or those of software ones.
+/// Opens a device with the kernels of hardware adapters, or of software adapters, on any adapter.
 fn pretend(software: bool) -> Arc<Gpu> {
     let opened = runtime::block_on(Gpu::open(&any()));
     let mut gpu = opened.expect("the tests need an adapter, llvmpipe for one");

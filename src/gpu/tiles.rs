@@ -48,7 +48,8 @@ impl Gpu {
         Ok(values)
     }
 
-    /// One value for a matrix that has at least one: tiles of what tiles gave, in one submission.
+    /// Reduces a matrix that is not empty to one value: tiles of the results of tiles, in one
+    /// submission.
     pub(crate) async fn fold_all_tiles(
         self: &Arc<Self>,
         fold: &TileFold,

@@ -28,7 +28,7 @@ pub(super) struct Stamps {
 
 #[derive(Default)]
 struct Timing {
-    /// Profilers so far, the last of which has what is timed.
+    /// The number of profilers so far; the last one owns the timed submissions.
     profilers: u64,
     /// The submissions timed since profiling began; `None` if nobody profiles.
     submissions: Option<Vec<Submission>>,
@@ -96,7 +96,7 @@ fn buffer(device: &wgpu::Device, ticks: u32, usage: wgpu::BufferUsages) -> wgpu:
 }
 
 impl Gpu {
-    /// Times every dispatch from now on, and forgets what was timed before; the profiler's number.
+    /// Starts timing every dispatch, and discards earlier times. Returns the profiler's number.
     pub(crate) fn start_profiling(&self) -> Result<u64> {
         let features = self.device.features();
         if !features.contains(wgpu::Features::TIMESTAMP_QUERY) {
@@ -110,7 +110,8 @@ impl Gpu {
         Ok(timing.profilers)
     }
 
-    /// Stops timing for a profiler; what it timed, or nothing once another one has taken over.
+    /// Stops timing for a profiler. Returns the timed submissions, or none if another profiler has
+    /// taken over.
     fn take_timed(&self, profiler: u64) -> Vec<Submission> {
         let mut timing = self.lock_stamps();
         let is_last = timing.profilers == profiler;
@@ -118,7 +119,7 @@ impl Gpu {
         timed.unwrap_or_default()
     }
 
-    /// Stops timing for a profiler that nobody asks any more: all that was timed lies in memory.
+    /// Stops timing for a dropped profiler, and releases its times.
     pub(crate) fn stop_profiling(&self, profiler: u64) {
         drop(self.take_timed(profiler));
     }
@@ -150,7 +151,7 @@ impl Gpu {
         submission
     }
 
-    /// Stops timing; what was timed, in the order of submission.
+    /// Stops timing and returns the times in the order of submission.
     pub(crate) fn finish_profiling(&self, profiler: u64) -> Result<Vec<KernelTime>> {
         let mut times = Vec::new();
         let mut first = None;

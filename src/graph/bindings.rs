@@ -29,7 +29,7 @@ impl Repeat<'_> {
     };
 }
 
-/// Values that came back from a GPU, in memory of whoever asked for them.
+/// Values read from a GPU, in the requester's memory.
 #[cfg(not(all(target_arch = "wasm32", feature = "js")))]
 pub(crate) type Fetched = Vec<f32>;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]

@@ -6,9 +6,9 @@ use super::memory_plan;
 use super::node::{Node, live};
 use crate::ops::Op;
 
-/// Inputs of a kernel at most: WebGPU promises eight storage buffers, of which what is not
-/// elementwise binds up to three of its own, beside what chains read; a norm's gain and bias are
-/// among the inputs and not read by chains.
+/// The largest number of inputs of a kernel. WebGPU guarantees eight storage buffers; an operation
+/// that is not elementwise binds up to three of its own, besides those that chains read. A norm's
+/// gain and bias count as inputs and are not read by chains.
 const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters, up to two each and one for all,
 /// must fit beside the others'.
@@ -32,11 +32,11 @@ pub(crate) struct Head {
     pub(crate) operands: Vec<Chain>,
 }
 
-/// Elementwise operations on values at one place.
+/// Elementwise operations on the elements at one index.
 pub(crate) struct Chain {
     pub(crate) steps: Vec<Step>,
     pub(crate) result: Operand,
-    /// Blocks of values that lie between the steps at most.
+    /// The largest number of blocks of intermediate results that are alive at once.
     pub(crate) blocks: usize,
 }
 
@@ -68,7 +68,8 @@ impl Kernel {
 /// A node's role in its kernel.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
-    /// Elementwise: what is written depends on its values, each on the one at the same place.
+    /// Elementwise, after the head: each element of the output depends on its element at the same
+    /// index.
     After,
     Head,
     /// Elementwise: computes an operand of the head.
@@ -124,24 +125,25 @@ pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Ker
     kernels
 }
 
-/// Whether values at a place depend on the operands' at that place alone; a bias, on one of a
-/// row.
+/// Returns whether each element depends on the operands' elements at the same index alone; a bias,
+/// on its element for the column.
 fn is_map(op: &Op) -> bool {
     op.is_elementwise() || matches!(op, Op::BiasAdd { .. })
 }
 
-/// Whether elementwise operations can compute an operand on the way; of a softmax or a norm, the
-/// rows.
+/// Returns whether elementwise operations can be fused into the computation of an operand; of a
+/// softmax or a norm, the rows.
 fn takes_chains(op: &Op, operand: usize) -> bool {
     op.is_scalar() || (is_by_rows(op) && operand == 0)
 }
 
-/// Whether elementwise operations can follow before the result is written: after all that is none.
+/// Returns whether elementwise operations can be fused after an operation: after all that are not
+/// elementwise themselves.
 fn heads_chains(op: &Op) -> bool {
     !is_map(op)
 }
 
-/// Softmaxes and norms.
+/// Returns whether an operation is a softmax or a norm.
 fn is_by_rows(op: &Op) -> bool {
     op.class() == crate::ops::OpClass::Softmax
 }
@@ -151,7 +153,7 @@ impl Fuser<'_> {
         Some(self.nodes[node].operation()?.0)
     }
 
-    /// Puts a node into the kernel of those that read it, or into a new one.
+    /// Puts a node into the kernel that reads it, or into a new one.
     fn place(&mut self, node: usize, fused: bool) {
         let place = if fused { self.joins(node) } else { None };
         let (draft, role) = place.unwrap_or_else(|| {

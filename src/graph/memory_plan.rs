@@ -8,8 +8,8 @@ pub(crate) struct Shared {
     pub(crate) capacities: Vec<usize>,
 }
 
-/// Shares slots among values, given in the order in which they are made: their lengths, and the
-/// place in that order of what reads each one last. What makes a value never writes where it
+/// Assigns slots to results, given in the order of computation: `lens` has their lengths, and
+/// `last_uses` the index of the last reader of each. A computation never writes a slot that it
 /// reads.
 pub(crate) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
     let mut shared = Shared {
@@ -31,8 +31,8 @@ pub(crate) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
     shared
 }
 
-/// The free slot that fits best: the smallest that is long enough, else the longest; a new one
-/// where there is none. A value of less than half a slot's length would waste it for what comes.
+/// Returns the best free slot: the smallest that is long enough, else the longest; a new slot if
+/// none is free. A result shorter than half a slot gets another slot.
 fn best(free_after: &[usize], capacities: &[usize], place: usize, len: usize) -> usize {
     let mut best = (capacities.len(), (true, usize::MAX));
     for (slot, &capacity) in capacities.iter().enumerate() {

@@ -17,7 +17,7 @@ pub(crate) enum Source {
     Upload(Arc<Vec<f32>>),
     /// Values on the device, by their index among the buffers that were recorded with the graph.
     Input(usize),
-    /// Values that come with each run of a program, by their place among its arguments.
+    /// An argument of each run of a program, by its index.
     Placeholder(usize),
     /// The result of an operation on earlier nodes.
     Op { op: Op, inputs: Vec<usize> },

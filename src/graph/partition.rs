@@ -1,5 +1,6 @@
-//! A graph cut by rows: each part computes its rows of the outputs, from its rows of some values
-//! and all of others. Sums run over whole rows, so that every value is what it would be undivided.
+//! Graphs divided by rows: each part computes its rows of the outputs from its rows of some inputs
+//! and all of others. Sums run over whole rows, so that every element equals that of the undivided
+//! graph.
 
 use crate::graph::node::{Node, Source, live};
 use crate::ops::{Conv2d, Matmul, Op, OpClass, Padding};
@@ -18,7 +19,7 @@ pub(crate) struct Division {
     outputs: Vec<(usize, usize)>,
 }
 
-/// Values of a leaf that a part is given.
+/// The elements of a leaf that a part receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Given {
     Whole(usize),
@@ -46,7 +47,7 @@ impl Window {
 
 /// A node of every part.
 enum PartNode {
-    /// A place in `given`.
+    /// An index into `given`.
     Given(usize),
     /// All values of a leaf that is the same in each run.
     Constant(usize),
@@ -87,8 +88,8 @@ impl Division {
         })
     }
 
-    /// The graph for so many rows, its outputs, and the lengths of its placeholders; `constant`
-    /// returns the buffer's index of a leaf that is the same in each run.
+    /// Returns the graph for `rows` rows, its outputs, and the lengths of its placeholders;
+    /// `constant` returns the buffer index of a leaf that is the same in each run.
     pub(crate) fn part(
         &self,
         nodes: &[Node],
@@ -293,7 +294,7 @@ fn need(op: &Op, operand: usize) -> Need {
     }
 }
 
-/// The input of a convolution for so many rows of its result.
+/// Returns the window of a convolution's input for `rows` rows of its result.
 fn band(op: &Op, rows: usize) -> Window {
     let Op::Convolve2d { options } = *op else {
         return Window { each: 0, more: 0 };

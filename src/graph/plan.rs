@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     homes: Vec<Option<usize>>,
     /// The number of nodes recorded.
     recorded: usize,
-    /// Whether anything but what was recorded may be done.
+    /// Whether the plan was rewritten and fused.
     pub(crate) optimised: bool,
 }
 

@@ -13,7 +13,7 @@ struct Rewriter {
     users: Vec<Vec<usize>>,
 }
 
-/// The graph rewritten, and the place in it of each of the old nodes.
+/// Rewrites a graph. Returns the new nodes and the new index of each old node.
 pub(crate) fn rewrite(nodes: &[Node]) -> (Vec<Node>, Vec<usize>) {
     let mut rewriter = Rewriter::default();
     let mut places: Vec<usize> = Vec::with_capacity(nodes.len());

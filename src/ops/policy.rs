@@ -4,11 +4,12 @@ use crate::ops::{Matmul, Op, OpClass};
 
 /// The least work of each class of operations for which the automatic choice uses the GPU.
 ///
-/// The work of a matrix product or a convolution is its number of multiply–adds; of everything
-/// else, the number of input values. [`Policy::NEVER`] keeps a class on SIMD. What counts is
-/// a call from and to host memory: copies to and from a GPU are slower than a CPU's pass over
-/// the same values, so only work that grows faster than its data gains by the trip. Values
-/// that are on the GPU already ([`crate::DeviceBuffer`]) stay there whatever the policy says.
+/// The work of a matmul or a convolution is its number of multiply–adds; that of every other
+/// operation is the number of input elements. [`Policy::NEVER`] keeps a class on SIMD. The
+/// thresholds hold for calls from and to host memory: a copy to and from a GPU is slower than a
+/// CPU's pass over the same elements, so only work that grows faster than its data gains by the
+/// GPU. Data that is already on the GPU ([`crate::DeviceBuffer`]) stays there whatever the policy
+/// is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// The threshold of [`OpClass::Elementwise`], in elements.

@@ -123,7 +123,7 @@ struct State {
     waiting: Vec<Waker>,
     /// Parts that lost devices did not finish.
     returned: Vec<Chunk>,
-    /// Memory of those that are done.
+    /// Buffers of finished parts, to be reused.
     free: Vec<Chunk>,
     error: Option<Error>,
 }
@@ -202,7 +202,7 @@ impl<'a> Stream<'a> {
         Poll::Ready(Some(chunk))
     }
 
-    /// Changes the state for whoever waits for a part.
+    /// Changes the state and wakes the tasks that wait for a part.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = lock(&self.state);
         change(&mut state);

@@ -67,8 +67,8 @@ pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usi
     }
 }
 
-/// The maximum of a block, the sum of its exponentials relative to that, and what brings them to the
-/// row's maximum once that is known.
+/// The maximum of a block, the sum of its exponentials relative to it, and the factor that rescales
+/// them to the row's maximum once that is known.
 #[derive(Clone, Copy)]
 pub(super) struct Partial {
     max: f32,
@@ -82,7 +82,7 @@ pub(super) struct RowTotal {
     sum: f64,
 }
 
-/// Writes `exp(xᵢ − m)`, where `m` is the maximum of a block, and adds what is known of each
+/// Writes `exp(xᵢ − m)`, where `m` is the maximum of a block, and adds the partial result of each
 /// block to `partials`.
 pub(super) struct Exponentials<'a> {
     pub(super) x: &'a [f32],

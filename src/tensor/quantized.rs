@@ -1,10 +1,10 @@
 //! Quantized weights, in words that GPUs and SIMD unpack alike.
 //!
-//! Columns are taken in groups of 32, of which the last may be smaller, and a group's rows in
-//! blocks of 32, of which the last is filled up with zeros. A block is some rows of words, with
-//! one word for each column of the group: first, where the format has them, the scales, then the
-//! numbers, several rows of the matrix a word. So neighbouring columns lie side by side, as
-//! vectors and workgroups take them, and whoever goes down some columns reads from front to back.
+//! Columns are divided into groups of 32 (the last may be smaller), and a group's rows into blocks
+//! of 32 (the last is padded with zeros). A block consists of rows of words, with one word for each
+//! column of the group: first the scales, if the format has them, then the numbers, several matrix
+//! rows in a word. Neighbouring columns are adjacent, as vectors and workgroups read them, and a
+//! walk down some columns reads memory front to back.
 
 mod blocks;
 // The file stands alone, so that PTX needs nothing else of the crate.
@@ -30,8 +30,8 @@ pub enum WeightFormat {
     /// `f32`: 32 bits, unchanged.
     #[default]
     F32,
-    /// IEEE binary16, rounded to nearest: 16 bits. The largest weight is 65,504; the error is at
-    /// most 2⁻¹¹ of the magnitude or 2⁻²⁵.
+    /// IEEE f16 (binary16), rounded to nearest: 16 bits. The largest weight is 65,504; the error is
+    /// at most 2⁻¹¹ of the magnitude or 2⁻²⁵.
     F16,
     /// ggml's `Q8_0`: integers in [−127, 127] times an f16 scale for each 32 weights of a column, 9
     /// bits a weight. The error is at most w / 253 + 4·10⁻⁶, where `w` is the largest magnitude of
@@ -244,8 +244,8 @@ impl QuantizedWeights {
         }
     }
 
-    /// Writes a column of a block: its scale, a binary16, if the format has one, and the bits of
-    /// each number.
+    /// Writes a column of a block: its scale in f16, if the format has one, and the bits of each
+    /// number.
     pub(super) fn store(
         &mut self,
         block: usize,

@@ -1,5 +1,5 @@
-//! Steps in runs: what follows a step and is cheap is swept over its values at once, so that they
-//! stay in registers from one operation to the next.
+//! Steps grouped into runs: cheap steps that follow a step are applied in one fused loop, so that
+//! elements stay in registers between operations.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::graph::fuse::{MAX_STEPS, Step};
 use crate::simd::{self, InstructionSet, Other, Swept};
 
-/// The runs of a chain, and what they need besides its blocks.
+/// The runs of a chain, and their scratch memory.
 pub(super) struct Sweeps {
     /// Steps of which all but the first are swept, and that one too if it can be, in order.
     runs: Vec<Range<usize>>,
@@ -24,7 +24,8 @@ impl Sweeps {
         })
     }
 
-    /// Values of a block: as many as there are, if nothing lies between steps.
+    /// Returns the block size: the whole range if one fused loop computes the chain, which then
+    /// needs no blocks.
     pub(super) fn block(&self, steps: &[Step]) -> usize {
         match self.runs[..] {
             [ref run]

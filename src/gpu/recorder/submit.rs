@@ -124,7 +124,7 @@ impl Outcome {
         Ok(Self)
     }
 
-    /// Nothing is left to be waited for.
+    /// There is no outcome to wait for.
     #[allow(clippy::unused_async)] // Browsers answer later.
     async fn known(self) -> Result<()> {
         Ok(())

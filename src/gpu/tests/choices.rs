@@ -21,7 +21,7 @@ fn recorded(gpu: &Arc<Gpu>, op: &Op, lens: &[usize], len: usize) -> Vec<&'static
     names
 }
 
-/// Measures what could compute an operation, and has each of it do so.
+/// Measures the kernels for an operation, and checks each of them.
 fn judge_choices(gpu: &Arc<Gpu>, key: Key, op: &Op, inputs: &[&[f32]], wanted: &[&str]) {
     let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
     let len = reference::evaluate(op, inputs).len();

@@ -21,22 +21,22 @@ const CONVOLVE_LAYER: &str = "convolve_layer";
 pub(in crate::gpu) struct Key(&'static str, [usize; 6]);
 
 impl Key {
-    /// A product of an `m × k` and a `k × n` matrix.
+    /// The key of a matmul of an `m × k` and a `k × n` matrix.
     pub(in crate::gpu) fn matmul([m, k, n]: [usize; 3]) -> Self {
         Self(MATMUL, [m, k, n, 0, 0, 0])
     }
 
-    /// Softmaxes, or their logarithms, of so many rows of so many values.
+    /// The key of softmaxes, or their logarithms: the number of rows and their length.
     pub(in crate::gpu) fn softmax([rows, cols]: [usize; 2]) -> Self {
         Self(SOFTMAX, [rows, cols, 0, 0, 0, 0])
     }
 
-    /// Norms of these.
+    /// The key of norms: the number of rows and their length.
     pub(in crate::gpu) fn norm([rows, cols]: [usize; 2]) -> Self {
         Self(NORM, [rows, cols, 0, 0, 0, 0])
     }
 
-    /// Rows and columns of an input, a kernel and their result.
+    /// The key of a convolution: rows and columns of the input, the kernel and the result.
     #[cfg(not(target_arch = "wasm32"))]
     pub(in crate::gpu) fn convolve2d(conv: &Conv2d) -> Self {
         let (rows, cols) = conv.output_shape();
@@ -48,7 +48,8 @@ impl Key {
         )
     }
 
-    /// Images, groups, filters and their weights, and what these are weights and the result places of.
+    /// The key of a layer: images, groups, filters of a group, weights of a filter, channels of a
+    /// group and positions of the result.
     #[cfg(not(target_arch = "wasm32"))]
     pub(in crate::gpu) fn convolve_layer(layer: &ConvLayer) -> Self {
         let (rows, cols) = layer.output_shape();
@@ -107,8 +108,7 @@ impl Choices {
         text
     }
 
-    /// Remembers what such a text says of shapes that nothing is known of, but for lines that
-    /// are none of it.
+    /// Adds the choices of such a text for shapes without a choice; skips invalid lines.
     pub(in crate::gpu) fn adopt(&self, text: &str) {
         for line in text.lines() {
             if let Some((key, name)) = parsed(line)

@@ -1,4 +1,4 @@
-//! Functions of two numbers, one of which lies elsewhere.
+//! Functions of two operands, one of which is in memory.
 
 use std::ops::RangeFrom;
 

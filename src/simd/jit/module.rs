@@ -78,7 +78,7 @@ pub(super) mod simd {
         leb(code, operation as usize);
     }
 
-    /// A load or store, so many bytes from the address, at any alignment.
+    /// Appends a load or store at an offset in bytes from the address, at any alignment.
     pub(in super::super) fn memory(code: &mut Vec<u8>, operation: u32, offset: usize) {
         opcode(code, operation);
         code.push(0);

@@ -61,7 +61,8 @@ const END: u32 = 2;
 /// The local variables with the addresses of the inputs' next elements, from here on.
 const INPUTS: u32 = 3;
 
-/// The body of a function that computes an expression of so many inputs, `vectors` vectors a turn.
+/// Returns the body of a function that computes an expression of this number of inputs, `vectors`
+/// vectors a turn.
 pub(super) fn body(
     inputs: usize,
     vectors: usize,

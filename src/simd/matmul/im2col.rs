@@ -1,5 +1,6 @@
-//! `B` as the windows of an image: column by column the values that a filter's weights meet at one place of the
-//! result, put together panel by panel in the cache, so that no matrix of all windows is ever in memory.
+//! `B` as the windows of an image (im2col): each column has the elements that a filter's weights
+//! meet at one position of the result. Panels are built one at a time in the cache, so the whole
+//! matrix is never in memory.
 
 use super::panel::{Part, Strips};
 use super::tile::VECTORS;
@@ -66,7 +67,7 @@ struct WindowRun {
     col: usize,
 }
 
-/// A place in a kernel.
+/// A position in a kernel.
 #[derive(Clone, Copy)]
 struct KernelTap {
     channel: usize,
@@ -89,7 +90,7 @@ impl Patches<'_> {
         }
     }
 
-    /// The runs of so many columns from one on.
+    /// Returns the runs of `used` columns from `first` on.
     fn runs<'a>(&self, first: usize, used: usize, all: &'a mut [WindowRun]) -> &'a [WindowRun] {
         let image = &self.layer.image;
         let (top, left) = self.padding;

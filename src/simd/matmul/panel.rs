@@ -14,7 +14,8 @@ pub(super) const KC: usize = 256;
 /// Panels of a panel of `B`.
 const NC: usize = 2048;
 
-/// Values of `B` from which on it is packed: fewer stay in the caches however they lie.
+/// The size of `B`, in elements, from which it is packed. A smaller one stays in the caches in any
+/// layout.
 const PACK_B_VALUES: usize = 128 * 128;
 
 /// Strips of one operand by which each strip of the other is multiplied, from which on it pays
@@ -34,7 +35,7 @@ pub(super) struct Part {
 pub(super) trait Panels: Copy {
     /// Panels of a panel, a multiple of every strip's width.
     const PANEL_COLS: usize;
-    /// Memory for a panel at a time, and what is known of all.
+    /// The memory for one panel at a time, and state shared by all panels.
     type Room;
 
     /// Allocates the memory that panels of an `m × k` by `k × n` matmul need.
@@ -50,8 +51,8 @@ pub(super) trait Panels: Copy {
         Self: 'r;
 }
 
-/// `B`, transposed, as it lies in memory: its columns are packed where they are read so often
-/// that this pays, or lie so that the tile cannot read them.
+/// `B`, transposed, as it is in memory. Its columns are packed if they are read often enough, or if
+/// the tile cannot read them in place.
 #[derive(Clone, Copy)]
 pub(super) struct Unpacked(pub(super) Matrix);
 
@@ -111,7 +112,7 @@ impl Panels for Unpacked {
     }
 }
 
-/// A `B` that lies nowhere as a matrix: its columns are made strip by strip, for each panel anew.
+/// A `B` that is not stored as a matrix: its columns are made strip by strip, anew for each panel.
 pub(super) trait Strips: Copy {
     /// Writes the columns of a part as rows of `wide` values, whole vectors, of which the last are zero.
     fn strip<I: Isa>(self, isa: I, part: Part, wide: usize, to: &mut [f32]);

@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) limit: usize,
 }
 
-/// A script that contains everything it imports, except what stays outside of it.
+/// A script that contains everything it imports, except external imports.
 pub(super) struct Script {
     pub(super) name: &'static str,
     /// Imports that stay: the name in the sources, and the one in the package.

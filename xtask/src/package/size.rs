@@ -60,7 +60,7 @@ pub(super) fn check(package: &Package, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Returns the files of an entry point, without those of others that lie in a folder of its folder.
+/// Returns the files of an entry point, without those of entry points in its subfolders.
 fn files(package: &Package, entry: &Entry) -> Result<Vec<PathBuf>> {
     let mut files = crate::files::list(&package.folder.join(entry.folder))?;
     let others = ENTRIES.iter().filter(|other| other.name != entry.name);

@@ -1,4 +1,4 @@
-//! The layers of the library: a folder of `src/` imports only what stands above it here.
+//! The layers of the library: a folder of `src/` imports only folders above it in this list.
 
 use anyhow::{Result, ensure};
 use std::fs;
