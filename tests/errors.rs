@@ -204,11 +204,11 @@ fn operation_messages_name_value_and_limit() {
             ),
             (
                 run(clip(2.0, 1.0), &[four]),
-                "`min` is 2, but must be at most `max`, 1, and neither may be NaN",
+                "`min` is 2, but must be at most `max` (1), and neither may be NaN",
             ),
             (
                 run(clip(2.0, f32::NAN), &[four]),
-                "`min` is 2, but must be at most `max`, NaN, and neither may be NaN",
+                "`min` is 2, but must be at most `max` (NaN), and neither may be NaN",
             ),
             (
                 run(norm, &[four, &[1.0; 2]]),
@@ -221,11 +221,11 @@ fn operation_messages_name_value_and_limit() {
             ),
             (
                 convolve(Conv2d::valid(2, 2, 3, 2)),
-                "`kernel_rows` is 3, but must be at most 2, the input's, unless the padding is `same`",
+                "`kernel_rows` is 3, but must be at most 2, the size of the input, unless the padding is `same`",
             ),
             (
                 convolve(Conv2d::valid(2, 2, 2, 7)),
-                "`kernel_cols` is 7, but must be at most 2, the input's, unless the padding is `same`",
+                "`kernel_cols` is 7, but must be at most 2, the size of the input, unless the padding is `same`",
             ),
             (
                 convolve(plain.with_stride(1, 0)),
@@ -233,7 +233,7 @@ fn operation_messages_name_value_and_limit() {
             ),
             (
                 layer(ConvLayer::new(plain, 4, 6).with_groups(4)),
-                "`filters` is 6, but must be a multiple of `groups`, 4",
+                "`filters` is 6, but must be a multiple of `groups` (4)",
             ),
             (
                 layer(ConvLayer::new(three, 1, 1).with_dilation(2, 1)),

@@ -92,9 +92,10 @@ for_each_op!(define_methods);
 /// Convolution with stride 1 and no padding.
 impl GpuDevice {
     /// Computes a two-dimensional convolution as in machine learning (the kernel is not flipped),
-    /// with stride 1 and no padding: `(input_rows − kernel_rows + 1)` by `(input_cols − kernel_cols
-    /// + 1)` results. For strides and padding see [`GpuDevice::convolve2d_with_async`]; for
-    /// batches, channels, groups and dilation see [`crate::ConvLayer`].
+    /// with stride 1 and no padding. The result has
+    /// `(input_rows − kernel_rows + 1)` × `(input_cols − kernel_cols + 1)` elements. For strides and
+    /// padding see [`GpuDevice::convolve2d_with_async`]; for batches, channels, groups and dilation
+    /// see [`crate::ConvLayer`].
     #[doc(alias = "conv2d")]
     #[allow(clippy::too_many_arguments)] // As users of other libraries know it.
     pub async fn convolve2d_async(

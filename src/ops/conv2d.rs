@@ -14,6 +14,13 @@ pub enum Padding {
 
 /// The shape and options of a two-dimensional convolution of one image with one channel, all
 /// matrices row-major. For batches, channels, groups and dilation see [`crate::ConvLayer`].
+///
+/// ```
+/// use relampago::Conv2d;
+///
+/// let convolution = Conv2d::valid(5, 7, 3, 3).with_stride(1, 2);
+/// assert_eq!(convolution.output_shape(), (3, 3));
+/// ```
 #[doc(alias = "convolve2d")]
 #[doc(alias = "convolution")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,6 +11,15 @@ use super::Conv2d;
 /// [output shape](Self::output_shape), all row-major ("NCHW" and "OIHW"). Filters and channels are
 /// divided into `groups` of neighbours; a filter reads the channels of its own group. A depthwise
 /// convolution has as many groups as channels.
+///
+/// ```
+/// use relampago::{Conv2d, ConvLayer};
+///
+/// // 8 filters of 3 × 3 over 3 channels of 32 × 32, like `nn.Conv2d(3, 8, 3, padding="same")`.
+/// let layer = ConvLayer::new(Conv2d::same(32, 32, 3, 3), 3, 8);
+/// assert_eq!(layer.output_shape(), (32, 32));
+/// assert_eq!(layer.with_dilation(2, 2).output_shape(), (32, 32));
+/// ```
 #[doc(alias = "conv2d")]
 #[doc(alias = "nn.Conv2d")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -145,7 +145,7 @@ fn check_clip(min: f32, max: f32) -> Result<()> {
     if min <= max {
         return Ok(());
     }
-    let requirement = format!("at most `max`, {}, and neither may be NaN", number(max));
+    let requirement = format!("at most `max` ({}), and neither may be NaN", number(max));
     Err(Error::invalid("min", number(min), requirement))
 }
 
@@ -195,7 +195,7 @@ fn check_layer(layer: &ConvLayer) -> Result<()> {
     let divided = [("channels", layer.channels), ("filters", layer.filters)];
     let mut divided = divided.into_iter();
     if let Some((what, value)) = divided.find(|(_, all)| all % layer.groups != 0) {
-        let requirement = format!("a multiple of `groups`, {}", layer.groups);
+        let requirement = format!("a multiple of `groups` ({})", layer.groups);
         return Err(invalid(what, value, requirement));
     }
     check_conv2d(&layer.image)?;
@@ -225,7 +225,8 @@ fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
         } else {
             format!("{kernel}, spread over {spread} by its dilation")
         };
-        let requirement = format!("at most {input}, the input's, unless the padding is `same`");
+        let requirement =
+            format!("at most {input}, the size of the input, unless the padding is `same`");
         Err(Error::invalid(what, value, requirement))
     };
     let (rows, cols) = (window.kernel_rows, window.kernel_cols);

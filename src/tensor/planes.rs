@@ -7,8 +7,8 @@ use std::ops::Range;
 
 use crate::tensor::TensorView;
 
-/// `rows × cols` elements. The one at row `i` and column `j` has the index `offset + i · row_stride
-/// + j · col_stride`.
+/// `rows × cols` elements. The one at row `i` and column `j` has the index
+/// `offset + i · row_stride + j · col_stride`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plane {
     pub(crate) offset: usize,
