@@ -1,4 +1,4 @@
-//! How many kernels a second are built, verified and written, on one thread.
+//! Measures how many kernels a second are built, verified and written, on one thread.
 //!
 //! `cargo run --release --no-default-features --features ptx --example bench_kernel_gen`
 

@@ -1,4 +1,4 @@
-//! NVIDIA GPUs, their memory and clocks, and what kernels are written for on them.
+//! Lists NVIDIA GPUs, their memory and clocks, and the targets of their kernels.
 //!
 //! `cargo run --no-default-features --features cuda --example cuda_monitor`
 

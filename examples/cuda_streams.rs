@@ -32,7 +32,7 @@ fn main() -> Result<(), Error> {
     graphs(&device)
 }
 
-/// What one matrix needs on its way; several of these are on their way at once.
+/// The buffers of one matrix in flight; several are in flight at once.
 struct Slot {
     stream: Stream,
     host: PinnedBuffer<f32>,
@@ -63,7 +63,7 @@ impl Slot {
     }
 }
 
-/// How long it takes to square all matrices with so many of them on their way.
+/// Measures the time to square all matrices with this many of them in flight.
 fn squares(device: &CudaDevice, slots: usize) -> Result<Duration, Error> {
     let slots = (0..slots).map(|_| Slot::new(device));
     let mut slots = slots.collect::<Result<Vec<Slot>, Error>>()?;

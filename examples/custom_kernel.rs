@@ -1,5 +1,5 @@
-//! An elementwise operation of one's own, in WGSL and Rust, fused with its neighbours on every
-//! back-end; and what is said of one that is wrong.
+//! A custom elementwise operation in WGSL and Rust, fused with its neighbours on every back-end;
+//! and the error of an invalid one.
 
 use relampago::{Backend, CustomOp, GpuCommandBatch, GpuDevice, Result};
 

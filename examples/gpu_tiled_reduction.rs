@@ -1,4 +1,4 @@
-//! Tiled reductions on every back-end, one of them of the caller's own, and of part of a matrix.
+//! Tiled reductions on every back-end: predefined, custom, and of a part of a matrix.
 
 use relampago::{
     Backend, GpuDevice, MaxOp, PartitionView, ReduceOp, Result, SumOp, TILE_SIZE, TensorView,

@@ -1,6 +1,5 @@
-//! Prints the op table as documentation (`markdown`) or as what the npm package adds from it to
-//! the classes that wasm-bindgen writes: the list of methods (`js`), their types (`d.ts`) and what
-//! shaders are made of (`shaders`).
+//! Prints the op table as documentation (`markdown`), or the parts of the npm package that come
+//! from it: the list of methods (`js`), their types (`d.ts`) and the source of shaders (`shaders`).
 
 use relampago::ops::{OPS, OpInfo};
 

@@ -1,4 +1,4 @@
-//! Memory for values: allocations that can fail, and scratch memory that threads keep.
+//! Memory for elements: fallible allocations, and scratch memory cached by each thread.
 
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(crate) mod js_array;
@@ -8,9 +8,9 @@ use std::mem::MaybeUninit;
 
 use crate::error::{Error, Result};
 
-/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort. Natively memory that
-/// is zero already is not written: whoever writes to a large one first, maybe on several threads,
-/// waits for its pages.
+/// Returns a vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort. The
+/// operating system's zero pages are not written, so the first thread that writes to a page waits
+/// for it.
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
     let bytes = bytes(len);
@@ -32,7 +32,7 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
     }
 }
 
-/// A vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort.
+/// Returns a vector of `len` zeros, or [`Error::OutOfMemory`] where `vec!` would abort.
 #[cfg(target_arch = "wasm32")]
 pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
     let mut values = try_reserved(len)?;
@@ -40,11 +40,11 @@ pub(crate) fn try_zeros(len: usize) -> Result<Vec<f32>> {
     Ok(values)
 }
 
-/// So many values, which `write` writes: memory that nobody has written before takes longer to be
-/// made zero than to be filled.
+/// Returns a vector of `len` elements that `write` fills, which is faster than zeroing new memory
+/// first.
 ///
 /// # Safety
-/// `write` must have written every place when it succeeds.
+/// `write` must initialise every element if it succeeds.
 #[cfg(any(not(target_arch = "wasm32"), feature = "js"))]
 pub(crate) unsafe fn try_written(
     len: usize,
@@ -57,21 +57,21 @@ pub(crate) unsafe fn try_written(
     Ok(values)
 }
 
-/// Values as places for others.
+/// Returns a slice as uninitialised memory.
 ///
 /// # Safety
-/// Nothing but values may be written there.
+/// Only initialised elements may be written to it.
 pub(crate) unsafe fn as_places(values: &mut [f32]) -> &mut [MaybeUninit<f32>] {
     // SAFETY: the same layout, and the caller's promise.
     unsafe { &mut *(std::ptr::from_mut(values) as *mut [MaybeUninit<f32>]) }
 }
 
-/// The bytes of so many values, which may be more than any memory has.
+/// Returns the size of `len` elements in bytes, saturating.
 fn bytes(len: usize) -> u64 {
     (len as u64).saturating_mul(4)
 }
 
-/// No values yet, with memory for `len`.
+/// Returns an empty vector with capacity for `len` elements.
 pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
     let mut values = Vec::new();
     let bytes = bytes(len);

@@ -1,4 +1,4 @@
-//! [`GpuCommandBatch`]: operations recorded first and then run together.
+//! [`GpuCommandBatch`]: operations that are recorded and then run together.
 
 mod custom;
 mod methods;
@@ -34,7 +34,7 @@ pub struct BufferId {
     index: usize,
 }
 
-/// For the JavaScript layer, where an id is a number.
+/// Conversion of ids to and from JavaScript's numbers.
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 impl BufferId {
     pub(crate) fn parts(self) -> (u64, u64) {
@@ -47,17 +47,17 @@ impl BufferId {
     }
 }
 
-/// Operations that are recorded, run together, and then read: on a GPU in one submission, with
-/// nothing but what is read coming back.
+/// A list of recorded operations that run together. On a GPU they run in one submission, and only
+/// the results that are read are copied to the host.
 ///
-/// Before it runs a batch is rewritten to fewer operations with the same results, and elementwise
-/// operations run together with what they follow or precede, so that values between them never
-/// lie in memory; [`explain`](Self::explain) tells how. [`compile`](Self::compile) makes a
-/// [`Program`] that does so once and runs again and again.
+/// Before it runs, a batch is rewritten to fewer operations with the same results. Elementwise
+/// operations are fused with the operations before or after them, so their intermediate results are
+/// not stored; [`explain`](Self::explain) returns the kernels. [`compile`](Self::compile) does this
+/// once and returns a [`Program`] that runs many times.
 ///
-/// Recording never fails by itself: the first mistake (a wrong length, a buffer of another
-/// batch) is kept, with the place in the caller's code, and comes back from
-/// [`execute`](Self::execute) and [`read`](Self::read).
+/// Recording methods do not return errors. The first mistake (a wrong length, a buffer of another
+/// batch) is stored with the caller's source location, and [`execute`](Self::execute) and
+/// [`read`](Self::read) return it.
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -76,29 +76,31 @@ impl BufferId {
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "command buffer")]
+#[doc(alias = "graph")]
 pub struct GpuCommandBatch {
     device: GpuDevice,
     id: u64,
     nodes: Vec<Node>,
-    /// Buffers of the device that are recorded as inputs.
+    /// The device buffers recorded as inputs.
     inputs: Vec<DeviceBuffer>,
     /// The lengths of placeholders.
     placeholders: Vec<usize>,
-    /// Asked for beside what nothing else is computed from.
+    /// The nodes requested as outputs, besides the ends of the graph.
     outputs: Vec<usize>,
     optimised: bool,
     error: Option<Error>,
-    /// What was computed and is kept, by node.
+    /// The computed results that are kept, by node.
     results: Option<Vec<Option<Storage>>>,
 }
 
 static NEXT_BATCH: AtomicU64 = AtomicU64::new(1);
 
-/// The index of a buffer whose recording failed; reading it gives that failure.
+/// The index of a buffer whose recording failed. Reading it returns that error.
 const FAILED: usize = usize::MAX;
 
 impl GpuCommandBatch {
-    /// An empty batch for a device.
+    /// Creates an empty batch for a device.
     pub fn new(device: GpuDevice) -> Self {
         Self {
             device,
@@ -113,30 +115,30 @@ impl GpuCommandBatch {
         }
     }
 
-    /// Records values, which are copied now.
+    /// Records a copy of the elements as an input.
     #[track_caller]
     pub fn upload(&mut self, values: &[f32]) -> BufferId {
         let id = self.try_upload(values);
         self.keep_error(id)
     }
 
-    /// Records values that are on the device already; they are not copied.
+    /// Records a buffer that is already on the device as an input, without copying it.
     #[track_caller]
     pub fn input(&mut self, buffer: &DeviceBuffer) -> BufferId {
         let id = self.try_input(buffer);
         self.keep_error(id)
     }
 
-    /// Records `len` values that come with each run of a [`Program`], in the order in which
-    /// they are recorded.
+    /// Records a placeholder of `len` elements, which get their values on each run of a
+    /// [`Program`]. The arguments of the program have the order in which placeholders are recorded.
     #[track_caller]
     pub fn placeholder(&mut self, len: usize) -> BufferId {
         let id = self.try_placeholder(len);
         self.keep_error(id)
     }
 
-    /// Says that a value will be read though others are computed from it. Such a value is found
-    /// without this, too, but may have to be computed again.
+    /// Marks an intermediate result as an output, so that it can be read without being computed
+    /// again.
     ///
     /// # Errors
     /// `Foreign` for a buffer of another batch, `Record`.
@@ -146,33 +148,33 @@ impl GpuCommandBatch {
         Ok(())
     }
 
-    /// Whether operations are rewritten and fused, as they are unless this says otherwise: to
-    /// find out whether a result comes of that.
+    /// Enables or disables rewriting and fusion, which are enabled by default. Disable them to find
+    /// out whether they change a result.
     pub fn set_optimised(&mut self, optimised: bool) {
         self.optimised = optimised;
     }
 
-    /// How [`execute`](Self::execute) would run what is recorded so far.
+    /// Returns the kernels and buffers that [`execute`](Self::execute) would use for the operations
+    /// recorded so far.
     pub fn explain(&self) -> Explanation {
         self.planned().explain()
     }
 
-    /// The plan that [`execute`](Self::execute) would follow.
+    /// Returns the plan that [`execute`](Self::execute) would follow.
     pub(crate) fn planned(&self) -> Plan {
         Plan::new(&self.nodes, &self.ends(), self.optimised)
     }
 
-    /// Plans how to compute some values from the recorded ones, for any number of runs. Uploads
-    /// stay on the device; placeholders are the program's arguments.
+    /// Compiles a program that computes the given outputs and can run many times. Uploads are
+    /// copied to the device now; placeholders become the program's arguments.
     ///
     /// # Errors
-    /// `Record` where recording went wrong, `Foreign` for a buffer of another batch, and what
-    /// the device has to say.
+    /// `Record` if recording failed, `Foreign` for a buffer of another batch, and device errors.
     pub async fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
         Program::new(self.prepare(outputs)?).await
     }
 
-    /// What [`Program::new`] makes a program of.
+    /// Prepares the runtime that [`Program::new`] needs.
     pub(crate) fn prepare(&self, outputs: &[BufferId]) -> Result<Runtime> {
         self.check_recorded()?;
         let mut indices = Vec::new();
@@ -182,7 +184,8 @@ impl GpuCommandBatch {
         Ok(self.runtime(&indices, self.device.executor().clone()))
     }
 
-    /// The recorded graph, the indices of outputs in it, and the lengths of placeholders.
+    /// Returns the recorded graph, the node indices of the outputs and the lengths of the
+    /// placeholders.
     pub(crate) fn recorded(&self, outputs: &[BufferId]) -> Result<(&[Node], Vec<usize>, &[usize])> {
         self.check_recorded()?;
         let indices = outputs.iter().map(|&id| self.index("outputs", id));
@@ -193,23 +196,22 @@ impl GpuCommandBatch {
         ))
     }
 
-    /// The buffers that [`Source::Input`] of the recorded graph refers to.
+    /// Returns the buffers that [`Source::Input`] of the recorded graph refers to.
     pub(crate) fn inputs(&self) -> &[DeviceBuffer] {
         &self.inputs
     }
 
-    /// [`GpuCommandBatch::compile`], waited for.
+    /// Blocking version of [`GpuCommandBatch::compile`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
         crate::runtime::block_on(self.compile(outputs))
     }
 
-    /// Runs everything recorded, once.
+    /// Runs all recorded operations, once.
     ///
     /// # Errors
-    /// `Record` where recording went wrong, `AlreadyExecuted` the second time, `Unbound` where
-    /// there are placeholders, and what the device has to say. After an error of the device the
-    /// batch may be executed again.
+    /// `Record` if recording failed, `AlreadyExecuted` on a second call, `Unbound` if there are
+    /// placeholders, and device errors. After a device error the batch can be executed again.
     pub async fn execute(&mut self) -> Result<()> {
         self.check_recorded()?;
         self.check_recording()?;
@@ -226,31 +228,30 @@ impl GpuCommandBatch {
         Ok(())
     }
 
-    /// [`GpuCommandBatch::execute`], waited for.
+    /// Blocking version of [`GpuCommandBatch::execute`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn execute_sync(&mut self) -> Result<()> {
         crate::runtime::block_on(self.execute())
     }
 
-    /// The values of a buffer, after [`execute`](Self::execute).
+    /// Copies the elements of a buffer to the host, after [`execute`](Self::execute).
     ///
     /// # Errors
-    /// `Foreign` for a buffer of another batch, `NotExecuted`, `Record`, and what the device
-    /// has to say.
+    /// `Foreign` for a buffer of another batch, `NotExecuted`, `Record`, and device errors.
     pub async fn read(&self, id: BufferId) -> Result<Vec<f32>> {
         self.keep(id)?.read_async().await
     }
 
-    /// [`GpuCommandBatch::read`], waited for.
+    /// Blocking version of [`GpuCommandBatch::read`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn read_sync(&self, id: BufferId) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.read(id))
     }
 
-    /// A buffer's values, kept on the device beyond the batch, for use by another one.
+    /// Returns a buffer that stays on the device beyond the batch, for use by other batches.
     ///
     /// # Errors
-    /// As [`GpuCommandBatch::read`].
+    /// Those of [`GpuCommandBatch::read`].
     pub fn keep(&self, id: BufferId) -> Result<DeviceBuffer> {
         self.check_owner("id", id)?;
         let Some(results) = &self.results else {
@@ -266,18 +267,18 @@ impl GpuCommandBatch {
         Ok(DeviceBuffer::new(self.device.clone(), storage))
     }
 
-    /// The device that the batch runs on.
+    /// Returns the device that the batch runs on.
     pub fn device(&self) -> &GpuDevice {
         &self.device
     }
 
-    /// Records an operation that is known only at run time.
+    /// Records an operation that is chosen at run time.
     #[track_caller]
     pub fn record(&mut self, op: Op, inputs: &[BufferId]) -> BufferId {
         self.record_made(Ok(op), inputs)
     }
 
-    /// Records an operation that something may have been wrong with.
+    /// Records an operation, or the error from making it.
     #[track_caller]
     pub(crate) fn record_made(&mut self, op: Result<Op>, inputs: &[BufferId]) -> BufferId {
         let id = op.and_then(|op| self.try_record(op, inputs));
@@ -359,7 +360,7 @@ impl GpuCommandBatch {
         Ok(())
     }
 
-    /// The place of a buffer of this batch.
+    /// Returns the node index of a buffer of this batch.
     fn index(&self, what: &'static str, id: BufferId) -> Result<usize> {
         self.check_owner(what, id)?;
         if id.index < self.nodes.len() {
@@ -378,7 +379,7 @@ impl GpuCommandBatch {
         nodes.iter().map(|&i| self.nodes[i].len).collect()
     }
 
-    /// What nothing else is computed from, and what was asked for.
+    /// Returns the nodes that no other node uses, and the requested outputs.
     fn ends(&self) -> Vec<usize> {
         let mut ends = vec![true; self.nodes.len()];
         for &input in self.nodes.iter().flat_map(Node::inputs) {

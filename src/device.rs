@@ -1,4 +1,4 @@
-//! [`GpuDevice`]: the one way in to every back-end.
+//! [`GpuDevice`]: the entry point to every back-end.
 
 mod accumulate;
 pub(crate) mod buffer;
@@ -36,17 +36,17 @@ use crate::ops::shape::{check_len, output_len};
 use crate::simd::{self, Cpu};
 use executor::Executor;
 
-/// Where operations run.
+/// The back-end that runs operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
-    /// A real GPU for work that gains by it, SIMD for everything else. Asked for, never got:
-    /// [`GpuDevice::backend`] tells which of the others it came to.
+    /// A hardware GPU for work that gains by it, SIMD for everything else. This is a request only:
+    /// [`GpuDevice::backend`] returns the back-end that was chosen.
     #[default]
     Auto,
-    /// The GPU for everything; a software adapter if there is no other.
+    /// The GPU for every operation; a software adapter if there is no hardware GPU.
     Gpu,
-    /// The CPU's vector instructions for everything.
+    /// The CPU's vector instructions for every operation.
     Simd,
     /// The first NVIDIA GPU, through its driver. Operations with a kernel in [`crate::ptx`] run on it, alone, in
     /// batches and in programs: matmul without transposed matrices, softmaxes, norms, reductions except `argmax`,
@@ -58,8 +58,8 @@ pub enum Backend {
 
 /// A compute device: a GPU, or the CPU's vector instructions.
 ///
-/// Clones are cheap and share everything. Every operation of the op table is a method, with a
-/// synchronous twin on native targets, which waits in [`crate::runtime::block_on`].
+/// Clones are cheap and share one device. Every operation of the op table is a method. Native
+/// targets also have a blocking version of each, which waits in [`crate::runtime::block_on`].
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -86,49 +86,50 @@ struct Inner {
 }
 
 impl GpuDevice {
-    /// The best device there is: a real GPU, or else SIMD. Does not fail for lack of a GPU.
+    /// Opens the best device available: a hardware GPU, or else SIMD. Does not fail for lack of a
+    /// GPU.
     pub async fn new_async() -> Result<Self> {
         Self::builder().build_async().await
     }
 
-    /// [`GpuDevice::new_async`], waited for.
+    /// Blocking version of [`GpuDevice::new_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn new() -> Result<Self> {
         Self::builder().build()
     }
 
-    /// A device with choices of one's own.
+    /// Returns a builder with the default options.
     pub fn builder() -> DeviceBuilder {
         DeviceBuilder::default()
     }
 
-    /// Whether there is a real GPU; software adapters do not count.
+    /// Returns whether a hardware GPU is available. Software adapters do not count.
     pub async fn is_available_async() -> bool {
         Gpu::open(&crate::gpu::Options::default()).await.is_ok()
     }
 
-    /// [`GpuDevice::is_available_async`], waited for.
+    /// Blocking version of [`GpuDevice::is_available_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn is_available() -> bool {
         crate::runtime::block_on(Self::is_available_async())
     }
 
-    /// A device like this one was when it was built, for use after a loss.
+    /// Opens a new device with the options of this one, for use after a device loss.
     ///
-    /// Buffers and batches of the old one stay with it. A device that was adopted
-    /// ([`DeviceBuilder::adopt`]) is replaced by the best that this crate finds by itself.
+    /// Buffers and batches of the old device cannot be used with the new one. If the old device was
+    /// adopted ([`DeviceBuilder::adopt`]), the best device that this crate finds takes its place.
     pub async fn rebuild_async(&self) -> Result<Self> {
         self.inner.builder.clone().build_async().await
     }
 
-    /// [`GpuDevice::rebuild_async`], waited for.
+    /// Blocking version of [`GpuDevice::rebuild_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn rebuild(&self) -> Result<Self> {
         crate::runtime::block_on(self.rebuild_async())
     }
 
-    /// What was chosen: [`Backend::Gpu`] or [`Backend::Simd`], or with the feature `cuda`, when asked
-    /// for, `Backend::Cuda`.
+    /// Returns the back-end that was chosen: [`Backend::Gpu`] or [`Backend::Simd`], or
+    /// `Backend::Cuda` if it was requested (feature `cuda`).
     pub fn backend(&self) -> Backend {
         match self.inner.executor {
             Executor::Cpu(_) => Backend::Simd,
@@ -140,7 +141,7 @@ impl GpuDevice {
         }
     }
 
-    /// What was chosen, of what kind it is, and why.
+    /// Returns the back-end, the adapter, their properties and the reason for the choice.
     pub fn info(&self) -> DeviceInfo {
         let (executor, reason) = (&self.inner.executor, self.inner.reason.clone());
         let info = DeviceInfo::new(self.backend(), executor.gpu(), self.inner.cpu.isa, reason);
@@ -150,7 +151,7 @@ impl GpuDevice {
         }
     }
 
-    /// When single operations go to the GPU.
+    /// Returns the thresholds from which single operations run on the GPU.
     pub fn policy(&self) -> Policy {
         self.inner.builder.policy
     }
@@ -164,15 +165,15 @@ impl GpuDevice {
         Ok(DeviceBuffer::new(self.clone(), storage))
     }
 
-    /// [`GpuDevice::upload_async`], waited for.
+    /// Blocking version of [`GpuDevice::upload_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn upload(&self, values: &[f32]) -> Result<DeviceBuffer> {
         crate::runtime::block_on(self.upload_async(values))
     }
 
-    /// Makes the GPU's kernels for operations to come, each with its inputs' lengths, so that the
-    /// first of them takes no longer than the second. Computes nothing; does nothing for what
-    /// SIMD will compute.
+    /// Compiles the GPU kernels of the given operations ahead of time, so that the first call takes
+    /// no longer than the second. Each operation comes with the lengths of its inputs, in elements.
+    /// Computes nothing, and skips operations that will run on SIMD.
     ///
     /// ```
     /// use relampago::{GpuDevice, Op};
@@ -184,7 +185,7 @@ impl GpuDevice {
     /// ```
     ///
     /// # Errors
-    /// What the operations themselves would say of such lengths, and what the device does.
+    /// The errors that the operation returns for such lengths, and device errors.
     #[cfg(not(target_arch = "wasm32"))]
     pub async fn warmup_async(&self, operations: &[(Op, &[usize])]) -> Result<()> {
         for (op, lens) in operations {
@@ -196,18 +197,18 @@ impl GpuDevice {
         Ok(())
     }
 
-    /// [`GpuDevice::warmup_async`], waited for.
+    /// Blocking version of [`GpuDevice::warmup_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn warmup(&self, operations: &[(Op, &[usize])]) -> Result<()> {
         crate::runtime::block_on(self.warmup_async(operations))
     }
 
-    /// Whether both are handles of one device.
+    /// Returns whether both handles refer to the same device.
     pub fn same_device(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// wgpu's device, for use by other code; `None` on SIMD.
+    /// Returns the wgpu device, for use by other code; `None` on SIMD.
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Device> {
         self.gpu().map(|gpu| &gpu.device)
@@ -225,7 +226,7 @@ impl GpuDevice {
         self.inner.cpu
     }
 
-    /// The GPU, if this operation should run there.
+    /// Returns the GPU, if this operation should run there.
     pub(crate) fn gpu_for(&self, op: &Op, inputs: &[usize]) -> Option<&Arc<Gpu>> {
         let gpu = self.gpu()?;
         let fits = || fits(gpu, op, inputs);
@@ -237,13 +238,13 @@ impl GpuDevice {
         self.inner.builder.backend == Backend::Gpu
     }
 
-    /// `DeviceLost` if there was a GPU and it was lost.
+    /// Returns `DeviceLost` if there was a GPU and it was lost.
     pub(crate) fn check(&self) -> Result<()> {
         self.inner.executor.check()
     }
 
-    /// Runs an operation that is known only at run time; nothing is written to `out` unless all
-    /// went well. A reduction's result is one value.
+    /// Runs an operation that is chosen at run time, and writes its result to `out`. On an error
+    /// `out` is left unchanged. The result of a reduction is one element.
     pub async fn run_into_async(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         match self.run_unless_gpu(op, inputs, out)? {
             Some(gpu) => run_on_gpu(gpu, op, inputs, out).await,
@@ -251,7 +252,7 @@ impl GpuDevice {
         }
     }
 
-    /// Runs an operation on SIMD, or gives the GPU that should.
+    /// Runs an operation on SIMD, or returns the GPU that should run it.
     fn run_unless_gpu(
         &self,
         op: &Op,
@@ -272,7 +273,7 @@ impl GpuDevice {
         Ok(gpu)
     }
 
-    /// [`GpuDevice::run_into_async`], waited for.
+    /// Blocking version of [`GpuDevice::run_into_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         // Waiting for what need not be waited for takes longer than a small operation.
@@ -282,7 +283,7 @@ impl GpuDevice {
         }
     }
 
-    /// [`GpuDevice::run_into_async`], whose result is new memory.
+    /// Runs an operation like [`GpuDevice::run_into_async`] and returns its result in a new vector.
     ///
     /// ```
     /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -301,7 +302,7 @@ impl GpuDevice {
         Ok(out)
     }
 
-    /// [`GpuDevice::run_async`], waited for.
+    /// Blocking version of [`GpuDevice::run_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.run_async(op, inputs))
@@ -314,7 +315,8 @@ impl std::fmt::Debug for GpuDevice {
     }
 }
 
-/// Whether a GPU's buffers hold the inputs, and natively the result: that of a product may be longer.
+/// Whether the GPU's buffers can hold the inputs and, on native targets, the result, which may be
+/// longer for a matmul.
 #[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
 fn fits(gpu: &Gpu, op: &Op, inputs: &[usize]) -> bool {
     #[cfg(not(target_arch = "wasm32"))]
@@ -324,8 +326,8 @@ fn fits(gpu: &Gpu, op: &Op, inputs: &[usize]) -> bool {
     inputs.iter().all(|&len| len <= gpu.max_len())
 }
 
-/// Runs an operation that was checked; an elementwise one in pieces that fit into a GPU's
-/// bindings.
+/// Runs a validated operation on the GPU. An elementwise one is split into pieces that fit into a
+/// buffer binding.
 async fn run_on_gpu(gpu: &Arc<Gpu>, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
     let piece = gpu.max_len();
     if !op.is_elementwise() || out.len() <= piece {

@@ -1,28 +1,28 @@
-//! The one error type, with a stable code for each kind.
+//! The crate's error type, with a stable code for each kind.
 
 use std::borrow::Cow;
 use std::panic::Location;
 
-/// The most values of a slice, which holds at most `isize::MAX` bytes.
+/// The largest number of elements in a slice, which holds at most `isize::MAX` bytes.
 pub(crate) const MAX_LEN: usize = isize::MAX as usize / size_of::<f32>();
 
-/// Everything that can go wrong, on every back-end.
+/// All errors of the crate, on every back-end.
 ///
 /// [`Error::code`] is stable across releases and is what JavaScript sees as `error.code`.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A slice does not have the length that the operation or the stated shape asks for.
+    /// A slice does not have the length that the operation or the shape requires.
     #[error("`{what}` has {actual} values, but {expected} are needed")]
     LengthMismatch {
         /// The argument, by its name in the signature.
         what: &'static str,
-        /// The length needed, in values.
+        /// The required length, in elements.
         expected: usize,
-        /// The length given, in values.
+        /// The given length, in elements.
         actual: usize,
     },
-    /// The product of a shape's dimensions does not fit into memory's address range.
+    /// The product of a shape's dimensions exceeds the address range.
     #[error(
         "the shape of `{what}`, {rows}×{cols}, has more values than {}, the most of an array",
         MAX_LEN
@@ -30,83 +30,83 @@ pub enum Error {
     ShapeOverflow {
         /// The argument whose shape overflows.
         what: &'static str,
-        /// Its first dimension.
+        /// The first dimension.
         rows: usize,
-        /// Its second dimension.
+        /// The second dimension.
         cols: usize,
     },
-    /// A reduction that has no identity (max, min, mean, argmax) was given nothing to reduce.
-    #[error("`{op}` of no values is not defined: at least 1 is needed")]
+    /// The input of a reduction without an identity (max, min, mean, argmax) is empty.
+    #[error("`{op}` of an empty input is undefined: at least 1 value is needed")]
     Empty {
         /// The operation.
         op: &'static str,
     },
-    /// A parameter lies outside its range.
+    /// A parameter is outside its range.
     #[error("`{}` is {value}, but must be {requirement}", argument(what))]
     InvalidArgument {
         /// The parameter, by its name in the signature.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         requirement: Cow<'static, str>,
     },
-    /// The input is larger than the device, or the representation of the result, allows.
+    /// The input exceeds a limit of the device or of the result's representation.
     #[error("{what} is {value}, beyond the limit of {limit}")]
     LimitExceeded {
-        /// What was measured against the limit.
+        /// The quantity that exceeds the limit.
         what: &'static str,
-        /// The size asked for.
+        /// The requested size.
         value: u64,
-        /// The largest size possible.
+        /// The largest allowed size.
         limit: u64,
     },
     /// Memory could not be allocated, on the host or on the device.
     #[error("out of memory: {bytes} bytes could not be allocated; drop buffers or divide the work")]
     OutOfMemory {
-        /// The size asked for, in bytes.
+        /// The requested size, in bytes.
         bytes: u64,
     },
-    /// A GPU was insisted on and there is none to be had.
+    /// A GPU was required and none is available.
     #[error("no GPU: {reason}")]
     NoGpu {
-        /// Why there is none.
+        /// The reason.
         reason: String,
     },
-    /// The GPU went away. Build a new device; buffers of the old one are gone.
+    /// The GPU was lost. Build a new device; buffers of the old one are gone.
     #[error("the GPU device was lost, make a new one: {reason}")]
     DeviceLost {
-        /// What the driver said.
+        /// The driver's message.
         reason: String,
     },
-    /// The GPU's driver or its validation refused work that this crate thought valid.
+    /// The GPU's driver or validation layer refused work that this crate considers valid.
     #[error("the GPU refused the work: {message}")]
     Gpu {
-        /// What the validation layer said.
+        /// The validation layer's message.
         message: String,
     },
-    /// The WGSL of a function of the caller's own is refused.
+    /// The WGSL of a custom function is invalid.
     #[error("the WGSL of `{name}` is refused: {message}")]
     Wgsl {
         /// The operation's name.
         name: &'static str,
-        /// What is wrong with it, and where.
+        /// The problem and its position.
         message: String,
     },
-    /// A function of the caller's own failed: one in JavaScript threw, or gave no number.
+    /// A custom function failed: in JavaScript it threw, or did not return a number.
     #[error("the function of `{name}` failed: {message}")]
     Function {
         /// The operation's name.
         name: &'static str,
-        /// What it threw.
+        /// The message of the exception.
         message: String,
     },
-    /// Where the values of a stream come from or go to failed.
+    /// The source or the sink of a stream failed.
     #[error("the {by} of the stream failed: {message}")]
     Stream {
-        /// The source or the sink.
+        /// The part that failed: the source or the sink.
         by: &'static str,
-        /// What it said.
+        /// The message of its error.
         message: String,
     },
     /// A buffer belongs to another batch or another device.
@@ -114,24 +114,24 @@ pub enum Error {
     Foreign {
         /// The argument, by its name in the signature.
         what: &'static str,
-        /// What it should have belonged to: a batch or a device.
+        /// The required owner: a batch or a device.
         owner: &'static str,
     },
-    /// A batch was executed or recorded into after it had been executed.
+    /// A batch was executed a second time, or recorded into after execution.
     #[error("the batch was executed already; record a new one")]
     AlreadyExecuted,
-    /// A batch's buffer was read before the batch was executed.
+    /// A buffer of a batch was read before the batch was executed.
     #[error("the batch has not been executed yet: execute it before it is read")]
     NotExecuted,
-    /// A batch with placeholders was executed, which have no values there.
+    /// A batch with placeholders was executed; only a program can supply their values.
     #[error("the batch has placeholders: compile it, and run the program with values for them")]
     Unbound,
-    /// Recording an operation into a batch failed; reported by `execute` and `read`.
+    /// Recording an operation into a batch failed; returned by `execute` and `read`.
     #[error("recorded at {location}: {source}")]
     Record {
-        /// Where the operation was recorded.
+        /// The source location of the recording call.
         location: &'static Location<'static>,
-        /// What was wrong with it.
+        /// The error of the operation.
         source: Box<Error>,
     },
     /// JavaScript used an object after its `dispose`.
@@ -146,7 +146,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// [`Error::InvalidArgument`] for a parameter.
+    /// Creates [`Error::InvalidArgument`] for a parameter.
     pub(crate) fn invalid(
         what: &'static str,
         value: impl Into<String>,
@@ -159,7 +159,7 @@ impl Error {
         }
     }
 
-    /// A stable identifier for programs to match on, in capitals.
+    /// Returns a stable identifier for programs to match on, in capitals.
     pub fn code(&self) -> &'static str {
         match self {
             Error::LengthMismatch { .. } => "LENGTH_MISMATCH",
@@ -185,7 +185,7 @@ impl Error {
     }
 }
 
-/// A parameter's name as the caller writes it: JavaScript has camel case.
+/// Returns a parameter's name as the caller writes it: camel case in JavaScript.
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 fn argument(name: &str) -> String {
     let mut words = name.split('_');

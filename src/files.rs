@@ -1,11 +1,11 @@
-//! Files that are there whole or not at all.
+//! Atomic replacement of files.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io, process};
 
-/// Writes a file, in a folder that is made where there is none. Whoever reads it meanwhile sees the old
-/// one or the new one, whoever else writes.
+/// Writes a file atomically, and creates its folder if necessary. Concurrent readers see the old
+/// contents or the new, whichever process writes.
 pub(crate) fn replace(path: &Path, data: &[u8]) -> io::Result<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! Graphs of operations as data: what was recorded, and the plans that are made of it.
+//! Graphs of operations as data: recorded nodes, and the plans made of them.
 
 mod bindings;
 pub(crate) mod fuse;

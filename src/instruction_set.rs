@@ -1,4 +1,4 @@
-//! The instruction sets by name, and which of them there are.
+//! The instruction sets by name, and which of them are available.
 
 use std::fmt;
 
@@ -25,20 +25,20 @@ pub enum InstructionSet {
 use InstructionSet::{Avx2, Avx512, Neon, RelaxedSimd128, Scalar, Simd128, Sse2};
 
 impl InstructionSet {
-    /// The instruction sets that can be used here, the best first.
+    /// Returns the instruction sets that are available here, the best first.
     ///
-    /// Natively these are found at run time and end with [`InstructionSet::Scalar`]. A
-    /// WebAssembly module has only the one that it was built for.
+    /// On native targets they are detected at run time, and the list ends with
+    /// [`InstructionSet::Scalar`]. A WebAssembly module has only the one that it was built for.
     pub fn available() -> &'static [InstructionSet] {
         detect()
     }
 
-    /// The best instruction set that can be used here.
+    /// Returns the best instruction set that is available here.
     pub fn best() -> InstructionSet {
         Self::available().first().copied().unwrap_or(Scalar)
     }
 
-    /// Itself where available, otherwise the best.
+    /// Returns this instruction set if available, otherwise the best.
     pub(super) fn or_best(self) -> InstructionSet {
         if Self::available().contains(&self) {
             self
@@ -47,7 +47,7 @@ impl InstructionSet {
         }
     }
 
-    /// The name that people know it by, such as `"AVX2+FMA"`.
+    /// Returns the usual name, such as `"AVX2+FMA"`.
     pub fn name(self) -> &'static str {
         match self {
             Avx512 => "AVX-512",

@@ -1,5 +1,5 @@
-//! What the npm package's entries for computing and for PTX share: `RelampagoError`, the one class of
-//! errors that JavaScript gets, and whole numbers.
+//! Shared parts of the npm package's compute and PTX entries: `RelampagoError`, the only class of
+//! errors, and conversion of whole numbers.
 
 use wasm_bindgen::prelude::*;
 
@@ -11,12 +11,12 @@ extern "C" {
     fn new(code: &str, message: &str, cause: &JsValue) -> RelampagoError;
 }
 
-/// An error with one of the stable codes, and what it was caused by, or undefined.
+/// Creates an error with a stable code and its cause, or undefined.
 pub(crate) fn error(code: &str, message: &str, cause: &JsValue) -> JsValue {
     RelampagoError::new(code, message, cause).into()
 }
 
-/// A whole number below 2³², if that is what a value is.
+/// Converts a value that is a whole number below 2³².
 pub(crate) fn whole(value: &JsValue) -> Option<u32> {
     let valid =
         |number: &f64| number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(number);

@@ -1,27 +1,26 @@
-//! One compute API that is always fast: WebGPU in the browser, Vulkan, Metal and DX12 natively,
-//! SIMD where there is no GPU worth using.
+//! One compute API for GPUs and CPUs: WebGPU in the browser, Vulkan, Metal and DX12 on native
+//! targets, and SIMD if there is no suitable GPU.
 //!
-//! [`GpuDevice::new_async`] works everywhere and picks the back-end; every operation of the
-//! [op table](ops) is a method of the device, of a [`GpuCommandBatch`], and of the JavaScript
-//! classes, with the same meaning and the stated accuracy on all of them.
+//! [`GpuDevice::new_async`] works everywhere and chooses the back-end. Every operation of the
+//! [op table](ops) is a method of the device, of a [`GpuCommandBatch`] and of the JavaScript
+//! classes, with the same meaning and the stated accuracy on every back-end.
 //!
 //! # Features
 //!
 //! - `gpu` (default): WebGPU, Vulkan, Metal and DX12 through wgpu. Without it only SIMD remains.
-//! - `threads` (default): large operations on SIMD are shared among the threads of rayon's pool,
-//!   natively.
-//! - `ptx`: the module of that name, which writes, verifies and interprets PTX for NVIDIA GPUs on any
+//! - `threads` (default): the threads of rayon's pool share large operations on SIMD, on native
+//!   targets.
+//! - `ptx`: the module `ptx`, which generates, verifies and interprets PTX for NVIDIA GPUs, on any
 //!   platform.
-//! - `cuda`: the module of that name, which runs it through NVIDIA's driver, opened at run time, and
-//!   the back-end [`Backend`] has for it.
+//! - `cuda`: the module `cuda`, which runs PTX through NVIDIA's driver, loaded at run time, and the
+//!   back-end `Backend::Cuda`.
 //!
 //! `js` and `js-ptx` are for the npm package.
 //!
 //! # WebAssembly
 //!
-//! On `wasm32-unknown-unknown` kernels are compiled to simd128 without compiler flags; the module needs
-//! an engine that has it, as all current ones do. `-C target-feature=+relaxed-simd` adds relaxed SIMD,
-//! which not all have.
+//! On `wasm32-unknown-unknown` kernels use simd128 without compiler flags. All current engines
+//! support it. `-C target-feature=+relaxed-simd` adds relaxed SIMD, which some engines lack.
 
 // wgpu's handles are not `Send` in the browser, where there is one thread; an `Rc` there would
 // need a second set of types.

@@ -1,4 +1,4 @@
-//! [`GpuDevicePool`]: several devices as one.
+//! [`GpuDevicePool`]: several devices used as one.
 
 mod program;
 mod stream;
@@ -17,12 +17,12 @@ use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::ops::shape::{check_len, output_len};
 
-/// Devices that share the work: every GPU there is, or those that one is given.
+/// Devices that share work: every GPU of the machine, or a given list.
 ///
-/// A graph whose outputs can be computed by rows is divided among all of them; any other runs on
-/// the one that has least to do. Where it is divided depends on its shape alone, and no sum is:
-/// the result is the same however many devices there are, bit for bit where they are alike. What
-/// a lost device was doing is done again by another one.
+/// A graph whose outputs can be computed by rows is divided among all devices. Any other graph runs
+/// on the least busy device. The division depends on the graph's shape alone, and no sum is
+/// divided: results do not depend on the number of devices, and are bit-identical on identical
+/// devices. If a device is lost, another one repeats its work.
 ///
 /// Clones share the devices.
 ///
@@ -51,9 +51,9 @@ pub struct GpuDevicePool {
 
 struct Member {
     device: GpuDevice,
-    /// Leases that have not come back.
+    /// The number of leases in use.
     leases: AtomicUsize,
-    /// What was the first sign of the device's loss, where it did not tell by itself.
+    /// The first sign of the device's loss, if the device did not report it itself.
     lost: OnceLock<String>,
 }
 
@@ -66,7 +66,7 @@ impl Member {
         }
     }
 
-    /// `DeviceLost` if the device is.
+    /// Returns `DeviceLost` if the device is lost.
     fn check(&self) -> Result<()> {
         self.device.check()?;
         match self.lost.get().cloned() {
@@ -75,13 +75,13 @@ impl Member {
         }
     }
 
-    /// Sends a value and brings it back.
+    /// Sends one element to the device and reads it back.
     async fn round_trip(&self) -> Result<Vec<f32>> {
         self.device.upload_async(&[0.0]).await?.read_async().await
     }
 
-    /// The error, unless it comes of the device's loss. A driver may tell what came of a loss
-    /// before the loss itself, but then nothing else works either.
+    /// Returns the error, unless a device loss caused it. A driver may report consequences of a
+    /// loss before the loss itself; a round trip fails then.
     async fn blame(&self, error: Error) -> Result<()> {
         let message = error.to_string();
         if matches!(error, Error::Gpu { .. }) && self.round_trip().await.is_err() {
@@ -95,29 +95,30 @@ impl Member {
     }
 }
 
-/// Values that a part of a divided graph reads or writes at least: so many keep a GPU busy longer
-/// than it takes to send them.
+/// The default least number of elements that a part of a divided graph reads or writes. A GPU
+/// computes this many for longer than it takes to send them.
 const LEAST_VALUES: usize = 1 << 21;
-/// Parts that a GPU has at a time: one is computed while values of others are on their way.
+/// The default number of parts in flight on a GPU: one is computed while another one is
+/// transferred.
 const IN_FLIGHT: usize = 2;
 const MAX_IN_FLIGHT: usize = 64;
 
 impl GpuDevicePool {
-    /// A pool of all real GPUs, or else of SIMD alone. Does not fail for lack of a GPU.
+    /// Opens a pool of all hardware GPUs, or else of SIMD alone. Does not fail for lack of a GPU.
     pub async fn new_async() -> Result<Self> {
         GpuDevice::builder().build_pool_async().await
     }
 
-    /// [`GpuDevicePool::new_async`], waited for.
+    /// Blocking version of [`GpuDevicePool::new_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn new() -> Result<Self> {
         crate::runtime::block_on(Self::new_async())
     }
 
-    /// A pool of devices that there are already.
+    /// Creates a pool of devices that are already open.
     ///
     /// # Errors
-    /// `InvalidArgument` for none.
+    /// `InvalidArgument` for an empty list.
     pub fn from_devices(devices: impl IntoIterator<Item = GpuDevice>) -> Result<Self> {
         let members: Arc<[Member]> = devices.into_iter().map(Member::new).collect();
         if members.is_empty() {
@@ -130,8 +131,8 @@ impl GpuDevicePool {
         })
     }
 
-    /// Divides smaller graphs, too, or larger ones only: a part reads or writes at least `values`
-    /// values. Two million unless this says otherwise. A part has at least 128 rows, too.
+    /// Sets the least number of elements that a part of a divided graph reads or writes. The
+    /// default is two million. A part also has at least 128 rows.
     #[must_use]
     pub fn least_values(self, values: usize) -> Self {
         let least_values = values;
@@ -141,25 +142,25 @@ impl GpuDevicePool {
         }
     }
 
-    /// How many parts a GPU has at a time, at least 1 and at most 64: so that some are computed while
-    /// others are on their way. Two unless this says otherwise. More take more memory: the values of so many
-    /// parts, on the host and on the device.
+    /// Sets the number of parts in flight on each GPU, from 1 to 64, so that some are computed
+    /// while others are transferred. The default is two. Each part in flight takes memory for its
+    /// elements, on the host and on the device.
     #[must_use]
     pub fn in_flight(self, parts: usize) -> Self {
         let in_flight = parts.clamp(1, MAX_IN_FLIGHT);
         Self { in_flight, ..self }
     }
 
-    /// The devices, those that were lost among them.
+    /// Iterates over all devices, including lost ones.
     pub fn devices(&self) -> impl Iterator<Item = &GpuDevice> {
         self.members.iter().map(|member| &member.device)
     }
 
-    /// The device that has least to do: the one that fewest leases are of. It counts as busy
-    /// until the lease is dropped.
+    /// Returns the least busy device: the one with the fewest leases. It counts as busy until the
+    /// lease is dropped.
     ///
     /// # Errors
-    /// `DeviceLost` where all of them are.
+    /// `DeviceLost` if all devices are lost.
     pub fn device(&self) -> Result<Lease> {
         self.least_busy(0..self.members.len())
     }
@@ -181,7 +182,7 @@ impl GpuDevicePool {
         self.members[place].check().is_ok()
     }
 
-    /// The error for when no device is left.
+    /// Returns the error for a pool without a usable device.
     fn all_lost(&self) -> Error {
         let last = self.members.last().map(Member::check);
         let last = match last {
@@ -192,16 +193,17 @@ impl GpuDevicePool {
         Error::DeviceLost { reason }
     }
 
-    /// Plans how to compute some values of a batch, which may be of any device: on all of the
-    /// pool's devices at once, in parts, if they can be computed by rows, and else on one.
-    /// Uploads go to every device now; placeholders are the program's arguments.
+    /// Compiles a program that computes outputs of a batch, which may belong to any device. The
+    /// program runs on all devices of the pool, in parts, if its outputs can be computed by rows,
+    /// and on one device otherwise. Uploads are copied to every device now; placeholders become the
+    /// program's arguments.
     ///
-    /// By rows go elementwise operations, products by the rows of an `A` that is not transposed,
-    /// `bias_add`, softmaxes and norms of rows, and convolutions of arguments or uploads without
-    /// padding.
+    /// These can be computed by rows: elementwise operations, matmuls by the rows of an `A` that is
+    /// not transposed, `bias_add`, softmaxes and norms of rows, and convolutions of arguments or
+    /// uploads without padding.
     ///
     /// # Errors
-    /// As [`GpuCommandBatch::compile`].
+    /// Those of [`GpuCommandBatch::compile`].
     pub async fn compile_async(
         &self,
         batch: &GpuCommandBatch,
@@ -210,16 +212,16 @@ impl GpuDevicePool {
         PoolProgram::new(self.clone(), batch, outputs).await
     }
 
-    /// [`GpuDevicePool::compile_async`], waited for.
+    /// Blocking version of [`GpuDevicePool::compile_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn compile(&self, batch: &GpuCommandBatch, outputs: &[BufferId]) -> Result<PoolProgram> {
         crate::runtime::block_on(self.compile_async(batch, outputs))
     }
 
-    /// Runs one operation, divided where that is possible and there is enough of it.
+    /// Runs one operation, divided among the devices if that is possible and it is large enough.
     ///
     /// # Errors
-    /// What is wrong with its inputs, and what the devices have to say.
+    /// Errors of the operation's inputs, and device errors.
     pub async fn run_async(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         output_len(op, &lens)?;
@@ -231,7 +233,7 @@ impl GpuDevicePool {
         Ok(program.read_async(inputs).await?.swap_remove(0))
     }
 
-    /// [`GpuDevicePool::run_async`], waited for.
+    /// Blocking version of [`GpuDevicePool::run_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.run_async(op, inputs))
@@ -252,12 +254,12 @@ impl std::fmt::Debug for GpuDevicePool {
 }
 
 impl DeviceBuilder {
-    /// A pool with a device like this for every GPU: for [`Backend::Gpu`](crate::Backend::Gpu)
-    /// every real one, or software adapters if there are no others. In WebAssembly, and on SIMD,
-    /// the pool is of one.
+    /// Builds a pool with a device for every GPU. [`Backend::Gpu`](crate::Backend::Gpu) takes every
+    /// hardware GPU, or software adapters if there are none. In WebAssembly and on SIMD the pool
+    /// has one device.
     ///
     /// # Errors
-    /// As [`DeviceBuilder::build_async`].
+    /// Those of [`DeviceBuilder::build_async`].
     pub async fn build_pool_async(self) -> Result<GpuDevicePool> {
         #[cfg(not(target_arch = "wasm32"))]
         let devices = self.build_all().await?;
@@ -266,14 +268,14 @@ impl DeviceBuilder {
         GpuDevicePool::from_devices(devices)
     }
 
-    /// [`DeviceBuilder::build_pool_async`], waited for.
+    /// Blocking version of [`DeviceBuilder::build_pool_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn build_pool(self) -> Result<GpuDevicePool> {
         crate::runtime::block_on(self.build_pool_async())
     }
 }
 
-/// A device of a pool, which counts as busy until this is dropped.
+/// A device borrowed from a pool, which counts as busy until the lease is dropped.
 pub struct Lease {
     members: Arc<[Member]>,
     place: usize,

@@ -1,10 +1,10 @@
-//! Running futures: blocking where threads may block, spawning where they may not.
+//! Running futures: blocking where threads may block, and spawning elsewhere.
 
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::block_on;
 
-/// Whether this target can wait for a result without returning to an event loop, and so has
-/// the synchronous methods. True natively, false in WebAssembly.
+/// Returns whether this target can block until a result is ready, and so has the blocking methods:
+/// true on native targets, false in WebAssembly.
 pub const fn sync_available() -> bool {
     cfg!(not(target_arch = "wasm32"))
 }
@@ -15,8 +15,8 @@ pub fn spawn_local(future: impl Future<Output = ()> + 'static) {
     wasm_bindgen_futures::spawn_local(future);
 }
 
-/// Runs a future to its end without waiting for it: on the browser's event loop, and natively
-/// on a thread of its own.
+/// Runs a future to its end without waiting for it: on the browser's event loop, or on native
+/// targets on a new thread.
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -33,30 +33,30 @@ mod native {
     use std::cell::Cell;
 
     thread_local! {
-        /// How many [`block_on`] calls this thread is in.
+        /// The depth of nested [`block_on`] calls on this thread.
         static BLOCKING: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// Leaves `block_on`, also by a panic of the future.
-    struct Leave;
+    /// Decrements the depth when `block_on` ends, also by a panic of the future.
+    struct BlockingGuard;
 
-    impl Drop for Leave {
+    impl Drop for BlockingGuard {
         fn drop(&mut self) {
             BLOCKING.set(BLOCKING.get() - 1);
         }
     }
 
-    /// Waits for a future on this thread.
+    /// Blocks this thread until a future completes.
     ///
-    /// Futures of this crate poll the GPU themselves while they are waited for here, which
-    /// spares them the watching thread that they need on other executors.
+    /// Futures of this crate poll the GPU themselves inside this function. On other executors a
+    /// watching thread polls it for them.
     pub fn block_on<F: Future>(future: F) -> F::Output {
         BLOCKING.set(BLOCKING.get() + 1);
-        let _leave = Leave;
+        let _leave = BlockingGuard;
         pollster::block_on(future)
     }
 
-    /// Whether the current thread waits in [`block_on`], so that it may as well wait for the GPU.
+    /// Returns whether the current thread is inside [`block_on`], so that it may block on the GPU.
     pub(crate) fn is_blocking() -> bool {
         BLOCKING.get() > 0
     }

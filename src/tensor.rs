@@ -1,9 +1,10 @@
-//! Views: how values that lie in one dimension are read in up to four, without moving them.
+//! Views: shapes with strides and an offset over data of one dimension.
 //!
-//! A [`TensorView`] is a shape with strides and an offset; slicing, transposing and tiling make
-//! another view of the same values. It is tied to values by [`TensorView::bind`], which checks
-//! once that it stays within them; products ([`crate::GpuDevice::matmul_view_async`]) and
-//! reductions ([`BoundView::reduce`], [`PartitionView::reduce`]) read it where it is.
+//! A [`TensorView`] is a shape of up to four dimensions with strides and an offset. Slicing,
+//! transposing and tiling return another view of the same data and copy nothing.
+//! [`TensorView::bind`] ties a view to a slice and checks once that it stays within. Matmuls
+//! ([`crate::GpuDevice::matmul_view_async`]) and reductions ([`BoundView::reduce`],
+//! [`PartitionView::reduce`]) read the data in place.
 
 mod bound;
 mod layout;
@@ -23,14 +24,14 @@ use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::shape::{check_len, check_limit};
 use layout::{Tiling, column_major, row_major, tiled};
 
-/// The last of a view's dimensions.
+/// The index of a view's last dimension.
 const LAST_DIM: usize = 3;
 
-/// A shape of four dimensions (unused ones are 1) over values that lie elsewhere.
+/// A shape of four dimensions (unused ones are 1) with strides and an offset. A view holds no data.
 ///
-/// The value at `[i, j, k, l]` lies at `offset + i·strides[0] + j·strides[1] + …`, counted in
-/// values. No view reaches further than a slice can be long, or is of more values than that;
-/// making one that would is `LimitExceeded`.
+/// The element at `[i, j, k, l]` has the index `offset + i·strides[0] + j·strides[1] + …` in the
+/// data. A view has at most as many elements, and reaches at most as far, as a slice can; a
+/// constructor that exceeds this returns `LimitExceeded`.
 ///
 /// ```
 /// use relampago::TensorView;
@@ -60,12 +61,13 @@ impl<T> Clone for TensorView<T> {
 impl<T> Copy for TensorView<T> {}
 
 impl<T> TensorView<T> {
-    /// Values of this shape, stored row-major from the first on.
+    /// Creates a row-major view of this shape with offset 0.
     pub fn new(shape: [usize; 4]) -> Result<Self> {
         Self::with_strides(shape, row_major(shape))
     }
 
-    /// Values of this shape at any strides. Strides of 0 repeat values.
+    /// Creates a view of this shape with these strides, in elements. A stride of 0 repeats
+    /// elements.
     pub fn with_strides(shape: [usize; 4], strides: [usize; 4]) -> Result<Self> {
         let view = Self {
             shape,
@@ -77,30 +79,31 @@ impl<T> TensorView<T> {
         view.checked()
     }
 
-    /// A vector.
+    /// Creates a view of a vector.
     pub fn new_1d(len: usize) -> Result<Self> {
         Self::new([len, 1, 1, 1])
     }
 
-    /// A row-major matrix.
+    /// Creates a view of a row-major matrix.
     pub fn new_2d(rows: usize, cols: usize) -> Result<Self> {
         Self::new([rows, cols, 1, 1])
     }
 
-    /// Row-major values of three dimensions.
+    /// Creates a row-major view of three dimensions.
     pub fn new_3d(d0: usize, d1: usize, d2: usize) -> Result<Self> {
         Self::new([d0, d1, d2, 1])
     }
 
-    /// Row-major values of four dimensions.
+    /// Creates a row-major view of four dimensions.
     pub fn new_4d(d0: usize, d1: usize, d2: usize, d3: usize) -> Result<Self> {
         Self::new([d0, d1, d2, d3])
     }
 
-    /// The same shape and offset, of values that are stored in this layout.
+    /// Returns a view of the same shape and offset over data in this layout.
     ///
     /// # Errors
-    /// `InvalidArgument` for tiles without rows or columns, or of more than a matrix.
+    /// `InvalidArgument` for tiles without rows or columns, or for tiles of a view with more than
+    /// two dimensions.
     pub fn with_layout(self, layout: MemoryLayout) -> Result<Self> {
         let shape = self.shape;
         let (strides, tiling) = match layout {
@@ -119,28 +122,29 @@ impl<T> TensorView<T> {
         view.checked()
     }
 
-    /// The same view, its first value `offset` values further on.
+    /// Returns this view with its first element `offset` elements further on.
     pub fn with_offset(self, offset: usize) -> Result<Self> {
         Self { offset, ..self }.checked()
     }
 
-    /// The lengths of the dimensions.
+    /// Returns the lengths of the dimensions.
     pub fn shape(&self) -> [usize; 4] {
         self.shape
     }
 
-    /// From one value to the next in each dimension; in a tiled layout, within a tile.
+    /// Returns the distance between neighbouring elements in each dimension, in elements; in a
+    /// tiled layout, the distance within a tile.
     pub fn strides(&self) -> [usize; 4] {
         self.strides
     }
 
-    /// Where the first value lies.
+    /// Returns the index of the first element in the data.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The layout that the values are stored in without gaps; `None` where there are some, as
-    /// there may be after slicing and transposing.
+    /// Returns the layout, if the elements are stored without gaps; `None` otherwise, for example
+    /// after slicing.
     pub fn layout(&self) -> Option<MemoryLayout> {
         if let Some(tiling) = self.tiling {
             let whole = tiled(self.shape, tiling.size).ok();
@@ -155,13 +159,13 @@ impl<T> TensorView<T> {
         column_major.then_some(MemoryLayout::ColumnMajor)
     }
 
-    /// The number of dimensions up to the last that is not 1, at least 1.
+    /// Returns the number of dimensions up to the last that is not 1, at least 1.
     pub fn ndim(&self) -> usize {
         let used = self.shape.iter().rposition(|&len| len != 1);
         used.map_or(1, |last| last + 1)
     }
 
-    /// The number of values.
+    /// Returns the number of elements.
     pub fn numel(&self) -> usize {
         if self.is_empty() {
             return 0;
@@ -169,38 +173,38 @@ impl<T> TensorView<T> {
         self.shape.iter().product()
     }
 
-    /// Whether there are no values.
+    /// Returns whether the view has no elements.
     pub fn is_empty(&self) -> bool {
         self.shape.contains(&0)
     }
 
-    /// Whether the values lie row-major without gaps.
+    /// Returns whether the elements are row-major without gaps.
     pub fn is_contiguous(&self) -> bool {
         self.layout() == Some(MemoryLayout::RowMajor)
     }
 
-    /// The length that values must have at least for this view of them.
+    /// Returns the least length of the data that this view can be bound to.
     pub fn reach(&self) -> usize {
         let last = self.shape.map(|len| len.saturating_sub(1));
         self.linear_index(last).map_or(0, |index| index + 1)
     }
 
-    /// Where the value at these indices lies; `None` outside the shape.
+    /// Returns the index in the data of the element at these indices; `None` outside the shape.
     pub fn linear_index(&self, indices: [usize; 4]) -> Option<usize> {
         let within = indices.iter().zip(&self.shape).all(|(i, len)| i < len);
         within.then(|| self.index_of(indices))
     }
 
-    /// Some of the first dimension, such as rows of a matrix.
+    /// Returns a range of the first dimension, such as rows of a matrix.
     pub fn slice(&self, range: Range<usize>) -> Result<Self> {
         self.slice_dim(0, range)
     }
 
-    /// Some of a dimension.
+    /// Returns a range of a dimension.
     ///
     /// # Errors
-    /// `LimitExceeded` for a dimension or range beyond what there is, `InvalidArgument` for a
-    /// range that ends before it starts, or starts within a tile of a tiled layout.
+    /// `LimitExceeded` if the dimension or the range is out of bounds, `InvalidArgument` if the
+    /// range ends before it starts or starts within a tile of a tiled layout.
     pub fn slice_dim(&self, dim: usize, range: Range<usize>) -> Result<Self> {
         check_limit("the dimension", dim, LAST_DIM)?;
         check_limit("the end of the range", range.end, self.shape[dim])?;
@@ -229,11 +233,11 @@ impl<T> TensorView<T> {
         Ok(slice)
     }
 
-    /// The same values with two dimensions exchanged.
+    /// Returns the view with two dimensions exchanged.
     ///
     /// # Errors
-    /// `LimitExceeded` for a dimension beyond the last, `InvalidArgument` for one that a tiled
-    /// layout does not have.
+    /// `LimitExceeded` if a dimension is out of bounds, `InvalidArgument` if a tiled layout does
+    /// not have it.
     pub fn transpose(&self, dim0: usize, dim1: usize) -> Result<Self> {
         let dim = dim0.max(dim1);
         check_limit("the dimension", dim, LAST_DIM)?;
@@ -256,11 +260,11 @@ impl<T> TensorView<T> {
         Ok(view)
     }
 
-    /// The same values in another shape.
+    /// Returns a view of the same elements in another shape.
     ///
     /// # Errors
-    /// `LengthMismatch` where that is of another number of values, `InvalidArgument` where
-    /// these are not contiguous.
+    /// `LengthMismatch` if the number of elements differs, `InvalidArgument` if the view is not
+    /// contiguous.
     pub fn reshape(&self, shape: [usize; 4]) -> Result<Self> {
         let view = Self::new(shape)?;
         check_len("shape", self.numel(), view.numel())?;
@@ -275,8 +279,8 @@ impl<T> TensorView<T> {
         view.with_offset(self.offset)
     }
 
-    /// The same values without the dimensions of 1 before and between others. A tiled view
-    /// stays as it is.
+    /// Returns the view without its dimensions of length 1, except at the end. A tiled view is
+    /// returned unchanged.
     #[must_use]
     pub fn squeeze(&self) -> Self {
         if self.tiling.is_some() {
@@ -291,10 +295,10 @@ impl<T> TensorView<T> {
         view
     }
 
-    /// The same values with one more dimension of 1, before dimension `dim`.
+    /// Returns the view with one more dimension of length 1 before dimension `dim`.
     ///
     /// # Errors
-    /// `LimitExceeded` where `dim` is beyond the last or there are four dimensions already,
+    /// `LimitExceeded` if `dim` is out of bounds or the view has four dimensions already,
     /// `InvalidArgument` for a tiled view.
     pub fn unsqueeze(&self, dim: usize) -> Result<Self> {
         check_limit("the dimension", dim, LAST_DIM)?;
@@ -314,7 +318,7 @@ impl<T> TensorView<T> {
         Ok(view)
     }
 
-    /// The side of the storage's tiles along a dimension.
+    /// Returns the side of the storage's tiles along a dimension.
     fn tile_side(&self, dim: usize) -> Option<usize> {
         self.tiling?.size.get(dim).copied()
     }
@@ -324,7 +328,8 @@ impl<T> TensorView<T> {
         self.is_empty() || !(0..=LAST_DIM).any(differs)
     }
 
-    /// Where a value within the shape lies, which `checked` made sure can be counted.
+    /// Returns the index in the data of an element within the shape. `checked` has made sure that
+    /// it does not overflow.
     #[inline]
     fn index_of(&self, indices: [usize; 4]) -> usize {
         let [i, j, k, l] = indices;
@@ -339,7 +344,7 @@ impl<T> TensorView<T> {
         }
     }
 
-    /// Itself, if neither the number of values nor the last one's place is too large.
+    /// Returns the view, or an error if its number of elements or its last index is too large.
     fn checked(self) -> Result<Self> {
         if self.is_empty() {
             return Ok(self);

@@ -1,4 +1,4 @@
-//! Products added to what is there, on every instruction set and on a GPU, beside `f64`.
+//! Tests of accumulating matmuls against `f64`, on every instruction set and on a GPU.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -44,7 +44,7 @@ fn matrix(random: &mut Random, [rows, cols]: [usize; 2], transposed: bool) -> (V
 }
 
 #[test]
-fn sums_are_those_of_f64() {
+fn accumulated_products_match_f64() {
     let mut random = Random(7);
     for device in devices() {
         for [m, k, n] in SHAPES {
@@ -84,7 +84,7 @@ fn sums_are_those_of_f64() {
 }
 
 #[test]
-fn threads_give_the_same() {
+fn results_do_not_depend_on_threads() {
     let [m, k, n] = [300, 200, 500];
     let mut random = Random(8);
     let (a, b, before) = (
@@ -105,7 +105,7 @@ fn threads_give_the_same() {
 }
 
 #[test]
-fn lengths_are_checked_and_nothing_is_written() {
+fn wrong_lengths_return_errors_and_write_nothing() {
     for device in devices() {
         let mut c = [1.0; 4];
         let options = Matmul::new(2, 2, 2);

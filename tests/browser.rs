@@ -87,7 +87,7 @@ async fn batch_conforms_on_simd() {
 }
 
 #[wasm_bindgen_test]
-async fn the_automatic_choice_is_simd_without_a_gpu() {
+async fn auto_falls_back_to_simd_without_a_gpu() {
     if gpu_device().await.is_none() {
         let device = GpuDevice::new_async().await.expect("always a device");
         assert_eq!(device.backend(), Backend::Simd);
@@ -100,7 +100,7 @@ async fn the_automatic_choice_is_simd_without_a_gpu() {
 }
 
 #[wasm_bindgen_test]
-async fn the_automatic_choice_is_no_software_adapter() {
+async fn auto_does_not_choose_a_software_adapter() {
     let device = GpuDevice::new_async().await.expect("always a device");
     assert!(!device.info().software, "{}", device.info());
     assert_eq!(
@@ -110,7 +110,7 @@ async fn the_automatic_choice_is_no_software_adapter() {
 }
 
 #[wasm_bindgen_test]
-async fn a_lost_device_says_so_and_can_be_rebuilt() {
+async fn lost_device_returns_error_and_can_be_rebuilt() {
     let Some(device) = gpu_device().await else {
         return;
     };
@@ -161,7 +161,7 @@ async fn graphs_agree(backend: Backend, graphs: u64) {
 }
 
 #[wasm_bindgen_test]
-async fn optimised_graphs_give_the_same_on_simd() {
+async fn optimised_graphs_match_on_simd() {
     graphs_agree(Backend::Simd, 2_000).await;
 }
 
@@ -181,7 +181,7 @@ mod webgpu {
     }
 
     #[wasm_bindgen_test]
-    async fn optimised_graphs_give_the_same_on_webgpu() {
+    async fn optimised_graphs_match_on_webgpu() {
         graphs_agree(Backend::Gpu, 100).await;
     }
 }

@@ -181,7 +181,7 @@ impl Rig {
         }
     }
 
-    /// As many values as a product of this size has.
+    /// Returns as many elements as a matmul of this size has.
     fn sized(&self, size: usize) -> &[f32] {
         &self.values[..SIDES[size] * SIDES[size]]
     }
@@ -246,7 +246,7 @@ fn checked(values: &[f32]) -> Vec<Case> {
 }
 
 #[test]
-fn dropped_futures_leave_other_results_alone() {
+fn dropped_futures_do_not_affect_other_results() {
     let rig = Rig::new();
     let start = Instant::now();
     let counts = thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! What an NVIDIA GPU computes, where there is one; elsewhere that its absence is an error.
+//! Tests of results on an NVIDIA GPU; without one, its absence must be an error.
 
 #![cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 
@@ -35,7 +35,7 @@ fn error(a: &[f32], b: &[f32], c: &[f32], [m, k, n]: [usize; 3], unit: f64) -> f
 }
 
 #[test]
-fn without_a_gpu_there_is_an_error() {
+fn missing_gpu_returns_error() {
     let mut c = [0.0; 1];
     match cuda::matmul(&[2.0], &[3.0], &mut c, 1, 1, 1) {
         Ok(()) => assert_eq!(c, [6.0]),

@@ -7,7 +7,7 @@ use relampago::ptx::half::f32_to_bf16;
 use relampago::ptx::{GemmKernel, Kernel, PtxType, Target};
 use std::time::Duration;
 
-/// Large enough that whoever does not wait comes too early.
+/// The side of matrices, large enough that a missing wait is noticed.
 const SIDE: usize = 2048;
 
 /// The first GPU, or nothing where the lack of one was reported as it should be.
@@ -62,7 +62,7 @@ fn results_do_not_depend_on_streams() {
 }
 
 #[test]
-fn the_default_queue_waits_for_streams_and_they_for_it() {
+fn default_queue_and_streams_wait_for_each_other() {
     let Some(device) = device() else { return };
     let (x, stream) = (numbers(SIDE * SIDE), Stream::new(&device).unwrap());
     let on_x = device.upload(&x).unwrap();
@@ -81,7 +81,7 @@ fn the_default_queue_waits_for_streams_and_they_for_it() {
 }
 
 #[test]
-fn events_tell_when_and_how_long() {
+fn events_measure_order_and_time() {
     let Some(device) = device() else { return };
     let stream = Stream::new(&device).unwrap();
     let x = device.upload(&numbers(SIDE * SIDE)).unwrap();
@@ -105,7 +105,7 @@ fn events_tell_when_and_how_long() {
 }
 
 #[test]
-fn a_graph_does_what_was_captured() {
+fn graph_replays_captured_work() {
     let Some(device) = device() else { return };
     let x = numbers(SIDE * SIDE);
     let mut on_x = device.upload(&x).unwrap();
@@ -143,7 +143,7 @@ fn a_graph_does_what_was_captured() {
 }
 
 #[test]
-fn a_graph_takes_memory_between_kernels_too() {
+fn graph_allocates_memory_between_kernels() {
     let Some(device) = device() else { return };
     if device.target() != Target::Sm90a {
         return;
@@ -166,7 +166,7 @@ fn a_graph_takes_memory_between_kernels_too() {
 }
 
 #[test]
-fn others_wait_for_the_device_while_a_graph_is_captured() {
+fn capture_blocks_other_users_of_the_device() {
     let Some(device) = device() else { return };
     let (a, mut c) = (device.upload(&[2.0]).unwrap(), device.zeros(1).unwrap());
     let graph = device.capture(|on| {
@@ -185,7 +185,7 @@ fn others_wait_for_the_device_while_a_graph_is_captured() {
 }
 
 #[test]
-fn a_failed_capture_leaves_the_device_as_it_was() {
+fn failed_capture_leaves_the_device_usable() {
     let Some(device) = device() else { return };
     let (a, mut c) = (device.upload(&[2.0]).unwrap(), device.zeros(1).unwrap());
     let failed = device.capture(|on| on.matmul(&a, &a, &mut c, 1, 1, 2));
@@ -199,7 +199,7 @@ fn a_failed_capture_leaves_the_device_as_it_was() {
 }
 
 #[test]
-fn mistakes_are_errors() {
+fn invalid_use_returns_errors() {
     let (Some(device), Some(again)) = (device(), device()) else {
         return;
     };

@@ -1,5 +1,5 @@
-//! Elementwise operations of the user's own: on every back-end what their function says, fused as
-//! others are, and refused where their WGSL is no such function.
+//! Tests of custom elementwise operations: correct on every back-end, fused like others, and
+//! refused if their WGSL is invalid.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -33,7 +33,7 @@ fn shrink() -> CustomOp {
     op.unwrap()
 }
 
-/// By a body of statements.
+/// Returns a custom operation whose WGSL is a function body.
 fn either() -> CustomOp {
     let wgsl = "
         // Where it is not positive, the other.
@@ -72,7 +72,7 @@ fn larger() -> CustomOp {
 }
 
 #[test]
-fn every_arity_gives_what_the_function_says_on_every_back_end() {
+fn every_arity_matches_its_function_on_every_back_end() {
     for device in devices() {
         for len in [0, 1, 5, 16, 1_000, 70_001] {
             let a: Vec<f32> = (0..len).map(|i| (i % 13) as f32 - 6.0).collect();
@@ -120,7 +120,7 @@ fn record(batch: &mut GpuCommandBatch) -> relampago::BufferId {
 }
 
 #[test]
-fn they_are_fused_and_named_in_plans() {
+fn custom_operations_are_fused_and_named_in_plans() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device);
         let y = record(&mut batch);
@@ -139,7 +139,7 @@ fn they_are_fused_and_named_in_plans() {
 }
 
 #[test]
-fn what_was_recorded_twice_is_computed_once_if_it_is_the_same() {
+fn identical_custom_calls_are_merged() {
     let mut batch = GpuCommandBatch::new(GpuDevice::new().unwrap());
     let (x, op) = (batch.placeholder(4), shrink());
     let same = [0; 2].map(|_| batch.custom_elementwise(&op, &[x], &[1.0]));
@@ -156,7 +156,7 @@ fn what_was_recorded_twice_is_computed_once_if_it_is_the_same() {
 }
 
 #[test]
-fn one_operation_may_be_in_a_kernel_many_times_with_other_parameters() {
+fn one_kernel_can_call_an_operation_with_different_parameters() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device);
         let op = shrink();
@@ -182,7 +182,7 @@ fn refused(wgsl: &str) -> String {
 }
 
 #[test]
-fn wgsl_that_is_no_function_is_refused_with_the_place() {
+fn invalid_wgsl_returns_error_with_position() {
     // The function around the text and the longer names of the library's functions do not count.
     for (wgsl, place, line) in [
         (
@@ -230,7 +230,7 @@ fn wgsl_that_is_no_function_is_refused_with_the_place() {
 }
 
 #[test]
-fn wgsl_that_does_more_than_compute_is_refused() {
+fn wgsl_with_side_effects_is_refused() {
     let more = "declares more than one function";
     assert!(refused("x); } fn other() { let y = (1.0").contains(more));
     assert!(refused("return x; } const K = 1.0; fn other() {").contains(more));
@@ -244,7 +244,7 @@ fn wgsl_that_does_more_than_compute_is_refused() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_definitions_return_errors() {
     let code = |op: Result<CustomOp>| op.unwrap_err().code();
     let four = CustomOp::new("f", &["a", "b", "c", "d"], &[], "a", |[a, ..], []| a);
     assert_eq!(code(four), "LIMIT_EXCEEDED");
@@ -261,7 +261,7 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn wrong_records_name_the_line() {
+fn recording_errors_name_the_line() {
     for (inputs, parameters) in [(2, 1), (1, 0), (0, 1)] {
         let mut batch = GpuCommandBatch::new(GpuDevice::new().unwrap());
         let x = batch.upload(&[1.0]);

@@ -23,7 +23,7 @@ fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
 }
 
 #[test]
-fn norms_name_what_is_wrong() {
+fn invalid_norms_return_errors() {
     for device in devices() {
         let norm = |epsilon: f32, gain: &[f32], bias: &[f32]| {
             let op = Op::LayerNorm {
@@ -53,7 +53,7 @@ fn norms_name_what_is_wrong() {
 }
 
 #[test]
-fn layers_name_what_is_wrong() {
+fn invalid_layers_return_errors() {
     for device in devices() {
         let layer = ConvLayer::new(Conv2d::valid(3, 3, 2, 2), 4, 6);
         let run = |options| device.run(&Op::ConvolveLayer { options }, &[&[1.0; 36], &[1.0; 96]]);
@@ -85,7 +85,7 @@ fn layers_name_what_is_wrong() {
 }
 
 #[test]
-fn mistakes_are_told_by_code() {
+fn invalid_arguments_return_their_codes() {
     for device in devices() {
         let run = |op: Op, inputs: &[&[f32]]| code(device.run(&op, inputs));
         let (one, two) = (&[1.0][..], &[1.0, 2.0][..]);
@@ -151,7 +151,7 @@ fn mistakes_are_told_by_code() {
 }
 
 #[test]
-fn errors_name_the_value_and_the_limit_and_nothing_is_written() {
+fn errors_name_value_and_limit_and_write_nothing() {
     for device in devices() {
         let mut y = [5.0; 3];
         let error = device.relu(&[1.0, 2.0], &mut y).unwrap_err();
@@ -171,7 +171,7 @@ fn message<T>(result: Result<T>) -> String {
     error.map_or_else(|| "no error".to_owned(), |error| error.to_string())
 }
 
-/// Checks that each message has the value, the limit and what to do.
+/// Checks that each message contains the value, the limit and the remedy.
 fn check(table: &[(String, &str)]) {
     for (message, expected) in table {
         assert_eq!(message, expected);
@@ -179,7 +179,7 @@ fn check(table: &[(String, &str)]) {
 }
 
 #[test]
-fn messages_about_operations_have_value_and_limit() {
+fn operation_messages_name_value_and_limit() {
     for device in devices() {
         let run = |op: Op, inputs: &[&[f32]]| message(device.run(&op, inputs));
         let (four, clip) = (&[0.0; 4][..], |min, max| Op::Clip { min, max });
@@ -200,15 +200,15 @@ fn messages_about_operations_have_value_and_limit() {
             ),
             (
                 run(Op::Max {}, &[&[]]),
-                "`max` of no values is not defined: at least 1 is needed",
+                "`max` of an empty input is undefined: at least 1 value is needed",
             ),
             (
                 run(clip(2.0, 1.0), &[four]),
-                "`min` is 2, but must be at most `max`, 1, and neither may be NaN",
+                "`min` is 2, but must be at most `max` (1), and neither may be NaN",
             ),
             (
                 run(clip(2.0, f32::NAN), &[four]),
-                "`min` is 2, but must be at most `max`, NaN, and neither may be NaN",
+                "`min` is 2, but must be at most `max` (NaN), and neither may be NaN",
             ),
             (
                 run(norm, &[four, &[1.0; 2]]),
@@ -221,11 +221,11 @@ fn messages_about_operations_have_value_and_limit() {
             ),
             (
                 convolve(Conv2d::valid(2, 2, 3, 2)),
-                "`kernel_rows` is 3, but must be at most 2, the input's, unless the padding is `same`",
+                "`kernel_rows` is 3, but must be at most 2, the size of the input, unless the padding is `same`",
             ),
             (
                 convolve(Conv2d::valid(2, 2, 2, 7)),
-                "`kernel_cols` is 7, but must be at most 2, the input's, unless the padding is `same`",
+                "`kernel_cols` is 7, but must be at most 2, the size of the input, unless the padding is `same`",
             ),
             (
                 convolve(plain.with_stride(1, 0)),
@@ -233,7 +233,7 @@ fn messages_about_operations_have_value_and_limit() {
             ),
             (
                 layer(ConvLayer::new(plain, 4, 6).with_groups(4)),
-                "`filters` is 6, but must be a multiple of `groups`, 4",
+                "`filters` is 6, but must be a multiple of `groups` (4)",
             ),
             (
                 layer(ConvLayer::new(three, 1, 1).with_dilation(2, 1)),
@@ -249,7 +249,7 @@ fn messages_about_operations_have_value_and_limit() {
 }
 
 #[test]
-fn messages_about_views_and_weights_have_value_and_limit() {
+fn view_and_weight_messages_name_value_and_limit() {
     let view = TensorView::<f32>::new_2d(4, 6).unwrap();
     let layout = |tile_size| view.with_layout(MemoryLayout::Tiled { tile_size });
     let tiled = layout([2, 2]).unwrap();
@@ -303,7 +303,7 @@ fn messages_about_views_and_weights_have_value_and_limit() {
         ),
         (
             message(cache.matmul_cached("layer", a, &mut c, 1)),
-            "`name` is layer, but must be a name that weights were inserted by and not removed",
+            "`name` is layer, but must be the name of weights in the cache",
         ),
         (
             message(weights(1e6, WeightFormat::F16)),
@@ -330,7 +330,7 @@ fn four_dimensions(values: &[f32]) -> relampago::BoundView<'_> {
 }
 
 #[test]
-fn messages_about_batches_say_what_to_do() {
+fn batch_messages_say_what_to_do() {
     let device = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
     let mut batch = GpuCommandBatch::new(device.clone());
     let x = batch.placeholder(2);
@@ -350,11 +350,11 @@ fn messages_about_batches_say_what_to_do() {
         (repeat(0, &[]), "`times` is 0, but must be at least 1"),
         (
             repeat(2, &[(1, 0)]),
-            "`feedback` is 1, but must be the place of one of 1 results, counted from 0",
+            "`feedback` is 1, but must be below 1, the number of results",
         ),
         (
             repeat(2, &[(0, 3)]),
-            "`feedback` is 3, but must be the place of one of 1 arguments, counted from 0",
+            "`feedback` is 3, but must be below 1, the number of arguments",
         ),
         (
             message(batch.execute_sync()),
@@ -380,7 +380,7 @@ fn messages_about_batches_say_what_to_do() {
 }
 
 #[test]
-fn a_batch_keeps_its_first_mistake() {
+fn batch_returns_its_first_error() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device);
         let x = batch.upload(&[1.0, 2.0]);
@@ -399,7 +399,7 @@ fn a_batch_keeps_its_first_mistake() {
 }
 
 #[test]
-fn batches_are_executed_once_and_own_their_buffers() {
+fn batch_executes_once_and_owns_its_buffers() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device.clone());
         let x = batch.upload(&[1.0, -2.0]);
@@ -444,7 +444,7 @@ fn resident_buffers_belong_to_their_device_and_outlive_batches() {
 }
 
 #[test]
-fn argmax_goes_beyond_what_a_float_counts() {
+fn argmax_is_exact_beyond_float_precision() {
     for device in devices() {
         let mut x = vec![0.0; (1 << 24) + 5];
         x[(1 << 24) + 3] = 1.0;
@@ -495,7 +495,7 @@ fn the_policy_sends_only_work_that_gains() {
 }
 
 #[test]
-fn any_convolution_can_be_asked_for_its_shape() {
+fn output_shape_never_panics() {
     for side in [0, 1, usize::MAX] {
         for kernel in [0, 1, usize::MAX] {
             for stride in [0, 1, usize::MAX] {

@@ -1,4 +1,4 @@
-//! What only the GPU back-end can get wrong: limits, folding of large dispatches, caches, loss.
+//! Tests of the GPU back-end alone: limits, folding of large dispatches, caches, loss.
 
 #![cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 
@@ -38,7 +38,7 @@ fn dispatches_wider_than_the_limit_are_folded() {
 }
 
 #[test]
-fn workgroups_are_no_longer_than_a_side_may_be() {
+fn workgroup_sides_respect_the_limit() {
     let (device, _) = adopted(|limits| limits.max_compute_workgroup_size_x = 256);
     let (rows, cols) = (2, 8_192);
     let x: Vec<f32> = (0..rows * cols).map(|i| (i % 7) as f32).collect();
@@ -48,7 +48,7 @@ fn workgroups_are_no_longer_than_a_side_may_be() {
 }
 
 #[test]
-fn a_dispatch_beyond_65535_workgroups_is_right() {
+fn dispatch_beyond_65535_workgroups_is_correct() {
     let (device, _) = adopted(|_| ());
     // One workgroup a row of the softmax: 70,000 of them.
     let (rows, cols) = (70_000, 3);
@@ -71,7 +71,7 @@ fn ten(batch: &mut GpuCommandBatch, first: BufferId) -> BufferId {
 type Record = fn(&mut GpuCommandBatch, BufferId) -> BufferId;
 
 #[test]
-fn fused_kernels_bind_no_more_buffers_than_every_gpu_has() {
+fn fused_kernels_respect_the_binding_limit() {
     let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 8);
     let records: [(Record, f32); 4] = [
         (ten, 10.0),
@@ -157,7 +157,7 @@ fn other_inputs_beyond_a_binding_are_refused() {
 }
 
 #[test]
-fn products_that_no_binding_holds_are_left_to_simd() {
+fn oversized_products_run_on_simd() {
     let (device, _) = adopted_as(Backend::Auto, |limits| {
         limits.max_storage_buffer_binding_size = 1 << 16;
     });
@@ -170,7 +170,7 @@ fn products_that_no_binding_holds_are_left_to_simd() {
 }
 
 #[test]
-fn batches_of_which_a_part_fits_no_binding_are_left_to_simd() {
+fn batches_with_oversized_buffers_run_on_simd() {
     let limit = 1 << 16;
     let (device, _) = adopted_as(Backend::Auto, |limits| {
         limits.max_storage_buffer_binding_size = 4 << 16;
@@ -196,7 +196,7 @@ fn batches_of_which_a_part_fits_no_binding_are_left_to_simd() {
 }
 
 #[test]
-fn a_device_that_allows_too_little_is_not_used() {
+fn device_with_low_limits_is_not_used() {
     let (device, _) = adopted(|limits| limits.max_storage_buffers_per_shader_stage = 4);
     let info = device.info();
     assert_eq!(info.backend, Backend::Simd);
@@ -206,14 +206,14 @@ fn a_device_that_allows_too_little_is_not_used() {
 }
 
 #[test]
-fn a_device_is_not_used_where_simd_was_asked_for() {
+fn adopted_device_is_not_used_for_simd() {
     let (device, _) = adopted_as(Backend::Simd, |_| ());
     assert_eq!(device.backend(), Backend::Simd);
     assert!(device.as_wgpu().is_none());
 }
 
 #[test]
-fn a_device_that_browsers_would_not_give_is_not_used() {
+fn device_below_webgpu_limits_is_not_used() {
     let changes: [fn(&mut wgpu::Limits); 7] = [
         |limits| limits.max_compute_workgroup_size_x = 64,
         |limits| limits.max_compute_workgroup_size_y = 1,
@@ -234,7 +234,7 @@ fn a_device_that_browsers_would_not_give_is_not_used() {
 }
 
 #[test]
-fn what_no_buffer_holds_is_not_measured() {
+fn oversized_operations_are_not_tuned() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
     let (m, k, n) = (1 << 24, 1, 1 << 24);
     let (rows, cols) = (1 << 44, 1 << 6);
@@ -248,7 +248,7 @@ fn what_no_buffer_holds_is_not_measured() {
 }
 
 #[test]
-fn work_in_flight_when_a_device_is_lost_says_so() {
+fn device_loss_fails_work_in_flight() {
     let x = vec![1.0; 100_000];
     for round in 0..10 {
         let (device, raw) = adopted(|_| ());
@@ -269,9 +269,9 @@ fn work_in_flight_when_a_device_is_lost_says_so() {
     }
 }
 
-/// What llvmpipe would end half-way is refused there.
+/// Sums that llvmpipe would end half-way must be refused there.
 #[test]
-fn sums_of_very_many_terms_are_right_or_refused() {
+fn very_long_sums_are_correct_or_refused() {
     let (device, _) = adopted(|_| ());
     for k in [100_000, 300_001] {
         let ones = vec![1.0; k];
@@ -297,7 +297,7 @@ fn sums_of_very_many_terms_are_right_or_refused() {
 
 /// Zeros would look like a result.
 #[test]
-fn norms_whose_squares_exceed_all_numbers_are_nan_or_right() {
+fn norms_with_overflowing_squares_are_nan_or_correct() {
     let (device, _) = adopted(|_| ());
     for cols in [4, 5_000, 70_000] {
         let x: Vec<f32> = (0..cols)
@@ -324,7 +324,7 @@ fn norms_whose_squares_exceed_all_numbers_are_nan_or_right() {
 }
 
 #[test]
-fn a_lost_device_says_so_and_can_be_rebuilt() {
+fn lost_device_returns_error_and_can_be_rebuilt() {
     let (device, raw) = adopted(|_| ());
     let resident = device.upload(&[1.0, 2.0]).unwrap();
     let mut batch = GpuCommandBatch::new(device.clone());
@@ -348,7 +348,7 @@ fn a_lost_device_says_so_and_can_be_rebuilt() {
 }
 
 #[test]
-fn the_second_call_creates_nothing() {
+fn second_call_allocates_nothing() {
     let (device, raw) = adopted(|_| ());
     let (a, b) = (vec![1.0; 5_000], vec![2.0; 5_000]);
     let mut y = vec![0.0; 5_000];
@@ -381,7 +381,7 @@ fn the_second_call_creates_nothing() {
 }
 
 #[test]
-fn what_is_kept_of_a_call_is_for_the_same_call_only() {
+fn cached_plans_serve_identical_calls_only() {
     let (device, _) = adopted(|_| ());
     let x: Vec<f32> = (0..50).map(|value| value as f32 - 9.5).collect();
     // More lengths and parameters than are kept, each of them twice.
@@ -401,7 +401,7 @@ fn what_is_kept_of_a_call_is_for_the_same_call_only() {
 }
 
 #[test]
-fn other_executors_need_not_poll() {
+fn futures_complete_on_other_executors() {
     // Nothing here is `runtime::block_on`: the device is watched by a thread of its own.
     let (device, _) = adopted(|_| ());
     let mut y = [0.0; 3];
@@ -411,7 +411,7 @@ fn other_executors_need_not_poll() {
 }
 
 #[test]
-fn a_dropped_future_leaves_the_device_usable() {
+fn dropped_future_leaves_the_device_usable() {
     use std::task::{Context, Waker};
     let (device, _) = adopted(|_| ());
     for _ in 0..50 {
@@ -442,7 +442,7 @@ fn threads_share_a_device() {
 }
 
 #[test]
-fn a_profile_names_every_kernel_and_when_it_ran() {
+fn profile_names_and_times_every_kernel() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
     let profiler = device.profile().expect("llvmpipe keeps timestamps");
     let x = vec![1.0; 100_000];
@@ -470,7 +470,7 @@ fn a_profile_names_every_kernel_and_when_it_ran() {
 }
 
 #[test]
-fn a_profile_holds_what_was_timed_only() {
+fn profile_excludes_untimed_work() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
     let Ok(profiler) = device.profile() else {
         return; // The adapter keeps no timestamps.
@@ -499,7 +499,7 @@ fn a_profile_holds_what_was_timed_only() {
 }
 
 #[test]
-fn the_last_profiler_has_every_kernel_of_any_number() {
+fn last_profiler_gets_any_number_of_kernels() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
     let Ok(first) = device.profile() else {
         return; // The adapter keeps no timestamps.
@@ -519,7 +519,7 @@ fn the_last_profiler_has_every_kernel_of_any_number() {
 }
 
 #[test]
-fn a_device_without_timestamps_or_a_gpu_has_no_profile() {
+fn profiling_without_timestamps_returns_error() {
     let (device, _) = adopted(|_| ());
     assert_eq!(device.profile().unwrap_err().code(), "GPU");
     let simd = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
@@ -527,7 +527,7 @@ fn a_device_without_timestamps_or_a_gpu_has_no_profile() {
 }
 
 #[test]
-fn operands_in_flight_are_not_written_to() {
+fn operands_in_flight_are_not_overwritten() {
     use std::task::{Context, Waker};
     // Its own device: kernels may read the host's memory there, where the adapter lets them.
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
@@ -544,7 +544,7 @@ fn operands_in_flight_are_not_written_to() {
 }
 
 #[test]
-fn warming_up_checks_lengths_and_changes_no_result() {
+fn warmup_checks_lengths_and_changes_no_result() {
     let (device, _) = adopted(|_| ());
     let product = Op::Matmul { m: 3, k: 5, n: 7 };
     let softmax = Op::SoftmaxRows { rows: 4, cols: 9 };
@@ -571,7 +571,7 @@ fn warming_up_checks_lengths_and_changes_no_result() {
 }
 
 #[test]
-fn pipelines_are_kept_where_the_driver_lets_them_be_and_damaged_ones_are_not_used() {
+fn pipeline_cache_persists_and_damaged_files_are_ignored() {
     let folder = std::env::temp_dir().join(format!("relampago-pipelines-{}", std::process::id()));
     let build = || {
         let builder = GpuDevice::builder().backend(Backend::Gpu);
@@ -609,7 +609,7 @@ fn pipelines_are_kept_where_the_driver_lets_them_be_and_damaged_ones_are_not_use
 }
 
 #[test]
-fn threads_may_end_while_others_close_devices() {
+fn threads_can_end_while_others_close_devices() {
     for _ in 0..4 {
         std::thread::scope(|scope| {
             for _ in 0..8 {

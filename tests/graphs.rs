@@ -28,7 +28,7 @@ fn compare(device: &GpuDevice, graphs: u64) {
 }
 
 #[test]
-fn optimised_graphs_give_the_same_on_every_instruction_set() {
+fn optimised_graphs_match_on_every_instruction_set() {
     for &set in InstructionSet::available() {
         let builder = GpuDevice::builder()
             .backend(Backend::Simd)
@@ -38,7 +38,7 @@ fn optimised_graphs_give_the_same_on_every_instruction_set() {
 }
 
 #[test]
-fn optimised_graphs_give_the_same_on_the_gpu() {
+fn optimised_graphs_match_on_the_gpu() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build();
     compare(
         &device.expect("the tests need an adapter, llvmpipe for one"),

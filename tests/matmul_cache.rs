@@ -71,9 +71,9 @@ fn check(out: &[f32], input: &[f32], weights: &[f32], [m, k, n]: [usize; 3], wha
     }
 }
 
-/// They take no time.
+/// Shapes without elements must take no time.
 #[test]
-fn sides_may_be_of_any_length_where_there_are_no_weights() {
+fn empty_weights_accept_any_side() {
     for format in FORMATS {
         for [k, n] in [[usize::MAX, 0], [0, usize::MAX]] {
             let device = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
@@ -92,7 +92,7 @@ fn sides_may_be_of_any_length_where_there_are_no_weights() {
 }
 
 #[test]
-fn products_are_right_in_every_format_on_every_back_end() {
+fn products_are_correct_in_every_format_on_every_back_end() {
     for device in devices() {
         let mut cache = GpuMatmulCache::new(device);
         let info = cache.device().info();
@@ -111,9 +111,9 @@ fn products_are_right_in_every_format_on_every_back_end() {
     }
 }
 
-/// Where an adapter has no cooperative matrices, products are as exact as elsewhere.
+/// Without cooperative matrices the results are as exact as elsewhere.
 #[test]
-fn products_in_binary16_do_not_round_their_weights_again() {
+fn f16_products_do_not_round_f16_weights_again() {
     let builder = GpuDevice::builder().backend(Backend::Gpu);
     let device = builder.half_precision(true).build().unwrap();
     let used = device.info().half_precision == HalfPrecision::Used;
@@ -145,7 +145,7 @@ fn products_in_binary16_do_not_round_their_weights_again() {
 }
 
 #[test]
-fn large_products_are_shared_and_the_same_on_any_number_of_threads() {
+fn large_products_do_not_depend_on_threads() {
     let [m, k, n] = [320, 300, 330];
     let (input, weights) = (Random(1).values(m * k), Random(2).values(k * n));
     for format in FORMATS {
@@ -171,7 +171,7 @@ fn large_products_are_shared_and_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn weights_may_lie_transposed_tiled_or_spread() {
+fn weights_accept_any_layout() {
     let [m, k, n] = [3, 70, 45];
     let plain = TensorView::new_2d(k, n).unwrap();
     let tile_size = [16, 8];
@@ -219,7 +219,7 @@ fn stated(format: WeightFormat, weight: f32, largest: f32) -> f64 {
 }
 
 #[test]
-fn quantised_weights_are_as_near_as_stated() {
+fn quantised_weights_are_within_stated_error() {
     let (k, n) = (100, 64);
     // Column by column from the smallest scales there are to the largest.
     let exponent =
@@ -268,7 +268,7 @@ fn quantised_weights_are_as_near_as_stated() {
 }
 
 #[test]
-fn halves_that_are_subnormal_count_on_every_back_end() {
+fn subnormal_f16_weights_count_on_every_back_end() {
     let weights: Vec<f32> = (0..64).map(|i| i as f32 * 2.0_f32.powi(-24)).collect();
     for device in devices() {
         let mut cache = GpuMatmulCache::new(device);
@@ -311,7 +311,7 @@ fn blocks(k: usize, n: usize, format: WeightFormat) -> (Vec<u8>, Vec<f32>) {
 }
 
 #[test]
-fn blocks_of_ggml_are_taken_as_they_are() {
+fn ggml_blocks_are_imported_exactly() {
     let [m, k, n] = [2, 96, 7];
     let input = Random(4).values(m * k);
     for format in [WeightFormat::Q8_0, WeightFormat::Q4_0] {
@@ -329,7 +329,7 @@ fn blocks_of_ggml_are_taken_as_they_are() {
 }
 
 #[test]
-fn shapes_without_values_are_zeros_or_nothing() {
+fn empty_shapes_give_zeros_or_nothing() {
     for device in devices() {
         let mut cache = GpuMatmulCache::new(device);
         for ([m, k, n], format) in [[2, 0, 3], [0, 4, 3], [2, 4, 0], [0, 0, 0]]
@@ -348,9 +348,9 @@ fn shapes_without_values_are_zeros_or_nothing() {
     }
 }
 
-/// One value, repeated as often as a view may say.
+/// Tests views that repeat one element as often as a view may.
 #[test]
-fn weights_that_no_memory_holds_are_errors() {
+fn oversized_weights_return_errors() {
     for device in devices() {
         let mut cache = GpuMatmulCache::new(device);
         for (k, n) in [(1 << 60, 1), (1, 1 << 60), (1 << 30, 1 << 30)] {
@@ -363,7 +363,7 @@ fn weights_that_no_memory_holds_are_errors() {
 }
 
 #[test]
-fn infinities_of_the_input_stay_in_their_row() {
+fn infinities_in_the_input_affect_only_their_row() {
     let (k, n) = (45, 3);
     for device in devices() {
         let mut cache = GpuMatmulCache::new(device);
@@ -388,7 +388,7 @@ fn infinities_of_the_input_stay_in_their_row() {
 }
 
 #[test]
-fn names_shapes_and_weights_that_do_not_fit_are_told() {
+fn invalid_names_shapes_and_weights_return_errors() {
     fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
         result.expect_err("a mistake").code()
     }
@@ -443,7 +443,7 @@ fn names_shapes_and_weights_that_do_not_fit_are_told() {
 }
 
 #[test]
-fn terms_need_not_be_small_before_they_are_scaled() {
+fn large_unscaled_terms_do_not_overflow() {
     let (k, n) = (32, 40);
     let weights = vec![1e-3; k * n];
     for device in devices() {

@@ -1,4 +1,4 @@
-//! What batches become, and programs that run again and again.
+//! Tests of the plans of batches, and of programs that run repeatedly.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -21,7 +21,7 @@ fn simd() -> GpuCommandBatch {
 }
 
 #[test]
-fn a_chain_is_one_kernel_that_reads_two_arrays_and_writes_one() {
+fn chain_is_one_kernel_with_two_reads_and_one_write() {
     let mut batch = simd();
     let x = batch.placeholder(1_000_000);
     let relu = batch.relu(x);
@@ -58,7 +58,7 @@ fn chain(batch: &mut GpuCommandBatch, len: usize, others: bool) -> BufferId {
 }
 
 #[test]
-fn long_chains_are_what_their_operations_are_one_by_one() {
+fn long_chains_match_single_operations() {
     for (device, len) in devices()
         .iter()
         .flat_map(|device| [1, 255, 1_024, 70_001, 600_000].map(|len| (device, len)))
@@ -82,7 +82,7 @@ fn long_chains_are_what_their_operations_are_one_by_one() {
 
 /// Compilers of shaders may take (x − y) + y for x, but not the plans' kernels.
 #[test]
-fn what_cancels_is_computed_all_the_same() {
+fn rounding_cancellation_is_preserved() {
     type Record = fn(&mut GpuCommandBatch, BufferId, BufferId) -> BufferId;
     let records: [(&str, Record); 9] = [
         ("(x − y) + y", |b, x, y| {
@@ -146,7 +146,7 @@ fn what_cancels_is_computed_all_the_same() {
 }
 
 #[test]
-fn what_cannot_be_fused_takes_two_buffers_however_long() {
+fn unfused_chains_use_two_buffers() {
     for length in [2, 3, 50] {
         let mut batch = simd();
         let mut x = batch.placeholder(6_000);
@@ -168,7 +168,7 @@ fn kernels(record: impl FnOnce(&mut GpuCommandBatch)) -> Vec<Vec<&'static str>> 
 }
 
 #[test]
-fn elementwise_operations_follow_products_and_convolutions() {
+fn elementwise_operations_fuse_after_products_and_convolutions() {
     let layer = kernels(|batch| {
         let (x, w, b) = (
             batch.placeholder(6),
@@ -189,7 +189,7 @@ fn elementwise_operations_follow_products_and_convolutions() {
 }
 
 #[test]
-fn elementwise_operations_precede_reductions_and_softmax() {
+fn elementwise_operations_fuse_before_reductions_and_softmax() {
     let loss = kernels(|batch| {
         let (x, y) = (batch.placeholder(8), batch.placeholder(8));
         let difference = batch.sub(x, y);
@@ -207,7 +207,7 @@ fn elementwise_operations_precede_reductions_and_softmax() {
 }
 
 #[test]
-fn elementwise_operations_follow_reductions() {
+fn elementwise_operations_fuse_after_reductions() {
     let mean = kernels(|batch| {
         let (x, y) = (batch.placeholder(8), batch.placeholder(8));
         let product = batch.mul(x, y);
@@ -249,7 +249,7 @@ fn followed_reductions(device: &GpuDevice, x: &[f32], optimised: bool) -> (Vec<f
 }
 
 #[test]
-fn what_follows_a_reduction_is_what_it_is_on_its_own() {
+fn fused_reductions_match_unfused() {
     for device in devices() {
         // Of one dispatch on a GPU, and of two.
         for len in [5, 70_001] {
@@ -266,7 +266,7 @@ fn what_follows_a_reduction_is_what_it_is_on_its_own() {
 }
 
 #[test]
-fn norms_take_what_precedes_their_rows() {
+fn elementwise_operations_fuse_before_norms() {
     let block = kernels(|batch| {
         let (x, residual) = (batch.placeholder(8), batch.placeholder(8));
         let (gain, bias) = (batch.placeholder(4), batch.placeholder(4));
@@ -283,7 +283,7 @@ fn norms_take_what_precedes_their_rows() {
 }
 
 #[test]
-fn what_two_kernels_read_is_written() {
+fn shared_intermediates_are_stored() {
     let shared = kernels(|batch| {
         let x = batch.placeholder(8);
         let relu = batch.relu(x);
@@ -310,7 +310,7 @@ fn halves(device: &GpuDevice) -> (GpuCommandBatch, BufferId) {
 }
 
 #[test]
-fn programs_run_again_on_values_and_on_what_is_on_the_device() {
+fn programs_accept_slices_and_device_buffers() {
     for device in devices() {
         let (batch, y) = halves(&device);
         let program = batch.compile_sync(&[y, y]).unwrap();
@@ -330,7 +330,7 @@ fn programs_run_again_on_values_and_on_what_is_on_the_device() {
 }
 
 #[test]
-fn packed_weights_change_no_bit_and_are_those_of_their_program() {
+fn packed_weights_match_unpacked_bit_for_bit() {
     let (rows, inner, cols) = (70, 300, 45);
     let values = |len: usize, step: usize| -> Vec<f32> {
         (0..len)
@@ -362,7 +362,7 @@ fn packed_weights_change_no_bit_and_are_those_of_their_program() {
 }
 
 #[test]
-fn weights_may_be_matrices_of_several_shapes() {
+fn shared_weights_work_with_several_shapes() {
     let weights: Vec<f32> = (0..12).map(|i| i as f32).collect();
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device);
@@ -383,7 +383,7 @@ fn weights_may_be_matrices_of_several_shapes() {
 }
 
 #[test]
-fn weights_that_a_program_made_stay_what_they_were() {
+fn computed_weights_do_not_change() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device.clone());
         let x = batch.placeholder(12);
@@ -423,7 +423,7 @@ fn loops_stay_on_the_device() {
 }
 
 #[test]
-fn loops_may_list_a_result_twice() {
+fn loops_can_return_a_result_twice() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device);
         let x = batch.placeholder(3);
@@ -440,7 +440,7 @@ fn loops_may_list_a_result_twice() {
 }
 
 #[test]
-fn loops_may_hand_a_result_on_for_several_runs() {
+fn loops_can_pass_a_result_through_several_runs() {
     let ones = vec![1.0; 4];
     let arguments = [(&ones).into(), (&ones).into()];
     for device in devices() {
@@ -473,9 +473,9 @@ fn loops_may_hand_a_result_on_for_several_runs() {
     }
 }
 
-/// As many parameters as a kernel may have, and a sum, which needs one more.
+/// Tests as many parameters as a kernel may have, and a sum, which needs one more.
 #[test]
-fn parameters_of_long_chains_are_all_there() {
+fn long_chains_keep_all_parameters() {
     let x: Vec<f32> = (0..100).map(|i| i as f32 / 10.0 - 5.0).collect();
     let results = devices().map(|device| {
         let mut batch = GpuCommandBatch::new(device);
@@ -495,7 +495,7 @@ fn parameters_of_long_chains_are_all_there() {
 }
 
 #[test]
-fn lengths_that_no_memory_holds_are_errors() {
+fn oversized_lengths_return_errors() {
     for device in devices() {
         let mut batch = GpuCommandBatch::new(device.clone());
         let x = batch.placeholder(usize::MAX);
@@ -506,9 +506,9 @@ fn lengths_that_no_memory_holds_are_errors() {
     }
 }
 
-/// As a thread of rayon's does that waits for others within a run, and takes up another one.
+/// Simulates a thread of rayon's that waits for others within a run, and starts another run.
 #[test]
-fn a_program_may_run_within_a_run_of_its_own() {
+fn program_runs_can_be_nested() {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, OnceLock};
 
@@ -534,7 +534,7 @@ fn a_program_may_run_within_a_run_of_its_own() {
 }
 
 #[test]
-fn mistakes_with_programs_are_told() {
+fn invalid_program_use_returns_errors() {
     let [device, other] = devices();
     let (mut batch, y) = halves(&device);
     assert_eq!(batch.execute_sync(), Err(Error::Unbound));

@@ -13,7 +13,7 @@ use relampago::{
 };
 use support::{Random, adopted};
 
-/// A device of the caller's own, that it can destroy.
+/// Returns an adopted device with its wgpu handle, so that a test can destroy it.
 fn logical() -> (GpuDevice, wgpu::Device) {
     adopted(|_| ())
 }
@@ -168,7 +168,7 @@ fn perceptron(device: &GpuDevice) -> (GpuCommandBatch, [BufferId; 2]) {
 }
 
 #[test]
-fn graphs_are_divided_with_their_weights_on_every_device() {
+fn divided_graphs_have_their_weights_on_every_device() {
     let gpus: Vec<GpuDevice> = (0..2).map(|_| logical().0).collect();
     let x = Random(12).values(900 * 16);
     for kind in [gpus, vec![simd(), simd()]] {
@@ -189,7 +189,7 @@ fn graphs_are_divided_with_their_weights_on_every_device() {
 }
 
 #[test]
-fn a_lost_device_does_not_lose_the_job() {
+fn job_survives_a_lost_device() {
     let x = Random(12).values(900 * 16);
     for after in [0, 50, 200, 500, 1_000, 2_000, 4_000, 8_000] {
         let (lost, raw) = logical();
@@ -215,7 +215,7 @@ fn a_lost_device_does_not_lose_the_job() {
 }
 
 #[test]
-fn what_one_device_cannot_do_any_more_another_one_does() {
+fn work_of_a_failing_device_moves_to_another() {
     let ((lost, raw), (last, raw_last)) = (logical(), logical());
     let pool = pool(&[lost, last.clone()]);
     let (op, x) = (Op::Sum {}, vec![vec![1.0; 100]]);
@@ -243,7 +243,7 @@ fn what_one_device_cannot_do_any_more_another_one_does() {
 }
 
 #[test]
-fn the_least_busy_device_is_next() {
+fn pool_returns_the_least_busy_device() {
     let devices = [simd(), simd(), simd()];
     let pool = pool(&devices);
     let leases = [(); 3].map(|()| pool.device().unwrap());
@@ -283,7 +283,7 @@ fn threads_share_a_pool() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn invalid_arguments_return_errors() {
     let none = GpuDevicePool::from_devices([]).unwrap_err();
     assert_eq!(none.code(), "INVALID_ARGUMENT");
     let pool = pool(&[simd()]);
@@ -311,14 +311,14 @@ fn mistakes_are_told() {
 }
 
 #[test]
-fn a_pool_need_not_divide_anything() {
+fn small_graphs_are_not_divided() {
     let pool = pool(&[simd(), simd()]).least_values(usize::MAX);
     let x = vec![-1.0; 10_000];
     assert_eq!(pool.run(&Op::Relu {}, &[&x]).unwrap(), vec![0.0; 10_000]);
 }
 
 #[test]
-fn arguments_that_no_memory_holds_have_parts_all_the_same() {
+fn oversized_arguments_are_divided() {
     for (least, parts) in [(1, (usize::MAX >> 22) + 1), (usize::MAX, 1)] {
         let pool = pool(&[simd()]).least_values(least);
         let mut batch = GpuCommandBatch::new(simd());
@@ -331,7 +331,7 @@ fn arguments_that_no_memory_holds_have_parts_all_the_same() {
 }
 
 #[test]
-fn no_values_and_nothing_asked_for_are_no_mistake() {
+fn empty_inputs_and_outputs_are_accepted() {
     let pool = pool(&[simd(), simd()]);
     assert_eq!(pool.run(&Op::Relu {}, &[&[]]).unwrap(), Vec::<f32>::new());
     let empty = Op::Matmul { m: 5, k: 0, n: 4 };
@@ -346,7 +346,7 @@ fn no_values_and_nothing_asked_for_are_no_mistake() {
 }
 
 #[test]
-fn a_pool_of_all_adapters_has_at_least_one_device() {
+fn pool_has_at_least_one_device() {
     for pool in [
         GpuDevicePool::new().unwrap(),
         GpuDevice::builder()

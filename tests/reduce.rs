@@ -54,7 +54,7 @@ impl ReduceOp for Product {
 /// Largest magnitude, known to the CPU alone.
 struct MaxAbs;
 
-/// The same with a body and a comment.
+/// `MaxAbs` with a WGSL body and a comment.
 struct MaxAbsOnGpu;
 
 impl ReduceOp for MaxAbsOnGpu {
@@ -177,7 +177,7 @@ fn check(device: &GpuDevice, data: &[f32], [rows, cols]: [usize; 2]) {
 }
 
 #[test]
-fn odd_sizes_are_right_whole_and_by_tiles() {
+fn odd_sizes_are_correct_whole_and_by_tiles() {
     for device in devices() {
         for shape in SHAPES {
             let data = Random(shape[1] as u64).values(shape[0] * shape[1]);
@@ -187,7 +187,7 @@ fn odd_sizes_are_right_whole_and_by_tiles() {
 }
 
 #[test]
-fn nan_and_infinities_reach_their_tile_and_the_whole() {
+fn nan_and_infinities_propagate() {
     let shape = [37, 53];
     let specials = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
     for device in devices() {
@@ -230,7 +230,7 @@ fn check_agreement([rows, cols]: [usize; 2]) {
 }
 
 #[test]
-fn small_tiles_of_any_matrix_are_right() {
+fn small_tiles_of_any_matrix_are_correct() {
     let tiles = [1, 2, 3, 7, 17, 64, 2_000];
     for [rows, cols] in [[1, 1], [40, 3], [1, 2_100], [70, 1], [33, 65], [1_500, 2]] {
         let data = Random(9).values(rows * (cols + 2));
@@ -261,7 +261,7 @@ fn small_tiles_of_any_matrix_are_right() {
 }
 
 #[test]
-fn no_values_are_the_identity_and_no_tiles() {
+fn empty_input_gives_the_identity_and_no_tiles() {
     for device in devices() {
         for [rows, cols] in [[0, 0], [0, 5], [5, 0]] {
             assert_eq!(device.tiled_sum_2d(&[], rows, cols), Ok(0.0));
@@ -278,7 +278,7 @@ fn no_values_are_the_identity_and_no_tiles() {
 }
 
 #[test]
-fn operations_of_the_callers_run_everywhere() {
+fn custom_reductions_run_on_every_back_end() {
     let [rows, cols] = [130, 70];
     let data: Vec<f32> = Random(3).values(rows * cols);
     let near_one: Vec<f32> = data.iter().map(|x| 1.0 + x / 8_192.0).collect();
@@ -304,7 +304,7 @@ fn operations_of_the_callers_run_everywhere() {
 }
 
 #[test]
-fn wgsl_that_is_none_is_an_error_that_leaves_the_device_usable() {
+fn invalid_wgsl_returns_error_and_leaves_the_device_usable() {
     struct Broken;
     impl ReduceOp for Broken {
         fn identity() -> f32 {
@@ -327,7 +327,7 @@ fn wgsl_that_is_none_is_an_error_that_leaves_the_device_usable() {
 }
 
 #[test]
-fn shapes_that_do_not_fit_are_errors() {
+fn mismatched_shapes_return_errors() {
     let wrong_length = Error::LengthMismatch {
         what: "data",
         expected: 6,

@@ -1,4 +1,4 @@
-//! Streams: what comes and goes a part at a time is what one piece gives, whatever goes wrong.
+//! Tests of streams: results are those of one part, and errors anywhere are returned.
 
 #![cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 
@@ -15,7 +15,7 @@ use relampago::{
 };
 use support::{Random, adopted};
 
-/// A device of the caller's own, that it can destroy.
+/// Returns an adopted device with its wgpu handle, so that a test can destroy it.
 fn logical() -> (GpuDevice, wgpu::Device) {
     adopted(|_| ())
 }
@@ -83,7 +83,7 @@ fn layer(device: &GpuDevice, rows: usize) -> (GpuCommandBatch, [BufferId; 2]) {
 }
 
 #[test]
-fn a_stream_gives_what_one_piece_gives() {
+fn stream_matches_read() {
     let rows = 1_301;
     let (x, gain) = (Random(32).values(rows * 24), Random(33).values(24));
     for pool in pools() {
@@ -119,7 +119,7 @@ fn parts_of_a_convolution_overlap() {
 
 /// A source that reads a file in order has each part once.
 #[test]
-fn two_convolutions_of_one_image_ask_for_it_once() {
+fn two_convolutions_read_a_shared_image_once() {
     let options = Conv2d::valid(3_000, 60, 3, 3);
     let (image, weights) = (Random(36).values(3_000 * 60), Random(37).values(18));
     for pool in pools() {
@@ -145,7 +145,7 @@ fn two_convolutions_of_one_image_ask_for_it_once() {
 }
 
 #[test]
-fn what_cannot_be_cut_is_one_part() {
+fn indivisible_graph_is_one_part() {
     for pool in pools() {
         let mut batch = GpuCommandBatch::new(pool.device().unwrap().clone());
         let x = batch.placeholder(3_001);
@@ -158,7 +158,7 @@ fn what_cannot_be_cut_is_one_part() {
     }
 }
 
-/// `y = x / 2` for so many values.
+/// Compiles `y = x / 2` for `len` elements.
 fn halves(pool: &GpuDevicePool, len: usize) -> PoolProgram {
     let mut batch = GpuCommandBatch::new(pool.device().unwrap().clone());
     let x = batch.placeholder(len);
@@ -167,7 +167,7 @@ fn halves(pool: &GpuDevicePool, len: usize) -> PoolProgram {
 }
 
 #[test]
-fn progress_is_told_and_a_watch_may_end_it() {
+fn watch_receives_progress_and_can_stop() {
     for pool in pools() {
         let program = halves(&pool, 10_000);
         let mut told = Vec::new();
@@ -205,7 +205,7 @@ fn progress_is_told_and_a_watch_may_end_it() {
 }
 
 #[test]
-fn what_a_source_or_a_sink_says_is_told() {
+fn source_and_sink_errors_are_returned() {
     for pool in pools() {
         let program = halves(&pool, 10_000);
         let mut ends = |_: usize, start: usize, values: &mut [f32]| {
@@ -240,7 +240,7 @@ fn what_a_source_or_a_sink_says_is_told() {
 }
 
 #[test]
-fn the_sink_is_given_nothing_after_a_failure() {
+fn sink_receives_nothing_after_an_error() {
     let devices = || (0..4).map(|_| simd());
     let pool = GpuDevicePool::from_devices(devices()).unwrap();
     let program = halves(&pool.least_values(1), 128 * 16);
@@ -274,7 +274,7 @@ fn the_sink_is_given_nothing_after_a_failure() {
 }
 
 #[test]
-fn a_panic_of_the_source_ends_a_stream() {
+fn panic_in_the_source_ends_the_stream() {
     let pool = GpuDevicePool::from_devices([simd()]).unwrap();
     let program = halves(&pool.least_values(1), 128 * 64);
     let mut questions = 0;
@@ -288,7 +288,7 @@ fn a_panic_of_the_source_ends_a_stream() {
 }
 
 #[test]
-fn parts_that_wait_for_a_slow_one_are_few() {
+fn parts_waiting_for_a_slow_one_are_bounded() {
     let pool = GpuDevicePool::from_devices([simd(), simd()]).unwrap();
     let pool = pool.least_values(1).in_flight(1);
     let slow = |[x]: [f32; 1], []: [f32; 0]| {
@@ -331,7 +331,7 @@ fn parts_that_wait_for_a_slow_one_are_few() {
 }
 
 #[test]
-fn a_lost_device_does_not_lose_a_stream() {
+fn stream_survives_a_lost_device() {
     let ((lost, raw), (last, raw_last)) = (logical(), logical());
     let pool = GpuDevicePool::from_devices([lost, last]).unwrap();
     let program = halves(&pool.least_values(1), 100_000);

@@ -1,5 +1,5 @@
-//! Views: what they show beside plain index arithmetic, what kernels make of them beside copies,
-//! and what is refused.
+//! Tests of views against plain index arithmetic, of kernels on views against copies, and of
+//! invalid views.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -11,9 +11,9 @@ use relampago::{
 };
 use support::Random;
 
-/// They take no time.
+/// Shapes without elements must take no time.
 #[test]
-fn sides_may_be_of_any_length_where_there_are_no_values() {
+fn empty_views_accept_any_side() {
     let tiled = MemoryLayout::Tiled {
         tile_size: [16, 16],
     };
@@ -44,7 +44,7 @@ fn shown(view: &BoundView<'_>) -> Vec<f32> {
     all
 }
 
-/// Matrices of one shape that lie in every way there is, with the lengths of their values.
+/// Returns matrices of one shape in every layout, with the lengths of their data.
 fn matrices(rows: usize, cols: usize) -> Vec<(TensorView, usize)> {
     let plain = TensorView::new_2d(rows, cols).unwrap();
     let tiled = |r, c| {
@@ -76,7 +76,7 @@ fn matrices(rows: usize, cols: usize) -> Vec<(TensorView, usize)> {
 }
 
 #[test]
-fn strides_offsets_and_layouts_lead_where_they_should() {
+fn strides_offsets_and_layouts_address_the_right_elements() {
     let data: Vec<f32> = (0..120).map(|i| i as f32).collect();
     let view = TensorView::<f32>::new([2, 3, 4, 5]).unwrap();
     assert_eq!(
@@ -180,7 +180,7 @@ fn tiles_cover_every_value_once() {
 }
 
 #[test]
-fn reductions_read_views_where_they_are() {
+fn reductions_read_views_in_place() {
     for [rows, cols] in [[1, 1], [7, 45], [45, 7], [64, 64], [1, 1_000], [130, 1]] {
         for (view, reach) in matrices(rows, cols) {
             let data = values(reach);
@@ -226,7 +226,7 @@ fn reductions_read_views_where_they_are() {
     assert_eq!(sums.values.len(), 2 * 3 * 3);
 }
 
-/// Products of `a` and `b`, however they lie, beside one in `f64`.
+/// Checks matmuls of `a` and `b`, in any layout, against `f64`.
 fn check_product(device: &GpuDevice, a: &BoundView<'_>, b: &BoundView<'_>) {
     let ([m, k, ..], [_, n, ..]) = (a.view().shape(), b.view().shape());
     let mut c = vec![f32::NAN; m * n];
@@ -262,7 +262,7 @@ fn check_products(device: &GpuDevice, shapes: &[[usize; 3]]) {
 }
 
 #[test]
-fn products_of_views_are_right_on_simd() {
+fn products_of_views_are_correct_on_simd() {
     let shapes = [
         [1, 1, 1],
         [1, 30, 40],
@@ -284,13 +284,13 @@ fn products_of_views_are_right_on_simd() {
 }
 
 #[test]
-fn products_of_views_are_right_on_the_gpu() {
+fn products_of_views_are_correct_on_the_gpu() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
     check_products(&device, &[[1, 1, 1], [13, 33, 37]]);
 }
 
 #[test]
-fn products_without_values_are_zeros_or_nothing() {
+fn empty_products_give_zeros_or_nothing() {
     let device = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
     let bind = |rows, cols| TensorView::new_2d(rows, cols).unwrap().bind(&[]).unwrap();
     let mut c = [f32::NAN; 6];
@@ -305,7 +305,7 @@ fn products_without_values_are_zeros_or_nothing() {
 
 /// Nothing is read a step on, however far that is.
 #[test]
-fn sides_of_one_may_have_any_stride() {
+fn dimensions_of_one_accept_any_stride() {
     const FAR: usize = usize::MAX / 2;
     let device = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
     let values = vec![1.0; 128];
@@ -327,7 +327,7 @@ fn sides_of_one_may_have_any_stride() {
 }
 
 #[test]
-fn what_cannot_be_viewed_is_told() {
+fn invalid_views_return_errors() {
     fn code<T: std::fmt::Debug>(result: Result<T>) -> &'static str {
         result.expect_err("a mistake").code()
     }

@@ -1,4 +1,4 @@
-//! What the hardware can do at most, measured: copies, and multiply–adds in registers.
+//! The hardware's measured ceilings: copies, and multiply–adds in registers.
 
 use crate::plain::{entry, open};
 use relampago::wgpu;
@@ -15,7 +15,7 @@ const VECTORS: usize = 16;
 const TURNS: usize = 1024;
 const WORKGROUPS: usize = 4096;
 
-/// So many independent sums that no invocation waits for one.
+/// Returns a shader with so many independent sums that no invocation waits for one.
 fn shader() -> String {
     let each = |line: &dyn Fn(usize) -> String| (0..VECTORS).map(line).collect::<String>();
     format!(
@@ -89,8 +89,9 @@ fn pipeline(device: &wgpu::Device, shader: &str) -> wgpu::ComputePipeline {
     })
 }
 
-/// Seconds for one dispatch: the difference between many and few, so that submitting and waiting
-/// fall out; the best of some, since a ceiling is what can be reached.
+/// Returns the seconds of one dispatch: the difference between many and few, so that submission and
+/// waiting cancel out. It is the best of several measurements, since a ceiling is the best that can
+/// be reached.
 fn time(
     device: &wgpu::Device,
     queue: &wgpu::Queue,

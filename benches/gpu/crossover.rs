@@ -1,4 +1,4 @@
-//! What the thresholds of `Policy` should be on this machine: SIMD on one thread beside the GPU.
+//! The thresholds of `Policy` for this machine, measured: SIMD on one thread beside the GPU.
 
 use crate::race::race;
 use crate::{Trip, values};

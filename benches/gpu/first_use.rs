@@ -1,12 +1,12 @@
-//! How long the first operations wait for the driver's compiler, in a process of its own.
+//! The time that the first operations wait for the driver's compiler, in a process of its own.
 
 use anyhow::Result;
 use relampago::{Backend, Conv2d, GpuDevice, Op};
 use std::path::Path;
 use std::time::Instant;
 
-/// Makes the kernels of some operations, with pipelines kept in a folder; prints the milliseconds.
-/// The first process to do so finds none there.
+/// Makes the kernels of some operations, with a pipeline cache in a folder, and prints the
+/// milliseconds. The first process finds the folder empty.
 pub(crate) fn measure(folder: &Path) -> Result<()> {
     let start = Instant::now();
     let builder = GpuDevice::builder().backend(Backend::Gpu);

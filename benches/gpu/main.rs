@@ -29,7 +29,7 @@ struct Options {
     /// Samples of each row
     #[arg(long, default_value_t = 21)]
     rounds: usize,
-    /// Only rows whose name contains this
+    /// Run only rows whose name contains this
     #[arg(long, default_value = "")]
     only: String,
     /// Leaves out `PyTorch`, also where it is installed
@@ -41,10 +41,10 @@ struct Options {
     /// Parts of a stream that are under way at a time
     #[arg(long, default_value_t = 3)]
     in_flight: usize,
-    /// Only times how long the first kernels take to make, with pipelines kept in this folder
+    /// Measure only the time to make the first kernels, with pipelines kept in this folder
     #[arg(long)]
     first_use: Option<PathBuf>,
-    /// Only measures which kernel is the fastest for each product
+    /// Measure only which kernel is the fastest for each product
     #[arg(long)]
     tune: bool,
     /// Folder of the reports
@@ -60,7 +60,7 @@ pub(crate) struct Row {
     pub(crate) gbyte: f64,
     /// Seconds, the median.
     pub(crate) time: f64,
-    /// Whether the measured ceilings are its own: there is none here for binary16.
+    /// Whether the measured ceilings apply to the row: there is none for f16.
     pub(crate) ceiling: bool,
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn measure() -> Times {
     }
 }
 
-/// What a program prints, if there is an interpreter and it likes the program.
+/// Returns a program's output, if there is a Python interpreter and the program succeeds.
 fn python(program: &str) -> Option<String> {
     let output = Command::new("python3")
         .args(["-c", program])

@@ -8,7 +8,7 @@ use relampago::{
 };
 use std::time::Instant;
 
-/// 256 MB, several times what any cache holds.
+/// The number of elements: 256 MB, several times the size of any cache.
 const LEN: usize = 1 << 26;
 const IMAGE: usize = 4096;
 /// Lengths of rows.
@@ -30,7 +30,7 @@ pub(crate) const PRODUCTS: [[usize; 3]; 11] = [
     [1, 4096, 4096],
 ];
 
-/// Those computed in binary16 as well.
+/// The shapes that are also computed in f16.
 const IN_HALVES: [[usize; 3]; 5] = [
     [1024, 1024, 1024],
     [2048, 2048, 2048],
@@ -39,7 +39,7 @@ const IN_HALVES: [[usize; 3]; 5] = [
     [4095, 4095, 4095],
 ];
 
-/// An operation and what follows it, the first one's inputs' lengths, and what it amounts to.
+/// A benchmark: an operation and the operations after it, the lengths of its inputs, and its work.
 struct Task {
     name: String,
     ops: Vec<Op>,
@@ -222,10 +222,9 @@ fn layer(name: String, options: ConvLayer) -> Task {
     }
 }
 
-/// Seconds for a run of a program among many: the difference between twice as many and so many,
-/// each from the submission to its end, so that neither memory for the results nor what goes
-/// before and after the kernels counts. A busy GPU's clock is several times an idle one's, so
-/// each submission lasts a while.
+/// Returns the seconds of one run of a program among many: the difference between 2n runs and n
+/// runs, so that memory for the results and the work before and after the kernels cancel out. A
+/// busy GPU's clock is several times an idle one's, so each submission lasts a while.
 pub(crate) fn rate(device: &GpuDevice, program: &Program, rounds: usize) -> Result<f64> {
     let run = |times: usize| -> Result<f64> {
         let results = program.run_n_sync(&[], times, &[])?;

@@ -1,4 +1,4 @@
-//! From host memory and back, waited for.
+//! Round trips from host memory and back, blocking.
 
 use crate::plain::PlainRelu;
 use crate::race::race;
@@ -12,8 +12,8 @@ use std::hint::black_box;
 
 const MILLION: usize = 1_000_000;
 
-/// What fills a million values and has no peer.
-type Alone<'a> = &'a mut (dyn FnMut(&mut [f32]) -> relampago::Result<()> + Send);
+/// A function that fills a million elements and has no peer.
+type FillOnly<'a> = &'a mut (dyn FnMut(&mut [f32]) -> relampago::Result<()> + Send);
 
 pub(crate) fn rows(
     device: &GpuDevice,
@@ -31,7 +31,7 @@ pub(crate) fn rows(
     }
     let x = values(MILLION);
     let mut y = vec![0.0; MILLION];
-    let mut alone = |name: &str, run: Alone<'_>| {
+    let mut alone = |name: &str, run: FillOnly<'_>| {
         if wanted(name) {
             let [time] = race([&mut || run(&mut y)], 4 * rounds)?;
             trips.push(Trip {
@@ -60,8 +60,8 @@ pub(crate) fn rows(
     Ok(trips)
 }
 
-/// Products with cached weights of few bits, beside the same with weights of `f32`; and with
-/// weights of binary16 where products are computed in it, beside where they are not.
+/// Measures matmuls with cached quantized weights against `f32` weights, and f16 weights with and
+/// without f16 matmul.
 fn cached(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Trip>> {
     let side = 4096 / options.divide;
     let rows = [1, 4, 8, 12, 16, 24, 32, 64, 128, 256, 1024];
@@ -101,7 +101,7 @@ fn cached(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Trip>>
     Ok(trips)
 }
 
-/// The same square matrix in every format, by the format's name.
+/// Returns a cache with one square matrix in every format, by the format's name.
 fn cache(half_precision: bool, side: usize) -> Result<GpuMatmulCache> {
     let builder = GpuDevice::builder().backend(Backend::Gpu);
     let device = builder.half_precision(half_precision).build()?;
@@ -160,7 +160,7 @@ fn chain(device: &GpuDevice, x: &[f32]) -> relampago::Result<()> {
     batch.read_sync(sum).map(|values| drop(black_box(values)))
 }
 
-/// The same, planned once.
+/// Compiles the batch as a program.
 fn program(device: &GpuDevice) -> relampago::Result<Program> {
     let mut batch = GpuCommandBatch::new(device.clone());
     let x = batch.placeholder(MILLION);

@@ -1,4 +1,4 @@
-//! Which kernel is the fastest for each operation, as `GpuDevice::tune` finds out.
+//! The fastest kernel for each operation, by `GpuDevice::tune`.
 
 use crate::resident::{IMAGES, PRODUCTS};
 use crate::resnet;
@@ -48,7 +48,7 @@ pub(crate) fn measure(device: &GpuDevice, divide: usize) -> Result<()> {
     Ok(())
 }
 
-/// What there is a choice for, with the lengths of its inputs.
+/// Returns the operations with several kernels, with the lengths of their inputs.
 fn operations(divide: usize) -> Vec<(String, Op, Vec<usize>)> {
     let smaller = |size: usize| size.div_ceil(divide);
     let products = PRODUCTS

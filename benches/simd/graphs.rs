@@ -7,7 +7,7 @@ use anyhow::Result;
 use relampago::{BufferId, GpuCommandBatch, Program};
 
 const LEN: usize = 1_000_000;
-/// What no cache holds.
+/// A length that no cache holds.
 const LONG: usize = 1 << 26;
 /// A layer of 128 × 512 by 512 × 2048, and one back.
 const LAYERS: [usize; 3] = [128, 512, 2048];
@@ -68,7 +68,7 @@ fn row(
     }
 }
 
-/// None of which undoes or repeats another.
+/// Records operations of which none undoes or repeats another.
 fn twenty<const LEN: usize>(team: &Team, name: &str, rounds: usize) -> Result<Row> {
     let all = |batch: &mut GpuCommandBatch| {
         let mut x = batch.placeholder(LEN);

@@ -1,4 +1,5 @@
-//! Convolution layers beside what programs without one do: all windows as a matrix, multiplied by the peer.
+//! Convolution layers, compared with programs without a layer operation: all windows as a matrix
+//! (im2col), multiplied by the peer.
 
 use crate::products::by_gemm;
 use crate::race::{Contestant, race};

@@ -1,4 +1,4 @@
-//! What a reader must know of the machine to make sense of the figures.
+//! The facts about the machine that a reader of the figures needs.
 
 use relampago::DeviceInfo;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ pub(crate) fn describe(info: &DeviceInfo) -> Value {
     })
 }
 
-/// The load average of the last minute, where the system tells.
+/// Returns the load average of the last minute, if the system reports it.
 pub(crate) fn load() -> Option<String> {
     let load = fs::read_to_string("/proc/loadavg").ok()?;
     load.split(' ').next().map(str::to_owned)

@@ -25,7 +25,7 @@ struct Options {
     /// Samples of each contestant in a row
     #[arg(long, default_value_t = 21)]
     rounds: usize,
-    /// Only rows whose name contains this
+    /// Run only rows whose name contains this
     #[arg(long, default_value = "")]
     only: String,
     /// Instruction set, such as avx2; by default the best
@@ -42,7 +42,7 @@ struct Options {
 /// A line of a table: contestants that did the same work, ours first.
 pub(crate) struct Row {
     name: String,
-    /// What one run does, in units of 10⁹: operations of a product, bytes of a vector kernel.
+    /// The work of one run, in units of 10⁹: operations of a matmul, bytes of a vector kernel.
     work: f64,
     unit: &'static str,
     contestants: Vec<(String, race::Times)>,
@@ -51,7 +51,7 @@ pub(crate) struct Row {
 /// Our contestants.
 pub(crate) struct Team<'a> {
     device: &'a GpuDevice,
-    /// The same on one thread.
+    /// The device with one thread.
     alone: &'a GpuDevice,
     threads: usize,
 }

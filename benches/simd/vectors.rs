@@ -1,4 +1,5 @@
-//! Vector kernels beside plain loops: what a compiler makes of them, and what memory allows.
+//! Vector kernels, compared with plain loops: the code that a compiler makes, and the bandwidth of
+//! memory.
 
 use crate::race::{Contestant, race};
 use crate::{Row, Team};

@@ -49,12 +49,12 @@ describe('node', () => {
   test('errors give the value and the limit in the names of JavaScript', () => {
     const output = execFileSync('node', ['messages-node.js'], { cwd: folder, encoding: 'utf8' });
     assert.deepEqual(JSON.parse(output), [
-      "INVALID_ARGUMENT: `kernelRows` is 3, but must be at most 2, the input's, unless the padding is `same`",
+      "INVALID_ARGUMENT: `kernelRows` is 3, but must be at most 2, the size of the input, unless the padding is `same`",
       'INVALID_ARGUMENT: `strideCols` is 0, but must be at least 1',
       'INVALID_ARGUMENT: `kernelCols` is -1, but must be a whole number from 0 to 4,294,967,295',
-      'INVALID_ARGUMENT: `min` is 2, but must be at most `max`, 1, and neither may be NaN',
+      'INVALID_ARGUMENT: `min` is 2, but must be at most `max` (1), and neither may be NaN',
       'LENGTH_MISMATCH: `b` has 3 values, but 4 are needed',
-      'EMPTY: `max` of no values is not defined: at least 1 is needed',
+      'EMPTY: `max` of an empty input is undefined: at least 1 value is needed',
       'INVALID_ARGUMENT: `x` is an object (Array), but must be a Float32Array',
     ]);
   });

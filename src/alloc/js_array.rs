@@ -1,8 +1,8 @@
-//! Arrays that callers hand in, and `Float32Array`s that may not come about for lack of memory.
+//! Arrays from JavaScript callers, and `Float32Array`s whose allocation can fail.
 //!
-//! `arrays.js` says what an array is: it may belong to another realm, and its buffer may be detached,
-//! resized, or grown by another thread. js-sys lets what a constructor or a copy throws pass through this
-//! module's frames, which then never end.
+//! `arrays.js` checks arrays: an array may belong to another realm, and its buffer may be detached,
+//! resized, or grown by another thread. js-sys lets exceptions of constructors and copies pass
+//! through this module's frames, which then never end.
 
 use std::mem::MaybeUninit;
 
@@ -13,11 +13,12 @@ use crate::error::{Error, Result};
 
 #[wasm_bindgen(raw_module = "./arrays.js")]
 extern "C" {
-    /// The length of a `Float32Array`, or of a `Uint8Array`; a negative number for why there is none.
+    /// Returns the length of a `Float32Array` or a `Uint8Array`; a negative number is the reason
+    /// why there is none.
     #[wasm_bindgen(js_name = lengthOf)]
     pub(crate) fn length_of(value: &JsValue, bytes: bool) -> f64;
 
-    /// Fills `to` with the elements from `start` on; returns whether there are as many.
+    /// Fills `to` with the elements from `start` on. Returns whether there are enough of them.
     pub(crate) fn read(array: &Float32Array, start: usize, to: &mut [f32]) -> bool;
 
     #[wasm_bindgen(js_name = read)]
@@ -30,10 +31,10 @@ extern "C" {
     #[wasm_bindgen(js_name = read)]
     pub(crate) fn read_bytes(array: &JsValue, start: usize, to: &mut [u8]) -> bool;
 
-    /// Writes `from` to the elements from `start` on; returns whether there are as many.
+    /// Writes `from` to the elements from `start` on. Returns whether there is room.
     pub(crate) fn write(array: &Float32Array, start: usize, from: &[f32]) -> bool;
 
-    /// The elements from `start` on, where they are; nothing where there are fewer.
+    /// Returns a subarray of `length` elements from `start` on, or nothing if there are fewer.
     pub(crate) fn part(array: &Float32Array, start: usize, length: usize) -> Option<Float32Array>;
 }
 
@@ -56,17 +57,17 @@ fn allocated(array: Result<Fallible, JsValue>, len: usize) -> Result<Float32Arra
         .map_err(|_| Error::OutOfMemory { bytes })
 }
 
-/// A new array of zeros.
+/// Creates an array of zeros.
 pub(crate) fn zeros(len: usize) -> Result<Float32Array> {
     allocated(Fallible::new(len as u32), len)
 }
 
-/// A new array of these values, whose memory need not be zero before.
+/// Creates an array with a copy of these elements, without zeroing it first.
 pub(crate) fn of(values: &[f32]) -> Result<Float32Array> {
     allocated(Fallible::of(values), values.len())
 }
 
-/// A copy of the first `len` elements.
+/// Copies the first `len` elements.
 pub(crate) fn copy(array: &Float32Array, len: usize) -> Result<Float32Array> {
     let copy = zeros(len)?;
     let values = part(array, 0, len).ok_or_else(lost)?;
@@ -74,10 +75,10 @@ pub(crate) fn copy(array: &Float32Array, len: usize) -> Result<Float32Array> {
     Ok(copy)
 }
 
-/// What an array must be.
+/// The requirement on an array, for error messages.
 pub(crate) const WITHIN: &str = "within its buffer, which was detached or became too short";
 
-/// A function of the caller's took an array's elements away while they were in use.
+/// Returns the error for an array that lost its elements while it was in use.
 pub(crate) fn lost() -> Error {
     Error::invalid("argument", "an array", WITHIN)
 }

@@ -1,5 +1,5 @@
-//! Memory for values on their way, which each thread keeps from one call to the next: new memory must be
-//! made zero, and natively comes page by page.
+//! Scratch memory that each thread caches between calls: new memory must be zeroed, and on native
+//! targets comes page by page.
 
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
@@ -7,23 +7,24 @@ use std::ops::{Deref, DerefMut};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 
-/// How many pieces of memory a thread keeps.
+/// The number of blocks that a thread caches.
 const MAX_KEPT: usize = 4;
 
-/// Values in each of them at most: as a product packs at a time, and in WebAssembly, whose memory never shrinks, as a
-/// softmax of a million holds.
+/// The largest number of elements in a cached block: the packed part of a matmul, or in
+/// WebAssembly, whose memory never shrinks, a softmax of a million elements.
 const MAX_VALUES: usize = (1 << if cfg!(target_arch = "wasm32") { 20 } else { 19 }) + LINE;
 
 thread_local! {
     static KEPT: RefCell<[Vec<f32>; MAX_KEPT]> = const { RefCell::new([const { Vec::new() }; MAX_KEPT]) };
 }
 
-/// Values in a cache line.
+/// Elements in a cache line.
 pub(crate) const LINE: usize = 16;
 
-/// Memory for a number of values, which are arbitrary at first. It starts a cache line: a vector in two of them takes
-/// twice as long, and `rep movsb`, by which browsers copy, fifteen times on a Zen 3 where it starts a few bytes
-/// further into its page than what is copied.
+/// Scratch memory for a number of elements, whose initial contents are arbitrary. It starts at a
+/// cache line: an unaligned vector takes twice as long, and `rep movsb`, which browsers copy with,
+/// takes fifteen times as long on a Zen 3 if the target starts a few bytes further into its page
+/// than the source.
 #[derive(Default)]
 pub(crate) struct Scratch {
     values: Vec<f32>,
@@ -31,7 +32,7 @@ pub(crate) struct Scratch {
     end: usize,
 }
 
-/// How many of these values lie before a cache line's start.
+/// Returns the number of elements before the next start of a cache line.
 pub(crate) fn to_line(values: &[f32]) -> usize {
     let line = LINE * size_of::<f32>();
     values.as_ptr().align_offset(line).min(LINE)
@@ -100,14 +101,14 @@ mod tests {
         Scratch::new(len).unwrap().as_ptr()
     }
 
-    /// The places of what lives at the same time.
+    /// Returns the addresses of blocks that are alive at the same time.
     fn places(lens: &[usize]) -> Vec<*const f32> {
         let spares: Vec<Scratch> = lens.iter().map(|&len| Scratch::new(len).unwrap()).collect();
         spares.iter().map(|spare| spare.as_ptr()).collect()
     }
 
     #[test]
-    fn what_was_given_back_is_the_next_that_fits() {
+    fn smallest_fitting_block_is_reused() {
         let [small, large] = places(&[100, 10_000])[..] else {
             unreachable!()
         };
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_starts_a_cache_line() {
+    fn cached_blocks_are_aligned_to_cache_lines() {
         let odd = |place: &*const f32| !place.addr().is_multiple_of(LINE * size_of::<f32>());
         let lens = [1, 3, 100, 4_097, 1_000_000];
         assert!(!places(&lens).iter().any(odd));
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn no_thread_keeps_much() {
+    fn thread_cache_is_bounded() {
         let most = MAX_VALUES - LINE;
         drop(Scratch::new(most + 1).unwrap());
         let lens = [most; MAX_KEPT + 1];

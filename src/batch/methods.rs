@@ -9,8 +9,8 @@ macro_rules! define_batch_methods {
         vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
         scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
     ) => {
-        /// The operations, as [`GpuDevice`](crate::GpuDevice) has them. Reductions give a
-        /// buffer of one value; `argmax` takes at most 2²⁴ values here.
+        /// The operations, as in [`GpuDevice`](crate::GpuDevice). A reduction returns a buffer of
+        /// one element; `argmax` takes at most 2²⁴ elements here.
         impl GpuCommandBatch {
             $(
                 $(#[$vdoc])*
@@ -31,9 +31,12 @@ macro_rules! define_batch_methods {
 }
 for_each_op!(define_batch_methods);
 
-/// Convolution in its plain form.
+/// Convolution with stride 1 and no padding.
 impl GpuCommandBatch {
-    /// As [`GpuDevice::convolve2d_async`](crate::GpuDevice::convolve2d_async).
+    /// Records a convolution with stride 1 and no padding: see
+    /// [`GpuDevice::convolve2d_async`](crate::GpuDevice::convolve2d_async). For batches, channels,
+    /// groups and dilation see [`crate::ConvLayer`].
+    #[doc(alias = "conv2d")]
     #[track_caller]
     pub fn convolve2d(
         &mut self,

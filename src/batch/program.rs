@@ -1,4 +1,4 @@
-//! [`Program`]: a graph planned once, run again and again.
+//! [`Program`]: a compiled graph that runs many times.
 
 use crate::batch::run::{Argument, Runtime};
 use crate::device::GpuDevice;
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 use crate::graph::{Explanation, Fetched, Repeat, Source};
 use crate::graph::{Node, Plan};
 
-/// A batch that was planned once ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile))
-/// and runs with new arguments each time; nothing is recorded, planned or compiled again. Runs on
-/// the device's GPU if it has one.
+/// A compiled batch ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile)) that runs with
+/// new arguments each time, without being recorded, planned or compiled again. It runs on the
+/// device's GPU if there is one.
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -25,6 +25,7 @@ use crate::graph::{Node, Plan};
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "compiled graph")]
 pub struct Program {
     pub(crate) runtime: Runtime,
 }
@@ -45,7 +46,7 @@ impl Program {
         Ok(Self { runtime })
     }
 
-    /// A program of a graph that no batch recorded.
+    /// Compiles a graph that no batch recorded.
     pub(crate) async fn of_graph(
         device: &GpuDevice,
         nodes: &[Node],
@@ -64,26 +65,27 @@ impl Program {
         .await
     }
 
-    /// Runs with a value for each placeholder, in the order in which they were recorded; the
-    /// results stay on the device. Memory of results that nobody has any more is used again.
+    /// Runs with one argument for each placeholder, in the order in which they were recorded. The
+    /// results stay on the device. The memory of results that are no longer used is reused.
     ///
     /// # Errors
     /// `LengthMismatch` for a wrong number or length of arguments, `Foreign` for a buffer of
-    /// another device, and what the device has to say.
+    /// another device, and device errors.
     pub async fn run(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
         self.run_n(arguments, 1, &[]).await
     }
 
-    /// [`Program::run`], waited for.
+    /// Blocking version of [`Program::run`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
         crate::runtime::block_on(self.run(arguments))
     }
 
-    /// [`Program::run`], whose results come back; on a GPU in the same submission.
+    /// Runs like [`Program::run`] and copies the results to the host, on a GPU in the same
+    /// submission.
     ///
     /// # Errors
-    /// As [`Program::run`].
+    /// Those of [`Program::run`].
     pub async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         let (buffers, running) = self.start(arguments, 1, &[], true)?;
         let mut values = Vec::new();
@@ -98,7 +100,8 @@ impl Program {
         Ok(values)
     }
 
-    /// [`Program::read`] to memory of the caller's. After an error it may hold anything.
+    /// Runs like [`Program::read`], and writes the results to the caller's memory. After an error
+    /// its contents are undefined.
     pub(crate) async fn read_into(
         &self,
         arguments: &[Argument<'_>],
@@ -107,19 +110,19 @@ impl Program {
         self.runtime.read_into(arguments, outs).await
     }
 
-    /// [`Program::read`], waited for.
+    /// Blocking version of [`Program::read`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn read_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         crate::runtime::block_on(self.read(arguments))
     }
 
-    /// Runs `times` times; after each run the results at the first places of `feedback` become
-    /// the arguments at the second ones; of two for one argument the last pair counts. Nothing comes to
-    /// the host between runs. The results are those of the last run.
+    /// Runs `times` times. After each run, each pair `(result, argument)` of `feedback` makes a
+    /// result the argument of the next run. If two pairs name the same argument, the last one wins.
+    /// Nothing is copied to the host between runs. Returns the results of the last run.
     ///
     /// # Errors
-    /// As [`Program::run`]; `LengthMismatch` where a result cannot be an argument;
-    /// `InvalidArgument` where there is no run or no such place.
+    /// Those of [`Program::run`]; `LengthMismatch` if a result's length differs from the
+    /// argument's; `InvalidArgument` if `times` is 0 or an index is out of range.
     pub async fn run_n(
         &self,
         arguments: &[Argument<'_>],
@@ -133,7 +136,7 @@ impl Program {
         Ok(buffers)
     }
 
-    /// [`Program::run_n`], waited for.
+    /// Blocking version of [`Program::run_n`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn run_n_sync(
         &self,
@@ -144,12 +147,12 @@ impl Program {
         crate::runtime::block_on(self.run_n(arguments, times, feedback))
     }
 
-    /// How it runs.
+    /// Returns the kernels and buffers that the program uses.
     pub fn explain(&self) -> Explanation {
         self.runtime.plan.explain()
     }
 
-    /// The device that it runs on.
+    /// Returns the device that the program runs on.
     pub fn device(&self) -> &GpuDevice {
         &self.runtime.device
     }
@@ -159,14 +162,14 @@ impl Program {
         &self.runtime.plan
     }
 
-    /// Whether it runs on a GPU.
+    /// Returns whether the program runs on a GPU.
     #[cfg(all(target_arch = "wasm32", feature = "js"))]
     pub(crate) fn is_on_gpu(&self) -> bool {
         !self.runtime.executor.is_cpu()
     }
 
-    /// The results, and what becomes of them on a GPU: their values where they are to be `read`.
-    /// Arguments are needed no longer.
+    /// Starts a run. Returns the results and, on a GPU, a future of its outcome, with the results'
+    /// values if `read` is set. The arguments are no longer borrowed afterwards.
     #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
     pub(crate) fn start(
         &self,
@@ -195,12 +198,12 @@ impl Program {
         Ok((buffers, running))
     }
 
-    /// A pair of places as one of a place and a node.
+    /// Converts a pair of result and argument indices to a result index and a node index.
     fn feedback(&self, (result, argument): (usize, usize)) -> Result<(usize, usize)> {
         let plan = &self.runtime.plan;
         let (results, arguments) = (plan.outputs.len(), self.runtime.placeholders.len());
         let beyond = |place: usize, what, count| {
-            let requirement = format!("the place of one of {count} {what}, counted from 0");
+            let requirement = format!("below {count}, the number of {what}");
             Error::invalid("feedback", place.to_string(), requirement)
         };
         let output = plan.outputs.get(result);

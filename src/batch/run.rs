@@ -1,4 +1,4 @@
-//! A plan on the device that it was made for.
+//! A plan together with its device.
 
 use std::sync::Arc;
 
@@ -14,14 +14,14 @@ use crate::gpu::GpuBuffer;
 use crate::graph::{Binding, Fetched, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
 
-/// Values for a placeholder of a [`Program`](crate::Program).
+/// An argument for a placeholder of a [`Program`](crate::Program).
 #[derive(Clone, Copy, Debug)]
 pub enum Argument<'a> {
-    /// Values in memory, copied to the device.
+    /// Elements in host memory, copied to the device.
     Values(&'a [f32]),
-    /// Values that are on the device already.
+    /// A buffer that is already on the device.
     Buffer(&'a DeviceBuffer),
-    /// Values in JavaScript's memory, for a GPU.
+    /// A JavaScript array, for a GPU.
     #[cfg(all(target_arch = "wasm32", feature = "js"))]
     #[doc(hidden)]
     Array(&'a js_sys::Float32Array),
@@ -56,7 +56,7 @@ pub(crate) struct Runtime {
     pub(crate) device: GpuDevice,
     pub(crate) executor: PlanExecutor,
     pub(crate) plan: Plan,
-    /// The buffers that were recorded with the graph.
+    /// The buffers recorded with the graph.
     pub(crate) inputs: Vec<DeviceBuffer>,
     /// The lengths of the batch's placeholders.
     pub(crate) placeholders: Vec<usize>,
@@ -79,7 +79,7 @@ impl Runtime {
         }
     }
 
-    /// Prepares for many runs: on SIMD, what they all multiply by is packed once.
+    /// Prepares for many runs: on SIMD, packs the constant matrices once.
     pub(crate) fn pack(&mut self) -> Result<()> {
         if let (PlanExecutor::Cpu(cpu, state), true) = (&mut self.executor, self.plan.optimised) {
             let input = |index: usize| self.inputs[index].host();
@@ -88,9 +88,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Runs the plan. On a GPU the results may be used at once, though whether all went well is
-    /// known only when the future says so; it brings their values where they are to be `read`, in
-    /// the same submission.
+    /// Runs the plan. On a GPU the results can be used at once; the future returns errors of the
+    /// run and, if `read` is set, the results' values, copied in the same submission.
     #[allow(clippy::type_complexity)] // Results now, and a future of values.
     pub(crate) fn start(
         &self,
@@ -122,7 +121,7 @@ impl Runtime {
         })
     }
 
-    /// Runs the plan once, and copies the results to `outs`, of their lengths.
+    /// Runs the plan once and copies the results to `outs`, which have their lengths.
     pub(crate) async fn read_into(
         &self,
         arguments: &[Argument<'_>],
@@ -151,7 +150,7 @@ impl Runtime {
         Ok(())
     }
 
-    /// What each node has from outside; `of` says what a buffer is to the back-end.
+    /// Returns the binding of each node; `of` converts a buffer for the back-end.
     fn bindings<'a, B>(
         &'a self,
         arguments: &[Argument<'a>],

@@ -1,5 +1,5 @@
-//! Programs on values that lie elsewhere, such as JavaScript's arrays: what is one elementwise
-//! kernel takes and gives a piece at a time, and nothing is copied as a whole.
+//! Programs streamed over values that are not in this module's memory, such as JavaScript's arrays.
+//! A program that is one elementwise kernel runs piece by piece, without a copy of the whole array.
 
 use crate::batch::program::Program;
 use crate::batch::run::Runtime;
@@ -12,13 +12,14 @@ use crate::ops::Op;
 use crate::ops::OpClass;
 use crate::simd::stream::{self, Stream};
 
-/// Exponentials, GELUs and the like that SIMD has done to a million values before a GPU has these: in
-/// browsers on an NVIDIA H200 2 ms each, where values take 3 ms to go there and 3 to come back.
+/// Number of expensive functions (exponential, GELU and so on) up to which SIMD is faster than a
+/// GPU for a million elements. In browsers with an NVIDIA H200 each takes 2 ms on SIMD; the copies
+/// to and from the GPU take 3 ms each.
 const MAX_FUNCTIONS: usize = 2;
 
 impl Program {
-    /// The length of what [`Program::stream`] takes and gives; `None` where it cannot run the
-    /// program. Placeholders are as many and as long as `run` asks for.
+    /// Returns the length of the inputs and the result of [`Program::stream`]; `None` if the
+    /// program cannot be streamed. The number and lengths of placeholders are those of `run`.
     pub(crate) fn streamable(&self) -> Option<usize> {
         let plan = &self.runtime.plan;
         let ([kernel], [output]) = (&plan.kernels[..], &plan.outputs[..]) else {
@@ -31,8 +32,8 @@ impl Program {
         (elementwise && on_host && kernel.inputs.iter().all(as_long)).then_some(len)
     }
 
-    /// Whether a GPU would take longer to be given an elementwise kernel's arguments than SIMD for all
-    /// of it: the policy leaves each operation to SIMD, and functions that take their time are few.
+    /// Returns whether SIMD is faster than the copies to and from a GPU for an elementwise kernel:
+    /// the policy leaves each operation to SIMD, and there are few expensive functions.
     fn is_light(&self, kernel: &Kernel) -> bool {
         let Runtime { plan, device, .. } = &self.runtime;
         let mut functions = 0;
@@ -50,16 +51,16 @@ impl Program {
         kernel.inputs.iter().all(given)
     }
 
-    /// How many arguments it takes.
+    /// Returns the number of arguments.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn placeholders(&self) -> usize {
         self.runtime.placeholders.len()
     }
 
-    /// Runs with the inputs of `arguments` for its placeholders, and stores its only result there.
+    /// Runs with the inputs of `arguments` for the placeholders, and stores the only result there.
     ///
     /// # Errors
-    /// `DeviceLost`, and `OutOfMemory` where there is none for pieces.
+    /// `DeviceLost`, and `OutOfMemory` if there is no memory for pieces.
     pub(crate) fn stream(&self, arguments: &mut dyn Stream) -> Result<()> {
         self.runtime.device.check()?;
         let plan = &self.runtime.plan;
@@ -85,7 +86,7 @@ impl Program {
     }
 }
 
-/// What a kernel reads: arguments, and values that its batch holds.
+/// The inputs of a kernel: arguments, and constants of the batch.
 struct Inputs<'a> {
     nodes: &'a [Node],
     buffers: &'a [DeviceBuffer],
@@ -115,7 +116,7 @@ impl Stream for Inputs<'_> {
         self.arguments.store(at, from);
     }
 
-    /// What is elementwise has none.
+    /// Elementwise kernels need no draft.
     fn draft(&mut self, _: usize, _: usize) -> &mut [f32] {
         &mut []
     }
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gives_the_same_in_pieces() {
+    fn streamed_program_matches_run() {
         for len in [0, 1, 1_023, 70_001] {
             let inputs: Vec<Vec<f32>> = (0..2)
                 .map(|input| {
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_more_than_an_elementwise_kernel_does_not_stream() {
+    fn only_elementwise_kernels_stream() {
         let sum = program(|batch| {
             let x = batch.placeholder(4);
             batch.sum(x)

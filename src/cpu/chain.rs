@@ -1,5 +1,5 @@
-//! Elementwise operations on SIMD, a block after the other, so that what lies between them stays
-//! in the first-level cache and is written nowhere else.
+//! Elementwise operations on SIMD, one block after the other, so that intermediate results stay in
+//! the first-level cache and are not stored.
 
 #[cfg_attr(not(target_arch = "wasm32"), path = "chain/compiled/absent.rs")]
 mod compiled;
@@ -31,7 +31,7 @@ pub(crate) struct Runner<'a> {
     pub(crate) inputs: &'a [&'a [f32]],
 }
 
-/// Memory for what lies between the steps.
+/// Memory for intermediate results.
 pub(crate) struct Scratch {
     blocks: Vec<Block>,
     /// A bias, repeated.
@@ -49,8 +49,8 @@ struct Block {
 }
 
 impl Block {
-    /// Room for `len` values, some lines apart from others of different numbers: of two places
-    /// that are a multiple of 4 KB apart, processors take one for the other.
+    /// Allocates a block of `len` elements, at an offset that depends on `number`: processors
+    /// confuse two addresses that differ by a multiple of 4 KB.
     fn new(len: usize, number: usize) -> Result<Self> {
         let apart = LINE * (5 * number % 32);
         let memory = try_zeros(len + apart + LINE)?;
@@ -67,9 +67,9 @@ impl Block {
     }
 }
 
-/// Some places of the result, and what the kernel's head gives there.
+/// A range of the result, and the head's result there.
 #[derive(Clone, Copy)]
-struct Here<'a> {
+struct BlockRange<'a> {
     at: usize,
     len: usize,
     head: &'a [f32],
@@ -84,7 +84,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// What the steps cost most.
+    /// Returns the class of the most expensive step.
     pub(crate) fn class(&self) -> OpClass {
         let costly = |step: &Step| step.op.class() == OpClass::Transcendental;
         if self.chain.steps.iter().any(costly) {
@@ -93,7 +93,7 @@ impl<'a> Runner<'a> {
         OpClass::Elementwise
     }
 
-    /// For at most `len` values.
+    /// Allocates scratch memory for at most `len` elements.
     pub(crate) fn scratch(&self, len: usize) -> Result<Scratch> {
         let block = len.min(BLOCK);
         let mut blocks = Vec::new();
@@ -111,7 +111,8 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Computes values from `at` on, if there is a loop for them, and tells how many.
+    /// Computes elements from `at` on with the compiled loop, if there is one, and returns their
+    /// number.
     pub(crate) fn run_compiled(
         &self,
         scratch: &Scratch,
@@ -134,12 +135,12 @@ impl<'a> Runner<'a> {
             let len = out.len();
             let head = head.get(start..start + len).unwrap_or_default();
             let at = at + start;
-            self.block(scratch, Here { at, len, head }, out);
+            self.block(scratch, BlockRange { at, len, head }, out);
             start += len;
         }
     }
 
-    /// [`Runner::run`] on the head's values where they lie.
+    /// Runs like [`Runner::run`], in place on the head's result.
     pub(crate) fn run_in_place(&self, scratch: &mut Scratch, at: usize, values: &mut [f32]) {
         if self.chain.steps.is_empty() {
             return;
@@ -149,7 +150,7 @@ impl<'a> Runner<'a> {
             let head = &mut head[..out.len()];
             head.copy_from_slice(out);
             let (at, len) = (at + block * BLOCK, out.len());
-            self.block(scratch, Here { at, len, head }, out);
+            self.block(scratch, BlockRange { at, len, head }, out);
         }
     }
 
@@ -158,7 +159,7 @@ impl<'a> Runner<'a> {
         step: &Step,
         blocks: &[Block],
         repeated: &mut Block,
-        here: Here<'_>,
+        here: BlockRange<'_>,
         out: &mut [f32],
     ) {
         self.repeat(step, repeated, here);
@@ -170,7 +171,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Lays out the bias that a step reads, if it reads any.
-    fn repeat(&self, step: &Step, to: &mut Block, here: Here<'_>) {
+    fn repeat(&self, step: &Step, to: &mut Block, here: BlockRange<'_>) {
         if let Some(bias) = repeated(step) {
             simd::repeat(self.inputs[bias], here.at, to.get_mut(here.len));
         }
@@ -181,7 +182,7 @@ impl<'a> Runner<'a> {
         operand: Operand,
         blocks: &'b [Block],
         repeated: &'b Block,
-        here: Here<'b>,
+        here: BlockRange<'b>,
     ) -> &'b [f32] {
         match operand {
             Operand::Step(earlier) => blocks[self.chain.steps[earlier].block].get(here.len),

@@ -5,20 +5,19 @@ use crate::ops::custom::CustomOp;
 use crate::simd;
 
 impl CustomOp {
-    /// An operation named `name`, whose inputs and parameters have the names that `wgsl` calls
-    /// them by; all of them are `f32`.
+    /// Creates an operation with a name. The names of inputs and parameters are those used in
+    /// `wgsl`, where all of them are `f32`.
     ///
-    /// `wgsl` is an expression, or the body of a function if it has a `return`. It may call
-    /// WGSL's functions and these: `maximum(a, b)` and `minimum(a, b)`, which keep NaN, and
-    /// `is_nan(x)`. How exact WGSL's functions are is for the GPU to say. `function` should give
-    /// the same; without branches it becomes vector instructions, for each instruction set its
-    /// own.
+    /// `wgsl` is an expression, or the body of a function if it has a `return`. It may call WGSL's
+    /// functions, `maximum(a, b)` and `minimum(a, b)`, which propagate NaN, and `is_nan(x)`. The
+    /// accuracy of WGSL's functions depends on the GPU. `function` should compute the same; without
+    /// branches the compiler vectorises it for each instruction set.
     ///
     /// # Errors
-    /// `Wgsl` where the text is no such function: it has mistakes, declares more than itself,
-    /// calls itself, or waits for other invocations. In WebAssembly it is the browser that finds
-    /// these, when the operation runs, and the error is `Gpu`. `LimitExceeded` for too many
-    /// inputs or parameters; `InvalidArgument` for none of the former or a name that is none.
+    /// `Wgsl` if the text is invalid, declares more than one function, calls itself or waits for
+    /// other invocations. In WebAssembly the browser finds these when the operation runs, and the
+    /// error is `Gpu`. `LimitExceeded` for too many inputs or parameters; `InvalidArgument` for no
+    /// inputs or an invalid name.
     pub fn new<const N: usize, const P: usize>(
         name: &'static str,
         inputs: &'static [&'static str; N],

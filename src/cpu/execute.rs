@@ -13,7 +13,7 @@ use crate::simd::{self, Cpu, share_out};
 /// Values of whole rows that are worked on at a time: they stay in a second-level cache.
 const ROWS: usize = 8 * BLOCK;
 
-/// Memory of a plan's slots, kept from run to run: fresh pages cost more than most kernels.
+/// The memory of a plan's slots, reused from run to run: fresh pages cost more than most kernels.
 pub(crate) type Slots = Vec<Vec<f32>>;
 
 /// Runs a plan's kernels, by whose weights that are packed. `outside` has the values of nodes that
@@ -35,7 +35,7 @@ pub(crate) fn run(
                 None => outside[input],
             });
         }
-        let run = Run {
+        let run = KernelRun {
             plan,
             cpu,
             kernel,
@@ -49,16 +49,16 @@ pub(crate) fn run(
 }
 
 /// A kernel with the values that it reads.
-struct Run<'a> {
+struct KernelRun<'a> {
     plan: &'a Plan,
     cpu: Cpu,
     kernel: &'a Kernel,
     inputs: &'a [&'a [f32]],
-    /// What its product multiplies by, if that is packed.
+    /// The packed right operand of the kernel's matmul, if it is packed.
     factor: Option<&'a Factor>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> KernelRun<'a> {
     fn run(&self, len: usize, out: &mut Vec<f32>) -> Result<()> {
         let after = self.runner(&self.kernel.chain);
         let Some(head) = &self.kernel.head else {
@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The chain on what the head has written, where it lies.
+    /// Applies the chain in place to the head's result.
     fn in_place(&self, chain: &Runner<'_>, out: &mut [f32]) -> Result<()> {
         if chain.chain.steps.is_empty() {
             return Ok(());
@@ -123,8 +123,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// A softmax or a norm of rows, some rows at a time with what is before and after it, and
-    /// operands that all rows share.
+    /// Runs a softmax or a norm of rows, some rows at a time together with its fused operations;
+    /// operands shared by all rows are computed once.
     fn rows(
         &self,
         op: &Op,
@@ -226,7 +226,7 @@ impl Stream for Chains<'_> {
     }
 }
 
-/// Makes `out` hold `len` values, whichever.
+/// Sets the length of `out` to `len`. The contents are arbitrary.
 fn fit(out: &mut Vec<f32>, len: usize) -> Result<()> {
     reserve(out, len)?;
     out.resize(len, 0.0);

@@ -1,5 +1,5 @@
-//! Matrices by which a program multiplies each time, packed once for SIMD. Values on the host
-//! never change while anyone has them, so that what is packed is never out of date.
+//! Constant matrices of a program's matmuls, packed once for SIMD. Buffers on the host are
+//! immutable while they are shared, so packed copies never become stale.
 
 use std::sync::Arc;
 
@@ -11,20 +11,21 @@ use crate::ops::{Matmul, Op};
 use crate::simd::{Cpu, Packed};
 use crate::tensor::Plane;
 
-/// For each kernel what it multiplies by, if that is packed.
+/// The packed right operand of each kernel's matmul, if it is packed.
 pub(crate) type Weights = Vec<Option<Factor>>;
 
 /// A packed right operand of a product of `rows` rows.
 #[derive(Clone)]
 pub(crate) struct Factor {
     node: usize,
-    /// Of its rows and columns. With the node's length they tell its shape: no product packs a single column.
+    /// The strides of its rows and columns. With the node's length they determine its shape,
+    /// because a single column is never packed.
     strides: [usize; 2],
     rows: usize,
     packed: Arc<Packed>,
 }
 
-/// Rows of a product up to which the right operand is read where it lies.
+/// The number of rows of a product up to which the right operand is read in place.
 const FEW_ROWS: usize = 2;
 
 /// Packs the constant right operands of a plan's products. `input` returns the values of a recorded

@@ -1,4 +1,4 @@
-//! A plan on SIMD, with what it keeps from run to run.
+//! The state of a plan on SIMD that is reused from run to run.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::graph::{Binding, Plan, Repeat};
 use crate::simd::Cpu;
 
-/// Memory of a plan's results, and the matrices that it multiplies by.
+/// The memory of a plan's results, and its packed matrices.
 #[derive(Default)]
 pub(crate) struct PlanState {
     memory: Mutex<Memory>,
@@ -20,7 +20,7 @@ struct Memory {
     slots: Slots,
     /// Results of the last run, by slot: used again once nobody else has them.
     given: Vec<(usize, Arc<Vec<f32>>)>,
-    /// Those of the run before it that somebody still had: in a loop, the last run's argument.
+    /// Results of the previous run that were still in use: in a loop, the last run's argument.
     lent: Vec<(usize, Arc<Vec<f32>>)>,
 }
 
@@ -37,7 +37,7 @@ impl Memory {
         }
     }
 
-    /// Returns what somebody else has, too.
+    /// Takes back the memory of a result, or returns it if it is still shared.
     fn take_back(&mut self, slot: usize, values: Arc<Vec<f32>>) -> Option<Arc<Vec<f32>>> {
         match (Arc::try_unwrap(values), self.slots.get_mut(slot)) {
             (Ok(values), Some(free)) => *free = values,
@@ -60,7 +60,7 @@ impl Memory {
 }
 
 impl PlanState {
-    /// Packs what every run multiplies by. `input` returns the values of a recorded buffer.
+    /// Packs the constant matrices. `input` returns the elements of a recorded buffer.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -137,7 +137,7 @@ mod tests {
     use super::Memory;
 
     #[test]
-    fn a_loop_runs_in_the_memory_of_two_results() {
+    fn feedback_loop_reuses_two_results() {
         let mut memory = Memory {
             slots: vec![vec![1.0]],
             ..Memory::default()

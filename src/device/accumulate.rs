@@ -1,4 +1,4 @@
-//! Products that are added to what is there.
+//! Matmuls that accumulate into an existing matrix.
 
 use super::GpuDevice;
 use crate::alloc::try_zeros;
@@ -9,10 +9,10 @@ use crate::ops::shape::{check_len, output_len};
 use crate::ops::{Matmul, Op};
 use crate::simd;
 
-/// Products added to a matrix.
+/// Accumulating matmul.
 impl GpuDevice {
-    /// `C = C + A · B`, `m × k` times `k × n`, all stored row by row unless the options say
-    /// otherwise; as accurate as a product that has `C` among the terms of its sums.
+    /// Computes `C = C + A · B` with `A` of `m × k` and `B` of `k × n` elements, row-major unless
+    /// the options say otherwise. The accuracy is that of a matmul whose sums have one more term.
     ///
     /// ```
     /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -26,8 +26,10 @@ impl GpuDevice {
     /// ```
     ///
     /// # Errors
-    /// `LengthMismatch` where a length is not the shape's, `ShapeOverflow`, `OutOfMemory`, and what
-    /// the device says.
+    /// `LengthMismatch` if a length does not match the shape, `ShapeOverflow`, `OutOfMemory`, and
+    /// device errors.
+    #[doc(alias = "gemm")]
+    #[doc(alias = "addmm")]
     pub async fn matmul_add_async(
         &self,
         a: &[f32],
@@ -52,14 +54,15 @@ impl GpuDevice {
         Ok(())
     }
 
-    /// Waits for [`GpuDevice::matmul_add_async`].
+    /// Blocking version of [`GpuDevice::matmul_add_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn matmul_add(&self, a: &[f32], b: &[f32], c: &mut [f32], options: Matmul) -> Result<()> {
         crate::runtime::block_on(self.matmul_add_async(a, b, c, options))
     }
 }
 
-/// A plan that adds a third input to the product of the first two, given the inputs' lengths.
+/// Returns a plan that adds the third input to the product of the first two, given the inputs'
+/// lengths.
 fn product_onto(product: Op, lens: [usize; 3]) -> (Plan, Texts) {
     let leaves = lens.into_iter().enumerate();
     let leaves = leaves.map(|(index, len)| (Source::Placeholder(index), len));

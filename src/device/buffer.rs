@@ -1,4 +1,4 @@
-//! Values that stay on a device.
+//! Buffers that stay on a device.
 
 use std::sync::Arc;
 
@@ -10,8 +10,9 @@ use crate::device::without_cuda::CudaValues;
 use crate::error::Result;
 use crate::gpu::GpuBuffer;
 
-/// Values on a device, made by [`GpuDevice::upload_async`] or kept from a batch, and usable by
-/// any batch of that device. Clones share them; the memory goes back when the last one does.
+/// A buffer of `f32` elements on a device, made by [`GpuDevice::upload_async`] or kept from a
+/// batch. Every batch of that device can use it. Clones share the memory, which is released with
+/// the last clone.
 #[derive(Clone)]
 pub struct DeviceBuffer {
     device: GpuDevice,
@@ -30,7 +31,7 @@ impl DeviceBuffer {
         Self { device, storage }
     }
 
-    /// The number of values.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match &self.storage {
             Storage::Host(values) => values.len(),
@@ -39,40 +40,40 @@ impl DeviceBuffer {
         }
     }
 
-    /// Whether there are no values.
+    /// Returns whether the buffer has no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The device that the values are on.
+    /// Returns the device that holds the buffer.
     pub fn device(&self) -> &GpuDevice {
         &self.device
     }
 
-    /// Copies the values to the host.
+    /// Copies the elements to the host.
     ///
     /// # Errors
-    /// `DeviceLost` where they are gone, `OutOfMemory`.
+    /// `DeviceLost` if the device is gone, `OutOfMemory`.
     pub async fn read_async(&self) -> Result<Vec<f32>> {
         self.device.check()?;
         let executor = self.device.executor();
         executor.read(&self.storage, self.device.cpu()).await
     }
 
-    /// [`DeviceBuffer::read_async`], waited for.
+    /// Blocking version of [`DeviceBuffer::read_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn read(&self) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.read_async())
     }
 
-    /// wgpu's buffer, for use by other code on the same wgpu device; `None` on SIMD. It may be
-    /// longer than the values.
+    /// Returns the wgpu buffer, for use by other code on the same wgpu device; `None` on SIMD. It
+    /// may be longer than [`DeviceBuffer::len`].
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Buffer> {
         self.gpu().map(GpuBuffer::raw)
     }
 
-    /// The values, where they are in memory already.
+    /// Returns the elements if they are in host memory.
     pub(crate) fn host(&self) -> Option<&[f32]> {
         match &self.storage {
             Storage::Host(values) => Some(values),

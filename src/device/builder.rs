@@ -1,4 +1,4 @@
-//! Choices made before a device is built.
+//! Options set before a device is built.
 
 use std::sync::Arc;
 
@@ -32,20 +32,20 @@ pub struct DeviceBuilder {
 }
 
 impl DeviceBuilder {
-    /// Insists on a back-end instead of the automatic choice.
+    /// Requires a back-end instead of the automatic choice.
     #[must_use]
     pub fn backend(self, backend: Backend) -> Self {
         Self { backend, ..self }
     }
 
-    /// Changes when [`Backend::Auto`] sends a single operation to the GPU.
+    /// Sets the policy by which [`Backend::Auto`] sends a single operation to the GPU.
     #[must_use]
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
 
-    /// Uses other vector instructions than the best there are. One that this machine lacks is
-    /// replaced by the best; [`crate::DeviceInfo::instruction_set`] tells.
+    /// Uses these vector instructions instead of the best available. If the machine lacks them, the
+    /// best available are used; [`crate::DeviceInfo::instruction_set`] returns the choice.
     #[must_use]
     pub fn instruction_set(self, instruction_set: InstructionSet) -> Self {
         Self {
@@ -54,9 +54,9 @@ impl DeviceBuilder {
         }
     }
 
-    /// Uses so many threads at most for an operation on SIMD, at least one. Without this it is
-    /// all of rayon's pool, where the operation is large enough to gain by it. The result is the
-    /// same whatever their number. WebAssembly has one.
+    /// Uses at most `threads` threads (at least one) for an operation on SIMD. The default is all
+    /// threads of rayon's pool, for operations large enough to gain by it. Results do not depend on
+    /// the number of threads. WebAssembly has one thread.
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self {
@@ -65,15 +65,16 @@ impl DeviceBuilder {
         }
     }
 
-    /// Multiplies matrices on the GPU in binary16, where its driver has cooperative matrices: both
-    /// operands are rounded to the nearest binary16 (to ±∞ from 65,520 on), products are added up in
-    /// `f32`. What is lost in each of the products that make a sum is at most 2⁻¹⁰ of it, and
-    /// 2⁻²⁵ of the one operand where the other is below 2⁻¹⁴.
+    /// Multiplies matrices on the GPU in f16 if its driver has cooperative matrices. Both operands
+    /// are rounded to the nearest f16 (to ±∞ from 65,520 on), and products are accumulated in
+    /// `f32`. The error of each product is at most 2⁻¹⁰ of the product, plus 2⁻²⁵ of one operand if
+    /// the other is below 2⁻¹⁴.
     ///
-    /// Products of a matrix and a vector, those that no buffer holds once sides are filled up to multiples of
-    /// 128, convolutions, and all that runs on SIMD stay in `f32`, and so does everything where [`crate::DeviceInfo::half_precision`] is not [`crate::HalfPrecision::Used`].
-    /// wgpu calls these matrices experimental, and so does Chromium, which has them where it was started
-    /// with `--enable-unsafe-webgpu`.
+    /// These stay in `f32`: matrix-vector products, matrices that no buffer can hold once their
+    /// sides are padded to multiples of 128, convolutions, everything that runs on SIMD, and
+    /// everything if [`crate::DeviceInfo::half_precision`] is not [`crate::HalfPrecision::Used`].
+    /// Cooperative matrices are experimental in wgpu, and in Chromium, which has them if it was
+    /// started with `--enable-unsafe-webgpu`.
     #[must_use]
     pub fn half_precision(self, half_precision: bool) -> Self {
         let gpu = Options {
@@ -83,12 +84,12 @@ impl DeviceBuilder {
         Self { gpu, ..self }
     }
 
-    /// Keeps what the driver makes of kernels in a folder, for processes to come: their first
-    /// operations need not wait for its compiler. The file's name tells this crate's version, the
-    /// adapter and the driver; one that is damaged is not used, and one that cannot be written is
-    /// reported to the log. It is written by [`GpuDevice::warmup`] and when the device is dropped.
+    /// Keeps compiled pipelines in a folder, so that the first operations of later processes need
+    /// not wait for the driver's compiler. The file name contains this crate's version, the adapter
+    /// and the driver. A damaged file is ignored; a failure to write one is logged. The file is
+    /// written by [`GpuDevice::warmup`] and when the device is dropped.
     ///
-    /// Vulkan has such caches. Without this nothing is kept but what the driver keeps by itself.
+    /// Vulkan supports such caches. Without this option only the driver's own cache remains.
     #[cfg(not(target_arch = "wasm32"))]
     #[must_use]
     pub fn pipeline_cache(self, folder: impl Into<std::path::PathBuf>) -> Self {
@@ -103,8 +104,8 @@ impl DeviceBuilder {
     /// Builds the device.
     ///
     /// # Errors
-    /// `NoGpu` where [`Backend::Gpu`] was insisted on and there is no adapter at all, or `Backend::Cuda`
-    /// and there is no driver or no NVIDIA GPU.
+    /// `NoGpu` if [`Backend::Gpu`] was required and there is no adapter, or if `Backend::Cuda` was
+    /// required and there is no driver or no NVIDIA GPU.
     pub async fn build_async(self) -> Result<GpuDevice> {
         #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
         if self.backend == Backend::Cuda {
@@ -118,7 +119,7 @@ impl DeviceBuilder {
         Ok(self.finish(gpu, reason))
     }
 
-    /// The first NVIDIA GPU, beside SIMD.
+    /// Opens the first NVIDIA GPU, with SIMD beside it.
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
     fn build_cuda(self) -> Result<GpuDevice> {
         let cpu = self.cpu();
@@ -127,10 +128,10 @@ impl DeviceBuilder {
         Ok(self.finish_with(cuda, cpu, reason))
     }
 
-    /// A device for each GPU, or else one.
+    /// Builds one device for each GPU, or one SIMD device.
     ///
     /// # Errors
-    /// As [`DeviceBuilder::build_async`].
+    /// Those of [`DeviceBuilder::build_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
         #[cfg(feature = "cuda")]
@@ -150,7 +151,7 @@ impl DeviceBuilder {
         Ok(gpus.into_iter().map(finish).collect())
     }
 
-    /// What a GPU is to be opened with, if one is wanted.
+    /// Returns the options for opening a GPU, or `None` if no GPU is wanted.
     fn options(&self) -> Option<Options> {
         let mut options = self.gpu.clone();
         match self.backend {
@@ -163,7 +164,7 @@ impl DeviceBuilder {
         Some(options)
     }
 
-    /// What opening came to, and why the device is what it is.
+    /// Returns the opened GPU, if any, and the reason for the choice.
     fn settled<T>(&self, opened: Option<Result<T>>) -> Result<(Option<T>, String)> {
         let insisted = self.backend == Backend::Gpu;
         Ok(match opened {
@@ -175,22 +176,22 @@ impl DeviceBuilder {
         })
     }
 
-    /// [`DeviceBuilder::build_async`], waited for.
+    /// Blocking version of [`DeviceBuilder::build_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn build(self) -> Result<GpuDevice> {
         crate::runtime::block_on(self.build_async())
     }
 
-    /// Uses a wgpu device of the caller's own, with its limits and features, for everything
-    /// that the back-end and policy chosen here send to the GPU. One that allows less than WebGPU
-    /// promises, of eight storage buffers a shader for one, is not used: everything runs on SIMD then, as
-    /// [`GpuDevice::info`] says.
+    /// Uses a wgpu device that the caller owns, with its limits and features, for everything that
+    /// the back-end and the policy send to the GPU. A device below WebGPU's minimum limits (for
+    /// example fewer than eight storage buffers in a shader) is not used; everything runs on SIMD
+    /// then, and [`GpuDevice::info`] says so.
     ///
-    /// The device's lost callback is replaced; its handler of uncaptured errors is not.
+    /// Replaces the device's lost callback, but not its handler of uncaptured errors.
     ///
-    /// A device that the caller still holds closes on the thread that drops it last. On NVIDIA's driver
-    /// drop such devices on one thread that lives on: the driver (580.159) can wait for itself for ever
-    /// where a thread that has used Vulkan ends while another, short-lived one closes a device.
+    /// A device that the caller still holds closes on the thread that drops it last. On NVIDIA's
+    /// driver, drop such devices on one long-lived thread: the driver (580.159) can deadlock if a
+    /// thread that has used Vulkan ends while another short-lived thread closes a device.
     #[cfg(feature = "gpu")]
     pub fn adopt(self, device: wgpu::Device, queue: wgpu::Queue) -> GpuDevice {
         if self.options().is_none() {

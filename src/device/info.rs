@@ -1,4 +1,4 @@
-//! What a device is and why it was chosen.
+//! Information about a device and the reason for its choice.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use crate::gpu::Gpu;
 use crate::ops::HalfPrecision;
 use crate::simd::InstructionSet;
 
-/// What a [`crate::GpuDevice`] came to.
+/// Information about a [`crate::GpuDevice`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
-    /// As [`crate::GpuDevice::backend`] tells.
+    /// The back-end, like [`crate::GpuDevice::backend`].
     pub backend: Backend,
-    /// Why that one, in a sentence.
+    /// The reason for the choice, as a sentence.
     pub reason: String,
-    /// The GPU's name; `None` without one. Browsers tell vendor and architecture only.
+    /// The GPU's name; `None` without a GPU. Browsers report vendor and architecture only.
     pub adapter: Option<String>,
-    /// What the GPU is driven through: `vulkan`, `metal`, `dx12`, `webgpu` or `cuda`.
+    /// The API of the GPU: `vulkan`, `metal`, `dx12`, `webgpu` or `cuda`.
     pub api: Option<String>,
-    /// Whether that GPU is a program: a rasteriser on the CPU.
+    /// Whether the adapter is a software rasteriser on the CPU.
     pub software: bool,
-    /// The vector instructions that operations on the CPU use.
+    /// The vector instructions used by operations on the CPU.
     pub instruction_set: InstructionSet,
-    /// The most values that one buffer holds; `None` where only memory limits them.
+    /// The largest number of elements in one buffer; `None` if only memory limits it.
     pub max_buffer_len: Option<usize>,
-    /// Whether the GPU multiplies matrices in binary16, or why it does not.
+    /// Whether the GPU multiplies matrices in f16, or the reason why not.
     pub half_precision: HalfPrecision,
 }
 
@@ -52,7 +52,7 @@ impl DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// The same of an NVIDIA GPU.
+    /// Returns this information with the name of an NVIDIA GPU.
     pub(super) fn of_cuda(self, name: &str) -> Self {
         Self {
             adapter: Some(name.to_owned()),

@@ -1,4 +1,4 @@
-//! [`GpuMatmulCache`]: weights by name, brought once to where products are computed.
+//! [`GpuMatmulCache`]: named weights, prepared once for many matmuls.
 
 mod placed;
 
@@ -15,16 +15,17 @@ use crate::runtime::block_on;
 use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
 use crate::tensor::{BoundView, TensorView};
 
-/// Named weights for products with ever new inputs.
+/// Named weight matrices for matmuls with changing inputs.
 ///
-/// On SIMD they are packed once in the order in which the innermost loop reads them; on a GPU
-/// they stay in its memory. In fewer bits ([`WeightFormat`]) they take less of either, and are
-/// unpacked on the way into the product: block by block into the cache, or by each invocation of
-/// the GPU's kernel. From 16 rows on a GPU unpacks all of a matrix first, into memory of `k · n`
-/// numbers that other products use again. Weights of [`WeightFormat::F16`] on a device that multiplies in binary16
-/// ([`DeviceBuilder::half_precision`](crate::DeviceBuilder::half_precision)) lie there once more, as
-/// cooperative matrices read them, for products of many rows. Products are as accurate as [`GpuDevice::matmul_async`] with the weights
-/// that the format holds.
+/// On SIMD the weights are packed once in the order in which the innermost loop reads them. On a
+/// GPU they stay in its memory. Quantized formats ([`WeightFormat`]) take less memory; the weights
+/// are dequantized during the matmul, block by block on SIMD and in each invocation of the kernel
+/// on a GPU. From 16 rows on, a GPU dequantizes the whole matrix first, into a buffer of `k · n`
+/// elements that other matmuls reuse. If the device multiplies in f16
+/// ([`DeviceBuilder::half_precision`](crate::DeviceBuilder::half_precision)), weights of
+/// [`WeightFormat::F16`] are stored a second time in the layout of cooperative matrices, for
+/// matmuls of many rows. The accuracy is that of [`GpuDevice::matmul_async`] with the dequantized
+/// weights.
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -38,14 +39,16 @@ use crate::tensor::{BoundView, TensorView};
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "quantized weights")]
+#[doc(alias = "weight cache")]
 pub struct GpuMatmulCache {
     device: GpuDevice,
-    /// Shared, so that a product may go on while its weights are replaced.
+    /// The weights by name, shared so that a matmul can continue while its weights are replaced.
     weights: BTreeMap<String, Arc<Placed>>,
 }
 
 impl GpuMatmulCache {
-    /// A cache without weights.
+    /// Creates an empty cache.
     pub fn new(device: GpuDevice) -> Self {
         Self {
             device,
@@ -53,10 +56,11 @@ impl GpuMatmulCache {
         }
     }
 
-    /// Takes the weights of a row-major `k × n` matrix under a name, in place of any that had it.
+    /// Stores the weights of a row-major `k × n` matrix under a name, and replaces any that have
+    /// this name.
     ///
     /// # Errors
-    /// `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`, and what the device says.
+    /// `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`, and device errors.
     pub async fn insert_async(
         &mut self,
         name: &str,
@@ -70,11 +74,11 @@ impl GpuMatmulCache {
             .await
     }
 
-    /// Takes the weights of a `k × n` matrix that lies anyhow, such as one that is stored
-    /// transposed, and keeps them in a format.
+    /// Stores the weights of a `k × n` view in a format. The view may have any strides, such as
+    /// those of a transposed matrix.
     ///
     /// # Errors
-    /// As [`GpuMatmulCache::insert_async`] and [`QuantizedWeights::new`].
+    /// Those of [`GpuMatmulCache::insert_async`] and [`QuantizedWeights::new`].
     pub async fn insert_view_async(
         &mut self,
         name: &str,
@@ -86,10 +90,10 @@ impl GpuMatmulCache {
         Ok(())
     }
 
-    /// Takes weights that are quantised already.
+    /// Stores weights that are already quantized.
     ///
     /// # Errors
-    /// `LimitExceeded` where one GPU buffer cannot hold them, and what else the device says.
+    /// `LimitExceeded` if one GPU buffer cannot hold them, and device errors.
     pub async fn insert_quantized_async(
         &mut self,
         name: &str,
@@ -100,11 +104,13 @@ impl GpuMatmulCache {
         Ok(())
     }
 
-    /// `out = input · weights`, `m × k` times the `k × n` of that name, all row-major.
+    /// Computes `out = input · weights`, an `m × k` matrix times the `k × n` weights of that name,
+    /// all row-major.
     ///
     /// # Errors
-    /// `InvalidArgument` for a name that has no weights, `LengthMismatch`, `ShapeOverflow`,
-    /// `OutOfMemory`, and what the device says. Nothing is written then.
+    /// `InvalidArgument` if the name has no weights, `LengthMismatch`, `ShapeOverflow`,
+    /// `OutOfMemory`, and device errors. On an error `out` is left unchanged.
+    #[doc(alias = "gemm")]
     pub async fn matmul_cached_async(
         &self,
         name: &str,
@@ -120,28 +126,29 @@ impl GpuMatmulCache {
         weights.multiply(&self.device, input, out, m).await
     }
 
-    /// Forgets the weights of a name; tells whether there were any.
+    /// Removes the weights of a name. Returns whether there were any.
     pub fn remove(&mut self, name: &str) -> bool {
         self.weights.remove(name).is_some()
     }
 
-    /// Names with the rows, columns and format of their weights, in alphabetical order.
+    /// Iterates over the names with the rows, columns and format of their weights, in alphabetical
+    /// order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, [usize; 2], WeightFormat)> {
         let weights = self.weights.iter();
         weights.map(|(name, of)| (name.as_str(), of.shape, of.format))
     }
 
-    /// The number of weights, by names.
+    /// Returns the number of weight matrices.
     pub fn weight_count(&self) -> usize {
         self.weights.len()
     }
 
-    /// The memory that all weights take, in bytes.
+    /// Returns the memory that all weights take, in bytes.
     pub fn weight_bytes(&self) -> usize {
         self.weights.values().map(|weights| weights.bytes).sum()
     }
 
-    /// The device that products run on.
+    /// Returns the device that matmuls run on.
     pub fn device(&self) -> &GpuDevice {
         &self.device
     }
@@ -152,20 +159,20 @@ impl GpuMatmulCache {
 
     pub(crate) fn find(&self, name: &str) -> Result<Arc<Placed>> {
         let weights = self.weights.get(name).cloned();
-        let requirement = "a name that weights were inserted by and not removed";
+        let requirement = "the name of weights in the cache";
         weights.ok_or_else(|| Error::invalid("name", name, requirement))
     }
 }
 
-/// The calls that wait.
+/// Blocking versions.
 #[cfg(not(target_arch = "wasm32"))]
 impl GpuMatmulCache {
-    /// Waits for [`GpuMatmulCache::insert_async`].
+    /// Blocking version of [`GpuMatmulCache::insert_async`].
     pub fn insert(&mut self, name: &str, weights: &[f32], k: usize, n: usize) -> Result<()> {
         block_on(self.insert_async(name, weights, k, n))
     }
 
-    /// Waits for [`GpuMatmulCache::insert_view_async`].
+    /// Blocking version of [`GpuMatmulCache::insert_view_async`].
     pub fn insert_view(
         &mut self,
         name: &str,
@@ -175,12 +182,12 @@ impl GpuMatmulCache {
         block_on(self.insert_view_async(name, weights, format))
     }
 
-    /// Waits for [`GpuMatmulCache::insert_quantized_async`].
+    /// Blocking version of [`GpuMatmulCache::insert_quantized_async`].
     pub fn insert_quantized(&mut self, name: &str, weights: QuantizedWeights) -> Result<()> {
         block_on(self.insert_quantized_async(name, weights))
     }
 
-    /// Waits for [`GpuMatmulCache::matmul_cached_async`].
+    /// Blocking version of [`GpuMatmulCache::matmul_cached_async`].
     pub fn matmul_cached(
         &self,
         name: &str,

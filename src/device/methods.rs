@@ -19,7 +19,7 @@ impl Scalar for f32 {
     }
 }
 
-/// Kernels give indices as `f32`, exact up to 2²⁴; longer inputs are searched in pieces.
+/// Kernels return indices as `f32`, exact up to 2²⁴; longer inputs are searched in pieces.
 impl Scalar for usize {
     async fn evaluate(device: &GpuDevice, op: &Op, inputs: &[&[f32]]) -> Result<Self> {
         let x = inputs[0];
@@ -46,9 +46,9 @@ macro_rules! define_methods {
         vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
         scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
     ) => {
-        /// The operations. Slices hold `f32` values, matrices row by row. Lengths must match
-        /// each other and the shape; [`crate::Error`] tells which did not, and nothing is
-        /// written to a result unless all went well.
+        /// The operations. Slices hold `f32` elements; matrices are row-major. Lengths must match
+        /// each other and the shape, or [`crate::Error`] names the one that does not. On an error
+        /// the result is left unchanged.
         impl GpuDevice {
             $(
                 $(#[$vdoc])*
@@ -61,7 +61,7 @@ macro_rules! define_methods {
 
                 $(#[$vdoc])*
                 #[doc = ""]
-                #[doc = concat!("Waits for [`GpuDevice::", stringify!($vasync), "`].")]
+                #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($vasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 #[allow(clippy::too_many_arguments)] // As many as the operation has.
                 pub fn $vname(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
@@ -78,7 +78,7 @@ macro_rules! define_methods {
 
                 $(#[$sdoc])*
                 #[doc = ""]
-                #[doc = concat!("Waits for [`GpuDevice::", stringify!($sasync), "`].")]
+                #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($sasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 pub fn $sname(&self, $($sin: &[f32]),+ $(, $sp: $st)*) -> Result<$sout> {
                     crate::runtime::block_on(self.$sasync($($sin),+ $(, $sp)*))
@@ -89,11 +89,14 @@ macro_rules! define_methods {
 }
 for_each_op!(define_methods);
 
-/// Convolution in its plain form.
+/// Convolution with stride 1 and no padding.
 impl GpuDevice {
-    /// Two-dimensional convolution as in machine learning (the kernel is not flipped), of stride
-    /// 1, the window staying inside the input: `(input_rows − kernel_rows + 1)` by
-    /// `(input_cols − kernel_cols + 1)` results.
+    /// Computes a two-dimensional convolution as in machine learning (the kernel is not flipped),
+    /// with stride 1 and no padding. The result has
+    /// `(input_rows − kernel_rows + 1)` × `(input_cols − kernel_cols + 1)` elements. For strides and
+    /// padding see [`GpuDevice::convolve2d_with_async`]; for batches, channels, groups and dilation
+    /// see [`crate::ConvLayer`].
+    #[doc(alias = "conv2d")]
     #[allow(clippy::too_many_arguments)] // As users of other libraries know it.
     pub async fn convolve2d_async(
         &self,
@@ -110,7 +113,8 @@ impl GpuDevice {
             .await
     }
 
-    /// Waits for [`GpuDevice::convolve2d_async`].
+    /// Blocking version of [`GpuDevice::convolve2d_async`].
+    #[doc(alias = "conv2d")]
     #[cfg(not(target_arch = "wasm32"))]
     #[allow(clippy::too_many_arguments)]
     pub fn convolve2d(

@@ -1,4 +1,4 @@
-//! Where a GPU's time goes, kernel by kernel.
+//! Times of a GPU's kernels.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,17 +8,19 @@ use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::gpu::KernelTime;
 
-/// What ran on a GPU between [`GpuDevice::profile`] and [`Profiler::finish`].
+/// The kernels that ran on a GPU between [`GpuDevice::profile`] and [`Profiler::finish`], with
+/// their times.
 ///
-/// Its `Display` is a table, one line a kernel. Copies are not part of it.
+/// Its `Display` is a table with one line for each kernel. Copies are not included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Profile {
-    /// In the order of submission.
+    /// The kernels in the order of submission.
     pub kernels: Vec<KernelTime>,
 }
 
-/// Times every kernel of a device until [`finish`](Self::finish), or until it is dropped.
+/// Times every kernel of a device until [`finish`](Self::finish) is called or the profiler is
+/// dropped.
 #[must_use = "what it times is told by `finish`"]
 #[derive(Debug)]
 pub struct Profiler {
@@ -27,9 +29,9 @@ pub struct Profiler {
 }
 
 impl GpuDevice {
-    /// Times every kernel that this device runs from now on, alone or in a batch, by timestamps
-    /// that the GPU takes. Each dispatch becomes a pass of its own meanwhile. A second profiler
-    /// of the same device takes over from the first, which tells nothing then.
+    /// Starts timing every kernel that this device runs, alone or in a batch, by GPU timestamps.
+    /// Each dispatch becomes a pass of its own meanwhile. A second profiler of the same device
+    /// replaces the first, which then reports nothing.
     ///
     /// ```no_run
     /// use relampago::{Backend, GpuDevice};
@@ -44,7 +46,7 @@ impl GpuDevice {
     /// ```
     ///
     /// # Errors
-    /// `NoGpu` on SIMD, `Gpu` where the adapter keeps no timestamps.
+    /// `NoGpu` on SIMD, `Gpu` if the adapter has no timestamps.
     pub fn profile(&self) -> Result<Profiler> {
         let gpu = self.gpu().ok_or_else(|| Error::NoGpu {
             reason: "kernels on SIMD are not timed".into(),
@@ -56,10 +58,10 @@ impl GpuDevice {
 }
 
 impl Profiler {
-    /// Stops timing, and waits for what was submitted.
+    /// Stops timing, waits for the submitted work and returns the times.
     ///
     /// # Errors
-    /// `DeviceLost`, and what else the GPU has to say.
+    /// `DeviceLost`, and other errors of the GPU.
     pub fn finish(self) -> Result<Profile> {
         let kernels = match self.device.gpu() {
             Some(gpu) => gpu.finish_profiling(self.number)?,
@@ -78,12 +80,12 @@ impl Drop for Profiler {
 }
 
 impl Profile {
-    /// Time spent in kernels.
+    /// Returns the total time spent in kernels.
     pub fn total(&self) -> Duration {
         self.kernels.iter().map(|kernel| kernel.duration).sum()
     }
 
-    /// The profile in Chrome's trace event format, for `chrome://tracing` and Perfetto.
+    /// Returns the profile in Chrome's trace event format, for `chrome://tracing` and Perfetto.
     pub fn chrome_trace(&self) -> String {
         let micros = |time: Duration| time.as_nanos() as f64 / 1e3;
         let events = self.kernels.iter().map(|time| {

@@ -11,15 +11,15 @@ use crate::ops::shape::{check_len, product};
 use crate::simd::{self, Cpu, InstructionSet};
 use crate::tensor::{BoundView, PartitionView, TensorView};
 
-/// Reductions of row-major `rows × cols` matrices by tiles of [`TILE_SIZE`]². They go to the GPU
-/// where the operation has a WGSL expression and the policy prefers it for reductions; partial
-/// results may differ between back-ends by the order of combination.
+/// Reductions of row-major `rows × cols` matrices by tiles of [`TILE_SIZE`]². They run on the GPU
+/// if the operation has a WGSL expression and the policy sends reductions there. Partial results
+/// may differ between back-ends because the order of combination differs.
 impl GpuDevice {
-    /// Folds each tile: see [`crate::tiled_reduce_partial`].
+    /// Reduces each tile to one value: see [`crate::tiled_reduce_partial`].
     ///
     /// # Errors
-    /// As there; `Wgsl` where the operation's expression is refused (`Gpu` by a browser), and what
-    /// else the device says.
+    /// Those of [`crate::tiled_reduce_partial`]; `Wgsl` if the operation's expression is invalid
+    /// (`Gpu` in a browser), and device errors.
     pub async fn tiled_reduce_partial_async<O: ReduceOp>(
         &self,
         data: &[f32],
@@ -37,10 +37,10 @@ impl GpuDevice {
         }
     }
 
-    /// Folds all values to one: see [`crate::tiled_reduce_2d`].
+    /// Reduces all elements to one value: see [`crate::tiled_reduce_2d`].
     ///
     /// # Errors
-    /// As [`GpuDevice::tiled_reduce_partial_async`].
+    /// Those of [`GpuDevice::tiled_reduce_partial_async`].
     pub async fn tiled_reduce_2d_async<O: ReduceOp>(
         &self,
         data: &[f32],
@@ -54,7 +54,7 @@ impl GpuDevice {
         }
     }
 
-    /// Waits for [`GpuDevice::tiled_reduce_partial_async`].
+    /// Blocking version of [`GpuDevice::tiled_reduce_partial_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn tiled_reduce_partial<O: ReduceOp>(
         &self,
@@ -65,7 +65,7 @@ impl GpuDevice {
         crate::runtime::block_on(self.tiled_reduce_partial_async::<O>(data, rows, cols))
     }
 
-    /// Waits for [`GpuDevice::tiled_reduce_2d_async`].
+    /// Blocking version of [`GpuDevice::tiled_reduce_2d_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn tiled_reduce_2d<O: ReduceOp>(
         &self,
@@ -76,7 +76,7 @@ impl GpuDevice {
         crate::runtime::block_on(self.tiled_reduce_2d_async::<O>(data, rows, cols))
     }
 
-    /// The GPU that should run the reduction, and what it is there; `None` of no values.
+    /// Returns the GPU that should run the reduction and its form there; `None` for empty data.
     fn gpu_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Option<(&Arc<Gpu>, TileFold)>> {
         self.check()?;
         let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum {}, &[data.len()]));
@@ -93,7 +93,7 @@ impl GpuDevice {
     }
 }
 
-/// The named reductions, asynchronous and waited for.
+/// The named reductions, async and blocking.
 macro_rules! named {
     ($($(#[doc = $doc:literal])+ $name:ident $name_async:ident $op:ident;)*) => {
         /// Tiled reductions by name.
@@ -104,7 +104,7 @@ macro_rules! named {
                     self.tiled_reduce_2d_async::<$op>(data, rows, cols).await
                 }
 
-                #[doc = concat!("Waits for [`GpuDevice::", stringify!($name_async), "`].")]
+                #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($name_async), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 pub fn $name(&self, data: &[f32], rows: usize, cols: usize) -> Result<f32> {
                     self.tiled_reduce_2d::<$op>(data, rows, cols)
@@ -115,18 +115,18 @@ macro_rules! named {
 }
 
 named! {
-    /// The sum of a matrix: see [`SumOp`].
+    /// Computes the sum of a matrix: see [`SumOp`].
     tiled_sum_2d tiled_sum_2d_async SumOp;
-    /// The largest value of a matrix: see [`MaxOp`].
+    /// Computes the maximum of a matrix: see [`MaxOp`].
     tiled_max_2d tiled_max_2d_async MaxOp;
-    /// The smallest value of a matrix: see [`MinOp`].
+    /// Computes the minimum of a matrix: see [`MinOp`].
     tiled_min_2d tiled_min_2d_async MinOp;
 }
 
-/// Folds each [`TILE_SIZE`]² tile of a row-major `rows × cols` matrix, on SIMD.
+/// Reduces each [`TILE_SIZE`]² tile of a row-major `rows × cols` matrix to one value, on SIMD.
 ///
 /// # Errors
-/// `LengthMismatch` where `data` is not of that shape, `ShapeOverflow`, `OutOfMemory`.
+/// `LengthMismatch` if `data` does not have that shape, `ShapeOverflow`, `OutOfMemory`.
 pub fn tiled_reduce_partial<O: ReduceOp>(
     data: &[f32],
     rows: usize,
@@ -136,45 +136,47 @@ pub fn tiled_reduce_partial<O: ReduceOp>(
     PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?.reduce::<O>(data)
 }
 
-/// Folds a row-major `rows × cols` matrix to one value, tile by tile, on SIMD; the identity of
-/// no values. Sums are pairwise: their error grows with the logarithm of the length.
+/// Reduces a row-major `rows × cols` matrix to one value, tile by tile, on SIMD. Returns the
+/// identity for an empty matrix. Sums are pairwise: their error grows with the logarithm of the
+/// length.
 ///
 /// # Errors
-/// As [`tiled_reduce_partial`].
+/// Those of [`tiled_reduce_partial`].
 pub fn tiled_reduce_2d<O: ReduceOp>(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
     check_matrix(data, rows, cols)?.bind(data)?.reduce::<O>()
 }
 
-/// The sum of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`].
+/// Computes the sum of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`].
 pub fn tiled_sum_2d(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
     tiled_reduce_2d::<SumOp>(data, rows, cols)
 }
 
-/// The largest value of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`] and [`MaxOp`].
+/// Computes the maximum of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`] and [`MaxOp`].
 pub fn tiled_max_2d(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
     tiled_reduce_2d::<MaxOp>(data, rows, cols)
 }
 
-/// The smallest value of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`] and [`MinOp`].
+/// Computes the minimum of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`] and [`MinOp`].
 pub fn tiled_min_2d(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
     tiled_reduce_2d::<MinOp>(data, rows, cols)
 }
 
 impl PartitionView {
-    /// Folds each tile of values, read where they are, on SIMD.
+    /// Reduces each tile of the view to one value, on SIMD, without copying `data`.
     ///
     /// # Errors
-    /// `LengthMismatch` where the view reaches beyond `data`, `OutOfMemory`.
+    /// `LengthMismatch` if the view reaches beyond `data`, `OutOfMemory`.
     pub fn reduce<O: ReduceOp>(&self, data: &[f32]) -> Result<Partials> {
         simd::fold_tiles::<O>(every_thread(), &self.tensor().bind(data)?, self)
     }
 }
 
 impl BoundView<'_> {
-    /// Folds all values, read where they are, to one, on SIMD; the identity of no values.
+    /// Reduces all elements of the view to one value, on SIMD, without copying them. Returns the
+    /// identity for an empty view.
     ///
     /// # Errors
-    /// `OutOfMemory` where there is no memory for the results of tiles.
+    /// `OutOfMemory` if there is no memory for the results of tiles.
     pub fn reduce<O: ReduceOp>(&self) -> Result<f32> {
         fold_all::<O>(every_thread(), self)
     }
@@ -184,7 +186,7 @@ fn every_thread() -> Cpu {
     Cpu::new(InstructionSet::best(), None)
 }
 
-/// Folds tiles, then tiles of what they gave, until there is one.
+/// Reduces tiles, then tiles of the results, until one value is left.
 fn fold_all<O: ReduceOp>(cpu: Cpu, values: &BoundView<'_>) -> Result<f32> {
     let partials = simd::fold_tiles::<O>(cpu, values, &tiles_of(*values.view())?)?;
     match partials.values[..] {
@@ -197,7 +199,7 @@ fn fold_all<O: ReduceOp>(cpu: Cpu, values: &BoundView<'_>) -> Result<f32> {
     }
 }
 
-/// A view cut into tiles of as many values as [`TILE_SIZE`]² along its last dimensions.
+/// Cuts a view along its last dimensions into tiles of [`TILE_SIZE`]² elements.
 fn tiles_of(view: TensorView) -> Result<PartitionView> {
     let shape = view.shape();
     let mut long = (0..shape.len()).rev().filter(|&dim| shape[dim] > 1);

@@ -1,32 +1,32 @@
-//! Kernels chosen by measuring them on the user's device.
+//! Kernels chosen by measurement on the user's device.
 
 use super::GpuDevice;
 use crate::error::Result;
 use crate::ops::Op;
 use crate::ops::shape::output_len;
 
-/// How long the GPU's kernels for an operation took ([`GpuDevice::tune_async`]).
+/// The times of the GPU's kernels for an operation ([`GpuDevice::tune_async`]).
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Tuning {
     /// The operation.
     pub op: Op,
-    /// Each kernel that could compute it, by name, and its seconds; the fastest first, which
-    /// computes such operations from now on.
+    /// The kernels that can compute the operation, by name, with their time in seconds, the fastest
+    /// first. The device uses the fastest from now on.
     pub times: Vec<(&'static str, f64)>,
 }
 
 impl GpuDevice {
-    /// Measures which of the GPU's kernels is the fastest for operations to come, each with its
-    /// inputs' lengths, and has it compute all of the same shape from then on: on this device and
-    /// its clones, and where it has a [`pipeline_cache`](crate::DeviceBuilder::pipeline_cache), on
-    /// devices of later processes with the same adapter, driver and version of this crate. Without
-    /// this the choice goes by the shape and by what the adapter reports.
+    /// Measures the GPU's kernels for the given operations, each with the lengths of its inputs,
+    /// and uses the fastest for all later operations of the same shape. The choice holds for this
+    /// device and its clones. With a [`pipeline_cache`](crate::DeviceBuilder::pipeline_cache) it
+    /// also holds in later processes with the same adapter, driver and version of this crate.
+    /// Without tuning, the choice depends on the shape and the properties of the adapter.
     ///
-    /// There is a choice for matrix products in `f32`, also with vectors, softmaxes, norms, and
-    /// natively for convolutions with stride 1; nothing is told of other operations, nor of what
-    /// SIMD will compute. A measurement takes up to a second for a large product, and memory for
-    /// its operands.
+    /// There are several kernels for `f32` matmuls (also with vectors), softmaxes, norms and, on
+    /// native targets, convolutions with stride 1. The result has no entry for other operations or
+    /// for those that run on SIMD. A measurement takes up to a second for a large matmul, and
+    /// memory for its operands.
     ///
     /// ```
     /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -42,7 +42,7 @@ impl GpuDevice {
     /// ```
     ///
     /// # Errors
-    /// What the operations themselves would say of such lengths, and what the device does.
+    /// The errors that the operation returns for such lengths, and device errors.
     pub async fn tune_async(&self, operations: &[(Op, &[usize])]) -> Result<Vec<Tuning>> {
         let mut tunings = Vec::new();
         for (op, lens) in operations {
@@ -55,7 +55,7 @@ impl GpuDevice {
         Ok(tunings)
     }
 
-    /// The times of an operation's kernels, if there is a choice.
+    /// Returns the times of an operation's kernels, if there are several.
     pub(crate) async fn tune_one(
         &self,
         op: &Op,
@@ -68,7 +68,7 @@ impl GpuDevice {
         }
     }
 
-    /// [`GpuDevice::tune_async`], waited for.
+    /// Blocking version of [`GpuDevice::tune_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn tune(&self, operations: &[(Op, &[usize])]) -> Result<Vec<Tuning>> {
         crate::runtime::block_on(self.tune_async(operations))

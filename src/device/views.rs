@@ -1,4 +1,4 @@
-//! Products of views.
+//! Matmuls of views.
 
 use std::borrow::Cow;
 
@@ -9,17 +9,19 @@ use crate::ops::{Matmul, Op};
 use crate::simd;
 use crate::tensor::{BoundView, MemoryLayout};
 
-/// Products of matrices that lie anyhow.
+/// Matmuls of views with any layout.
 impl GpuDevice {
-    /// Matrix product `C = A · B` of views, `m × k` times `k × n`; `c` is row-major.
+    /// Computes the matmul `C = A · B` of views, `m × k` times `k × n`; `c` is row-major.
     ///
-    /// On SIMD the views are read where they are, at any strides. A GPU reads row-major and
-    /// column-major ones; others are copied for it, as are tiled layouts for both.
+    /// SIMD reads views in place at any strides. A GPU reads row-major and column-major views in
+    /// place; others are copied first. Tiled layouts are copied on both.
     ///
     /// # Errors
-    /// `InvalidArgument` for a view of more than two dimensions or where `b` has another number
-    /// of rows than `a` has columns, `LengthMismatch` where `c` has not `m · n` values,
-    /// `OutOfMemory`, and what the device says.
+    /// `InvalidArgument` if a view has more than two dimensions or if the rows of `b` differ from
+    /// the columns of `a`, `LengthMismatch` if `c` does not have `m · n` elements, `OutOfMemory`,
+    /// and device errors.
+    #[doc(alias = "gemm")]
+    #[doc(alias = "mm")]
     pub async fn matmul_view_async(
         &self,
         a: &BoundView<'_>,
@@ -30,19 +32,19 @@ impl GpuDevice {
         if self.multiply_in_place(shape, a, b, c)? {
             return Ok(());
         }
-        let (a, b) = (Stored::new(a)?, Stored::new(b)?);
+        let (a, b) = (StoredMatrix::new(a)?, StoredMatrix::new(b)?);
         let op = matmul(shape, &a, &b);
         self.run_into_async(&op, &[&a.values, &b.values], c).await
     }
 
-    /// Waits for [`GpuDevice::matmul_view_async`].
+    /// Blocking version of [`GpuDevice::matmul_view_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn matmul_view(&self, a: &BoundView<'_>, b: &BoundView<'_>, c: &mut [f32]) -> Result<()> {
         crate::runtime::block_on(self.matmul_view_async(a, b, c))
     }
 
-    /// Multiplies at the views' strides if that takes SIMD and spares a copy; tells whether it
-    /// did.
+    /// Multiplies in place at the views' strides if the matmul runs on SIMD and this saves a copy.
+    /// Returns whether it did.
     fn multiply_in_place(
         &self,
         shape: [usize; 3],
@@ -51,7 +53,8 @@ impl GpuDevice {
         c: &mut [f32],
     ) -> Result<bool> {
         self.check()?;
-        let whole = Stored::without_copy(a).is_some() && Stored::without_copy(b).is_some();
+        let whole =
+            StoredMatrix::without_copy(a).is_some() && StoredMatrix::without_copy(b).is_some();
         let [m, k, n] = shape;
         let on_gpu = self.gpu_for(&Op::Matmul { m, k, n }, &[m * k, k * n]);
         let (Some(a_plane), Some(b_plane)) = (a.plane(), b.plane()) else {
@@ -65,14 +68,14 @@ impl GpuDevice {
     }
 }
 
-/// A matrix stored row by row, or column by column where it is transposed.
-struct Stored<'a> {
+/// A row-major matrix, or a column-major one if it is transposed.
+struct StoredMatrix<'a> {
     values: Cow<'a, [f32]>,
     transposed: bool,
 }
 
-impl<'a> Stored<'a> {
-    /// Copied if it lies otherwise.
+impl<'a> StoredMatrix<'a> {
+    /// Returns the view's matrix, copied if it has another layout.
     fn new(view: &BoundView<'a>) -> Result<Self> {
         if let Some(stored) = Self::without_copy(view) {
             return Ok(stored);
@@ -91,7 +94,7 @@ impl<'a> Stored<'a> {
     }
 }
 
-fn matmul([m, k, n]: [usize; 3], a: &Stored<'_>, b: &Stored<'_>) -> Op {
+fn matmul([m, k, n]: [usize; 3], a: &StoredMatrix<'_>, b: &StoredMatrix<'_>) -> Op {
     let options = Matmul {
         m,
         k,
@@ -102,7 +105,7 @@ fn matmul([m, k, n]: [usize; 3], a: &Stored<'_>, b: &Stored<'_>) -> Op {
     Op::MatmulWith { options }
 }
 
-/// The shape `[m, k, n]`, if there is such a product.
+/// Returns the shape `[m, k, n]`, or an error if the shapes do not match.
 fn check(a: &BoundView<'_>, b: &BoundView<'_>, c_len: usize) -> Result<[usize; 3]> {
     for (what, view) in [("a", a.view()), ("b", b.view())] {
         if view.ndim() > 2 {

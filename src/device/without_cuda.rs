@@ -4,6 +4,7 @@ use crate::error::Result;
 use crate::graph::{Binding, Plan, Repeat};
 use crate::ops::Op;
 
+/// An uninhabited type: code that uses a value of it never runs.
 pub(crate) enum CudaBackend {}
 
 /// Elements in an NVIDIA GPU's memory.

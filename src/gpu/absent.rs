@@ -1,4 +1,4 @@
-//! What stands in for the GPU back-end in a build without the feature `gpu`: none is ever open.
+//! Stub of the GPU back-end for builds without the feature `gpu`.
 
 // The real ones have much to wait for.
 #![allow(clippy::unused_async)]
@@ -25,13 +25,13 @@ pub(crate) struct Adapter {
     pub(crate) software: bool,
 }
 
-/// There is no value of this type, and so no code that uses one runs.
+/// An uninhabited type: code that uses a value of it never runs.
 pub(crate) enum Gpu {}
 
-/// There is no value of this type.
+/// An uninhabited type.
 pub(crate) enum TileFold {}
 
-/// There is no value of this type.
+/// An uninhabited type.
 #[derive(Clone)]
 pub(crate) enum GpuBuffer {}
 

@@ -1,5 +1,5 @@
-//! JavaScript's arrays, straight to and from the GPU's buffers: by way of WebAssembly's memory each
-//! value would be copied once more, to memory that is new more often than not.
+//! Copies directly between JavaScript's arrays and GPU buffers. A copy through WebAssembly's memory
+//! would cost another pass and, usually, new memory.
 
 use std::sync::Arc;
 
@@ -62,8 +62,8 @@ impl Gpu {
         Ok(self.record_plan(plan, bindings, Repeat::ONCE, true)?.1)
     }
 
-    /// Copies values to a buffer that stays on the GPU. They are read now; the future tells what
-    /// went wrong.
+    /// Copies values to a buffer that stays on the GPU. They are read now; the future returns
+    /// errors.
     #[allow(clippy::type_complexity)] // A buffer now, and a future.
     pub(crate) fn upload_array(
         self: &Arc<Self>,

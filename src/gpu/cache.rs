@@ -1,4 +1,4 @@
-//! What is kept on disk from one process to the next: pipelines, where the driver lets them be.
+//! Cache on disk, kept between processes: compiled pipelines, if the driver supports it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use super::persist;
 use crate::files;
 
-/// A driver's cache and the file that it is kept in.
+/// A driver's pipeline cache and its file.
 pub(super) struct PipelineFile {
     pub(super) cache: wgpu::PipelineCache,
     path: PathBuf,
-    /// What the file holds, by its hash.
+    /// The hash of the file's contents.
     kept: Mutex<Option<u64>>,
 }
 
@@ -81,7 +81,7 @@ pub(super) fn write(path: &Path, data: &[u8]) -> std::io::Result<()> {
     files::replace(path, &persist::wrapped(data))
 }
 
-/// What `write` was given, unless there is no such file or something happened to it.
+/// Reads data written by `write`; `None` if there is no file or it is damaged.
 pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
     let file = fs::read(path).ok()?;
     persist::unwrapped(&file).map(<[u8]>::to_vec)

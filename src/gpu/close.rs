@@ -1,29 +1,29 @@
 //! Closes devices on one thread that lives as long as the process.
 //!
-//! NVIDIA's driver (580.159) may wait for itself for ever where a thread that has used Vulkan ends while
-//! another one, which is to end as well, destroys a device: so hung 13 of 14 processes in which eight
-//! threads opened, used and closed devices. Where one long-lived thread closed all of them, none hung.
+//! NVIDIA's driver (580.159) can deadlock if a thread that has used Vulkan ends while another
+//! short-lived thread destroys a device: 13 of 14 processes hung in which eight threads opened,
+//! used and closed devices. With one long-lived thread that closed all devices, none hung.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// What keeps a device open: the last owner of these closes it.
+/// The handles that keep a device open. Dropping the last ones closes it.
 type Device = (wgpu::Device, wgpu::Queue);
 
-/// A device to close, and whom to tell.
+/// A device to close, and the channel that reports its closing.
 type Request = (Device, Sender<()>);
 
 /// Closes a device when dropped, if nobody else holds it. Belongs behind all other owners.
-pub(super) struct Closing(Option<Device>);
+pub(super) struct CloseOnDrop(Option<Device>);
 
-impl Closing {
+impl CloseOnDrop {
     pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
         Self(Some((device.clone(), queue.clone())))
     }
 }
 
-impl Drop for Closing {
+impl Drop for CloseOnDrop {
     /// Waits until the device is closed: programs that open devices in turn must not have several open.
     fn drop(&mut self) {
         let (Some(device), Some(closer)) = (self.0.take(), closer()) else {

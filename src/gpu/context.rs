@@ -1,4 +1,4 @@
-//! Adapters, devices, and what is kept with them.
+//! Adapters, devices, and their caches.
 
 use std::sync::Arc;
 #[cfg(not(target_arch = "wasm32"))]
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 #[cfg(not(target_arch = "wasm32"))]
 use super::cache::PipelineFile;
 #[cfg(not(target_arch = "wasm32"))]
-use super::close::Closing;
+use super::close::CloseOnDrop;
 use super::health::Health;
 #[cfg(not(target_arch = "wasm32"))]
 use super::lru::Recent;
@@ -29,8 +29,8 @@ use crate::ops::HalfPrecision;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::Op;
 
-/// Features asked for where the adapter has them; user kernels and later ones may rely on
-/// what `DeviceInfo` reports.
+/// Features requested if the adapter has them. Custom kernels and later ones may rely on what
+/// `DeviceInfo` reports.
 const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::SHADER_F16)
     .union(wgpu::Features::TIMESTAMP_QUERY)
@@ -48,28 +48,28 @@ pub(crate) struct Gpu {
     pub(super) pipelines: Pipelines,
     pub(super) pool: Arc<Pool>,
     pub(super) params: Params,
-    /// Of single operations, by those and their inputs' lengths.
+    /// Plans of single operations, by operation and lengths of inputs.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) plans: Recent<(Op, Vec<usize>), PlanOfOne>,
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) stamps: Stamps,
     pub(super) half_precision: HalfPrecision,
     pub(super) tuned: Choices,
-    /// Where those are kept from one process to the next.
+    /// The file in which choices are kept between processes.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) choices_file: Option<std::path::PathBuf>,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
     /// The last field, so that all others have let go of the device when it is dropped.
     #[cfg(not(target_arch = "wasm32"))]
-    _closing: Closing,
+    _closing: CloseOnDrop,
 }
 
 /// The limits that dispatches keep to; the pool knows those of buffers.
 pub(super) struct Limits {
     /// Most workgroups along one side of a dispatch.
     pub(super) workgroups: usize,
-    /// What offsets into a uniform buffer are multiples of, in bytes.
+    /// The alignment of offsets into a uniform buffer, in bytes.
     pub(super) uniform_alignment: usize,
     /// Bytes of memory that a workgroup's invocations share.
     pub(super) workgroup_memory: usize,
@@ -83,7 +83,7 @@ pub(super) struct Limits {
     pub(super) mappable: bool,
 }
 
-/// What is known of an adapter.
+/// Properties of an adapter.
 #[derive(Clone, Debug)]
 pub(crate) struct Adapter {
     pub(crate) name: String,
@@ -92,8 +92,9 @@ pub(crate) struct Adapter {
 }
 
 impl Adapter {
-    /// Invocations of a workgroup, for kernels that leave their number open. Software adapters have as many
-    /// as `SwiftShader` has lanes: a barrier switches contexts for every so many.
+    /// Returns the number of invocations in a workgroup, for kernels of variable workgroup size.
+    /// Software adapters get as many as `SwiftShader` has lanes, because a barrier switches
+    /// contexts once for each group of lanes.
     pub(super) fn group(&self) -> u32 {
         if self.software { 4 } else { 256 }
     }
@@ -172,8 +173,8 @@ impl Gpu {
         Self::adopt(device, queue)
     }
 
-    /// What kernels need and a device with these limits has less of, with both numbers. WebGPU
-    /// promises enough.
+    /// Returns a limit that is lower than the kernels need, with both numbers. WebGPU guarantees
+    /// enough.
     pub(crate) fn lack(limits: &wgpu::Limits) -> Option<String> {
         let needed = [
             (
@@ -233,7 +234,7 @@ impl Gpu {
                     .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
             #[cfg(not(target_arch = "wasm32"))]
-            _closing: Closing::new(&device, &queue),
+            _closing: CloseOnDrop::new(&device, &queue),
             device,
             queue,
         }
@@ -243,18 +244,18 @@ impl Gpu {
         &self.adapter
     }
 
-    /// Whether products are computed in binary16.
+    /// Returns whether matmuls run in f16.
     pub(crate) fn half_precision(&self) -> HalfPrecision {
         self.half_precision
     }
 
-    /// `DeviceLost` if it was.
+    /// Returns `DeviceLost` if the device was lost.
     pub(crate) fn check(&self) -> Result<()> {
         self.health.check()
     }
 
-    /// `LimitExceeded` on llvmpipe, which ends an invocation's loops after some 65,535 rounds of all
-    /// together and says nothing.
+    /// Returns `LimitExceeded` on llvmpipe for long loops: it silently ends an invocation's loops
+    /// after about 65,535 rounds in total.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn check_on_llvmpipe(
         &self,
@@ -268,26 +269,26 @@ impl Gpu {
         Ok(())
     }
 
-    /// The most `f32` values that one buffer holds.
+    /// Returns the largest number of `f32` elements in one buffer.
     pub(crate) fn max_len(&self) -> usize {
         self.pool.max_len()
     }
 
-    /// After an error, lets wgpu call back what it has to tell: a loss only once the queue is
-    /// empty. Browsers do so by themselves.
+    /// Lets wgpu deliver pending callbacks after an error; a device loss comes only once the queue
+    /// is empty. Browsers do this by themselves.
     pub(super) fn deliver_callbacks(&self) {
         let _ = self.device.poll(wgpu::PollType::wait_indefinitely());
     }
 }
 
-/// Workgroups of more than every device allows lie along the first side.
+/// Returns the largest workgroup. Workgroups beyond the guaranteed size lie along the first side.
 #[cfg(not(target_arch = "wasm32"))]
 fn most_invocations(limits: &wgpu::Limits) -> u32 {
     let along = limits.max_compute_workgroup_size_x;
     along.min(limits.max_compute_invocations_per_workgroup)
 }
 
-/// There are none of those in browsers.
+/// Returns the guaranteed size: browsers have no larger workgroups.
 #[cfg(target_arch = "wasm32")]
 fn most_invocations(limits: &wgpu::Limits) -> u32 {
     limits.max_compute_invocations_per_workgroup
@@ -312,7 +313,8 @@ fn all_of(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
     }
 }
 
-/// The same of what every browser's device has.
+/// Returns further limits, each with the device's value and the value that kernels need. Every
+/// browser's device has enough of them.
 #[cfg(not(target_arch = "wasm32"))]
 fn more_needed(limits: &wgpu::Limits) -> [(&'static str, u32, u32); 8] {
     let bytes = |size: u64| size.try_into().unwrap_or(u32::MAX);
@@ -349,7 +351,7 @@ fn no_gpu(reason: String) -> Error {
     Error::NoGpu { reason }
 }
 
-/// Software rasterisers that do not all call themselves a CPU.
+/// Returns whether an adapter is a software rasteriser; not all of them report themselves as a CPU.
 fn is_software(info: &wgpu::AdapterInfo, name: &str) -> bool {
     let known = ["swiftshader", "llvmpipe", "lavapipe", "basic", "warp"];
     let mut words = name.split([' ', '-', '(']);
@@ -372,7 +374,8 @@ fn adapter_name(_: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     info.name.clone()
 }
 
-/// Browsers leave the description empty, but say vendor and architecture.
+/// Returns the adapter's name. Browsers leave the description empty, but report vendor and
+/// architecture.
 #[cfg(target_arch = "wasm32")]
 fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     use js_sys::Reflect;
@@ -400,8 +403,8 @@ fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
     name
 }
 
-/// The process's way to its drivers, which stays open: each that was closed let go of NVIDIA's driver, which
-/// could be loaded some thirty times, and then offered no adapter any more.
+/// Returns the process's wgpu instance, which stays open. Each closed instance unloaded NVIDIA's
+/// driver, which could be loaded some thirty times and then offered no adapter.
 #[cfg(not(target_arch = "wasm32"))]
 fn instance() -> &'static wgpu::Instance {
     static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
@@ -411,8 +414,8 @@ fn instance() -> &'static wgpu::Instance {
     })
 }
 
-/// The adapters that will do, the best first: at least one. Software adapters only where there is
-/// no other, and those of one API, since each API lists the same GPUs again.
+/// Returns the acceptable adapters, the best first, at least one. Software adapters are returned
+/// only if there is no other, and of one API, since each API lists the same GPUs again.
 #[cfg(not(target_arch = "wasm32"))]
 async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
     let rank = |adapter: &wgpu::Adapter| {
@@ -439,7 +442,7 @@ async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
     Ok(adapters)
 }
 
-/// wgpu panics where it finds neither a window nor a worker, in Node for one.
+/// Refuses environments without a window or a worker, such as Node, where wgpu panics.
 #[cfg(target_arch = "wasm32")]
 fn check_environment() -> Result<()> {
     use js_sys::Reflect;

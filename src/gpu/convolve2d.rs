@@ -1,4 +1,4 @@
-//! Which kernel convolves.
+//! Choice of the convolution kernel.
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::context::Gpu;
@@ -48,7 +48,7 @@ pub(super) fn convolve2d(
 #[cfg(not(target_arch = "wasm32"))]
 const SHORT: usize = 64;
 
-/// How often loops of the kernel for any stride begin or end, but for one in a hundred.
+/// Returns the number of loop rounds of the kernel for any stride, accurate to one in a hundred.
 #[cfg(not(target_arch = "wasm32"))]
 fn rounds(conv: &Conv2d) -> usize {
     let cols = conv.kernel_cols;
@@ -61,7 +61,7 @@ fn rounds(conv: &Conv2d) -> usize {
     conv.kernel_rows.saturating_mul(of_row)
 }
 
-/// Those that could compute a convolution.
+/// Returns the kernels that can compute a convolution.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn candidates(gpu: &Gpu, lens: &[usize], conv: &Conv2d) -> Vec<&'static str> {
     let near = suits_near(gpu, lens[1], conv).then(|| near_kernel(conv).0.name);
@@ -95,7 +95,7 @@ fn near_kernel(conv: &Conv2d) -> (&'static Kernel, usize) {
     }
 }
 
-/// By that kernel.
+/// Records a convolution by the kernel specialised for its size.
 #[cfg(not(target_arch = "wasm32"))]
 fn near(
     recorder: &mut Recorder<'_>,
@@ -128,7 +128,7 @@ fn near(
     recorder.dispatch_specialised(kernel, constants, &params, &inputs, output, tiles)
 }
 
-/// By the kernel for any stride and size.
+/// Records a convolution by the kernel for any stride and size.
 fn any(
     recorder: &mut Recorder<'_>,
     inputs: &[GpuBuffer],

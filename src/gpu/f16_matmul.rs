@@ -1,4 +1,4 @@
-//! Products of matrices rounded to binary16, by cooperative matrices.
+//! Matmuls in f16, by cooperative matrices.
 
 #[cfg_attr(target_arch = "wasm32", path = "f16_matmul/browser.rs")]
 #[cfg_attr(not(target_arch = "wasm32"), path = "f16_matmul/native.rs")]
@@ -13,7 +13,7 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::ops::HalfPrecision;
 
-/// What the kernel takes of an adapter, beside matrices of 16 × 16.
+/// The workgroup memory that the kernel needs, in bytes.
 const MEMORY: u32 = 20 << 10;
 const INVOCATIONS: u32 = 128;
 /// Rows and columns of a workgroup's tile of the result, and the depth of its slabs.
@@ -25,7 +25,7 @@ pub(super) fn subgroup_sizes(info: &wgpu::AdapterInfo) -> [u32; 2] {
     [info.subgroup_min_size, info.subgroup_max_size]
 }
 
-/// What an adapter is good for that has the matrices, or has not.
+/// Returns whether an adapter supports f16 matmul, given whether it has cooperative matrices.
 fn offered(adapter: &wgpu::Adapter, matrices: bool) -> HalfPrecision {
     let limits = adapter.limits();
     if !matrices {
@@ -41,8 +41,8 @@ fn offered(adapter: &wgpu::Adapter, matrices: bool) -> HalfPrecision {
     }
 }
 
-/// Whether a product is rounded, where the device does so: not one with a vector, nor one of which a
-/// matrix is too large for a buffer once it is filled up to whole tiles.
+/// Returns whether a product runs in f16 on such a device: not a matrix-vector product, and not one
+/// with a matrix that no buffer can hold once it is padded to whole tiles.
 pub(super) fn suits(gpu: &Gpu, [m, k, n]: [usize; 3]) -> bool {
     let used = gpu.half_precision() == HalfPrecision::Used && !gpu.adapter().software;
     let fits = || {
@@ -54,9 +54,9 @@ pub(super) fn suits(gpu: &Gpu, [m, k, n]: [usize; 3]) -> bool {
     used && m > 1 && n > 1 && fits()
 }
 
-/// Records a product of row-major matrices, none of which is empty: both are rounded and filled
-/// up to whole tiles first, and so is the result where it is not made of them, or where something
-/// is computed from it on the way.
+/// Records a matmul of row-major matrices, none of which is empty. Both operands are rounded to f16
+/// and padded to whole tiles first. The result is padded, too, if it has no whole tiles or if an
+/// operation is fused after it.
 pub(super) fn matmul(
     recorder: &mut Recorder<'_>,
     [a, b]: [&GpuBuffer; 2],
@@ -114,7 +114,7 @@ pub(super) fn by_tiles(
     Ok(())
 }
 
-/// A matrix in binary16, filled up with zeros to other rows and columns.
+/// Copies a matrix to f16, padded with zeros to other rows and columns.
 fn rounded(
     recorder: &mut Recorder<'_>,
     x: &GpuBuffer,

@@ -1,4 +1,4 @@
-//! What went wrong on the device: error scopes and the loss of the device, as [`Error`]s.
+//! Errors of the device as [`Error`]s: error scopes and device loss.
 
 use std::sync::{Arc, OnceLock};
 
@@ -54,7 +54,7 @@ impl Scopes {
         }
     }
 
-    /// Closes the scopes; the future returns what they saw. Natively it never waits.
+    /// Closes the scopes. The returned future gives their error; on native targets it never waits.
     pub(super) fn close(self) -> impl Future<Output = Option<wgpu::Error>> + use<> {
         let internal = self.internal.pop();
         let validation = self.validation.pop();
@@ -67,7 +67,7 @@ impl Scopes {
     }
 }
 
-/// The crate's error for wgpu's; `bytes` is what the failed work had asked for.
+/// Converts wgpu's error to the crate's; `bytes` is the size that the failed work had requested.
 pub(super) fn classify(error: &wgpu::Error, bytes: u64) -> Error {
     match error {
         wgpu::Error::OutOfMemory { .. } => Error::OutOfMemory { bytes },

@@ -1,5 +1,5 @@
-//! Convolutions of images with many channels: each place of the result by itself, or all of them as a product of the
-//! weights and a matrix of windows, which is nowhere in memory.
+//! Convolution layers: either each element of the result by itself, or all of them as a matmul of
+//! the weights and a matrix of windows (im2col), which is never stored.
 
 #[cfg(not(target_arch = "wasm32"))]
 use super::context::Gpu;
@@ -12,16 +12,17 @@ use crate::error::Result;
 use crate::ops::ConvLayer;
 use crate::ops::shape::check_limit;
 
-/// Invocations of a workgroup of the kernel for any layer, and the filters and places of the result that each
-/// computes.
+/// Invocations of a workgroup of the kernel for any layer, and the filters and positions of the
+/// result that each computes.
 const WORKGROUP: usize = 64;
 const FILTERS: usize = 4;
 const PLACES: usize = 4;
 
-/// The most weights of a filter that kernels of products find the places of.
+/// The largest number of weights of a filter that the matmul kernels can index.
 const DEEPEST: usize = 1 << 19;
 
-/// The longest window: places in it and before the input are no others when their numbers wrap around.
+/// The longest window for which indices in it and before the input stay distinct when they wrap
+/// around.
 const LONGEST: usize = 1 << 31;
 
 /// Filters, and weights of each, from which tiles of a product are busy.
@@ -50,7 +51,7 @@ pub(super) fn convolve_layer(
     by_product(recorder, kernel, operands, output, layer)
 }
 
-/// The kernel that was measured to be the fastest, or else the one by rule.
+/// Returns the kernel that was measured to be the fastest, or else the default.
 fn kernel(recorder: &Recorder<'_>, input: usize, layer: &ConvLayer) -> &'static Kernel {
     let gpu = recorder.gpu;
     #[cfg(not(target_arch = "wasm32"))]
@@ -69,7 +70,8 @@ fn kernel(recorder: &Recorder<'_>, input: usize, layer: &ConvLayer) -> &'static 
     }
 }
 
-/// The names of the kernels that could compute a layer of an input of so many values; none where there is no choice.
+/// Returns the names of the kernels that can compute a layer with an input of this length; none if
+/// there is no choice.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn candidates(gpu: &Gpu, input: usize, layer: &ConvLayer) -> Vec<&'static str> {
     if is_product(layer) {
@@ -78,7 +80,7 @@ pub(super) fn candidates(gpu: &Gpu, input: usize, layer: &ConvLayer) -> Vec<&'st
     able(gpu, input, layer).map(|kernel| kernel.name).collect()
 }
 
-/// The kernel for any layer, and those of products if they can compute this one.
+/// Returns the kernel for any layer, and the matmul kernels if they can compute this one.
 #[cfg(not(target_arch = "wasm32"))]
 fn able(gpu: &Gpu, input: usize, layer: &ConvLayer) -> impl Iterator<Item = &'static Kernel> {
     let fitting = FAMILIES.iter().filter(|family| family.fits(&gpu.limits));
@@ -89,7 +91,8 @@ fn able(gpu: &Gpu, input: usize, layer: &ConvLayer) -> impl Iterator<Item = &'st
     any.chain(of_products.filter(move |_| has_product))
 }
 
-/// A family's kernel: windows of one value in planes made of vectors are vectors of these.
+/// Returns a family's kernel for the layer: the pointwise one if windows have one element and
+/// planes consist of vectors of four.
 fn form(family: &Family, layer: &ConvLayer) -> &'static Kernel {
     let [_, k, _] = product(layer);
     let (rows, cols) = layer.output_shape();
@@ -100,13 +103,15 @@ fn form(family: &Family, layer: &ConvLayer) -> &'static Kernel {
     }
 }
 
-/// Whether kernels of products can compute a layer of an input of so many values: what lies beyond the input has a
-/// first value to be read in its place, and weights have places that are found.
+/// Returns whether the matmul kernels can compute a layer with an input of this length: there is a
+/// first element to read for positions outside the input, and the weights are in the range of
+/// indices.
 fn has_product(input: usize, layer: &ConvLayer) -> bool {
     layer.groups == 1 && input > 0 && (1..=DEEPEST).contains(&layer.depth())
 }
 
-/// Filters, their weights, and places of the result in all images: what is multiplied, of one group.
+/// Returns the shape of the matmul of one group: filters, weights of each, and positions of the
+/// result in all images.
 fn product(layer: &ConvLayer) -> [usize; 3] {
     let (rows, cols) = layer.output_shape();
     [layer.filters, layer.depth(), layer.batch * rows * cols]
@@ -145,8 +150,9 @@ fn geometry(layer: &ConvLayer) -> [usize; 12] {
     ]
 }
 
-/// Parameters of a kernel. Only strides can be larger than what is told by a buffer's places, and dilations, of which
-/// there is one weight then; strides move past every input alike.
+/// Returns the parameters of a kernel. Only strides and dilations can exceed the range of a
+/// buffer's indices. A dilation that does has one weight, and such a stride moves past the whole
+/// input.
 fn params(dims: [&[usize]; 2]) -> Vec<u32> {
     let mut words = Vec::new();
     for dims in dims {
@@ -157,7 +163,7 @@ fn params(dims: [&[usize]; 2]) -> Vec<u32> {
     words
 }
 
-/// By a kernel of products.
+/// Records a layer by a matmul kernel.
 fn by_product(
     recorder: &mut Recorder<'_>,
     kernel: &'static Kernel,
@@ -179,7 +185,7 @@ fn by_product(
     recorder.dispatch(kernel, &params, &operands, output, workgroups)
 }
 
-/// By the kernel for any layer.
+/// Records a layer by the kernel for any layer.
 fn any(
     recorder: &mut Recorder<'_>,
     inputs: [&GpuBuffer; 2],

@@ -1,4 +1,4 @@
-//! From operations to dispatches: which kernel, how many workgroups, what parameters.
+//! Lowering of operations to dispatches: the kernel, the number of workgroups and the parameters.
 
 use super::fused::Addition;
 use super::kernels;
@@ -11,9 +11,10 @@ use crate::ops::{Matmul, Op};
 pub(super) const WORKGROUP: usize = 256;
 /// Vectors of four values that a workgroup of the elementwise kernel computes.
 const VECTORS_A_WORKGROUP: usize = 2 * WORKGROUP;
-/// Most workgroups of a reduction's first dispatch, so that one workgroup can fold the rest; of four
-/// invocations, one after the other on each processor, few are enough, as long as each has no more
-/// than so many values: llvmpipe ends loops after 65,535 rounds, and long sums lose places.
+/// The largest number of workgroups of a reduction's first dispatch, so that one workgroup can
+/// reduce the rest. Software adapters, whose workgroups have four invocations and run one after the
+/// other on each processor, need few, as long as each has no more than this number of elements:
+/// llvmpipe ends loops after 65,535 rounds, and long sums lose precision.
 const MAX_PARTIALS: usize = 1024;
 const MAX_SOFTWARE_PARTIALS: usize = 32;
 const MAX_VALUES_PER_SOFTWARE_PARTIAL: usize = 1 << 15;

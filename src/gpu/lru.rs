@@ -1,13 +1,13 @@
-//! What was made for recent work, for more of the same.
+//! A cache of recently used objects.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
 
-/// How much is remembered. Few enough to be searched one by one.
+/// The number of cached objects; small enough for a linear search.
 const MAX_RECENT: usize = 32;
 
-/// Values by what they were made for, the latest used last.
+/// Objects by key, the most recently used last.
 pub(super) struct Recent<K, V>(Mutex<Vec<(K, V)>>);
 
 impl<K, V> Default for Recent<K, V> {
@@ -17,7 +17,7 @@ impl<K, V> Default for Recent<K, V> {
 }
 
 impl<K, V: Clone> Recent<K, V> {
-    /// The value whose key is the `same`, or else one that is made now.
+    /// Returns the object whose key is the `same`, or makes one.
     pub(super) fn get(
         &self,
         same: impl Fn(&K) -> bool,
@@ -37,7 +37,7 @@ impl<K, V: Clone> Recent<K, V> {
         Ok(value)
     }
 
-    /// Forgets everything.
+    /// Clears the cache.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }

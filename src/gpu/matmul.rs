@@ -1,4 +1,4 @@
-//! Which kernels multiply two matrices.
+//! Choice of the matmul kernels.
 
 use super::context::Gpu;
 use super::context::Limits;
@@ -7,19 +7,19 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::tune::Key;
 use crate::error::Result;
 
-/// A tile of C, and the kernels in which a workgroup computes one.
+/// A tile size of C, and the kernels in which a workgroup computes one tile.
 pub(super) struct Family {
     /// Rows and columns of a tile.
     side: usize,
     /// Bytes of workgroup memory, and invocations.
     memory: usize,
     invocations: usize,
-    /// For `k` and `n` that are multiples of 4, and for any.
+    /// Kernels for `k` and `n` that are multiples of 4, and for any.
     aligned: &'static Kernel,
     any: &'static Kernel,
-    /// For convolution layers.
+    /// Kernels for convolution layers.
     pub(super) layer: &'static Kernel,
-    /// For those by windows of one value.
+    /// Kernels for convolution layers with windows of one element.
     pub(super) pointwise: &'static Kernel,
 }
 
@@ -55,12 +55,12 @@ pub(super) static FAMILIES: [Family; 3] = [
     },
 ];
 
-/// Tiles that keep a GPU busy. On one of 132 multiprocessors a product of 2048³ (256 tiles of
-/// 128 × 128) took less time by the largest tiles, one of 128×1152×25088 (196 of them) a fifth less by the
-/// middle ones, and one of 512×4608×1568 (200 of those) a tenth less by the smallest.
+/// The number of tiles that keep a GPU busy. On a GPU of 132 multiprocessors 2048³ (256 tiles of
+/// 128 × 128) was fastest with the largest tiles, 128×1152×25088 (196 tiles) took a fifth less with
+/// the middle ones, and 512×4608×1568 (200 tiles) a tenth less with the smallest.
 const ENOUGH_TILES: usize = 256;
 
-/// Refuses what no kernel sums up on llvmpipe; four products are a round of a loop.
+/// Refuses sums that are too long for llvmpipe; a round of a loop adds four products.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) fn check_depth(gpu: &super::context::Gpu, k: usize) -> Result<()> {
     gpu.check_on_llvmpipe("the depth of a product on llvmpipe", k, 1 << 17)
@@ -79,7 +79,7 @@ pub(super) fn matmul(
     in_f32(recorder, [a, b], c, [m, k, n])
 }
 
-/// The same of numbers that are not rounded.
+/// Records a matmul in `f32`.
 pub(super) fn in_f32(
     recorder: &mut Recorder<'_>,
     [a, b]: [&GpuBuffer; 2],
@@ -108,7 +108,7 @@ pub(super) fn in_f32(
     family.record(recorder, [a, b], c, [m, k, n])
 }
 
-/// The kernels that could compute a product, by name; none where there is no choice.
+/// Returns the names of the kernels that can compute a matmul; none if there is no choice.
 pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> {
     if super::f16_matmul::suits(gpu, [m, k, n]) {
         return Vec::new();
@@ -127,7 +127,7 @@ pub(super) fn candidates(gpu: &Gpu, [m, k, n]: [usize; 3]) -> Vec<&'static str> 
     names.collect()
 }
 
-/// Records a product by the candidate of that name, if it is one here.
+/// Records a matmul by the candidate of that name, if it exists here.
 fn by(
     name: &str,
     recorder: &mut Recorder<'_>,
@@ -159,8 +159,9 @@ pub(super) fn aligned(
     if len.is_multiple_of(4) { vectors } else { any }
 }
 
-/// Of the families that the adapter has room for, the largest with enough tiles that do not reach much farther
-/// beyond the result than smaller ones: a product of 64 rows by the largest tiles takes twice as long.
+/// Chooses the tile size: the largest that the adapter supports, that gives enough tiles, and that
+/// does not reach much farther beyond the result than smaller ones. A product of 64 rows takes
+/// twice as long with the largest tiles.
 pub(super) fn family(limits: &Limits, [m, n]: [usize; 2]) -> &'static Family {
     let [.., smallest] = &FAMILIES;
     let least = smallest.area([m, n]);
@@ -206,7 +207,7 @@ impl Family {
     }
 }
 
-/// Without workgroup memory: 8 × 8 values for each of a workgroup's invocations.
+/// Records a matmul without workgroup memory: each invocation computes 8 × 8 elements.
 fn direct(
     recorder: &mut Recorder<'_>,
     operands: [&GpuBuffer; 2],

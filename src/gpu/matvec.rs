@@ -1,4 +1,4 @@
-//! Products with a vector, which are as fast as the matrix can be read.
+//! Matrix-vector products, which are bound by the bandwidth of reading the matrix.
 
 use super::context::Limits;
 use super::kernels;
@@ -10,9 +10,10 @@ use crate::error::Result;
 /// Depths from which a row of A keeps a workgroup busy as vectors, and values from which B does.
 const LONG_ROW: usize = 64;
 const MANY_VALUES: usize = 1 << 16;
-/// Depths of which a row is a subgroup's and not a workgroup's, where there are subgroups. On an H200 so many values in
-/// rows of 64 took a fifth of the time, of 256 a quarter, of 2,048 as long, of 4,096 a sixth more; and rows of 16 as
-/// long as by tiles.
+/// The values of `k` for which a subgroup computes a row, and not a workgroup, if the adapter has
+/// subgroups. On an H200, matrices of one size took a fifth of the time with rows of 64, a quarter
+/// with 256, the same with 2,048, and a sixth more with 4,096; rows of 16 took as long as with
+/// tiles.
 const SHORT_ROWS: std::ops::RangeInclusive<usize> = 16..=1024;
 /// Columns of a workgroup of `matvec_cols`, and the least depths for each.
 const COLUMNS: usize = 128;
@@ -21,21 +22,21 @@ const LEAST_SLICE: usize = 64;
 const WORKGROUP: usize = 256;
 const ROWS: usize = 2;
 
-/// How a row times B is divided, by name: the workgroups that should keep a GPU busy. The first
-/// one is the rule.
+/// The splits of a row times B, by name: the number of workgroups to aim for. The first is the
+/// default.
 static SPLITS: [(&str, usize); 3] = [
     ("matvec_cols", 1024),
     ("matvec_cols_256", 256),
     ("matvec_cols_4096", 4096),
 ];
 
-/// Whether these kernels are for a product of this shape, whose `k` is not 0.
+/// Returns whether these kernels suit a product of this shape, whose `k` is not 0.
 pub(super) fn suits(limits: &Limits, [m, k, n]: [usize; 3]) -> bool {
     let column = k >= LONG_ROW || is_short(limits, k);
     (n == 1 && column) || (m == 1 && k * n >= MANY_VALUES)
 }
 
-/// Whether a row of A is a subgroup's.
+/// Returns whether a subgroup computes a row of A.
 fn is_short(limits: &Limits, k: usize) -> bool {
     SHORT_ROWS.contains(&k) && subgroups::fit(limits, WORKGROUP)
 }
@@ -55,7 +56,7 @@ pub(super) fn matvec(
     times_column(recorder, [a, b], c, [m, k], by_subgroups)
 }
 
-/// The names of what suits a product of this shape.
+/// Returns the names of the kernels for a product of this shape.
 pub(super) fn candidates(
     limits: &Limits,
     [m, k, n]: [usize; 3],
@@ -68,7 +69,7 @@ pub(super) fn candidates(
     for_column.chain(for_row.filter(move |_| suits && n > 1))
 }
 
-/// Records a product by the candidate of that name, if it is one.
+/// Records a product by the candidate of that name, if it exists.
 pub(super) fn by(
     name: &str,
     recorder: &mut Recorder<'_>,

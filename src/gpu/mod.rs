@@ -65,7 +65,7 @@ use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;
 
-/// What the rest of the crate asks of a GPU. Lengths have been validated.
+/// The interface of the GPU back-end to the rest of the crate. Lengths are validated.
 impl Gpu {
     /// Runs one operation from and to host memory, in one submission.
     pub(crate) async fn run_into(
@@ -83,8 +83,8 @@ impl Gpu {
         copy_first(&reading.await?, out)
     }
 
-    /// A plan of one operation on inputs of these lengths that gives `len` values. Making one takes
-    /// a tenth of a small operation's time.
+    /// Returns a cached plan of one operation on inputs of these lengths, with a result of `len`
+    /// elements. Making one takes a tenth of a small operation's time.
     #[cfg(not(target_arch = "wasm32"))]
     fn plan_of_one(&self, op: &Op, lens: &[usize], len: usize) -> Result<Arc<(Plan, Texts)>> {
         self.plans.get(
@@ -96,7 +96,7 @@ impl Gpu {
         )
     }
 
-    /// A plan of one operation on inputs of these lengths that gives `len` values.
+    /// Makes a plan of one operation on inputs of these lengths, with a result of `len` elements.
     #[cfg(target_arch = "wasm32")]
     #[allow(clippy::unused_self, clippy::unnecessary_wraps)] // The other one remembers it.
     fn plan_of_one(&self, op: &Op, lens: &[usize], len: usize) -> Result<(Plan, Texts)> {

@@ -1,6 +1,6 @@
-//! What a GPU is opened with, and what it came to.
+//! Options for opening a GPU.
 
-/// Which adapters will do.
+/// The adapters that are acceptable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Preference {
     /// A real GPU or none.
@@ -14,9 +14,9 @@ pub(crate) enum Preference {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub(crate) preference: Preference,
-    /// Whether matrices are to be multiplied in binary16 where the adapter can.
+    /// Whether to multiply matrices in f16 if the adapter supports it.
     pub(crate) half_precision: bool,
-    /// The folder that pipelines are kept in.
+    /// The folder for compiled pipelines.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) pipelines: Option<std::path::PathBuf>,
 }

@@ -1,14 +1,15 @@
-//! What is kept from one process, or one visit of a page, to the next: bytes with a mark and a sum.
+//! The format of data that is kept between processes, or between visits of a page: bytes with a
+//! magic number and a checksum.
 
-/// What all of it begins with; its number changes with what follows.
+/// The magic number; its last byte is the version of the format.
 const MAGIC: &[u8; 8] = b"relamp\x00\x01";
 
-/// Data with their mark and their sum.
+/// Returns the data with the magic number and a checksum.
 pub(super) fn wrapped(data: &[u8]) -> Vec<u8> {
     [MAGIC, &sum(data).to_le_bytes()[..], data].concat()
 }
 
-/// What `wrapped` was given by this version, unless something happened to it.
+/// Returns the data that `wrapped` was given; `None` if it is damaged or of another version.
 pub(super) fn unwrapped(bytes: &[u8]) -> Option<&[u8]> {
     let (magic, rest) = bytes.split_first_chunk::<8>()?;
     let (kept, data) = rest.split_first_chunk::<8>()?;
@@ -16,12 +17,12 @@ pub(super) fn unwrapped(bytes: &[u8]) -> Option<&[u8]> {
     whole.then_some(data)
 }
 
-/// The hash of data, and of the version that they are of.
+/// Returns the hash of the data and of this version of the crate.
 fn sum(data: &[u8]) -> u64 {
     hash(env!("CARGO_PKG_VERSION").as_bytes()) ^ hash(data)
 }
 
-/// FNV-1a of 64 bits, which does not differ from one build to the next.
+/// FNV-1a of 64 bits, which is stable across builds.
 pub(super) fn hash(data: &[u8]) -> u64 {
     data.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -33,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_kept_is_read_back_whole_or_not_at_all() {
+    fn damaged_data_is_rejected() {
         let data: Vec<u8> = (0..1000).map(|i| (i * 7 % 251) as u8).collect();
         let kept = wrapped(&data);
         assert_eq!(unwrapped(&kept), Some(&data[..]));

@@ -10,21 +10,23 @@ use super::kernels::{KERNELS, Kernel};
 /// Bytes of a dispatch's parameters.
 pub(super) const PARAMS_SIZE: u64 = 256;
 
-/// Least bytes of a storage buffer, a vector; told to wgpu, which need not look at each dispatch then. For
-/// Chromium a kernel that stores matrices takes more, and zero leaves it to each kernel.
+/// The least size of a storage buffer in bytes, a vector. It is given to wgpu, so that it need not
+/// validate each dispatch. On Chromium a kernel that stores matrices needs more; zero leaves the
+/// size to each kernel.
 const LEAST_STORAGE: u64 = if cfg!(target_arch = "wasm32") { 0 } else { 16 };
 
-/// Bind groups kept; a batch of another shape every time would fill memory otherwise.
+/// The largest number of cached bind groups. A batch of a new shape every time would fill memory
+/// otherwise.
 const MAX_BIND_GROUPS: usize = 1024;
 
-/// Pipelines kept of kernels with elementwise operations in them or constants.
+/// The largest number of cached pipelines of kernels with fused operations or constants.
 const MAX_FUSED: usize = 1024;
 
-/// How a kernel's buffers are bound.
+/// The layout of a kernel's bindings.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Shape {
     inputs: usize,
-    /// How many buffers are read beside them.
+    /// The number of further read-only buffers.
     extras: usize,
     /// Whether the last input is a uniform buffer, of as many bytes as parameters are.
     #[cfg(not(target_arch = "wasm32"))]
@@ -61,7 +63,7 @@ impl Shape {
         binding == 0
     }
 
-    /// What tells bind groups apart whose buffers are the same.
+    /// Returns a number that distinguishes bind groups with the same buffers.
     fn number(self) -> u64 {
         #[cfg(not(target_arch = "wasm32"))]
         if self.uniform {
@@ -71,8 +73,8 @@ impl Shape {
     }
 }
 
-/// A shape's number, and ids of the uniform buffer, the inputs, the output and what else is
-/// read.
+/// The key of a bind group: its layout's number, and the ids of the uniform buffer, the inputs, the
+/// output and further read-only buffers.
 type BindGroupKey = Vec<u64>;
 
 type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
@@ -90,10 +92,10 @@ const COMPOSED: usize = usize::MAX;
 
 pub(super) struct Pipelines {
     device: wgpu::Device,
-    /// By [`Kernel::index`].
+    /// Pipelines by [`Kernel::index`].
     compute: Vec<OnceLock<wgpu::ComputePipeline>>,
-    /// Of kernels with elementwise operations in them or constants, by kernel and those; and of
-    /// [`Composed`] ones.
+    /// Pipelines of kernels with fused operations or constants, by kernel and text, and of
+    /// [`Composed`] kernels.
     fused: Mutex<Vec<(usize, String, wgpu::ComputePipeline)>>,
     layouts: Mutex<Vec<(Shape, wgpu::BindGroupLayout)>>,
     /// Sorted by key. Fewer than a thousand need no hash table, whose code is a download.
@@ -115,7 +117,7 @@ impl Pipelines {
         }
     }
 
-    /// Keeps what there is on disk, if there is a place for it.
+    /// Saves the pipelines to disk, if there is a cache file.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn save(&self) {
         if let Some(file) = &self.file {
@@ -175,8 +177,8 @@ impl Pipelines {
         pipeline
     }
 
-    /// The bind group of a uniform buffer (with a dynamic offset) and storage buffers, the
-    /// inputs first, then the output and what else is read, each with its id.
+    /// Returns the bind group of a uniform buffer (with a dynamic offset) and storage buffers: the
+    /// inputs, the output and further read-only buffers, each with its id.
     pub(super) fn bind_group(
         &self,
         shape: Shape,

@@ -13,8 +13,8 @@ use crate::graph::{Binding, Fetched, Kernel, Operand, Plan, Repeat};
 use crate::ops::OpClass;
 
 impl Gpu {
-    /// Records and submits a plan; the outputs' buffers may be used at once. The future brings
-    /// what went wrong, or the outputs' values where they are to be `read`.
+    /// Records and submits a plan. The outputs' buffers can be used at once; the future returns
+    /// errors, or the outputs' values if `read` is set.
     #[allow(clippy::type_complexity)] // Buffers now, and a future of values.
     pub(crate) fn run_plan(
         self: &Arc<Self>,
@@ -37,7 +37,7 @@ impl Gpu {
         Ok((outputs, values))
     }
 
-    /// Runs a plan once, whose outputs' values go to `outs`, of their lengths.
+    /// Runs a plan once and copies the outputs to `outs`, which have their lengths.
     pub(crate) async fn read_plan(
         self: &Arc<Self>,
         plan: (&Plan, &Texts),
@@ -134,7 +134,7 @@ fn bring(
     })
 }
 
-/// Of each node whether one kernel reads its values, and each of them once.
+/// Returns for each node whether exactly one kernel reads it, and each element once.
 #[cfg(not(target_arch = "wasm32"))]
 fn read_once(plan: &Plan) -> Vec<bool> {
     let mut readers = vec![(0, None); plan.nodes.len()];
@@ -154,7 +154,7 @@ fn read_once(plan: &Plan) -> Vec<bool> {
     readers.into_iter().enumerate().map(once).collect()
 }
 
-/// How many values a kernel reads of what it reads once.
+/// Returns the number of elements that a kernel reads of an input that is read once.
 #[cfg(not(target_arch = "wasm32"))]
 fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
     let Some(head) = &kernel.head else {
@@ -164,14 +164,14 @@ fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
     (op.class() == OpClass::Reduction).then(|| plan.operand_len(kernel))
 }
 
-/// Pages cannot map what kernels read.
+/// Returns false for each node: browsers cannot map memory that kernels read.
 #[cfg(target_arch = "wasm32")]
 fn read_once(_: &Plan) -> Vec<bool> {
     Vec::new()
 }
 
-/// Of each slot whether one kernel writes to it, none reads what it wrote, and it is read once on
-/// the host: memory that is mapped cannot be mapped again.
+/// Returns for each slot whether one kernel writes it, none reads it, and the host reads it once:
+/// mapped memory cannot be mapped again.
 #[cfg(not(target_arch = "wasm32"))]
 fn only_written(plan: &Plan) -> Vec<bool> {
     // Kernels that write, kernels that read, outputs.

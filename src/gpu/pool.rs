@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use crate::error::Result;
 use crate::ops::shape::check_limit;
 
-/// What a buffer is for; each use has buffers of its own.
+/// The use of a buffer; each use has its own buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Usage {
     /// Operands and results of kernels.
@@ -68,32 +68,33 @@ pub(super) struct Pool {
 }
 
 /// Buffers of one use and size, each with its id.
-struct Unused {
+struct UnusedBuffers {
     usage: Usage,
     size: u64,
     buffers: Vec<(u64, wgpu::Buffer)>,
-    /// How many buffers had been taken when one of these was, or came back, for the last time.
+    /// The value of `taken` when one of these buffers was last taken or returned.
     used: u64,
 }
 
 #[derive(Default)]
 struct State {
-    /// Few enough to be searched one by one.
-    unused: Vec<Unused>,
+    /// The unused buffers; few enough for a linear search.
+    unused: Vec<UnusedBuffers>,
     unused_bytes: u64,
     /// Buffers taken so far.
     taken: u64,
-    /// Raised by [`Pool::discard_all`]; buffers of an earlier epoch are not kept.
+    /// The epoch, raised by [`Pool::discard_all`]. Buffers of an earlier epoch are not cached.
     epoch: u64,
 }
 
-/// Unused memory beyond this is given back to the system.
+/// The limit of unused memory; more is released to the system.
 const MAX_UNUSED_BYTES: u64 = 256 << 20;
 
-/// Buffers that none were taken of while so many others were have to make room.
+/// The number of buffers taken after which unused buffers of another kind are stale and may be
+/// released.
 const STALE: u64 = 64;
 
-/// How fast new memory that the host can write is there: it is made of fresh pages.
+/// The rate at which new host-writable memory becomes available: it consists of fresh pages.
 #[cfg(not(target_arch = "wasm32"))]
 const FRESH_BYTES_A_NANOSECOND: u64 = 4;
 
@@ -111,10 +112,10 @@ impl State {
     /// The unused buffers of one use and size.
     fn unused(&mut self, usage: Usage, size: u64) -> &mut Vec<(u64, wgpu::Buffer)> {
         let used = self.taken;
-        let same = |unused: &Unused| unused.usage == usage && unused.size == size;
+        let same = |unused: &UnusedBuffers| unused.usage == usage && unused.size == size;
         let place = self.unused.iter().position(same).unwrap_or_else(|| {
             let buffers = Vec::new();
-            self.unused.push(Unused {
+            self.unused.push(UnusedBuffers {
                 usage,
                 size,
                 buffers,
@@ -129,9 +130,9 @@ impl State {
 }
 
 impl State {
-    /// Gives stale or larger buffers back to the system until there is room for one of `size` bytes: what is
-    /// left from other work must not keep this one from using its own again. Others stay, or work that takes
-    /// turns with more memory than may lie here would find none of it.
+    /// Releases stale or larger buffers to the system until there is room for one of `size` bytes.
+    /// Buffers left from other work must not keep this work from reusing its own. Others stay:
+    /// alternating work that needs more memory than the limit would otherwise never reuse a buffer.
     fn make_room(&mut self, size: u64) -> bool {
         // There is none for it, whatever makes room. Pages hardly have such buffers, and no bytes for this.
         #[cfg(not(target_arch = "wasm32"))]
@@ -169,7 +170,7 @@ impl Pool {
         })
     }
 
-    /// The most `f32` values that one buffer holds.
+    /// Returns the largest number of `f32` elements in one buffer.
     pub(super) fn max_len(&self) -> usize {
         (self.max_size / 4) as usize
     }

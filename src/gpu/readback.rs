@@ -23,7 +23,7 @@ pub(crate) struct Readback {
     submission: Option<wgpu::SubmissionIndex>,
 }
 
-/// Where wgpu's callback leaves its answer.
+/// The state shared with wgpu's mapping callback.
 #[derive(Default)]
 struct Mapping {
     state: Mutex<MappingState>,
@@ -245,12 +245,12 @@ impl Readback {
 #[cfg(target_arch = "wasm32")]
 const QUESTIONS: usize = 50;
 
-/// How long a waiting thread asks again and again. Being woken takes up to 40 µs, as long as all
-/// the rest of a small operation.
+/// The time for which a waiting thread polls. A wake-up takes up to 40 µs, as long as the rest of a
+/// small operation.
 #[cfg(not(target_arch = "wasm32"))]
 const ATTENTIVE: std::time::Duration = std::time::Duration::from_millis(1);
 
-/// How long a watching thread waits for what another one may be about to tell.
+/// The time for which a watching thread waits for another thread's callback.
 #[cfg(not(target_arch = "wasm32"))]
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 

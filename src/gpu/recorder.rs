@@ -21,8 +21,8 @@ use crate::ops::shape::check_limit;
 pub(crate) struct GpuBuffer {
     pub(super) storage: Arc<PooledBuffer>,
     pub(super) len: usize,
-    /// While an operation is recorded: the chain of its [`Fusion`] that computes the values
-    /// which stand here, or goes on with those that are stored here.
+    /// The chain of the [`Fusion`] being recorded that computes the elements of this buffer, or
+    /// continues from them.
     chain: Option<usize>,
 }
 
@@ -31,7 +31,7 @@ impl GpuBuffer {
         self.len
     }
 
-    /// The same memory for another number of values, no more than it was allocated for.
+    /// Returns the same memory with another number of elements, at most its capacity.
     pub(super) fn with_len(&self, len: usize) -> Self {
         let storage = self.storage.clone();
         let chain = None;
@@ -42,7 +42,7 @@ impl GpuBuffer {
         }
     }
 
-    /// Whether something is computed from what is to be stored here, on its way.
+    /// Returns whether an operation is fused after the one that writes this buffer.
     pub(super) fn goes_on(&self) -> bool {
         self.chain.is_some()
     }
@@ -68,7 +68,7 @@ impl GpuBuffer {
 pub(crate) struct Recorder<'g> {
     pub(super) gpu: &'g Arc<Gpu>,
     fusion: Option<Fusion<'g>>,
-    /// The kernel that is measured, in place of the fastest one.
+    /// The kernel that is measured, instead of the fastest one.
     pub(super) raced: Option<&'static str>,
     scopes: Scopes,
     steps: Vec<Step>,
@@ -76,8 +76,8 @@ pub(crate) struct Recorder<'g> {
     /// Copies that come before the steps.
     #[cfg(not(target_arch = "wasm32"))]
     uploads: Vec<(PooledBuffer, GpuBuffer)>,
-    /// What steps so far no longer need. Nothing is uploaded to these, so that later steps may
-    /// write them.
+    /// Temporary buffers that no recorded step needs any more. They are not uploaded to, so later
+    /// steps may write them.
     spare: Vec<GpuBuffer>,
     bytes: u64,
 }
@@ -115,7 +115,7 @@ impl<'g> Recorder<'g> {
         })
     }
 
-    /// Whether what is recorded is enough for a submission of its own.
+    /// Returns whether enough work is recorded for a submission of its own.
     pub(super) fn is_long(&self) -> bool {
         self.steps.len() >= MAX_STEPS
     }
@@ -133,7 +133,7 @@ impl<'g> Recorder<'g> {
         self.allocate_for(Usage::Storage, len)
     }
 
-    /// A buffer of `len` values for what one step passes to the next.
+    /// Allocates a buffer of `len` elements for an intermediate result between steps.
     pub(super) fn temporary(&mut self, len: usize) -> Result<GpuBuffer> {
         match self.spare.iter().position(|spare| spare.len == len) {
             Some(place) => Ok(self.spare.swap_remove(place)),
@@ -204,8 +204,8 @@ impl<'g> Recorder<'g> {
         self.upload(values)
     }
 
-    /// Records an operation that runs with elementwise ones: those that compute an operand stand
-    /// at its place among the chains, and those that follow at the last place.
+    /// Records an operation with its fused elementwise operations. The chains that compute its
+    /// operands are at the operands' indices, and the chain that follows is the last.
     pub(super) fn fused_op(
         &mut self,
         op: &Op,
@@ -226,7 +226,7 @@ impl<'g> Recorder<'g> {
         recorded
     }
 
-    /// Records elementwise operations alone, whose text is `kept` from the first time on.
+    /// Records elementwise operations alone; their text is cached in `kept`.
     pub(super) fn elementwise(
         &mut self,
         fusion: Fusion<'g>,
@@ -264,7 +264,7 @@ impl<'g> Recorder<'g> {
         self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
     }
 
-    /// What the operation's elementwise neighbours add to one of its kernels.
+    /// Returns the code that the fused operations add to a kernel.
     fn addition(
         &self,
         kernel: &Kernel,
@@ -285,7 +285,7 @@ impl<'g> Recorder<'g> {
         Ok(addition)
     }
 
-    /// As [`Recorder::dispatch`], of a kernel with constants.
+    /// Records a dispatch of a kernel with constants.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn dispatch_specialised(
         &mut self,
@@ -301,7 +301,7 @@ impl<'g> Recorder<'g> {
         self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
     }
 
-    /// Records a kernel with what is added to it.
+    /// Records a kernel with its fused code.
     pub(super) fn dispatch_with(
         &mut self,
         kernel: &'static Kernel,
@@ -359,7 +359,7 @@ impl<'g> Recorder<'g> {
         Ok(())
     }
 
-    /// Adds a step, with its kernel's parameters and those of what is added to the kernel.
+    /// Adds a step, with its kernel's parameters and those of the fused code.
     fn push(&mut self, step: Step, [own, added]: [&[u32]; 2]) {
         let start = self.params.len();
         self.params.extend_from_slice(own);
@@ -393,7 +393,8 @@ impl<'g> Recorder<'g> {
     }
 }
 
-/// What a kernel binds, in order. Chains of iterators would be 700 bytes of the download.
+/// Returns a kernel's buffers in binding order. Iterator chains would add 700 bytes to the
+/// download.
 fn buffers(inputs: &[&GpuBuffer], output: &GpuBuffer) -> Vec<GpuBuffer> {
     let mut buffers = Vec::new();
     for &buffer in inputs {

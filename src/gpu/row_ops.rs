@@ -10,9 +10,9 @@ use crate::error::Result;
 
 /// Values that a workgroup should have at least of a long row, to be worth a second dispatch.
 const MIN_VALUES_PER_CHUNK: usize = 2048;
-/// Chunks of a row at most, all of which every workgroup of the second dispatch puts together, with
-/// few invocations on a software adapter; there are more where each would have more than so many
-/// values, of which llvmpipe's loops reach no end.
+/// The largest number of chunks of a row; every workgroup of the second dispatch combines all of
+/// them, with few invocations on a software adapter. There are more if a chunk would exceed this
+/// number of elements, which llvmpipe's loops cannot reach.
 const MAX_CHUNKS: usize = 256;
 const MAX_SOFTWARE_CHUNKS: usize = 64;
 const MAX_VALUES_PER_SOFTWARE_CHUNK: usize = 1 << 17;
@@ -23,16 +23,17 @@ const MANY_ROWS: usize = 128;
 
 /// The kernels of an operation on rows.
 struct Family {
-    /// What its choices are remembered by, of rows and their length.
+    /// Returns the key of the choice, given rows and their length.
     key: fn([usize; 2]) -> Key,
-    /// Of workgroups that hold whole rows in registers: in parts of subgroups up to 64, 256 and 512 values, and in
-    /// workgroups or parts of them up to 1,024, 4,096 and 16,384; for the longest one with subgroups of 32
-    /// invocations, and one without.
+    /// Kernels whose workgroups hold whole rows in registers. For up to 64, 256 and 512 elements a
+    /// subgroup's part holds a row; up to 1,024, 4,096 and 16,384 a workgroup or a part of it does.
+    /// For the longest there is one with subgroups of 32 invocations, and one without.
     #[cfg(not(target_arch = "wasm32"))]
     held: [&'static Kernel; 7],
-    /// Of workgroups that read a whole row three times.
+    /// The kernel whose workgroups read a whole row three times.
     row: &'static Kernel,
-    /// Of workgroups that have a chunk of a row each: what it comes to, and the result.
+    /// The kernels whose workgroups take a chunk of a row each: the partial result, and the final
+    /// result.
     partial: &'static Kernel,
     apply: &'static Kernel,
 }
@@ -71,12 +72,12 @@ static NORM: Family = Family {
     apply: &kernels::NORM_APPLY,
 };
 
-/// What softmaxes of rows and a length are remembered by, and the kernels that could compute them.
+/// Returns the key for softmaxes of this shape, and the kernels that can compute them.
 pub(super) fn softmaxes(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
     SOFTMAX.candidates(gpu, shape)
 }
 
-/// The same of norms.
+/// Returns the key for norms of this shape, and the kernels that can compute them.
 pub(super) fn norms(gpu: &Gpu, shape: [usize; 2]) -> (Key, Vec<&'static str>) {
     NORM.candidates(gpu, shape)
 }
@@ -127,9 +128,10 @@ fn reads_whole(_: &Gpu, _: usize) -> bool {
 }
 
 impl Family {
-    /// One dispatch where there is a workgroup's worth of work in a row or rows enough for all
-    /// workgroups; else two, with each row cut into chunks. Parameters are the shape
-    /// and the kernels' `own` ones; inputs, what lies by rows and what all rows share.
+    /// Records one dispatch if a row has enough work for a workgroup or there are enough rows for
+    /// all workgroups. Otherwise records two, with each row divided into chunks. The parameters are
+    /// the shape and the kernels' `own` ones; the inputs are those by rows and those shared by all
+    /// rows.
     fn record(
         &self,
         recorder: &mut Recorder<'_>,

@@ -1,5 +1,5 @@
-//! Products by subgroups alone: what an invocation read of A the others get by shuffles, so that there is
-//! neither workgroup memory nor a barrier.
+//! Matmuls by subgroups alone: an invocation reads elements of A and the others get them by
+//! shuffles, so that neither workgroup memory nor barriers are needed.
 //!
 //! They are measured where `tune` is asked to, and chosen by no rule: NVIDIA's GPUs shuffle at the rate of their
 //! workgroup memory, so that tiles there are as fast or faster; on others shuffles cost next to nothing.
@@ -10,7 +10,7 @@ use super::matmul::aligned;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 
-/// What a subgroup computes: a tile of some rows and, for each of its invocations, 8 columns.
+/// A kernel whose subgroups compute a tile: some rows and 8 columns for each invocation.
 struct Family {
     rows: usize,
     aligned: &'static Kernel,
@@ -36,20 +36,22 @@ static FAMILIES: [Family; 2] = [
     },
 ];
 
-/// The names of those that an adapter can run.
+/// Returns the names of the kernels that an adapter can run.
 pub(super) fn candidates(limits: &Limits) -> impl Iterator<Item = &'static str> {
     let families = FAMILIES.iter().filter(|_| fit(limits, WORKGROUP));
     families.map(|family| family.aligned.name)
 }
 
-/// Whether an adapter has subgroups, of which so many invocations are some, and none is too small.
+/// Returns whether an adapter supports workgroups of this size, and subgroups that are large enough
+/// and no larger than a workgroup.
 pub(super) fn fit(limits: &Limits, workgroup: usize) -> bool {
     let [least, most] = limits.subgroups;
     least >= LEAST && most <= workgroup && workgroup <= limits.invocations
 }
 
-/// Workgroups of so many invocations that have at least so many subgroups. Where a driver chooses their size it
-/// is a power of two, and smaller ones are only more.
+/// Returns the number of workgroups of `workgroup` invocations that have at least `subgroups`
+/// subgroups. If a driver chooses the subgroup size, it is a power of two; smaller subgroups are
+/// only more numerous.
 pub(super) fn workgroups(limits: &Limits, subgroups: usize, workgroup: usize) -> usize {
     let [_, most] = limits.subgroups;
     (subgroups * most).div_ceil(workgroup)

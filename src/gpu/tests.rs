@@ -1,4 +1,4 @@
-//! Kernels that are chosen by what the adapter is, run on whichever there is.
+//! Tests of kernels that are chosen by the properties of the adapter, on any adapter.
 
 mod choices;
 mod long;
@@ -26,7 +26,7 @@ fn any() -> Options {
     }
 }
 
-/// The kernels of hardware adapters on whichever adapter there is, or those of software ones.
+/// Opens a device with the kernels of hardware adapters, or of software adapters, on any adapter.
 fn pretend(software: bool) -> Arc<Gpu> {
     let opened = runtime::block_on(Gpu::open(&any()));
     let mut gpu = opened.expect("the tests need an adapter, llvmpipe for one");
@@ -57,7 +57,7 @@ fn judge_matmul(gpu: &Arc<Gpu>, [m, k, n]: [usize; 3]) {
 }
 
 #[test]
-fn matmul_is_right_by_the_kernels_of_hardware_and_of_software_adapters() {
+fn matmul_is_correct_with_hardware_and_software_kernels() {
     for software in [true, false] {
         let gpu = pretend(software);
         for shape in [
@@ -77,7 +77,7 @@ fn matmul_is_right_by_the_kernels_of_hardware_and_of_software_adapters() {
 }
 
 #[test]
-fn matmul_is_right_where_one_operand_is_a_vector() {
+fn matmul_with_a_vector_is_correct() {
     let gpu = pretend(false);
     for shape in [
         [5, 64, 1],
@@ -96,7 +96,7 @@ fn matmul_is_right_where_one_operand_is_a_vector() {
 }
 
 #[test]
-fn matmul_is_right_by_the_kernels_with_larger_tiles() {
+fn matmul_with_large_tiles_is_correct() {
     let gpu = pretend(false);
     // Just past so many tiles of 64 × 64 and of 128 × 128 that those are chosen.
     for shape in [
@@ -110,7 +110,7 @@ fn matmul_is_right_by_the_kernels_with_larger_tiles() {
 }
 
 #[test]
-fn memory_left_from_other_work_makes_room() {
+fn unused_buffers_are_released_for_new_ones() {
     use super::pool::Usage;
 
     const MEGABYTE: usize = 1 << 18;
@@ -131,7 +131,7 @@ fn memory_left_from_other_work_makes_room() {
 }
 
 #[test]
-fn memory_that_is_never_kept_makes_no_room() {
+fn oversized_buffers_evict_nothing() {
     use super::pool::{Pool, Usage};
 
     let gpu = pretend(false);
@@ -150,9 +150,9 @@ fn memory_that_is_never_kept_makes_no_room() {
     assert_eq!(id(1 << 20), first);
 }
 
-/// What it left would take memory for as long as the device is used.
+/// Times of a dropped profiler would take memory for as long as the device is used.
 #[test]
-fn nothing_is_timed_for_a_profiler_that_is_gone() {
+fn dropped_profiler_stops_timing() {
     let device = GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
     let Ok(profiler) = device.profile() else {
         return; // The adapter keeps no timestamps.
@@ -165,7 +165,7 @@ fn nothing_is_timed_for_a_profiler_that_is_gone() {
 }
 
 #[test]
-fn words_of_weights_are_unpacked_once_for_many_rows() {
+fn quantized_weights_are_dequantized_once_for_many_rows() {
     use super::weights::multiply_words;
     use crate::tensor::quantized::WeightFormat;
 
@@ -187,7 +187,7 @@ fn words_of_weights_are_unpacked_once_for_many_rows() {
 }
 
 #[test]
-fn long_sums_of_like_terms_keep_their_places() {
+fn long_sums_of_equal_terms_do_not_drift() {
     for software in [true, false] {
         let gpu = pretend(software);
         // Deeper than the parts in which they add up.
@@ -208,7 +208,7 @@ fn long_sums_of_like_terms_keep_their_places() {
 }
 
 #[test]
-fn reductions_are_right_by_large_workgroups_and_by_small_ones() {
+fn reductions_are_correct_with_large_and_small_workgroups() {
     for (software, len) in [1, 3, 255, 1_024, 8_193, 70_001]
         .into_iter()
         .flat_map(|len| [(true, len), (false, len)])
@@ -232,7 +232,7 @@ fn reductions_are_right_by_large_workgroups_and_by_small_ones() {
 }
 
 #[test]
-fn tiles_are_right_by_large_workgroups_and_by_small_ones() {
+fn tiled_reductions_are_correct_with_large_and_small_workgroups() {
     let [rows, cols] = [50, 37];
     let data = noise(rows * cols, 1);
     let largest = TileFold {
@@ -270,7 +270,7 @@ const ROWS: [(usize, usize); 13] = [
 ];
 
 #[test]
-fn softmax_is_right_wherever_its_rows_are_held() {
+fn softmax_is_correct_for_every_row_kernel() {
     for software in [true, false] {
         let gpu = pretend(software);
         for (rows, cols) in ROWS {
@@ -287,7 +287,7 @@ fn softmax_is_right_wherever_its_rows_are_held() {
 }
 
 #[test]
-fn norms_are_right_wherever_their_rows_are_held() {
+fn norms_are_correct_for_every_row_kernel() {
     for software in [true, false] {
         let gpu = pretend(software);
         let epsilon = 1e-5;
@@ -312,7 +312,7 @@ fn norms_are_right_wherever_their_rows_are_held() {
 }
 
 #[test]
-fn convolutions_are_right_by_every_kernel() {
+fn convolutions_are_correct_with_every_kernel() {
     for software in [true, false] {
         judge_convolutions(&pretend(software));
     }
@@ -343,7 +343,7 @@ fn judge_convolutions(gpu: &Arc<Gpu>) {
     }
 }
 
-/// How a value is rounded to binary16: to a multiple of the unit in its last place.
+/// Returns the error of rounding to f16, as a multiple of the unit in the last place.
 fn rounded(x: f32) -> f32 {
     let unit = 2f32.powi((x.abs().log2().floor() as i32).max(-14) - 10);
     let near = (x / unit).round_ties_even() * unit;
@@ -351,9 +351,9 @@ fn rounded(x: f32) -> f32 {
     value.abs().min(f32::INFINITY).copysign(x)
 }
 
-/// In f32, where an adapter has no cooperative matrices, the bound of binary16 holds as well.
+/// The f16 bound also holds in f32, which adapters without cooperative matrices use.
 #[test]
-fn products_in_halves_are_as_near_as_stated() {
+fn f16_matmul_is_within_stated_error() {
     let options = Options {
         half_precision: true,
         ..any()
@@ -397,7 +397,7 @@ fn products_in_halves_are_as_near_as_stated() {
 }
 
 #[test]
-fn vectors_and_what_no_buffer_holds_filled_up_are_not_rounded() {
+fn f16_matmul_skips_vectors_and_oversized_matrices() {
     let mut gpu = pretend(false);
     let only = Arc::get_mut(&mut gpu).expect("nothing else holds it yet");
     only.half_precision = HalfPrecision::Used;
@@ -419,7 +419,7 @@ fn vectors_and_what_no_buffer_holds_filled_up_are_not_rounded() {
 }
 
 #[test]
-fn halves_keep_what_is_no_number_and_what_is_too_large() {
+fn f16_matmul_propagates_nan_and_overflow() {
     let options = Options {
         half_precision: true,
         ..any()
@@ -447,7 +447,7 @@ fn halves_keep_what_is_no_number_and_what_is_too_large() {
 }
 
 #[test]
-fn programs_between_arrays_are_simds_where_a_gpu_gains_nothing() {
+fn light_programs_between_arrays_run_on_simd() {
     let gpu = pretend(false);
     let builder = GpuDevice::builder();
     let adopt = |builder: DeviceBuilder| builder.adopt(gpu.device.clone(), gpu.queue.clone());

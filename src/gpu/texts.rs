@@ -1,11 +1,11 @@
-//! What a GPU's kernels are made of, written once for a plan.
+//! Shader texts of a plan's kernels, composed once.
 
 use std::sync::OnceLock;
 
 use super::fused::Addition;
 use crate::graph::Plan;
 
-/// For each kernel of a plan that is a chain and nothing else, the chain's text.
+/// The text of each kernel of a plan that is only a chain.
 pub(crate) struct Texts(Vec<OnceLock<Addition>>);
 
 impl Texts {

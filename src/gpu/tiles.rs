@@ -10,7 +10,7 @@ use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::reduce_op::TILE_SIZE;
 
-/// A reduction: the function `combine` with all that it calls, and the value that changes nothing.
+/// A reduction: the function `combine` with all functions that it calls, and the identity.
 pub(crate) struct TileFold {
     pub(crate) combine: String,
     pub(crate) identity: f32,
@@ -48,7 +48,8 @@ impl Gpu {
         Ok(values)
     }
 
-    /// One value for a matrix that has at least one: tiles of what tiles gave, in one submission.
+    /// Reduces a matrix that is not empty to one value: tiles of the results of tiles, in one
+    /// submission.
     pub(crate) async fn fold_all_tiles(
         self: &Arc<Self>,
         fold: &TileFold,

@@ -6,15 +6,15 @@ use std::time::Duration;
 use super::context::Gpu;
 use crate::error::{Error, Result};
 
-/// When one kernel ran, by the GPU's own clock.
+/// The time at which a kernel ran, by the GPU's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelTime {
-    /// The kernel's name: the operation's, or that of a step of it.
+    /// The kernel's name: that of the operation, or of a step of it.
     pub kernel: &'static str,
-    /// Since the first kernel of the profile began.
+    /// The start, relative to the start of the profile's first kernel.
     pub start: Duration,
-    /// From its beginning to its end.
+    /// The duration.
     pub duration: Duration,
 }
 
@@ -28,16 +28,16 @@ pub(super) struct Stamps {
 
 #[derive(Default)]
 struct Timing {
-    /// Profilers so far, the last of which has what is timed.
+    /// The number of profilers so far; the last one owns the timed submissions.
     profilers: u64,
-    /// What was timed since profiling began; `None` while nobody profiles.
+    /// The submissions timed since profiling began; `None` if nobody profiles.
     submissions: Option<Vec<Submission>>,
 }
 
 /// One submission's timestamps.
 pub(super) struct Submission {
     kernels: Vec<&'static str>,
-    /// Those of [`MAX_TIMED`] kernels each, of which the last may have fewer.
+    /// Query sets of [`MAX_TIMED`] kernels each; the last may have fewer.
     sets: Vec<Set>,
 }
 
@@ -55,7 +55,7 @@ impl Submission {
         Self { kernels, sets }
     }
 
-    /// Where the dispatch's pass leaves its timestamps.
+    /// Returns the timestamp writes for a dispatch's pass.
     pub(super) fn around(&self, dispatch: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let first = 2 * (dispatch % MAX_TIMED) as u32;
         let set = self.sets.get(dispatch / MAX_TIMED)?;
@@ -96,7 +96,7 @@ fn buffer(device: &wgpu::Device, ticks: u32, usage: wgpu::BufferUsages) -> wgpu:
 }
 
 impl Gpu {
-    /// Times every dispatch from now on, and forgets what was timed before; the profiler's number.
+    /// Starts timing every dispatch, and discards earlier times. Returns the profiler's number.
     pub(crate) fn start_profiling(&self) -> Result<u64> {
         let features = self.device.features();
         if !features.contains(wgpu::Features::TIMESTAMP_QUERY) {
@@ -110,7 +110,8 @@ impl Gpu {
         Ok(timing.profilers)
     }
 
-    /// Stops timing for a profiler; what it timed, or nothing once another one has taken over.
+    /// Stops timing for a profiler. Returns the timed submissions, or none if another profiler has
+    /// taken over.
     fn take_timed(&self, profiler: u64) -> Vec<Submission> {
         let mut timing = self.lock_stamps();
         let is_last = timing.profilers == profiler;
@@ -118,12 +119,12 @@ impl Gpu {
         timed.unwrap_or_default()
     }
 
-    /// Stops timing for a profiler that nobody asks any more: all that was timed lies in memory.
+    /// Stops timing for a dropped profiler, and releases its times.
     pub(crate) fn stop_profiling(&self, profiler: u64) {
         drop(self.take_timed(profiler));
     }
 
-    /// What a submission of these kernels leaves its timestamps in, while someone profiles.
+    /// Returns the query sets for a submission of these kernels, if a profiler is active.
     pub(super) fn stamps_for(
         &self,
         kernels: impl Iterator<Item = &'static str>,
@@ -150,7 +151,7 @@ impl Gpu {
         submission
     }
 
-    /// Stops timing; what was timed, in the order of submission.
+    /// Stops timing and returns the times in the order of submission.
     pub(crate) fn finish_profiling(&self, profiler: u64) -> Result<Vec<KernelTime>> {
         let mut times = Vec::new();
         let mut first = None;

@@ -1,4 +1,4 @@
-//! Which of several kernels is the fastest on this very device: measured once, and remembered.
+//! Tuning: measures which of several kernels is the fastest on this device, and remembers it.
 
 mod choices;
 mod clock;
@@ -34,7 +34,7 @@ const MOST: usize = 64;
 /// Kernels by name, and seconds.
 type Times = Vec<(&'static str, f64)>;
 
-/// What an operation with a result is remembered by, and the kernels that could compute it.
+/// Returns the key of an operation, and the kernels that can compute it.
 fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static str>)> {
     let (key, names) = match *op {
         Op::Matmul { m, k, n }
@@ -64,9 +64,9 @@ fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static s
 }
 
 impl Gpu {
-    /// Measures what could compute an operation on inputs of some lengths, whose result has
-    /// `len` values, and remembers the fastest; the seconds of each kernel by name, the fastest
-    /// first, or nothing where there is no choice.
+    /// Measures the kernels for an operation on inputs of these lengths, whose result has `len`
+    /// elements, and remembers the fastest. Returns each kernel's name and time in seconds, the
+    /// fastest first; empty if there is no choice.
     pub(crate) async fn tune(
         self: &Arc<Self>,
         op: &Op,
@@ -122,7 +122,7 @@ impl Gpu {
         Ok(shortest)
     }
 
-    /// Submits so many runs; how many seconds they take from then until they are done.
+    /// Submits `runs` runs. Returns the seconds until they are done.
     fn turn(
         self: &Arc<Self>,
         name: &'static str,
@@ -145,20 +145,20 @@ impl Gpu {
         })
     }
 
-    /// The choices, to be kept.
+    /// Serialises the choices.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn choices(&self) -> Vec<u8> {
         persist::wrapped(self.tuned.text().as_bytes())
     }
 
-    /// Takes choices that were kept, unless something happened to them.
+    /// Loads serialised choices, unless they are damaged.
     #[cfg(target_arch = "wasm32")]
     pub(crate) fn adopt_choices(&self, choices: &[u8]) {
         let text = persist::unwrapped(choices).and_then(|text| std::str::from_utf8(text).ok());
         self.tuned.adopt(text.unwrap_or_default());
     }
 
-    /// Takes the choices that are kept in a folder, and keeps those to come there.
+    /// Loads the choices of a folder, and saves later ones there.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn keep_choices_in(&mut self, folder: &std::path::Path) {
         let path = folder.join(cache::file_name(&self.device.adapter_info(), "choices"));
@@ -166,7 +166,7 @@ impl Gpu {
         self.choices_file = Some(path);
     }
 
-    /// Takes the choices of a file for shapes that nothing is known of.
+    /// Loads the choices of a file for shapes without a choice.
     #[cfg(not(target_arch = "wasm32"))]
     fn adopt_choices_of(&self, path: &std::path::Path) {
         let read = cache::read(path).and_then(|text| String::from_utf8(text).ok());

@@ -9,8 +9,8 @@ use crate::error::Result;
 use crate::ops::Op;
 
 impl Gpu {
-    /// Makes the pipelines of an operation on inputs of some lengths, which were validated; none
-    /// of its work is done. Keeps them on disk if the device was told where.
+    /// Makes the pipelines of an operation on inputs of these lengths, which are validated, without
+    /// running it. Saves them to disk if the device has a pipeline cache.
     #[allow(clippy::unused_async)] // What uses it is asynchronous on every back-end.
     pub(crate) async fn warm(self: &Arc<Self>, op: &Op, lens: &[usize], len: usize) -> Result<()> {
         if len == 0 {

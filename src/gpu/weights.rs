@@ -17,9 +17,9 @@ const ROWS: usize = 4;
 /// Rows from which a product by cooperative matrices, whose tiles have 128, is the faster one.
 const MANY_ROWS: usize = 8;
 
-/// Rows from which it is faster to unpack all weights into a buffer of `f32` first. On an H200 12
-/// rows of binary16, or 16 in fewer bits, took a tenth less by each workgroup's own unpacking, and
-/// twice as many a fifth more.
+/// The number of rows from which it is faster to dequantize all weights into an `f32` buffer first.
+/// On an H200, dequantizing in each workgroup took a tenth less time for 12 rows of f16 or 16 rows
+/// of quantized weights, and a fifth more for twice as many rows.
 const UNPACKED_FROM: usize = 16;
 
 /// The format's functions, its kernel that multiplies by words, and the one that unpacks them.
@@ -97,8 +97,8 @@ impl Gpu {
         self.upload(bytemuck::cast_slice(words)).await
     }
 
-    /// Weights of binary16 as cooperative matrices read them, beside their words; `None` where
-    /// products are not computed so.
+    /// Returns f16 weights in the layout of cooperative matrices, in addition to their words;
+    /// `None` if matmuls do not run in f16.
     pub(crate) async fn weights_in_tiles(
         self: &Arc<Self>,
         weights: &QuantizedWeights,
@@ -145,7 +145,7 @@ impl Gpu {
 #[derive(Clone, Copy)]
 pub(crate) enum Weights<'w> {
     Values(&'w GpuBuffer),
-    /// And, where products are in binary16, as tiles of it.
+    /// Quantized weights and, if matmuls run in f16, a second copy in f16 tiles.
     Words(WeightFormat, &'w GpuBuffer, Option<&'w GpuBuffer>),
 }
 

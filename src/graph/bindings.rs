@@ -1,4 +1,4 @@
-//! What a plan runs on: values from outside, and how often it runs.
+//! Inputs of a plan's run, and the number of runs.
 
 /// Values that no kernel of a plan computes, for a back-end whose buffers are `B`.
 #[derive(Clone)]
@@ -14,7 +14,7 @@ pub(crate) enum Binding<'a, B> {
     Array(&'a js_sys::Float32Array),
 }
 
-/// How often a plan runs, and what goes from each run to the next.
+/// The number of runs, and the results that become arguments of the next run.
 #[derive(Clone, Copy)]
 pub(crate) struct Repeat<'a> {
     pub(crate) times: usize,
@@ -29,7 +29,7 @@ impl Repeat<'_> {
     };
 }
 
-/// Values that came back from a GPU, in memory of whoever asked for them.
+/// Values read from a GPU, in the requester's memory.
 #[cfg(not(all(target_arch = "wasm32", feature = "js")))]
 pub(crate) type Fetched = Vec<f32>;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]

@@ -1,14 +1,14 @@
-//! Which operations run together: elementwise ones with each other, after a product, a
-//! convolution, a softmax, a norm, a transpose or a reduction whose result they take, and before a
-//! softmax, a norm or a reduction that takes theirs.
+//! Fusion: groups operations into kernels. Elementwise operations are fused with each other, after
+//! a matmul, convolution, softmax, norm, transpose or reduction whose result they take, and before
+//! a softmax, norm or reduction.
 
 use super::memory_plan;
 use super::node::{Node, live};
 use crate::ops::Op;
 
-/// Inputs of a kernel at most: WebGPU promises eight storage buffers, of which what is not
-/// elementwise binds up to three of its own, beside what chains read; a norm's gain and bias are
-/// among the inputs and not read by chains.
+/// The largest number of inputs of a kernel. WebGPU guarantees eight storage buffers; an operation
+/// that is not elementwise binds up to three of its own, besides those that chains read. A norm's
+/// gain and bias count as inputs and are not read by chains.
 const MAX_INPUTS: usize = 5;
 /// Elementwise operations of a kernel at most, whose parameters, up to two each and one for all,
 /// must fit beside the others'.
@@ -28,33 +28,33 @@ pub(crate) struct Kernel {
 /// An operation that does not go value by value.
 pub(crate) struct Head {
     pub(crate) node: usize,
-    /// What computes each of its operands.
+    /// The chain that computes each operand.
     pub(crate) operands: Vec<Chain>,
 }
 
-/// Elementwise operations on values at one place.
+/// Elementwise operations on the elements at one index.
 pub(crate) struct Chain {
     pub(crate) steps: Vec<Step>,
     pub(crate) result: Operand,
-    /// Blocks of values that lie between the steps at most.
+    /// The largest number of blocks of intermediate results that are alive at once.
     pub(crate) blocks: usize,
 }
 
 pub(crate) struct Step {
     pub(crate) op: Op,
     pub(crate) operands: Vec<Operand>,
-    /// Which block its values go to.
+    /// The block that the step's result is written to.
     pub(crate) block: usize,
 }
 
-/// Where a step finds values; numbers of inputs are places in [`Kernel::inputs`].
+/// The source of a step's operand; numbers of inputs are indices into [`Kernel::inputs`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Operand {
     Step(usize),
     Input(usize),
     /// Repeated for every row.
     Repeated(usize),
-    /// What the kernel's head gives.
+    /// The result of the kernel's head.
     Head,
 }
 
@@ -68,7 +68,8 @@ impl Kernel {
 /// A node's role in its kernel.
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
-    /// Elementwise: what is written depends on its values, each on the one at the same place.
+    /// Elementwise, after the head: each element of the output depends on its element at the same
+    /// index.
     After,
     Head,
     /// Elementwise: computes an operand of the head.
@@ -78,7 +79,7 @@ enum Role {
 /// A kernel while nodes are still being found for it.
 #[derive(Default)]
 struct Draft {
-    /// From the last node to the first.
+    /// The nodes, from the last to the first.
     members: Vec<usize>,
     inputs: Vec<usize>,
     head: Option<usize>,
@@ -124,24 +125,25 @@ pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Ker
     kernels
 }
 
-/// Whether values at a place depend on the operands' at that place alone; a bias, on one of a
-/// row.
+/// Returns whether each element depends on the operands' elements at the same index alone; a bias,
+/// on its element for the column.
 fn is_map(op: &Op) -> bool {
     op.is_elementwise() || matches!(op, Op::BiasAdd { .. })
 }
 
-/// Whether elementwise operations can compute an operand on the way; of a softmax or a norm, the
-/// rows.
+/// Returns whether elementwise operations can be fused into the computation of an operand; of a
+/// softmax or a norm, the rows.
 fn takes_chains(op: &Op, operand: usize) -> bool {
     op.is_scalar() || (is_by_rows(op) && operand == 0)
 }
 
-/// Whether elementwise operations can follow before the result is written: after all that is none.
+/// Returns whether elementwise operations can be fused after an operation: after all that are not
+/// elementwise themselves.
 fn heads_chains(op: &Op) -> bool {
     !is_map(op)
 }
 
-/// Softmaxes and norms.
+/// Returns whether an operation is a softmax or a norm.
 fn is_by_rows(op: &Op) -> bool {
     op.class() == crate::ops::OpClass::Softmax
 }
@@ -151,7 +153,7 @@ impl Fuser<'_> {
         Some(self.nodes[node].operation()?.0)
     }
 
-    /// Puts a node into the kernel of those that read it, or into a new one.
+    /// Puts a node into the kernel that reads it, or into a new one.
     fn place(&mut self, node: usize, fused: bool) {
         let place = if fused { self.joins(node) } else { None };
         let (draft, role) = place.unwrap_or_else(|| {
@@ -173,7 +175,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// What a draft reads once it has a node.
+    /// Returns the inputs of a draft with one more node.
     fn inputs_with(&self, draft: usize, node: usize) -> Vec<usize> {
         let mut inputs = self.drafts[draft].inputs.clone();
         inputs.retain(|&input| input != node);
@@ -274,7 +276,7 @@ impl Fuser<'_> {
     }
 }
 
-/// Where a step finds a node's values.
+/// Returns the place of a node's elements for a step.
 fn operand(node: usize, steps: &[usize], inputs: &[usize]) -> Operand {
     let place = |list: &[usize]| list.iter().position(|&other| other == node);
     match (place(steps), place(inputs)) {

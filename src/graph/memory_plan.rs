@@ -1,15 +1,15 @@
-//! Memory for values that do not all live at once.
+//! Memory sharing among results that are not alive at the same time.
 
-/// Where each value goes.
+/// The slot of each result.
 pub(crate) struct Shared {
     /// The slot of each value.
     pub(crate) slots: Vec<usize>,
-    /// How long the longest value of each slot is.
+    /// The length of each slot: that of its longest result.
     pub(crate) capacities: Vec<usize>,
 }
 
-/// Shares slots among values, given in the order in which they are made: their lengths, and the
-/// place in that order of what reads each one last. What makes a value never writes where it
+/// Assigns slots to results, given in the order of computation: `lens` has their lengths, and
+/// `last_uses` the index of the last reader of each. A computation never writes a slot that it
 /// reads.
 pub(crate) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
     let mut shared = Shared {
@@ -31,8 +31,8 @@ pub(crate) fn share(lens: &[usize], last_uses: &[usize]) -> Shared {
     shared
 }
 
-/// The free slot that fits best: the smallest that is long enough, else the longest; a new one
-/// where there is none. A value of less than half a slot's length would waste it for what comes.
+/// Returns the best free slot: the smallest that is long enough, else the longest; a new slot if
+/// none is free. A result shorter than half a slot gets another slot.
 fn best(free_after: &[usize], capacities: &[usize], place: usize, len: usize) -> usize {
     let mut best = (capacities.len(), (true, usize::MAX));
     for (slot, &capacity) in capacities.iter().enumerate() {
@@ -49,14 +49,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_needs_two_slots_however_long() {
+    fn long_chain_needs_two_slots() {
         let last_uses: Vec<usize> = (1..=100).collect();
         let shared = share(&[1_000; 100], &last_uses);
         assert_eq!(shared.capacities, [1_000, 1_000]);
     }
 
     #[test]
-    fn values_that_live_at_once_do_not_share() {
+    fn live_results_do_not_share_slots() {
         // The first is read by the last.
         let shared = share(&[8, 8, 8, 8], &[3, 2, 3, usize::MAX]);
         let slots = &shared.slots;
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn small_values_leave_large_slots_alone() {
+    fn small_results_do_not_take_large_slots() {
         let shared = share(&[1_000, 1_000, 4, 1_000], &[1, 2, 3, usize::MAX]);
         assert_eq!(shared.capacities.iter().sum::<usize>(), 2_004);
     }

@@ -1,4 +1,4 @@
-//! What a graph is made of.
+//! The nodes of a graph.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) enum Source {
     Upload(Arc<Vec<f32>>),
     /// Values on the device, by their index among the buffers that were recorded with the graph.
     Input(usize),
-    /// Values that come with each run of a program, by their place among its arguments.
+    /// An argument of each run of a program, by its index.
     Placeholder(usize),
     /// The result of an operation on earlier nodes.
     Op { op: Op, inputs: Vec<usize> },
@@ -38,7 +38,7 @@ impl Node {
     }
 }
 
-/// For each node whether any of `outputs` is computed from it.
+/// Returns for each node whether any of `outputs` depends on it.
 pub(crate) fn live(nodes: &[Node], outputs: &[usize]) -> Vec<bool> {
     let mut live = vec![false; nodes.len()];
     for &output in outputs {

@@ -1,5 +1,6 @@
-//! A graph cut by rows: each part computes its rows of the outputs, from its rows of some values
-//! and all of others. Sums run over whole rows, so that every value is what it would be undivided.
+//! Graphs divided by rows: each part computes its rows of the outputs from its rows of some inputs
+//! and all of others. Sums run over whole rows, so that every element equals that of the undivided
+//! graph.
 
 use crate::graph::node::{Node, Source, live};
 use crate::ops::{Conv2d, Matmul, Op, OpClass, Padding};
@@ -7,18 +8,18 @@ use crate::ops::{Conv2d, Matmul, Op, OpClass, Padding};
 /// A graph whose outputs are computed in parts of whole rows; of one row, if it cannot be cut.
 #[derive(Default)]
 pub(crate) struct Division {
-    /// How many rows there are to be shared out.
+    /// The number of rows to divide.
     pub(crate) rows: usize,
     /// Values of the widest row that is read, computed or written.
     pub(crate) width: usize,
-    /// What each part is given, in the order of its placeholders.
+    /// The inputs of each part, in the order of its placeholders.
     pub(crate) given: Vec<Given>,
-    pieces: Vec<Piece>,
+    pieces: Vec<PartNode>,
     /// The outputs among the pieces, and the values of their rows.
     outputs: Vec<(usize, usize)>,
 }
 
-/// Values of a leaf that a part is given.
+/// The elements of a leaf that a part receives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Given {
     Whole(usize),
@@ -37,7 +38,7 @@ impl Window {
         (rows * self.each).saturating_add_signed(self.more)
     }
 
-    /// Where the values of some rows lie.
+    /// Returns the range of elements of some rows.
     pub(crate) fn range(self, rows: std::ops::Range<usize>) -> std::ops::Range<usize> {
         let start = rows.start * self.each;
         start..start + self.len(rows.len())
@@ -45,18 +46,18 @@ impl Window {
 }
 
 /// A node of every part.
-enum Piece {
-    /// A place in `given`.
+enum PartNode {
+    /// An index into `given`.
     Given(usize),
     /// All values of a leaf that is the same in each run.
     Constant(usize),
     /// All values of an operation.
     Whole(Op, Vec<usize>, usize),
-    /// So many rows of an operation for each that is shared out, and so many values.
+    /// An operation by rows: the number of its rows for each row that is divided, and of elements.
     Rows(Op, Vec<usize>, [usize; 2]),
 }
 
-/// How an operation that is computed by rows takes an input.
+/// The part of an input that an operation by rows needs.
 #[derive(Clone, Copy, PartialEq)]
 enum Need {
     Rows,
@@ -82,13 +83,13 @@ impl Division {
     /// The leaves that are the same in each run and that every part has whole.
     pub(crate) fn constants(&self) -> impl Iterator<Item = usize> {
         self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Constant(leaf) => Some(*leaf),
+            PartNode::Constant(leaf) => Some(*leaf),
             _ => None,
         })
     }
 
-    /// The graph for so many rows, its outputs, and the lengths of its placeholders; `constant`
-    /// returns the buffer's index of a leaf that is the same in each run.
+    /// Returns the graph for `rows` rows, its outputs, and the lengths of its placeholders;
+    /// `constant` returns the buffer index of a leaf that is the same in each run.
     pub(crate) fn part(
         &self,
         nodes: &[Node],
@@ -101,16 +102,16 @@ impl Division {
         });
         let placeholders: Vec<usize> = given.collect();
         let part = self.pieces.iter().map(|piece| match piece {
-            &Piece::Given(place) => Node {
+            &PartNode::Given(place) => Node {
                 source: Source::Placeholder(place),
                 len: placeholders[place],
             },
-            &Piece::Constant(leaf) => Node {
+            &PartNode::Constant(leaf) => Node {
                 source: Source::Input(constant(leaf)),
                 len: nodes[leaf].len,
             },
-            Piece::Whole(op, inputs, len) => node(op.clone(), inputs, *len),
-            Piece::Rows(op, inputs, [each, width]) => {
+            PartNode::Whole(op, inputs, len) => node(op.clone(), inputs, *len),
+            PartNode::Rows(op, inputs, [each, width]) => {
                 node(of_rows(op, rows * each), inputs, rows * width)
             }
         });
@@ -125,7 +126,7 @@ fn node(op: Op, inputs: &[usize], len: usize) -> Node {
     Node { source, len }
 }
 
-/// Which nodes are needed, how, and what a row of them is.
+/// The nodes that are needed, the part of each, and the size of its rows.
 struct Needs<'a> {
     nodes: &'a [Node],
     rows: usize,
@@ -144,7 +145,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// From the last node to the first; `None` where there are not two rows.
+    /// Finds the needs from the last node to the first; `None` if there are fewer than two rows.
     fn by_rows(nodes: &'a [Node], outputs: &[usize]) -> Option<Self> {
         let mut by_rows = vec![false; nodes.len()];
         let mut whole = vec![false; nodes.len()];
@@ -205,15 +206,15 @@ impl<'a> Needs<'a> {
         division
     }
 
-    fn whole_piece(&self, division: &mut Division, places: &[usize], index: usize) -> Piece {
+    fn whole_piece(&self, division: &mut Division, places: &[usize], index: usize) -> PartNode {
         let node = &self.nodes[index];
         match &node.source {
             Source::Op { op, inputs } => {
                 let inputs = inputs.iter().map(|&input| places[input]).collect();
-                Piece::Whole(op.clone(), inputs, node.len)
+                PartNode::Whole(op.clone(), inputs, node.len)
             }
             Source::Placeholder(_) => division.give(Given::Whole(index)),
-            Source::Upload(_) | Source::Input(_) => Piece::Constant(index),
+            Source::Upload(_) | Source::Input(_) => PartNode::Constant(index),
         }
     }
 
@@ -222,7 +223,7 @@ impl<'a> Needs<'a> {
         division: &mut Division,
         [whole, by_rows]: &[Vec<usize>; 2],
         index: usize,
-    ) -> Piece {
+    ) -> PartNode {
         let node = &self.nodes[index];
         let width = node.len / self.rows;
         let Some((op, inputs)) = node.operation() else {
@@ -245,28 +246,29 @@ impl<'a> Needs<'a> {
                 }
             });
         }
-        Piece::Rows(op.clone(), operands, [each, width])
+        PartNode::Rows(op.clone(), operands, [each, width])
     }
 }
 
 impl Division {
-    fn push(&mut self, piece: Piece, width: usize) -> usize {
+    fn push(&mut self, piece: PartNode, width: usize) -> usize {
         self.width = self.width.max(width);
         self.pieces.push(piece);
         self.pieces.len() - 1
     }
 
-    /// What is given already is not given again.
-    fn give(&mut self, given: Given) -> Piece {
+    /// Adds an input of the parts, unless it is there already.
+    fn give(&mut self, given: Given) -> PartNode {
         let known = self.given.iter().position(|&other| other == given);
-        Piece::Given(known.unwrap_or_else(|| {
+        PartNode::Given(known.unwrap_or_else(|| {
             self.given.push(given);
             self.given.len() - 1
         }))
     }
 }
 
-/// Into how many rows an operation can be cut that gives `len` values, if it can.
+/// Returns the number of rows into which an operation with a result of `len` elements can be
+/// divided.
 fn rows_of(op: &Op, len: usize) -> Option<usize> {
     match *op {
         Op::Matmul { m, .. } => Some(m),
@@ -292,7 +294,7 @@ fn need(op: &Op, operand: usize) -> Need {
     }
 }
 
-/// The input of a convolution for so many rows of its result.
+/// Returns the window of a convolution's input for `rows` rows of its result.
 fn band(op: &Op, rows: usize) -> Window {
     let Op::Convolve2d { options } = *op else {
         return Window { each: 0, more: 0 };

@@ -1,4 +1,4 @@
-//! What a graph becomes before it runs: kernels in order, and memory for what lies between them.
+//! Plans: kernels in order, and memory for intermediate results.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -9,7 +9,7 @@ use super::rewrite::rewrite;
 use crate::error::Result;
 use crate::ops::Op;
 
-/// How to compute some nodes of a graph.
+/// A plan that computes some nodes of a graph.
 pub(crate) struct Plan {
     pub(crate) nodes: Vec<Node>,
     pub(crate) kernels: Vec<Kernel>,
@@ -23,7 +23,7 @@ pub(crate) struct Plan {
     homes: Vec<Option<usize>>,
     /// The number of nodes recorded.
     recorded: usize,
-    /// Whether anything but what was recorded may be done.
+    /// Whether the plan was rewritten and fused.
     pub(crate) optimised: bool,
 }
 
@@ -77,7 +77,7 @@ impl Plan {
         self.nodes[self.nodes[head].inputs()[0]].len
     }
 
-    /// What a kernel reads and writes, in bytes.
+    /// Returns the number of bytes that a kernel reads and writes.
     fn bytes_moved(&self, kernel: &Kernel) -> usize {
         let inputs = kernel.inputs.iter().map(|&input| self.nodes[input].len);
         bytes(inputs.chain([self.len(kernel)]))
@@ -133,7 +133,7 @@ impl Plan {
         }
     }
 
-    /// What functions of the user's own say of a run on SIMD.
+    /// Returns an error of a custom function in a run on SIMD.
     pub(crate) fn outcome(&self) -> Result<()> {
         for node in &self.nodes {
             if let Some((Op::Custom(call), _)) = node.operation() {
@@ -155,13 +155,13 @@ impl Plan {
     }
 }
 
-/// Those of so many values. Lengths that no memory holds can be recorded, too.
+/// Returns the size of these elements in bytes, saturating.
 fn bytes(lens: impl Iterator<Item = usize>) -> usize {
     let values = lens.fold(0, usize::saturating_add);
     values.saturating_mul(size_of::<f32>())
 }
 
-/// For each kernel the last one that reads its result; none that is asked for is ever free.
+/// Returns for each kernel the last kernel that reads its result; a requested output is never free.
 fn last_uses(kernels: &[Kernel], outputs: &[usize], nodes: usize) -> Vec<usize> {
     let mut by_node = vec![0; nodes];
     for (place, kernel) in kernels.iter().enumerate() {
@@ -178,31 +178,32 @@ fn last_uses(kernels: &[Kernel], outputs: &[usize], nodes: usize) -> Vec<usize> 
         .collect()
 }
 
-/// What a plan amounts to. Bytes are those of values that kernels read and write in memory.
+/// The totals of a plan. Bytes are those of elements that kernels read and write in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanSummary {
-    /// Buffers recorded: inputs, and results of operations.
+    /// The number of buffers recorded: inputs, and results of operations.
     pub recorded: usize,
-    /// Kernels that compute what was asked for.
+    /// The number of kernels.
     pub kernels: usize,
-    /// How many of these run several operations.
+    /// The number of kernels that run several operations.
     pub fused: usize,
-    /// Buffers for results, those asked for included.
+    /// The number of buffers for results, including the outputs.
     pub buffers: usize,
-    /// Their size together, in bytes.
+    /// The total size of these buffers, in bytes.
     pub peak_bytes: usize,
-    /// What all kernels read and write, in bytes.
+    /// The number of bytes that all kernels read and write.
     pub bytes_moved: usize,
 }
 
-/// Where a kernel reads or writes.
+/// A place that a kernel reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BufferPlace {
-    /// Values from outside: an upload, an input, a placeholder, counted in the order of recording.
+    /// An input of the plan: an upload, a device buffer or a placeholder, by its index in the order
+    /// of recording.
     Input(usize),
-    /// A buffer of the plan, of which there are as few as values live at once.
+    /// A buffer of the plan. Results that are not alive at the same time share one.
     Buffer(usize),
 }
 
@@ -210,27 +211,28 @@ pub enum BufferPlace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {
-    /// The names of its operations, in order.
+    /// The names of the kernel's operations, in order.
     pub operations: Vec<&'static str>,
-    /// What it reads.
+    /// The places that the kernel reads.
     pub reads: Vec<BufferPlace>,
-    /// What it writes.
+    /// The place that the kernel writes.
     pub writes: BufferPlace,
-    /// The number of values written.
+    /// The number of elements written.
     pub len: usize,
-    /// What it reads and writes, in bytes.
+    /// The number of bytes that the kernel reads and writes.
     pub bytes_moved: usize,
 }
 
-/// A plan, to be looked at or printed: [`GpuCommandBatch::explain`](crate::GpuCommandBatch::explain).
+/// The kernels and buffers of a plan, to inspect or print:
+/// [`GpuCommandBatch::explain`](crate::GpuCommandBatch::explain).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
     /// The kernels, in the order in which they run.
     pub kernels: Vec<KernelInfo>,
-    /// Where the results are.
+    /// The places of the results.
     pub outputs: Vec<BufferPlace>,
-    /// What all of them amount to.
+    /// The totals.
     pub summary: PlanSummary,
 }
 

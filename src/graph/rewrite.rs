@@ -1,5 +1,6 @@
-//! The same results by fewer operations: what was recorded twice is computed once, and what
-//! algebra spares is left out. Only rules that hold for every `f32`, −0, ∞ and NaN included.
+//! Rewriting of graphs to fewer operations with the same results: common subexpressions are
+//! computed once, and algebraic identities are applied. Only rules that hold for every `f32` are
+//! used, −0, ∞ and NaN included.
 
 use super::node::{Node, Source};
 use crate::ops::{Matmul, Op};
@@ -12,7 +13,7 @@ struct Rewriter {
     users: Vec<Vec<usize>>,
 }
 
-/// The graph rewritten, and the place in it of each of the old nodes.
+/// Rewrites a graph. Returns the new nodes and the new index of each old node.
 pub(crate) fn rewrite(nodes: &[Node]) -> (Vec<Node>, Vec<usize>) {
     let mut rewriter = Rewriter::default();
     let mut places: Vec<usize> = Vec::with_capacity(nodes.len());
@@ -29,7 +30,7 @@ pub(crate) fn rewrite(nodes: &[Node]) -> (Vec<Node>, Vec<usize>) {
     (rewriter.nodes, places)
 }
 
-/// What an operation may be replaced by.
+/// The replacement of an operation.
 enum Rewritten {
     Operation(Op, Vec<usize>),
     Node(usize),
@@ -118,7 +119,7 @@ impl Rewriter {
         }
     }
 
-    /// A product reads transposed operands where they lie.
+    /// Lets a matmul read transposed operands in place.
     fn product(&self, mut options: Matmul, inputs: &mut Vec<usize>) -> Rewritten {
         let Matmul { m, k, n, .. } = options;
         let flags = [&mut options.transpose_a, &mut options.transpose_b];
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_undoes_itself_is_left_out() {
+    fn inverse_operations_cancel() {
         assert!(left(4, &[(Op::Neg {}, &[0]), (Op::Neg {}, &[1])]).is_empty());
         let minus = Op::Scale { factor: -1.0 };
         assert!(left(4, &[(Op::Neg {}, &[0]), (minus, &[1])]).is_empty());
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_twice_is_computed_once() {
+    fn common_subexpressions_are_merged() {
         let ops: &[(Op, &[usize])] = &[
             (Op::Exp {}, &[0]),
             (Op::Exp {}, &[0]),
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_go_into_factors() {
+    fn negation_folds_into_factors() {
         let scale = |factor: f32| Op::Scale { factor };
         assert_eq!(
             left(4, &[(Op::Neg {}, &[0]), (scale(3.0), &[1])]),
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_go_into_sums() {
+    fn negation_folds_into_sums() {
         assert_eq!(
             left(4, &[(Op::Neg {}, &[0]), (Op::VecAdd {}, &[0, 1])]),
             ["sub"]
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn products_read_transposed_operands_where_they_lie() {
+    fn matmul_absorbs_transposes() {
         let transpose = Op::Transpose { rows: 2, cols: 3 };
         let product = Op::Matmul { m: 3, k: 2, n: 3 };
         let ops: &[(Op, &[usize])] = &[(transpose.clone(), &[0]), (product, &[1, 0])];

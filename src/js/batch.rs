@@ -15,8 +15,8 @@ use super::types::*;
 use crate::batch::{BufferId, GpuCommandBatch, Program};
 use crate::error::{Error, Result};
 
-/// Operations that are recorded, run together by `execute`, and then read. A mistake in
-/// recording throws at once.
+/// A list of recorded operations that run together by `execute`. Results are read afterwards. A
+/// mistake in recording throws at once. Create one by `device.batch()`.
 #[wasm_bindgen(js_name = GpuCommandBatch)]
 pub struct JsBatch {
     state: Rc<RefCell<State>>,
@@ -24,46 +24,46 @@ pub struct JsBatch {
 
 enum State {
     Present(GpuCommandBatch),
-    /// `execute` has it, until its promise is settled.
+    /// The batch is executing; `execute` has taken it until its promise settles.
     Executing,
     Disposed,
 }
 
 #[wasm_bindgen(js_class = GpuCommandBatch)]
 impl JsBatch {
-    /// Records values, which are copied now.
+    /// Records a copy of the values as an input.
     pub fn upload(&self, values: Values) -> Result<Id, JsValue> {
         let values = convert::array(values.into(), "values").and_then(|v| convert::values(&v));
         self.record(|batch| batch.try_own(values?))
     }
 
-    /// Records values that are on the device already; they are not copied.
+    /// Records a buffer that is already on the device as an input, without copying it.
     pub fn input(&self, buffer: &JsBuffer) -> Result<Id, JsValue> {
         self.record(|batch| batch.try_input(&buffer.handle()?))
     }
 
-    /// Records `length` values that come with each run of a program, in the order in which they
-    /// are recorded.
+    /// Records a placeholder of `length` values, which get their contents on each run of a program.
+    /// The program's arguments have the order in which placeholders are recorded.
     pub fn placeholder(&self, length: Count) -> Result<Id, JsValue> {
         self.record(|batch| batch.try_placeholder(usize::from_js(&length, "length")?))
     }
 
-    /// Says that a value will be read though others are computed from it. Such a value is found
-    /// without this, too, but may have to be computed again.
+    /// Marks an intermediate result as an output, so that it can be read without being computed
+    /// again.
     pub fn output(&self, id: Id) -> Result<(), JsValue> {
         let marked = self.with(|batch| batch.output(buffer_id(&id, "id")?));
         marked.map_err(|error| to_js(&error))
     }
 
-    /// What `explain` makes objects of.
+    /// Returns the data that `explain` makes objects of.
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
         let described = self.with(|batch| Ok(described(&batch.planned())));
         described.map_err(|error| to_js(&error))
     }
 
-    /// Plans how to compute some values, for any number of runs. Uploads stay on the device;
-    /// placeholders are the program's arguments.
+    /// Compiles a program that computes the given outputs and can run many times. Uploads are
+    /// copied to the device now; placeholders become the program's arguments.
     pub fn compile(&self, outputs: Ids, abort: Option<AbortOptions>) -> PromiseOfProgram {
         let ids = convert::list(outputs.into(), "outputs")
             .and_then(|outputs| buffer_ids(&outputs, outputs.length(), &["outputs"]));
@@ -72,7 +72,8 @@ impl JsBatch {
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
-    /// Records the operation at a place in the op table. `index.js` makes a method of each.
+    /// Records the operation at an index in the op table. `index.js` makes a method of each
+    /// operation.
     #[wasm_bindgen(skip_typescript, js_name = record)]
     pub fn record_op(&self, index: usize, arguments: Array) -> Result<Id, JsValue> {
         // Before the batch is in use: getters of options may use it, too.
@@ -86,18 +87,18 @@ impl JsBatch {
         })
     }
 
-    /// The length of what such an operation would give; each input of `arguments` is a length. A
-    /// batch in a worker finds mistakes by it before it sends anything.
+    /// Returns the length of the result of an operation; each input of `arguments` is a length. A
+    /// batch in a worker uses it to find mistakes before it sends anything.
     #[wasm_bindgen(skip_typescript, js_name = lengthOf)]
     pub fn length_of(index: usize, arguments: &Array) -> Result<usize, JsValue> {
         ops::length(index, arguments).map_err(|error| to_js(&error))
     }
 
-    /// Runs everything recorded, once; on a GPU in one submission.
+    /// Runs all recorded operations, once; on a GPU in one submission.
     pub fn execute(&self, abort: Option<AbortOptions>) -> PromiseOfNothing {
         // Nothing more is recorded from here on.
         let mut begin = || -> Result<Work> {
-            let mut taken = Taken::from(&self.state)?;
+            let mut taken = TakenBatch::from(&self.state)?;
             Ok(Box::pin(async move {
                 if let Some(batch) = &mut taken.batch {
                     batch.execute().await?;
@@ -108,19 +109,19 @@ impl JsBatch {
         begun(abort.as_ref(), &mut begin).unchecked_into()
     }
 
-    /// The values of a buffer, after `execute`.
+    /// Copies the values of a buffer to a `Float32Array`, after `execute`.
     pub fn read(&self, id: Id, abort: Option<AbortOptions>) -> PromiseOfValues {
         let buffer = self.with(|batch| batch.keep(buffer_id(&id, "id")?));
         read(buffer, abort.as_ref())
     }
 
-    /// A buffer's values, kept on the device beyond the batch, for use by another one.
+    /// Returns a buffer that stays on the device beyond the batch, for use by other batches.
     pub fn keep(&self, id: Id) -> Result<JsBuffer, JsValue> {
         let buffer = self.with(|batch| batch.keep(buffer_id(&id, "id")?));
         buffer.map(JsBuffer::from).map_err(|error| to_js(&error))
     }
 
-    /// Gives the memory of its buffers back. Later calls fail with code `DISPOSED`.
+    /// Releases the memory of its buffers. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
         self.state.replace(State::Disposed);
     }
@@ -157,13 +158,14 @@ fn disposed() -> Error {
     Error::Disposed { what }
 }
 
-/// The batch while it is executed; it goes back where it was, unless it was disposed of meanwhile.
-struct Taken {
+/// A batch taken for execution. It is put back when this is dropped, unless the batch was disposed
+/// of meanwhile.
+struct TakenBatch {
     state: Rc<RefCell<State>>,
     batch: Option<GpuCommandBatch>,
 }
 
-impl Taken {
+impl TakenBatch {
     fn from(state: &Rc<RefCell<State>>) -> Result<Self> {
         let batch = match state.replace(State::Executing) {
             State::Present(batch) => Some(batch),
@@ -178,7 +180,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for TakenBatch {
     fn drop(&mut self) {
         let present = self.batch.take().map(State::Present);
         let executing = matches!(*self.state.borrow(), State::Executing);
@@ -188,8 +190,8 @@ impl Drop for Taken {
     }
 }
 
-/// Buffers of a batch that JavaScript can name: what is left of a number's 53 bits beside 32
-/// for the batch.
+/// The largest number of buffers of a batch in JavaScript: an id has 53 bits, of which 32 are the
+/// batch's.
 const MAX_INDEX: u64 = 1 << 21;
 
 fn id_number(id: BufferId) -> Result<f64> {
@@ -204,7 +206,8 @@ fn id_number(id: BufferId) -> Result<f64> {
     Ok((batch * MAX_INDEX + index) as f64)
 }
 
-/// The first `count` of `values`, by their names; one name alone is that of all.
+/// Returns the first `count` buffer ids of `values`, with their names for errors; a single name
+/// stands for all.
 pub(super) fn buffer_ids(
     values: &Array,
     count: u32,

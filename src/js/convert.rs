@@ -1,5 +1,5 @@
-//! Arguments from JavaScript, checked: nothing is coerced, since what JavaScript makes of a
-//! wrong argument (NaN, a wrapped integer) would be a wrong result.
+//! Checked arguments from JavaScript. Nothing is coerced: what JavaScript makes of a wrong argument
+//! (NaN, a wrapped integer) would give a wrong result.
 
 use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
@@ -66,7 +66,7 @@ impl Parameter for ConvLayer {
     }
 }
 
-/// A property that is a whole number, 1 where it is absent.
+/// Returns a property that must be a whole number; 1 if it is absent.
 fn one_or(options: &JsValue, key: &'static str) -> Result<usize> {
     match get(options, key) {
         absent if absent.is_undefined() => Ok(1),
@@ -90,7 +90,7 @@ impl Parameter for Matmul {
     }
 }
 
-/// A property that is true or false, which it is where it is absent.
+/// Returns a property that must be a boolean; true if it is absent.
 pub(super) fn flag(options: &JsValue, key: &'static str) -> Result<bool> {
     match get(options, key) {
         absent if absent.is_undefined() => Ok(false),
@@ -109,7 +109,7 @@ fn padding(value: &JsValue) -> Result<Padding> {
     }
 }
 
-/// The policy with the classes that `overrides` names replaced.
+/// Returns the policy with the thresholds in `overrides` replaced.
 pub(super) fn policy(overrides: &JsValue) -> Result<Policy> {
     let mut policy = Policy::default();
     for (key, threshold) in thresholds(&mut policy) {
@@ -154,19 +154,19 @@ fn thresholds(policy: &mut Policy) -> [(&'static str, &mut u64); 7] {
     ]
 }
 
-/// An argument that must be a `Float32Array`.
+/// Converts an argument that must be a `Float32Array`.
 pub(super) fn array(value: JsValue, what: &'static str) -> Result<Float32Array> {
     checked(&value, what, false)?;
     Ok(value.unchecked_into())
 }
 
-/// An argument that must be an array of JavaScript's, with whatever it holds.
+/// Converts an argument that must be a JavaScript array, with any elements.
 pub(super) fn list(value: JsValue, what: &'static str) -> Result<Array> {
     let list = value.dyn_into();
     list.map_err(|other| invalid(what, &other, "an array"))
 }
 
-/// The first of `arguments`, by their names.
+/// Converts the first arguments to `Float32Array`s, by their names.
 pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Float32Array>> {
     let pairs = names.iter().zip(0..);
     pairs
@@ -174,7 +174,7 @@ pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Fl
         .collect()
 }
 
-/// A copy of an array's values.
+/// Copies an array's values.
 pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
     let len = array.length() as usize;
     let write = |places: &mut [_]| {
@@ -185,18 +185,18 @@ pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
     unsafe { try_written(len, write) }
 }
 
-/// A copy of the values of an argument that must be a `Float32Array`.
+/// Copies the values of an argument that must be a `Float32Array`.
 pub(super) fn copied(value: JsValue, what: &'static str) -> Result<Vec<f32>> {
     values(&array(value, what)?)
 }
 
-/// An argument that must be a string.
+/// Converts an argument that must be a string.
 pub(super) fn text(value: &JsValue, what: &'static str) -> Result<String> {
     let text = value.as_string();
     text.ok_or_else(|| invalid(what, value, "a string"))
 }
 
-/// A property of an object, or undefined.
+/// Returns a property of an object, or undefined.
 pub(super) fn get(object: &JsValue, key: &str) -> JsValue {
     // What `Reflect.get` throws for other values would take up a place in a table for ever.
     if !object.is_object() && !object.is_function() {
@@ -230,7 +230,7 @@ pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static
     Error::invalid(what, describe(value), requirement)
 }
 
-/// A value as it may stand in an error message.
+/// Formats a value for an error message.
 pub(super) fn describe(value: &JsValue) -> String {
     if value.is_object() {
         let class = get(&get(value, "constructor"), "name").as_string();

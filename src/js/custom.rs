@@ -1,4 +1,4 @@
-//! `CustomOp`, and recording it.
+//! `CustomOp` and its recording.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,23 +16,23 @@ use crate::ops::custom::CustomOp;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
-/** An elementwise operation: one to three inputs of equal length, and up to two parameters. */
+/** A custom elementwise operation: one to three inputs of equal length, and up to two parameters. */
 export interface CustomOpDefinition {
-    /** As plans and errors name it. */
+    /** The name in plans and errors. */
     name: string;
-    /** What `wgsl` calls the inputs. */
+    /** The names of the inputs in `wgsl`. */
     inputs: readonly string[];
-    /** What it calls the parameters. */
+    /** The names of the parameters in `wgsl`. */
     parameters?: readonly string[];
     /**
-     * What it computes of these on a GPU, all of them `f32`: an expression, or the body of a function
-     * if it has a `return`. Besides WGSL's own functions there are `maximum(a, b)` and
-     * `minimum(a, b)`, which keep NaN, and `is_nan(x)`.
+     * The WGSL function for GPUs, on `f32`: an expression, or the body of a function if it has a
+     * `return`. It may call WGSL's functions, `maximum(a, b)` and `minimum(a, b)`, which propagate
+     * NaN, and `is_nan(x)`.
      */
     wgsl: string;
     /**
-     * The same in JavaScript, for SIMD: it is called for each value, with the inputs' values and then
-     * the parameters; what it gives is rounded to `f32`.
+     * The same function in JavaScript, for SIMD. It is called for each element, with the inputs'
+     * values and then the parameters; its result is rounded to `f32`.
      */
     function: (...values: number[]) => number;
 }
@@ -48,7 +48,7 @@ extern "C" {
 
 #[wasm_bindgen(raw_module = "./custom.js")]
 extern "C" {
-    /// Has `out` filled with what the function gives at each place, or says why not.
+    /// Fills `out` with the function's results, or returns an error message.
     #[wasm_bindgen(catch)]
     fn apply(
         function: &Function,
@@ -58,17 +58,18 @@ extern "C" {
     ) -> Result<Option<String>, JsValue>;
 }
 
-/// An elementwise operation of one's own, which is fused as any other.
+/// A custom elementwise operation, which is fused like any other.
 #[wasm_bindgen(js_name = CustomOp)]
 pub struct JsCustomOp {
-    /// `None` once it was disposed of.
+    /// The operation; `None` after `dispose`.
     op: RefCell<Option<CustomOp>>,
 }
 
 #[wasm_bindgen(js_class = CustomOp)]
 impl JsCustomOp {
-    /// The operation. Mistakes in its WGSL are found by the browser, when it runs on a GPU, and are
-    /// errors with code `GPU`; what the function throws is told by one with code `FUNCTION`.
+    /// Creates an operation. On a GPU the browser finds mistakes in its WGSL when the operation
+    /// runs, and reports them with code `GPU`. An exception of the function is reported with code
+    /// `FUNCTION`.
     #[wasm_bindgen(constructor)]
     pub fn new(definition: Definition) -> Result<Self, JsValue> {
         let op = define(&definition).map_err(|error| to_js(&error))?;
@@ -76,14 +77,14 @@ impl JsCustomOp {
         Ok(Self { op })
     }
 
-    /// The name, as plans show it.
+    /// The name that plans show.
     #[wasm_bindgen(getter)]
     pub fn name(&self) -> Result<String, JsValue> {
         let op = self.op().map_err(|error| to_js(&error))?;
         Ok(op.name().to_owned())
     }
 
-    /// Gives its memory back; batches and programs that have it keep it. Later calls fail with code
+    /// Releases its memory. Batches and programs that use it keep it. Later calls fail with code
     /// `DISPOSED`.
     pub fn dispose(&self) {
         self.op.take();
@@ -99,7 +100,7 @@ impl JsCustomOp {
 
 #[wasm_bindgen(js_class = GpuCommandBatch)]
 impl JsBatch {
-    /// Records an operation of one's own, on inputs of equal length.
+    /// Records a custom elementwise operation on inputs of equal length.
     #[wasm_bindgen(js_name = customElementwise)]
     pub fn custom_elementwise(
         &self,
@@ -159,7 +160,8 @@ fn define(definition: &JsValue) -> Result<CustomOp> {
     )
 }
 
-/// A function of JavaScript's, which the library wants to be one for any thread.
+/// A JavaScript function, marked as usable from any thread. The library requires that; the module
+/// has one thread.
 struct OnOneThread(Function);
 
 // SAFETY: without atomics a module has one thread.
@@ -175,7 +177,7 @@ impl OnOneThread {
     }
 }
 
-/// A list of names; none where there is no list.
+/// Returns a list of names; empty if the property is absent.
 fn names(definition: &JsValue, key: &'static str) -> Result<&'static [&'static str]> {
     thread_local! {
         static LISTS: Interned<[&'static str]> = RefCell::default();
@@ -196,8 +198,8 @@ fn names(definition: &JsValue, key: &'static str) -> Result<&'static [&'static s
     Ok(LISTS.with(|known| once(known, &names[..])))
 }
 
-/// The same text for as long as the module lives: the names of operations are the program's own
-/// everywhere else.
+/// Returns a copy of the text that lives as long as the module: elsewhere operation names are
+/// static.
 fn interned(text: &str) -> &'static str {
     thread_local! {
         static TEXTS: Interned<str> = RefCell::default();
@@ -207,7 +209,8 @@ fn interned(text: &str) -> &'static str {
 
 type Interned<T> = RefCell<BTreeSet<&'static T>>;
 
-/// The one of these that is equal, which is made if there is none: what is the same takes memory once.
+/// Returns the known value that equals this one, and adds it if there is none, so that equal values
+/// take memory once.
 fn once<T: Ord + ?Sized>(known: &Interned<T>, value: &T) -> &'static T
 where
     Box<T>: for<'a> From<&'a T>,

@@ -19,16 +19,17 @@ use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 
-/// A compute device: a GPU, or the CPU's vector instructions where there is no GPU worth using.
+/// A compute device: a GPU, or the CPU's SIMD instructions if there is no suitable GPU.
 #[wasm_bindgen(js_name = GpuDevice)]
 pub struct JsDevice {
-    /// `None` once it was disposed of.
+    /// The device; `None` after `dispose`.
     device: RefCell<Option<GpuDevice>>,
 }
 
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {
-    /// The best device there is; never fails for lack of a GPU unless `backend` is `'gpu'`.
+    /// Opens the best device available. Does not fail for lack of a GPU unless `backend` is
+    /// `'gpu'`.
     pub fn create(options: Option<DeviceOptions>) -> PromiseOfDevice {
         let options: JsValue = options.map_or(JsValue::UNDEFINED, Into::into);
         let abort = options.clone();
@@ -41,33 +42,33 @@ impl JsDevice {
         promise(Some(abort.unchecked_ref()), Box::pin(work)).unchecked_into()
     }
 
-    /// Whether there is a real GPU; software adapters do not count.
+    /// Returns whether a hardware GPU is available; software adapters do not count.
     #[wasm_bindgen(js_name = isAvailable)]
     pub fn is_available() -> PromiseOfBool {
         let work = async { Ok(GpuDevice::is_available_async().await.into()) };
         promise(None, Box::pin(work)).unchecked_into()
     }
 
-    /// The compiled module, for workers to share.
+    /// Returns the compiled module, for workers to share.
     #[wasm_bindgen(skip_typescript)]
     pub fn module() -> JsValue {
         wasm_bindgen::module()
     }
 
-    /// A device like this one was when it was created, for use after a loss.
+    /// Opens a new device with the options of this one, for use after a device loss.
     pub fn rebuild(&self, abort: Option<AbortOptions>) -> PromiseOfDevice {
         let device = self.handle();
         let work = async move { Ok(Self::from(device?.rebuild_async().await?).into()) };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
-    /// What was chosen.
+    /// The back-end that was chosen.
     #[wasm_bindgen(getter)]
     pub fn backend(&self) -> Result<BackendName, JsValue> {
         Ok(JsValue::from(backend_name(self.get()?.backend())).unchecked_into())
     }
 
-    /// What was chosen, of what kind it is, and why.
+    /// The back-end, the adapter, their properties and the reason for the choice.
     #[wasm_bindgen(getter)]
     pub fn info(&self) -> Result<JsDeviceInfo, JsValue> {
         let info = self.get()?.info();
@@ -86,13 +87,13 @@ impl JsDevice {
         Ok(object.unchecked_into())
     }
 
-    /// When single operations go to the GPU.
+    /// The thresholds from which single operations run on the GPU.
     #[wasm_bindgen(getter)]
     pub fn policy(&self) -> Result<JsPolicy, JsValue> {
         Ok(convert::policy_to_js(self.get()?.policy()).unchecked_into())
     }
 
-    /// The browser's device behind this one, for other code to share; undefined on SIMD.
+    /// The browser's `GPUDevice`, for use by other code; undefined on SIMD.
     #[wasm_bindgen(getter, js_name = gpuDevice)]
     pub fn gpu_device(&self) -> Result<RawDevice, JsValue> {
         let device = self.get()?;
@@ -124,12 +125,12 @@ impl JsDevice {
         begun(abort.as_ref(), &mut begin).unchecked_into()
     }
 
-    /// Runs the operation at a place in the op table, now if SIMD is to do it; else the result
-    /// is undefined and `run` will. `index.js` makes a method of each operation.
+    /// Runs the operation at an index in the op table at once if it runs on SIMD; otherwise returns
+    /// undefined, and the caller uses `run`. `index.js` makes a method of each operation.
     ///
-    /// SIMD needs no event loop, and a promise from here would take longer than a small
-    /// operation. The result lies in `into` if that is an array of its length, otherwise in an
-    /// array of its own.
+    /// SIMD needs no event loop, and creating a promise here would take longer than a small
+    /// operation. The result is written to `into` if that is an array of its length, otherwise to a
+    /// new array.
     #[wasm_bindgen(skip_typescript, js_name = runNow)]
     pub fn run_now(
         &self,
@@ -145,7 +146,7 @@ impl JsDevice {
         result.map_err(|error| to_js(&error))
     }
 
-    /// Runs the operation at a place in the op table on whichever back-end is best.
+    /// Runs the operation at an index in the op table on the best back-end for it.
     #[wasm_bindgen(skip_typescript)]
     pub fn run(&self, index: usize, arguments: Array, abort: Option<AbortOptions>) -> Promise {
         let mut begin = || -> Result<Work> {
@@ -174,12 +175,12 @@ impl JsDevice {
         begun(abort.as_ref(), &mut begin)
     }
 
-    /// An empty batch: operations recorded first and then run together.
+    /// Creates an empty batch: operations that are recorded first and then run together.
     pub fn batch(&self) -> Result<JsBatch, JsValue> {
         Ok(JsBatch::from(GpuCommandBatch::new(self.get()?)))
     }
 
-    /// Gives the device's memory back. Buffers and batches keep what they need until they are
+    /// Releases the device's memory. Buffers and batches keep what they need until they are
     /// disposed of as well. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
         self.device.take();
@@ -221,7 +222,7 @@ fn backend_name(backend: Backend) -> &'static str {
     }
 }
 
-/// A promise of a buffer's values.
+/// Returns a promise of a buffer's values.
 pub(super) fn read(
     buffer: Result<DeviceBuffer>,
     options: Option<&AbortOptions>,
@@ -238,10 +239,10 @@ pub(super) fn read(
     promise(options, Box::pin(work)).unchecked_into()
 }
 
-/// Values that stay on a device, for use by any of its batches.
+/// A buffer of values that stays on a device, for use by any of its batches.
 #[wasm_bindgen(js_name = DeviceBuffer)]
 pub struct JsBuffer {
-    /// `None` once it was disposed of.
+    /// The buffer; `None` after `dispose`.
     buffer: RefCell<Option<DeviceBuffer>>,
 }
 
@@ -253,7 +254,7 @@ impl JsBuffer {
         Ok(self.get()?.len())
     }
 
-    /// The browser's buffer behind this one, at least as long as the values; undefined on SIMD.
+    /// The browser's `GPUBuffer`, at least as long as the values; undefined on SIMD.
     #[wasm_bindgen(getter, js_name = gpuBuffer)]
     pub fn gpu_buffer(&self) -> Result<RawBuffer, JsValue> {
         let buffer = self.get()?;
@@ -264,12 +265,12 @@ impl JsBuffer {
         Ok(raw.unwrap_or_default().unchecked_into())
     }
 
-    /// Copies the values back.
+    /// Copies the values to a `Float32Array`.
     pub fn read(&self, abort: Option<AbortOptions>) -> PromiseOfValues {
         read(self.handle(), abort.as_ref())
     }
 
-    /// Gives the memory back, once no batch uses it. Later calls fail with code `DISPOSED`.
+    /// Releases the memory once no batch uses it. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
         self.buffer.take();
     }

@@ -1,4 +1,4 @@
-//! Errors as JavaScript sees them, and promises that are rejected with them.
+//! Conversion of errors to JavaScript, and promises that reject with them.
 
 use std::pin::Pin;
 
@@ -11,7 +11,7 @@ use super::types::AbortOptions;
 use crate::error::{Error, Result};
 use crate::js_shared;
 
-/// The JavaScript error for one of ours.
+/// Converts an error of this crate to a JavaScript error.
 pub(super) fn to_js(error: &Error) -> JsValue {
     with_cause(error, &JsValue::UNDEFINED)
 }
@@ -20,7 +20,7 @@ fn with_cause(error: &Error, cause: &JsValue) -> JsValue {
     js_shared::error(error.code(), &error.to_string(), cause)
 }
 
-/// An operation's `AbortSignal`, of any realm, if it was given one.
+/// An operation's `AbortSignal`, from any realm; `None` if none was given.
 struct Signal(Option<JsValue>);
 
 impl Signal {
@@ -35,7 +35,7 @@ impl Signal {
         }
     }
 
-    /// `Aborted`, with the signal's reason as the cause, if it was.
+    /// Returns `Aborted`, with the signal's reason as the cause, if the signal was aborted.
     fn check(&self) -> Result<(), JsValue> {
         match &self.0 {
             Some(signal) if aborted(signal) == Some(true) => {
@@ -46,16 +46,16 @@ impl Signal {
     }
 }
 
-/// Whether a signal was aborted; nothing of what is no signal.
+/// Returns whether a signal was aborted; `None` if the value is not a signal.
 fn aborted(signal: &JsValue) -> Option<bool> {
     get(signal, "aborted").as_bool()
 }
 
-/// Work whose type is forgotten, so that what surrounds it is compiled once.
+/// A type-erased future, so that the code around it is compiled once.
 pub(super) type Work = Pin<Box<dyn Future<Output = Result<JsValue>>>>;
 
-/// A promise of what comes of work that begins now, unless it was aborted before: its arguments
-/// are read before anyone can change them.
+/// Starts work and returns a promise of its result, unless the signal is aborted already. The work
+/// reads its arguments before this function returns.
 pub(super) fn begun(
     options: Option<&AbortOptions>,
     begin: &mut dyn FnMut() -> Result<Work>,
@@ -68,8 +68,8 @@ pub(super) fn begun(
     promise(options, Box::pin(async move { work?.await }))
 }
 
-/// A promise of what `work` comes to. The signal is looked at before anything is submitted and
-/// again when the result is there: work that a GPU has begun cannot be taken back.
+/// Returns a promise of the result of `work`. The signal is checked before anything is submitted
+/// and again when the result is ready: work that a GPU has begun cannot be cancelled.
 pub(super) fn promise(options: Option<&AbortOptions>, work: Work) -> Promise {
     let signal = Signal::of(options);
     future_to_promise(async move {

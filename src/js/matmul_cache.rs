@@ -22,29 +22,29 @@ use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
 /**
- * How weights are kept: as they are, as binary16, or as blocks of 32 whole numbers with a scale, of
- * 8 and of 4 bits each.
+ * The storage format of weights: `f32`, `f16`, or blocks of 32 integers with a scale, of 8 or of
+ * 4 bits each.
  */
 export type WeightFormat = 'f32' | 'f16' | 'q8_0' | 'q4_0';
 
-/** Shape and storage of a matrix of weights, `k × n`, stored row by row. */
+/** The shape and storage of a `k × n` matrix of weights, row-major. */
 export interface WeightOptions {
     k: number;
     n: number;
-    /** `'f32'` unless given. */
+    /** The format; the default is `'f32'`. */
     format?: WeightFormat;
-    /** Whether they are stored as an `n × k` matrix, as the weights of most models are. */
+    /** Whether the weights are stored as an `n × k` matrix, as the weights of most models are. */
     transposed?: boolean;
 }
 
-/** What blocks of ggml's hold: a matrix of weights, `k × n`, stored as an `n × k` matrix. */
+/** The shape and format of ggml's blocks: a `k × n` matrix of weights, stored as an `n × k` matrix. */
 export interface BlockOptions {
     k: number;
     n: number;
     format: 'q8_0' | 'q4_0';
 }
 
-/** Weights in a cache. */
+/** The weights of one name in a cache. */
 export interface CachedWeights {
     readonly name: string;
     readonly k: number;
@@ -69,7 +69,7 @@ extern "C" {
 
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {
-    /// An empty cache of weights for products on this device.
+    /// Creates an empty cache of weights for matmuls on this device.
     #[wasm_bindgen(js_name = matmulCache)]
     pub fn matmul_cache(&self) -> Result<JsMatmulCache, JsValue> {
         let cache = GpuMatmulCache::new(self.get()?);
@@ -78,17 +78,17 @@ impl JsDevice {
     }
 }
 
-/// Named weights for products with ever new inputs: packed once on SIMD, resident on a GPU, in 32,
-/// 16, 9 or 5 bits each.
+/// Named weight matrices for matmuls with changing inputs: packed once on SIMD, resident on a GPU,
+/// in 32, 16, 9 or 5 bits each.
 #[wasm_bindgen(js_name = GpuMatmulCache)]
 pub struct JsMatmulCache {
-    /// `None` once it was disposed of.
+    /// The cache; `None` after `dispose`.
     cache: Rc<RefCell<Option<GpuMatmulCache>>>,
 }
 
 #[wasm_bindgen(js_class = GpuMatmulCache)]
 impl JsMatmulCache {
-    /// Takes weights under a name, in place of any that had it; they are rounded to the format.
+    /// Stores weights under a name, rounded to the format, and replaces any that have this name.
     pub fn insert(
         &self,
         name: Name,
@@ -115,8 +115,8 @@ impl JsMatmulCache {
         self.keep(&name, placed, abort.as_ref())
     }
 
-    /// Takes weights that are quantised already: ggml's blocks of `'q8_0'` or `'q4_0'`, of a matrix
-    /// that is stored transposed, as in GGUF files.
+    /// Stores weights that are already quantized: ggml's blocks of `'q8_0'` or `'q4_0'`, of a
+    /// transposed matrix, as in GGUF files.
     #[wasm_bindgen(js_name = insertBlocks)]
     pub fn insert_blocks(
         &self,
@@ -139,7 +139,8 @@ impl JsMatmulCache {
         self.keep(&name, placed, abort.as_ref())
     }
 
-    /// `input · weights`, `m × k` times the `k × n` of that name, all stored row by row.
+    /// Computes `input · weights`, an `m × k` matrix times the `k × n` weights of that name, all
+    /// row-major.
     #[wasm_bindgen(js_name = matmulCached)]
     pub fn matmul_cached(
         &self,
@@ -168,20 +169,20 @@ impl JsMatmulCache {
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
-    /// Forgets the weights of a name; tells whether there were any.
+    /// Removes the weights of a name. Returns whether there were any.
     pub fn remove(&self, name: Name) -> PromiseOfBool {
         let removed = convert::text(&name, "name")
             .and_then(|name| self.with(|cache| Ok(cache.remove(&name))));
         promise(None, Box::pin(async { Ok(removed?.into()) })).unchecked_into()
     }
 
-    /// All weights, by names in alphabetical order.
+    /// Returns the name, shape and format of all weights, in alphabetical order.
     pub fn weights(&self) -> PromiseOfWeights {
         let list = self.with(|cache| Ok(cache.iter().map(entry).collect::<Array>()));
         promise(None, Box::pin(async { Ok(list?.into()) })).unchecked_into()
     }
 
-    /// Gives the weights' memory back. Later calls fail with code `DISPOSED`.
+    /// Releases the weights' memory. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
         self.cache.take();
     }
@@ -196,7 +197,7 @@ impl JsMatmulCache {
         self.with(|cache| Ok(cache.device().clone()))
     }
 
-    /// Keeps weights under a name, once they are where they are to be.
+    /// Stores weights under a name, once they are prepared.
     fn keep(
         &self,
         name: &Name,
@@ -226,7 +227,7 @@ fn with<T>(
         .ok_or(Error::Disposed { what })?)
 }
 
-/// A copy of an argument that must be a `Uint8Array`.
+/// Copies an argument that must be a `Uint8Array`.
 fn bytes(value: JsValue, what: &'static str) -> Result<Vec<u8>> {
     let len = convert::checked(&value, what, true)?;
     let mut bytes = Vec::new();
@@ -263,7 +264,7 @@ impl Options {
         })
     }
 
-    /// The `k × n` matrix, over values as they are stored.
+    /// Returns the view of the `k × n` matrix over the values as they are stored.
     fn view(&self) -> Result<TensorView> {
         if self.transposed {
             return TensorView::new_2d(self.n, self.k)?.transpose(0, 1);

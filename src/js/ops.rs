@@ -1,4 +1,4 @@
-//! Operations by their place in the op table.
+//! Operations by their index in the op table.
 //!
 //! `index.js` gives `GpuDevice` and `GpuCommandBatch` a method for each row, and all of them end
 //! in the entry points that call [`build`]. An exported function for each instead would
@@ -12,14 +12,14 @@ use crate::ops::ConvLayer;
 use crate::ops::shape::output_len;
 use crate::ops::{Conv2d, Matmul, Op, for_each_op};
 
-/// Parameters from JavaScript, taken one after the other.
+/// Parameters from JavaScript, read one after the other.
 struct Parameters<'a> {
     values: &'a Array,
     next: u32,
 }
 
 impl<'a> Parameters<'a> {
-    /// Those after the inputs.
+    /// Returns the parameters that follow the inputs.
     fn after(inputs: &[&str], values: &'a Array) -> Self {
         let next = inputs.len() as u32;
         Self { values, next }
@@ -54,8 +54,8 @@ macro_rules! define_builders {
 }
 for_each_op!(define_builders);
 
-/// The operation at a place in the table, with its parameters checked: those of `arguments`
-/// that follow the inputs.
+/// Creates the operation at an index in the table; its parameters, which follow the inputs in
+/// `arguments`, are checked.
 pub(super) fn build(index: usize, arguments: &Array) -> Result<Op> {
     let builder = BUILDERS.get(index).ok_or(Error::LimitExceeded {
         what: "the place in the op table",
@@ -65,8 +65,7 @@ pub(super) fn build(index: usize, arguments: &Array) -> Result<Op> {
     builder(arguments)
 }
 
-/// How many values the operation at a place in the table gives for inputs of the lengths that
-/// stand in their places.
+/// Returns the length of an operation's result; each input of `arguments` is a length.
 pub(super) fn length(index: usize, arguments: &Array) -> Result<usize> {
     let op = build(index, arguments)?;
     let inputs = op.inputs().iter().zip(0..);

@@ -17,18 +17,18 @@ use crate::device::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{BufferPlace, Plan};
 
-/// A batch that was planned once and runs with new arguments each time.
+/// A compiled batch that runs with new arguments each time.
 #[wasm_bindgen(js_name = Program)]
 pub struct JsProgram {
-    /// `None` once it was disposed of.
+    /// The program; `None` after `dispose`.
     program: RefCell<Option<Rc<Program>>>,
-    /// For the next run.
+    /// The arguments of the next run.
     arguments: RefCell<Vec<JsArgument>>,
 }
 
 enum JsArgument {
     Values(Vec<f32>),
-    /// For a GPU.
+    /// An array, for a GPU.
     Array(Float32Array),
     Buffer(DeviceBuffer),
 }
@@ -45,7 +45,7 @@ impl JsArgument {
 
 #[wasm_bindgen(js_class = Program)]
 impl JsProgram {
-    /// Gives the next run an argument. `core.js` does so for each, the first one first.
+    /// Sets an argument of the next run. `core.js` calls it for each argument, in order.
     #[wasm_bindgen(skip_typescript, js_name = setValues)]
     pub fn set_values(&self, place: usize, values: JsValue) -> Result<(), JsValue> {
         let argument = convert::array(values, "argument").and_then(|array| {
@@ -58,14 +58,14 @@ impl JsProgram {
         self.set(place, argument)
     }
 
-    /// As `setValues`, for a buffer on the device.
+    /// Sets an argument of the next run to a buffer on the device.
     #[wasm_bindgen(skip_typescript, js_name = setBuffer)]
     pub fn set_buffer(&self, place: usize, buffer: &JsBuffer) -> Result<(), JsValue> {
         self.set(place, buffer.handle().map(JsArgument::Buffer))
     }
 
-    /// The result of a program that is one elementwise kernel for SIMD, at once and straight between
-    /// arrays; undefined for every other program and for other arguments.
+    /// Returns the result of a program that is one elementwise kernel on SIMD, at once and without
+    /// copying whole arrays; undefined for other programs and other arguments.
     #[wasm_bindgen(skip_typescript, js_name = readNow)]
     pub fn read_now(&self, arguments: Array, into: JsValue) -> Result<JsValue, JsValue> {
         let result = self
@@ -74,7 +74,7 @@ impl JsProgram {
         result.map_err(|error| to_js(&error))
     }
 
-    /// Runs with the first `count` of the arguments set before.
+    /// Runs with the first `count` arguments that were set.
     #[wasm_bindgen(skip_typescript)]
     pub fn start(
         &self,
@@ -114,14 +114,14 @@ impl JsProgram {
         begun(abort.as_ref(), &mut begin)
     }
 
-    /// What `explain` makes objects of.
+    /// Returns the data that `explain` makes objects of.
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
         let program = self.handle().map_err(|error| to_js(&error))?;
         Ok(described(program.plan()))
     }
 
-    /// Gives its memory back. Later calls fail with code `DISPOSED`.
+    /// Releases its memory. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
         self.program.take();
         self.arguments.take();
@@ -156,9 +156,9 @@ impl JsProgram {
     }
 }
 
-/// The number of buffers and the length of each, and then for each kernel: the names of its
-/// operations, how many values it writes to which buffer, and what it reads, of which input `n`
-/// is `−1 − n`.
+/// Returns the number of buffers and the length of each, and then for each kernel: the names of its
+/// operations, the number of values that it writes and to which buffer, and the places that it
+/// reads (input `n` is `−1 − n`).
 pub(super) fn described(plan: &Plan) -> Array {
     let list = Array::new();
     let push = |number: usize| list.push(&(number as f64).into());
@@ -187,7 +187,7 @@ pub(super) fn described(plan: &Plan) -> Array {
     list
 }
 
-/// Pairs of places, one after the other.
+/// Converts a flat list of indices to pairs.
 fn pairs(feedback: &Array) -> Result<Vec<(usize, usize)>> {
     let mut pairs = Vec::new();
     for at in 0..feedback.length() / 2 {

@@ -1,5 +1,5 @@
-//! Operations on SIMD, straight between JavaScript's arrays: what can go piece by piece never
-//! lies in WebAssembly's memory as a whole.
+//! Operations on SIMD directly between JavaScript's arrays. Operations that can run piece by piece
+//! never hold a whole array in WebAssembly's memory.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::ops::shape::{MAX_EXACT_INDEX, output_len};
 use crate::ops::{Op, Padding};
 use crate::simd::{self, stream};
 
-/// The operation's result, in `into` if that is an array of its length, unless it is for a GPU,
-/// which is then told to `on_gpu` with the result's length.
+/// Runs an operation and returns its result, in `into` if that is an array of its length. If the
+/// operation should run on a GPU, calls `on_gpu` with the result's length instead.
 pub(super) fn run(
     device: &GpuDevice,
     op: &Op,
@@ -67,20 +67,21 @@ pub(super) fn run(
     Ok(stored(&out, place(into, len))?.into())
 }
 
-/// The array that `len` values are to lie in, if there is one.
+/// Returns `into` if it is an array for `len` values.
 fn place(into: JsValue, len: usize) -> Option<Float32Array> {
     let fits = array::length_of(&into, false) == len as f64;
     fits.then(|| into.unchecked_into())
 }
 
-/// All of a result, in memory that need not be zero before if it is made now.
+/// Stores a whole result, in a new array if there is no `place`.
 fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
     // A function of the caller's may have given the place away meanwhile.
     let place = place.filter(|place| array::write(place, 0, values));
     place.map_or_else(|| array::of(values), Ok)
 }
 
-/// The result of a program, in `into` as above, or undefined where arrays of one length are not all that it takes.
+/// Runs a program and returns its result, in `into` if it fits, or undefined if the program does
+/// not take arrays of one length only.
 pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Result<JsValue> {
     let Some(len) = program.streamable() else {
         return Ok(JsValue::UNDEFINED);
@@ -109,14 +110,14 @@ pub(super) fn read(program: &Program, arguments: &Array, into: JsValue) -> Resul
 
 struct Arrays<'a> {
     inputs: &'a [Float32Array],
-    /// Of the first of them; no other is longer.
+    /// The length of the first input; no other is longer.
     len: usize,
     /// The length of the result.
     result: usize,
     out: Option<Float32Array>,
-    /// A result that is not complete yet.
+    /// The unfinished part of the result.
     draft: Scratch,
-    /// What went wrong first.
+    /// The first error.
     failure: Option<Error>,
 }
 
@@ -155,7 +156,7 @@ impl Arrays<'_> {
         self.failure.get_or_insert(error);
     }
 
-    /// The result with these values in their place.
+    /// Writes these values to the result and returns it.
     fn stored(&mut self, at: usize, from: &[f32]) -> Result<Float32Array> {
         if from.len() == self.result {
             return stored(from, self.out.take());
@@ -165,7 +166,7 @@ impl Arrays<'_> {
         written.then_some(out).ok_or_else(array::lost)
     }
 
-    /// Takes the result, or a new array for it.
+    /// Takes the result array, or a new array for it.
     fn out(&mut self) -> Result<Float32Array> {
         match self.out.take() {
             Some(out) => Ok(out),
@@ -173,7 +174,7 @@ impl Arrays<'_> {
         }
     }
 
-    /// The result, once all of it is there.
+    /// Returns the result once it is complete.
     fn finish(mut self) -> Result<JsValue> {
         match self.failure.take() {
             Some(error) => Err(error),

@@ -1,4 +1,4 @@
-//! Measuring which kernels are the fastest; `full/page.js` keeps what came of it.
+//! Measurement of the fastest kernels. `full/page.js` persists the choices.
 
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
@@ -11,9 +11,9 @@ use super::types::*;
 
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {
-    /// Measures the kernels for the operation at a place in the op table, whose inputs' lengths
-    /// stand in their places; names and seconds in turn, the fastest first, or none without a
-    /// choice.
+    /// Measures the kernels for the operation at an index in the op table; each input of
+    /// `arguments` is a length. Returns names and seconds in turn, the fastest first; empty if
+    /// there is no choice.
     #[wasm_bindgen(skip_typescript, js_name = tuneOne)]
     pub fn tune_one(&self, index: usize, arguments: Array, abort: Option<AbortOptions>) -> Promise {
         let device = self.handle();
@@ -34,14 +34,14 @@ impl JsDevice {
         promise(abort.as_ref(), Box::pin(work))
     }
 
-    /// All choices, to be kept.
+    /// Serialises all choices.
     #[wasm_bindgen(skip_typescript)]
     pub fn choices(&self) -> Result<Vec<u8>, JsValue> {
         let device = self.get()?;
         Ok(device.gpu().map(|gpu| gpu.choices()).unwrap_or_default())
     }
 
-    /// Takes choices that were kept, unless something happened to them.
+    /// Loads serialised choices, unless they are damaged.
     #[wasm_bindgen(skip_typescript, js_name = adoptChoices)]
     pub fn adopt_choices(&self, choices: &[u8]) -> Result<(), JsValue> {
         let device = self.get()?;

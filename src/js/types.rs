@@ -1,44 +1,44 @@
-//! TypeScript's names for what goes in and out.
+//! TypeScript's names for arguments and results.
 
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
-/** Where operations run: chosen automatically, on the GPU, or on the CPU's vector instructions. */
+/** The back-end that runs operations: chosen automatically, the GPU, or the CPU's SIMD instructions. */
 export type BackendChoice = 'auto' | 'gpu' | 'simd';
 
-/** What was chosen. */
+/** The back-end that was chosen. */
 export type BackendName = 'webgpu' | 'simd';
 
-/** An option of everything that takes time. */
+/** The option to abort an asynchronous method. */
 export interface AbortOptions {
     /** Rejects the promise with code `ABORTED`, before the work is submitted or after it is done. */
     signal?: AbortSignal | null;
 }
 
-/** `Memory` is the class of the buffer that `into` lies in, and that the result has, too. */
+/** Options of a result. `Memory` is the class of the buffer of `into`, and so of the result. */
 export interface ResultOptions<Memory extends ArrayBufferLike = ArrayBufferLike> extends AbortOptions {
     /**
-     * The array that gets the result, of exactly its length (code `LENGTH_MISMATCH`), instead of
-     * a new one: what new memory takes, and its collection, is spared on SIMD. It is left as it
-     * was where the promise rejects, unless a function of one's own did that half-way. It may be an
-     * argument; one that shares memory with an argument in another way is right, but not faster.
-     * Its memory may be shared with other threads.
+     * The array for the result, of exactly its length (code `LENGTH_MISMATCH`), instead of a new
+     * one. On SIMD this saves an allocation and its garbage collection. If the promise rejects,
+     * the array is unchanged, unless a custom function failed half-way. It may be one of the
+     * arguments. An array that overlaps an argument in another way gives the right result, but
+     * saves no time. Its memory may be shared with other threads.
      */
     into?: Float32Array<Memory>;
 }
 
 export interface ResultsOptions<Memory extends ArrayBufferLike = ArrayBufferLike> extends AbortOptions {
     /**
-     * As `ResultOptions` has it, an array for each result in turn; those without one are new. No two
-     * of them may overlap in one buffer (code `INVALID_ARGUMENT`).
+     * An array for each result, in order, like `into` of `ResultOptions`; a result without one gets
+     * a new array. No two of them may overlap in one buffer (code `INVALID_ARGUMENT`).
      */
     into?: readonly (Float32Array<Memory> | undefined)[];
 }
 
 /**
- * For each class of operations the least work from which the automatic choice takes the GPU:
- * multiply-adds for `matmul` and `convolution`, values for the others; `Infinity` is never.
+ * The least work of each class of operations for which the automatic choice uses the GPU:
+ * multiply-adds for `matmul` and `convolution`, elements for the others. `Infinity` means never.
  */
 export interface Policy {
     elementwise: number;
@@ -50,44 +50,44 @@ export interface Policy {
     movement: number;
 }
 
-/** Choices made when a device is created. */
+/** The options of a device. */
 export interface DeviceOptions extends AbortOptions {
-    /** `'auto'` unless given. */
+    /** The back-end; the default is `'auto'`. */
     backend?: BackendChoice;
-    /** Replaces the default for the classes named. */
+    /** Thresholds that replace the defaults of the named classes. */
     policy?: Partial<Policy>;
     /**
-     * Whether the device lives in a worker, so that the page goes on while it computes; `false`
-     * unless given. Arrays are copied once and then transferred, `gpuDevice` and `gpuBuffer` are
-     * undefined, and the worker ends when the device, its buffers and its batches are disposed
-     * of. If it fails, everything rejects with code `DEVICE_LOST`; if there can be none, `create`
-     * does with code `UNSUPPORTED`.
+     * Whether the device runs in a worker, so that it does not block the page; the default is
+     * `false`. Arrays are copied once and then transferred; `gpuDevice` and `gpuBuffer` are
+     * undefined. The worker ends when the device, its buffers and its batches are disposed of. If
+     * the worker fails, everything rejects with code `DEVICE_LOST`; if no worker can be started,
+     * `create` rejects with code `UNSUPPORTED`.
      */
     worker?: boolean;
     /**
-     * How many threads share large calls of `matmul` and `convolve2d` on SIMD, from 1 to 64; 1
-     * unless given. All but the device's own are workers, which end with it. Results are the
-     * same, bit by bit; batches and everything else use one thread.
+     * The number of threads that share large calls of `matmul` and `convolve2d` on SIMD, from 1 to
+     * 64; the default is 1. Additional threads are workers, which end with the device. Results
+     * are bit-identical for any number; batches and everything else use one thread.
      */
     threads?: number;
 }
 
-/** What a device is and why it was chosen. */
+/** Information about a device and the reason for its choice. */
 export interface DeviceInfo {
     readonly backend: BackendName;
-    /** Why that one, in a sentence. */
+    /** The reason for the choice, as a sentence. */
     readonly reason: string;
-    /** The GPU's vendor and architecture, as far as the browser tells them. */
+    /** The GPU's vendor and architecture, as far as the browser reports them. */
     readonly adapter: string | undefined;
-    /** Whether that GPU is a program running on the CPU. */
+    /** Whether the adapter is a software rasteriser on the CPU. */
     readonly software: boolean;
     /** The vector instructions that operations on the CPU use. */
     readonly instructionSet: string;
-    /** The most values that one buffer holds; `undefined` where only memory limits them. */
+    /** The largest number of values in one buffer; `undefined` if only memory limits it. */
     readonly maxBufferLength: number | undefined;
 }
 
-/** Shape and storage of a matrix product, `m × k` times `k × n`, stored row by row. */
+/** The shape and storage of a matmul, `m × k` times `k × n`, row-major. */
 export interface MatmulOptions {
     m: number;
     k: number;
@@ -98,17 +98,17 @@ export interface MatmulOptions {
     transposeB?: boolean;
 }
 
-/** Shape and options of a convolution; matrices are stored row by row. */
+/** The shape and options of a convolution (conv2d); matrices are row-major. */
 export interface Conv2dOptions {
     inputRows: number;
     inputCols: number;
     kernelRows: number;
     kernelCols: number;
-    /** `'valid'` (unless given): the window stays inside. `'same'`: zeros are read outside. */
+    /** The padding: `'valid'` (the default) has none, `'same'` pads with zeros to the input's size. */
     padding?: 'valid' | 'same';
-    /** Rows between two windows; 1 unless given. */
+    /** Rows between two windows (the vertical stride); the default is 1. */
     strideRows?: number;
-    /** Columns between two windows; 1 unless given. */
+    /** Columns between two windows (the horizontal stride); the default is 1. */
     strideCols?: number;
 }
 
@@ -116,39 +116,40 @@ declare const bufferId: unique symbol;
 /** A buffer of one batch: an input or the result of a recorded operation. */
 export type BufferId = number & { readonly [bufferId]: true };
 
-/** What a program takes for a placeholder: values, or a buffer of its device. */
+/** An argument of a program for a placeholder: values, or a buffer of its device. */
 export type ProgramArgument = Float32Array | DeviceBuffer;
 
-/** Where a kernel reads or writes: an input, counted as recorded, or a buffer of the plan. */
+/** A place that a kernel reads or writes: an input, by its index as recorded, or a buffer of the plan. */
 export type PlanPlace = { length: number } & ({ input: number } | { buffer: number });
 
-/** What becomes of a batch: kernels in order, and the buffers between them, by their lengths. */
+/** The plan of a batch: kernels in order, and the lengths of the buffers between them. */
 export interface Plan {
     kernels: { operations: string[]; reads: PlanPlace[]; writes: PlanPlace; bytesMoved: number }[];
     buffers: number[];
 }
 
 export interface GpuCommandBatch {
-    /** How `execute` would run what is recorded so far. */
+    /** Returns the kernels and buffers that `execute` would use for the operations recorded so far. */
     explain(): Promise<Plan>;
 }
 
 export interface Program {
-    /** How it runs. */
+    /** Returns the kernels and buffers that the program uses. */
     explain(): Promise<Plan>;
     /** Runs with an argument for each placeholder; the results stay on the device. */
     run(args: readonly ProgramArgument[], options?: AbortOptions): Promise<DeviceBuffer[]>;
     /**
-     * Runs, and copies the results back. Beside a GPU, elementwise operations between arrays alone
-     * go where the policy says.
+     * Runs, and copies the results to `Float32Array`s. On a device with a GPU, elementwise operations
+     * between arrays run where the policy sends them.
      */
     read<Memory extends ArrayBufferLike = ArrayBuffer>(
         args: readonly ProgramArgument[],
         options?: ResultsOptions<Memory>,
     ): Promise<Float32Array<ArrayBuffer | Memory>[]>;
     /**
-     * Runs `times` times. After each run the results at the first places of `feedback` become
-     * the arguments at the second ones, without leaving the device; of two for one argument the last pair counts.
+     * Runs `times` times. After each run, each pair `[result, argument]` of `feedback` makes a
+     * result the argument of the next run, without leaving the device. If two pairs name the same
+     * argument, the last one wins.
      */
     runN(
         args: readonly ProgramArgument[],
@@ -156,7 +157,7 @@ export interface Program {
         feedback: readonly (readonly [result: number, argument: number])[],
         options?: AbortOptions,
     ): Promise<DeviceBuffer[]>;
-    /** Runs with one list of arguments after the other; the results, in that order. */
+    /** Runs with each list of arguments in turn, and returns the results in that order. */
     stream(
         runs: Iterable<readonly ProgramArgument[]> | AsyncIterable<readonly ProgramArgument[]>,
         options?: AbortOptions,

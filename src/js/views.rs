@@ -1,4 +1,4 @@
-//! `TensorView`, products of views and tiled reductions.
+//! `TensorView`, matmuls of views and tiled reductions.
 
 use std::cell::Cell;
 
@@ -18,23 +18,23 @@ use crate::tensor::{MemoryLayout, PartitionView, TensorView};
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = r#"
-/** One to four lengths. */
+/** The lengths of one to four dimensions. */
 export type Shape = readonly number[];
 
-/** Where a view's values lie; row by row from the first on unless something else is said. */
+/** The layout of a view's values; the default is row-major from index 0. */
 export interface ViewOptions {
-    /** In which order values lie: the last dimension varies fastest, the first, or tiles do. */
+    /** The order of values in memory: the last dimension varies fastest, the first one does, or tiles. */
     layout?: 'rowMajor' | 'columnMajor' | { readonly tileSize: readonly [rows: number, cols: number] };
-    /** How many values further the next one along each dimension is, in place of a layout's. */
+    /** The distance between neighbouring values in each dimension, instead of a layout. */
     strides?: readonly number[];
-    /** How many values lie before the first. */
+    /** The index of the first value. */
     offset?: number;
 }
 
-/** A reduction; maximum and minimum of values with a NaN are NaN. */
+/** The name of a reduction. Maximum and minimum are NaN if any value is NaN. */
 export type Reduction = 'sum' | 'max' | 'min';
 
-/** A value for each tile. */
+/** The results of a reduction by tiles, one for each tile. */
 export interface Partials {
     /** The tiles' values, the last dimension varying fastest. */
     readonly values: Float32Array<ArrayBuffer>;
@@ -61,7 +61,7 @@ extern "C" {
     pub type PromiseOfNumber;
 }
 
-/// A result by the type of the reduction that was named.
+/// Calls a reduction function with the type of the named reduction.
 macro_rules! by {
     ($reduction:expr, $op:ident => $result:expr) => {
         match $reduction {
@@ -81,17 +81,17 @@ macro_rules! by {
     };
 }
 
-/// A shape of up to four dimensions, with strides and an offset, over values that lie elsewhere:
-/// slicing and transposing make another view and move nothing. Views are never changed.
+/// A shape of up to four dimensions with strides and an offset. Slicing and transposing return
+/// another view and copy nothing. Views are immutable and hold no data.
 #[wasm_bindgen(js_name = TensorView)]
 pub struct JsView {
-    /// `None` once it was disposed of.
+    /// The view; `None` after `dispose`.
     view: Cell<Option<TensorView>>,
 }
 
 #[wasm_bindgen(js_class = TensorView)]
 impl JsView {
-    /// A view of this shape.
+    /// Creates a view of this shape.
     #[wasm_bindgen(constructor)]
     pub fn new(shape: Shape, options: Option<ViewOptions>) -> Result<Self, JsValue> {
         let options: JsValue = options.map_or(JsValue::UNDEFINED, Into::into);
@@ -104,13 +104,13 @@ impl JsView {
         Ok(list(self.view().map_err(|error| to_js(&error))?.shape()).unchecked_into())
     }
 
-    /// How many values further the next one along each dimension is.
+    /// The distance between neighbouring values in each dimension, in values.
     #[wasm_bindgen(getter)]
     pub fn strides(&self) -> Result<Lengths, JsValue> {
         Ok(list(self.view().map_err(|error| to_js(&error))?.strides()).unchecked_into())
     }
 
-    /// How many values lie before the first.
+    /// The index of the first value in the data.
     #[wasm_bindgen(getter)]
     pub fn offset(&self) -> Result<usize, JsValue> {
         self.of(|view| Ok(view.offset()))
@@ -122,7 +122,7 @@ impl JsView {
         self.of(|view| Ok(view.numel()))
     }
 
-    /// Those from `start` to before `end` along a dimension.
+    /// Returns the range from `start` to before `end` of a dimension.
     pub fn slice(&self, dim: Count, start: Count, end: Count) -> Result<Self, JsValue> {
         self.another(|view| {
             let dim = usize::from_js(&dim, "dim")?;
@@ -131,7 +131,7 @@ impl JsView {
         })
     }
 
-    /// The same values with two dimensions exchanged.
+    /// Returns the view with two dimensions exchanged.
     pub fn transpose(&self, dim0: Count, dim1: Count) -> Result<Self, JsValue> {
         self.another(|view| {
             view.transpose(
@@ -141,12 +141,12 @@ impl JsView {
         })
     }
 
-    /// The same values in another shape; they must lie row by row, without gaps.
+    /// Returns a view of the same values in another shape. The view must be row-major without gaps.
     pub fn reshape(&self, shape: Shape) -> Result<Self, JsValue> {
         self.another(|view| view.reshape(lengths(&shape, "shape")?))
     }
 
-    /// A copy of what the view shows of `values`, row by row.
+    /// Copies the view's elements of `values` to a new array, row by row.
     pub fn gather(&self, values: Values) -> Result<Values, JsValue> {
         self.of(|view| {
             let values = convert::copied(values.into(), "values")?;
@@ -155,7 +155,7 @@ impl JsView {
         })
     }
 
-    /// What the view shows of `values`, folded to one, on SIMD.
+    /// Reduces the view's elements of `values` to one value, on SIMD.
     pub fn reduce(&self, reduction: ReductionName, values: Values) -> Result<f32, JsValue> {
         self.of(|view| {
             let values = convert::copied(values.into(), "values")?;
@@ -164,7 +164,7 @@ impl JsView {
         })
     }
 
-    /// Each tile of this shape folded to a value, on SIMD; those at the edges are smaller.
+    /// Reduces each tile of this shape to one value, on SIMD. Tiles at the edges are smaller.
     #[wasm_bindgen(js_name = reduceTiles)]
     pub fn reduce_tiles(
         &self,
@@ -180,7 +180,7 @@ impl JsView {
         })
     }
 
-    /// Gives its memory back. Later calls fail with code `DISPOSED`.
+    /// Releases its memory. Later calls fail with code `DISPOSED`.
     pub fn dispose(&self) {
         self.view.take();
     }
@@ -208,8 +208,8 @@ impl JsView {
 
 #[wasm_bindgen(js_class = GpuDevice)]
 impl JsDevice {
-    /// The product of what `aView` shows of `a` and `bView` of `b`, read where they lie; stored row
-    /// by row.
+    /// Computes the matmul of the views `aView` of `a` and `bView` of `b`, read in place. The
+    /// result is row-major.
     #[wasm_bindgen(js_name = matmulView)]
     pub fn matmul_view(
         &self,
@@ -239,7 +239,7 @@ impl JsDevice {
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
-    /// Folds a `rows × cols` matrix, stored row by row, to one value, tile by tile.
+    /// Reduces a row-major `rows × cols` matrix to one value, tile by tile.
     #[wasm_bindgen(js_name = tiledReduce2d)]
     pub fn tiled_reduce_2d(
         &self,
@@ -259,7 +259,7 @@ impl JsDevice {
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
 
-    /// Folds each 16 × 16 tile of a `rows × cols` matrix, stored row by row.
+    /// Reduces each 16 × 16 tile of a row-major `rows × cols` matrix to one value.
     #[wasm_bindgen(js_name = tiledReducePartial)]
     pub fn tiled_reduce_partial(
         &self,
@@ -281,7 +281,7 @@ impl JsDevice {
 }
 
 impl JsDevice {
-    /// What a tiled reduction is given.
+    /// Converts the arguments of a tiled reduction.
     #[allow(clippy::type_complexity)] // Named, it would have to be taken apart just the same.
     fn reduction(
         &self,
@@ -354,7 +354,7 @@ fn layout(value: &JsValue) -> Result<MemoryLayout> {
     }
 }
 
-/// One to four numbers; 1 in place of those that are not given.
+/// Converts one to four numbers; missing ones are 1.
 fn lengths(value: &JsValue, what: &'static str) -> Result<[usize; 4]> {
     let wanted = "an array of one to four whole numbers";
     let array: &Array = value
@@ -368,7 +368,7 @@ fn lengths(value: &JsValue, what: &'static str) -> Result<[usize; 4]> {
     Ok(lengths)
 }
 
-/// How many there are in what [`lengths`] took.
+/// Returns the number of lengths that were given to [`lengths`].
 fn count(lengths: &JsValue) -> usize {
     let array: &Array = lengths.unchecked_ref();
     array.length() as usize

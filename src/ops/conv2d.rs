@@ -1,18 +1,28 @@
-//! Convolutions of single images.
+//! Convolutions of a single image with one channel.
 
-/// How far a convolution's window may reach over the border of its input.
+/// The padding of a convolution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Padding {
-    /// The window stays inside: `(input − kernel) / stride + 1` outputs, rounded down.
+    /// Without padding: `(input − kernel) / stride + 1` outputs, rounded down.
     #[default]
     Valid,
-    /// Zeros are read outside, which an infinite weight makes NaN of: `input / stride` outputs, rounded
-    /// up. Where the number of padding rows or columns is odd, the extra one is at the end (TensorFlow's
-    /// rule).
+    /// Zero padding: `input / stride` outputs, rounded up. If the number of padding rows or columns
+    /// is odd, the extra one is at the end (TensorFlow's rule). An infinite weight times padding is
+    /// NaN.
     Same,
 }
 
-/// Shape and options of a two-dimensional convolution; all matrices are row-major.
+/// The shape and options of a two-dimensional convolution of one image with one channel, all
+/// matrices row-major. For batches, channels, groups and dilation see [`crate::ConvLayer`].
+///
+/// ```
+/// use relampago::Conv2d;
+///
+/// let convolution = Conv2d::valid(5, 7, 3, 3).with_stride(1, 2);
+/// assert_eq!(convolution.output_shape(), (3, 3));
+/// ```
+#[doc(alias = "convolve2d")]
+#[doc(alias = "convolution")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Conv2d {
     /// Rows of the input.
@@ -23,16 +33,16 @@ pub struct Conv2d {
     pub kernel_rows: usize,
     /// Columns of the kernel, at least 1.
     pub kernel_cols: usize,
-    /// Rows between two windows, at least 1.
+    /// Rows between two windows (the vertical stride), at least 1.
     pub stride_rows: usize,
-    /// Columns between two windows, at least 1.
+    /// Columns between two windows (the horizontal stride), at least 1.
     pub stride_cols: usize,
-    /// What happens at the border.
+    /// The padding at the border.
     pub padding: Padding,
 }
 
 impl Conv2d {
-    /// A convolution of stride 1 whose window stays inside the input.
+    /// Creates a convolution of stride 1 without padding.
     pub fn valid(
         input_rows: usize,
         input_cols: usize,
@@ -50,7 +60,7 @@ impl Conv2d {
         }
     }
 
-    /// A convolution of stride 1 whose result has the size of the input.
+    /// Creates a convolution of stride 1 whose result has the size of the input.
     pub fn same(
         input_rows: usize,
         input_cols: usize,
@@ -63,7 +73,7 @@ impl Conv2d {
         }
     }
 
-    /// The same convolution at every `rows`-th row and `cols`-th column.
+    /// Returns the convolution with these strides.
     #[must_use]
     pub fn with_stride(self, rows: usize, cols: usize) -> Self {
         Self {
@@ -73,7 +83,7 @@ impl Conv2d {
         }
     }
 
-    /// Rows and columns of the result.
+    /// Returns the rows and columns of the result.
     pub fn output_shape(&self) -> (usize, usize) {
         let along = |input: usize, kernel: usize, stride: usize| match self.padding {
             Padding::Valid if kernel > input => 0,
@@ -87,7 +97,7 @@ impl Conv2d {
         )
     }
 
-    /// Rows and columns of zeros before the first row and column of the input.
+    /// Returns the rows and columns of zeros before the first row and column of the input.
     pub fn padding_before(&self) -> (usize, usize) {
         let before = |input: usize, kernel: usize, stride: usize| match self.padding {
             Padding::Valid => 0,

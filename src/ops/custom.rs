@@ -1,4 +1,4 @@
-//! Elementwise operations of the user's own: a function in Rust, and the same in WGSL.
+//! Custom elementwise operations: a function in Rust and its equivalent in WGSL.
 
 mod wgsl;
 
@@ -10,14 +10,14 @@ use crate::instruction_set::InstructionSet;
 use crate::ops::Op;
 use crate::ops::shape::{check_len, check_limit};
 
-/// Most inputs of an operation.
+/// The largest number of inputs of a custom operation.
 pub(crate) const MAX_INPUTS: usize = 3;
-/// Most parameters, as of the op table's operations: kernels have room for so many of each.
+/// The largest number of parameters, as in the op table: kernels have room for this many.
 const MAX_PARAMETERS: usize = 2;
 
-/// An elementwise operation of one's own, of one to three inputs of equal length and up to two
-/// parameters. Batches and programs treat it as any other: it is fused with its neighbours,
-/// computed once where it was recorded twice, and named in plans.
+/// A custom elementwise operation of one to three inputs of equal length and up to two parameters.
+/// Batches and programs treat it like any other operation: it is fused with its neighbours,
+/// computed once if it was recorded twice, and named in plans.
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -49,20 +49,21 @@ struct Definition {
     name: &'static str,
     inputs: &'static [&'static str],
     parameters: &'static [&'static str],
-    /// A function in WGSL without its name, on numbers.
+    /// The function in WGSL, without its name, on scalars.
     wgsl: String,
     function: Box<Function>,
-    /// What the function said when it failed, until it is told.
+    /// The error of the last call that failed, until it is returned.
     failure: Mutex<Option<String>>,
 }
 
-/// Applies the function, with parameters, to values at every place, or says why it cannot; inputs
-/// that are too short end it.
+/// Applies the function with its parameters to every element, or returns an error message; stops at
+/// the end of the shortest input.
 type Function =
     dyn Fn(InstructionSet, &[f32], &[&[f32]], &mut [f32]) -> Result<(), String> + Send + Sync;
 
 impl CustomOp {
-    /// [`CustomOp::new`] where the numbers of inputs and parameters are not known to the compiler.
+    /// Creates an operation like [`CustomOp::new`] with numbers of inputs and parameters known only
+    /// at run time.
     pub(crate) fn define(
         name: &'static str,
         inputs: &'static [&'static str],
@@ -96,15 +97,15 @@ impl CustomOp {
         })
     }
 
-    /// The name, as plans show it.
+    /// Returns the name that plans show.
     pub fn name(&self) -> &'static str {
         self.definition.name
     }
 
-    /// The operation with its parameters, for whatever takes an [`Op`].
+    /// Returns the operation with its parameters as an [`Op`].
     ///
     /// # Errors
-    /// `LengthMismatch` where there are more or fewer parameters than the operation has.
+    /// `LengthMismatch` if the number of parameters is wrong.
     pub fn with(&self, parameters: &[f32]) -> Result<Op> {
         check_len(
             "parameters",
@@ -127,7 +128,7 @@ impl fmt::Debug for CustomOp {
     }
 }
 
-/// A [`CustomOp`] with its parameters: what [`CustomOp::with`] puts into an [`Op`].
+/// A [`CustomOp`] with its parameters, as returned by [`CustomOp::with`] in an [`Op`].
 #[derive(Clone, Debug)]
 pub struct CustomCall {
     op: CustomOp,
@@ -135,17 +136,17 @@ pub struct CustomCall {
 }
 
 impl CustomCall {
-    /// The operation.
+    /// Returns the operation.
     pub fn op(&self) -> &CustomOp {
         &self.op
     }
 
-    /// Its parameters.
+    /// Returns the parameters.
     pub fn parameters(&self) -> &[f32] {
         &self.values[..self.op.definition.parameters.len()]
     }
 
-    /// The parameters, zeros after them.
+    /// Returns the parameters, filled up with zeros.
     pub(crate) fn scalars(&self) -> [f32; MAX_PARAMETERS] {
         self.values
     }
@@ -154,7 +155,8 @@ impl CustomCall {
         self.op.definition.inputs
     }
 
-    /// On SIMD; everything is of the length of `out`. Whether all went well, [`Self::outcome`] tells.
+    /// Runs the operation on SIMD; the inputs have the length of `out`. [`Self::outcome`] returns
+    /// an error of the function.
     pub(crate) fn run(&self, isa: InstructionSet, inputs: &[&[f32]], out: &mut [f32]) {
         let definition = &self.op.definition;
         if let Err(message) = (definition.function)(isa, self.parameters(), inputs, out) {
@@ -162,7 +164,7 @@ impl CustomCall {
         }
     }
 
-    /// `Function` if the function has failed since this was asked last.
+    /// Returns `Function` if the function has failed since the last call of this method.
     pub(crate) fn outcome(&self) -> Result<()> {
         let name = self.op.name();
         match self.failure().take() {
@@ -176,7 +178,7 @@ impl CustomCall {
         failure.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The function in WGSL without its name: numbers to a number, the parameters last.
+    /// Returns the function in WGSL without its name: scalars to a scalar, the parameters last.
     #[cfg(feature = "gpu")]
     pub(crate) fn wgsl(&self) -> &str {
         &self.op.definition.wgsl
@@ -186,8 +188,9 @@ impl CustomCall {
 #[cfg(feature = "gpu")]
 pub(crate) use wgsl::library;
 
-/// The function `combine` of a [`ReduceOp`](crate::ReduceOp), and those that it may call; `Wgsl` unless
-/// the text is an expression of `a` and `b`, or a body. What was right before is not looked at again.
+/// Returns the WGSL function `combine` of a [`ReduceOp`](crate::ReduceOp) with the functions that
+/// it may call; `Wgsl` if the text is not an expression of `a` and `b` or a function body. Texts
+/// that were valid before are not checked again.
 #[cfg(feature = "gpu")]
 pub(crate) fn combine(text: &'static str) -> Result<String> {
     static RIGHT: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
@@ -200,7 +203,7 @@ pub(crate) fn combine(text: &'static str) -> Result<String> {
     Ok([library(), "fn combine", &function].concat())
 }
 
-/// The same operation, and not one like it, with the same bits for parameters.
+/// Equality: the identical operation with bit-identical parameters.
 impl PartialEq for CustomCall {
     fn eq(&self, other: &Self) -> bool {
         let bits = |call: &Self| call.values.map(f32::to_bits);

@@ -1,6 +1,6 @@
-//! Whether products are computed in binary16.
+//! The state of matmul in f16.
 
-/// Whether a device multiplies matrices in binary16, and why not.
+/// Whether a device multiplies matrices in f16, or the reason why not.
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -17,23 +17,23 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum HalfPrecision {
-    /// [`crate::DeviceBuilder::half_precision`] was not called, or the device is the caller's own.
+    /// [`crate::DeviceBuilder::half_precision`] was not called, or the device was adopted.
     NotAsked,
     /// There is no GPU.
     NoGpu,
-    /// The adapter or its driver has no cooperative matrices of 16 × 16 binary16 that add up in
-    /// `f32`.
+    /// The adapter or its driver has no cooperative matrices of 16 × 16 f16 with `f32`
+    /// accumulators.
     NoCooperativeMatrices,
-    /// Its subgroups are not 32 invocations wide, which the kernel is written for.
+    /// The adapter's subgroups do not have the 32 invocations that the kernel needs.
     SubgroupSize,
-    /// Its workgroups have less memory, or fewer invocations, than the kernel takes.
+    /// The adapter's workgroups have less memory or fewer invocations than the kernel needs.
     WorkgroupLimits,
-    /// Products on the GPU are computed in binary16.
+    /// Matmuls on the GPU run in f16.
     Used,
 }
 
 impl HalfPrecision {
-    /// What JavaScript calls it.
+    /// Returns the name in JavaScript.
     #[cfg(all(target_arch = "wasm32", feature = "js"))]
     pub(crate) fn name(self) -> &'static str {
         match self {

@@ -1,37 +1,38 @@
-//! When a single operation is worth a trip to the GPU.
+//! The policy for sending single operations to the GPU.
 
 use crate::ops::{Matmul, Op, OpClass};
 
-/// For each class of operations the least work from which the automatic choice takes the GPU.
+/// The least work of each class of operations for which the automatic choice uses the GPU.
 ///
-/// The work of a matrix product or a convolution is its number of multiply–adds; of everything
-/// else, the number of input values. [`Policy::NEVER`] keeps a class on SIMD. What counts is
-/// a call from and to host memory: copies to and from a GPU are slower than a CPU's pass over
-/// the same values, so only work that grows faster than its data gains by the trip. Values
-/// that are on the GPU already ([`crate::DeviceBuffer`]) stay there whatever the policy says.
+/// The work of a matmul or a convolution is its number of multiply–adds; that of every other
+/// operation is the number of input elements. [`Policy::NEVER`] keeps a class on SIMD. The
+/// thresholds hold for calls from and to host memory: a copy to and from a GPU is slower than a
+/// CPU's pass over the same elements, so only work that grows faster than its data gains by the
+/// GPU. Data that is already on the GPU ([`crate::DeviceBuffer`]) stays there whatever the policy
+/// is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// For [`OpClass::Elementwise`], in values.
+    /// The threshold of [`OpClass::Elementwise`], in elements.
     pub elementwise: u64,
-    /// For [`OpClass::Transcendental`], in values.
+    /// The threshold of [`OpClass::Transcendental`], in elements.
     pub transcendental: u64,
-    /// For [`OpClass::Reduction`], in values.
+    /// The threshold of [`OpClass::Reduction`], in elements.
     pub reduction: u64,
-    /// For [`OpClass::Softmax`], softmaxes and norms, in values.
+    /// The threshold of [`OpClass::Softmax`] (softmaxes and norms), in elements.
     pub softmax: u64,
-    /// For [`OpClass::Matmul`], in multiply–adds.
+    /// The threshold of [`OpClass::Matmul`], in multiply–adds.
     pub matmul: u64,
-    /// For [`OpClass::Convolution`], in multiply–adds.
+    /// The threshold of [`OpClass::Convolution`], in multiply–adds.
     pub convolution: u64,
-    /// For [`OpClass::Movement`], in values.
+    /// The threshold of [`OpClass::Movement`], in elements.
     pub movement: u64,
 }
 
 impl Policy {
-    /// More work than there is.
+    /// A threshold that no work reaches: keeps a class on SIMD.
     pub const NEVER: u64 = u64::MAX;
 
-    /// Everything on the GPU, whatever its size.
+    /// A policy that runs everything on the GPU, whatever its size.
     pub const ALWAYS_GPU: Self = Self {
         elementwise: 0,
         transcendental: 0,
@@ -42,7 +43,7 @@ impl Policy {
         movement: 0,
     };
 
-    /// The least work of a class for which the GPU is taken.
+    /// Returns the threshold of a class.
     pub fn threshold(&self, class: OpClass) -> u64 {
         match class {
             OpClass::Elementwise => self.elementwise,
@@ -55,7 +56,7 @@ impl Policy {
         }
     }
 
-    /// Whether a GPU should do this operation on inputs of these lengths.
+    /// Returns whether a GPU should run this operation on inputs of these lengths.
     pub fn prefers_gpu(&self, op: &Op, inputs: &[usize]) -> bool {
         let threshold = self.threshold(op.class());
         threshold != Self::NEVER && work(op, inputs.iter().copied()) >= threshold
@@ -80,7 +81,7 @@ impl Default for Policy {
     }
 }
 
-/// What an operation on inputs of these lengths amounts to, in the units of [`Policy`].
+/// Returns the work of an operation on inputs of these lengths, in the units of [`Policy`].
 pub(crate) fn work(op: &Op, inputs: impl Iterator<Item = usize>) -> u64 {
     let product = |dims: &[usize]| {
         let widened = dims.iter().map(|&dim| dim as u64);

@@ -1,16 +1,15 @@
-//! Tiled reductions: each tile of a matrix, or of any view, folded to one value, and those to
-//! one for all.
+//! Tiled reductions: each tile of a matrix or a view is reduced to one value, and these values to
+//! one.
 
-/// Rows and columns of a tile of the reductions named `tiled_…`.
+/// Rows and columns of a tile in the reductions named `tiled_…`.
 pub const TILE_SIZE: usize = 16;
 
-/// A reduction: an associative and commutative function of two values, and the value that
-/// changes nothing. In which order values are combined is not said, nor whether each of them meets
-/// the identity.
+/// A reduction: an associative and commutative function of two values, and its identity. The order
+/// of combination is unspecified, and so is whether an element is combined with the identity.
 ///
-/// An operation of one's own runs on SIMD as it is, compiled for each instruction set; `combine`
-/// should be `#[inline]` and without branches, so that it becomes vector instructions. It runs
-/// on a GPU if [`ReduceOp::wgsl`] says how.
+/// A custom reduction runs on SIMD, compiled for each instruction set; `combine` should be
+/// `#[inline]` and without branches, so that the compiler can vectorise it. It runs on a GPU if
+/// [`ReduceOp::wgsl`] returns an expression.
 ///
 /// ```
 /// use relampago::{ReduceOp, tiled_reduce_2d};
@@ -36,15 +35,16 @@ pub const TILE_SIZE: usize = 16;
 /// # Ok::<(), relampago::Error>(())
 /// ```
 pub trait ReduceOp {
-    /// The value for which `combine(identity, x)` is `x`; the result of no values.
+    /// Returns the value for which `combine(identity, x)` is `x`. It is the result of an empty
+    /// reduction.
     fn identity() -> f32;
 
     /// Combines two values.
     fn combine(a: f32, b: f32) -> f32;
 
-    /// `combine` as a WGSL expression of `a` and `b`, both `f32`, for GPUs; without one the
-    /// reduction runs on SIMD whatever the device. It may call WGSL's functions and these:
-    /// `maximum(a, b)` and `minimum(a, b)`, which keep NaN, and `is_nan(x)`.
+    /// Returns `combine` as a WGSL expression of `a` and `b`, both `f32`, for GPUs. If it returns
+    /// `None`, the reduction runs on SIMD on every device. The expression may call WGSL's
+    /// functions, `maximum(a, b)` and `minimum(a, b)`, which propagate NaN, and `is_nan(x)`.
     fn wgsl() -> Option<&'static str> {
         None
     }
@@ -69,7 +69,7 @@ impl ReduceOp for SumOp {
     }
 }
 
-/// Maximum; NaN where any value is NaN, −∞ of no values.
+/// Maximum; NaN if any element is NaN, −∞ for no elements.
 #[derive(Clone, Copy, Debug)]
 pub struct MaxOp;
 
@@ -89,7 +89,7 @@ impl ReduceOp for MaxOp {
     }
 }
 
-/// Minimum; NaN where any value is NaN, ∞ of no values.
+/// Minimum; NaN if any element is NaN, ∞ for no elements.
 #[derive(Clone, Copy, Debug)]
 pub struct MinOp;
 
@@ -108,7 +108,7 @@ impl ReduceOp for MinOp {
     }
 }
 
-/// One value for each tile.
+/// The results of a reduction by tiles, one for each tile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partials {
     /// The tiles' values, the last dimension varying fastest: row by row for a matrix.

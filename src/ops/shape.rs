@@ -1,4 +1,4 @@
-//! Validation of lengths and parameters, the same for every back-end and done before any of them.
+//! Validation of lengths and parameters, shared by all back-ends and done before they are called.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op, Padding};
 
-/// The largest count that a batch's `f32` result of `argmax` holds exactly: 2²⁴.
+/// The largest index that the `f32` result of a batch's `argmax` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
 
 /// Checks the lengths of an operation's inputs against each other and its parameters.
@@ -103,7 +103,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     }
 }
 
-/// `LengthMismatch` unless the two lengths agree.
+/// Returns `LengthMismatch` unless the two lengths are equal.
 pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> Result<()> {
     if expected == actual {
         return Ok(());
@@ -115,7 +115,7 @@ pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> R
     })
 }
 
-/// `LimitExceeded` if `value` lies beyond `limit`.
+/// Returns `LimitExceeded` if `value` exceeds `limit`.
 pub(crate) fn check_limit(what: &'static str, value: usize, limit: usize) -> Result<()> {
     if value <= limit {
         return Ok(());
@@ -145,11 +145,11 @@ fn check_clip(min: f32, max: f32) -> Result<()> {
     if min <= max {
         return Ok(());
     }
-    let requirement = format!("at most `max`, {}, and neither may be NaN", number(max));
+    let requirement = format!("at most `max` ({}), and neither may be NaN", number(max));
     Err(Error::invalid("min", number(min), requirement))
 }
 
-/// GPUs may take a smaller number for zero, by which a row of zeros cannot be divided.
+/// Refuses an epsilon that a GPU may round to zero: a row of zeros would be divided by zero.
 fn check_epsilon(epsilon: f32) -> Result<()> {
     if (f32::MIN_POSITIVE..=f32::MAX).contains(&epsilon) {
         return Ok(());
@@ -158,7 +158,7 @@ fn check_epsilon(epsilon: f32) -> Result<()> {
     Err(Error::invalid("epsilon", number(epsilon), requirement))
 }
 
-/// A number as text. Rust's own formatting would be a tenth of the WebAssembly module.
+/// Formats a number. Rust's own formatting would be a tenth of the WebAssembly module.
 fn number(value: f32) -> String {
     #[cfg(target_arch = "wasm32")]
     use wasm_bindgen::JsCast as _;
@@ -182,7 +182,7 @@ fn check_conv2d(conv: &Conv2d) -> Result<()> {
     check_fits(conv, conv)
 }
 
-/// The most rows or columns over which a dilated kernel is spread.
+/// The largest number of rows or columns of a dilated kernel.
 const MAX_KERNEL_SIDE: usize = 1 << 30;
 
 fn check_layer(layer: &ConvLayer) -> Result<()> {
@@ -195,7 +195,7 @@ fn check_layer(layer: &ConvLayer) -> Result<()> {
     let divided = [("channels", layer.channels), ("filters", layer.filters)];
     let mut divided = divided.into_iter();
     if let Some((what, value)) = divided.find(|(_, all)| all % layer.groups != 0) {
-        let requirement = format!("a multiple of `groups`, {}", layer.groups);
+        let requirement = format!("a multiple of `groups` ({})", layer.groups);
         return Err(invalid(what, value, requirement));
     }
     check_conv2d(&layer.image)?;
@@ -214,7 +214,7 @@ fn check_not_zero(named: &[(&'static str, usize)]) -> Result<()> {
     }
 }
 
-/// Checks that the window of a kernel, which a dilation may have spread, lies within the input.
+/// Checks that the kernel, with its dilation, fits into the input.
 fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
     let check = |what, kernel: usize, spread: usize, input: usize| {
         if conv.padding == Padding::Same || spread <= input {
@@ -225,7 +225,8 @@ fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
         } else {
             format!("{kernel}, spread over {spread} by its dilation")
         };
-        let requirement = format!("at most {input}, the input's, unless the padding is `same`");
+        let requirement =
+            format!("at most {input}, the size of the input, unless the padding is `same`");
         Err(Error::invalid(what, value, requirement))
     };
     let (rows, cols) = (window.kernel_rows, window.kernel_cols);

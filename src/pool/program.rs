@@ -1,4 +1,4 @@
-//! [`PoolProgram`]: a graph that several devices compute together.
+//! [`PoolProgram`]: a compiled graph that several devices compute together.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,26 +16,26 @@ use crate::graph::{Division, Given, Node, Source};
 use crate::pool::work::{Job, Part, Queue, at_once};
 use crate::pool::{GpuDevicePool, Lease};
 
-/// A batch planned once for all devices of a pool ([`GpuDevicePool::compile_async`]), which runs
-/// with new arguments each time.
+/// A batch compiled for all devices of a pool ([`GpuDevicePool::compile_async`]), which runs with
+/// new arguments each time.
 pub struct PoolProgram {
     pub(super) pool: GpuDevicePool,
     pub(super) division: Division,
-    /// The leaves among them have no buffers of any device.
+    /// The graph. Its leaves refer to no device's buffers.
     nodes: Vec<Node>,
     /// The lengths of the arguments, and the node of each.
     pub(super) placeholders: Vec<usize>,
     /// Rows of each part.
     pub(super) sizes: Sizes,
-    /// What each device runs, by the number of rows; `None` where it is lost.
+    /// The programs of each device, by number of rows; `None` if the device is lost.
     programs: Vec<Option<BTreeMap<usize, Program>>>,
 }
 
-/// Parts that there should be, and values above which a part gets none more: enough of them for
-/// several devices of different speed, and none that takes long to be allocated.
+/// The number of parts to aim for (enough for several devices of different speed), and the number
+/// of elements above which a part is not enlarged (so that it is allocated quickly).
 const ENOUGH_PARTS: usize = 16;
 const ENOUGH_VALUES: usize = 1 << 22;
-/// Rows of parts are multiples of these: whole tiles of every kernel.
+/// The numbers of rows in parts are multiples of this: whole tiles of every kernel.
 const TILE_ROWS: usize = 128;
 
 impl PoolProgram {
@@ -66,7 +66,7 @@ impl PoolProgram {
         program.workers().map(|_| program)
     }
 
-    /// The programs of a device, by their numbers of rows.
+    /// Compiles the programs of a device, by number of rows.
     async fn compile(&self, device: &GpuDevice) -> Result<BTreeMap<usize, Program>> {
         let (mut constants, mut buffers) = (BTreeMap::new(), Vec::new());
         for leaf in self.division.constants() {
@@ -90,17 +90,17 @@ impl PoolProgram {
         Ok(programs)
     }
 
-    /// Into how many parts the outputs are divided; 1 where they are not.
+    /// Returns the number of parts into which the outputs are divided; 1 if they are not.
     pub fn parts(&self) -> usize {
         self.sizes.len()
     }
 
-    /// Runs with values for each placeholder, in the order in which they were recorded; the
-    /// outputs' values.
+    /// Runs with one argument for each placeholder, in the order in which they were recorded, and
+    /// returns the outputs.
     ///
     /// # Errors
-    /// `LengthMismatch` for a wrong number or length of arguments; `DeviceLost` where no device
-    /// is left; what else a device has to say.
+    /// `LengthMismatch` for a wrong number or length of arguments, `DeviceLost` if no device is
+    /// left, and other device errors.
     pub async fn read_async(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
         GpuDevicePool::check_arguments(&self.placeholders, arguments)?;
         let mut results = Vec::new();
@@ -119,7 +119,7 @@ impl PoolProgram {
         Ok(results)
     }
 
-    /// Has a job done by the devices.
+    /// Runs a job on the devices.
     pub(super) async fn run<J: Job>(&self, job: &J) -> Result<()> {
         // Once again for what lost devices have left.
         while !job.is_done()? {
@@ -129,13 +129,13 @@ impl PoolProgram {
         Ok(())
     }
 
-    /// [`PoolProgram::read_async`], waited for.
+    /// Blocking version of [`PoolProgram::read_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn read(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
         crate::runtime::block_on(self.read_async(arguments))
     }
 
-    /// Those that work on a job: every device, or the least busy one where it is undivided.
+    /// Returns the workers of a job: every device, or the least busy one if the job is undivided.
     fn workers(&self) -> Result<Vec<Lease>> {
         let compiled = (0..self.programs.len()).filter(|&place| self.programs[place].is_some());
         let first = self.pool.least_busy(compiled.clone())?;
@@ -146,7 +146,7 @@ impl PoolProgram {
         Ok(healthy.map(|place| self.pool.lease(place)).collect())
     }
 
-    /// Works on parts until there are none, or the device is lost.
+    /// Works on parts until none are left or the device is lost.
     async fn work<J: Job>(&self, lease: Lease, job: &J) {
         match self.on_device(&lease, job).await {
             Ok(whole) => {
@@ -167,7 +167,7 @@ impl PoolProgram {
         }
     }
 
-    /// On the device, the arguments that every part reads as a whole.
+    /// Uploads the arguments that every part reads as a whole.
     async fn on_device<J: Job>(
         &self,
         device: &GpuDevice,
@@ -215,7 +215,7 @@ impl PoolProgram {
         }
     }
 
-    /// The argument that a part's values are of; `None` where they are of an upload.
+    /// Returns the argument that a part reads; `None` if it reads an upload.
     pub(super) fn argument(&self, given: &Given) -> Option<usize> {
         let (Given::Whole(leaf) | Given::Rows(leaf, _)) = given;
         match &self.nodes[*leaf].source {
@@ -233,7 +233,7 @@ impl PoolProgram {
     }
 }
 
-/// Ends a job in whose lane something panics: its part will not come, and others may wait for it.
+/// Ends a job if one of its tasks panics: other tasks may wait for its part.
 struct EndsJob<'a, J: Job>(&'a J);
 
 impl<J: Job> Drop for EndsJob<'_, J> {
@@ -244,7 +244,7 @@ impl<J: Job> Drop for EndsJob<'_, J> {
     }
 }
 
-/// A job from and to slices.
+/// A job that reads and writes slices.
 struct Slices<'a> {
     program: &'a PoolProgram,
     arguments: &'a [&'a [f32]],
@@ -306,7 +306,7 @@ impl std::fmt::Debug for PoolProgram {
     }
 }
 
-/// A graph whose leaves are on no device.
+/// Copies a graph so that its leaves belong to no device.
 async fn leave_devices(nodes: &[Node], inputs: &[DeviceBuffer]) -> Result<Vec<Node>> {
     let mut nodes = nodes.to_vec();
     for node in &mut nodes {
@@ -317,19 +317,19 @@ async fn leave_devices(nodes: &[Node], inputs: &[DeviceBuffer]) -> Result<Vec<No
     Ok(nodes)
 }
 
-/// How many rows each part has. Not a list: arguments that no memory holds may have more parts than
-/// a list could.
+/// The number of rows of each part. It is computed and not a list: a stream may have more parts
+/// than memory holds entries.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
-    /// Of all parts but the last.
+    /// The rows of all parts but the last.
     rows: usize,
     last: usize,
     parts: usize,
 }
 
 impl Sizes {
-    /// As few parts as there are rows enough for, the last one with what is left. Depends on the
-    /// graph alone, and not on the devices.
+    /// Divides a graph into as few parts as have enough rows each; the last part has the remainder.
+    /// The result depends on the graph alone, and not on the devices.
     fn new(division: &Division, least_values: usize) -> Self {
         let rows_of = |values: usize| values.div_ceil(division.width.max(1));
         let even = division.rows.div_ceil(ENOUGH_PARTS);

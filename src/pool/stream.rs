@@ -1,4 +1,5 @@
-//! Values that come and go a part at a time: neither arguments nor results lie anywhere as a whole.
+//! Streams: arguments and results that are read and written part by part, and are never in memory
+//! as a whole.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,42 +13,42 @@ use crate::graph::Given;
 use crate::pool::program::PoolProgram;
 use crate::pool::work::Job;
 
-/// Fills a slice with the values of an argument, told by its place, from a place among them on.
+/// Fills a slice with elements of an argument: `(argument index, first element, slice)`.
 pub type StreamSource<'a> = dyn FnMut(usize, usize, &mut [f32]) -> io::Result<()> + Send + 'a;
-/// Takes the values of a result, told by its place, from a place among them on.
+/// Takes elements of a result: `(result index, first element, elements)`.
 pub type StreamSink<'a> = dyn FnMut(usize, usize, &[f32]) -> io::Result<()> + Send + 'a;
-/// Is told how far a stream has come, and whether it should go on.
+/// Receives the progress of a stream and decides whether to continue.
 pub type StreamWatch<'a> = dyn FnMut(StreamProgress) -> ControlFlow<()> + Send + 'a;
 
-/// How far a stream has come.
+/// The progress of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamProgress {
-    /// Rows of the results that the sink has.
+    /// The number of rows that the sink has received.
     pub rows: usize,
-    /// All of them.
+    /// The total number of rows.
     pub of: usize,
 }
 
-/// How many times more parts than the devices work on may be there at once: a slow one keeps others
-/// from the sink, and each has its values in memory.
+/// The number of parts in memory, as a multiple of the parts that the devices work on. It limits
+/// memory when a slow part keeps later ones from the sink.
 const AHEAD: usize = 4;
 
 impl PoolProgram {
-    /// Runs with arguments that `source` gives a part at a time, and hands the results to `sink`,
-    /// so that neither need fit into memory. What they are is what [`PoolProgram::read_async`]
-    /// gives, to the bit. While a part is computed, the next one is read and the one before is
-    /// written: each device has as many at a time as [`GpuDevicePool::in_flight`] says. Where one
-    /// takes longer, the others go on until there are four times as many of all devices, and wait.
+    /// Runs with arguments that `source` supplies part by part, and passes the results to `sink`,
+    /// so that neither must fit into memory. The results are bit-identical to those of
+    /// [`PoolProgram::read_async`]. Reading, computing and writing of parts overlap: each device
+    /// has [`GpuDevicePool::in_flight`] parts at a time. If one device is slow, the others go on
+    /// until four times as many parts are in memory, and then wait.
     ///
-    /// The source is asked for an argument's values in ascending order; convolutions ask for a
-    /// part's last rows again, and arguments that every value depends on come as a whole, first.
-    /// The sink gets each result's values in ascending order. A graph that cannot be cut by rows
-    /// ([`PoolProgram::parts`] is 1) is one part. `watch` is called after each part and ends the
-    /// stream by [`ControlFlow::Break`].
+    /// The source is asked for the elements of an argument in ascending order, with two exceptions:
+    /// convolutions ask for a part's last rows again, and arguments that every element depends on
+    /// are read as a whole, first. The sink receives the elements of each result in ascending
+    /// order. A graph that cannot be divided by rows ([`PoolProgram::parts`] is 1) is one part.
+    /// `watch` is called after each part and ends the stream by [`ControlFlow::Break`].
     ///
     /// # Errors
-    /// `Stream` with what the source or the sink said, `Aborted` where `watch` ended it,
-    /// `OutOfMemory`, `DeviceLost` where no device is left, and what else a device has to say.
+    /// `Stream` with the error of the source or the sink, `Aborted` if `watch` ended the stream,
+    /// `OutOfMemory`, `DeviceLost` if no device is left, and other device errors.
     ///
     /// ```
     /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -87,7 +88,7 @@ impl PoolProgram {
         self.run(&stream).await
     }
 
-    /// [`PoolProgram::stream_async`], waited for.
+    /// Blocking version of [`PoolProgram::stream_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn stream(
         &self,
@@ -103,7 +104,7 @@ struct Stream<'a> {
     program: &'a PoolProgram,
     /// The arguments that every part has whole, by their nodes.
     whole: BTreeMap<usize, Vec<f32>>,
-    /// Held while the source is asked, before the state; and so the sink.
+    /// The source. It is locked before the state, and so is the sink.
     source: Mutex<&'a mut StreamSource<'a>>,
     output: Mutex<Output<'a>>,
     state: Mutex<State>,
@@ -118,11 +119,11 @@ struct State {
     row: usize,
     /// Parts that the sink has.
     written: usize,
-    /// Those who wait until there is room for another part.
+    /// The tasks that wait for room for another part.
     waiting: Vec<Waker>,
     /// Parts that lost devices did not finish.
     returned: Vec<Chunk>,
-    /// Memory of those that are done.
+    /// Buffers of finished parts, to be reused.
     free: Vec<Chunk>,
     error: Option<Error>,
 }
@@ -142,7 +143,7 @@ pub(super) struct Chunk {
     rows: Range<usize>,
     /// Whether its arguments were read.
     is_filled: bool,
-    /// In the order of what a part is given; empty for what it has whole.
+    /// The arguments of a part, in order; empty for those that are read whole.
     arguments: Vec<Vec<f32>>,
     outputs: Vec<Vec<f32>>,
 }
@@ -178,7 +179,7 @@ impl<'a> Stream<'a> {
         })
     }
 
-    /// A part that nobody has, unless the stream has failed.
+    /// Returns the next part that is free, or nothing once the stream has failed.
     fn next(&self, context: &mut Context<'_>) -> Poll<Option<Chunk>> {
         let state = &mut *lock(&self.state);
         if state.error.is_some() {
@@ -201,7 +202,7 @@ impl<'a> Stream<'a> {
         Poll::Ready(Some(chunk))
     }
 
-    /// Changes the state for whoever waits for a part.
+    /// Changes the state and wakes the tasks that wait for a part.
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = lock(&self.state);
         change(&mut state);
@@ -232,7 +233,7 @@ impl<'a> Stream<'a> {
         Ok(())
     }
 
-    /// Gives the sink what it has waited for.
+    /// Passes finished parts to the sink in order.
     fn write(&self, output: &mut Output<'_>, chunk: Chunk) -> Result<()> {
         // The sink sees nothing of what comes after a failure.
         if lock(&self.state).error.is_some() {
@@ -340,7 +341,8 @@ fn told(by: &'static str, error: &io::Error) -> Error {
     Error::Stream { by, message }
 }
 
-/// Makes `values` hold so many, whichever, in the memory that they have if it is enough.
+/// Sets the length of `values`, and reuses its memory if it is large enough. The contents are
+/// arbitrary.
 fn fit(values: &mut Vec<f32>, len: usize) -> Result<()> {
     if values.capacity() < len {
         *values = try_zeros(len)?;

@@ -1,4 +1,4 @@
-//! Parts of a job, and those that work on them at the same time.
+//! Parts of a job, and the devices that work on them at the same time.
 
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,7 +7,8 @@ use std::task::{Context, Poll};
 use crate::error::{Error, Result};
 use crate::pool::program::Sizes;
 
-/// What threads share. There are none in WebAssembly, where a GPU's handles belong to one.
+/// A marker for types that threads share. WebAssembly has no threads here: a GPU's handles belong
+/// to one.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) trait Shared: Sync {}
 #[cfg(not(target_arch = "wasm32"))]
@@ -17,53 +18,54 @@ pub(super) trait Shared {}
 #[cfg(target_arch = "wasm32")]
 impl<T> Shared for T {}
 
-/// Something to be done in parts, each of them by any device.
+/// Work divided into parts, each of which any device can do.
 pub(super) trait Job: Shared {
     type Part: Send;
-    /// Whether parts are read before they are computed, and written after it: the host then has
-    /// something to do while a device computes, SIMD too.
+    /// Whether parts are read before they are computed and written afterwards, so that the host is
+    /// busy while a device computes.
     const COMES_AND_GOES: bool;
 
-    /// A part that is still to be done, once there is room for another one.
+    /// Takes a part that is still to be done, once there is room for it.
     fn take(&self, context: &mut Context<'_>) -> Poll<Option<Self::Part>>;
     fn rows(&self, part: &Self::Part) -> Range<usize>;
-    /// What a part is given, in order, and where its results go.
+    /// Returns a part's inputs in order, and the slices for its results.
     fn bind<'p>(&'p self, part: &'p mut Self::Part) -> (Vec<&'p [f32]>, Vec<&'p mut [f32]>);
-    /// All values of a leaf.
+    /// Returns all elements of a leaf.
     fn whole(&self, leaf: usize) -> &[f32];
-    /// Takes a part whose results are there.
+    /// Takes back a part with its results.
     fn finish(&self, part: Self::Part);
-    /// Takes a part back that a lost device did not finish.
+    /// Takes back a part that a lost device did not finish.
     fn give_back(&self, part: Self::Part);
-    /// Ends the job.
+    /// Ends the job with an error.
     fn fail(&self, error: Error);
-    /// Whether all parts were taken, once nobody works any more: all is done then.
+    /// Returns whether all parts are done, once no task works any more.
     ///
     /// # Errors
-    /// What ended it.
+    /// The error that ended the job.
     fn is_done(&self) -> Result<bool>;
 }
 
-/// Rows of a job, and where their results go.
+/// A range of rows, and the slices for their results.
 pub(super) struct Part<'a> {
     pub(super) rows: Range<usize>,
     pub(super) outputs: Vec<&'a mut [f32]>,
 }
 
-/// The parts that nobody works on.
+/// The parts that no task works on.
 pub(super) struct Queue<'a> {
     state: Mutex<State<'a>>,
 }
 
 struct State<'a> {
-    /// The next one last.
+    /// The parts, the next one last.
     parts: Vec<Part<'a>>,
-    /// What went wrong, other than the loss of a device.
+    /// The first error that is not the loss of a device.
     error: Option<Error>,
 }
 
 impl<'a> Queue<'a> {
-    /// Parts of so many rows each, whose `results` are rows of `widths` values.
+    /// Divides the job into parts of these numbers of rows; `results` have rows of `widths`
+    /// elements.
     pub(super) fn new(
         sizes: Sizes,
         results: &'a mut [Vec<f32>],
@@ -96,24 +98,24 @@ impl<'a> Queue<'a> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A part that is still to be done.
+    /// Takes a part that is still to be done.
     pub(super) fn take(&self) -> Option<Part<'a>> {
         self.lock().parts.pop()
     }
 
-    /// Gives a part back that a lost device did not finish.
+    /// Returns a part that a lost device did not finish.
     pub(super) fn give_back(&self, part: Part<'a>) {
         self.lock().parts.push(part);
     }
 
-    /// Ends the job.
+    /// Ends the job with an error.
     pub(super) fn fail(&self, error: Error) {
         let mut state = self.lock();
         state.parts.clear();
         state.error.get_or_insert(error);
     }
 
-    /// Whether all parts were taken, once nobody works any more: all is done then.
+    /// Returns whether all parts are done, once no task works any more.
     pub(super) fn is_done(&self) -> Result<bool> {
         let state = self.lock();
         state.error.clone().map_or(Ok(()), Err)?;
@@ -121,8 +123,8 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Runs futures at the same time: on a thread each where the caller's would wait, which is all
-/// that a device needs to be busy; else by turns.
+/// Runs futures at the same time: each on its own thread if the caller's thread would block, and
+/// otherwise interleaved on one.
 #[cfg(not(target_arch = "wasm32"))]
 pub(super) async fn at_once<F: Future<Output = ()> + Send>(futures: Vec<F>) {
     if futures.len() < 2 || !crate::runtime::is_blocking() {

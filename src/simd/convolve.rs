@@ -63,7 +63,8 @@ pub(super) fn convolve(
     Ok(())
 }
 
-/// A single column and its kernel as rows: the values lie alike, and vectors of outputs are full.
+/// Treats a single column and its kernel as rows: the elements are stored alike, and vectors of
+/// outputs are full.
 #[cfg(not(target_arch = "wasm32"))]
 fn along_rows(options: Conv2d) -> Conv2d {
     if options.input_cols.max(options.kernel_cols) != 1 {
@@ -80,8 +81,8 @@ fn along_rows(options: Conv2d) -> Conv2d {
     }
 }
 
-/// Rows and columns of zeros outside the input are skipped, though with an infinite weight, or one that
-/// is NaN, their products are NaN: that is what is written here.
+/// Writes NaN where an infinite or NaN weight meets the zero padding. The convolution itself skips
+/// rows and columns of padding.
 fn multiply_padding(options: &Conv2d, kernel: &[f32], cols: usize, out: &mut [f32]) {
     if options.padding == Padding::Valid || kernel.iter().all(|weight| weight.is_finite()) {
         return;
@@ -158,8 +159,9 @@ fn convolve_row<I: Isa>(isa: I, source: &Source, kernel: &[f32], row: usize, out
     }
 }
 
-/// Outputs of some columns in blocks of `N` vectors, of which there must be one up to their end. Returns up to
-/// where they are done: nowhere if there is no loop for so many vectors.
+/// Computes outputs of some columns in blocks of `N` vectors, of which there must be one up to
+/// their end. Returns the end of the computed columns: the start if there is no loop for so many
+/// vectors.
 #[inline(always)]
 fn blocks<'a, I: Isa, const N: usize>(
     isa: I,
@@ -270,7 +272,7 @@ impl<I: Isa, const N: usize> Sums<I, N> {
         self.gathered = 0;
     }
 
-    /// Makes room for so many more in the chain, at most all that it gathers.
+    /// Makes room for `count` more products in the chain, at most its full length.
     #[inline(always)]
     fn gather(&mut self, isa: I, count: usize) {
         if self.gathered + count > CHAIN {

@@ -1,5 +1,5 @@
-//! Several cheap functions after each other, on a few vectors that stay in registers between them.
-//! Functions of two numbers read the other one where it lies.
+//! Runs of several cheap functions on a few vectors that stay in registers. Functions of two
+//! operands read the other operand from memory.
 
 #[cfg_attr(target_arch = "wasm32", path = "fused_loop/absent.rs")]
 mod pairs;
@@ -21,7 +21,7 @@ pub(crate) const NATIVE: bool = cfg!(not(target_arch = "wasm32"));
 #[derive(Clone, Copy)]
 pub(crate) struct Swept<'a> {
     pub(crate) op: &'a Op,
-    /// Of an operation on two numbers: what it reads beside the values that are swept.
+    /// The second operand, if the operation has two.
     pub(crate) other: Option<Other<'a>>,
 }
 
@@ -70,7 +70,7 @@ impl<'a> Swept<'a> {
         Swept { op, other: None }
     }
 
-    /// This operation alone on the values from `at` on, fewer than a group has.
+    /// Applies this operation alone to the elements from `at` on, fewer than a group.
     fn sweep_last(self, isa: InstructionSet, at: usize, y: &mut [f32; GROUP]) {
         let others: Option<[f32; GROUP]> = self.other.map(|other| padded(other.values(at..)));
         let other = self.other.zip(others.as_ref());
@@ -80,8 +80,8 @@ impl<'a> Swept<'a> {
     }
 }
 
-/// Of whole groups. Values are read as they are needed, so that memory is waited for while others
-/// are computed.
+/// The loop over whole groups. Elements are loaded as they are needed, so that memory latency
+/// overlaps with computation.
 struct Sweep<'a> {
     steps: &'a [Swept<'a>],
     x: Option<&'a [f32]>,

@@ -1,4 +1,4 @@
-//! What the kernels ask of an instruction set, and how they get to run with it.
+//! The interface between kernels and instruction sets, and the entry to a kernel.
 //!
 //! A kernel is written once, for any [`Isa`]. [`dispatch`] enters it through a function that
 //! has the instruction set's target features enabled; everything below is
@@ -47,7 +47,7 @@ macro_rules! constant {
 }
 pub(super) use constant;
 
-/// The same of a pattern.
+/// Declares a bit pattern in every lane: see `constant`.
 macro_rules! constant_bits {
     ($isa:expr, $value:expr) => {
         $isa.constant_bits(&[$value, !$value][0])
@@ -131,11 +131,11 @@ pub(super) trait Isa: Copy {
     /// `LANES` values must be writable at `to`, at any alignment.
     unsafe fn store_ptr(self, values: Self::F32, to: *mut f32);
 
-    /// Asks the cache for what lies at `from`, which need not be readable.
+    /// Prefetches the cache line at `from`, which need not be readable.
     #[inline(always)]
     fn prefetch(self, _from: *const f32) {}
 
-    /// Has the cache ask for what lies at `from` while something else is computed.
+    /// Loads the cache line at `from` while other work continues.
     ///
     /// # Safety
     /// A value must be readable there.
@@ -254,8 +254,8 @@ pub(super) trait Isa: Copy {
         self.mul(self.mul(p, low), high)
     }
 
-    /// [`Isa::scale_exp2`] for `n` in [−127, 128], where 2⁻¹²⁷ is taken for 0, lest everything that
-    /// is computed with denormal results take a hundred times as long, and 2¹²⁸ for infinity.
+    /// Computes [`Isa::scale_exp2`] for `n` in [−127, 128], where 2⁻¹²⁷ counts as 0 and 2¹²⁸ as
+    /// infinity. Denormal results would make everything computed with them a hundred times slower.
     #[inline(always)]
     fn scale_exp2_normal(self, p: Self::F32, shifted: Self::F32) -> Self::F32 {
         // The high bits of ROUNDING leave with the shift.
@@ -328,7 +328,7 @@ pub(super) trait Isa: Copy {
 
 /// A computation written for any instruction set.
 pub(super) trait Kernel {
-    /// What it returns.
+    /// The result type.
     type Output;
     /// Runs it. Implementations are `#[inline(always)]`, as is all that they call.
     fn run<I: Isa>(self, isa: I) -> Self::Output;

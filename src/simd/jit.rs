@@ -1,5 +1,5 @@
-//! WebAssembly made at run time: a loop that computes an expression of elementwise functions, whose
-//! values stay in registers from one function to the next. Memory is the module's own.
+//! WebAssembly generated at run time: a loop that computes an expression of elementwise functions
+//! and keeps intermediate results in registers. It uses the module's own memory.
 
 mod module;
 mod trace;
@@ -20,12 +20,13 @@ pub(crate) use trace::{Trace, Value};
 const MAX_INPUTS: usize = 8;
 /// Bytes of the machine's own values in a vector.
 const VECTOR: usize = 16;
-/// Values that are worked on between two looks at what has been compiled better meanwhile: engines
-/// replace a function when it is called, not while it runs.
+/// Elements in a call. Engines replace a function by better-compiled code when it is called, not
+/// while it runs.
 const CALL: usize = 1 << 16;
 /// Vectors that a turn takes together.
 const UNROLLED: usize = 4;
-/// Of more operations than so many a turn takes one: compiling more takes longer than it spares.
+/// The number of operations above which a turn takes one vector: compiling more code would take
+/// longer than it saves.
 const LONG: usize = 256;
 
 impl Trace {
@@ -61,7 +62,7 @@ impl Visitor for Traced<'_> {
     }
 }
 
-/// The code of one vector, which tells whether two expressions are the same.
+/// The code of one vector, by which expressions are compared.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Code {
     body: Vec<u8>,
@@ -70,7 +71,8 @@ pub(crate) struct Code {
 }
 
 impl Code {
-    /// The code of an expression of so many inputs, unless it has too many or `expression` is `None`.
+    /// Returns the code of an expression of this number of inputs; `None` if it has too many inputs
+    /// or `expression` is `None`.
     pub(crate) fn of(
         inputs: usize,
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
@@ -111,8 +113,8 @@ impl Loop {
         })
     }
 
-    /// Computes values from the first on, of inputs that are as long as `out`; tells how many. Only
-    /// whole turns are.
+    /// Computes elements from the first on, of inputs as long as `out`. Returns their number, a
+    /// multiple of a turn.
     pub(crate) fn run(&self, inputs: &[&[f32]], out: &mut [MaybeUninit<f32>]) -> usize {
         let right = inputs.len() == self.inputs;
         if !right || inputs.iter().any(|input| input.len() < out.len()) {

@@ -140,7 +140,7 @@ pub(crate) fn multiply_add(
     unsafe { multiply_onto(cpu.isa, pieces, a, b, [m, k, n], c, true) }
 }
 
-/// Into how many pieces a product should be split.
+/// Returns the number of pieces into which a matmul should be split.
 fn pieces(cpu: Cpu, [m, k, n]: [usize; 3]) -> usize {
     let work = [m, k, n].map(|dim| dim as u64);
     let work = work.into_iter().fold(1, u64::saturating_mul);
@@ -226,7 +226,8 @@ fn row(isa: InstructionSet, pieces: usize, a: &[f32], b: &[f32], c: &mut [f32]) 
 const BLOCK_ROWS: usize = 24;
 const BLOCK_COLS: usize = 64;
 
-/// A result in about so many blocks, nearly square so that they share little of the operands.
+/// Divides a result into about `pieces` blocks, nearly square so that they share little of the
+/// operands.
 fn grid(pieces: usize, m: usize, n: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
     let across = (1..=pieces).filter(|across| pieces.is_multiple_of(*across));
     let half_perimeter = |&across: &usize| m / (pieces / across) + n / across;
@@ -238,7 +239,7 @@ fn grid(pieces: usize, m: usize, n: usize) -> impl Iterator<Item = (Range<usize>
     split(m, rows).flat_map(move |rows| split(n, cols).map(move |cols| (rows.clone(), cols)))
 }
 
-/// A part of a matrix: its value at row `i` and column `j` lies `i · row + j · col` further on.
+/// A part of a matrix. The element at row `i` and column `j` is at the offset `i · row + j · col`.
 #[derive(Clone, Copy)]
 struct Matrix {
     values: *const f32,
@@ -247,7 +248,7 @@ struct Matrix {
 }
 
 impl Matrix {
-    /// Without values.
+    /// A matrix without elements.
     const NONE: Self = Self {
         values: std::ptr::null(),
         row: 1,

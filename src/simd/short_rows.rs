@@ -1,5 +1,6 @@
-//! Short rows side by side: a vector holds a value each of as many rows as it has lanes. Along a row most
-//! lanes would be empty, and what is done once a row would take longer than all that is done with its values.
+//! Short rows, processed side by side: lane `i` of a vector holds an element of row `i`. Along a
+//! short row most lanes would be empty, and the work done once a row would take longer than the
+//! work on its elements.
 
 use super::isa::{Isa, Kernel, MAX_LANES};
 use super::transpose::Transpose;
@@ -7,16 +8,17 @@ use super::transpose::Transpose;
 /// Values of the longest rows that gain by it.
 const LONGEST: usize = 128;
 
-/// Columns that take as long as what is spared a row.
+/// The number of columns that take as long as the work that is saved for a row.
 const COLS_PER_ROW: usize = 12;
 
-/// Whether so many rows of `cols` values take less time side by side. Threads that share rows so short
-/// get hundreds of them each, so that the answer is that of all.
+/// Returns whether `rows` rows of `cols` elements take less time side by side. Threads that share
+/// such short rows get hundreds each, so the answer holds for each thread.
 pub(super) fn gain_side_by_side(rows: usize, cols: usize) -> bool {
     (1..=LONGEST).contains(&cols) && rows > cols.div_ceil(COLS_PER_ROW)
 }
 
-/// What becomes of rows that lie as columns: value `j` of the row in lane `i` is at `j · LANES + i`.
+/// The function of rows stored as columns: element `j` of the row in lane `i` is at `j · LANES +
+/// i`.
 pub(super) trait OfColumns: Copy {
     fn eval<I: Isa>(self, isa: I, x: &[f32], y: &mut [f32]);
 }

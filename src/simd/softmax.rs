@@ -54,9 +54,9 @@ pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usi
         blocks.clear();
         let partials = &mut blocks;
         dispatch(isa, Exponentials { x, y, partials });
-        let total = &Total::of(isa, &mut blocks);
+        let total = &RowTotal::of(isa, &mut blocks);
         let partials = &blocks;
-        Finish {
+        FinishRow {
             logarithm,
             x,
             y,
@@ -67,8 +67,8 @@ pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usi
     }
 }
 
-/// The maximum of a block, the sum of its exponentials relative to that, and what brings them to the
-/// row's maximum once that is known.
+/// The maximum of a block, the sum of its exponentials relative to it, and the factor that rescales
+/// them to the row's maximum once that is known.
 #[derive(Clone, Copy)]
 pub(super) struct Partial {
     max: f32,
@@ -76,13 +76,13 @@ pub(super) struct Partial {
     rescaling: f64,
 }
 
-/// What turns the exponentials of a row's blocks into the row's result.
-pub(super) struct Total {
+/// The factors that turn the exponentials of a row's blocks into the row's result.
+pub(super) struct RowTotal {
     max: f32,
     sum: f64,
 }
 
-/// Writes `exp(xᵢ − m)`, where `m` is the maximum of a block, and adds what is known of each
+/// Writes `exp(xᵢ − m)`, where `m` is the maximum of a block, and adds the partial result of each
 /// block to `partials`.
 pub(super) struct Exponentials<'a> {
     pub(super) x: &'a [f32],
@@ -119,8 +119,9 @@ fn finite_below(max: f32) -> f32 {
     }
 }
 
-impl Total {
-    /// What the blocks of a row come to: NaN where a value is NaN or ∞, or all are −∞.
+impl RowTotal {
+    /// Combines the partial results of a row's blocks; NaN if an element is NaN or ∞, or all are
+    /// −∞.
     pub(super) fn of(isa: InstructionSet, partials: &mut [Partial]) -> Self {
         // Where a maximum is NaN, so is a sum.
         let maxima = partials.iter().map(|partial| partial.max);
@@ -146,19 +147,19 @@ fn of_one<F: Unary>(isa: InstructionSet, f: F, x: f32) -> f32 {
     y[0]
 }
 
-/// What is left to do once the exponentials of a row are known.
-pub(super) struct Finish<'a> {
+/// The last step, once the exponentials of a row are known.
+pub(super) struct FinishRow<'a> {
     pub(super) logarithm: bool,
     pub(super) x: &'a [f32],
     pub(super) y: &'a mut [f32],
     pub(super) partials: &'a [Partial],
-    pub(super) total: &'a Total,
+    pub(super) total: &'a RowTotal,
 }
 
-impl Finish<'_> {
+impl FinishRow<'_> {
     /// Turns the exponentials in `y` into softmax, or writes its logarithm there.
     pub(super) fn run(self, isa: InstructionSet) {
-        let Total { max, sum } = *self.total;
+        let RowTotal { max, sum } = *self.total;
         if self.logarithm {
             let log_sum = of_one(isa, Log {}, sum as f32);
             return map(isa, LogNormalize { max, log_sum }, self.x, self.y);

@@ -1,6 +1,6 @@
-//! Operations on values that lie in no memory of ours, such as JavaScript's arrays, or in none at
-//! all, such as what other operations give: a piece at a time is loaded, worked on while it is
-//! in the caches, and stored.
+//! Operations on arrays that are not in this module's memory, such as JavaScript's, or that are
+//! computed on the fly: one piece at a time is loaded, processed while it is in the caches, and
+//! stored.
 
 use super::InstructionSet;
 use super::elementwise::{Maximum, Minimum};
@@ -24,7 +24,7 @@ pub(crate) trait Stream {
     fn store(&mut self, at: usize, from: &[f32]);
     /// Memory for `len` values from `at` on that are not the result yet; it keeps them.
     fn draft(&mut self, at: usize, len: usize) -> &mut [f32];
-    /// Makes what was left there the result.
+    /// Commits the draft as the final output.
     fn settle(&mut self, at: usize, len: usize);
 }
 
@@ -54,7 +54,7 @@ fn piece(len: usize) -> Result<Scratch> {
     Scratch::new(len.min(PIECE))
 }
 
-/// Where pieces start and how long they are.
+/// Returns the start and the length of each piece.
 fn ranges(len: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..len)
         .step_by(PIECE)
@@ -67,7 +67,7 @@ fn elementwise(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<
     })
 }
 
-/// What makes a piece of a result from that piece of each input.
+/// Computes a piece of the result from the same piece of each input.
 type Compute<'a> = dyn FnMut(&[&[f32]], &mut [f32]) + 'a;
 
 /// Has `compute` make each piece of the result from that piece of each of `inputs` inputs.
@@ -94,7 +94,7 @@ pub(crate) fn piecewise(
     Ok(())
 }
 
-/// What reductions know of the pieces so far.
+/// The state of a reduction after the pieces so far.
 struct Progress {
     sum: f64,
     /// The largest or smallest value, and where the largest is.
@@ -167,7 +167,7 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
         };
         dispatch(isa, softmax::Exponentials { x, y, partials });
     }
-    let total = &softmax::Total::of(isa, &mut partials);
+    let total = &softmax::RowTotal::of(isa, &mut partials);
     for (at, len) in ranges(len) {
         let (x, partials) = (&mut x[..len], &partials[at / BLOCK..]);
         let y = if logarithm {
@@ -176,7 +176,7 @@ fn softmax(isa: InstructionSet, logarithm: bool, stream: &mut dyn Stream) -> Res
         } else {
             stream.draft(at, len)
         };
-        let finish = softmax::Finish {
+        let finish = softmax::FinishRow {
             logarithm,
             x,
             y,

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::ops::policy::{Policy, work};
 use crate::ops::{Op, OpClass};
 
-/// What operations run on.
+/// The instruction set and the threads that operations use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cpu {
     pub(crate) isa: InstructionSet,
@@ -36,13 +36,13 @@ const GRAIN: Policy = Policy {
 };
 
 impl Cpu {
-    /// As many threads as rayon's pool has, or fewer.
+    /// Creates a configuration with all threads of rayon's pool, or at most `limit`.
     pub(crate) fn new(isa: InstructionSet, limit: Option<usize>) -> Self {
         let threads = limit.map_or(threads(), |limit| limit.clamp(1, threads()));
         Self { isa, threads }
     }
 
-    /// Into how many pieces an operation should be split.
+    /// Returns the number of pieces into which an operation should be split.
     pub(super) fn pieces(self, op: &Op, inputs: &[&[f32]]) -> usize {
         let work = work(op, inputs.iter().map(|input| input.len()));
         let class = match op {
@@ -52,7 +52,7 @@ impl Cpu {
         self.split(work, class)
     }
 
-    /// Into how many pieces so much work of a class should be split.
+    /// Returns the number of pieces into which this much work of a class should be split.
     pub(crate) fn split(self, work: u64, class: OpClass) -> usize {
         if !THREADED || self.threads == 1 {
             return 1;
@@ -90,7 +90,7 @@ impl Cpu {
     }
 }
 
-/// What bounds a product of so many rows and columns: with a vector it is memory, as for a sum.
+/// Returns the class of a matmul by its bottleneck: with a vector it is memory, as for a sum.
 pub(super) fn matmul_class(m: usize, n: usize) -> OpClass {
     if m.min(n) <= 2 {
         OpClass::Reduction

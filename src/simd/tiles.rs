@@ -1,4 +1,4 @@
-//! Tiles of a view to one value each, by a function of the caller's.
+//! Reduction of each tile of a view to one value by a user's function.
 //!
 //! Everything is a loop over two slices of one length, which compilers turn into whatever vector
 //! instructions the kernel is compiled for; so a function that knows nothing of vectors gains

@@ -1,5 +1,5 @@
-//! Functions of the caller's, value by value. A loop over slices of one length becomes whatever
-//! vector instructions the kernel is compiled for.
+//! User-defined functions, applied element by element. The compiler vectorises a loop over slices
+//! of one length for each instruction set.
 
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};

@@ -1,4 +1,4 @@
-//! [`BoundView`]: a view together with the values that it shows.
+//! [`BoundView`]: a view together with its data.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,11 @@ use crate::alloc::try_reserved;
 use crate::error::{Error, Result};
 use crate::tensor::{MemoryLayout, Plane, TensorView};
 
-/// Rows and columns of what is copied at a time where the next row's value lies closer than the next column's.
+/// Rows and columns of a tile that is copied at a time, if neighbouring elements are closer along
+/// columns than along rows.
 const TILE: usize = 16;
 
-/// A view of values, within which it is known to stay. Made by [`TensorView::bind`].
+/// A view bound to data that it is known to stay within. Made by [`TensorView::bind`].
 #[derive(Clone, Copy, Debug)]
 pub struct BoundView<'a> {
     data: &'a [f32],
@@ -17,10 +18,10 @@ pub struct BoundView<'a> {
 }
 
 impl TensorView {
-    /// Ties the view to the values that it shows.
+    /// Binds the view to its data.
     ///
     /// # Errors
-    /// `LengthMismatch` where it reaches beyond them.
+    /// `LengthMismatch` if the view reaches beyond the data.
     pub fn bind<'a>(&self, data: &'a [f32]) -> Result<BoundView<'a>> {
         if data.len() < self.reach() {
             return Err(Error::LengthMismatch {
@@ -34,24 +35,25 @@ impl TensorView {
 }
 
 impl<'a> BoundView<'a> {
-    /// The shape, strides and offset.
+    /// Returns the shape, strides and offset.
     pub fn view(&self) -> &TensorView {
         &self.view
     }
 
-    /// All values that the view was tied to, those included that it does not show.
+    /// Returns all data that the view is bound to, including elements outside the view.
     pub fn data(&self) -> &'a [f32] {
         self.data
     }
 
-    /// The value at these indices; `None` outside the shape.
+    /// Returns the element at these indices; `None` outside the shape.
     pub fn get(&self, indices: [usize; 4]) -> Option<f32> {
         self.view
             .linear_index(indices)
             .map(|index| self.data[index])
     }
 
-    /// The values row-major and without gaps: copied, unless they lie so already.
+    /// Returns the elements row-major without gaps: borrowed if they are stored so, otherwise
+    /// copied.
     ///
     /// # Errors
     /// `OutOfMemory` where there is no memory for the copy.
@@ -85,7 +87,7 @@ impl<'a> BoundView<'a> {
         }
     }
 
-    /// A tile after the other, so that what a line of memory has of a column is read while the line is in the cache.
+    /// Copies tile by tile, so that a cache line of a column is used while it is in the cache.
     fn copy_tiles(&self, plane: Plane, to: &mut Vec<f32>) {
         let Plane { rows, cols, .. } = plane;
         to.resize(rows * cols, 0.0);
@@ -113,7 +115,8 @@ impl<'a> BoundView<'a> {
         }
     }
 
-    /// The values as they lie, if they lie in this layout without gaps. A vector is row-major.
+    /// Returns the elements as stored, if they have this layout without gaps. A vector counts as
+    /// row-major.
     pub(crate) fn stored_as(&self, layout: MemoryLayout) -> Option<&'a [f32]> {
         let (view, len) = (&self.view, self.view.numel());
         if view.layout() != Some(layout) {
@@ -125,8 +128,8 @@ impl<'a> BoundView<'a> {
         self.data.get(view.offset()..view.offset() + len)
     }
 
-    /// A matrix as rows and columns at constant strides; `None` where it lies in tiles or has
-    /// more than two dimensions, or no values.
+    /// Returns a matrix as rows and columns at constant strides; `None` if it is tiled, empty or
+    /// has more than two dimensions.
     pub(crate) fn plane(&self) -> Option<Plane> {
         let view = &self.view;
         let [rows, cols, ..] = view.shape();

@@ -1,8 +1,8 @@
-//! Orders of values in memory, and the strides that they come to.
+//! Memory layouts and their strides.
 
 use crate::error::{Error, Result};
 
-/// In which order values lie in memory.
+/// The order of elements in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MemoryLayout {
     /// The last dimension varies fastest, as in C.
@@ -10,25 +10,24 @@ pub enum MemoryLayout {
     RowMajor,
     /// The first dimension varies fastest, as in Fortran.
     ColumnMajor,
-    /// A matrix in tiles that lie one after the other, a row of tiles after the other; a tile's
-    /// values lie row by row. Tiles at the edges have their full size, and values that no view
-    /// shows.
+    /// A matrix in tiles, stored one after the other in row-major order; the elements of a tile are
+    /// row-major, too. Tiles at the edges have their full size and contain elements outside the
+    /// view.
     Tiled {
         /// Rows and columns of a tile, each at least 1.
         tile_size: [usize; 2],
     },
 }
 
-/// Tiles of a matrix that are stored as wholes: the strides of the view lead within a tile,
-/// these from one tile to the next.
+/// The tiles of a matrix that is stored in tiles: the view's strides hold within a tile, these
+/// strides from one tile to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Tiling {
     pub(super) size: [usize; 2],
     pub(super) strides: [usize; 2],
 }
 
-/// Strides without gaps. Those beyond all memory belong to shapes that `checked` refuses, or
-/// that have no values.
+/// Returns row-major strides. They saturate for shapes that `checked` refuses or that are empty.
 pub(super) fn row_major([_, d1, d2, d3]: [usize; 4]) -> [usize; 4] {
     let plane = d2.saturating_mul(d3);
     [d1.saturating_mul(plane), plane, d3, 1]

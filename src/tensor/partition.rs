@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
 use crate::tensor::{LAST_DIM, TensorView};
 
-/// A view cut into tiles of one shape; those at the ends of dimensions may be smaller.
+/// A view cut into tiles of one shape. Tiles at the ends of dimensions may be smaller.
 ///
 /// ```
 /// use relampago::{PartitionView, SumOp, TensorView};
@@ -22,16 +22,16 @@ pub struct PartitionView<T = f32> {
     tile_shape: [usize; 4],
 }
 
-/// Which part of a view a tile is.
+/// The part of a view that a tile covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TileInfo {
-    /// The tile's place among the tiles, in each dimension.
+    /// The tile's index in each dimension.
     pub tile_idx: [usize; 4],
-    /// Its first value's indices.
+    /// The indices of the tile's first element.
     pub start: [usize; 4],
-    /// Its length in each dimension.
+    /// The tile's length in each dimension.
     pub size: [usize; 4],
-    /// Whether it is smaller than the others because the view ends.
+    /// Whether the tile is smaller than the others because the view ends.
     pub is_edge: bool,
 }
 
@@ -47,7 +47,7 @@ impl<T> PartitionView<T> {
     /// Cuts a view into tiles.
     ///
     /// # Errors
-    /// `InvalidArgument` for tiles of length 0 in any dimension.
+    /// `InvalidArgument` if a tile has length 0 in any dimension.
     pub fn new(tensor: TensorView<T>, tile_shape: [usize; 4]) -> Result<Self> {
         if tile_shape.contains(&0) {
             let value = format!("{tile_shape:?}");
@@ -65,10 +65,10 @@ impl<T> PartitionView<T> {
         Self::new(tensor, [tile_rows, tile_cols, 1, 1])
     }
 
-    /// Cuts a view into tiles whose lengths are these powers of two.
+    /// Cuts a view into tiles whose lengths are powers of two with these exponents.
     ///
     /// # Errors
-    /// `LimitExceeded` for powers beyond the largest `usize`.
+    /// `LimitExceeded` if a length exceeds `usize`.
     pub fn new_power_of_two(tensor: TensorView<T>, tile_log2: [usize; 4]) -> Result<Self> {
         let largest = usize::BITS as usize - 1;
         for power in tile_log2 {
@@ -77,17 +77,17 @@ impl<T> PartitionView<T> {
         Self::new(tensor, tile_log2.map(|power| 1 << power))
     }
 
-    /// The view that is cut.
+    /// Returns the view that is cut.
     pub fn tensor(&self) -> &TensorView<T> {
         &self.tensor
     }
 
-    /// The shape of a tile that is not at an edge.
+    /// Returns the shape of a tile that is not at an edge.
     pub fn tile_shape(&self) -> [usize; 4] {
         self.tile_shape
     }
 
-    /// The number of tiles along each dimension.
+    /// Returns the number of tiles along each dimension.
     pub fn tile_count(&self) -> [usize; 4] {
         let mut count = self.tensor.shape();
         for (len, tile) in count.iter_mut().zip(self.tile_shape) {
@@ -96,7 +96,7 @@ impl<T> PartitionView<T> {
         count
     }
 
-    /// The number of tiles; 0 of an empty view.
+    /// Returns the total number of tiles; 0 for an empty view.
     pub fn total_tiles(&self) -> usize {
         if self.tensor.is_empty() {
             return 0;
@@ -104,30 +104,30 @@ impl<T> PartitionView<T> {
         self.tile_count().iter().product()
     }
 
-    /// Values in a tile that is not at an edge; the largest `usize` where they are more.
+    /// Returns the number of elements in a tile that is not at an edge, saturating.
     pub fn elements_per_tile(&self) -> usize {
         self.tile_shape
             .iter()
             .fold(1, |n: usize, &len| n.saturating_mul(len))
     }
 
-    /// Whether all lengths of a tile are powers of two.
+    /// Returns whether all lengths of a tile are powers of two.
     pub fn is_power_of_two_tiles(&self) -> bool {
         self.tile_shape.iter().all(|len| len.is_power_of_two())
     }
 
-    /// The tile at this place among the tiles; `None` where there is none.
+    /// Returns the tile at this index; `None` if it is out of range.
     pub fn get_tile(&self, tile_idx: [usize; 4]) -> Option<TileInfo> {
         let count = self.tile_count();
         let exists = tile_idx.iter().zip(&count).all(|(i, count)| i < count);
         (exists && !self.tensor.is_empty()).then(|| self.tile(tile_idx))
     }
 
-    /// The view of the tile at this place among the tiles.
+    /// Returns the view of the tile at this index.
     ///
     /// # Errors
-    /// `LimitExceeded` where there is none, `InvalidArgument` where the values are stored in
-    /// tiles that do not start where this one does.
+    /// `LimitExceeded` if the index is out of range, `InvalidArgument` if the data is stored in
+    /// tiles that this tile is not aligned to.
     pub fn get_tile_view(&self, tile_idx: [usize; 4]) -> Result<TensorView<T>> {
         let count = self.tile_count();
         for (index, count) in tile_idx.into_iter().zip(count) {
@@ -143,13 +143,13 @@ impl<T> PartitionView<T> {
         })
     }
 
-    /// All tiles, the last dimension varying fastest.
+    /// Iterates over all tiles, the last dimension varying fastest.
     pub fn iter_tiles(&self) -> impl ExactSizeIterator<Item = TileInfo> {
         let partition = *self;
         (0..self.total_tiles()).map(move |index| partition.nth_tile(index))
     }
 
-    /// The tile at this place in the order of [`PartitionView::iter_tiles`].
+    /// Returns the tile at this position in the order of [`PartitionView::iter_tiles`].
     #[inline]
     pub(crate) fn nth_tile(&self, mut index: usize) -> TileInfo {
         let count = self.tile_count();
@@ -164,7 +164,7 @@ impl<T> PartitionView<T> {
         self.tile(tile_idx)
     }
 
-    /// A tile that exists.
+    /// Returns the tile at an index that is in range.
     #[inline]
     fn tile(&self, tile_idx: [usize; 4]) -> TileInfo {
         let (mut start, mut size) = ([0; 4], [0; 4]);

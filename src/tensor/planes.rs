@@ -1,5 +1,4 @@
-//! Parts of a view as planes: rows and columns of values at constant strides, which is what
-//! kernels read.
+//! Parts of a view as planes, which kernels read: rows and columns of elements at constant strides.
 
 // A kernel's target features reach its closure only through inlining: see `simd::isa`.
 #![allow(clippy::inline_always)]
@@ -8,7 +7,7 @@ use std::ops::Range;
 
 use crate::tensor::TensorView;
 
-/// `rows × cols` values; the one at row `i` and column `j` lies at
+/// `rows × cols` elements. The one at row `i` and column `j` has the index
 /// `offset + i · row_stride + j · col_stride`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Plane {
@@ -35,7 +34,8 @@ impl Plane {
         self.col_stride == 1 && self.row_stride == self.cols
     }
 
-    /// The same values with rows along memory, or, where neither side is, along the longer one.
+    /// Returns the plane transposed, if necessary, so that its rows run along memory, or along the
+    /// longer side if neither does.
     #[inline(always)]
     pub(crate) fn along_memory(self) -> Self {
         let dense = |len: usize, stride: usize| len > 1 && stride == 1;
@@ -52,15 +52,15 @@ impl Plane {
         }
     }
 
-    /// One past the place of the last value of a plane that has some.
+    /// Returns one past the index of the last element of a plane that is not empty.
     pub(crate) fn end(&self) -> usize {
         let last_row = self.rows.saturating_sub(1) * self.row_stride;
         self.offset + last_row + self.cols.saturating_sub(1) * self.col_stride + 1
     }
 }
 
-/// Calls `f` with planes that make up the values of a view from `start` on, of this size,
-/// which must lie within the view and have at least one value.
+/// Calls `f` with planes that cover the part of a view from `start` on, of this size. The part must
+/// lie within the view and have at least one element.
 #[inline(always)]
 pub(crate) fn for_each_plane(
     view: &TensorView,
@@ -94,8 +94,8 @@ fn spans(start: usize, len: usize, step: usize) -> impl Iterator<Item = Range<us
     })
 }
 
-/// Planes along the dimension whose values lie side by side, if there is one, and the longest
-/// of the others.
+/// Calls `f` with planes along the dimension of stride 1, if there is one, and the longest of the
+/// others.
 #[inline(always)]
 fn affine(offset: usize, size: [usize; 4], strides: [usize; 4], mut f: impl FnMut(Plane)) {
     let dense = |dim: &usize| size[*dim] > 1 && strides[*dim] == 1;
@@ -116,7 +116,7 @@ fn affine(offset: usize, size: [usize; 4], strides: [usize; 4], mut f: impl FnMu
     }
 }
 
-/// The longest dimension but `but`.
+/// Returns the longest dimension other than `but`.
 #[inline(always)]
 fn longest(size: [usize; 4], but: usize) -> usize {
     let first = usize::from(but == 0);

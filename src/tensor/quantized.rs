@@ -1,10 +1,10 @@
-//! Weights in few bits, in words that GPUs and SIMD unpack alike.
+//! Quantized weights, in words that GPUs and SIMD unpack alike.
 //!
-//! Columns are taken in groups of 32, of which the last may be smaller, and a group's rows in
-//! blocks of 32, of which the last is filled up with zeros. A block is some rows of words, with
-//! one word for each column of the group: first, where the format has them, the scales, then the
-//! numbers, several rows of the matrix a word. So neighbouring columns lie side by side, as
-//! vectors and workgroups take them, and whoever goes down some columns reads from front to back.
+//! Columns are divided into groups of 32 (the last may be smaller), and a group's rows into blocks
+//! of 32 (the last is padded with zeros). A block consists of rows of words, with one word for each
+//! column of the group: first the scales, if the format has them, then the numbers, several matrix
+//! rows in a word. Neighbouring columns are adjacent, as vectors and workgroups read them, and a
+//! walk down some columns reads memory front to back.
 
 mod blocks;
 // The file stands alone, so that PTX needs nothing else of the crate.
@@ -23,27 +23,27 @@ pub(crate) const BLOCK: usize = 32;
 /// Columns of a group: a strip of the widest tile, and a subgroup of most GPUs.
 pub(crate) const GROUP: usize = 32;
 
-/// How weights are kept.
+/// The storage format of weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WeightFormat {
-    /// As they are: 32 bits.
+    /// `f32`: 32 bits, unchanged.
     #[default]
     F32,
-    /// IEEE binary16, rounded to nearest: 16 bits. Weights up to 65,504, off by at most
-    /// 2⁻¹¹ of their magnitude or 2⁻²⁵.
+    /// IEEE f16 (binary16), rounded to nearest: 16 bits. The largest weight is 65,504; the error is
+    /// at most 2⁻¹¹ of the magnitude or 2⁻²⁵.
     F16,
-    /// ggml's `Q8_0`: integers in [−127, 127] times a binary16 scale for each 32 weights of a
-    /// column, 9 bits a weight. With `w` the largest magnitude among those, weights are off by
-    /// at most w / 253 + 4·10⁻⁶; `w` may be 8.3 million.
+    /// ggml's `Q8_0`: integers in [−127, 127] times an f16 scale for each 32 weights of a column, 9
+    /// bits a weight. The error is at most w / 253 + 4·10⁻⁶, where `w` is the largest magnitude of
+    /// the 32, at most 8.3 million.
     Q8_0,
-    /// ggml's `Q4_0`: integers in [−8, 7] times a binary16 scale for each 32 weights of a
-    /// column, 5 bits a weight. With `w` the largest magnitude among those, weights are off by
-    /// at most w / 7.9 + 4·10⁻⁶, half of that at magnitudes below 15/16 w; `w` may be 524,000.
+    /// ggml's `Q4_0`: integers in [−8, 7] times an f16 scale for each 32 weights of a column, 5
+    /// bits a weight. The error is at most w / 7.9 + 4·10⁻⁶, and half of that at magnitudes below
+    /// 15/16 w, where `w` is the largest magnitude of the 32, at most 524,000.
     Q4_0,
 }
 
-/// What the words of a format look like.
+/// The layout of the words of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordLayout {
     /// Rows of scales in a block: 0 or 1.
@@ -60,7 +60,7 @@ impl WordLayout {
 }
 
 impl WeightFormat {
-    /// `None` for a format that is not of words.
+    /// Returns the layout of the words; `None` for `F32`.
     pub(crate) const fn layout(self) -> Option<WordLayout> {
         let (scales, per_word) = match self {
             Self::F32 => return None,
@@ -71,7 +71,7 @@ impl WeightFormat {
         Some(WordLayout { scales, per_word })
     }
 
-    /// The largest magnitude that the format holds.
+    /// Returns the largest magnitude that the format can represent.
     fn limit(self) -> f32 {
         match self {
             Self::F32 => f32::MAX,
@@ -91,6 +91,8 @@ impl WeightFormat {
 /// assert_eq!(weights.dequantize()?, [1.0, -0.5, 0.25, 0.125]);
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[doc(alias = "ggml")]
+#[doc(alias = "gguf")]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuantizedWeights {
     pub(crate) format: WeightFormat,
@@ -101,21 +103,21 @@ pub struct QuantizedWeights {
 }
 
 impl QuantizedWeights {
-    /// Quantises a row-major `k × n` matrix.
+    /// Quantizes a row-major `k × n` matrix.
     ///
     /// # Errors
-    /// `LengthMismatch`, `ShapeOverflow`; `InvalidArgument` for [`WeightFormat::F32`], which
-    /// keeps weights as they are, and for a weight that is not finite or beyond what the format
-    /// holds; `OutOfMemory`.
+    /// `LengthMismatch`, `ShapeOverflow`; `InvalidArgument` for [`WeightFormat::F32`], which is not
+    /// quantized, and for a weight that is not finite or exceeds the format's range; `OutOfMemory`.
     pub fn new(weights: &[f32], k: usize, n: usize, format: WeightFormat) -> Result<Self> {
         check_len("weights", product("weights", k, n)?, weights.len())?;
         Self::of_view(&TensorView::new_2d(k, n)?.bind(weights)?, format)
     }
 
-    /// Quantises a matrix that lies anyhow, such as one that is stored transposed.
+    /// Quantizes a matrix view with any strides, such as those of a transposed matrix.
     ///
     /// # Errors
-    /// As [`QuantizedWeights::new`]; `InvalidArgument` for a view of more than two dimensions.
+    /// Those of [`QuantizedWeights::new`]; `InvalidArgument` for a view of more than two
+    /// dimensions.
     pub fn of_view(weights: &BoundView<'_>, format: WeightFormat) -> Result<Self> {
         let [k, n] = matrix_shape(weights)?;
         let mut quantized = Self::zeros(k, n, format)?;
@@ -154,22 +156,22 @@ impl QuantizedWeights {
         })
     }
 
-    /// The format.
+    /// Returns the format.
     pub fn format(&self) -> WeightFormat {
         self.format
     }
 
-    /// Rows and columns, `k` and `n`.
+    /// Returns the rows and columns, `k` and `n`.
     pub fn shape(&self) -> [usize; 2] {
         [self.k, self.n]
     }
 
-    /// The memory that the weights take, in bytes.
+    /// Returns the memory that the weights take, in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&self.words[..])
     }
 
-    /// The weights that products are computed with, a row-major `k × n` matrix.
+    /// Returns the weights that matmuls compute with, as a row-major `k × n` matrix.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -194,7 +196,7 @@ impl QuantizedWeights {
         }
     }
 
-    /// Where a row of a block's words has that of a column.
+    /// Returns the index of the word in a block's row for a column.
     #[inline]
     pub(crate) fn place(&self, block: usize, row: usize, col: usize) -> usize {
         let first = col / GROUP * GROUP;
@@ -203,7 +205,8 @@ impl QuantizedWeights {
         before + (block * rows + row) * self.stride(col) + col - first
     }
 
-    /// From one row of words to the next: the columns of a column's group.
+    /// Returns the distance from one row of words to the next: the number of columns in the
+    /// column's group.
     #[inline]
     pub(crate) fn stride(&self, col: usize) -> usize {
         GROUP.min(self.n - col / GROUP * GROUP)
@@ -241,8 +244,8 @@ impl QuantizedWeights {
         }
     }
 
-    /// Writes a column of a block: its scale, a binary16, if the format has one, and the bits of
-    /// each number.
+    /// Writes a column of a block: its scale in f16, if the format has one, and the bits of each
+    /// number.
     pub(super) fn store(
         &mut self,
         block: usize,

@@ -19,10 +19,10 @@ impl Case {
         self.inputs.iter().map(Vec::as_slice).collect()
     }
 
-    /// The largest error of `actual` in the op table's units, or what is wrong with it.
+    /// Returns the largest error of `actual` in the op table's units, or a description of the
+    /// fault.
     ///
-    /// GPUs may read denormal inputs as zero, so for them either reading is right; and what README
-    /// says of their norms holds.
+    /// GPUs may read denormal inputs as zero, so both readings are accepted for them.
     pub fn judge(&self, actual: &[f32], on_gpu: bool) -> Result<f64, String> {
         let (expected, flushed) = self.expected();
         let flushed = flushed.filter(|_| on_gpu);

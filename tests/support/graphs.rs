@@ -25,7 +25,7 @@ enum Source {
 /// A graph of up to twelve operations.
 pub struct Graph {
     nodes: Vec<Node>,
-    /// What is read, and what of that the batch is told of before.
+    /// The nodes that are read, and those of them declared as outputs.
     reads: Vec<usize>,
     told: Vec<usize>,
 }
@@ -179,7 +179,7 @@ impl Graph {
         )
     }
 
-    /// The ends, and now and then what is on the way.
+    /// Chooses the ends of the graph and, now and then, intermediate nodes.
     fn choose_reads(&mut self, random: &mut Random) {
         let mut read: Vec<bool> = self.nodes.iter().map(|_| random.below(6) == 0).collect();
         self.told = (0..read.len())
@@ -228,7 +228,8 @@ impl Graph {
         Ok(results)
     }
 
-    /// Runs the graph as recorded and as optimised; how many kernels each took, or what differs.
+    /// Runs the graph as recorded and as optimised. Returns the number of kernels of each, or the
+    /// difference.
     pub async fn compare(&self, device: &GpuDevice) -> std::result::Result<[usize; 2], String> {
         let describe = |error| format!("{error}\n{}", self.describe());
         let plain = self.run(device, false).await.map_err(describe)?;
@@ -257,8 +258,8 @@ impl Graph {
         lines.chain([told]).collect::<Vec<_>>().join("\n")
     }
 
-    /// For each node and value the least and the largest result that roundings within the op
-    /// table's bounds gave, operation by operation.
+    /// Returns for each node and element the least and the largest result over roundings within the
+    /// op table's bounds.
     fn bounds(&self) -> Vec<Vec<[f64; 2]>> {
         let mut bounds: Vec<Vec<[f64; 2]>> = Vec::new();
         for draw in 0..DRAWS {

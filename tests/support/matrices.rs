@@ -162,7 +162,8 @@ pub fn layer_lens(layer: &ConvLayer) -> [usize; 2] {
     [layer.batch * layer.channels * plane, weights]
 }
 
-/// Both norms of values as they are, and of such as lie far from 0, so that their mean counts.
+/// Returns cases of both norms, of elements around 0 and of elements far from 0, so that the mean
+/// matters.
 pub(super) fn norm_cases(
     (rows, cols): (usize, usize),
     x: Vec<f32>,

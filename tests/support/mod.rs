@@ -19,13 +19,13 @@ pub use ops::{binary_ops, custom_ops, reductions, unary_ops};
 pub use random::Random;
 pub use vectors::{SIZES, SPECIAL, special_cases, vector_cases};
 
-/// A device of the caller's own, with limits as small as wanted.
+/// Returns an adopted device with limits that `change` has lowered.
 #[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 pub fn adopted(change: impl FnOnce(&mut wgpu::Limits)) -> (GpuDevice, wgpu::Device) {
     adopted_as(Backend::Gpu, change)
 }
 
-/// The same where a back-end is asked for.
+/// Adopts a device for a given back-end.
 #[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 pub fn adopted_as(
     backend: Backend,

@@ -90,7 +90,8 @@ pub fn special_cases() -> Vec<Case> {
     cases
 }
 
-/// Operations on matrices of three rows, with these values between ordinary ones, unless they are long.
+/// Returns operations on matrices of three rows, with these elements between ordinary ones, unless
+/// they are long.
 fn special_matrices(row: &[f32]) -> Vec<Case> {
     let (rows, cols) = (3, row.len());
     if cols > 1_000 {

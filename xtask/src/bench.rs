@@ -9,16 +9,16 @@ use xshell::cmd;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to measure
+    /// The benchmark to run
     #[arg(value_enum)]
-    what: What,
+    what: Benchmark,
     /// Passed on to the benchmark; `--help` lists what it takes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum What {
+enum Benchmark {
     /// The SIMD back-end beside gemm, matrixmultiply and plain loops
     Simd,
     /// The npm package beside onnxruntime-web, tfjs, jax-js and plain JavaScript
@@ -33,14 +33,14 @@ enum What {
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let (sh, arguments) = (&project.sh, &options.arguments);
     match options.what {
-        What::Simd => cmd!(
+        Benchmark::Simd => cmd!(
             sh,
             "cargo run --release -p relampago-benches --bin bench-simd -- {arguments...}"
         )
         .run()?,
-        What::Browser => browser(project, arguments)?,
-        What::Ptx => ptx(project)?,
-        What::Gpu => gpu(project, arguments)?,
+        Benchmark::Browser => browser(project, arguments)?,
+        Benchmark::Ptx => ptx(project)?,
+        Benchmark::Gpu => gpu(project, arguments)?,
     }
     Ok(())
 }

@@ -30,7 +30,7 @@ impl Progress {
         }
     }
 
-    /// Says what the step is doing now.
+    /// Shows the current action of the step.
     pub(crate) fn note(&self, what: &str) {
         match &self.spinner {
             Some(spinner) => spinner.set_message(what.to_owned()),

@@ -1,4 +1,4 @@
-//! Where things are: the checkout, the artefacts, the per-user cache.
+//! Paths: the checkout, the artefacts, the per-user cache.
 
 use anyhow::{Context, Result, anyhow};
 use std::env;

@@ -1,5 +1,5 @@
-//! Chains compiled to loops of their own, in WebAssembly, where code may be made at run time: those
-//! that run on many values, from the second time on.
+//! Chains compiled at run time to loops of their own, in WebAssembly. A chain on many elements is
+//! compiled when it runs for the second time.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -7,16 +7,16 @@ use std::mem::MaybeUninit;
 use crate::cpu::chain::{Operand, Runner};
 use crate::simd::jit::{Code, Loop, Trace, Value};
 
-/// From how many values on a chain may be worth compiling.
+/// The number of elements from which a chain may be worth compiling.
 const MANY: usize = 1 << 14;
-/// Loops that are kept at most: when there are more, all are made anew.
+/// The largest number of cached loops. When there are more, the cache is cleared.
 const KEPT: usize = 64;
 
 /// A chain's loop.
 pub(super) struct Compiled(Loop);
 
 thread_local! {
-    /// Loops by their code; none for code that was seen once, or that the engine refuses.
+    /// Cached loops by their code; `None` for code that was seen once or that the engine refuses.
     static LOOPS: RefCell<Vec<(Code, Option<Loop>)>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -43,7 +43,7 @@ impl Compiled {
         })
     }
 
-    /// Computes values from the place `at` on; tells how many.
+    /// Computes elements from index `at` on. Returns their number.
     pub(super) fn run(&self, inputs: &[&[f32]], at: usize, out: &mut [MaybeUninit<f32>]) -> usize {
         let mut from_here = Vec::new();
         for input in inputs {
@@ -81,7 +81,7 @@ mod tests {
 
     wasm_bindgen_test_configure!(run_in_browser);
 
-    /// No whole number of turns, and more than one call.
+    /// The length of the test: not a whole number of turns, and more than one call.
     const LEN: usize = (1 << 16) + MANY + 37;
 
     fn operations() -> Vec<Op> {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[wasm_bindgen_test]
-    fn loops_give_the_bits_of_blocks() {
+    fn compiled_loops_match_blocks_bit_for_bit() {
         for op in &operations() {
             let operands = [Operand::Input(0), Operand::Input(1)];
             let steps = vec![
@@ -177,9 +177,9 @@ mod tests {
         }
     }
 
-    /// Of more operations than several vectors at a time are worth.
+    /// Compares chains with more operations than several vectors at a time are worth.
     #[wasm_bindgen_test]
-    fn long_loops_give_the_bits_of_blocks() {
+    fn long_compiled_loops_match_blocks_bit_for_bit() {
         let mut steps = vec![step(
             &Op::VecAdd {},
             &[Operand::Input(0), Operand::Input(1)],

@@ -1,14 +1,14 @@
-//! Steps in runs: what follows a step and is cheap is swept over its values at once, so that they
-//! stay in registers from one operation to the next.
+//! Steps grouped into runs: cheap steps that follow a step are applied in one fused loop, so that
+//! elements stay in registers between operations.
 
 use std::ops::Range;
 
-use crate::cpu::chain::{BLOCK, Block, Here, Operand, Runner, Scratch, repeated};
+use crate::cpu::chain::{BLOCK, Block, BlockRange, Operand, Runner, Scratch, repeated};
 use crate::error::Result;
 use crate::graph::fuse::{MAX_STEPS, Step};
 use crate::simd::{self, InstructionSet, Other, Swept};
 
-/// The runs of a chain, and what they need besides its blocks.
+/// The runs of a chain, and their scratch memory.
 pub(super) struct Sweeps {
     /// Steps of which all but the first are swept, and that one too if it can be, in order.
     runs: Vec<Range<usize>>,
@@ -24,7 +24,8 @@ impl Sweeps {
         })
     }
 
-    /// Values of a block: as many as there are, if nothing lies between steps.
+    /// Returns the block size: the whole range if one fused loop computes the chain, which then
+    /// needs no blocks.
     pub(super) fn block(&self, steps: &[Step]) -> usize {
         match self.runs[..] {
             [ref run]
@@ -78,7 +79,7 @@ fn goes_straight(first: &Step) -> bool {
 }
 
 impl Runner<'_> {
-    pub(super) fn block(&self, scratch: &mut Scratch, here: Here<'_>, out: &mut [f32]) {
+    pub(super) fn block(&self, scratch: &mut Scratch, here: BlockRange<'_>, out: &mut [f32]) {
         let Scratch {
             blocks,
             repeated,
@@ -102,7 +103,7 @@ impl Runner<'_> {
         run: &Range<usize>,
         blocks: &[Block],
         repeated: &mut Block,
-        here: Here<'_>,
+        here: BlockRange<'_>,
         out: &mut [f32],
     ) {
         let mut steps = &self.chain.steps[run.clone()];
@@ -140,7 +141,7 @@ impl Runner<'_> {
     }
 }
 
-/// What a step reads beside what it has `before` it, and whether that is its first operand.
+/// Returns a step's operand other than `before`, and whether it is the first.
 fn other(step: &Step, before: Operand) -> Option<(Operand, bool)> {
     match step.operands[..] {
         [a, b] if simd::NATIVE => Some(if b == before { (a, true) } else { (b, false) }),

@@ -1,4 +1,4 @@
-//! Weights where products are computed: packed or as words for SIMD, or in a GPU's memory.
+//! Weights prepared for matmuls: packed or quantized for SIMD, or in a GPU's memory.
 
 use crate::device::GpuDevice;
 use crate::error::Result;
@@ -13,20 +13,21 @@ pub(crate) struct Placed {
     pub(crate) shape: [usize; 2],
     pub(crate) format: WeightFormat,
     pub(crate) bytes: usize,
-    place: Place,
+    place: WeightStorage,
 }
 
-/// Where weights are, and in what form.
-enum Place {
+/// The place and the form of weights.
+enum WeightStorage {
     Packed(Packed),
     Words(QuantizedWeights),
     Values(GpuBuffer),
-    /// And, where products are in binary16, as tiles of it.
+    /// Quantized weights and, if matmuls run in f16, a second copy in f16 tiles.
     GpuWords(GpuBuffer, Option<GpuBuffer>),
 }
 
 impl Placed {
-    /// As [`crate::device::matmul_cache::GpuMatmulCache::insert_view_async`] says.
+    /// Prepares a view's weights: see
+    /// [`crate::device::matmul_cache::GpuMatmulCache::insert_view_async`].
     pub(crate) async fn of_view(
         device: &GpuDevice,
         weights: &BoundView<'_>,
@@ -37,7 +38,7 @@ impl Placed {
             return Self::of_quantized(device, weights).await;
         }
         let shape = matrix_shape(weights)?;
-        let (place, bytes) = Place::of_f32(device, weights, shape).await?;
+        let (place, bytes) = WeightStorage::of_f32(device, weights, shape).await?;
         Ok(Self {
             shape,
             format,
@@ -46,7 +47,8 @@ impl Placed {
         })
     }
 
-    /// As [`crate::device::matmul_cache::GpuMatmulCache::insert_quantized_async`] says.
+    /// Prepares quantized weights: see
+    /// [`crate::device::matmul_cache::GpuMatmulCache::insert_quantized_async`].
     pub(crate) async fn of_quantized(
         device: &GpuDevice,
         weights: QuantizedWeights,
@@ -59,9 +61,9 @@ impl Placed {
                 bytes += tiles
                     .as_ref()
                     .map_or(0, |tiles| tiles.len() * size_of::<u32>());
-                Place::GpuWords(words, tiles)
+                WeightStorage::GpuWords(words, tiles)
             }
-            None => Place::Words(weights),
+            None => WeightStorage::Words(weights),
         };
         Ok(Self {
             shape,
@@ -71,7 +73,7 @@ impl Placed {
         })
     }
 
-    /// `out = input · weights` on their device; lengths are checked already.
+    /// Computes `out = input · weights` on their device. The caller has checked the lengths.
     pub(crate) async fn multiply(
         &self,
         device: &GpuDevice,
@@ -81,25 +83,27 @@ impl Placed {
     ) -> Result<()> {
         let [k, n] = self.shape;
         match (&self.place, device.gpu()) {
-            (Place::Packed(packed), _) => packed.multiply(device.cpu(), input, out, m),
-            (Place::Words(words), _) => simd::multiply_words(device.cpu(), words, input, out, m),
-            (Place::Values(values), Some(gpu)) => {
+            (WeightStorage::Packed(packed), _) => packed.multiply(device.cpu(), input, out, m),
+            (WeightStorage::Words(words), _) => {
+                simd::multiply_words(device.cpu(), words, input, out, m)
+            }
+            (WeightStorage::Values(values), Some(gpu)) => {
                 let weights = gpu::Weights::Values(values);
                 gpu.multiply_by(weights, input, out, [m, k, n]).await
             }
-            (Place::GpuWords(words, tiles), Some(gpu)) => {
+            (WeightStorage::GpuWords(words, tiles), Some(gpu)) => {
                 let weights = gpu::Weights::Words(self.format, words, tiles.as_ref());
                 gpu.multiply_by(weights, input, out, [m, k, n]).await
             }
-            (Place::Values(_) | Place::GpuWords(..), None) => {
+            (WeightStorage::Values(_) | WeightStorage::GpuWords(..), None) => {
                 unreachable!("only a GPU is given weights to keep")
             }
         }
     }
 }
 
-impl Place {
-    /// With its size in bytes.
+impl WeightStorage {
+    /// Prepares `f32` weights; returns them with their size in bytes.
     async fn of_f32(
         device: &GpuDevice,
         weights: &BoundView<'_>,

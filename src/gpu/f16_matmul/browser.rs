@@ -1,5 +1,5 @@
-//! Chromium's matrices of subgroups. wgpu asks for no feature that it does not know, so this does in its
-//! place.
+//! Chromium's subgroup matrices. wgpu does not request features that it does not know, so this
+//! module does.
 
 use js_sys::{Array, Function, JsString, Object, Promise, Reflect};
 use wasm_bindgen::prelude::*;
@@ -9,12 +9,12 @@ use super::offered;
 use crate::gpu::context::navigator_gpu;
 use crate::ops::HalfPrecision;
 
-/// As long as it is no part of the standard.
+/// The name of the feature while it is not part of the standard.
 const MATRICES: &str = "chromium-experimental-subgroup-matrix";
 
 #[wasm_bindgen]
 extern "C" {
-    /// `GPUAdapter`, with what wgpu leaves out.
+    /// `GPUAdapter`, with the members that wgpu leaves out.
     type Adapter;
     #[wasm_bindgen(method, getter)]
     fn features(this: &Adapter) -> js_sys::Set;
@@ -96,8 +96,9 @@ fn has_matrices(adapter: &Adapter) -> bool {
         && offered().is_some_and(|configs| configs.iter().any(suits))
 }
 
-/// Calls a function that has wgpu ask its adapter for a device, and asks this one, for the matrices as
-/// well, in its place. wgpu asks before the function returns, so that nobody else can come between.
+/// Calls a function in which wgpu requests a device from its adapter, and redirects the request to
+/// this adapter, with the matrices. wgpu makes the request before the function returns, so no other
+/// request can interfere.
 fn with_matrices<T>(adapter: Adapter, request: impl FnOnce() -> T) -> T {
     let class = Object::get_prototype_of(&adapter);
     let method = JsValue::from("requestDevice");

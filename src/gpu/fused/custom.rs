@@ -19,8 +19,8 @@ impl Addition {
         format!("{name}{place}({operands})")
     }
 
-    /// Adds the function, once for all calls; its place among those of this kernel. Where values
-    /// come as vectors another one calls it for each.
+    /// Declares the function, once for all calls. Returns its index among the functions of this
+    /// kernel. If elements are vectors, another function calls it for each component.
     fn declare_custom(&mut self, call: &CustomCall) -> usize {
         if self.customs.is_empty() {
             self.functions.push_str(library());

@@ -1,4 +1,4 @@
-//! From what was recorded to one submission.
+//! Submission of the recorded work.
 
 use std::sync::Arc;
 
@@ -111,8 +111,8 @@ impl Recorder<'_> {
     }
 }
 
-/// What the error scopes of a submission saw. It is acted on even if nobody waits for the submission:
-/// buffers that an error left invalid must not be used by later work.
+/// The result of a submission's error scopes. It is processed even if nobody waits for the
+/// submission: buffers that an error invalidated must not be reused.
 #[cfg(not(target_arch = "wasm32"))]
 struct Outcome;
 
@@ -124,7 +124,7 @@ impl Outcome {
         Ok(Self)
     }
 
-    /// Nothing is left to be waited for.
+    /// There is no outcome to wait for.
     #[allow(clippy::unused_async)] // Browsers answer later.
     async fn known(self) -> Result<()> {
         Ok(())
@@ -183,8 +183,8 @@ impl Gpu {
         self.queue.submit([commands])
     }
 
-    /// Turns what a submission's error scopes saw into its result. After an error nothing that
-    /// was made meanwhile can be trusted, so every cache is emptied.
+    /// Turns the result of a submission's error scopes into its outcome. After an error all caches
+    /// are emptied, because no object created meanwhile can be trusted.
     fn verdict(&self, error: Option<Error>) -> Result<()> {
         if error.is_some() {
             self.deliver_callbacks();

@@ -1,4 +1,4 @@
-//! Which of several kernels computes an operation, and that each of them could.
+//! Tests of the choice among several kernels for an operation, and of each kernel.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ fn recorded(gpu: &Arc<Gpu>, op: &Op, lens: &[usize], len: usize) -> Vec<&'static
     names
 }
 
-/// Measures what could compute an operation, and has each of it do so.
+/// Measures the kernels for an operation, and checks each of them.
 fn judge_choices(gpu: &Arc<Gpu>, key: Key, op: &Op, inputs: &[&[f32]], wanted: &[&str]) {
     let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
     let len = reference::evaluate(op, inputs).len();
@@ -45,7 +45,7 @@ fn judge_choices(gpu: &Arc<Gpu>, key: Key, op: &Op, inputs: &[&[f32]], wanted: &
 }
 
 #[test]
-fn products_are_by_the_kernel_that_was_the_fastest() {
+fn matmul_uses_the_fastest_measured_kernel() {
     let families = [
         "matmul_128",
         "matmul_32",
@@ -81,7 +81,7 @@ fn products_are_by_the_kernel_that_was_the_fastest() {
 }
 
 #[test]
-fn rows_are_by_the_kernel_that_was_the_fastest() {
+fn row_operations_use_the_fastest_measured_kernel() {
     judge_choices_of_rows(pretend(false));
     judge_choices_of_rows(pretend(true));
 }
@@ -138,7 +138,7 @@ fn judge_choices_of_rows(mut gpu: Arc<Gpu>) {
 }
 
 #[test]
-fn convolutions_are_by_the_kernel_that_was_the_fastest() {
+fn convolutions_use_the_fastest_measured_kernel() {
     let gpu = pretend(false);
     let options = Conv2d::same(33, 40, 3, 5);
     let key = Key::convolve2d(&options);
@@ -172,7 +172,7 @@ fn layers() -> impl Iterator<Item = (ConvLayer, [Vec<f32>; 2])> {
 }
 
 #[test]
-fn layers_are_by_the_kernel_that_was_the_fastest() {
+fn layers_use_the_fastest_measured_kernel() {
     let tiles = ["layer_128", "layer_32", "layer_64"];
     let pointwise = ["pointwise_128", "pointwise_32", "pointwise_64"];
     for software in [true, false] {
@@ -201,7 +201,7 @@ fn layers_are_by_the_kernel_that_was_the_fastest() {
 }
 
 #[test]
-fn windows_whose_places_have_no_number_are_refused() {
+fn windows_beyond_the_index_range_are_refused() {
     let options = ConvLayer::new(Conv2d::same(3, 3, 3, 1), 1, 1).with_dilation(1 << 31, 1);
     let op = Op::ConvolveLayer { options };
     let result =
@@ -211,7 +211,7 @@ fn windows_whose_places_have_no_number_are_refused() {
 }
 
 #[test]
-fn infinities_and_nan_stay_where_they_belong_by_every_kernel_of_layers() {
+fn layer_kernels_confine_nan_and_infinity() {
     let gpu = pretend(false);
     for (options, [input, weights]) in layers() {
         let (key, op) = (Key::convolve_layer(&options), Op::ConvolveLayer { options });
@@ -234,7 +234,7 @@ fn infinities_and_nan_stay_where_they_belong_by_every_kernel_of_layers() {
 }
 
 #[test]
-fn choices_are_kept_from_one_device_to_the_next_unless_the_file_is_damaged() {
+fn choices_persist_unless_the_file_is_damaged() {
     let folder = std::env::temp_dir().join(format!("relampago-tune-{}", std::process::id()));
     let options = Options {
         pipelines: Some(folder.clone()),
@@ -261,7 +261,7 @@ fn choices_are_kept_from_one_device_to_the_next_unless_the_file_is_damaged() {
 }
 
 #[test]
-fn devices_that_share_a_folder_keep_each_others_choices() {
+fn devices_sharing_a_folder_merge_choices() {
     let folder = std::env::temp_dir().join(format!("relampago-shared-{}", std::process::id()));
     let options = Options {
         pipelines: Some(folder.clone()),
@@ -281,7 +281,7 @@ fn devices_that_share_a_folder_keep_each_others_choices() {
 }
 
 #[test]
-fn a_choice_that_this_adapter_cannot_have_is_none() {
+fn unsupported_choices_are_ignored() {
     let mut gpu = pretend(false);
     Arc::get_mut(&mut gpu).unwrap().limits.invocations = 64;
     gpu.tuned
@@ -298,7 +298,7 @@ fn a_choice_that_this_adapter_cannot_have_is_none() {
 }
 
 #[test]
-fn infinities_and_nan_stay_where_they_belong_by_every_kernel_of_products() {
+fn matmul_kernels_confine_nan_and_infinity() {
     let gpu = pretend(false);
     for [m, k, n] in [
         [3, 66, 1],

@@ -1,4 +1,4 @@
-//! Long rows and sums: what loses places there, and where llvmpipe's loops would end early.
+//! Tests of long rows and sums, where accuracy is lost and llvmpipe's loops would end early.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ fn losing(terms: f32) -> f32 {
 }
 
 #[test]
-fn an_index_is_right_of_as_many_values_as_there_are_indices() {
+fn argmax_is_correct_up_to_the_largest_index() {
     let gpu = pretend(true);
     let len = 1 << 24;
     for place in [len / 32 - 5, len - 5] {
@@ -25,7 +25,7 @@ fn an_index_is_right_of_as_many_values_as_there_are_indices() {
 }
 
 #[test]
-fn sums_of_many_like_terms_keep_their_places() {
+fn sums_of_many_equal_terms_do_not_drift() {
     for (software, len) in [(true, 1 << 24), (false, 1 << 22)] {
         let gpu = pretend(software);
         let ones = vec![1.0; len];
@@ -51,13 +51,13 @@ fn judge_peak(gpu: &Arc<Gpu>, len: usize) {
 }
 
 #[test]
-fn softmaxes_of_the_longest_rows_are_right() {
+fn softmax_of_the_longest_rows_is_correct() {
     let gpu = pretend(true);
     judge_peak(&gpu, gpu.max_len().min(1 << 25));
 }
 
 #[test]
-fn rows_that_a_kernel_does_not_reach_the_end_of_are_not_left_to_it() {
+fn rows_too_long_for_a_kernel_use_another() {
     let gpu = pretend(true);
     let len = 1 << 20;
     gpu.tuned.remember(Key::softmax([1, len]), "softmax_row");
@@ -67,7 +67,7 @@ fn rows_that_a_kernel_does_not_reach_the_end_of_are_not_left_to_it() {
 }
 
 #[test]
-fn long_kernels_of_convolutions_keep_their_places() {
+fn convolutions_with_long_kernels_do_not_drift() {
     for software in [true, false] {
         let gpu = pretend(software);
         for (rows, cols, strides) in [
@@ -95,7 +95,7 @@ fn long_kernels_of_convolutions_keep_their_places() {
 }
 
 #[test]
-fn products_with_vectors_of_like_terms_keep_their_places() {
+fn vector_products_of_equal_terms_do_not_drift() {
     let gpu = pretend(false);
     for [m, k, n] in [
         [2, 131_072, 1],
@@ -111,7 +111,7 @@ fn products_with_vectors_of_like_terms_keep_their_places() {
 }
 
 #[test]
-fn products_of_many_like_terms_keep_their_places() {
+fn products_of_many_equal_terms_do_not_drift() {
     for software in [true, false] {
         let gpu = pretend(software);
         for (m, k, n) in [(4, 256, 4), (20, 256, 70), (4, 65_536, 4)] {

@@ -1,14 +1,14 @@
-//! Which kernel was found to be the fastest, by operation and shape.
+//! The fastest kernels found, by operation and shape.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::{Conv2d, ConvLayer};
 
-/// What is remembered at most; more shapes replace the first ones.
+/// The largest number of choices; further shapes replace the oldest ones.
 const MAX_CHOICES: usize = 4096;
 
-/// What there are several kernels for.
+/// The kinds of operations with several kernels.
 const KINDS: [&str; 5] = [MATMUL, SOFTMAX, NORM, CONVOLVE2D, CONVOLVE_LAYER];
 const MATMUL: &str = "matmul";
 const SOFTMAX: &str = "softmax";
@@ -16,27 +16,27 @@ const NORM: &str = "norm";
 const CONVOLVE2D: &str = "convolve2d";
 const CONVOLVE_LAYER: &str = "convolve_layer";
 
-/// What a kernel is chosen for: a kind of operation, and its sizes, the last of which may be none.
+/// The key of a choice: a kind of operation and its sizes. Unused sizes at the end are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gpu) struct Key(&'static str, [usize; 6]);
 
 impl Key {
-    /// A product of an `m × k` and a `k × n` matrix.
+    /// The key of a matmul of an `m × k` and a `k × n` matrix.
     pub(in crate::gpu) fn matmul([m, k, n]: [usize; 3]) -> Self {
         Self(MATMUL, [m, k, n, 0, 0, 0])
     }
 
-    /// Softmaxes, or their logarithms, of so many rows of so many values.
+    /// The key of softmaxes, or their logarithms: the number of rows and their length.
     pub(in crate::gpu) fn softmax([rows, cols]: [usize; 2]) -> Self {
         Self(SOFTMAX, [rows, cols, 0, 0, 0, 0])
     }
 
-    /// Norms of these.
+    /// The key of norms: the number of rows and their length.
     pub(in crate::gpu) fn norm([rows, cols]: [usize; 2]) -> Self {
         Self(NORM, [rows, cols, 0, 0, 0, 0])
     }
 
-    /// Rows and columns of an input, a kernel and their result.
+    /// The key of a convolution: rows and columns of the input, the kernel and the result.
     #[cfg(not(target_arch = "wasm32"))]
     pub(in crate::gpu) fn convolve2d(conv: &Conv2d) -> Self {
         let (rows, cols) = conv.output_shape();
@@ -48,7 +48,8 @@ impl Key {
         )
     }
 
-    /// Images, groups, filters and their weights, and what these are weights and the result places of.
+    /// The key of a layer: images, groups, filters of a group, weights of a filter, channels of a
+    /// group and positions of the result.
     #[cfg(not(target_arch = "wasm32"))]
     pub(in crate::gpu) fn convolve_layer(layer: &ConvLayer) -> Self {
         let (rows, cols) = layer.output_shape();
@@ -107,8 +108,7 @@ impl Choices {
         text
     }
 
-    /// Remembers what such a text says of shapes that nothing is known of, but for lines that
-    /// are none of it.
+    /// Adds the choices of such a text for shapes without a choice; skips invalid lines.
     pub(in crate::gpu) fn adopt(&self, text: &str) {
         for line in text.lines() {
             if let Some((key, name)) = parsed(line)
@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_gives_what_it_was_made_of() {
+    fn choices_round_trip_as_text() {
         let choices = Choices::default();
         let text = "matmul 1 2 3 0 0 0 matmul_128\nsoftmax 4 5 0 0 0 0 softmax_row\n\
                     norm 6 7 0 0 0 0 norm_partial\nconvolve2d 9 8 3 2 7 7 convolve2d_near\n";
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_nothing_are_left_out() {
+    fn invalid_lines_are_skipped() {
         let choices = Choices::default();
         choices.adopt(
             "matmul 7 8 9 matmul_32\nmatmul 7 8 9 0 0 0\nmatmul\n\n\
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_choices_make_room() {
+    fn oldest_choices_are_replaced() {
         let choices = Choices::default();
         for n in 0..=MAX_CHOICES {
             choices.remember(Key::softmax([1, n]), "softmax_row");

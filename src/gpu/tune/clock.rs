@@ -1,4 +1,4 @@
-//! How long something takes.
+//! The clock for measurements.
 
 /// Seconds since a moment that is the same for all calls.
 #[cfg(not(target_arch = "wasm32"))]
@@ -10,7 +10,7 @@ pub(super) fn seconds() -> f64 {
     START.elapsed().as_secs_f64()
 }
 
-/// The same by JavaScript's clock, since the standard library has none there.
+/// Seconds since a fixed moment, by JavaScript's clock: the standard library has none there.
 #[cfg(target_arch = "wasm32")]
 pub(super) fn seconds() -> f64 {
     use wasm_bindgen::prelude::*;

@@ -1,4 +1,4 @@
-//! Where graphs are cut, and what each part is given.
+//! Tests of the division of graphs and the inputs of each part.
 
 use crate::graph::partition::*;
 
@@ -15,7 +15,7 @@ fn graph(leaves: &[usize], ops: &[(Op, &[usize], usize)]) -> Vec<Node> {
 }
 
 #[test]
-fn a_layer_is_cut_by_the_rows_of_its_product() {
+fn layer_is_divided_by_matmul_rows() {
     let product = Op::Matmul { m: 12, k: 2, n: 3 };
     let biased = Op::BiasAdd { rows: 12, cols: 3 };
     let nodes = graph(
@@ -46,7 +46,7 @@ fn a_layer_is_cut_by_the_rows_of_its_product() {
 }
 
 #[test]
-fn rows_of_different_lengths_are_cut_where_both_end() {
+fn rows_of_different_lengths_divide_at_common_ends() {
     let softmax = Op::SoftmaxRows { rows: 8, cols: 5 };
     let product = Op::Matmul { m: 4, k: 10, n: 1 };
     let nodes = graph(&[40, 10], &[(softmax, &[0], 40), (product, &[2, 1], 4)]);
@@ -55,7 +55,7 @@ fn rows_of_different_lengths_are_cut_where_both_end() {
 }
 
 #[test]
-fn a_convolution_takes_a_band_for_its_rows() {
+fn convolution_part_reads_a_band_of_rows() {
     let options = Conv2d::valid(11, 4, 3, 2).with_stride(2, 1);
     let nodes = graph(&[44, 6], &[(Op::Convolve2d { options }, &[0, 1], 15)]);
     let division = Division::new(&nodes, &[2]);
@@ -68,7 +68,7 @@ fn a_convolution_takes_a_band_for_its_rows() {
 }
 
 #[test]
-fn what_goes_over_all_rows_is_one_part() {
+fn operations_across_rows_are_not_divided() {
     let sum = graph(&[6], &[(Op::Relu {}, &[0], 6), (Op::Sum {}, &[1], 1)]);
     assert_eq!(Division::new(&sum, &[2]).rows, 1);
     assert_eq!(Division::new(&sum, &[1]).rows, 6);

@@ -1,22 +1,22 @@
-//! Functions in WGSL that users give: their text put together, and checked on its own before it
-//! comes near a kernel.
+//! WGSL functions given by users, composed and validated on their own before they become part of a
+//! kernel.
 
 #[cfg(any(feature = "gpu", test))]
 use std::sync::LazyLock;
 
-/// Functions of the library for numbers, by their names in a user's text and in kernels, where
-/// those for vectors may have the first.
+/// Library functions on scalars: the name in a user's text, and the name in kernels, where the
+/// vector version may have the first.
 const FUNCTIONS: &[(&str, &str)] = &[
     ("is_nan", "is_nan_f32"),
     ("maximum", "maximum_f32"),
     ("minimum", "minimum_f32"),
     ("nan_where", "nan_where_f32"),
 ];
-/// What the library's functions are of, here.
+/// The types of the library's functions in this context.
 #[cfg(any(feature = "gpu", test))]
 const TYPES: &[(&str, &str)] = &[("real", "f32"), ("word", "u32"), ("truth", "bool")];
 
-/// Whether a text is a name, if it is not a reserved one.
+/// Returns whether a text has the form of an identifier. Reserved words are not checked.
 pub(super) fn is_identifier(name: &str) -> bool {
     let digit = |first: char| first.is_ascii_digit();
     !name.is_empty() && !name.starts_with(digit) && name.chars().all(is_of_word)
@@ -26,7 +26,8 @@ fn is_of_word(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_'
 }
 
-/// A function of numbers, but for its name: `text` is its body or the expression that it returns.
+/// Returns a function on scalars without its name; `text` is its body or the expression that it
+/// returns.
 pub(super) fn function(names: impl Iterator<Item = &'static str>, text: &str) -> String {
     let mut parameters = String::new();
     for name in names {
@@ -38,7 +39,7 @@ pub(super) fn function(names: impl Iterator<Item = &'static str>, text: &str) ->
     format!("({parameters}) -> f32 {{ {before}{text}\n{after}}}\n")
 }
 
-/// What stands before and after a text in the function's body.
+/// Returns the text before and after a user's text in the function's body.
 fn around(text: &str) -> [&'static str; 2] {
     let is_body = words(text).any(|word| word == "return");
     if is_body {
@@ -48,7 +49,7 @@ fn around(text: &str) -> [&'static str; 2] {
     }
 }
 
-/// The library's functions for numbers, which users' functions may call.
+/// Returns the library's functions on scalars, which users' functions may call.
 #[cfg(any(feature = "gpu", test))]
 pub(crate) fn library() -> &'static str {
     static LIBRARY: LazyLock<String> = LazyLock::new(|| {
@@ -58,7 +59,7 @@ pub(crate) fn library() -> &'static str {
     &LIBRARY
 }
 
-/// The text with other words for some.
+/// Returns the text with identifiers replaced.
 fn renamed(text: &str, names: &[&[(&str, &str)]]) -> String {
     let mut renamed = String::new();
     for word in words(text) {
@@ -69,7 +70,7 @@ fn renamed(text: &str, names: &[&[(&str, &str)]]) -> String {
     renamed
 }
 
-/// A text cut where words begin and end.
+/// Splits a text at the boundaries of words.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -81,7 +82,8 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Nothing but a WebGPU implementation reads WGSL in WebAssembly, and nothing at all without one.
+/// Accepts every text. In WebAssembly the browser validates WGSL, and without the feature `gpu`
+/// nothing uses it.
 #[cfg(any(target_arch = "wasm32", not(feature = "gpu")))]
 #[allow(clippy::unnecessary_wraps)] // The other one finds mistakes.
 pub(super) fn check(_: &'static str, _: &str, _: &str, _: usize) -> crate::error::Result<()> {
@@ -102,8 +104,8 @@ mod naga {
     use crate::error::{Error, Result};
     use crate::ops::custom::wgsl::{FUNCTIONS, around, library, renamed, words};
 
-    /// `Wgsl` unless the `function` that was made of a `text` is one of `arity` numbers, which gives a
-    /// number and does nothing else.
+    /// Returns `Wgsl` unless `function`, which was made of `text`, takes `arity` scalars, returns a
+    /// scalar and has no side effects.
     pub(in crate::ops) fn check(
         name: &'static str,
         function: &str,
@@ -112,7 +114,7 @@ mod naga {
     ) -> Result<()> {
         let refused = |message: String| Error::Wgsl { name, message };
         let source = module(function, arity);
-        let at = |span: Option<Span>| Place::of(span, function, text);
+        let at = |span: Option<Span>| TextPosition::of(span, function, text);
         let parsed = parse_str(&source).map_err(|error| {
             let label = error.labels().next();
             refused(at(label.map(|(span, _)| span)).with(error.message()))
@@ -130,13 +132,13 @@ mod naga {
         Ok(())
     }
 
-    /// The span of the expression that is wrong: an error also has that of the whole function.
+    /// Returns the innermost span of an error, which also has the span of the whole function.
     fn narrowest(error: &WithSpan<ValidationError>) -> Option<Span> {
         let spans = error.spans().map(|(span, _)| *span);
         spans.min_by_key(|span| span.to_range().map_or(usize::MAX, |range| range.len()))
     }
 
-    /// An error of the validator and what caused it.
+    /// Returns the validator's error and its causes.
     fn reasons(error: &WithSpan<ValidationError>) -> String {
         let mut reasons = error.as_inner().to_string();
         let mut cause = error.as_inner().source();
@@ -147,14 +149,15 @@ mod naga {
         reasons
     }
 
-    /// A place in the user's text; none where the fault lies in the names of the inputs.
-    struct Place<'a> {
+    /// A position in the user's text; `None` if the error is in the names of the inputs.
+    struct TextPosition<'a> {
         text: &'a str,
         offset: Option<usize>,
     }
 
-    impl<'a> Place<'a> {
-        /// The place for a span of [`module`]'s text, whose own lines the user has never seen.
+    impl<'a> TextPosition<'a> {
+        /// Converts a span of [`module`]'s text, which the user has not seen, to a position in the
+        /// user's text.
         fn of(span: Option<Span>, function: &str, text: &'a str) -> Self {
             let start = span.and_then(Span::to_range).map(|range| range.start);
             let body = function.find('{').unwrap_or(0) + "{ ".len() + around(text)[0].len();
@@ -163,7 +166,7 @@ mod naga {
             Self { text, offset }
         }
 
-        /// The message with the line, the column and the line's text.
+        /// Returns the message with the line number, the column and the line's text.
         fn with(&self, message: &str) -> String {
             let Some(offset) = self.offset else {
                 return message.to_owned();
@@ -179,7 +182,8 @@ mod naga {
         }
     }
 
-    /// The place in a user's text of a place in the renamed one; the end for one beyond it.
+    /// Converts an offset in the renamed text to one in the user's text; offsets beyond it give its
+    /// end.
     fn before_renaming(text: &str, offset: usize) -> usize {
         let (mut place, mut after) = (0, 0);
         for word in words(text) {
@@ -193,13 +197,13 @@ mod naga {
         text.trim_end().len()
     }
 
-    /// What stands before the function in [`module`]'s text.
+    /// The text before the function in [`module`]'s text.
     const NAMED: &str = "fn custom";
     const SIDE_EFFECT: &str = "it does more than compute a value: barriers, derivatives and \
         `discard` have no place in it";
 
-    /// The function in the first line, called by shaders of two kinds: one may not wait for
-    /// others, and the other may not ask what they compute.
+    /// Returns a module with the function in the first line, called from a compute shader and a
+    /// fragment shader: one kind forbids derivatives, the other barriers.
     fn module(function: &str, arity: usize) -> String {
         let call = format!("{{ _ = custom({}); }}", "1.0, ".repeat(arity));
         format!(
@@ -209,7 +213,7 @@ mod naga {
         )
     }
 
-    /// Whether a function's text ends where it seems to, and nothing is declared after it.
+    /// Returns whether the text declares this one function and nothing else.
     fn is_alone(module: &Module) -> bool {
         let count = |text: &str| parse_str(text).map_or(0, |module| module.functions.len());
         module.functions.len() == count(library()) + 1
@@ -229,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_an_expression_or_a_body() {
+    fn expression_and_body_are_recognised() {
         let expression = function(["x"].into_iter(), "x + 1.0 // one");
         assert_eq!(
             expression,
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_the_library_have_names_of_their_own_for_numbers() {
+    fn library_functions_get_scalar_names() {
         assert_eq!(
             renamed("maximum(is_nan, my_maximum)", &[FUNCTIONS]),
             "maximum_f32(is_nan_f32, my_maximum)"

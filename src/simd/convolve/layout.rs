@@ -8,8 +8,9 @@ use std::ops::Range;
 /// Rows of outputs whose input is laid out at a time, so that it stays in the caches.
 pub(super) const BAND: usize = 32;
 
-/// How rows are laid out: each as `phases` stretches of `phase_len` values. At stride `s` and
-/// with `p` columns of padding, value `j` of stretch `i` is the input's column `j · s + i − p`.
+/// The layout of rows: each row is stored as `phases` stretches of `phase_len` elements. At stride
+/// `s` and with `p` columns of padding, element `j` of stretch `i` is the input's column `j · s + i
+/// − p`.
 pub(super) struct Layout<'a> {
     options: &'a Conv2d,
     padding_rows: usize,

@@ -1,5 +1,5 @@
-//! No functions of two numbers: in WebAssembly chains that matter get code of their own, and the
-//! download has no room for more.
+//! Stub of functions of two operands. In WebAssembly, long chains are compiled at run time, and the
+//! download has no room for this loop.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -8,7 +8,7 @@ use std::ops::RangeFrom;
 use crate::ops::Op;
 use crate::simd::isa::Isa;
 
-/// There is none.
+/// An uninhabited type.
 #[derive(Clone, Copy)]
 pub(crate) struct Other<'a>(Infallible, PhantomData<&'a f32>);
 

@@ -1,4 +1,4 @@
-//! Functions of two numbers, one of which lies elsewhere.
+//! Functions of two operands, one of which is in memory.
 
 use std::ops::RangeFrom;
 
@@ -6,7 +6,7 @@ use crate::ops::Op;
 use crate::simd::elementwise::{Add, Binary, Div, Maximum, Minimum, Mul, Sub};
 use crate::simd::isa::{AHEAD, Isa};
 
-/// As many values as are swept, an operation's first operand or its second.
+/// The other operand: as many elements as the loop covers, and its position.
 #[derive(Clone, Copy)]
 pub(crate) struct Other<'a> {
     values: &'a [f32],
@@ -24,7 +24,7 @@ impl<'a> Other<'a> {
         &self.values[places]
     }
 
-    /// The same operand with other values.
+    /// Returns the operand with other elements.
     pub(super) fn with(self, values: &[f32]) -> Option<Other<'_>> {
         Other::of(values, self.is_first)
     }

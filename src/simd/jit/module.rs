@@ -23,7 +23,7 @@ pub(super) mod opcode {
 pub(super) mod simd {
     use super::leb;
 
-    /// Before every vector instruction.
+    /// The prefix byte of every vector instruction.
     const PREFIX: u8 = 0xfd;
     const CONST: u32 = 0x0c;
 
@@ -78,7 +78,7 @@ pub(super) mod simd {
         leb(code, operation as usize);
     }
 
-    /// A load or store, so many bytes from the address, at any alignment.
+    /// Appends a load or store at an offset in bytes from the address, at any alignment.
     pub(in super::super) fn memory(code: &mut Vec<u8>, operation: u32, offset: usize) {
         opcode(code, operation);
         code.push(0);
@@ -92,7 +92,7 @@ pub(super) mod simd {
     }
 }
 
-/// A whole number, seven bits a byte.
+/// Appends a whole number, in LEB128: seven bits a byte.
 pub(super) fn leb(code: &mut Vec<u8>, mut value: usize) {
     while value >= 0x80 {
         code.push(value as u8 | 0x80);
@@ -101,7 +101,7 @@ pub(super) fn leb(code: &mut Vec<u8>, mut value: usize) {
     code.push(value as u8);
 }
 
-/// The same of a number with a sign.
+/// Appends a signed number, in LEB128.
 pub(super) fn leb_signed(code: &mut Vec<u8>, mut value: i32) {
     while !(-0x40..0x40).contains(&value) {
         code.push(value as u8 | 0x80);

@@ -30,13 +30,14 @@ pub(crate) struct Trace {
 }
 
 struct State {
-    /// Before the loop: constants.
+    /// The code before the loop: constants.
     prologue: Vec<u8>,
-    /// Of the loop.
+    /// The code of the loop.
     code: Vec<u8>,
     constants: Vec<(u32, Value)>,
-    /// How many vectors a turn takes. An operation is done to all of them before the next one is:
-    /// with one vector after the other, processors find too little in a chain to do at a time.
+    /// The number of vectors in a turn. Each operation is applied to all of them before the next
+    /// operation: a chain on one vector after the other has too little instruction-level
+    /// parallelism.
     vectors: usize,
     /// The first local variable that is not in use yet.
     next: u32,
@@ -46,7 +47,7 @@ struct State {
 /// A function's body, with its local variables.
 pub(super) struct Traced {
     pub(super) code: Vec<u8>,
-    /// How many operations its loop has.
+    /// The number of operations in the loop.
     pub(super) operations: usize,
 }
 
@@ -54,13 +55,14 @@ pub(super) struct Traced {
 const MAX_CODE: usize = 1 << 15;
 /// The function's parameter: the address of its arguments.
 const ARGUMENTS: u32 = 0;
-/// Where the next values go, and where the last ones do.
+/// The local variables with the address of the next results, and of their end.
 const OUT: u32 = 1;
 const END: u32 = 2;
-/// Where an input's next values are, from here on.
+/// The local variables with the addresses of the inputs' next elements, from here on.
 const INPUTS: u32 = 3;
 
-/// The body of a function that computes an expression of so many inputs, `vectors` vectors a turn.
+/// Returns the body of a function that computes an expression of this number of inputs, `vectors`
+/// vectors a turn.
 pub(super) fn body(
     inputs: usize,
     vectors: usize,

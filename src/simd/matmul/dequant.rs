@@ -8,7 +8,7 @@ use crate::simd::isa::{Isa, MAX_LANES, ROUNDING};
 use crate::simd::threads::Cpu;
 use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat, WordLayout};
 
-/// How many words before their use they are asked for: they come from memory, front to back.
+/// The prefetch distance in words: they are read from memory front to back.
 const AHEAD: usize = 512;
 
 /// `C = A · B` of row-major matrices: `m × k` values of `A`, `m × n` of `C`; else nothing is
@@ -45,7 +45,8 @@ pub(crate) fn multiply_words(
     }
 }
 
-/// How words hold numbers: of each of a vector of words, the one that starts at bit `shift`.
+/// The number format of words: unpacks from each word of a vector the number that starts at bit
+/// `shift`.
 trait Numbers: Copy {
     fn values<I: Isa>(self, isa: I, words: I::Bits, shift: u32) -> I::F32;
 

@@ -1,5 +1,6 @@
-//! `B` as the windows of an image: column by column the values that a filter's weights meet at one place of the
-//! result, put together panel by panel in the cache, so that no matrix of all windows is ever in memory.
+//! `B` as the windows of an image (im2col): each column has the elements that a filter's weights
+//! meet at one position of the result. Panels are built one at a time in the cache, so the whole
+//! matrix is never in memory.
 
 use super::panel::{Part, Strips};
 use super::tile::VECTORS;
@@ -59,25 +60,25 @@ impl Strips for Patches<'_> {
 /// Neighbouring windows in a row of the result: where in a strip they begin, how many they are, and the row and
 /// column of the image at which the first one begins; numbers before the image wrap around.
 #[derive(Clone, Copy, Default)]
-struct Run {
+struct WindowRun {
     at: usize,
     len: usize,
     row: usize,
     col: usize,
 }
 
-/// A place in a kernel.
+/// A position in a kernel.
 #[derive(Clone, Copy)]
-struct Tap {
+struct KernelTap {
     channel: usize,
     row: usize,
     col: usize,
 }
 
 impl Patches<'_> {
-    /// Once for all instruction sets, since it copies.
+    /// Fills a strip; compiled once for all instruction sets, since it only copies.
     fn fill(&self, part: Part, wide: usize, strip: &mut [f32]) {
-        let mut all = [Run::default(); VECTORS * MAX_LANES];
+        let mut all = [WindowRun::default(); VECTORS * MAX_LANES];
         let runs = self.runs(part.col, part.cols, &mut all);
         let mut tap = self.tap(part.p);
         for values in strip.chunks_exact_mut(wide) {
@@ -89,15 +90,15 @@ impl Patches<'_> {
         }
     }
 
-    /// The runs of so many columns from one on.
-    fn runs<'a>(&self, first: usize, used: usize, all: &'a mut [Run]) -> &'a [Run] {
+    /// Returns the runs of `used` columns from `first` on.
+    fn runs<'a>(&self, first: usize, used: usize, all: &'a mut [WindowRun]) -> &'a [WindowRun] {
         let image = &self.layer.image;
         let (top, left) = self.padding;
         let (mut at, mut count) = (0, 0);
         while at < used {
             let [row, col] = [(first + at) / self.cols, (first + at) % self.cols];
             let len = (used - at).min(self.cols - col);
-            all[count] = Run {
+            all[count] = WindowRun {
                 at,
                 len,
                 row: (row * image.stride_rows).wrapping_sub(top),
@@ -109,17 +110,17 @@ impl Patches<'_> {
         &all[..count]
     }
 
-    fn tap(&self, p: usize) -> Tap {
+    fn tap(&self, p: usize) -> KernelTap {
         let image = &self.layer.image;
         let row = p / image.kernel_cols;
-        Tap {
+        KernelTap {
             channel: row / image.kernel_rows,
             row: row % image.kernel_rows,
             col: p % image.kernel_cols,
         }
     }
 
-    fn advance(&self, tap: &mut Tap) {
+    fn advance(&self, tap: &mut KernelTap) {
         let image = &self.layer.image;
         tap.col += 1;
         if tap.col == image.kernel_cols {
@@ -132,9 +133,9 @@ impl Patches<'_> {
         }
     }
 
-    /// What the windows of a run have at a place, zeros outside of the image.
+    /// Reads the elements that the windows of a run have at a tap, zeros outside the image.
     #[inline]
-    fn read(&self, tap: Tap, run: Run, to: &mut [f32]) {
+    fn read(&self, tap: KernelTap, run: WindowRun, to: &mut [f32]) {
         let (layer, image) = (self.layer, &self.layer.image);
         let row = run.row.wrapping_add(tap.row * layer.dilation_rows);
         if row >= image.input_rows {

@@ -6,8 +6,8 @@ use crate::alloc::scratch::{LINE, Scratch};
 use crate::error::Result;
 use crate::simd::isa::{Isa, Kernel};
 
-/// How many values further on in a row that is copied the cache is asked for them: rows are read a line
-/// each, too short for it to see where they lead.
+/// The prefetch distance within a row, in elements: rows are read one line each, too short for the
+/// hardware prefetcher.
 const AHEAD: usize = 4 * LINE;
 
 /// Memory for `width × depth` packed values.
@@ -71,7 +71,7 @@ impl Kernel for Fill<'_> {
     }
 }
 
-/// Where the strip's rows lie side by side in the matrix.
+/// Packs a strip whose rows are adjacent in the matrix.
 ///
 /// # Safety
 /// As for [`strip`].
@@ -99,7 +99,7 @@ unsafe fn copy<I: Isa>(isa: I, matrix: Matrix, used: usize, width: usize, packed
     }
 }
 
-/// Where the strip's rows lie anyhow.
+/// Packs a strip whose rows are at any stride.
 ///
 /// # Safety
 /// As for [`strip`].

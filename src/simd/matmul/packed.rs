@@ -23,7 +23,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Packs a matrix that lies in `data` at any strides, within which it must stay.
+    /// Packs a matrix in `data` with any strides, within which it must stay.
     ///
     /// # Errors
     /// `OutOfMemory`.
@@ -78,7 +78,7 @@ impl Packed {
     }
 }
 
-/// Makes a [`Packed`] of a matrix that is given transposed: its columns are the matrix' rows.
+/// Builds a [`Packed`] from a transposed matrix: its columns are the matrix's rows.
 struct Pack {
     isa: InstructionSet,
     k: usize,
@@ -120,7 +120,7 @@ impl Kernel for Pack {
     }
 }
 
-/// Where the strips of a [`Packed`] lie.
+/// The positions of the strips of a [`Packed`].
 #[derive(Clone, Copy)]
 struct Strips<'a> {
     values: &'a [f32],

@@ -1,4 +1,4 @@
-//! Where the columns of `B` come from, panel by panel.
+//! Sources of the columns of `B`, panel by panel.
 
 use super::Matrix;
 use super::pack;
@@ -14,14 +14,15 @@ pub(super) const KC: usize = 256;
 /// Panels of a panel of `B`.
 const NC: usize = 2048;
 
-/// Values of `B` from which on it is packed: fewer stay in the caches however they lie.
+/// The size of `B`, in elements, from which it is packed. A smaller one stays in the caches in any
+/// layout.
 const PACK_B_VALUES: usize = 128 * 128;
 
 /// Strips of one operand by which each strip of the other is multiplied, from which on it pays
 /// to pack it.
 pub(super) const PACK_STRIPS: usize = 6;
 
-/// Which columns of `B`, and which of their values.
+/// A range of columns of `B`, and a range of their elements.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub(super) col: usize,
@@ -34,10 +35,10 @@ pub(super) struct Part {
 pub(super) trait Panels: Copy {
     /// Panels of a panel, a multiple of every strip's width.
     const PANEL_COLS: usize;
-    /// Memory for a panel at a time, and what is known of all.
+    /// The memory for one panel at a time, and state shared by all panels.
     type Room;
 
-    /// What panels of an `m × k` by `k × n` product need.
+    /// Allocates the memory that panels of an `m × k` by `k × n` matmul need.
     fn room<I: Isa>(self, shape: [usize; 3]) -> Result<Self::Room>;
 
     /// The columns of a part as strips. A part starts at a multiple of [`KC`] and has that
@@ -50,8 +51,8 @@ pub(super) trait Panels: Copy {
         Self: 'r;
 }
 
-/// `B`, transposed, as it lies in memory: its columns are packed where they are read so often
-/// that this pays, or lie so that the tile cannot read them.
+/// `B`, transposed, as it is in memory. Its columns are packed if they are read often enough, or if
+/// the tile cannot read them in place.
 #[derive(Clone, Copy)]
 pub(super) struct Unpacked(pub(super) Matrix);
 
@@ -111,7 +112,7 @@ impl Panels for Unpacked {
     }
 }
 
-/// A `B` that lies nowhere as a matrix: its columns are made strip by strip, for each panel anew.
+/// A `B` that is not stored as a matrix: its columns are made strip by strip, anew for each panel.
 pub(super) trait Strips: Copy {
     /// Writes the columns of a part as rows of `wide` values, whole vectors, of which the last are zero.
     fn strip<I: Isa>(self, isa: I, part: Part, wide: usize, to: &mut [f32]);
@@ -157,7 +158,7 @@ impl<S: Strips> Panels for S {
 
 /// Panels of `B` as strips: the first in place, the rest packed.
 pub(super) struct Panel<'a> {
-    /// Where those in place lie.
+    /// The strips that are read in place.
     pub(super) b: Matrix,
     pub(super) depth: usize,
     pub(super) in_place: usize,
@@ -165,7 +166,7 @@ pub(super) struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// What is packed from a column on.
+    /// Returns the packed strips from a column on.
     #[inline(always)]
     pub(super) fn packed_from(&self, col: usize) -> &[f32] {
         let place = col.checked_sub(self.in_place);

@@ -155,8 +155,8 @@ impl Kernel for Block<'_> {
     }
 }
 
-/// Rows of the next tile, a multiple of the step unless it is the last: what would be left for a
-/// last low tile is shared by the last two.
+/// Returns the rows of the next tile, a multiple of the step unless it is the last. The last two
+/// tiles share their rows, so that the last one is not too low.
 #[inline(always)]
 fn height<I: Isa>(rows: usize) -> usize {
     if rows > I::TILE_ROWS && rows < 2 * I::TILE_ROWS {

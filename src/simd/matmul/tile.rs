@@ -8,7 +8,7 @@ use crate::simd::isa::Isa;
 /// Vectors in a row of a tile.
 pub(super) const VECTORS: usize = 2;
 
-/// How many steps of the depth before its use a row of `B` is asked for.
+/// The prefetch distance for a row of `B`, in steps of `k`.
 const AHEAD: usize = 8;
 
 /// Steps of the depth between two tests for its end.
@@ -23,8 +23,7 @@ pub(super) struct Strip {
     pub(super) deep: usize,
 }
 
-/// Where a tile lies in `C`, whether the product is added to what is there, and what memory is
-/// asked for meanwhile.
+/// The position of a tile in `C`, whether to accumulate, and the memory to prefetch meanwhile.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     pub(super) c: *mut f32,
@@ -32,7 +31,7 @@ pub(super) struct Place {
     pub(super) rows: usize,
     pub(super) cols: usize,
     pub(super) accumulate: bool,
-    /// What later tiles read, so many lines as the tile has rows.
+    /// The memory that later tiles read, as many cache lines as the tile has rows.
     pub(super) next: Option<NonNull<f32>>,
 }
 
@@ -171,8 +170,8 @@ unsafe fn sums<I: Isa, const R: usize, const V: usize, const PACKED: bool>(
     sums
 }
 
-/// Puts the loop that follows at a place in its line of code which is the same whatever is linked before it. By that
-/// place products of 256³ and 512³ took 3% more or less on a Zen 3.
+/// Aligns the loop that follows within its cache line, whatever is linked before it. The alignment
+/// changed the time of products of 256³ and 512³ by 3% on a Zen 3.
 #[inline(always)]
 fn align_loop() {
     #[cfg(target_arch = "x86_64")]
@@ -218,7 +217,7 @@ unsafe fn step<I: Isa, const R: usize, const V: usize>(
     }
 }
 
-/// Writes the place's columns of rows of `vectors` sums each, or adds them to what is there.
+/// Writes rows of `vectors` sums each to the tile's columns in `C`, or adds them to its elements.
 ///
 /// # Safety
 /// There must be sums for each row of the place, and its values numbers where they are

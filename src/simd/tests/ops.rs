@@ -165,7 +165,7 @@ fn overflow_within_a_sum_may_cancel() {
 }
 
 #[test]
-fn rows_wider_than_all_numbers_are_normed() {
+fn rows_wider_than_f32_range_are_normalised() {
     for cols in [3, 4, 40, 5_000] {
         let mut x = vec![-3.4e38; cols];
         x[cols / 2] = 3.4e38;
@@ -262,7 +262,7 @@ fn empty_shapes_return_at_once() {
 }
 
 #[test]
-fn products_of_many_like_terms_keep_their_places() {
+fn products_of_many_equal_terms_do_not_drift() {
     on_each(|isa| {
         for (m, k, n) in [(4, 256, 4), (20, 256, 70), (4, 65_536, 4), (4, 1 << 20, 4)] {
             for term in [0.1, 0.7, 1.0 + 63.0 * f32::EPSILON] {
@@ -279,7 +279,7 @@ fn products_of_many_like_terms_keep_their_places() {
 
 #[test]
 #[cfg(all(not(target_arch = "wasm32"), feature = "threads"))]
-fn threads_change_no_result() {
+fn results_do_not_depend_on_threads() {
     let (rows, cols) = (1_000, 1_001);
     let options = Conv2d::same(rows, cols, 3, 3);
     let (m, k, n) = (300, 400, 310);
@@ -332,7 +332,7 @@ fn threads_change_no_result() {
 }
 
 #[test]
-fn streams_give_what_slices_give() {
+fn streams_match_slices() {
     let ops = [
         Op::Relu {},
         Op::Sub {},
@@ -383,7 +383,7 @@ fn streams_give_what_slices_give() {
 }
 
 #[test]
-fn bands_of_a_convolution_are_the_whole() {
+fn convolution_bands_match_the_whole() {
     let shapes = [
         Conv2d::valid(1, 1, 1, 1),
         Conv2d::valid(300, 517, 3, 5),
@@ -415,7 +415,7 @@ fn assert_same(actual: &[f32], expected: &[f32], what: &str) {
 }
 
 #[test]
-fn sweeps_are_their_operations_one_by_one() {
+fn fused_loop_matches_single_operations() {
     let slopes = [0.1, 1.0, 0.0, -0.5, 2.0, f32::MIN_POSITIVE];
     let leaky = slopes.map(|negative_slope| Op::LeakyRelu { negative_slope });
     let (min, max) = (-0.25, 0.5);

@@ -1,21 +1,21 @@
-//! Weights as ggml's files have them: `n` rows of blocks of 32 weights each, a binary16 scale
-//! before the numbers of a block.
+//! Weights in the block format of ggml's files: `n` rows of blocks of 32 weights, each block with
+//! an f16 scale before the numbers.
 
 use super::{BLOCK, QuantizedWeights, WeightFormat};
 use crate::error::{Error, Result};
 use crate::ops::shape::{check_len, product};
 
-/// Infinity in binary16.
+/// The bits of infinity in f16.
 const INFINITE: u16 = 0x7c00;
 
 impl QuantizedWeights {
-    /// Takes blocks of ggml's `Q8_0` (34 bytes: a scale and 32 signed bytes) or `Q4_0` (18
-    /// bytes: a scale and 16 bytes, of which the low halves come first). They hold a matrix
-    /// stored transposed, `n` rows of `k` weights, as models have it.
+    /// Creates weights from blocks of ggml's `Q8_0` (34 bytes: a scale and 32 signed bytes) or
+    /// `Q4_0` (18 bytes: a scale and 16 bytes, low halves first). The blocks hold a transposed
+    /// matrix, `n` rows of `k` weights, as in model files.
     ///
     /// # Errors
-    /// `InvalidArgument` for another format, for a `k` that is no multiple of 32 and for a scale that
-    /// is not finite, `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`.
+    /// `InvalidArgument` for another format, for a `k` that is not a multiple of 32 and for a scale
+    /// that is not finite, `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`.
     pub fn from_blocks(blocks: &[u8], k: usize, n: usize, format: WeightFormat) -> Result<Self> {
         let bytes = match format {
             WeightFormat::Q8_0 => 2 + BLOCK,
@@ -50,7 +50,7 @@ impl QuantizedWeights {
     }
 }
 
-/// Times a scale that is infinite, zeros would be NaN on one back-end and not on another.
+/// Refuses an infinite scale: times zero it would be NaN on one back-end and not on another.
 fn check_scale(scale: u16, block: usize) -> Result<()> {
     // Binary16 has the largest exponent for infinities and NaN alone.
     if scale & INFINITE != INFINITE {

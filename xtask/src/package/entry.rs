@@ -4,7 +4,7 @@ use super::variant::Variant;
 
 pub(super) struct Entry {
     pub(super) name: &'static str,
-    /// Its folder in the package; empty for the package's own.
+    /// The entry point's folder in the package; empty for the package's root.
     pub(super) folder: &'static str,
     /// Folders of the project with its scripts and types.
     pub(super) sources: &'static [&'static str],
@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) limit: usize,
 }
 
-/// A script that contains everything it imports, except what stays outside of it.
+/// A script that contains everything it imports, except external imports.
 pub(super) struct Script {
     pub(super) name: &'static str,
     /// Imports that stay: the name in the sources, and the one in the package.

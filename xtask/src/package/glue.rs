@@ -1,5 +1,5 @@
-//! What wasm-bindgen's script throws becomes an error of ours: a call before the module is there, and
-//! an object of another class.
+//! Rewrites the errors of wasm-bindgen's script as errors of this package: a call before the module
+//! is loaded, and an object of another class.
 
 use anyhow::{Result, ensure};
 
@@ -13,7 +13,8 @@ const NOT_LOADED: &str = "new Proxy({}, {
 const WRONG_CLASS: &str = "
         throw new RelampagoError('INVALID_ARGUMENT', `\\`${what}\\` must be a ${name}`);";
 
-/// Places of the script, how often they are in it, and what replaces them.
+/// Returns the texts to replace in the script, the number of times that each occurs, and the
+/// replacements.
 fn places() -> [(&'static str, usize, String); 4] {
     [
         (
@@ -62,7 +63,8 @@ fn is_number_of_a_cast(line: &str) -> bool {
     line.trim_start().starts_with("// Cast intrinsic for")
 }
 
-/// A line in which a check knows what it checks: `_assertClass(buffer, DeviceBuffer);`.
+/// Returns the line of a check with the name of what it checks: `_assertClass(buffer,
+/// DeviceBuffer);`.
 fn named(line: &str) -> String {
     let call = line.trim_start().strip_prefix("_assertClass(");
     let arguments = call.and_then(|call| call.strip_suffix(");")?.split_once(", "));
@@ -77,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn checks_know_what_they_check() {
+    fn class_checks_name_their_argument() {
         let call = "        _assertClass(buffer, DeviceBuffer);";
         let named_call = "_assertClass(buffer, DeviceBuffer, 'buffer', 'DeviceBuffer');\n";
         assert_eq!(named(call), named_call);

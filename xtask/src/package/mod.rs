@@ -16,7 +16,7 @@ use entry::{ENTRIES, Entry};
 use std::path::{Path, PathBuf};
 pub(crate) use variant::Variant;
 
-/// What users install, as a folder and as the tarball npm makes of it.
+/// The installable package, as a folder and as npm's tarball.
 pub(crate) struct Package {
     pub(crate) folder: PathBuf,
     pub(crate) tarball: PathBuf,

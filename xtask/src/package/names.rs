@@ -24,8 +24,8 @@ pub(super) fn shorten(glue: &str, module: &mut Module) -> Result<String> {
     Ok(rename_in_text(glue, &names))
 }
 
-/// Imports and closures; what is exported by a name of ours, or imported from a script of ours,
-/// keeps it.
+/// Returns short names for imports and closures. Names that the package exports, or imports from
+/// its own scripts, stay.
 fn short_names(module: &Module) -> Names {
     let glue = |import: &&Import| import.module.ends_with("_bg.js");
     let imports = module

@@ -6,8 +6,8 @@ use walrus::ir::{
 };
 use walrus::{Module, ir};
 
-/// Nothing lies below, as wasm-opt is told: an address from here on is no sum that wrapped around, if less is
-/// added.
+/// The lowest address in use, as given to wasm-opt: an address from here on cannot be a sum that
+/// wrapped around, if the added offset is smaller.
 const LOWEST: u64 = 1024;
 
 pub(super) fn fold(module: &mut Module) {
@@ -37,7 +37,7 @@ impl VisitorMut for Folding {
     }
 }
 
-/// The offset of a load that repeats what it reads.
+/// Returns the offset of an instruction that loads and repeats a value.
 fn repeated(instruction: &mut Instr) -> Option<&mut u64> {
     use LoadSimdKind::{Splat8, Splat16, Splat32, Splat64};
     match instruction {
@@ -49,7 +49,7 @@ fn repeated(instruction: &mut Instr) -> Option<&mut u64> {
     }
 }
 
-/// What two instructions add to a number.
+/// Returns the constant that two instructions add to a number.
 fn added(instructions: [&Instr; 2]) -> Option<u64> {
     match instructions {
         [
@@ -70,7 +70,8 @@ mod tests {
     use walrus::ir::MemArg;
     use walrus::{FunctionBuilder, ValType};
 
-    /// The offset of a load, and how many instructions are left, where it repeats what lies so far from an address.
+    /// Returns the new offset of a load, and the number of instructions that remain, if the load
+    /// repeats a value at this distance from an address.
     fn folded(sum: BinaryOp, distance: i32, offset: u64) -> (u64, usize) {
         let mut module = Module::default();
         let memory = module.memories.add_local(false, false, 1, None, None);

@@ -1,4 +1,4 @@
-//! What a visitor downloads, and the limit that it must stay under.
+//! The download size, and its limit.
 
 use super::Package;
 use super::entry::{ENTRIES, Entry};
@@ -9,14 +9,14 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What only pages that have a GPU or ask for workers load, and its limits.
+/// Files that are loaded only with a GPU or for workers, and their limits.
 const ON_DEMAND: [(&str, usize); 3] = [
     ("shaders.js", 12 * 1024),
     ("create.js", 5 * 1024),
     // With a copy of the core.
     ("relampago_worker.js", 27 * 1024 / 2),
 ];
-/// Other ways in: Node's, the one for service workers, and the name of an earlier version.
+/// Further entry points: for Node, for service workers, and under an earlier name.
 const NOT_DOWNLOADED: [&str; 3] = ["node.js", "static.js", "full/index.js"];
 
 pub(super) fn check(package: &Package, entry: &Entry) -> Result<()> {
@@ -60,7 +60,7 @@ pub(super) fn check(package: &Package, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Returns the files of an entry point, without those of others that lie in a folder of its folder.
+/// Returns the files of an entry point, without those of entry points in its subfolders.
 fn files(package: &Package, entry: &Entry) -> Result<Vec<PathBuf>> {
     let mut files = crate::files::list(&package.folder.join(entry.folder))?;
     let others = ENTRIES.iter().filter(|other| other.name != entry.name);
@@ -70,7 +70,7 @@ fn files(package: &Package, entry: &Entry) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// How much of every download the script is.
+/// Returns the compressed size of the script in every download.
 fn script(path: &Path) -> Result<usize> {
     if NOT_DOWNLOADED.iter().any(|other| path.ends_with(other)) {
         return Ok(0);
@@ -94,7 +94,7 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// How long bytes are when servers have compressed them.
+/// Returns the compressed size of bytes, as servers send them.
 fn gzipped(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes)?;

@@ -1,4 +1,4 @@
-//! Remembers what a file was made from, so that it is not made again.
+//! Stamps: record the inputs of a file, so that it is not built again.
 
 use crate::files;
 use crate::project::Project;
@@ -24,7 +24,7 @@ pub(super) fn unless_made(
     fs::write(stamp, hash).context("cannot write a stamp")
 }
 
-/// Everything that decides what a WebAssembly build contains.
+/// Returns the hash of everything that a WebAssembly build depends on.
 ///
 /// Cargo knows it too, but rebuilds whenever the variable that selects a variant changes,
 /// which between two variants is always.

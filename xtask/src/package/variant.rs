@@ -11,8 +11,7 @@ use std::path::{Path, PathBuf};
 use walrus::Module;
 use xshell::{Cmd, cmd};
 
-/// What wasm-opt may assume and do. rustc has optimised for speed already; what is left to
-/// gain is size.
+/// Options of wasm-opt. rustc has already optimised for speed; wasm-opt reduces size.
 const WASM_OPT: &[&str] = &[
     // What is alike compresses best as functions of its own, unless it is shorter than a call.
     "--one-caller-inline-max-function-size=0",
@@ -44,8 +43,8 @@ const SMALL_STD: &[&str] = &[
     "-Zbuild-std-features=optimize_for_size",
 ];
 
-/// Without texts of panics, and with short functions inlined in what is compiled for size, which
-/// makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
+/// Options that remove the texts of panics, and inline short functions in code compiled for size,
+/// which makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
 /// of a product needs before it multiplies, which is more than engines have registers for. Loops
 /// are unrolled and made of vectors where kernels say so; elsewhere it would only make them longer.
 /// The `cfg` says that functions may be marked for size, and tiles be as high as that order allows.
@@ -59,7 +58,7 @@ const SMALL_CODE: &[&str] = &[
     "--cfg=relampago_package",
 ];
 
-/// What [`finish`] does to a build, which has to be made again where that changes.
+/// Options of [`finish`]. A change of them invalidates the build.
 const FINISH: [&str; 3] = [
     include_str!("glue.rs"),
     include_str!("names.rs"),
@@ -183,7 +182,7 @@ impl Variant {
     }
 }
 
-/// What has to happen while functions have their names.
+/// Runs the steps that need function names.
 fn finish(folder: &Path) -> Result<()> {
     let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
     let mut module = Module::from_file(&path)?;

@@ -22,7 +22,7 @@ use std::time::Instant;
 pub(crate) use tools::Tools;
 pub(crate) use wasm_target::TARGET;
 
-/// What a command needs. Packaging must not ask for a browser.
+/// The requirements of a command. Packaging must not need a browser.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Package,

@@ -1,5 +1,5 @@
-//! What a folder's package-lock.json names: the tests' bundlers, browser driver, TypeScript and
-//! wasm-opt, or the benchmark's peers.
+//! npm packages pinned by a folder's package-lock.json: the tests' bundlers, browser driver,
+//! TypeScript and wasm-opt, or the benchmark's peers.
 
 use super::Requirement;
 use crate::progress::Progress;
@@ -11,7 +11,7 @@ use xshell::cmd;
 
 pub(super) struct NpmDependencies<'a> {
     pub(super) project: &'a Project,
-    /// From the root of the checkout.
+    /// The folder, relative to the root of the checkout.
     pub(super) folder: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What setup found or installed, and the environment that it is used in.
+//! The tools that setup found or installed, and their environment.
 
 use super::cargo_tool::CargoTool;
 use super::wasm_target::WasmTarget;
@@ -65,7 +65,7 @@ impl Tools {
         })
     }
 
-    /// Where cargo keeps what it downloads.
+    /// Returns cargo's home folder, where it keeps downloads.
     pub(crate) fn cargo_home() -> Result<PathBuf> {
         let home = || env::home_dir().map(|home| home.join(".cargo"));
         let path = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use xshell::cmd;
 
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
-/// Where a toolchain keeps the standard library's source.
+/// The path of the standard library's source in a toolchain.
 pub(super) const LIBRARY: &str = "src/rust/library";
 
 pub(super) struct WasmTarget<'a> {

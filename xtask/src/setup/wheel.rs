@@ -20,8 +20,8 @@ pub(super) struct Wheel<'a> {
 }
 
 impl<'a> Wheel<'a> {
-    /// NVIDIA's PTX assembler, which judges the PTX that we write without needing a GPU. This one
-    /// accepts PTX up to 9.0, what a 580 driver takes; later ones accept what that driver does not.
+    /// NVIDIA's PTX assembler, which checks generated PTX without a GPU. This version accepts PTX
+    /// up to 9.0, like a 580 driver; later ones accept more than that driver does.
     pub(super) fn ptxas(project: &'a Project) -> Self {
         Self {
             project,

@@ -90,7 +90,7 @@ fn has_vectors(module: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Those of the tiles of a matrix product alone.
+/// The least number of multiplications, those of the tiles of a matmul alone.
 const LEAST_PRODUCTS: usize = 40;
 
 struct Products(usize);

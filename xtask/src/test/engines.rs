@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use xshell::{Cmd, PushEnv, cmd};
 
-/// Where the library's own WebAssembly tests run.
+/// The engine that runs the library's own WebAssembly tests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Engine {
     Chromium,
@@ -16,7 +16,7 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    /// What wasm-pack is told of it.
+    /// Returns wasm-pack's arguments for the engine.
     pub(super) fn arguments(self, tools: &Tools) -> Result<[&OsStr; 3]> {
         Ok(match self {
             Self::Chromium => [
@@ -42,7 +42,8 @@ impl Engine {
     }
 }
 
-/// Has the scripts of a part record what passed, anew, while the result lives.
+/// Sets the environment so that the scripts of a part record their results anew, while the return
+/// value lives.
 pub(super) fn recording<'a>(context: &'a Context, part: &str) -> Result<PushEnv<'a>> {
     let file = records(context, part)?;
     context.project.sh.remove_path(&file)?;
@@ -55,7 +56,7 @@ fn records(context: &Context, part: &str) -> Result<PathBuf> {
     Ok(folder.join(format!("{part}.jsonl")))
 }
 
-/// Writes the table from what the parts before recorded.
+/// Writes the table from the results that the parts recorded.
 pub(super) fn table(context: &Context) -> Result<()> {
     let project = context.project;
     for part in ["wasm-Chromium", "wasm-Firefox", "pkg-tests", "demo"] {

@@ -1,10 +1,10 @@
-//! The layers of the library: a folder of `src/` imports only what stands above it here.
+//! The layers of the library: a folder of `src/` imports only folders above it in this list.
 
 use anyhow::{Result, ensure};
 use std::fs;
 use std::path::Path;
 
-/// From what uses nothing to what uses everything. A module is a file, a folder, or both.
+/// The layers, from the lowest to the highest. A module is a file, a folder, or both.
 const LAYERS: &[&str] = &[
     "error",
     "alloc",
@@ -59,7 +59,7 @@ pub(super) fn check(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is wrong with an import of `imported` by the layer `from`, if anything is.
+/// Returns the fault of an import of `imported` by the layer `from`, if there is one.
 fn fault(from: &str, imported: &str) -> Option<String> {
     let rank = |name: &str| LAYERS.iter().position(|layer| *layer == name);
     match (rank(from), rank(imported)) {
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_imports_from_above_are_right() {
+    fn upward_imports_are_faults() {
         assert_eq!(fault("gpu", "graph"), None);
         assert_eq!(fault("gpu", "gpu"), None);
         assert!(fault("graph", "gpu").is_some_and(|fault| fault.contains("below")));

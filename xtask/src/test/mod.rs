@@ -24,7 +24,7 @@ pub(crate) struct Options {
     exhaustive: bool,
 }
 
-/// What every part may use.
+/// The context that every part may use.
 struct Context<'a> {
     project: &'a Project,
     tools: &'a Tools,

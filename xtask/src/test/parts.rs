@@ -80,21 +80,22 @@ pub(super) const PARTS: &[Part] = &[
     },
 ];
 
-/// What is too long for every run.
+/// The tests that are too long for every run.
 pub(super) const EXHAUSTIVE: Part = Part {
     name: "exhaustive",
     run: exhaustive,
 };
 
-/// What is compiled for native tests, which the part that needs PTX's assembler runs some of. Not the
-/// benchmarks, which clippy has seen and whose peers take a minute to compile.
+/// The packages of the native tests; the part that needs PTX's assembler runs some of them.
+/// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
 const TESTED: [&str; 5] = ["-p", "relampago", "-p", "xtask", "--all-features"];
 
 fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// With every feature, and with few: SIMD alone, and PTX beside it, must build without a warning too.
+/// Runs clippy with all features, and with few: SIMD alone, and PTX with it, must build without
+/// warnings too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
     cmd!(

@@ -1,4 +1,4 @@
-//! What crates.io's users get: the packaged crate, its documents, and what it depends on.
+//! Tests of the published crate: the packaged crate, its documents and its dependencies.
 
 use super::Context;
 use crate::setup::TARGET;

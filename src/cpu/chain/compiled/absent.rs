@@ -1,11 +1,11 @@
-//! No chain is compiled where code cannot be made at run time, or where there is no room for what
-//! makes it.
+//! Stub of compiled chains, for targets where code cannot be made at run time or where the compiler
+//! takes too much space.
 
 use std::mem::MaybeUninit;
 
 use crate::cpu::chain::Runner;
 
-/// There is none.
+/// An uninhabited type.
 pub(super) enum Compiled {}
 
 impl Compiled {
