@@ -162,8 +162,8 @@ fn kernels(items: &Items, build: Build) -> Vec<Kernel> {
 /// The npm package has a module for each instruction set. Asking for these by a variable and not by
 /// `RUSTFLAGS` leaves crate hashes alone, so that the modules share their JavaScript and dependencies.
 fn declare_instruction_sets() -> Build {
-    println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed)");
     const RELAXED: &str = "RELAMPAGO_WASM_RELAXED";
+    println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed)");
     println!("cargo::rerun-if-env-changed={RELAXED}");
     if env::var("CARGO_CFG_TARGET_ARCH").as_deref() != Ok("wasm32") {
         return Build::Native;
