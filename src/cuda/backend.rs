@@ -12,7 +12,7 @@ pub(crate) struct CudaBackend {
     device: CudaDevice,
 }
 
-/// What is done to values there.
+/// An operation that has a CUDA kernel.
 enum Work {
     Unary(Unary),
     Binary(Binary),
@@ -33,8 +33,8 @@ enum Work {
 }
 
 impl Work {
-    /// What an operation is to the kernels, if there is one that holds its accuracy and treats NaN
-    /// as the op table says.
+    /// Returns the kernels' work for an operation, or `None` if no kernel has the accuracy and the
+    /// NaN handling that the op table states.
     fn of(op: &Op, len: usize) -> Option<Self> {
         let softmax = |rows, cols, logarithm| Work::Softmax {
             rows,
@@ -85,7 +85,7 @@ impl CudaBackend {
         self.device.name()
     }
 
-    /// Runs an operation whose lengths were checked, if there is a kernel for it; says whether.
+    /// Runs an operation whose lengths were checked. Returns whether there is a kernel for it.
     pub(crate) fn run(
         &self,
         op: &Op,
@@ -94,7 +94,7 @@ impl CudaBackend {
     ) -> crate::error::Result<bool> {
         let len = inputs.first().map_or(0, |input| input.len());
         let largest = inputs.iter().map(|input| input.len()).chain([out.len()]);
-        // Nothing to compute, or more than kernels count: not worth a trip, or not possible.
+        // Empty inputs need no launch; larger sizes overflow the kernels' index arithmetic.
         if out.is_empty() || largest.max() > Some(LARGEST) {
             return Ok(false);
         }
@@ -146,10 +146,10 @@ impl CudaBackend {
             (Work::Dot, [a, b]) => on.dot(a, b, &mut y)?,
             (Work::Max, [x]) => on.max(x, &mut y)?,
             (Work::Min, [x]) => on.min(x, &mut y)?,
-            // The op table gives each its inputs.
+            // The op table fixes the number of inputs of each operation.
             _ => {}
         }
-        // What failed while it ran is known before anything is written.
+        // Report errors of the launch before writing any output.
         on.synchronize()?;
         y.read(out)
     }

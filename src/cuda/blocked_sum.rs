@@ -1,28 +1,29 @@
-//! Products with sums of few terms, whose error does not grow with the depth.
+//! Matmuls with blocked summation, whose error does not grow with `k`.
 //!
-//! A kernel adds up one product after the other, and what equal roundings of many lose together
-//! is beyond what the op table states. Here pieces of the depth are multiplied one by one, and added
-//! up by groups (as in Higham, *Accuracy and Stability of Numerical Algorithms*, 4.2).
+//! A kernel accumulates sequentially over `k`, and for large `k` the accumulated rounding errors
+//! exceed the accuracy stated in the op table. Here `k` is split into blocks that are multiplied
+//! one by one and summed in groups (as in Higham, *Accuracy and Stability of Numerical Algorithms*,
+//! 4.2).
 
 use super::bands::bands;
 use super::buffer::{CudaBuffer, Scratch};
 use super::device::CudaDevice;
 use super::error::{Error, Result};
 use super::launch::Argument;
-use super::queue::Turn;
+use super::queue::Submission;
 use crate::ptx::kernels::{Binary, ElementwiseKernel};
 
-/// Products that a kernel adds up.
+/// The extent of `k` that one kernel launch accumulates.
 const PIECE: usize = 128;
-/// Products whose pieces' sums are added up one after the other.
+/// The extent of `k` whose blocks are accumulated sequentially.
 const GROUP: usize = 16 * PIECE;
 
-/// Where a piece begins and how deep it is.
+/// Yields the start and the length of each block of `k`.
 fn pieces(k: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..k).step_by(PIECE).map(move |at| (at, PIECE.min(k - at)))
 }
 
-/// An `m × k` matrix as its pieces' columns: each a matrix of `m` rows, after each other.
+/// Repacks an `m × k` matrix into consecutive `m`-row matrices, one for each block of `k`.
 pub(super) fn pack(a: &[f32], k: usize) -> Result<Vec<f32>> {
     let mut packed = Vec::new();
     let bytes = size_of_val(a) as u64;
@@ -37,7 +38,7 @@ pub(super) fn pack(a: &[f32], k: usize) -> Result<Vec<f32>> {
 }
 
 impl CudaDevice {
-    /// [`CudaDevice::matmul`] of a packed `A`.
+    /// Computes [`CudaDevice::matmul`] with `A` packed by [`pack`].
     pub(super) fn matmul_packed(
         &self,
         a: &CudaBuffer<f32>,
@@ -56,10 +57,10 @@ impl CudaDevice {
         let add = self.load(&ElementwiseKernel::binary(Binary::Add))?;
         self.ordered(
             &[a.input(), b.input(), c.output()],
-            |turn: &mut Turn<'_>| {
+            |turn: &mut Submission<'_>| {
                 let sums = Scratch::new(turn, c.bytes())?;
                 for (at, depth) in pieces(k) {
-                    // The first group's sums are the result's beginning.
+                    // The first group writes directly into the result.
                     let (to, first) = (
                         if at < GROUP {
                             c.address()
@@ -75,9 +76,9 @@ impl CudaDevice {
                         let pointers = [a.from(at * m + row * depth), b.from(at * n), to];
                         let sizes = [rows, n, depth].map(|size| Argument::U32(size as u32));
                         let arguments = [&pointers[..], &sizes, &factors].concat();
-                        // SAFETY: both factors have the piece, which begins at a multiple of 512 bytes,
-                        // since `at` is one of 128, and a band's rows at one of 256; `to` has the
-                        // result's size.
+                        // SAFETY: both operands contain the block. It starts at a multiple of 512
+                        // bytes, since `at` is a multiple of 128, and a band's rows start at a
+                        // multiple of 256; `to` has the result's size.
                         unsafe { turn.launch(kernel, &arguments)? };
                     }
                     let ends = (at + depth) % GROUP == 0 || at + depth == k;
@@ -85,7 +86,8 @@ impl CudaDevice {
                         let pointers =
                             [sums.address, c.address(), c.address()].map(Argument::Pointer);
                         let arguments = [&pointers[..], &[Argument::U32(c.len() as u32)]].concat();
-                        // SAFETY: all have so many values, and the result may be one of them.
+                        // SAFETY: all buffers have the length of the result, which may alias an
+                        // input.
                         unsafe { turn.launch(&add, &arguments)? };
                     }
                 }
