@@ -1,9 +1,9 @@
-//! `relampago/ptx`: the kernels of [`crate::ptx`], described by plain objects, as text with their
-//! launch as data.
+//! The module `relampago/ptx`: turns plain objects that describe kernels of [`crate::ptx`] into PTX
+//! text, with the launch as data.
 //!
-//! A module of its own, which shares nothing with the one that computes. `js/ptx/` holds its scripts.
+//! This WebAssembly module is separate from the one that computes. Its scripts are in `js/ptx/`.
 
-// wasm-bindgen exports what is public, and hands over handles by value.
+// wasm-bindgen exports public items, and passes handles by value.
 #![allow(unreachable_pub, clippy::needless_pass_by_value)]
 
 mod description;
@@ -24,17 +24,17 @@ export type TargetName =
     'sm_70' | 'sm_75' | 'sm_80' | 'sm_86' | 'sm_89' | 'sm_90' | 'sm_90a' | 'sm_100' | 'sm_120';
 "#;
 
-/// The targets that kernels can be written for, oldest first.
+/// Returns the names of all targets, oldest first.
 #[wasm_bindgen(js_name = targetNames, unchecked_return_type = "TargetName[]")]
 pub fn target_names() -> Vec<String> {
     Target::ALL.iter().map(ToString::to_string).collect()
 }
 
-/// Writes a kernel for a target, or for the first one that has what it needs. Later GPUs run it, too,
-/// unless the target is `sm_90a`.
+/// Builds a kernel for a target. Without a target it takes the oldest one that supports the kernel.
+/// Later GPUs run the text too, unless the target is `sm_90a`.
 ///
-/// Throws a `RelampagoError`: `INVALID_ARGUMENT` for a description that no kernel has, `UNSUPPORTED`
-/// if the target lacks what the kernel needs.
+/// Throws a `RelampagoError`: `INVALID_ARGUMENT` for an invalid description, `UNSUPPORTED` if the
+/// target lacks a feature of the kernel.
 #[wasm_bindgen(js_name = buildKernel)]
 pub fn build_kernel(
     description: Ts<KernelDescription>,

@@ -18,7 +18,7 @@ pub(crate) struct CudaBackend {
     cpu: Cpu,
 }
 
-/// What is done to values there.
+/// An operation that has a CUDA kernel.
 enum Work {
     Unary(Unary),
     Binary(Binary),
@@ -39,8 +39,8 @@ enum Work {
 }
 
 impl Work {
-    /// What an operation is to the kernels, if there is one that holds its accuracy and treats NaN
-    /// as the op table says.
+    /// Returns the kernels' work for an operation, or `None` if no kernel has the accuracy and the
+    /// NaN handling that the op table states.
     fn of(op: &Op, len: usize) -> Option<Self> {
         let softmax = |rows, cols, logarithm| Work::Softmax {
             rows,

@@ -1,10 +1,11 @@
-//! Products of very many rows, by bands of them: blocks lie along a grid's second axis by rows, and
-//! that axis is short.
+//! Splits matmuls of very many rows into bands of rows: rows map to the second axis of the grid,
+//! which has at most 65,535 blocks.
 
-/// The most rows of a launch: every kernel's blocks have 64 of them at least where there are so many.
+/// The largest number of rows of one launch. With that many rows, every kernel's blocks compute at
+/// least 64 rows each.
 const MOST: usize = 65_535 * 64;
 
-/// Where a band of so many rows begins, and how many rows it has.
+/// Yields the first row and the number of rows of each band.
 pub(super) fn bands(rows: usize) -> impl Iterator<Item = (usize, usize)> {
     let band = move |first| (first, MOST.min(rows - first));
     (0..rows).step_by(MOST).map(band)
@@ -40,7 +41,7 @@ mod tests {
         for kernel in kernels {
             let built = kernel.build(Target::Sm90a).unwrap();
             let mut arguments = vec![Argument::Pointer(0); built.params().len()];
-            // After three matrices.
+            // The parameters of the sizes follow three matrices.
             for (place, size) in [MOST, 32, 32].into_iter().enumerate() {
                 arguments[3 + place] = Argument::U32(size as u32);
             }

@@ -1,8 +1,9 @@
-//! Products with sums of few terms, whose error does not grow with the depth.
+//! Matmuls with blocked summation, whose error does not grow with `k`.
 //!
-//! A kernel adds up one product after the other, and what equal roundings of many lose together
-//! is beyond what the op table states. Here pieces of the depth are multiplied one by one, and added
-//! up by groups (as in Higham, *Accuracy and Stability of Numerical Algorithms*, 4.2).
+//! A kernel accumulates sequentially over `k`, and for large `k` the accumulated rounding errors
+//! exceed the accuracy stated in the op table. Here `k` is split into blocks that are multiplied
+//! one by one and summed in groups (as in Higham, *Accuracy and Stability of Numerical Algorithms*,
+//! 4.2).
 
 use cudarc::driver::sys;
 
@@ -12,22 +13,27 @@ use super::device::CudaDevice;
 use super::driver::check;
 use super::error::Result;
 use super::launch::Argument;
-use super::queue::Turn;
+use super::queue::Submission;
 use crate::ptx::kernels::{Binary, ElementwiseKernel};
 
-/// Products that a kernel adds up.
+/// The extent of `k` that one kernel launch accumulates.
 const PIECE: usize = 128;
-/// Products whose pieces' sums are added up one after the other.
+/// The extent of `k` whose blocks are accumulated sequentially.
 const GROUP: usize = 16 * PIECE;
 
-/// Where a piece begins and how deep it is.
+/// Yields the start and the length of each block of `k`.
 fn pieces(k: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..k).step_by(PIECE).map(move |at| (at, PIECE.min(k - at)))
 }
 
 /// Copies an `m × k` matrix to `packed`: the columns of each piece become a matrix of `m` rows, one piece
 /// after the other.
-fn pack(turn: &Turn<'_>, a: &CudaBuffer<f32>, packed: &Scratch, [m, k]: [usize; 2]) -> Result<()> {
+fn pack(
+    turn: &Submission<'_>,
+    a: &CudaBuffer<f32>,
+    packed: &Scratch,
+    [m, k]: [usize; 2],
+) -> Result<()> {
     let bytes = |elements: usize| elements * size_of::<f32>();
     for (at, depth) in pieces(k) {
         let copy = sys::CUDA_MEMCPY2D_st {
@@ -76,12 +82,12 @@ impl CudaDevice {
         let add = self.load(&ElementwiseKernel::binary(Binary::Add))?;
         self.ordered(
             &[a.input(), b.input(), c.output()],
-            |turn: &mut Turn<'_>| {
+            |turn: &mut Submission<'_>| {
                 let sums = Scratch::new(turn, c.bytes())?;
                 let packed = Scratch::new(turn, a.bytes())?;
                 pack(turn, a, &packed, [m, k])?;
                 for (at, depth) in pieces(k) {
-                    // The first group's sums are the result's beginning.
+                    // The first group writes directly into the result.
                     let (to, first) = (
                         if at < GROUP {
                             c.address()
@@ -98,9 +104,9 @@ impl CudaDevice {
                         let pointers = [Argument::Pointer(from), b.from(at * n), to];
                         let sizes = [rows, n, depth].map(|size| Argument::U32(size as u32));
                         let arguments = [&pointers[..], &sizes, &factors].concat();
-                        // SAFETY: both factors have the piece, which begins at a multiple of 512 bytes,
-                        // since `at` is one of 128, and a band's rows at one of 256; `to` has the
-                        // result's size.
+                        // SAFETY: both operands contain the block. It starts at a multiple of 512
+                        // bytes, since `at` is a multiple of 128, and a band's rows start at a
+                        // multiple of 256; `to` has the result's size.
                         unsafe { turn.launch(kernel, &arguments)? };
                     }
                     let ends = (at + depth) % GROUP == 0 || at + depth == k;
@@ -108,7 +114,8 @@ impl CudaDevice {
                         let pointers =
                             [sums.address, c.address(), c.address()].map(Argument::Pointer);
                         let arguments = [&pointers[..], &[Argument::U32(c.len() as u32)]].concat();
-                        // SAFETY: all have so many values, and the result may be one of them.
+                        // SAFETY: all buffers have the length of the result, which may alias an
+                        // input.
                         unsafe { turn.launch(&add, &arguments)? };
                     }
                 }

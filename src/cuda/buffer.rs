@@ -1,4 +1,4 @@
-//! Memory on the GPU.
+//! Buffers in GPU memory.
 
 use super::context::Context;
 use super::device::CudaDevice;
@@ -6,7 +6,7 @@ use super::driver::{check, check_alloc};
 use super::error::{Error, Result};
 use super::launch::Argument;
 use super::pinned::bytes_of;
-use super::queue::{Marks, Queue, Turn, Use};
+use super::queue::{LastUses, MemoryUse, Queue, Submission};
 use cudarc::driver::sys;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -19,14 +19,15 @@ mod sealed {
     impl Sealed for u8 {}
 }
 
-/// What buffers hold: numbers of which every pattern of bits is one. f16 and bf16 are `u16`.
+/// A number type that a buffer can hold. Every bit pattern is a valid value; f16 and bf16 are
+/// stored as `u16`.
 pub trait Element: Copy + Default + sealed::Sealed {}
 impl Element for f32 {}
 impl Element for u32 {}
 impl Element for u16 {}
 impl Element for u8 {}
 
-/// Values in a GPU's memory, freed when dropped.
+/// An array in GPU memory, freed when dropped.
 #[derive(Debug)]
 pub struct CudaBuffer<T> {
     device: CudaDevice,
@@ -35,12 +36,12 @@ pub struct CudaBuffer<T> {
     values: PhantomData<T>,
 }
 
-/// What a buffer's values lie in; graphs that use it keep it.
+/// The allocation behind a buffer. Graphs that use the buffer keep it alive.
 #[derive(Debug)]
 pub(super) struct Memory {
     context: Arc<Context>,
     address: sys::CUdeviceptr,
-    pub(super) marks: Marks,
+    pub(super) marks: LastUses,
 }
 
 impl Memory {
@@ -53,25 +54,26 @@ impl Memory {
         Ok(Memory {
             context: context.clone(),
             address,
-            marks: Marks::default(),
+            marks: LastUses::default(),
         })
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // What streams have to do with it; after a failure nothing runs any more.
+        // Wait for the streams that use the memory. After a failure nothing runs any more, so the
+        // result is ignored.
         let _ = self.marks.wait(true);
         if self.context.enter().is_ok() {
-            // SAFETY: the address is its own, and is used no more. The call waits for kernels of
-            // the default queue that still use it.
+            // SAFETY: this owns the address, which is not used any more. The call waits for kernels
+            // of the default queue that still use it.
             let _ = unsafe { sys::cuMemFree_v2(self.address) };
         }
     }
 }
 
 impl<T: Element> CudaBuffer<T> {
-    /// Memory that holds whatever was there.
+    /// Allocates a buffer without initialising it.
     pub(super) fn uninitialised(device: &CudaDevice, len: usize) -> Result<Self> {
         Ok(CudaBuffer {
             device: device.with_queue(Queue::Default),
@@ -81,43 +83,43 @@ impl<T: Element> CudaBuffer<T> {
         })
     }
 
-    /// How many values there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What it was made with.
+    /// Returns the device that the buffer was made with.
     pub fn device(&self) -> &CudaDevice {
         &self.device
     }
 
-    /// Where it lies in the GPU's memory.
+    /// Returns the buffer's address in GPU memory.
     pub fn address(&self) -> u64 {
         self.memory.address
     }
 
-    /// What a kernel gets that takes its values from this one on.
+    /// Returns a kernel argument that points at element `value`.
     pub(super) fn from(&self, value: usize) -> Argument {
         Argument::Pointer(self.address() + (value * size_of::<T>()) as u64)
     }
 
-    /// What work that reads it says of it.
-    pub(super) fn input(&self) -> Use<'_> {
-        Use {
+    /// Declares a read of the buffer.
+    pub(super) fn input(&self) -> MemoryUse<'_> {
+        MemoryUse {
             marks: &self.memory.marks,
             memory: Some(&self.memory),
             writes: false,
         }
     }
 
-    /// What work that writes it says of it; whoever calls it was lent the buffer exclusively.
-    pub(super) fn output(&self) -> Use<'_> {
-        Use {
+    /// Declares a write of the buffer. The caller must hold the buffer exclusively.
+    pub(super) fn output(&self) -> MemoryUse<'_> {
+        MemoryUse {
             writes: true,
             ..self.input()
         }
@@ -129,60 +131,62 @@ impl<T: Element> CudaBuffer<T> {
 
     pub(super) fn clear(&self) -> Result<()> {
         self.device.context().enter()?;
-        // SAFETY: the buffer has so many bytes, and zeros are values of every element.
+        // SAFETY: the buffer has that many bytes, and zero is a valid value of every element type.
         check("cuMemsetD8", unsafe {
             sys::cuMemsetD8_v2(self.address(), 0, self.bytes())
         })
     }
 
-    /// Replaces all values.
+    /// Overwrites the buffer with `values`.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are not as many.
+    /// [`Error::Length`] if the lengths differ.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         self.expect("values", values.len())?;
         self.device.context().enter()?;
-        // SAFETY: both places have so many bytes; the call returns when the host's have been read.
+        // SAFETY: source and destination have that many bytes; the call returns when the host
+        // memory has been read.
         check("cuMemcpyHtoD", unsafe {
             sys::cuMemcpyHtoD_v2(self.address(), values.as_ptr().cast(), self.bytes())
         })
     }
 
-    /// Copies all values, once everything asked of the GPU before is done.
+    /// Copies the buffer to `to`, after all earlier work on the GPU has finished.
     ///
     /// # Errors
-    /// [`Error::Length`] if `to` does not have as many, [`Error::Driver`] if earlier work failed.
+    /// [`Error::Length`] if the lengths differ, [`Error::Driver`] if earlier work failed.
     pub fn read(&self, to: &mut [T]) -> Result<()> {
         self.expect("to", to.len())?;
         self.device.context().enter()?;
-        // SAFETY: both places have so many bytes, and every pattern of bits is a value.
+        // SAFETY: source and destination have that many bytes, and every bit pattern is a valid
+        // value.
         check("cuMemcpyDtoH", unsafe {
             sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.address(), self.bytes())
         })
     }
 
-    /// All values.
+    /// Returns a copy of the buffer's elements.
     ///
     /// # Errors
-    /// As [`CudaBuffer::read`].
+    /// Those of [`CudaBuffer::read`].
     pub fn download(&self) -> Result<Vec<T>> {
         let mut values = vec![T::default(); self.len];
         self.read(&mut values)?;
         Ok(values)
     }
 
-    /// Replaces all values by another buffer's, which may be on another GPU: then directly where the
-    /// two can reach each other's memory, and through the host's where they cannot. Waits for what
-    /// both GPUs were asked for before, and they for it.
+    /// Overwrites the buffer with the elements of `from`, which may be on another GPU. The copy
+    /// between GPUs is direct if they can access each other's memory, and goes through host memory
+    /// otherwise. It waits for all earlier work on both GPUs, and later work on both waits for it.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are not as many.
+    /// [`Error::Length`] if the lengths differ.
     pub fn copy_from(&mut self, from: &CudaBuffer<T>) -> Result<()> {
         self.expect("from", from.len())?;
         let (own, other) = (self.device.context(), from.device.context());
         own.reach(other)?;
-        // SAFETY: both places have so many bytes. The call is ordered with all work on both
-        // contexts, and so with what frees the memory.
+        // SAFETY: source and destination have that many bytes. The call is ordered with all work on
+        // both contexts, and so with freeing the memory.
         check("cuMemcpyPeer", unsafe {
             sys::cuMemcpyPeer(
                 self.address(),
@@ -205,8 +209,7 @@ impl<T: Element> CudaBuffer<T> {
     }
 }
 
-/// Memory for what kernels hand to each other: taken and given back in their turn, without
-/// waiting for any.
+/// Temporary memory between kernels, allocated and freed in stream order, without blocking.
 #[derive(Debug)]
 pub(super) struct Scratch {
     pub(super) address: sys::CUdeviceptr,
@@ -214,10 +217,10 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn new(turn: &Turn<'_>, bytes: usize) -> Result<Self> {
+    pub(super) fn new(turn: &Submission<'_>, bytes: usize) -> Result<Self> {
         let stream = turn.stream;
         let mut address = 0;
-        // SAFETY: the pointer is to a living address; the context is current in its turn.
+        // SAFETY: the pointer is valid for writes; the context is current during a submission.
         let code = unsafe { sys::cuMemAllocAsync(&raw mut address, bytes.max(1), stream) };
         check_alloc("cuMemAllocAsync", code, bytes)?;
         Ok(Scratch { address, stream })
@@ -226,8 +229,8 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // SAFETY: the address is its own, and what was launched before in the same turn is done with it
-        // by then. The stream exists: a turn is shorter than its stream's life.
+        // SAFETY: this owns the address, and the stream frees it after everything launched before
+        // in the same submission. The stream exists, since a submission does not outlive it.
         let _ = unsafe { sys::cuMemFreeAsync(self.address, self.stream) };
     }
 }

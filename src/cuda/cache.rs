@@ -1,11 +1,11 @@
-//! Machine code on disk. The driver reads it as far as its own headers say, so nothing is taken that is
-//! not what was written: each file ends in its code's hash.
+//! A cache of machine code on disk. The driver trusts the headers of machine code, so damaged files
+//! must be rejected: each file ends with a hash of its contents.
 
 use crate::files;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The folder for caches, if there is one.
+/// Returns the folder for caches, if there is one.
 pub(super) fn folder() -> Option<PathBuf> {
     let absolute = |name| {
         env::var_os(name)
@@ -18,13 +18,13 @@ pub(super) fn folder() -> Option<PathBuf> {
     folder.map(|folder| folder.join("relampago/cubin"))
 }
 
-/// A file's name by all that its code depends on.
+/// Returns a file name that is a hash of everything the code depends on.
 pub(super) fn name(key: &str) -> String {
     let [first, second] = hashes(key.as_bytes());
     format!("{first:016x}{second:016x}.cubin")
 }
 
-/// The code of a file, if it is there and whole.
+/// Reads the code in a file. Returns `None` if the file is missing or damaged.
 pub(super) fn read(file: &Path) -> Option<Vec<u8>> {
     let mut code = fs::read(file).ok()?;
     let end = seal(code.get(..code.len().checked_sub(SEAL)?)?);
@@ -33,12 +33,12 @@ pub(super) fn read(file: &Path) -> Option<Vec<u8>> {
     whole.then_some(code)
 }
 
-/// Writes a file with the code and its seal, or none at all.
+/// Writes the code and its hash to a file, atomically.
 pub(super) fn write(file: &Path, code: &[u8]) -> std::io::Result<()> {
     files::replace(file, &[code, &seal(code)].concat())
 }
 
-/// Bytes of a seal.
+/// The size of the hash in bytes.
 const SEAL: usize = 16;
 
 fn seal(code: &[u8]) -> [u8; SEAL] {
@@ -49,7 +49,8 @@ fn seal(code: &[u8]) -> [u8; SEAL] {
     seal
 }
 
-/// FNV-1a (Fowler, Noll and Vo), from two starts: not for secrets, but the same on every machine.
+/// Computes FNV-1a (Fowler, Noll and Vo) from two offsets. It is not cryptographic, but the same on
+/// every machine.
 fn hashes(bytes: &[u8]) -> [u64; 2] {
     [0, 1].map(|start| {
         let hash = 0xcbf2_9ce4_8422_2325 ^ start;
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
     use std::process;
 
-    /// A folder of a test's own.
+    /// Returns a folder for one test.
     fn scratch(test: &str) -> PathBuf {
         let folder = format!("relampago-cubin-{test}-{}", process::id());
         env::temp_dir().join(folder)
@@ -89,7 +90,7 @@ mod tests {
             fs::write(&file, &other).unwrap();
             assert_eq!(read(&file), None, "byte {at}");
         }
-        // It is replaced by the next who compiles.
+        // The next compilation replaces the file.
         write(&file, &code).unwrap();
         assert_eq!(read(&file), Some(code));
         fs::remove_dir_all(folder).unwrap();

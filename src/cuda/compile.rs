@@ -1,4 +1,4 @@
-//! Text to machine code: by the driver's compiler the first time, from a file after that.
+//! Compiles PTX to machine code with the driver's compiler, and caches the result on disk.
 
 use super::cache;
 use super::context::Context;
@@ -8,29 +8,29 @@ use cudarc::driver::sys;
 use std::ffi::c_void;
 use std::path::PathBuf;
 
-/// The machine code of a text for this GPU.
+/// Returns the machine code of a PTX text for this GPU.
 pub(super) fn cubin(context: &Context, kernel: &str, text: &str) -> Result<Vec<u8>> {
     let file = cache_file(context, text)?;
     if let Some(code) = file.as_deref().and_then(cache::read) {
         return Ok(code);
     }
     let code = compile(context, kernel, text)?;
-    // A cache that cannot be written only costs time.
+    // A cache that cannot be written is no error.
     if let Some(file) = file {
         let _ = cache::write(&file, &code);
     }
     Ok(code)
 }
 
-/// The file for a text on this model of GPU with this driver; none where there is no folder for
-/// caches.
+/// Returns the cache file for a text on this GPU model with this driver, or `None` without a folder
+/// for caches.
 fn cache_file(context: &Context, text: &str) -> Result<Option<PathBuf>> {
     let (major, minor) = context.capability;
     let key = format!("{} {major}.{minor} {}\n{text}", context.name, version()?);
     Ok(cache::folder().map(|folder| folder.join(cache::name(&key))))
 }
 
-/// The driver's linker, which compiles PTX on its way.
+/// The driver's linker, which also compiles PTX.
 struct Link(sys::CUlinkState);
 
 impl Drop for Link {
@@ -47,7 +47,7 @@ fn compile(context: &Context, kernel: &str, text: &str) -> Result<Vec<u8>> {
         sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER,
         sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
     ];
-    // The size goes in, and comes back, in the pointer's place.
+    // The size option is passed and returned by value in the pointer.
     let mut values: [*mut c_void; 2] = [log.as_mut_ptr().cast(), log.len() as *mut c_void];
     let mut state = std::ptr::null_mut();
     // SAFETY: both arrays have two entries; they and the log live until the link is destroyed.
@@ -70,7 +70,7 @@ fn compile(context: &Context, kernel: &str, text: &str) -> Result<Vec<u8>> {
 fn link_text(link: &Link, text: &str) -> Result<Vec<u8>> {
     let mut source = text.as_bytes().to_vec();
     source.push(0);
-    // SAFETY: the source has so many bytes, the last of them zero; there are no options.
+    // SAFETY: the source has that many bytes and ends with a zero; there are no options.
     check("cuLinkAddData", unsafe {
         sys::cuLinkAddData_v2(
             link.0,
@@ -84,10 +84,10 @@ fn link_text(link: &Link, text: &str) -> Result<Vec<u8>> {
         )
     })?;
     let (mut code, mut bytes) = (std::ptr::null_mut(), 0);
-    // SAFETY: both pointers are to living places.
+    // SAFETY: both pointers are valid for writes.
     check("cuLinkComplete", unsafe {
         sys::cuLinkComplete(link.0, &raw mut code, &raw mut bytes)
     })?;
-    // SAFETY: the driver's code has so many bytes and lives as long as the link.
+    // SAFETY: the driver's code has that many bytes and lives as long as the link.
     Ok(unsafe { std::slice::from_raw_parts(code.cast::<u8>(), bytes) }.to_vec())
 }

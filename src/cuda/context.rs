@@ -1,4 +1,4 @@
-//! What the driver holds for a GPU, and what it says of it.
+//! The driver's context of a GPU, and the properties of that GPU.
 
 use super::driver::{check, init};
 use super::error::{Error, Result};
@@ -14,18 +14,19 @@ pub(super) struct Context {
     pub(super) capability: (u32, u32),
     pub(super) target: Target,
     pub(super) multiprocessors: u32,
-    /// The fastest that multiprocessors and memory are clocked, in kHz.
+    /// The highest clock rates of the multiprocessors and the memory, in kHz.
     pub(super) clocks: [u32; 2],
     pub(super) handle: sys::CUcontext,
     device: sys::CUdevice,
-    /// Held by who finds out what has to be done before, asks for work and says so.
+    /// Serialises submissions: reading the pending uses of memory, submitting work and recording
+    /// its uses.
     turns: Mutex<()>,
 }
 
 // SAFETY: the driver's functions may be called from any thread, each of which makes the context
 // current first (`Context::enter`); nothing here changes but a lock.
 unsafe impl Send for Context {}
-// SAFETY: as above.
+// SAFETY: see `Send`.
 unsafe impl Sync for Context {}
 
 impl Drop for Context {
@@ -35,7 +36,7 @@ impl Drop for Context {
     }
 }
 
-/// How many GPUs there are.
+/// Returns the number of GPUs.
 pub(super) fn count() -> Result<usize> {
     init()?;
     let mut count = 0;
@@ -94,7 +95,7 @@ impl Context {
         })
     }
 
-    /// Makes it the calling thread's.
+    /// Makes this the current context of the calling thread.
     pub(super) fn enter(&self) -> Result<()> {
         // SAFETY: the context lives as long as `self`.
         check("cuCtxSetCurrent", unsafe {
@@ -102,12 +103,12 @@ impl Context {
         })
     }
 
-    /// The only right to ask for work on this context's memory, until it is dropped.
+    /// Locks submission of work on this context's memory.
     pub(super) fn turn(&self) -> MutexGuard<'_, ()> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether this GPU can read and write the other's memory without the host.
+    /// Whether this GPU can access the other GPU's memory directly.
     pub(super) fn reaches(&self, other: &Context) -> Result<bool> {
         if self.device == other.device {
             return Ok(true);
@@ -120,7 +121,8 @@ impl Context {
         Ok(can != 0)
     }
 
-    /// Opens the other's memory to this context, where it can be; it is the thread's context after.
+    /// Enables access to the other context's memory if the GPUs support it. Makes this the current
+    /// context.
     pub(super) fn reach(&self, other: &Context) -> Result<()> {
         self.enter()?;
         if self.device == other.device || !self.reaches(other)? {
@@ -133,7 +135,7 @@ impl Context {
         }
     }
 
-    /// Free and total memory, in bytes.
+    /// Returns the free and the total memory, in bytes.
     pub(super) fn memory(&self) -> Result<(usize, usize)> {
         self.enter()?;
         let (mut free, mut total) = (0, 0);
@@ -156,7 +158,7 @@ fn attribute(device: sys::CUdevice, attribute: sys::CUdevice_attribute) -> Resul
 
 fn name_of(device: sys::CUdevice) -> Result<String> {
     let mut name = [0u8; 256];
-    // SAFETY: the driver writes at most so many bytes, the last of them zero.
+    // SAFETY: the driver writes at most that many bytes, including a final zero.
     check("cuDeviceGetName", unsafe {
         sys::cuDeviceGetName(name.as_mut_ptr().cast(), name.len() as i32, device)
     })?;

@@ -1,4 +1,4 @@
-//! A GPU, with the kernels loaded on it, and a queue for what it is asked to do.
+//! A GPU with its loaded kernels and a queue for work.
 
 use super::buffer::{CudaBuffer, Element};
 use super::context::{self, Context};
@@ -6,16 +6,16 @@ use super::error::{Error, Result};
 use super::event;
 use super::launch::{Argument, CudaKernel, Loaded};
 use super::pinned::PinnedBuffer;
-use super::queue::{Queue, Turn, Use};
+use super::queue::{MemoryUse, Queue, Submission};
 use crate::ptx::{Kernel, Target};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// An NVIDIA GPU. Clones share it.
+/// An NVIDIA GPU. Clones refer to the same GPU.
 ///
-/// What a device is asked to do starts when everything asked before is done, on its streams, too;
-/// what comes later waits for it. [`super::Stream::device`] gives the same device with operations that
-/// do not wait for those of other streams, unless they use the same memory.
+/// Operations run in the order of the calls, and also wait for earlier work on all streams of the
+/// device. [`super::Stream::device`] returns a handle whose operations wait for other streams only
+/// if they use the same memory.
 #[derive(Clone, Debug)]
 pub struct CudaDevice {
     inner: Arc<Inner>,
@@ -25,12 +25,12 @@ pub struct CudaDevice {
 #[derive(Debug)]
 struct Inner {
     context: Arc<Context>,
-    /// Loaded kernels by name: a kernel's name says all that its text depends on but the target.
+    /// Loaded kernels by name. A kernel's name identifies its text for one target.
     kernels: Mutex<HashMap<String, Arc<Loaded>>>,
 }
 
 impl CudaDevice {
-    /// How many GPUs there are.
+    /// Returns the number of GPUs.
     ///
     /// # Errors
     /// [`Error::NoDriver`] without a driver.
@@ -38,11 +38,11 @@ impl CudaDevice {
         context::count()
     }
 
-    /// The GPU of this number, from 0 on.
+    /// Opens the GPU with this index.
     ///
     /// # Errors
-    /// [`Error::NoDriver`] without a driver,
-    /// [`Error::NoDevice`] if there is no such GPU or it is older than Volta.
+    /// [`Error::NoDriver`] without a driver, [`Error::NoDevice`] if there is no such GPU or it is
+    /// older than Volta.
     pub fn open(ordinal: usize) -> Result<Self> {
         Ok(CudaDevice {
             inner: Arc::new(Inner {
@@ -53,50 +53,49 @@ impl CudaDevice {
         })
     }
 
-    /// The GPU's number.
+    /// Returns the GPU's index.
     pub fn ordinal(&self) -> usize {
         self.inner.context.ordinal
     }
 
-    /// What its maker calls it.
+    /// Returns the GPU's product name.
     pub fn name(&self) -> &str {
         &self.inner.context.name
     }
 
-    /// Compute capability, major and minor.
+    /// Returns the compute capability, major and minor.
     pub fn capability(&self) -> (u32, u32) {
         self.inner.context.capability
     }
 
-    /// What kernels are written for on this GPU.
+    /// Returns the target for which kernels are built on this GPU.
     pub fn target(&self) -> Target {
         self.inner.context.target
     }
 
-    /// How many multiprocessors it has.
+    /// Returns the number of multiprocessors.
     pub fn multiprocessors(&self) -> u32 {
         self.inner.context.multiprocessors
     }
 
-    /// The fastest that its multiprocessors are clocked, and its memory, in MHz; 0 where the driver
-    /// does not tell.
+    /// Returns the highest clock rates of the multiprocessors and the memory, in MHz; 0 where the
+    /// driver does not report it.
     pub fn clocks(&self) -> [u32; 2] {
         self.inner.context.clocks.map(|khz| khz / 1000)
     }
 
-    /// Free and total memory, in bytes.
+    /// Returns the free and the total memory, in bytes.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the driver refuses to say.
+    /// [`Error::Driver`] if the query fails.
     pub fn memory(&self) -> Result<(usize, usize)> {
         self.inner.context.memory()
     }
 
-    /// Every GPU that kernels are written for, each opened once; those older than Volta are left out.
+    /// Opens every supported GPU. GPUs older than Volta are skipped.
     ///
     /// # Errors
-    /// [`Error::NoDriver`] without a driver, [`Error::Driver`] if it
-    /// refuses to open one.
+    /// [`Error::NoDriver`] without a driver, [`Error::Driver`] if a GPU cannot be opened.
     pub fn open_all() -> Result<Vec<Self>> {
         let opened = (0..Self::count()?).map(Self::open);
         opened
@@ -104,15 +103,16 @@ impl CudaDevice {
             .collect()
     }
 
-    /// Whether [`CudaBuffer::copy_from`] need not go through the host's memory from `other` to this GPU.
+    /// Whether [`CudaBuffer::copy_from`] copies directly from `other` to this GPU, and not through
+    /// host memory.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the driver refuses to say.
+    /// [`Error::Driver`] if the query fails.
     pub fn reaches(&self, other: &CudaDevice) -> Result<bool> {
         self.inner.context.reaches(&other.inner.context)
     }
 
-    /// Whether both are of one GPU, opened once.
+    /// Whether both handles refer to the same opened GPU.
     pub(super) fn is(&self, other: &CudaDevice) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -121,7 +121,7 @@ impl CudaDevice {
         &self.inner.context
     }
 
-    /// The same GPU with another queue.
+    /// Returns a handle of the same GPU with another queue.
     pub(super) fn with_queue(&self, queue: Queue) -> Self {
         CudaDevice {
             inner: self.inner.clone(),
@@ -129,35 +129,37 @@ impl CudaDevice {
         }
     }
 
-    /// Asks for work on memory, in its turn.
+    /// Submits work that uses memory, ordered after earlier uses of that memory.
     pub(super) fn ordered(
         &self,
-        uses: &[Use<'_>],
-        work: impl FnOnce(&mut Turn<'_>) -> Result<()>,
+        uses: &[MemoryUse<'_>],
+        work: impl FnOnce(&mut Submission<'_>) -> Result<()>,
     ) -> Result<()> {
         self.inner.context.enter()?;
-        // A graph uses its buffers without being lent them: another thread may be at the same ones.
+        // A graph uses its buffers without borrowing them, so another thread may submit work on the
+        // same buffers.
         let _turn = self.inner.context.turn();
         self.queue.turn(uses, work)
     }
 
-    /// Asks for one kernel, in its turn.
+    /// Submits one kernel, ordered after earlier uses of its memory.
     ///
     /// # Safety
-    /// As [`CudaKernel::launch`]; streams are waited for if `uses` has all memory that is used.
+    /// See [`CudaKernel::launch`]. The kernel is ordered with other streams only if `uses` lists
+    /// all memory that it accesses.
     pub(super) unsafe fn submit(
         &self,
         kernel: &dyn Kernel,
-        uses: &[Use<'_>],
+        uses: &[MemoryUse<'_>],
         arguments: &[Argument],
     ) -> Result<()> {
         let kernel = self.load(kernel)?;
-        // SAFETY: the caller promises the same.
-        let launch = |turn: &mut Turn<'_>| unsafe { turn.launch(&kernel, arguments) };
+        // SAFETY: the caller guarantees the same.
+        let launch = |turn: &mut Submission<'_>| unsafe { turn.launch(&kernel, arguments) };
         self.ordered(uses, launch)
     }
 
-    /// Waits for everything asked of the GPU so far, on all streams.
+    /// Blocks until all work submitted to the GPU so far, on all streams, has finished.
     ///
     /// # Errors
     /// [`Error::Driver`] if any of it failed.
@@ -165,40 +167,41 @@ impl CudaDevice {
         event::synchronize(&self.inner.context)
     }
 
-    /// A buffer with a copy of `values`.
+    /// Allocates a buffer and copies `values` to it.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if there is not enough.
+    /// [`Error::OutOfMemory`] if there is not enough memory.
     pub fn upload<T: Element>(&self, values: &[T]) -> Result<CudaBuffer<T>> {
         let mut buffer = CudaBuffer::uninitialised(self, values.len())?;
         buffer.write(values)?;
         Ok(buffer)
     }
 
-    /// A buffer of zeros.
+    /// Allocates a buffer of zeros.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if there is not enough.
+    /// [`Error::OutOfMemory`] if there is not enough memory.
     pub fn zeros<T: Element>(&self, len: usize) -> Result<CudaBuffer<T>> {
         let buffer = CudaBuffer::uninitialised(self, len)?;
         buffer.clear()?;
         Ok(buffer)
     }
 
-    /// Zeros in memory of the host that the GPU copies from and to by itself.
+    /// Allocates a page-locked host buffer of zeros.
     ///
     /// # Errors
-    /// [`Error::OutOfMemory`] if there is not enough.
+    /// [`Error::OutOfMemory`] if there is not enough memory.
     pub fn pinned<T: Element>(&self, len: usize) -> Result<PinnedBuffer<T>> {
         PinnedBuffer::new(&self.inner.context, len)
     }
 
-    /// A kernel, written for this GPU and compiled; the second time it is at hand, known by its
-    /// [name](Kernel::name), which has to be its text's alone. It is launched where this device's operations go.
+    /// Builds and compiles a kernel for this GPU. Loaded kernels are cached by
+    /// [name](Kernel::name), so a custom kernel's name must identify its text. Launches go to this
+    /// device's queue.
     ///
     /// # Errors
-    /// [`Error::Ptx`] if this GPU does not have what the kernel needs,
-    /// [`Error::Compile`] with the compiler's log if the driver refuses it.
+    /// [`Error::Ptx`] if this GPU lacks a feature of the kernel, [`Error::Compile`] with the
+    /// compiler's log if the driver rejects the text.
     pub fn load(&self, kernel: &dyn Kernel) -> Result<CudaKernel> {
         let name = kernel.name();
         let kernels = || {
@@ -208,7 +211,7 @@ impl CudaDevice {
         if let Some(loaded) = kernels().get(&name) {
             return Ok(CudaKernel::new(self, loaded.clone()));
         }
-        // Not under the lock: others may load while this compiles.
+        // Compile outside the lock, so that other threads can load kernels meanwhile.
         let built = kernel.build(self.target())?;
         let loaded = Arc::new(Loaded::compile(&self.inner.context, built)?);
         kernels().insert(name, loaded.clone());

@@ -1,15 +1,15 @@
-//! The driver: found at run time, initialised once, its codes turned into errors.
+//! The NVIDIA driver: found at run time, initialised once, with its codes turned into errors.
 
 use super::error::{Error, Result};
 use cudarc::driver::sys;
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// The oldest version with every function that is called here.
+/// The oldest driver version that has every function called here.
 const OLDEST: i32 = 12_000;
 
-/// Makes sure that there is a driver. Every function of the driver is called after this: with the
-/// library missing, cudarc would panic.
+/// Checks that there is a driver and initialises it. Every other function of the driver must be
+/// called after this: cudarc panics if the library is missing.
 pub(super) fn init() -> Result<()> {
     static READY: OnceLock<Result<()>> = OnceLock::new();
     READY.get_or_init(try_init).clone()
@@ -38,7 +38,7 @@ fn try_init() -> Result<()> {
     Ok(())
 }
 
-/// The driver's version: 12040 is CUDA 12.4.
+/// Returns the driver's version: 12040 is CUDA 12.4.
 pub(super) fn version() -> Result<i32> {
     init()?;
     let mut version = 0;
@@ -48,7 +48,7 @@ pub(super) fn version() -> Result<i32> {
     Ok(version)
 }
 
-/// A code of the driver as a result.
+/// Converts a driver code to a result.
 pub(super) fn check(call: &'static str, code: sys::CUresult) -> Result<()> {
     if code == sys::CUresult::CUDA_SUCCESS {
         return Ok(());
@@ -64,7 +64,7 @@ pub(super) fn check(call: &'static str, code: sys::CUresult) -> Result<()> {
     Err(Error::Driver { call, message })
 }
 
-/// The same of a call that allocates so many bytes.
+/// Converts the code of a call that allocates `bytes` to a result.
 pub(super) fn check_alloc(call: &'static str, code: sys::CUresult, bytes: usize) -> Result<()> {
     if code == sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
         let bytes = bytes as u64;

@@ -1,37 +1,37 @@
-//! What can go wrong on an NVIDIA GPU.
+//! Errors of the CUDA back-end.
 
 use crate::ptx;
 
-/// Everything that can go wrong between here and an NVIDIA GPU.
+/// An error of the CUDA back-end.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// There is no driver that can be used.
+    /// There is no usable driver.
     #[error("no NVIDIA driver: {reason}")]
     NoDriver {
-        /// Why there is none.
+        /// The reason.
         reason: String,
     },
-    /// There is no GPU of this number, or none that the kernels are written for.
+    /// There is no GPU with this index, or the kernels do not support it.
     #[error("no NVIDIA GPU {ordinal}: {reason}")]
     NoDevice {
-        /// The GPU's number.
+        /// The GPU's index.
         ordinal: usize,
-        /// Why there is none.
+        /// The reason.
         reason: String,
     },
-    /// The driver refused a call.
+    /// A call to the driver failed.
     #[error("{call} failed: {message}")]
     Driver {
         /// The function of the driver.
         call: &'static str,
-        /// What it said.
+        /// The driver's message.
         message: String,
     },
-    /// The GPU has no room for a buffer, or the host none for a pinned one.
+    /// The GPU has not enough memory for a buffer, or the host for a pinned buffer.
     #[error("out of memory: {bytes} bytes could not be allocated")]
     OutOfMemory {
-        /// The size asked for, in bytes.
+        /// The requested size in bytes.
         bytes: u64,
     },
     /// The driver could not compile a kernel.
@@ -44,7 +44,7 @@ pub enum Error {
         /// The PTX.
         text: String,
     },
-    /// A kernel could not be written, or its arguments do not match it.
+    /// A kernel could not be built, or the arguments do not match its parameters.
     #[error(transparent)]
     Ptx(#[from] ptx::Error),
     /// A slice or a buffer has the wrong length.
@@ -52,28 +52,28 @@ pub enum Error {
     Length {
         /// The argument.
         what: &'static str,
-        /// The length needed, in values.
+        /// The required number of elements.
         expected: usize,
-        /// The length given, in values.
+        /// The actual number of elements.
         actual: usize,
     },
-    /// A buffer is of another GPU, or of the same one opened another time.
+    /// A buffer belongs to another GPU, or to another opened handle of the same GPU.
     #[error("`{what}` is on another device")]
     Foreign {
         /// The argument.
         what: &'static str,
     },
-    /// A capture's device was used after the capture.
-    #[error("the capture has ended: its device asks for nothing any more")]
+    /// The device of a capture was used after the capture ended.
+    #[error("the capture has ended: its device accepts no more work")]
     CaptureEnded,
-    /// A size is larger than a kernel's parameters hold.
+    /// A size exceeds the range of a kernel's parameters.
     #[error("`{what}` is {value}, beyond the limit of {limit}")]
     Limit {
         /// The size's name.
         what: &'static str,
         /// The size.
         value: usize,
-        /// The largest possible.
+        /// The largest supported size.
         limit: usize,
     },
 }

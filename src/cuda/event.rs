@@ -1,4 +1,4 @@
-//! Points in a stream's work.
+//! Events: points in the work of a stream.
 
 use super::context::Context;
 use super::driver::check;
@@ -16,20 +16,21 @@ pub(super) struct RawEvent {
 
 // SAFETY: the driver takes calls on an event from any thread.
 unsafe impl Send for RawEvent {}
-// SAFETY: as above.
+// SAFETY: see `Send`.
 unsafe impl Sync for RawEvent {}
 
 impl Drop for RawEvent {
     fn drop(&mut self) {
         if self.context.enter().is_ok() {
-            // SAFETY: the event is its own. The driver keeps what still waits for it.
+            // SAFETY: this owns the event. The driver keeps it alive for work that still waits for
+            // it.
             let _ = unsafe { sys::cuEventDestroy_v2(self.handle) };
         }
     }
 }
 
 impl RawEvent {
-    /// One that only tells whether it was reached, which costs less.
+    /// Creates an event without a timestamp, which costs less.
     pub(super) fn untimed(context: &Arc<Context>) -> Result<Self> {
         Self::new(context, CUevent_flags::CU_EVENT_DISABLE_TIMING)
     }
@@ -47,7 +48,7 @@ impl RawEvent {
         })
     }
 
-    /// Puts it after everything asked of the stream so far.
+    /// Records the event after all work submitted to the stream so far.
     pub(super) fn record(&self, stream: sys::CUstream) -> Result<()> {
         self.context.enter()?;
         // SAFETY: event and stream exist and are of one context.
@@ -75,15 +76,16 @@ impl RawEvent {
     }
 }
 
-/// Waits for everything asked of a GPU so far: an event of the default queue comes after all of it. Waiting
-/// for the context itself would end captures, whichever thread's they are.
+/// Blocks until all work submitted to a GPU so far has finished, by an event on the default queue.
+/// Synchronising the context instead would invalidate the captures of all threads.
 pub(super) fn synchronize(context: &Arc<Context>) -> Result<()> {
     let end = RawEvent::untimed(context)?;
     end.record(std::ptr::null_mut())?;
     end.wait()
 }
 
-/// A point in a stream's work ([`super::Stream::record`]), with the time at which it was reached.
+/// A point in the work of a stream ([`super::Stream::record`]), with the time at which it was
+/// reached.
 #[derive(Debug)]
 pub struct Event {
     pub(super) raw: RawEvent,
@@ -96,28 +98,28 @@ impl Event {
         Ok(Event { raw })
     }
 
-    /// Whether everything before it is done; does not wait.
+    /// Returns whether all work before the event has finished, without blocking.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if any of it failed.
+    /// [`Error::Driver`](super::Error::Driver) if any of that work failed.
     pub fn is_done(&self) -> Result<bool> {
         self.raw.is_done()
     }
 
-    /// Waits until everything before it is done.
+    /// Blocks until all work before the event has finished.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if any of it failed.
+    /// [`Error::Driver`](super::Error::Driver) if any of that work failed.
     pub fn wait(&self) -> Result<()> {
         self.raw.wait()
     }
 
-    /// The GPU's time from `earlier` to this event, to half a microsecond; waits for both. Nothing
-    /// if it is `earlier` that came later.
+    /// Returns the GPU time from `earlier` to this event, with a resolution of half a microsecond,
+    /// and zero if `earlier` came later. Blocks until both are reached.
     ///
     /// # Errors
-    /// [`Error::Driver`](super::Error::Driver) if they are of different GPUs, or work before them
-    /// failed.
+    /// [`Error::Driver`](super::Error::Driver) if the events belong to different GPUs, or work
+    /// before them failed.
     pub fn elapsed_since(&self, earlier: &Event) -> Result<Duration> {
         earlier.wait()?;
         self.wait()?;

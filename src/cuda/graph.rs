@@ -1,18 +1,18 @@
-//! Work that was captured once and is asked for again by one call.
+//! Graphs: work that is captured once and launched by one call.
 
 use super::buffer::Memory;
 use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
-use super::queue::{Kept, Marks, Queue, RawStream, Recording, Use};
+use super::queue::{Captured, LastUses, MemoryUse, Queue, RawStream, Recording};
 use super::stream::Stream;
 use cudarc::driver::sys;
 use std::sync::{Arc, Mutex, PoisonError};
 
 impl CudaDevice {
-    /// Captures operations and launches: `work` is called with a device that runs nothing, and
-    /// remembers what it is asked for. Buffers are made, written and read as ever, at once; the handle is
-    /// of no use after the call.
+    /// Captures operations and launches as a graph. `work` gets a device that records operations
+    /// and does not run them. Allocations, writes and reads of buffers still happen at once. The
+    /// device given to `work` returns errors after the call.
     ///
     /// ```no_run
     /// use relampago::cuda::{CudaDevice, Stream};
@@ -35,15 +35,16 @@ impl CudaDevice {
     /// ```
     ///
     /// # Errors
-    /// What `work` returns; [`Error::Driver`] if the driver cannot make a graph of it.
+    /// The errors of `work`, and [`Error::Driver`] if the driver cannot make a graph of it.
     pub fn capture(&self, work: impl FnOnce(&CudaDevice) -> Result<()>) -> Result<Graph> {
-        // A stream that nothing else waits for, so that others may use the GPU meanwhile.
+        // The stream does not synchronise with the default queue, so other work can use the GPU
+        // meanwhile.
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING;
         let recording = Arc::new(Recording {
             stream: RawStream::new(self.context(), flags)?,
-            kept: Mutex::new(Some(Kept::default())),
+            kept: Mutex::new(Some(Captured::default())),
         });
-        // Relaxed: what `work` calls may have to load a kernel first.
+        // Relaxed mode, since operations in `work` may have to load a kernel first.
         let mode = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
         // SAFETY: the stream exists and is not captured yet.
         check("cuStreamBeginCapture", unsafe {
@@ -56,14 +57,14 @@ impl CudaDevice {
             device: self.with_queue(Queue::Default),
             run: graph.instantiate()?,
             uses: kept.memory,
-            marks: Marks::default(),
+            marks: LastUses::default(),
             _kernels: kept.kernels,
         })
     }
 }
 
-/// Whatever happened meanwhile: no capture is left open.
-fn end(device: &CudaDevice, recording: &Recording) -> Result<(Template, Kept)> {
+/// Ends a capture. It is called on errors too, so that no capture stays open.
+fn end(device: &CudaDevice, recording: &Recording) -> Result<(Template, Captured)> {
     let mut kept = recording
         .kept
         .lock()
@@ -77,7 +78,7 @@ fn end(device: &CudaDevice, recording: &Recording) -> Result<(Template, Kept)> {
     Ok((Template(graph), kept))
 }
 
-/// What was captured, before it can run.
+/// A captured graph that has not been instantiated.
 struct Template(sys::CUgraph);
 
 impl Template {
@@ -93,49 +94,52 @@ impl Template {
 
 impl Drop for Template {
     fn drop(&mut self) {
-        // SAFETY: the graph is its own; what was made of it does not need it.
+        // SAFETY: this owns the graph; its instances do not depend on it.
         let _ = unsafe { sys::cuGraphDestroy(self.0) };
     }
 }
 
-/// A sequence of operations and launches ([`CudaDevice::capture`]), started by one call, which costs less
-/// than each of them would. It reads and writes the buffers that it was captured with, and keeps
-/// their memory for as long as it exists itself.
+/// A captured sequence of operations and launches ([`CudaDevice::capture`]). One call launches all
+/// of it, at a lower cost than separate calls. A graph uses the buffers that it was captured with
+/// and keeps their memory alive.
 #[derive(Debug)]
 pub struct Graph {
     device: CudaDevice,
     run: sys::CUgraphExec,
     uses: Vec<(Arc<Memory>, bool)>,
-    /// Of its own runs, which never overlap.
-    marks: Marks,
+    /// The last runs of this graph, which never overlap.
+    marks: LastUses,
     _kernels: Vec<Arc<super::launch::Loaded>>,
 }
 
-// SAFETY: the driver takes calls from any thread, if from one at a time: so it is not `Sync`.
+// SAFETY: the driver accepts calls from any thread, but from one thread at a time, so this is not
+// `Sync`.
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Asks for all of it on a stream, in its turn: after what used the same buffers before.
+    /// Launches the graph on a stream, ordered after earlier uses of the same buffers.
     ///
     /// # Errors
-    /// [`Error::Foreign`] if the stream is of another GPU, [`Error::Driver`] if the driver refuses.
+    /// [`Error::Foreign`] if the stream belongs to another GPU, [`Error::Driver`] if the launch
+    /// fails.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
         if !self.device.is(stream.device()) {
             return Err(Error::Foreign { what: "stream" });
         }
-        let own = Use {
+        let own = MemoryUse {
             marks: &self.marks,
             memory: None,
             writes: true,
         };
-        let buffers = self.uses.iter().map(|(memory, writes)| Use {
+        let buffers = self.uses.iter().map(|(memory, writes)| MemoryUse {
             marks: &memory.marks,
             memory: Some(memory),
             writes: *writes,
         });
-        let uses: Vec<Use<'_>> = buffers.chain([own]).collect();
+        let uses: Vec<MemoryUse<'_>> = buffers.chain([own]).collect();
         stream.device().ordered(&uses, |turn| {
-            // SAFETY: the graph exists, and all that it uses is kept; the thread is the only one.
+            // SAFETY: the graph exists, it keeps all that it uses alive, and no other thread calls
+            // it.
             check("cuGraphLaunch", unsafe {
                 sys::cuGraphLaunch(self.run, turn.stream)
             })
@@ -145,10 +149,10 @@ impl Graph {
 
 impl Drop for Graph {
     fn drop(&mut self) {
-        // After a failure nothing runs any more.
+        // After a failure nothing runs any more, so the result is ignored.
         let _ = self.marks.wait(true);
         if self.device.context().enter().is_ok() {
-            // SAFETY: the graph is its own, and its runs have ended.
+            // SAFETY: this owns the graph, and its runs have ended.
             let _ = unsafe { sys::cuGraphExecDestroy(self.run) };
         }
     }

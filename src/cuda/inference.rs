@@ -1,4 +1,4 @@
-//! What language models are made of besides products: attention, and quantised weights.
+//! Attention and matmuls with quantised weights, for language models.
 
 use super::buffer::{CudaBuffer, Element};
 use super::device::CudaDevice;
@@ -8,30 +8,30 @@ use super::ops::{invalid, multiple};
 use crate::ptx::kernels::QuantFormat;
 use crate::ptx::{AttentionKernel, PtxType, QuantizeKernel, Target};
 
-/// Sizes of attention: `q` and the result are `batch × heads × seq_q × dim`, `k` and `v` are
-/// `batch × kv_heads × seq_k × dim`.
+/// The sizes of attention. `q` and the result have shape `batch × heads × seq_q × dim`, `k` and `v`
+/// have shape `batch × kv_heads × seq_k × dim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttentionShape {
-    /// Sequences, at most 65,535: a grid has no room for more.
+    /// The number of sequences, at most 65,535 (the limit of a grid axis).
     pub batch: usize,
-    /// Heads of queries, a multiple of `kv_heads` and at most 65,535.
+    /// The number of query heads, a multiple of `kv_heads` and at most 65,535.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// The number of key and value heads.
     pub kv_heads: usize,
-    /// Queries of a sequence.
+    /// The number of queries in a sequence.
     pub seq_q: usize,
-    /// Keys of a sequence; with a causal mask at least as many as queries.
+    /// The number of keys in a sequence; with a causal mask at least `seq_q`.
     pub seq_k: usize,
-    /// Values of a head.
+    /// The dimension of a head.
     pub dim: usize,
     /// Whether query `i` sees only the keys up to `i + seq_k − seq_q`.
     pub causal: bool,
 }
 
-/// Queries from which on a tile of 64 of them is faster than a warp to each.
+/// The number of queries from which tiles of 64 queries are faster than one warp for each query.
 const FEW_QUERIES: usize = 16;
 
-/// The most blocks of a grid along its second and third axes.
+/// The maximum number of blocks along the second and third axes of a grid.
 const MOST_BLOCKS: usize = 65_535;
 
 impl AttentionShape {
@@ -56,12 +56,12 @@ impl AttentionShape {
 }
 
 impl CudaDevice {
-    /// `softmax(q · kᵀ / √dim) · v` of every head, in f32; `dim` is a multiple of 32 up to 256. Heads of
-    /// 64 and 128 with many queries are the fast ones.
+    /// Computes `softmax(q · kᵀ / √dim) · v` for every head in f32. `dim` must be a multiple of 32
+    /// up to 256; 64 and 128 with many queries are fastest.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if a buffer does not have its shape, [`super::Error::Ptx`] for sizes
-    /// that the kernel does not have.
+    /// [`super::Error::Length`] if a buffer does not match its shape, [`super::Error::Ptx`] for
+    /// sizes that no kernel supports.
     pub fn attention(
         &self,
         qkv: [&CudaBuffer<f32>; 3],
@@ -78,11 +78,12 @@ impl CudaDevice {
         self.attend(kernel, qkv, o, shape)
     }
 
-    /// The same of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16`, on the tensor cores of
-    /// any GPU since Ampere; `dim` is 64 or 128.
+    /// Computes attention of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) stored as `u16`, on
+    /// the tensor cores of Ampere and later GPUs. `dim` must be 64 or 128.
     ///
     /// # Errors
-    /// As [`CudaDevice::attention`]; [`super::Error::Ptx`] for another type, or an older GPU.
+    /// Those of [`CudaDevice::attention`], and [`super::Error::Ptx`] for another type or an older
+    /// GPU.
     pub fn attention_half(
         &self,
         ty: PtxType,
@@ -130,18 +131,18 @@ impl CudaDevice {
         let scale = [Argument::F32(1.0 / (dim as f32).sqrt())];
         let uses = [q.input(), k.input(), v.input(), o.output()];
         let arguments = [&buffers[..], &sizes, &scale].concat();
-        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and the
-        // callers were lent `o` exclusively.
+        // SAFETY: the lengths match the shapes; buffers are aligned to 256 bytes, and the callers
+        // borrow `o` exclusively.
         unsafe { self.submit(&kernel, &uses, &arguments) }
     }
 
-    /// `y = W · x`, where `w` has `y.len()` rows of `x.len()` weights in ggml's blocks. Since Ampere each
-    /// value of `x` counts to 2⁻¹⁵ of the largest among 32, with the limits that [`QuantizeKernel::gemv_mma`]
-    /// states.
+    /// Computes `y = W · x`, where `w` has `y.len()` rows of `x.len()` weights in ggml's blocks. On
+    /// Ampere and later GPUs each value of `x` is rounded to 2⁻¹⁵ of the largest of 32 consecutive
+    /// values, with the limits that [`QuantizeKernel::gemv_mma`] states.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if `w` does not have as many blocks, [`super::Error::Ptx`] if a row is
-    /// not of whole blocks.
+    /// [`super::Error::Length`] if the number of blocks in `w` is wrong, [`super::Error::Ptx`] if a
+    /// row is not a whole number of blocks.
     pub fn quantized_matvec(
         &self,
         format: QuantFormat,
@@ -164,8 +165,8 @@ impl CudaDevice {
         let buffers = [w.address(), x.address(), y.address()].map(Argument::Pointer);
         let sizes = [rows, cols].map(|size| Argument::U32(size as u32));
         let arguments = [&buffers[..], &sizes].concat();
-        // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, and `y` is
-        // lent exclusively.
+        // SAFETY: the lengths match the shapes; buffers are aligned to 256 bytes, and `y` is
+        // borrowed exclusively.
         unsafe { self.submit(&kernel, &[w.input(), x.input(), y.output()], &arguments) }
     }
 }

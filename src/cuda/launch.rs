@@ -1,4 +1,4 @@
-//! Loaded kernels and their launch.
+//! Loaded kernels and their launches.
 
 use super::compile;
 use super::context::Context;
@@ -6,7 +6,7 @@ use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
 use super::event;
-use super::queue::Turn;
+use super::queue::Submission;
 use crate::ptx::{self, Extent, ParamType, PtxKernel, PtxModule, PtxType, Sizes, TensorBox};
 use cudarc::driver::sys;
 use std::ffi::{CString, c_void};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Argument {
-    /// An address in the GPU's memory; for a tensor map, of the first matrix's first value.
+    /// An address in GPU memory; for a tensor map, the address of the first matrix.
     Pointer(u64),
     /// An integer.
     U32(u32),
@@ -32,8 +32,8 @@ impl Sizes for &[Argument] {
     }
 }
 
-/// A kernel on a GPU, launched where the operations of the device go that it was loaded with. Clones
-/// share it.
+/// A kernel loaded on a GPU. Launches go to the queue of the device that loaded it. Clones share
+/// the loaded code.
 #[derive(Clone, Debug)]
 pub struct CudaKernel {
     device: CudaDevice,
@@ -51,21 +51,22 @@ pub(super) struct Loaded {
 
 // SAFETY: a loaded module never changes, and the driver takes calls from any thread.
 unsafe impl Send for Loaded {}
-// SAFETY: as above.
+// SAFETY: see `Send`.
 unsafe impl Sync for Loaded {}
 
 impl Drop for Loaded {
     fn drop(&mut self) {
-        // It may have been launched on any stream; after a failure nothing runs any more.
+        // The kernel may have been launched on any stream. After a failure nothing runs any more,
+        // so the result is ignored.
         let _ = event::synchronize(&self.context);
         if self.context.enter().is_ok() {
-            // SAFETY: the module is this one's own, and is used no more.
+            // SAFETY: this owns the module, which is not used any more.
             let _ = unsafe { sys::cuModuleUnload(self.module) };
         }
     }
 }
 
-/// What lies in a parameter's place.
+/// The value of a parameter, as the driver reads it.
 #[repr(C)]
 union Slot {
     pointer: u64,
@@ -75,10 +76,10 @@ union Slot {
 }
 
 impl CudaKernel {
-    /// Compiles a kernel for a GPU, or finds it compiled.
+    /// Compiles a kernel for a GPU, or loads it from the cache.
     ///
     /// # Errors
-    /// [`Error::Compile`] with the compiler's log if the driver refuses it.
+    /// [`Error::Compile`] with the compiler's log if the driver rejects the text.
     pub fn compile(device: &CudaDevice, kernel: PtxKernel) -> Result<Self> {
         let loaded = Loaded::compile(device.context(), kernel)?;
         Ok(Self::new(device, Arc::new(loaded)))
@@ -91,35 +92,35 @@ impl CudaKernel {
         }
     }
 
-    /// The kernel, with its launch and its parameters.
+    /// Returns the kernel with its launch and its parameters.
     pub fn kernel(&self) -> &PtxKernel {
         &self.loaded.kernel
     }
 
-    /// Asks for the kernel, in its turn; a grid without blocks does nothing.
+    /// Submits the kernel to the queue. A grid without blocks does nothing.
     ///
     /// # Errors
-    /// [`Error::Ptx`] if arguments and parameters do not match, [`Error::Driver`] if the driver
-    /// refuses the launch, [`Error::CaptureEnded`] after a capture. What goes wrong while it runs is
-    /// reported by later calls.
+    /// [`Error::Ptx`] if arguments and parameters do not match, [`Error::Driver`] if the launch
+    /// fails, [`Error::CaptureEnded`] after a capture. Later calls report failures during
+    /// execution.
     ///
     /// # Safety
-    /// Every address must be of as much memory of this GPU as the kernel's documentation asks
-    /// for with these sizes, aligned as it asks, and written by nobody else at the time: on a stream
-    /// other streams must be waited for. Memory used in a capture must live as long as the graph.
+    /// Every address must point to memory of this GPU with the size and alignment that the kernel's
+    /// documentation states. No other work may write that memory at the same time: on a stream,
+    /// wait for the other streams first. Memory used in a capture must outlive the graph.
     pub unsafe fn launch(&self, arguments: &[Argument]) -> Result<()> {
-        // SAFETY: the caller promises the same.
-        let launch = |turn: &mut Turn<'_>| unsafe { turn.launch(self, arguments) };
+        // SAFETY: the caller guarantees the same.
+        let launch = |turn: &mut Submission<'_>| unsafe { turn.launch(self, arguments) };
         self.device.ordered(&[], launch)
     }
 }
 
-impl Turn<'_> {
+impl Submission<'_> {
     /// Launches a kernel.
     ///
     /// # Safety
-    /// As [`CudaKernel::launch`]; the turn waits for other streams if it was asked for with all
-    /// memory that is used.
+    /// See [`CudaKernel::launch`]. The submission is ordered with other streams only if it was made
+    /// with all memory that the kernel uses.
     pub(super) unsafe fn launch(
         &mut self,
         kernel: &CudaKernel,
@@ -133,7 +134,7 @@ impl Turn<'_> {
             return Ok(());
         }
         self.keep(loaded);
-        // SAFETY: there is a value for each parameter; what the values mean is the caller's promise.
+        // SAFETY: there is a value for each parameter; the caller guarantees what the values mean.
         unsafe { loaded.launch(self.stream, &mut slots, [x, y, z]) }
     }
 }
@@ -172,7 +173,7 @@ impl Loaded {
     }
 
     /// # Safety
-    /// There is a value of the right meaning for each parameter.
+    /// There must be a value of the right meaning for each parameter.
     unsafe fn launch(
         &self,
         stream: sys::CUstream,
@@ -204,9 +205,9 @@ impl Loaded {
             attrs: &raw mut overlaps,
             numAttrs: launch.overlaps.into(),
         };
-        // SAFETY: there is a pointer to a value of the right size for each parameter, which the
-        // driver copies before it returns, as it does the attribute; what the values mean is the
-        // caller's promise.
+        // SAFETY: there is a pointer to a value of the right size for each parameter. The driver
+        // copies the values and the attribute before it returns. The caller guarantees what the
+        // values mean.
         check("cuLaunchKernelEx", unsafe {
             sys::cuLaunchKernelEx(
                 &raw const config,
@@ -251,7 +252,7 @@ impl Loaded {
         params.iter().zip(arguments).enumerate().map(slot).collect()
     }
 
-    /// What the copy engine has to know of a matrix, or of several.
+    /// Encodes the tensor map of one or several matrices.
     fn tensor_map(
         &self,
         tensor: TensorBox,
@@ -273,7 +274,8 @@ impl Loaded {
         let planes = tensor.planes.iter().map(|name| size(name)).product::<u64>();
         let rank = if tensor.planes.is_empty() { 2 } else { 3 };
         let pitch = cols * u64::from(tensor.ty.bytes());
-        // Maps have no empty dimensions; kernels without rows or depth load nothing.
+        // A map cannot have an empty dimension; kernels load nothing if there are no rows or `k` is
+        // 0.
         let sizes = [cols.max(1), rows.max(1), planes.max(1)];
         let pitches = [pitch.max(16), (pitch * rows).max(16)];
         let (boxes, ones) = ([tensor.cols, tensor.rows, 1], [1; 3]);
@@ -283,8 +285,8 @@ impl Loaded {
             _ => sys::CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
         };
         let mut map = sys::CUtensorMap { opaque: [0; 16] };
-        // SAFETY: all arrays have at least as many entries as the map has dimensions; the
-        // address is only written down.
+        // SAFETY: all arrays have at least as many entries as the map has dimensions; the address
+        // is stored, not accessed.
         check("cuTensorMapEncodeTiled", unsafe {
             sys::cuTensorMapEncodeTiled(
                 &raw mut map,

@@ -1,8 +1,8 @@
-//! Kernels of [`crate::ptx`] on NVIDIA GPUs, through the driver that is there at run time.
+//! Runs the kernels of [`crate::ptx`] on NVIDIA GPUs, through the driver that is found at run time.
 //!
-//! Nothing is linked: without a driver, or with one older than CUDA 12.0, every call returns
-//! [`Error::NoDriver`]. [`matmul`] is the plain way in; [`CudaDevice`] keeps data on the GPU and
-//! loads kernels of one's own.
+//! No CUDA library is linked. Without a driver, or with one older than CUDA 12.0, every call
+//! returns [`Error::NoDriver`]. [`matmul`] works on slices; [`CudaDevice`] keeps data on the GPU
+//! and loads custom kernels.
 //!
 //! ```no_run
 //! use relampago::cuda::CudaDevice;
@@ -26,8 +26,8 @@
 //! # }
 //! ```
 //!
-//! [`Stream`]s do work side by side, [`PinnedBuffer`]s let copies be some of it, and a [`Graph`] asks for
-//! many operations by one call.
+//! [`Stream`]s run work concurrently, [`PinnedBuffer`]s make copies part of that work, and a
+//! [`Graph`] launches many operations by one call.
 
 mod backend;
 mod bands;

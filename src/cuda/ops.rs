@@ -1,4 +1,4 @@
-//! Operations on host slices and on buffers, with the kernel chosen by size and GPU.
+//! Matmuls on host slices and on buffers. The kernel is chosen by size and GPU.
 
 use super::bands::bands;
 use super::buffer::{CudaBuffer, Element, Scratch};
@@ -12,14 +12,14 @@ use cudarc::driver::sys;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// Sizes beyond which a kernel's arithmetic on indices would wrap.
+/// The largest size for which a kernel's index arithmetic does not overflow.
 pub(super) const LARGEST: usize = 1 << 30;
 
-/// `C = A · B` of row-major `f32` slices, `m × k` times `k × n`, on the first GPU.
+/// Computes `C = A · B` of row-major `f32` slices, `m × k` times `k × n`, on the first GPU.
 ///
 /// # Errors
 /// [`Error::NoDriver`] or [`Error::NoDevice`] without a GPU, [`Error::Length`] if a slice does not
-/// have its shape.
+/// match its shape.
 pub fn matmul(a: &[f32], b: &[f32], c: &mut [f32], m: usize, k: usize, n: usize) -> Result<()> {
     let device = first()?;
     shape("a", a.len(), m, k)?;
@@ -31,7 +31,7 @@ pub fn matmul(a: &[f32], b: &[f32], c: &mut [f32], m: usize, k: usize, n: usize)
     result.read(c)
 }
 
-/// The first GPU, opened once.
+/// Returns the first GPU, which is opened once.
 fn first() -> Result<CudaDevice> {
     static FIRST: OnceLock<Result<CudaDevice>> = OnceLock::new();
     FIRST.get_or_init(|| CudaDevice::open(0)).clone()
@@ -54,7 +54,7 @@ fn shape(what: &'static str, actual: usize, rows: usize, cols: usize) -> Result<
 }
 
 impl CudaDevice {
-    /// Whether a buffer is of this GPU and has the values of a matrix.
+    /// Checks that a buffer belongs to this GPU and has the length of a matrix.
     pub(super) fn check<T: Element>(
         &self,
         what: &'static str,
@@ -68,10 +68,10 @@ impl CudaDevice {
         shape(what, buffer.len(), rows, cols)
     }
 
-    /// `C = A · B` of row-major `f32` matrices, `m × k` times `k × n`.
+    /// Computes `C = A · B` of row-major `f32` matrices, `m × k` times `k × n`.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape.
+    /// [`Error::Length`] if a buffer does not match its shape.
     pub fn matmul(
         &self,
         a: &CudaBuffer<f32>,
@@ -84,9 +84,9 @@ impl CudaDevice {
         self.gemm(self.tiled(m, k, n), [a, b, c], [m, k, n])
     }
 
-    /// The kernel for a product of f32 of this shape.
+    /// Returns the f32 kernel for a matmul of this shape.
     pub(super) fn tiled(&self, m: usize, k: usize, n: usize) -> GemmKernel {
-        // Whether there are so many is checked later.
+        // The launch checks the size of the grid.
         let blocks = |tile: Tile| {
             let [down, across] = [(m, tile.rows), (n, tile.cols)];
             let [down, across] = [down, across].map(|(size, of)| size.div_ceil(of as usize));
@@ -99,12 +99,13 @@ impl CudaDevice {
         GemmKernel::tiled_by(tile)
     }
 
-    /// The same on tensor cores, which read at least 11 significant bits of each value (tf32): an
-    /// error of up to 2⁻¹⁰ + 2⁻¹¹ of each product. `n` and `k` must be multiples of 4.
+    /// Computes `C = A · B` of `f32` on tensor cores, which read at least 11 significant bits of
+    /// each value (tf32). The relative error of each product is at most 2⁻¹⁰ + 2⁻¹¹. `n` and `k`
+    /// must be multiples of 4.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape, [`Error::Ptx`] for sizes that are no
-    /// multiples of 4, or a GPU older than Ampere.
+    /// [`Error::Length`] if a buffer does not match its shape, [`Error::Ptx`] if `n` or `k` is not
+    /// a multiple of 4 or the GPU is older than Ampere.
     pub fn matmul_tf32(
         &self,
         a: &CudaBuffer<f32>,
@@ -122,12 +123,12 @@ impl CudaDevice {
         self.gemm(kernel, [a, b, c], [m, k, n])
     }
 
-    /// The same of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16`, on tensor cores. `n`
-    /// and `k` must be multiples of 8.
+    /// Computes `C = A · B` of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) stored as `u16`,
+    /// on tensor cores. `n` and `k` must be multiples of 8.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape, [`Error::Ptx`] for another type,
-    /// sizes that are no multiples of 8, or a GPU older than Ampere.
+    /// [`Error::Length`] if a buffer does not match its shape, [`Error::Ptx`] for another type, for
+    /// sizes that are not multiples of 8, or for a GPU older than Ampere.
     pub fn matmul_half(
         &self,
         ty: PtxType,
@@ -145,7 +146,7 @@ impl CudaDevice {
         if self.target() != Target::Sm90a {
             return self.gemm(GemmKernel::mma(ty), [a, b, c], [m, k, n]);
         }
-        // Few rows leave little to add up: tiles twice as wide read A half as often.
+        // With few rows, tiles twice as wide read `A` half as often.
         let cols = if m <= 64 { 256 } else { 128 };
         let (tiles, count) = (
             |cols| m.div_ceil(128).saturating_mul(n.div_ceil(cols)),
@@ -155,7 +156,7 @@ impl CudaDevice {
         if splits > 1 {
             return self.split_gemm((ty, cols as u32), [a, b, c], [m, k, n], splits);
         }
-        // Tiles half as wide where few would leave multiprocessors idle.
+        // Use tiles half as wide if wide ones would leave multiprocessors idle.
         let cols = if tiles(256) < count as usize {
             128
         } else {
@@ -164,7 +165,8 @@ impl CudaDevice {
         self.gemm(GemmKernel::wgmma_by(ty, cols), [a, b, c], [m, k, n])
     }
 
-    /// The same with `k` divided: so many matrices of sums, then their sum.
+    /// Computes a matmul with `k` split into parts: one partial result for each part, and then
+    /// their sum.
     fn split_gemm(
         &self,
         (ty, cols): (PtxType, u32),
@@ -183,9 +185,8 @@ impl CudaDevice {
             let [m, k, n, splits] = [m, k, n, splits].map(|size| Argument::U32(size as u32));
             let [a, b, c, sums_at] = addresses.map(Argument::Pointer);
             let factors = [1.0, 0.0].map(Argument::F32);
-            // SAFETY: the lengths are those of the shapes, `sums` has a matrix for each part;
-            // buffers are aligned to 256 bytes, and the caller of the public function lent `c`
-            // exclusively.
+            // SAFETY: the lengths match the shapes, and `sums` has a matrix for each part; buffers
+            // are aligned to 256 bytes, and the public function borrows `c` exclusively.
             unsafe {
                 turn.launch(&product, &[a, b, sums_at, m, n, k, splits])?;
                 turn.launch(&sum, &[sums_at, c, m, n, splits, factors[0], factors[1]])
@@ -209,19 +210,18 @@ impl CudaDevice {
                 let pointers = [a.from(first * k), b.from(0), c.from(first * n)];
                 let sizes = [rows, n, k].map(|size| Argument::U32(size as u32));
                 let arguments = [&pointers[..], &sizes, &factors].concat();
-                // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, bands
-                // begin at multiples of 64 rows, and the caller of the public function lent `c`
-                // exclusively.
+                // SAFETY: the lengths match the shapes; buffers are aligned to 256 bytes, bands
+                // begin at multiples of 64 rows, and the public function borrows `c` exclusively.
                 unsafe { turn.launch(&kernel, &arguments)? };
             }
             Ok(())
         })
     }
 
-    /// Copies all values of a buffer to another one of this GPU.
+    /// Copies a buffer to another buffer of this GPU.
     ///
     /// # Errors
-    /// [`Error::Length`] if they are not of one length.
+    /// [`Error::Length`] if the lengths differ.
     pub fn copy<T: Element>(&self, from: &CudaBuffer<T>, to: &mut CudaBuffer<T>) -> Result<()> {
         for (what, buffer) in [("from", from), ("to", &*to)] {
             if !self.is(buffer.device()) {
@@ -230,20 +230,21 @@ impl CudaDevice {
         }
         to.expect("from", from.len())?;
         self.ordered(&[from.input(), to.output()], |turn| {
-            // SAFETY: both places have so many bytes, and are not freed before the end of this.
+            // SAFETY: source and destination have that many bytes, and are not freed before the
+            // copy ends.
             check("cuMemcpyDtoDAsync", unsafe {
                 sys::cuMemcpyDtoDAsync_v2(to.address(), from.address(), to.bytes(), turn.stream)
             })
         })
     }
 
-    /// `Y = X · Wᵀ` of `m × k` values of bf16 or f16 ([`PtxType::BF16`], [`PtxType::F16`]) in `u16` and
-    /// `n × k` weights in ggml's blocks, on tensor cores; `Y` is `m × n`. Weights are rounded to the type
-    /// of `X`.
+    /// Computes `Y = X · Wᵀ` on tensor cores. `X` is `m × k` of bf16 or f16 ([`PtxType::BF16`],
+    /// [`PtxType::F16`]) stored as `u16`, `W` is `n × k` in ggml's blocks, and `Y` is `m × n`.
+    /// Weights are rounded to the type of `X`.
     ///
     /// # Errors
-    /// [`Error::Length`] if a buffer does not have its shape, [`Error::Ptx`] for another type, rows of
-    /// weights that are not of whole blocks, or a GPU older than Ampere.
+    /// [`Error::Length`] if a buffer does not match its shape, [`Error::Ptx`] for another type, for
+    /// rows that are not a whole number of blocks, or for a GPU older than Ampere.
     pub fn quantized_matmul(
         &self,
         (format, ty): (QuantFormat, PtxType),
@@ -263,8 +264,8 @@ impl CudaDevice {
             for (first, rows) in bands(m) {
                 let pointers = [w.from(0), x.from(first * k), y.from(first * n)];
                 let sizes = [rows, n, k].map(|size| Argument::U32(size as u32));
-                // SAFETY: the lengths are those of the shapes; buffers are aligned to 256 bytes, bands
-                // begin at multiples of 64 rows, and `y` is lent exclusively.
+                // SAFETY: the lengths match the shapes; buffers are aligned to 256 bytes, bands
+                // begin at multiples of 64 rows, and `y` is borrowed exclusively.
                 unsafe { turn.launch(&kernel, &[pointers, sizes].concat())? };
             }
             Ok(())
@@ -272,7 +273,7 @@ impl CudaDevice {
     }
 }
 
-/// Checks that a size is a multiple of what `reason` names.
+/// Checks that a size is a multiple of `of`; `reason` goes into the error.
 pub(super) fn multiple(what: &'static str, size: usize, of: usize, reason: &str) -> Result<()> {
     if size.is_multiple_of(of) {
         return Ok(());

@@ -1,29 +1,31 @@
-//! Memory of the host that the GPU copies from and to by itself.
+//! Page-locked host memory, which the GPU copies from and to on its own.
 
 use super::buffer::Element;
 use super::context::Context;
 use super::driver::check_alloc;
 use super::error::{Error, Result};
-use super::queue::{Marks, Use};
+use super::queue::{LastUses, MemoryUse};
 use cudarc::driver::sys;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Values in page-locked memory ([`super::CudaDevice::pinned`]), which [`super::Stream`]s copy from and
-/// to while the host does something else. Whoever looks at them waits until they are there.
+/// An array in page-locked host memory ([`super::CudaDevice::pinned`]). [`super::Stream`]s copy
+/// from and to it while the host does other work. Accessing the elements blocks until pending
+/// copies have finished.
 ///
-/// The operating system cannot move or page out such memory: use it for what is on its way.
+/// The operating system cannot move or page out such memory, so use it for transfers only.
 #[derive(Debug)]
 pub struct PinnedBuffer<T> {
     context: Arc<Context>,
     values: NonNull<T>,
     len: usize,
-    marks: Marks,
+    marks: LastUses,
 }
 
-// SAFETY: it owns its values, which are plain numbers.
+// SAFETY: this owns its elements, which are plain numbers.
 unsafe impl<T: Send> Send for PinnedBuffer<T> {}
-// SAFETY: shared, it only gives out shared values; its marks are behind a mutex.
+// SAFETY: a shared reference only gives shared access to the elements; the pending uses are behind
+// a mutex.
 unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
 
 impl<T: Element> PinnedBuffer<T> {
@@ -35,7 +37,7 @@ impl<T: Element> PinnedBuffer<T> {
         // SAFETY: the pointer is to a living address. The memory is for all contexts.
         let code = unsafe { sys::cuMemHostAlloc(&raw mut address, bytes.max(1), portable) };
         check_alloc("cuMemHostAlloc", code, bytes)?;
-        // SAFETY: there are so many bytes, and zeros are values of every element.
+        // SAFETY: there are that many bytes, and zero is a valid value of every element type.
         unsafe { address.cast::<u8>().write_bytes(0, bytes) };
         let none = Error::Driver {
             call: "cuMemHostAlloc",
@@ -43,41 +45,41 @@ impl<T: Element> PinnedBuffer<T> {
         };
         Ok(PinnedBuffer {
             context: context.clone(),
-            // Whole pages, and so aligned to all elements.
+            // Pages are aligned for every element type.
             values: NonNull::new(address.cast()).ok_or(none)?,
             len,
-            marks: Marks::default(),
+            marks: LastUses::default(),
         })
     }
 
-    /// How many values there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the buffer is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The values, once everything that was asked to write them is done.
+    /// Returns the elements. Blocks until pending writes have finished.
     ///
     /// # Errors
-    /// [`Error::Driver`] if that failed.
+    /// [`Error::Driver`] if that work failed.
     pub fn as_slice(&self) -> Result<&[T]> {
         self.marks.wait(false)?;
-        // SAFETY: there are so many values, and nothing writes them: what did has ended, and what is
-        // to needs the buffer exclusively.
+        // SAFETY: there are that many elements, and nothing writes them: earlier writes have
+        // finished, and later writes need the buffer exclusively.
         Ok(unsafe { std::slice::from_raw_parts(self.values.as_ptr(), self.len) })
     }
 
-    /// The values, to be changed, once everything that was asked to use them is done.
+    /// Returns the elements for modification. Blocks until pending uses have finished.
     ///
     /// # Errors
-    /// [`Error::Driver`] if that failed.
+    /// [`Error::Driver`] if that work failed.
     pub fn as_mut_slice(&mut self) -> Result<&mut [T]> {
         self.marks.wait(true)?;
-        // SAFETY: there are so many values, and nothing uses them, as above.
+        // SAFETY: there are that many elements, and nothing uses them, for the same reason.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.values.as_ptr(), self.len) })
     }
 
@@ -85,17 +87,17 @@ impl<T: Element> PinnedBuffer<T> {
         self.values.as_ptr()
     }
 
-    pub(super) fn input(&self) -> Use<'_> {
-        Use {
+    pub(super) fn input(&self) -> MemoryUse<'_> {
+        MemoryUse {
             marks: &self.marks,
             memory: None,
             writes: false,
         }
     }
 
-    /// Whoever calls it was lent the buffer exclusively.
-    pub(super) fn output(&self) -> Use<'_> {
-        Use {
+    /// Declares a write of the buffer. The caller must hold the buffer exclusively.
+    pub(super) fn output(&self) -> MemoryUse<'_> {
+        MemoryUse {
             writes: true,
             ..self.input()
         }
@@ -104,16 +106,16 @@ impl<T: Element> PinnedBuffer<T> {
 
 impl<T> Drop for PinnedBuffer<T> {
     fn drop(&mut self) {
-        // After a failure nothing runs any more.
+        // After a failure nothing runs any more, so the result is ignored.
         let _ = self.marks.wait(true);
         if self.context.enter().is_ok() {
-            // SAFETY: the memory is its own, and what used it has ended.
+            // SAFETY: this owns the memory, and its uses have ended.
             let _ = unsafe { sys::cuMemFreeHost(self.values.as_ptr().cast()) };
         }
     }
 }
 
-/// The size of so many values, as far as sizes go.
+/// Returns the size of `len` elements in bytes.
 pub(super) fn bytes_of<T>(len: usize) -> Result<usize> {
     len.checked_mul(size_of::<T>()).ok_or(Error::Limit {
         what: "len",

@@ -1,9 +1,9 @@
-//! Where work goes, and what it has to wait for.
+//! Queues for work, and the order between them.
 //!
-//! The default queue is the driver's own, which starts when everything asked of the context before
-//! is done, and holds back everything asked later. Streams know no such order: memory remembers by
-//! events who used it last, and whoever uses it next waits for that. A capture runs nothing, and
-//! remembers what it would have used.
+//! The default queue is the driver's own: its work waits for all earlier work of the context, and
+//! all later work waits for it. Streams are ordered by memory: each allocation stores events of its
+//! last uses, and the next use waits for them. A capture runs nothing and records the memory that
+//! it uses.
 
 use super::buffer::Memory;
 use super::context::Context;
@@ -15,7 +15,7 @@ use cudarc::driver::sys;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where a device's operations go.
+/// The queue of a device's operations.
 #[derive(Clone, Debug)]
 pub(super) enum Queue {
     Default,
@@ -28,13 +28,13 @@ pub(super) enum Queue {
 pub(super) struct RawStream {
     pub(super) context: Arc<Context>,
     pub(super) handle: sys::CUstream,
-    /// Unlike the handle never used again.
+    /// An id that is never reused, unlike the handle.
     number: u64,
 }
 
 // SAFETY: the driver takes calls on a stream from any thread.
 unsafe impl Send for RawStream {}
-// SAFETY: as above.
+// SAFETY: see `Send`.
 unsafe impl Sync for RawStream {}
 
 impl RawStream {
@@ -57,72 +57,72 @@ impl RawStream {
 impl Drop for RawStream {
     fn drop(&mut self) {
         if self.context.enter().is_ok() {
-            // SAFETY: the stream is its own. What it has still to do is done after this, as the
-            // driver promises, and events tell when.
+            // SAFETY: this owns the stream. The driver finishes its pending work after the call,
+            // and events report when.
             let _ = unsafe { sys::cuStreamDestroy_v2(self.handle) };
         }
     }
 }
 
-/// Memory that work reads or writes.
+/// A read or write of memory by submitted work.
 #[derive(Clone, Copy)]
-pub(super) struct Use<'a> {
-    pub(super) marks: &'a Marks,
-    /// What captured work keeps alive; none for what is never captured.
+pub(super) struct MemoryUse<'a> {
+    pub(super) marks: &'a LastUses,
+    /// The allocation that captured work keeps alive; `None` for memory that cannot be captured.
     pub(super) memory: Option<&'a Arc<Memory>>,
     pub(super) writes: bool,
 }
 
-/// Who used a piece of memory last.
+/// The last uses of an allocation.
 #[derive(Debug, Default)]
-pub(super) struct Marks(Mutex<Last>);
+pub(super) struct LastUses(Mutex<Last>);
 
 #[derive(Debug, Default)]
 struct Last {
-    written: Option<Mark>,
-    /// Since it was written, the last one of each stream.
-    read: Vec<Mark>,
+    written: Option<WorkEnd>,
+    /// The last read of each stream since the write.
+    read: Vec<WorkEnd>,
 }
 
-/// Streams' reads of a piece of memory from which on it is asked which of them are over.
+/// The number of recorded reads from which finished ones are removed.
 const MANY: usize = 16;
 
 /// The end of some work on a stream.
 #[derive(Clone, Debug)]
-struct Mark {
+struct WorkEnd {
     stream: u64,
     end: Arc<RawEvent>,
 }
 
-impl Marks {
+impl LastUses {
     fn last(&self) -> MutexGuard<'_, Last> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has to end before the memory is read, or written.
-    fn before(&self, writes: bool) -> Vec<Mark> {
+    /// Returns the uses that must end before the memory is read, or written.
+    fn before(&self, writes: bool) -> Vec<WorkEnd> {
         let last = self.last();
         let readers = if writes { &last.read[..] } else { &[] };
         last.written.iter().chain(readers).cloned().collect()
     }
 
-    fn used(&self, mark: Mark, writes: bool) {
+    fn used(&self, mark: WorkEnd, writes: bool) {
         let mut last = self.last();
         if writes {
             last.read.clear();
             last.written = Some(mark);
         } else {
             last.read.retain(|other| other.stream != mark.stream);
-            // Streams come and go, and memory that is only read would remember all of them.
+            // Memory that is only read would otherwise record every stream that ever existed.
             if last.read.len() >= MANY {
-                let done = |other: &Mark| other.end.is_done() == Ok(true);
+                let done = |other: &WorkEnd| other.end.is_done() == Ok(true);
                 last.read.retain(|other| !done(other));
             }
             last.read.push(mark);
         }
     }
 
-    /// Has the calling thread wait until the memory may be read, or written.
+    /// Blocks until the memory may be read, or written.
     pub(super) fn wait(&self, writes: bool) -> Result<()> {
         self.before(writes)
             .iter()
@@ -130,22 +130,22 @@ impl Marks {
     }
 }
 
-/// What a capture has recorded so far; nothing once it has ended.
+/// An open capture.
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) stream: RawStream,
-    pub(super) kept: Mutex<Option<Kept>>,
+    pub(super) kept: Mutex<Option<Captured>>,
 }
 
-/// What captured work refers to, and so must outlive it.
+/// The memory and the kernels that captured work uses, which must outlive it.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct Captured {
     /// Memory, and whether it is written.
     pub(super) memory: Vec<(Arc<Memory>, bool)>,
     pub(super) kernels: Vec<Arc<Loaded>>,
 }
 
-impl Kept {
+impl Captured {
     fn memory(&mut self, memory: &Arc<Memory>, writes: bool) {
         let known = |(other, _): &&mut (Arc<Memory>, bool)| Arc::ptr_eq(other, memory);
         match self.memory.iter_mut().find(known) {
@@ -155,14 +155,14 @@ impl Kept {
     }
 }
 
-/// The right to ask for work, now.
-pub(super) struct Turn<'a> {
+/// A submission in progress: the stream, and the resources that a capture records.
+pub(super) struct Submission<'a> {
     pub(super) stream: sys::CUstream,
-    kept: Option<&'a mut Kept>,
+    kept: Option<&'a mut Captured>,
 }
 
-impl Turn<'_> {
-    /// Has captured work keep a kernel.
+impl Submission<'_> {
+    /// Keeps a kernel alive if the work is captured.
     pub(super) fn keep(&mut self, kernel: &Arc<Loaded>) {
         if let Some(kept) = &mut self.kept {
             kept.kernels.push(kernel.clone());
@@ -171,14 +171,14 @@ impl Turn<'_> {
 }
 
 impl Queue {
-    /// Asks for `work` after all that must be done before, and remembers its end.
+    /// Submits `work` after the earlier uses of its memory, and records its end.
     pub(super) fn turn(
         &self,
-        uses: &[Use<'_>],
-        work: impl FnOnce(&mut Turn<'_>) -> Result<()>,
+        uses: &[MemoryUse<'_>],
+        work: impl FnOnce(&mut Submission<'_>) -> Result<()>,
     ) -> Result<()> {
         match self {
-            Queue::Default => work(&mut Turn {
+            Queue::Default => work(&mut Submission {
                 stream: std::ptr::null_mut(),
                 kept: None,
             }),
@@ -194,7 +194,7 @@ impl Queue {
                         kept.memory(memory, used.writes);
                     }
                 }
-                work(&mut Turn {
+                work(&mut Submission {
                     stream: recording.stream.handle,
                     kept: Some(kept),
                 })
@@ -204,7 +204,11 @@ impl Queue {
 }
 
 impl RawStream {
-    fn turn(&self, uses: &[Use<'_>], work: impl FnOnce(&mut Turn<'_>) -> Result<()>) -> Result<()> {
+    fn turn(
+        &self,
+        uses: &[MemoryUse<'_>],
+        work: impl FnOnce(&mut Submission<'_>) -> Result<()>,
+    ) -> Result<()> {
         for used in uses {
             for mark in used.marks.before(used.writes) {
                 if mark.stream != self.number {
@@ -212,21 +216,21 @@ impl RawStream {
                 }
             }
         }
-        let mut turn = Turn {
+        let mut turn = Submission {
             stream: self.handle,
             kept: None,
         };
         if uses.is_empty() {
             return work(&mut turn);
         }
-        let mark = Mark {
+        let mark = WorkEnd {
             stream: self.number,
             end: Arc::new(RawEvent::untimed(&self.context)?),
         };
-        // Half of work that failed may be under way, too.
+        // Record the end even if `work` failed: a part of it may have been submitted.
         let done = work(&mut turn);
         if let Err(error) = mark.end.record(self.handle) {
-            // Nobody could wait for it later.
+            // Without an event nobody could wait for the work later.
             self.synchronize()?;
             return Err(error);
         }
@@ -236,7 +240,7 @@ impl RawStream {
         done
     }
 
-    /// Has the calling thread wait for everything asked of the stream so far.
+    /// Blocks until all work submitted to the stream so far has finished.
     pub(super) fn synchronize(&self) -> Result<()> {
         self.context.enter()?;
         // SAFETY: the stream exists.
@@ -245,7 +249,7 @@ impl RawStream {
         })
     }
 
-    /// Nothing asked of the stream later starts before the event.
+    /// Makes later work of the stream wait for the event.
     pub(super) fn wait_for(&self, event: &RawEvent) -> Result<()> {
         self.context.enter()?;
         // SAFETY: stream and event exist; the event may be of another context.

@@ -1,4 +1,4 @@
-//! Softmax and norms of rows: how many threads, blocks and kernels share one.
+//! Softmax and norms of rows, with the number of threads, blocks and kernels for each row.
 
 use super::buffer::{CudaBuffer, Scratch};
 use super::device::CudaDevice;
@@ -7,14 +7,14 @@ use super::launch::{Argument, CudaKernel};
 use crate::ptx::kernels::RowLayout;
 use crate::ptx::{LayerNormKernel, SoftmaxKernel};
 
-/// The most rows of which many blocks share each: a grid's size along y.
+/// The maximum number of rows that are split among blocks: the limit of a grid along y.
 const MOST_ROWS: usize = 65_535;
 
 impl CudaDevice {
-    /// Softmax of each row of a row-major matrix.
+    /// Computes the softmax of each row of a row-major matrix.
     ///
     /// # Errors
-    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
+    /// [`crate::cuda::Error::Length`] if a buffer does not match its shape.
     pub fn softmax_rows(
         &self,
         x: &CudaBuffer<f32>,
@@ -25,10 +25,10 @@ impl CudaDevice {
         self.softmax(SoftmaxKernel::new(), [x, y], [rows, cols])
     }
 
-    /// Logarithm of the softmax of each row of a row-major matrix.
+    /// Computes the logarithm of the softmax of each row of a row-major matrix.
     ///
     /// # Errors
-    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
+    /// [`crate::cuda::Error::Length`] if a buffer does not match its shape.
     pub fn log_softmax_rows(
         &self,
         x: &CudaBuffer<f32>,
@@ -39,7 +39,7 @@ impl CudaDevice {
         self.softmax(SoftmaxKernel::new().log(), [x, y], [rows, cols])
     }
 
-    /// How rows of this length are best shared among threads here.
+    /// Returns the fastest layout of rows of this length on this GPU.
     fn row_layout(&self, cols: usize) -> RowLayout {
         RowLayout::for_target(cols as u32, self.target())
     }
@@ -61,12 +61,13 @@ impl CudaDevice {
         }
         let buffers = [x, y].map(|buffer| Argument::Pointer(buffer.address()));
         let arguments = [buffers, sizes].concat();
-        // SAFETY: both buffers have the matrix's length; the callers were lent `y` exclusively.
+        // SAFETY: both buffers have the matrix's length; the callers borrow `y` exclusively.
         unsafe { self.submit(&kernel, &[x.input(), y.output()], &arguments) }
     }
 
-    /// Rows that many blocks share: numbers of each part of a row, then the rest. What comes after the
-    /// buffers are both kernels' arguments, and the second one's alone.
+    /// Runs an operation on rows that are split among blocks: one kernel computes statistics of
+    /// each part, a second one the result. `sizes` are the arguments of both kernels after the
+    /// buffers, the last parameter those of the second kernel alone.
     fn rows_in_parts(
         &self,
         [first, second]: &[CudaKernel; 2],
@@ -87,7 +88,7 @@ impl CudaDevice {
                 .map(|array| Argument::Pointer(array.address()));
             let arrays: Vec<Argument> = arrays.collect();
             let rest = [&[x, y, numbers], arrays.as_slice(), sizes, scalars].concat();
-            // SAFETY: the callers checked all lengths, and were lent `y` exclusively; there are two
+            // SAFETY: the callers checked all lengths and borrow `y` exclusively; there are two
             // numbers for each part.
             unsafe {
                 turn.launch(first, &[&[x, numbers], sizes].concat())?;
@@ -96,10 +97,10 @@ impl CudaDevice {
         })
     }
 
-    /// Layer norm of each row of a row-major matrix of `weight.len()` columns.
+    /// Computes the layer norm of each row of a row-major matrix with `weight.len()` columns.
     ///
     /// # Errors
-    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
+    /// [`crate::cuda::Error::Length`] if a buffer does not match its shape.
     pub fn layer_norm(
         &self,
         x: &CudaBuffer<f32>,
@@ -111,10 +112,10 @@ impl CudaDevice {
         self.norm(LayerNormKernel::new(), [x, y], &[weight, bias], epsilon)
     }
 
-    /// RMS norm of each row of a row-major matrix of `weight.len()` columns.
+    /// Computes the RMS norm of each row of a row-major matrix with `weight.len()` columns.
     ///
     /// # Errors
-    /// [`crate::cuda::Error::Length`] if a buffer does not have its shape.
+    /// [`crate::cuda::Error::Length`] if a buffer does not match its shape.
     pub fn rms_norm(
         &self,
         x: &CudaBuffer<f32>,
@@ -125,7 +126,7 @@ impl CudaDevice {
         self.norm(LayerNormKernel::rms(), [x, y], &[weight], epsilon)
     }
 
-    /// By weights, and biases if the kernel has any.
+    /// Runs a norm with weights, and biases if the kernel has any.
     fn norm(
         &self,
         kernel: LayerNormKernel,
@@ -155,13 +156,13 @@ impl CudaDevice {
         let buffers = [x, y].into_iter().chain(arrays.iter().copied());
         let buffers = buffers.map(|buffer| Argument::Pointer(buffer.address()));
         let arguments = [&buffers.collect::<Vec<_>>()[..], &sizes, &scalars].concat();
-        // SAFETY: all buffers have the lengths of their shapes; the callers were lent `y` exclusively.
+        // SAFETY: all buffers match their shapes; the callers borrow `y` exclusively.
         unsafe { self.submit(&kernel, &uses, &arguments) }
     }
 }
 
-/// Whether rows that one block or cluster cannot hold are shared by many: where there are very many
-/// rows, a block to each is enough.
+/// Whether rows that do not fit into one block or cluster are split among blocks. With very many
+/// rows, one block for each row is enough.
 fn in_parts(layout: RowLayout, rows: usize) -> bool {
     layout.held.is_none() && rows <= MOST_ROWS
 }

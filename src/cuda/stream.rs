@@ -1,4 +1,4 @@
-//! Work side by side: copies to and from pinned memory while kernels run.
+//! Streams: copies to and from pinned memory while kernels run.
 
 use super::buffer::{CudaBuffer, Element};
 use super::device::CudaDevice;
@@ -10,13 +10,13 @@ use super::queue::{Queue, RawStream};
 use cudarc::driver::sys;
 use std::sync::Arc;
 
-/// A queue of work of its own on a GPU. Nothing waits to be called for by the host: methods return
-/// at once, and work of different streams runs side by side.
+/// A queue of work on a GPU. Methods return at once, and work of different streams runs
+/// concurrently.
 ///
-/// Order needs no care: what uses a buffer waits for what used it before, on whichever stream
-/// that was, and reading a result waits for what computes it. So a program gives the same results with
-/// one stream or with several. Only kernels that are launched by addresses
-/// ([`CudaKernel::launch`](super::CudaKernel::launch)) have to be ordered by [`Stream::wait`].
+/// Operations that use the same buffer run in the order of the calls, even on different streams,
+/// and reading a result waits for it. So results do not depend on the number of streams. Only
+/// kernels that are launched with addresses ([`CudaKernel::launch`](super::CudaKernel::launch))
+/// have to be ordered by [`Stream::wait`].
 ///
 /// ```no_run
 /// use relampago::cuda::{CudaDevice, Stream};
@@ -42,12 +42,13 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// A new stream of a GPU.
+    /// Creates a stream on a GPU.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the driver has no room for another.
+    /// [`Error::Driver`] if the driver cannot create another.
     pub fn new(device: &CudaDevice) -> Result<Self> {
-        // Not one that ignores the default queue: the device's operations shall wait for it.
+        // The stream must synchronise with the default queue: the device's own operations wait for
+        // it.
         let flags = sys::CUstream_flags::CU_STREAM_DEFAULT;
         let raw = Arc::new(RawStream::new(device.context(), flags)?);
         Ok(Stream {
@@ -56,17 +57,16 @@ impl Stream {
         })
     }
 
-    /// The device, with its operations and launches on this stream. Buffers are still made, written
-    /// and read in the order of everything ([`CudaDevice`]).
+    /// Returns a device whose operations and launches go to this stream. Allocations, writes and
+    /// reads of buffers are still ordered after all work of the GPU ([`CudaDevice`]).
     pub fn device(&self) -> &CudaDevice {
         &self.device
     }
 
-    /// Copies values to the GPU.
+    /// Copies elements to the GPU.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are more or fewer than the buffer has, [`Error::Foreign`] if it is
-    /// on another GPU.
+    /// [`Error::Length`] if the lengths differ, [`Error::Foreign`] if the buffer is on another GPU.
     pub fn copy_in<T: Element>(
         &self,
         from: &PinnedBuffer<T>,
@@ -75,19 +75,18 @@ impl Stream {
         self.check("to", to, from.len())?;
         let bytes = to.bytes();
         self.device.ordered(&[from.input(), to.output()], |turn| {
-            // SAFETY: both places have so many bytes; neither is freed, nor the host's written to,
-            // before the end of this, which they are marked with.
+            // SAFETY: source and destination have that many bytes. Both record this use, so neither
+            // is freed, nor the host memory written, before the copy ends.
             check("cuMemcpyHtoDAsync", unsafe {
                 sys::cuMemcpyHtoDAsync_v2(to.address(), from.address().cast(), bytes, turn.stream)
             })
         })
     }
 
-    /// Copies values from the GPU.
+    /// Copies elements from the GPU.
     ///
     /// # Errors
-    /// [`Error::Length`] if there are more or fewer than `to` has, [`Error::Foreign`] if the buffer is
-    /// on another GPU.
+    /// [`Error::Length`] if the lengths differ, [`Error::Foreign`] if the buffer is on another GPU.
     pub fn copy_out<T: Element>(
         &self,
         from: &CudaBuffer<T>,
@@ -96,8 +95,8 @@ impl Stream {
         self.check("from", from, to.len())?;
         let bytes = from.bytes();
         self.device.ordered(&[from.input(), to.output()], |turn| {
-            // SAFETY: both places have so many bytes; neither is freed, nor the host's looked at,
-            // before the end of this, which they are marked with.
+            // SAFETY: source and destination have that many bytes. Both record this use, so neither
+            // is freed, nor the host memory read, before the copy ends.
             check("cuMemcpyDtoHAsync", unsafe {
                 sys::cuMemcpyDtoHAsync_v2(to.address().cast(), from.address(), bytes, turn.stream)
             })
@@ -116,23 +115,24 @@ impl Stream {
         buffer.expect(what, actual)
     }
 
-    /// An event after everything asked of this stream so far.
+    /// Records an event after all work submitted to this stream so far.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the driver has no room for another.
+    /// [`Error::Driver`] if the driver cannot create another.
     pub fn record(&self) -> Result<Event> {
         Event::record(&self.raw.context, self.raw.handle)
     }
 
-    /// Has what is asked of this stream from now on wait for an event, of any stream of any GPU.
+    /// Makes later work of this stream wait for an event, which may belong to any stream of any
+    /// GPU.
     ///
     /// # Errors
-    /// [`Error::Driver`] if the driver refuses.
+    /// [`Error::Driver`] if the call fails.
     pub fn wait(&self, event: &Event) -> Result<()> {
         self.raw.wait_for(&event.raw)
     }
 
-    /// Waits until everything asked of this stream so far is done.
+    /// Blocks until all work submitted to this stream so far has finished.
     ///
     /// # Errors
     /// [`Error::Driver`] if any of it failed.

@@ -1,20 +1,20 @@
-//! Functions of each value, and of all values of a vector.
+//! Elementwise functions and reductions.
 
 use super::buffer::{CudaBuffer, Scratch};
 use super::device::CudaDevice;
 use super::error::Result;
 use super::launch::Argument;
-use super::queue::Turn;
+use super::queue::Submission;
 use crate::ptx::kernels::{Binary, ElementwiseKernel, ReduceKernel, Reduction, Unary};
 
-/// From so many values on several blocks share a reduction.
+/// The number of elements from which a reduction is split among blocks.
 const ONE_BLOCK: usize = 1 << 16;
 
 impl CudaDevice {
-    /// `y = f(x)` of every value.
+    /// Computes `y = f(x)` of every element.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if they are not of one length.
+    /// [`super::Error::Length`] if the lengths differ.
     pub fn unary(
         &self,
         function: Unary,
@@ -27,14 +27,15 @@ impl CudaDevice {
         let pointers = [x, y].map(|buffer| Argument::Pointer(buffer.address()));
         let arguments = [&pointers[..], &[Argument::U32(len as u32)]].concat();
         let kernel = ElementwiseKernel::unary(function);
-        // SAFETY: both have the length; buffers are aligned to 256 bytes, and `y` is lent exclusively.
+        // SAFETY: both buffers have the length; buffers are aligned to 256 bytes, and `y` is
+        // borrowed exclusively.
         unsafe { self.submit(&kernel, &[x.input(), y.output()], &arguments) }
     }
 
-    /// `y = f(a, b)` of every pair of values.
+    /// Computes `y = f(a, b)` of every pair of elements.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if they are not of one length.
+    /// [`super::Error::Length`] if the lengths differ.
     pub fn binary(
         &self,
         function: Binary,
@@ -49,22 +50,24 @@ impl CudaDevice {
         let pointers = [a, b, y].map(|buffer| Argument::Pointer(buffer.address()));
         let arguments = [&pointers[..], &[Argument::U32(len as u32)]].concat();
         let kernel = ElementwiseKernel::binary(function);
-        // SAFETY: all have the length; buffers are aligned to 256 bytes, and `y` is lent exclusively.
+        // SAFETY: all buffers have the length; buffers are aligned to 256 bytes, and `y` is
+        // borrowed exclusively.
         unsafe { self.submit(&kernel, &[a.input(), b.input(), y.output()], &arguments) }
     }
 
-    /// The sum of all values, in `y`'s only one.
+    /// Computes the sum of all elements of `x` into `y[0]`.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if `y` has more values, or none.
+    /// [`super::Error::Length`] if `y` does not have exactly one element.
     pub fn sum(&self, x: &CudaBuffer<f32>, y: &mut CudaBuffer<f32>) -> Result<()> {
         self.reduce(Reduction::Sum, &[("x", x)], y)
     }
 
-    /// The sum of the products of all pairs of values, in `y`'s only one.
+    /// Computes the dot product of `a` and `b` into `y[0]`.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if `a` and `b` are not of one length, or `y` not of 1.
+    /// [`super::Error::Length`] if the lengths of `a` and `b` differ, or `y` does not have exactly
+    /// one element.
     pub fn dot(
         &self,
         a: &CudaBuffer<f32>,
@@ -74,23 +77,25 @@ impl CudaDevice {
         self.reduce(Reduction::Dot, &[("a", a), ("b", b)], y)
     }
 
-    /// The largest of all values, in `y`'s only one: NaN where any is, −∞ of none.
+    /// Computes the largest element of `x` into `y[0]`: NaN if any element is NaN, −∞ if `x` is
+    /// empty.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if `y` has more values, or none.
+    /// [`super::Error::Length`] if `y` does not have exactly one element.
     pub fn max(&self, x: &CudaBuffer<f32>, y: &mut CudaBuffer<f32>) -> Result<()> {
         self.reduce(Reduction::Maximum, &[("x", x)], y)
     }
 
-    /// The smallest of all values, in `y`'s only one: NaN where any is, ∞ of none.
+    /// Computes the smallest element of `x` into `y[0]`: NaN if any element is NaN, ∞ if `x` is
+    /// empty.
     ///
     /// # Errors
-    /// [`super::Error::Length`] if `y` has more values, or none.
+    /// [`super::Error::Length`] if `y` does not have exactly one element.
     pub fn min(&self, x: &CudaBuffer<f32>, y: &mut CudaBuffer<f32>) -> Result<()> {
         self.reduce(Reduction::Minimum, &[("x", x)], y)
     }
 
-    /// By one block, or by many, whose results another one reduces.
+    /// Reduces with one block, or with many blocks whose results another block reduces.
     fn reduce(
         &self,
         reduction: Reduction,
@@ -114,8 +119,8 @@ impl CudaDevice {
         let uses = inputs.iter().map(|(_, input)| input.input());
         let uses: Vec<_> = uses.chain([y.output()]).collect();
         if len < ONE_BLOCK {
-            // SAFETY: the lengths are checked; buffers are aligned to 256 bytes, and the caller of the
-            // public function lent `y` exclusively.
+            // SAFETY: the lengths are checked; buffers are aligned to 256 bytes, and the public
+            // function borrows `y` exclusively.
             return unsafe { self.submit(&kernel, &uses, &with(y.address())) };
         }
         let of_parts = match reduction {
@@ -127,14 +132,14 @@ impl CudaDevice {
             self.load(&ReduceKernel::new(of_parts))?,
         );
         let count = self.multiprocessors() * ReduceKernel::PARTS;
-        self.ordered(&uses, |turn: &mut Turn<'_>| {
+        self.ordered(&uses, |turn: &mut Submission<'_>| {
             let results = Scratch::new(turn, count as usize * size_of::<f32>())?;
             let total = [
                 Argument::Pointer(results.address),
                 Argument::Pointer(y.address()),
                 Argument::U32(count),
             ];
-            // SAFETY: as above; `results` has a value for each block of the first grid.
+            // SAFETY: the same holds; `results` has an element for each block of the first grid.
             unsafe {
                 turn.launch(&parts, &with(results.address))?;
                 turn.launch(&last, &total)

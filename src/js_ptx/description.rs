@@ -1,4 +1,4 @@
-//! Which kernel is meant: one plain object for each, whose types TypeScript gets from here.
+//! Plain objects that describe kernels. Their TypeScript types are generated from here.
 
 mod build;
 
@@ -8,7 +8,7 @@ use tsify::Tsify;
 use crate::ptx::PtxType;
 use crate::ptx::kernels::{Activation, Binary, Epilogue, Pairs, QuantFormat, Reduction, Unary};
 
-/// Tiles of 128 × 128 or of 64 × 64 values a block.
+/// The tile of a block: 128 × 128 or 64 × 64 elements.
 #[derive(Clone, Copy, Default, Deserialize, Tsify)]
 #[serde(rename_all = "snake_case")]
 pub enum TileSize {
@@ -17,7 +17,7 @@ pub enum TileSize {
     Small,
 }
 
-/// The type of a product's result.
+/// The type of the result of a matmul.
 #[derive(Clone, Copy, Deserialize, Tsify)]
 #[serde(rename_all = "snake_case")]
 pub enum WmmaOutput {
@@ -25,7 +25,7 @@ pub enum WmmaOutput {
     F32,
 }
 
-/// Two bytes a number.
+/// A 16-bit floating-point type.
 #[derive(Clone, Copy, Deserialize, Tsify)]
 #[serde(rename_all = "lowercase")]
 pub enum Half {
@@ -42,7 +42,7 @@ impl From<Half> for PtxType {
     }
 }
 
-/// What kernels compute with; `'f32'` unless given.
+/// A floating-point type; the default is `'f32'`.
 #[derive(Clone, Copy, Default, Deserialize, Tsify)]
 #[serde(rename_all = "lowercase")]
 pub enum Float {
@@ -62,8 +62,8 @@ impl From<Float> for PtxType {
     }
 }
 
-/// One of two kernels by which many blocks share a row: what becomes known of its parts, and what
-/// follows from that.
+/// One of two kernels for rows that are split among blocks: the first computes statistics of each
+/// part, the second the result.
 #[derive(Clone, Copy, Deserialize, Tsify)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
@@ -71,7 +71,7 @@ pub enum Stage {
     Rest,
 }
 
-/// Objects with these properties and no others.
+/// Declares objects that accept exactly these properties.
 macro_rules! objects {
     ($($(#[$doc:meta])* $name:ident { $($fields:tt)* })*) => {$(
         $(#[$doc])*
@@ -82,7 +82,7 @@ macro_rules! objects {
 }
 
 objects! {
-    /// `C = act(α·A·B + β·C + bias)` in f32, one thread to a value of `C`: to compare with.
+    /// `C = act(α·A·B + β·C + bias)` in f32 with one thread for each element of `C`, as a baseline.
     GemmNaive {
         #[serde(default)]
         batched: bool,
@@ -90,11 +90,11 @@ objects! {
         epilogue: Epilogue,
     }
 
-    /// The same from tiles in shared memory, on any GPU.
+    /// An f32 matmul with tiles in shared memory, on any GPU.
     GemmTiled {
         #[serde(default)]
         tile: TileSize,
-        /// For sizes that are multiples of 4 and matrices aligned to 16 bytes.
+        /// Whether all sizes are multiples of 4 and all matrices are aligned to 16 bytes.
         #[serde(default)]
         aligned: bool,
         #[serde(default)]
@@ -103,11 +103,11 @@ objects! {
         epilogue: Epilogue,
     }
 
-    /// f16 on the tensor cores of any GPU since Volta.
+    /// An f16 matmul on the tensor cores of Volta and later GPUs.
     GemmWmma {
         /// The type of `C`.
         output: WmmaOutput,
-        /// For `n` and `k` that are multiples of 8 and matrices aligned to 16 bytes.
+        /// Whether `n` and `k` are multiples of 8 and all matrices are aligned to 16 bytes.
         #[serde(default)]
         aligned: bool,
         #[serde(default)]
@@ -116,7 +116,7 @@ objects! {
         epilogue: Epilogue,
     }
 
-    /// On the tensor cores of any GPU since Ampere; f32 is rounded to tf32.
+    /// A matmul on the tensor cores of Ampere and later GPUs; f32 is rounded to tf32.
     GemmMma {
         r#type: Float,
         #[serde(default)]
@@ -125,24 +125,24 @@ objects! {
         epilogue: Epilogue,
     }
 
-    /// On Hopper's tensor cores; f32 is rounded to tf32.
+    /// A matmul on Hopper's tensor cores; f32 is rounded to tf32.
     GemmWgmma {
         r#type: Float,
-        /// Columns of a tile, 256 unless given, of f16 and bf16.
+        /// The number of columns of a tile for f16 and bf16; the default is 256.
         #[tsify(optional, type = "128 | 256")]
         cols: Option<u32>,
         #[serde(default)]
         epilogue: Epilogue,
     }
 
-    /// The sums of a product whose `k` is divided among blocks.
+    /// The partial results of a matmul whose `k` is split among blocks.
     GemmWgmmaSplit {
         r#type: Half,
         #[tsify(type = "128 | 256")]
         cols: u32,
     }
 
-    /// What adds these up.
+    /// The sum of the partial results of `gemm_wgmma_split`.
     GemmSplitSum {
         output: Float,
         #[serde(default)]
@@ -151,36 +151,40 @@ objects! {
 
     /// The softmax of every row.
     Softmax {
-        /// The layout that is fastest for rows of so many values; otherwise one for any.
+        /// The number of columns to choose the fastest layout for; the default layout works for
+        /// any.
         #[tsify(optional)]
         cols: Option<u32>,
-        /// Whether its logarithm.
+        /// Whether to compute the logarithm of the softmax.
         #[serde(default)]
         log: bool,
-        /// For rows that many blocks share.
+        /// The stage, for rows that are split among blocks.
         #[tsify(optional)]
         stage: Option<Stage>,
     }
 
     /// A norm of every row.
     Norm {
-        /// The layout that is fastest for rows of so many values; otherwise one for any.
+        /// The number of columns to choose the fastest layout for; the default layout works for
+        /// any.
         #[tsify(optional)]
         cols: Option<u32>,
-        /// For rows that many blocks share.
+        /// The stage, for rows that are split among blocks.
         #[tsify(optional)]
         stage: Option<Stage>,
     }
 
-    /// Attention in f32, one warp to a query, on any GPU. A launch has at most 65,535 batches and heads.
+    /// Attention in f32 with one warp for each query, on any GPU. A launch has at most 65,535
+    /// batches and heads.
     AttentionSimple {
-        /// Values of a head: a multiple of 32 up to 256.
+        /// The dimension of a head: a multiple of 32 up to 256.
         dim: u32,
         #[serde(default)]
         causal: bool,
     }
 
-    /// Attention in f32 by tiles in shared memory, on any GPU. A launch has at most 65,535 batches and heads.
+    /// Attention in f32 with tiles in shared memory, on any GPU. A launch has at most 65,535
+    /// batches and heads.
     AttentionFlashTiled {
         #[tsify(type = "64 | 128")]
         dim: u32,
@@ -197,25 +201,25 @@ objects! {
         causal: bool,
     }
 
-    /// Single queries over a cache of keys and values, whose length is divided among blocks.
+    /// Attention of single queries over a cache of keys and values that is split among blocks.
     AttentionDecode {
         r#type: Half,
         #[tsify(type = "64 | 128 | 256")]
         dim: u32,
-        /// Heads of queries that a block takes of those that share keys: as many share them, or a
-        /// multiple.
+        /// The number of query heads for each block. The number of query heads that share keys must
+        /// be a multiple of it.
         #[tsify(type = "1 | 2 | 4")]
         group: u32,
     }
 
-    /// What joins its parts.
+    /// The combination of the parts of `attention_decode`.
     AttentionDecodeSum {
         r#type: Float,
-        /// Values of a head: a multiple of 4 up to 1024.
+        /// The dimension of a head: a multiple of 4 up to 1024.
         dim: u32,
     }
 
-    /// ggml's blocks as f32.
+    /// The conversion of ggml's blocks to f32.
     Dequantize {
         format: QuantFormat,
     }
@@ -223,56 +227,56 @@ objects! {
     /// A matrix of ggml's blocks times a vector.
     QuantizedGemv {
         format: QuantFormat,
-        /// By the tensor cores of any GPU since Ampere.
+        /// Whether to use the tensor cores of Ampere and later GPUs.
         #[serde(default)]
         tensor_cores: bool,
     }
 
-    /// Rows times the transpose of a matrix of ggml's blocks.
+    /// A matrix times the transpose of a matrix of ggml's blocks.
     QuantizedGemm {
         format: QuantFormat,
         r#type: Half,
-        /// With `n`, the sizes for which work is shared out best.
+        /// The number of rows to optimise for, together with `n`.
         #[tsify(optional)]
         m: Option<u32>,
         #[tsify(optional)]
         n: Option<u32>,
     }
 
-    /// A vector becomes one number.
+    /// A reduction of a vector to one number.
     Reduce {
         reduction: Reduction,
         #[serde(default)]
         r#type: Float,
-        /// Or one for each of several blocks, to be reduced again.
+        /// Whether each block writes a partial result, to be reduced again.
         #[serde(default)]
         parts: bool,
     }
 
     /// Rotary position embedding.
     Rope {
-        /// Values of a head: a multiple of 8 up to 1024.
+        /// The dimension of a head: a multiple of 8 up to 1024.
         dim: u32,
         pairs: Pairs,
         #[serde(default)]
         r#type: Float,
     }
 
-    /// A function of every value.
+    /// A function of every element.
     OfOne {
         function: Unary,
         #[serde(default)]
         r#type: Float,
     }
 
-    /// An activation of every value.
+    /// An activation of every element.
     Activated {
         function: Activation,
         #[serde(default)]
         r#type: Float,
     }
 
-    /// A function of every pair of values.
+    /// A function of every pair of elements.
     OfTwo {
         function: Binary,
         #[serde(default)]
@@ -280,7 +284,7 @@ objects! {
     }
 }
 
-/// A kernel and its variant. Sizes are parameters of the launch: one text serves all of them.
+/// A kernel and its variant. Sizes are parameters of the launch, so one text serves all sizes.
 #[derive(Deserialize, Tsify)]
 #[serde(tag = "kernel", rename_all = "snake_case")]
 pub enum KernelDescription {
@@ -295,9 +299,9 @@ pub enum KernelDescription {
     LayerNorm(Norm),
     RmsNorm(Norm),
     AttentionSimple(AttentionSimple),
-    /// On those of Hopper.
+    /// Attention on Hopper's tensor cores.
     AttentionFlash(AttentionFlash),
-    /// On those of any GPU since Ampere.
+    /// Attention on the tensor cores of Ampere and later GPUs.
     AttentionFlashMma(AttentionFlash),
     AttentionFlashTiled(AttentionFlashTiled),
     AttentionDecode(AttentionDecode),

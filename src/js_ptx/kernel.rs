@@ -1,4 +1,4 @@
-//! A written kernel, and several in one text.
+//! Kernels and modules as JavaScript classes.
 
 use js_sys::Reflect;
 use serde::Serialize;
@@ -21,13 +21,13 @@ impl Kernel {
 
 #[wasm_bindgen(js_class = PtxKernel)]
 impl Kernel {
-    /// The entry point's name, different for every variant.
+    /// The name of the entry point, unique for every variant.
     #[wasm_bindgen(getter)]
     pub fn name(&self) -> String {
         self.0.name().to_owned()
     }
 
-    /// What it was written for.
+    /// The target that the kernel was built for.
     #[wasm_bindgen(getter, unchecked_return_type = "TargetName")]
     pub fn target(&self) -> String {
         self.0.target().to_string()
@@ -46,35 +46,34 @@ impl Kernel {
         plain(ParamList(self.0.params().to_vec()))
     }
 
-    /// Block, grid and cluster.
+    /// The block, the grid and the cluster.
     #[wasm_bindgen(getter)]
     pub fn launch(&self) -> Result<Ts<Launch>, JsValue> {
         plain(self.0.launch().clone())
     }
 
-    /// An estimate of the 32-bit registers that a thread takes.
+    /// The estimated number of 32-bit registers of a thread.
     #[wasm_bindgen(getter)]
     pub fn registers(&self) -> u32 {
         self.0.registers()
     }
 
-    /// All shared memory, in bytes.
+    /// The size of all shared memory, in bytes.
     #[wasm_bindgen(getter, js_name = sharedBytes)]
     pub fn shared_bytes(&self) -> u32 {
         self.0.shared_bytes()
     }
 
-    /// Shared memory that the launch has to ask for, in bytes.
+    /// The size of the dynamic shared memory that the launch must request, in bytes.
     #[wasm_bindgen(getter, js_name = dynamicSharedBytes)]
     pub fn dynamic_shared_bytes(&self) -> u32 {
         self.0.dynamic_shared()
     }
 
-    /// The grid for these sizes, by the names of the parameters, on a GPU of so many
-    /// multiprocessors. It has 0 blocks along an axis where there is nothing to compute, as for a
-    /// product without rows: drivers refuse such a launch, so skip it. Throws a `RelampagoError`
-    /// beyond what the hardware launches (`LIMIT_EXCEEDED`): 65,535 blocks along y and z, which
-    /// batches and heads lie along.
+    /// Computes the grid for sizes given by parameter name, on a GPU with `multiprocessors`
+    /// multiprocessors. An axis has 0 blocks if there is nothing to compute; drivers reject such a
+    /// launch, so skip it. Throws a `RelampagoError` (`LIMIT_EXCEEDED`) beyond the hardware's
+    /// limits: 65,535 blocks along y and z, the axes of batches and heads.
     pub fn grid(
         &self,
         #[wasm_bindgen(unchecked_param_type = "Record<string, number>")] sizes: JsValue,
@@ -91,7 +90,7 @@ impl Kernel {
     }
 }
 
-/// Sizes by their names.
+/// The sizes of a launch by parameter name.
 struct Named<'a>(&'a [Param], &'a JsValue);
 
 impl Sizes for Named<'_> {
@@ -101,13 +100,14 @@ impl Sizes for Named<'_> {
     }
 }
 
-/// A text with several kernels.
+/// A module with several kernels.
 #[wasm_bindgen(js_name = PtxModule)]
 pub struct Module(ptx::PtxModule);
 
 #[wasm_bindgen(js_class = PtxModule)]
 impl Module {
-    /// Without kernels. Throws a `RelampagoError` (`INVALID_ARGUMENT`) if there is no such target.
+    /// Creates a module without kernels. Throws a `RelampagoError` (`INVALID_ARGUMENT`) if there is
+    /// no such target.
     #[wasm_bindgen(constructor)]
     pub fn new(
         #[wasm_bindgen(unchecked_param_type = "TargetName")] target: JsValue,
@@ -115,14 +115,15 @@ impl Module {
         Ok(Self(ptx::PtxModule::new(target_of(&target)?)))
     }
 
-    /// Adds a kernel. Throws a `RelampagoError` if it was written for a later target or another
-    /// architecture (`UNSUPPORTED`), or if there is one of its name (`INVALID_ARGUMENT`).
+    /// Adds a kernel. Throws a `RelampagoError` if it was built for a later target or another
+    /// architecture (`UNSUPPORTED`), or if the module has a kernel with its name
+    /// (`INVALID_ARGUMENT`).
     pub fn add(&mut self, kernel: &Kernel) -> Result<(), JsValue> {
         let added = self.0.add(kernel.0.clone());
         added.map_err(|error| to_js(&error))
     }
 
-    /// The text.
+    /// The text of the module.
     #[wasm_bindgen(getter)]
     pub fn text(&self) -> String {
         self.0.emit()

@@ -1,5 +1,5 @@
-//! A kernel's instructions as the builder stores them: flat arrays, so that an instruction
-//! allocates nothing, and a small tree that says which of them are in which branch or loop.
+//! The storage for a kernel's instructions: flat arrays, so that an instruction needs no
+//! allocation, and a tree of branches and loops over ranges of instructions.
 
 #![allow(clippy::inline_always)] // What is inside is known where it is called.
 
@@ -7,26 +7,26 @@ use super::inst::{Op, Operand, Reg, Special, Traits};
 use super::types::PtxType;
 use std::ops::Range;
 
-/// One instruction; its operands and registers lie in the arrays of its [`Code`].
+/// One instruction. Its operands and registers are in the arrays of its [`Code`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Inst {
     pub(crate) op: Op,
-    /// What replaces `{}` in the row's text.
+    /// The type that replaces `{}` in the row's text.
     pub(crate) ty: PtxType,
-    /// It runs only in threads where this predicate has this value.
+    /// The guard: the instruction runs only in threads in which this predicate has this value.
     pub(crate) guard: Option<(Reg, bool)>,
-    /// How many of its registers are written, and how many there are: 128 sums and what is added.
+    /// The number of registers that the instruction writes.
     written: u8,
     regs: u8,
-    /// Its first operand, and its first register, in the order of the operands.
+    /// The index of the first operand.
     first: u32,
     first_reg: u32,
 }
 
-/// Branches and loops; they become labels only in the text.
+/// A node of the tree of branches and loops.
 #[derive(Clone, Debug)]
 pub(crate) enum Node {
-    /// Instructions after each other.
+    /// A range of consecutive instructions.
     Run(Range<usize>),
     Comment(String),
     If {
@@ -34,7 +34,7 @@ pub(crate) enum Node {
         then: Vec<Node>,
         otherwise: Vec<Node>,
     },
-    /// The body runs once and again for as long as `again` holds after it.
+    /// A loop whose body runs once, and again as long as `again` is true after it.
     Loop {
         body: Vec<Node>,
         again: Reg,
@@ -51,24 +51,24 @@ enum Shape {
     Shared(usize),
     Param(usize),
     At(i32),
-    /// So many coordinates.
+    /// A box with this number of coordinates.
     Box(u8),
     Group(u8),
 }
 
-/// Instructions in the order of the text.
+/// The instructions of a kernel in the order of the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Code {
     pub(crate) nodes: Vec<Node>,
     insts: Vec<Inst>,
     shapes: Vec<Shape>,
     regs: Vec<Reg>,
-    /// What any of the instructions is.
+    /// The union of the traits of all instructions.
     traits: Traits,
 }
 
 impl Code {
-    /// Room for a kernel of ordinary size, so that arrays need not grow while it is built.
+    /// Allocates arrays for a kernel of typical size.
     pub(crate) fn new() -> Self {
         Code {
             nodes: Vec::new(),
@@ -79,7 +79,7 @@ impl Code {
         }
     }
 
-    /// Appends an instruction that has been checked, and returns its registers.
+    /// Appends a checked instruction, and returns its registers.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -139,22 +139,22 @@ impl Code {
         self.shapes.push(shape);
     }
 
-    /// Every instruction.
+    /// Returns all instructions.
     pub(crate) fn insts(&self) -> &[Inst] {
         &self.insts
     }
 
-    /// Whether an instruction has one of these traits.
+    /// Whether any instruction has one of these traits.
     pub(crate) fn has(&self, traits: Traits) -> bool {
         self.traits.has(traits)
     }
 
-    /// All registers that instructions name, in the order of the text.
+    /// Returns the registers of all instructions, in the order of the text.
     pub(crate) fn regs(&self) -> &[Reg] {
         &self.regs
     }
 
-    /// The registers that an instruction writes, and those that it reads.
+    /// Returns the registers that an instruction writes, and those that it reads.
     #[inline]
     pub(crate) fn regs_of(&self, inst: &Inst) -> (&[Reg], &[Reg]) {
         let first = inst.first_reg as usize;
@@ -162,7 +162,7 @@ impl Code {
         regs.split_at(usize::from(inst.written))
     }
 
-    /// An instruction's operands, results first.
+    /// Returns an instruction's operands, results first.
     #[inline]
     pub(crate) fn operands(&self, inst: &Inst) -> Operands<'_> {
         let first = inst.first as usize;
@@ -172,12 +172,12 @@ impl Code {
         }
     }
 
-    /// The operands that are no results.
+    /// Returns an instruction's operands without the results.
     pub(crate) fn from(&self, inst: &Inst) -> impl Iterator<Item = Operand<'_>> {
         self.operands(inst).skip(inst.op.row().to.len())
     }
 
-    /// How many registers make the instruction's vector, fragment or accumulator.
+    /// Returns the number of registers of the instruction's vector, fragment or accumulator.
     pub(crate) fn group(&self, inst: &Inst) -> Option<usize> {
         let first = inst.first as usize;
         let shapes = &self.shapes[first..first + inst.count()];
@@ -188,10 +188,10 @@ impl Code {
     }
 }
 
-/// An instruction's operands, put together again.
+/// An iterator over an instruction's operands.
 pub(crate) struct Operands<'a> {
     shapes: std::slice::Iter<'a, Shape>,
-    /// The registers of those that are left, and what follows them.
+    /// The registers from the next operand on.
     regs: &'a [Reg],
 }
 
@@ -224,16 +224,10 @@ impl<'a> Iterator for Operands<'a> {
 }
 
 impl Inst {
-    /// How many operands there are.
+    /// Returns the number of operands.
     #[inline]
     pub(crate) fn count(&self) -> usize {
         let row = self.op.row();
         row.to.len() + row.from.len()
-    }
-
-    /// How many registers they name.
-    #[inline]
-    pub(crate) fn regs(&self) -> usize {
-        self.regs.into()
     }
 }

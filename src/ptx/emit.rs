@@ -1,19 +1,25 @@
-//! The emitter: a kernel's structure becomes text, the same text every time.
-
-#![allow(clippy::inline_always)] // Lines are handed on in registers.
+//! The emitter turns a kernel's structure into text. The same kernel always gives the same text.
 
 use super::code::{Code, Inst, Node};
 use super::inst::{Hole, Op, Operand, Reg};
 use super::kernel::{Param, ParamType, PtxKernel, SharedArray};
-use super::text::{Line, NUMBER, Names, SEPARATOR, Text, WORD};
+use super::text::{Names, push_float, push_number, push_signed};
 use super::types::Class;
 
 /// Appends a kernel's text.
-pub(super) fn kernel(kernel: &PtxKernel, text: &mut Text) {
-    Emitter::new(kernel, text).kernel();
+pub(super) fn kernel(kernel: &PtxKernel, text: &mut String) {
+    let names = Names::new(kernel.code.regs(), kernel.registers);
+    let labels = 0;
+    Emitter {
+        kernel,
+        text,
+        names,
+        labels,
+    }
+    .kernel();
 }
 
-/// How labels begin; their numbers follow.
+/// The prefixes of labels; a number follows each.
 pub(super) const LABELS: [&str; 3] = [LOOP, ELSE, END];
 const LOOP: &str = "LOOP_";
 const ELSE: &str = "ELSE_";
@@ -21,105 +27,100 @@ const END: &str = "END_";
 
 struct Emitter<'a> {
     kernel: &'a PtxKernel,
-    text: &'a mut Text,
+    text: &'a mut String,
     names: Names,
-    /// Bytes of the longest name of a parameter or of an array.
-    longest: usize,
+    /// The number of labels so far.
     labels: u32,
 }
 
-impl<'a> Emitter<'a> {
-    fn new(kernel: &'a PtxKernel, text: &'a mut Text) -> Self {
-        let params = kernel.params.iter().map(|param| param.name.len());
-        let arrays = kernel.shared.iter().map(|array| array.name.len());
-        Emitter {
-            kernel,
-            text,
-            names: Names::new(kernel.code.regs(), kernel.registers),
-            longest: kernel.name.len() + params.chain(arrays).max().unwrap_or(0),
-            labels: 0,
+impl Emitter<'_> {
+    /// Appends several strings.
+    fn push(&mut self, parts: &[&str]) {
+        for part in parts {
+            self.text.push_str(part);
         }
     }
 
     fn kernel(&mut self) {
         self.shared(true);
         self.signature();
-        self.text.push("{\n");
+        self.text.push_str("{\n");
         self.registers();
         self.shared(false);
-        self.text.push("\n");
+        self.text.push('\n');
         let kernel = self.kernel;
         self.nodes(&kernel.code.nodes, 1);
-        self.text.push("}\n");
+        self.text.push_str("}\n");
     }
 
     fn signature(&mut self) {
-        let (kernel, text) = (self.kernel, &mut *self.text);
-        text.parts(&["\n.visible .entry ", &kernel.name, "(\n"]);
+        let kernel = self.kernel;
+        self.push(&["\n.visible .entry ", &kernel.name, "(\n"]);
         for (i, Param { name, ty }) in kernel.params.iter().enumerate() {
             let comma = if i + 1 < kernel.params.len() { "," } else { "" };
             match ty {
                 ParamType::Pointer(ty) => {
                     let of = ty.name();
-                    text.parts(&["    .param .u64 ", name, comma, " // of ", of, "\n"]);
+                    self.push(&["    .param .u64 ", name, comma, " // of ", of, "\n"]);
                 }
                 ParamType::Scalar(ty) => {
-                    text.parts(&["    .param .", ty.name(), " ", name, comma, "\n"]);
+                    self.push(&["    .param .", ty.name(), " ", name, comma, "\n"]);
                 }
                 ParamType::TensorMap(_) => {
-                    text.parts(&["    .param .align 64 .b8 ", name, "[128]", comma, "\n"]);
+                    self.push(&["    .param .align 64 .b8 ", name, "[128]", comma, "\n"]);
                 }
             }
         }
-        text.push(")\n");
-        self.sides(".reqntid ", kernel.launch.block);
-        self.text.push(".minnctapersm ");
-        self.text.number(kernel.launch.min_blocks);
-        self.text.push("\n");
+        self.text.push_str(")\n");
+        self.axes(".reqntid ", kernel.launch.block);
+        self.text.push_str(".minnctapersm ");
+        push_number(self.text, kernel.launch.min_blocks);
+        self.text.push('\n');
         if kernel.launch.cluster_blocks() > 1 {
-            self.text.push(".explicitcluster\n");
-            self.sides(".reqnctapercluster ", kernel.launch.cluster);
+            self.text.push_str(".explicitcluster\n");
+            self.axes(".reqnctapercluster ", kernel.launch.cluster);
         }
     }
 
-    fn sides(&mut self, what: &str, sides: [u32; 3]) {
-        for (before, side) in [what, ", ", ", "].into_iter().zip(sides) {
-            self.text.push(before);
-            self.text.number(side);
+    /// Appends a directive and its three numbers.
+    fn axes(&mut self, directive: &str, axes: [u32; 3]) {
+        for (before, axis) in [directive, ", ", ", "].into_iter().zip(axes) {
+            self.text.push_str(before);
+            push_number(self.text, axis);
         }
-        self.text.push("\n");
+        self.text.push('\n');
     }
 
     fn registers(&mut self) {
         for class in Class::ALL {
             let count = self.names.count(class);
             if count > 0 {
-                let (ty, prefix) = class.names();
-                self.text.parts(&["    .reg .", ty, " ", prefix, "<"]);
-                self.text.number(count);
-                self.text.push(">;\n");
+                self.push(&["    .reg .", class.name(), " ", class.prefix(), "<"]);
+                push_number(self.text, count);
+                self.text.push_str(">;\n");
             }
         }
     }
 
-    /// Arrays whose size the launch states are declared outside the kernel, the others inside.
+    /// Declares shared arrays. Arrays whose size the launch states are declared outside the
+    /// kernel, the others inside.
     fn shared(&mut self, dynamic: bool) {
-        let (kernel, text) = (self.kernel, &mut *self.text);
+        let kernel = self.kernel;
         let arrays = kernel.shared.iter();
         for array in arrays.filter(|array| array.dynamic == dynamic) {
             let SharedArray { name, bytes, .. } = array;
             if dynamic {
-                text.push("\n.extern .shared .align ");
-                text.number(array.align);
-                text.parts(&[" .b8 ", &kernel.name, "_", name, "[]; // "]);
-                text.number(*bytes);
-                text.push(" bytes\n");
+                self.text.push_str("\n.extern .shared .align ");
+                push_number(self.text, array.align);
+                self.push(&[" .b8 ", &kernel.name, "_", name, "[]; // "]);
+                push_number(self.text, *bytes);
+                self.text.push_str(" bytes\n");
             } else {
-                text.push("    .shared .align ");
-                text.number(array.align);
-                text.parts(&[" .b8 ", name, "["]);
-                text.number(*bytes);
-                text.push("];\n");
+                self.text.push_str("    .shared .align ");
+                push_number(self.text, array.align);
+                self.push(&[" .b8 ", name, "["]);
+                push_number(self.text, *bytes);
+                self.text.push_str("];\n");
             }
         }
     }
@@ -148,34 +149,35 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Line by line, in the characters that PTX has.
+    /// Appends a comment line by line. Only ASCII is allowed in PTX: other characters are escaped.
     fn comment(&mut self, comment: &str, depth: usize) {
         for line in comment.split('\n') {
             let line = line.strip_suffix('\r').unwrap_or(line);
-            let begin = self.text.line(room(depth)).indent(depth).fixed(b"//").end();
-            self.text.end_at(begin);
+            self.indent(depth);
+            self.text.push_str("//");
             for word in line.split(' ') {
-                self.text.push(" ");
+                self.text.push(' ');
                 if word.bytes().all(|byte| byte.is_ascii_graphic()) {
-                    self.text.push(word);
+                    self.text.push_str(word);
                 } else {
-                    word.escape_default()
-                        .for_each(|c| self.text.push(c.encode_utf8(&mut [0; 4])));
+                    self.text.extend(word.escape_default());
                 }
             }
-            self.text.push("\n");
+            self.text.push('\n');
         }
     }
 
+    /// Returns the number of a new label.
     fn label(&mut self) -> u32 {
         self.labels += 1;
         self.labels - 1
     }
 
+    /// Appends a label's definition.
     fn place(&mut self, name: &str, label: u32) {
-        self.text.push(name);
-        self.text.number(label);
-        self.text.push(":\n");
+        self.text.push_str(name);
+        push_number(self.text, label);
+        self.text.push_str(":\n");
     }
 
     fn branch(&mut self, cond: Reg, then: &[Node], otherwise: &[Node], depth: usize) {
@@ -193,157 +195,127 @@ impl<'a> Emitter<'a> {
         self.place(END, label);
     }
 
-    fn jump(&mut self, cond: Option<(Reg, bool)>, name: &str, label: u32, depth: usize) {
-        let mut line = self.text.line(room(depth)).indent(depth);
-        if let Some(cond) = cond {
-            line = guard(&self.names, cond, line);
-        }
-        let line = line.fixed(b"bra ").text(name).number(label.into());
-        let end = line.fixed(b";\n").end();
-        self.text.end_at(end);
+    fn jump(&mut self, guard: Option<(Reg, bool)>, name: &str, label: u32, depth: usize) {
+        self.begin(guard, depth);
+        self.push(&["bra ", name]);
+        push_number(self.text, label);
+        self.text.push_str(";\n");
     }
 
-    #[inline]
+    fn indent(&mut self, depth: usize) {
+        for _ in 0..depth {
+            self.text.push_str("    ");
+        }
+    }
+
+    /// Appends the indentation and the guard of an instruction.
+    fn begin(&mut self, guard: Option<(Reg, bool)>, depth: usize) {
+        self.indent(depth);
+        if let Some((reg, wanted)) = guard {
+            self.text.push_str(if wanted { "@" } else { "@!" });
+            self.text.push_str(self.names.of(reg));
+            self.text.push(' ');
+        }
+    }
+
     fn instruction(&mut self, inst: &Inst, depth: usize) {
-        let (code, row) = (&self.kernel.code, inst.op.row());
-        let parts = inst.count() * (self.longest + 2 * NUMBER) + inst.regs() * WORD;
-        let mut line = self.text.line(room(depth) + parts).indent(depth);
-        if let Some(cond) = inst.guard {
-            line = guard(&self.names, cond, line);
-        }
-        line = mnemonic(code, inst, line);
-        if inst.count() > 0 {
-            line = line.fixed(b" ");
-            // Masks of lanes are easier to read in hexadecimal.
-            let mask = inst.count() - usize::from(row.ends_in_mask);
-            let operands = Operands {
-                kernel: self.kernel,
-                names: &self.names,
-            };
-            for (i, operand) in code.operands(inst).enumerate() {
-                line = match operand {
-                    Operand::Reg(reg) => line.word(self.names.of(reg.id)),
-                    Operand::At(base, offset) => operands.address(base, offset, line),
-                    Operand::Int(value) if i == mask => {
-                        line.text(&format!("{value:#x}")).fixed(SEPARATOR)
-                    }
-                    Operand::Int(value) => line.number(value).fixed(SEPARATOR),
-                    operand => operands.rare(inst, operand, line),
-                };
+        let code = &self.kernel.code;
+        self.begin(inst.guard, depth);
+        push_mnemonic(self.text, code, inst);
+        // Masks of lanes are easier to read in hexadecimal.
+        let mask = inst.count() - usize::from(inst.op.row().ends_in_mask);
+        for (i, operand) in code.operands(inst).enumerate() {
+            match i {
+                0 => self.text.push(' '),
+                _ => self.text.push_str(", "),
             }
-            line = line.without(SEPARATOR.len());
+            match operand {
+                Operand::Int(value) if i == mask => {
+                    let mask = format!("{value:#x}");
+                    self.text.push_str(&mask);
+                }
+                operand => self.operand(inst.op, operand),
+            }
         }
-        let end = line.fixed(b";\n").end();
-        self.text.end_at(end);
-    }
-}
-
-/// Bytes of a line without its operands at most: an indentation, a guard, and a name or a jump.
-#[inline]
-fn room(depth: usize) -> usize {
-    depth * 4 + 192
-}
-
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn guard<'a>(names: &Names, (reg, wanted): (Reg, bool), line: Line<'a>) -> Line<'a> {
-    let line = if wanted {
-        line.fixed(b"@")
-    } else {
-        line.fixed(b"@!")
-    };
-    line.word(names.of(reg.id))
-        .without(SEPARATOR.len())
-        .fixed(b" ")
-}
-
-/// Writes operands, with a separator after each.
-struct Operands<'a> {
-    kernel: &'a PtxKernel,
-    names: &'a Names,
-}
-
-impl Operands<'_> {
-    #[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-    fn address<'a>(&self, base: Reg, offset: i32, line: Line<'a>) -> Line<'a> {
-        let name = self.names.of(base.id);
-        let line = line.fixed(b"[").word(name).without(SEPARATOR.len());
-        if offset == 0 {
-            return line.fixed(b"], ");
-        }
-        // Before a sign of its own, too: the assembler knows no difference.
-        line.fixed(b"+").number(offset.into()).fixed(b"], ")
+        self.text.push_str(";\n");
     }
 
-    /// All kinds but those that most instructions have.
-    fn rare<'a>(&self, inst: &Inst, operand: Operand, line: Line<'a>) -> Line<'a> {
-        let line = match operand {
-            Operand::Group(regs) => return self.group(regs, line),
+    fn operand(&mut self, op: Op, operand: Operand) {
+        match operand {
+            Operand::Reg(reg) => self.text.push_str(self.names.of(reg)),
+            Operand::Int(value) => push_signed(self.text, value),
+            Operand::Float(value) => push_float(self.text, value),
+            Operand::Special(special) => self.text.push_str(special.name()),
+            Operand::At(base, offset) => self.address(base, offset),
+            Operand::Shared(array) => self.shared_name(array),
+            // Moves take a parameter's name, loads its address.
+            Operand::Param(index) if op == Op::MovParam => {
+                self.text.push_str(self.kernel.params[index].name);
+            }
+            Operand::Param(index) => self.push(&["[", self.kernel.params[index].name, "]"]),
             Operand::Box(map, at) => {
-                let line = line.fixed(b"[").word(self.names.of(map.id));
-                return self.group(at, line).without(SEPARATOR.len()).fixed(b"], ");
+                self.text.push('[');
+                self.text.push_str(self.names.of(map));
+                self.text.push_str(", ");
+                self.group(at);
+                self.text.push(']');
             }
-            Operand::Float(value) => line.float(value),
-            Operand::Special(special) => line.text(special.name()),
-            Operand::Shared(array) => self.shared_name(array, line),
-            // Loads take it as an address, moves as a name.
-            Operand::Param(index) if inst.op == Op::MovParam => {
-                line.text(self.kernel.params[index].name)
-            }
-            Operand::Param(index) => {
-                let name = self.kernel.params[index].name;
-                line.fixed(b"[").text(name).fixed(b"]")
-            }
-            // Written where most instructions are.
-            Operand::Reg(_) | Operand::Int(_) | Operand::At(..) => return line,
-        };
-        line.fixed(SEPARATOR)
+            Operand::Group(regs) => self.group(regs),
+        }
     }
 
-    fn shared_name<'a>(&self, index: usize, line: Line<'a>) -> Line<'a> {
+    fn address(&mut self, base: Reg, offset: i32) {
+        self.text.push('[');
+        self.text.push_str(self.names.of(base));
+        if offset != 0 {
+            // A negative offset is written `+-4`, which the assembler accepts.
+            self.text.push('+');
+            push_signed(self.text, offset.into());
+        }
+        self.text.push(']');
+    }
+
+    fn shared_name(&mut self, index: usize) {
         let array = &self.kernel.shared[index];
         if array.dynamic {
-            return line.text(&self.kernel.name).fixed(b"_").text(&array.name);
+            self.push(&[&self.kernel.name, "_"]);
         }
-        line.text(&array.name)
+        self.text.push_str(&array.name);
     }
 
-    fn group<'a>(&self, regs: &[Reg], line: Line<'a>) -> Line<'a> {
-        let names = regs.iter().map(|reg| self.names.of(reg.id));
-        let line = names.fold(line.fixed(b"{"), Line::word);
-        line.without(SEPARATOR.len()).fixed(b"}, ")
+    fn group(&mut self, regs: &[Reg]) {
+        self.text.push('{');
+        for (i, reg) in regs.iter().enumerate() {
+            if i > 0 {
+                self.text.push_str(", ");
+            }
+            self.text.push_str(self.names.of(*reg));
+        }
+        self.text.push('}');
     }
 }
 
-/// The instruction's name with its type, its vector's length, or its number of columns.
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn mnemonic<'a>(code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
+/// Appends an instruction's name with its type, its vector's length or its number of columns.
+fn push_mnemonic(text: &mut String, code: &Code, inst: &Inst) {
     let row = inst.op.row();
-    let mut line = line.word(&row.head);
-    if row.holes[0] != Hole::Nothing {
-        line = fill(row.holes[0], code, inst, line).word(&row.between);
-        line = fill(row.holes[1], code, inst, line);
-    }
-    line
-}
-
-#[cfg_attr(not(target_arch = "wasm32"), inline(always))]
-fn fill<'a>(hole: Hole, code: &Code, inst: &Inst, line: Line<'a>) -> Line<'a> {
-    match hole {
-        Hole::Nothing => line,
-        Hole::Type => line.word(inst.ty.word()),
-        Hole::Vector => match code.group(inst) {
-            Some(4) => line.fixed(b".v4"),
-            Some(_) => line.fixed(b".v2"),
-            None => line,
-        },
-        Hole::Columns => line.number(code.group(inst).unwrap_or(0) as i64 * 2),
+    for (part, hole) in row.parts.iter().zip(row.holes) {
+        text.push_str(part);
+        match hole {
+            Hole::Nothing => break,
+            Hole::Type => text.push_str(inst.ty.name()),
+            Hole::Vector => match code.group(inst) {
+                Some(4) => text.push_str(".v4"),
+                Some(_) => text.push_str(".v2"),
+                None => {}
+            },
+            Hole::Columns => push_number(text, code.group(inst).unwrap_or(0) as u32 * 2),
+        }
     }
 }
 
-/// An instruction's name, for messages.
+/// Returns an instruction's name, for messages.
 pub(super) fn instruction_text(code: &Code, inst: &Inst) -> String {
-    let mut text = Text::with_capacity(96);
-    let end = mnemonic(code, inst, text.line(room(0))).end();
-    text.end_at(end);
-    text.finish()
+    let mut text = String::new();
+    push_mnemonic(&mut text, code, inst);
+    text
 }

@@ -1,81 +1,79 @@
-//! What can be wrong with a kernel, its launch, or its text.
+//! Errors in a kernel, its launch or its text.
 
 use super::types::{PtxType, Target};
 use std::borrow::Cow;
 use std::panic::Location;
 
-/// Everything that can go wrong in writing, checking or interpreting PTX.
+/// An error in building, verifying, launching or interpreting PTX.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An operand is not what the instruction's row in the table asks for, or a condition of the
-    /// builder is no predicate.
+    /// An operand does not match the instruction's row in the table, or a condition is not a
+    /// predicate.
     #[error("{at}: `{instruction}` takes {wanted} as operand {position}, not {found}")]
     Operand {
-        /// Where the instruction was emitted.
+        /// The location of the call that emitted the instruction.
         at: Place,
-        /// Its text, with `{}` for the type, or the builder's method.
+        /// The instruction's text, with `{}` for the type, or the builder's method.
         instruction: &'static str,
-        /// The operand's number, results first, from 1 on.
+        /// The operand's position, results first, from 1 on.
         position: usize,
-        /// What the table asks for.
+        /// The operand that the table requires.
         wanted: String,
-        /// What was given.
+        /// The actual value.
         found: String,
     },
     /// An instruction was given too few or too many operands.
     #[error("{at}: `{instruction}` takes {wanted} operands, not {found}")]
     OperandCount {
-        /// Where the instruction was emitted.
+        /// The location of the call that emitted the instruction.
         at: Place,
-        /// Its text, with `{}` for the type.
+        /// The instruction's text, with `{}` for the type.
         instruction: &'static str,
-        /// How many it takes.
+        /// The required number of operands.
         wanted: usize,
-        /// How many were given.
+        /// The actual number of operands.
         found: usize,
     },
     /// An instruction does not exist for this type.
     #[error("{at}: `{instruction}` does not exist for {ty}")]
     NoSuchType {
-        /// Where the instruction was emitted.
+        /// The location of the call that emitted the instruction.
         at: Place,
-        /// Its text, with `{}` for the type.
+        /// The instruction's text, with `{}` for the type.
         instruction: &'static str,
         /// The type.
         ty: PtxType,
     },
-    /// A register of another builder is used.
-    #[error(
-        "{at}: `{instruction}` takes registers of its own builder, not one of another, of type {ty}"
-    )]
+    /// A register belongs to another builder.
+    #[error("{at}: `{instruction}` uses a register of type {ty} that belongs to another builder")]
     OtherBuilder {
-        /// Where it is used.
+        /// The location of the call that uses the register.
         at: Place,
         /// The instruction's text, with `{}` for the type, or the builder's method.
         instruction: &'static str,
         /// The register's type.
         ty: PtxType,
     },
-    /// A guard, a branch or a loop stands under a guard, which holds instructions alone.
-    #[error("{at}: `{what}` stands under a guard, which holds instructions alone")]
+    /// A guard, a branch or a loop is inside a guard, which may contain only instructions.
+    #[error("{at}: `{what}` is inside a guard, which may contain only instructions")]
     UnderGuard {
-        /// Where it begins.
+        /// The location of the call.
         at: Place,
         /// The builder's method.
         what: &'static str,
     },
-    /// The target does not have what the kernel needs.
+    /// The target lacks a feature of the kernel.
     #[error("{what} needs {}, and the target is {target}: ask for {needed}", and_later(*needed))]
     Target {
-        /// The kernel, and the instruction if it is that of a builder's own.
+        /// The kernel, and the instruction if there is one.
         what: String,
-        /// The first target that has it.
+        /// The oldest target that supports it.
         needed: Target,
-        /// The target asked for.
+        /// The requested target.
         target: Target,
     },
-    /// A register is read where it may not have been written.
+    /// A register may be read before it is written.
     #[error("{kernel}: `{instruction}` reads a register of type {ty} that may not be written yet")]
     Unwritten {
         /// The kernel.
@@ -85,14 +83,16 @@ pub enum Error {
         /// The register's type.
         ty: PtxType,
     },
-    /// Threads that must execute an instruction together may not all reach it.
-    #[error("{kernel}: `{instruction}` stands where only some threads of a {group} may come")]
+    /// Not all threads that must execute an instruction together may reach it.
+    #[error(
+        "{kernel}: all threads of a {group} must reach `{instruction}`, but some may not reach it"
+    )]
     Divergent {
         /// The kernel.
         kernel: String,
         /// The instruction.
         instruction: String,
-        /// A block or a warp.
+        /// The group of threads: a block or a warp.
         group: &'static str,
     },
     /// A register of an accumulator is used while the tensor cores may still write it.
@@ -103,8 +103,8 @@ pub enum Error {
         /// The instruction.
         instruction: String,
     },
-    /// An access at a constant address lies beyond its shared array.
-    #[error("{kernel}: bytes {from}..{to} of `{array}`, which has {bytes}")]
+    /// An access at a constant address is outside its shared array.
+    #[error("{kernel}: access to bytes {from}..{to} of `{array}`, which has {bytes} bytes")]
     SharedBounds {
         /// The kernel.
         kernel: String,
@@ -117,26 +117,26 @@ pub enum Error {
         /// The array's size.
         bytes: u32,
     },
-    /// Something is larger than the target or the hardware allows.
+    /// A quantity exceeds the limit of the target or of the hardware.
     #[error("{what} is {value}, beyond the limit of {limit}")]
     Limit {
-        /// What was measured.
+        /// The quantity.
         what: String,
-        /// Its value.
+        /// The actual value.
         value: u64,
-        /// The largest possible.
+        /// The limit.
         limit: u64,
     },
-    /// A parameter lies outside its range.
+    /// A parameter is outside its range.
     #[error("{}`{what}` is {value}, but must be {requirement}", prefix(kernel.as_ref()))]
     Invalid {
-        /// The kernel, if it is a kernel's.
+        /// The kernel that the parameter belongs to, if any.
         kernel: Option<String>,
         /// The parameter.
         what: &'static str,
-        /// What was given.
+        /// The actual value.
         value: String,
-        /// What is allowed.
+        /// The allowed values.
         requirement: Cow<'static, str>,
     },
     /// A launch's arguments do not match the kernel's parameters.
@@ -144,28 +144,28 @@ pub enum Error {
     Argument {
         /// The kernel.
         kernel: String,
-        /// The argument's number, from 1 on.
+        /// The argument's position, from 1 on.
         position: usize,
         /// The parameter, by name and type.
         wanted: String,
-        /// What was given.
+        /// The actual value.
         found: String,
     },
     /// No target has this name.
     #[error("there is no target `{name}`: targets are sm_70 to sm_120")]
     UnknownTarget {
-        /// What was asked for.
+        /// The requested name.
         name: String,
     },
-    /// Text is not PTX, or has an instruction that the interpreter does not know.
+    /// The text is not valid PTX, or has an instruction that the interpreter does not support.
     #[error("line {line}: {message}")]
     Parse {
         /// The line, from 1 on.
         line: usize,
-        /// What is wrong with it.
+        /// The problem in the line.
         message: String,
     },
-    /// A kernel did something undefined while it was interpreted.
+    /// A kernel did something undefined during interpretation.
     #[error("line {line}, block {block:?}, thread {thread}: {message}")]
     Fault {
         /// The line of the text, from 1 on.
@@ -174,13 +174,13 @@ pub enum Error {
         block: [u32; 3],
         /// The thread in the block.
         thread: u32,
-        /// What it did.
+        /// The undefined action.
         message: String,
     },
 }
 
 impl Error {
-    /// [`Error::Invalid`] for a parameter.
+    /// Creates [`Error::Invalid`] for a parameter.
     pub(crate) fn invalid(
         what: &'static str,
         value: impl Into<String>,
@@ -194,7 +194,7 @@ impl Error {
         }
     }
 
-    /// The same error of this kernel, unless it names one already.
+    /// Adds the kernel's name, unless the error has one already.
     pub(super) fn of(mut self, name: impl Into<String>) -> Self {
         if let Error::Invalid { kernel, .. } = &mut self {
             kernel.get_or_insert_with(|| name.into());
@@ -202,7 +202,7 @@ impl Error {
         self
     }
 
-    /// What kind it is; the same in every release.
+    /// Returns the error's code, which is the same in every release.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Target { .. } => "UNSUPPORTED",
@@ -219,7 +219,7 @@ fn prefix(kernel: Option<&String>) -> String {
     kernel.map_or_else(String::new, |name| format!("{name}: "))
 }
 
-/// What Hopper alone has is not on later targets.
+/// Describes the targets that support a feature: features of `sm_90a` are not on later targets.
 fn and_later(target: Target) -> String {
     match target {
         Target::Sm90a => format!("{target} itself"),
@@ -227,7 +227,7 @@ fn and_later(target: Target) -> String {
     }
 }
 
-/// Where in the program an instruction was emitted.
+/// The source location of a call to the builder.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Place(pub(crate) &'static Location<'static>);
 

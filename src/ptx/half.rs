@@ -1,6 +1,6 @@
 //! Conversions of 16-bit floating-point numbers, rounding to nearest, ties to even.
 
-/// The value of an IEEE binary16.
+/// Converts IEEE binary16 bits to `f32`.
 pub fn f16_to_f32(bits: u16) -> f32 {
     let sign = u32::from(bits & 0x8000) << 16;
     let (exponent, fraction) = (u32::from(bits >> 10) & 0x1f, u32::from(bits & 0x3ff));
@@ -15,7 +15,7 @@ pub fn f16_to_f32(bits: u16) -> f32 {
     }
 }
 
-/// The IEEE binary16 nearest to `value`.
+/// Returns the bits of the IEEE binary16 number nearest to `value`.
 pub fn f32_to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let sign = (bits >> 16) as u16 & 0x8000;
@@ -23,11 +23,11 @@ pub fn f32_to_f16(value: f32) -> u16 {
     if magnitude > 0x7f80_0000 {
         return sign | 0x7fff;
     }
-    // 65520 and beyond round to infinity.
+    // Numbers of at least 65520 round to infinity.
     if magnitude >= 0x477f_f000 {
         return sign | 0x7c00;
     }
-    // Below 2⁻¹⁴ multiples of 2⁻²⁴ remain: adding 0.5 leaves just those in the low bits.
+    // Numbers below 2⁻¹⁴ round to multiples of 2⁻²⁴: adding 0.5 leaves those in the low bits.
     if magnitude < 0x3880_0000 {
         let rounded = f32::from_bits(magnitude) + 0.5;
         return sign | (rounded.to_bits() - 0.5f32.to_bits()) as u16;
@@ -36,12 +36,12 @@ pub fn f32_to_f16(value: f32) -> u16 {
     sign | ((rounded - ((127 - 15) << 23)) >> 13) as u16
 }
 
-/// The value of a bfloat16.
+/// Converts bfloat16 bits to `f32`.
 pub fn bf16_to_f32(bits: u16) -> f32 {
     f32::from_bits(u32::from(bits) << 16)
 }
 
-/// The bfloat16 nearest to `value`.
+/// Returns the bits of the bfloat16 number nearest to `value`.
 pub fn f32_to_bf16(value: f32) -> u16 {
     let bits = value.to_bits();
     if value.is_nan() {

@@ -4,7 +4,7 @@ use super::code::Code;
 use super::error::{Error, Result};
 use super::types::{PtxType, Target, Version};
 
-/// What a parameter holds.
+/// The type of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -12,16 +12,16 @@ use super::types::{PtxType, Target, Version};
     serde(rename_all = "camelCase")
 )]
 pub enum ParamType {
-    /// An address in global memory of values of this type.
+    /// An address in global memory of elements of this type.
     Pointer(PtxType),
     /// A number.
     Scalar(PtxType),
-    /// The 128 bytes that `cuTensorMapEncodeTiled` writes, of a row-major matrix.
+    /// The 128 bytes that `cuTensorMapEncodeTiled` writes for a row-major matrix.
     TensorMap(TensorBox),
 }
 
-/// What the tensor map of a parameter has to describe: a row-major matrix, or several of one
-/// shape after each other, read or written in boxes of one of them that lie in shared memory with
+/// The matrices that a parameter's tensor map must describe: one row-major matrix, or several
+/// consecutive ones of the same shape. Boxes of one matrix are copied from or to shared memory with
 /// the 128-byte swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
@@ -30,20 +30,20 @@ pub enum ParamType {
     serde(rename_all = "camelCase")
 )]
 pub struct TensorBox {
-    /// The type of the values.
+    /// The type of the elements.
     pub ty: PtxType,
-    /// Rows of a box.
+    /// The number of rows of a box.
     pub rows: u32,
-    /// Columns of a box: 128 bytes.
+    /// The number of columns of a box: 128 bytes.
     pub cols: u32,
-    /// A matrix's number of rows and of columns.
+    /// The number of rows and of columns of a matrix.
     pub shape: [Extent; 2],
-    /// The parameters whose product is the number of matrices; none for one alone, whose map has
-    /// two dimensions and not three.
+    /// The parameters whose product is the number of matrices. Empty for a single matrix, whose map
+    /// has two dimensions and not three.
     pub planes: &'static [&'static str],
 }
 
-/// A parameter, in the order of launch.
+/// A parameter of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -51,14 +51,14 @@ pub struct TensorBox {
     serde(rename_all = "camelCase")
 )]
 pub struct Param {
-    /// Its name in the text.
+    /// The parameter's name in the text.
     pub name: &'static str,
-    /// What it holds.
+    /// The parameter's type.
     pub ty: ParamType,
 }
 
 impl ParamType {
-    /// Size and alignment in the parameter buffer, in bytes.
+    /// Returns the size and the alignment in the parameter buffer, in bytes.
     pub fn layout(self) -> (u32, u32) {
         match self {
             ParamType::Pointer(_) => (8, 8),
@@ -68,7 +68,7 @@ impl ParamType {
     }
 }
 
-/// How many blocks a grid has in one dimension.
+/// The number of blocks of a grid along one axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -76,20 +76,21 @@ impl ParamType {
     serde(rename_all = "camelCase")
 )]
 pub enum Extent {
-    /// So many.
+    /// A fixed number of blocks.
     Fixed(u32),
-    /// As many as the parameter of this name says.
+    /// The value of the parameter with this name.
     Param(&'static str),
-    /// The parameter divided by so much, rounded up.
+    /// The value of the parameter with this name, divided by a number and rounded up.
     Tiles(&'static str, u32),
-    /// A multiple of the GPU's multiprocessors, for kernels that share out work themselves.
+    /// A multiple of the number of the GPU's multiprocessors, for kernels that distribute work
+    /// themselves.
     Multiprocessors(u32),
-    /// As many as the GPU's multiprocessors times a number, divided by another and rounded down;
-    /// at least one.
+    /// The number of the GPU's multiprocessors times the first number, divided by the second one
+    /// and rounded down; at least one.
     Share(u32, u32),
 }
 
-/// How a kernel has to be launched.
+/// The launch configuration of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -97,22 +98,25 @@ pub enum Extent {
     serde(rename_all = "camelCase")
 )]
 pub struct Launch {
-    /// Threads of a block. The text asks for exactly these (`.reqntid`).
+    /// The number of threads of a block along each axis. The text requires exactly these
+    /// (`.reqntid`).
     pub block: [u32; 3],
-    /// Blocks of the grid.
+    /// The number of blocks of the grid along each axis.
     pub grid: [Extent; 3],
-    /// Blocks of a cluster, which run at the same time and reach each other's shared memory
-    /// (`sm_90`; at most 8); the grid is of whole clusters.
+    /// The number of blocks of a cluster along each axis, at most 8 in total (`sm_90`). They run at
+    /// the same time and can access each other's shared memory. The grid must consist of whole
+    /// clusters.
     pub cluster: [u32; 3],
-    /// Blocks that fewest registers must allow on one multiprocessor at once (`.minnctapersm`).
+    /// The number of blocks that must fit on one multiprocessor at once, which limits the registers
+    /// (`.minnctapersm`).
     pub min_blocks: u32,
-    /// Whether it may begin before the kernel before it is over (*programmatic dependent launch*),
-    /// for whose results it waits itself.
+    /// Whether the kernel may begin before the preceding one has finished (*programmatic dependent
+    /// launch*). It then waits for the results itself.
     pub overlaps: bool,
 }
 
 impl Launch {
-    /// Blocks of `threads` in a row, one in each place of `grid`.
+    /// Creates a launch of one-dimensional blocks with `threads` threads.
     pub fn new(threads: u32, grid: [Extent; 3]) -> Self {
         Launch {
             block: [threads, 1, 1],
@@ -123,24 +127,24 @@ impl Launch {
         }
     }
 
-    /// The same in clusters of so many blocks along each axis.
+    /// Sets the number of blocks of a cluster along each axis.
     #[must_use]
     pub fn clustered(self, cluster: [u32; 3]) -> Self {
         Launch { cluster, ..self }
     }
 
-    /// How many blocks a cluster has.
+    /// Returns the number of blocks of a cluster.
     pub fn cluster_blocks(&self) -> u64 {
         product(self.cluster)
     }
 
-    /// How many threads a block has.
+    /// Returns the number of threads of a block.
     pub(crate) fn threads(&self) -> u64 {
         product(self.block)
     }
 
-    /// The same, overlapping with the kernel before where the target can do that (`sm_90`). The
-    /// kernel has to call [`super::Builder::wait_for_grid`].
+    /// Lets the kernel overlap with the preceding one if the target supports that (`sm_90`). The
+    /// kernel must call [`super::Builder::wait_for_grid`].
     #[must_use]
     pub fn overlapping(self, target: Target) -> Self {
         Launch {
@@ -150,14 +154,14 @@ impl Launch {
     }
 }
 
-/// Beyond 2⁶⁴ the largest number, which is beyond every limit, too.
+/// Returns the product of three sizes, saturating at 2⁶⁴ − 1.
 fn product(sides: [u32; 3]) -> u64 {
     sides
         .iter()
         .fold(1, |all, &side| all.saturating_mul(side.into()))
 }
 
-/// The hardware's bounds of a grid.
+/// The hardware's limits of a grid.
 const MAX_GRID: [u64; 3] = [0x7fff_ffff, 65_535, 65_535];
 const AXES: [&str; 3] = ["x", "y", "z"];
 
@@ -167,11 +171,11 @@ pub(crate) struct SharedArray {
     pub(crate) name: String,
     pub(crate) bytes: u32,
     pub(crate) align: u32,
-    /// Its size is part of the launch; needed beyond 48 KiB.
+    /// Whether the size is part of the launch, as it must be beyond 48 KiB.
     pub(crate) dynamic: bool,
 }
 
-/// A checked kernel.
+/// A kernel that passed verification.
 #[derive(Clone, Debug)]
 pub struct PtxKernel {
     pub(crate) name: String,
@@ -180,58 +184,58 @@ pub struct PtxKernel {
     pub(crate) shared: Vec<SharedArray>,
     pub(crate) launch: Launch,
     pub(crate) code: Code,
-    /// How many registers it has.
+    /// The number of registers.
     pub(crate) registers: usize,
-    /// The first version of PTX that has all of its instructions.
+    /// The first version of PTX that has all instructions of the kernel.
     pub(crate) since: Version,
 }
 
-/// What a grid is computed from: the values of a launch's integer parameters.
+/// The values of a launch's integer parameters, from which the grid is computed.
 pub trait Sizes {
-    /// The value of the parameter at this place in the kernel's list.
+    /// Returns the value of the parameter with this index.
     fn size(&self, index: usize) -> Option<u64>;
 }
 
 impl PtxKernel {
-    /// The entry point's name.
+    /// Returns the name of the entry point.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it was written for.
+    /// Returns the target that the kernel was built for.
     pub fn target(&self) -> Target {
         self.target
     }
 
-    /// The parameters, in order.
+    /// Returns the parameters in the order of the launch.
     pub fn params(&self) -> &[Param] {
         &self.params
     }
 
-    /// Block, grid and registers.
+    /// Returns the launch configuration.
     pub fn launch(&self) -> &Launch {
         &self.launch
     }
 
-    /// An estimate of the 32-bit registers that a thread takes: the most that are alive at once in the
-    /// order of the text. What the assembler makes of it may differ.
+    /// Returns an estimate of the number of 32-bit registers of a thread: the largest number that
+    /// is live at once, in the order of the text. The assembler may use more or fewer.
     pub fn registers(&self) -> u32 {
         super::verify::estimate(self)
     }
 
-    /// Shared memory that the launch has to ask for, in bytes.
+    /// Returns the size of the dynamic shared memory that the launch must request, in bytes.
     pub fn dynamic_shared(&self) -> u32 {
-        // The verifier has seen that it fits.
+        // The verifier has checked that the size fits.
         self.bytes_of(true) as u32
     }
 
-    /// All shared memory, in bytes.
+    /// Returns the size of all shared memory, in bytes.
     pub fn shared_bytes(&self) -> u32 {
         (self.bytes_of(false) + self.bytes_of(true)) as u32
     }
 
-    /// Bytes of the shared arrays whose size the launch states, or of the others, each at a multiple
-    /// of its alignment.
+    /// Returns the size in bytes of the dynamic shared arrays, or of the static ones, including
+    /// padding for alignment.
     pub(super) fn bytes_of(&self, dynamic: bool) -> u64 {
         let arrays = self.shared.iter().filter(|array| array.dynamic == dynamic);
         arrays.fold(0, |end: u64, array| {
@@ -239,12 +243,13 @@ impl PtxKernel {
         })
     }
 
-    /// Whether the text gives the kernel this name, or its dynamic array: for a whole module.
+    /// Whether the kernel or its dynamic array has this name in a module.
     pub(super) fn declares(&self, name: &str) -> bool {
         name == self.name || self.has_dynamic(name)
     }
 
-    /// Whether the dynamic array has this name in the text, where it begins with the kernel's.
+    /// Whether the dynamic array has this name in the text, where it is prefixed with the kernel's
+    /// name.
     pub(super) fn has_dynamic(&self, name: &str) -> bool {
         let name = name.strip_prefix(self.name.as_str());
         let name = name.and_then(|rest| rest.strip_prefix('_'));
@@ -252,14 +257,15 @@ impl PtxKernel {
         name.is_some_and(|name| dynamic.any(|array| array.name == name))
     }
 
-    /// The grid for these arguments on a GPU of so many multiprocessors.
+    /// Computes the grid for a launch's parameters on a GPU with this number of multiprocessors.
     ///
-    /// It has 0 blocks along an axis where there is nothing to compute, as for a product without
-    /// rows. Drivers refuse such a launch: skip it, as [`cuda`](crate#features) does.
+    /// An axis has 0 blocks if there is nothing to compute, as in a matmul without rows. Drivers
+    /// reject such a launch, so skip it, as [`cuda`](crate#features) does.
     ///
     /// # Errors
-    /// [`Error::Argument`] if an extent's parameter has no value, [`Error::Limit`] beyond what
-    /// the hardware launches (65,535 blocks along y and z, which batches and heads lie along), [`Error::Invalid`] if it is not of whole clusters.
+    /// [`Error::Argument`] if a parameter of the grid has no value, [`Error::Limit`] beyond the
+    /// hardware's limits (65,535 blocks along y and z, the axes of batches and heads),
+    /// [`Error::Invalid`] if the grid does not consist of whole clusters.
     pub fn grid(&self, sizes: &dyn Sizes, multiprocessors: u32) -> Result<[u32; 3]> {
         let mut grid = [1; 3];
         for (axis, extent) in self.launch.grid.iter().enumerate() {
@@ -282,8 +288,10 @@ impl PtxKernel {
             }
             if !blocks.is_multiple_of(self.launch.cluster[axis].into()) {
                 let value = format!("{blocks} blocks along {}", AXES[axis]);
-                let requirement =
-                    format!("a multiple of {}, a cluster's", self.launch.cluster[axis]);
+                let requirement = format!(
+                    "a multiple of {}, the size of a cluster",
+                    self.launch.cluster[axis]
+                );
                 return Err(Error::invalid("grid", value, requirement).of(&self.name));
             }
             grid[axis] = blocks as u32;
@@ -291,7 +299,7 @@ impl PtxKernel {
         Ok(grid)
     }
 
-    /// How many blocks the grid has along an axis, in words: of which parameter.
+    /// Describes the size of the grid along an axis, for messages.
     fn extent_name(&self, axis: usize) -> String {
         let grid = format!("the grid along {}", AXES[axis]);
         match self.launch.grid[axis] {

@@ -1,11 +1,10 @@
-//! A module: kernels that make one text.
+//! Modules: texts of one or several kernels.
 
 use super::emit;
 use super::kernel::PtxKernel;
-use super::text::Text;
 use super::types::{Target, Version};
 
-/// A text that any PTX compiler reads: kernels for one target.
+/// A module: the text of one or several kernels for one target, which any PTX compiler reads.
 #[derive(Clone, Debug)]
 pub struct PtxModule {
     target: Target,
@@ -13,7 +12,7 @@ pub struct PtxModule {
 }
 
 impl PtxModule {
-    /// A module without kernels.
+    /// Creates a module without kernels.
     pub fn new(target: Target) -> Self {
         PtxModule {
             target,
@@ -21,10 +20,10 @@ impl PtxModule {
         }
     }
 
-    /// The same with one more kernel.
+    /// Adds a kernel and returns the module.
     ///
     /// # Errors
-    /// As [`PtxModule::add`].
+    /// Those of [`PtxModule::add`].
     pub fn with(mut self, kernel: PtxKernel) -> super::Result<Self> {
         self.add(kernel)?;
         Ok(self)
@@ -33,8 +32,9 @@ impl PtxModule {
     /// Adds a kernel.
     ///
     /// # Errors
-    /// [`super::Error::Target`] if it was written for a later target, and
-    /// [`super::Error::Invalid`] if its name, or its dynamic array's in the text, is there already.
+    /// [`super::Error::Target`] if the kernel was built for a later target, and
+    /// [`super::Error::Invalid`] if its name, or the name of its dynamic array, is already in the
+    /// module.
     pub fn add(&mut self, kernel: PtxKernel) -> super::Result<()> {
         if !self.target.has(kernel.target) {
             return Err(super::Error::Target {
@@ -44,17 +44,13 @@ impl PtxModule {
             });
         }
         if let Some(name) = self.taken(&kernel) {
-            return Err(super::Error::invalid(
-                "name",
-                name,
-                "a name of its own in the module",
-            ));
+            return Err(super::Error::invalid("name", name, "unique in the module"));
         }
         self.kernels.push(kernel);
         Ok(())
     }
 
-    /// A name of the kernel that another one has in the text.
+    /// Returns a name of the kernel that is already in the module.
     fn taken(&self, kernel: &PtxKernel) -> Option<String> {
         let dynamic = kernel.shared.iter().filter(|array| array.dynamic);
         let arrays = dynamic.map(|array| format!("{}_{}", kernel.name, array.name));
@@ -62,36 +58,32 @@ impl PtxModule {
         names.find(|name| self.kernels.iter().any(|other| other.declares(name)))
     }
 
-    /// What the text is written for.
+    /// Returns the module's target.
     pub fn target(&self) -> Target {
         self.target
     }
 
-    /// The kernels, in order.
+    /// Returns the kernels, in the order of the text.
     pub fn kernels(&self) -> &[PtxKernel] {
         &self.kernels
     }
 
-    /// The oldest version of PTX that has everything used: drivers refuse newer ones than theirs.
+    /// Returns the oldest version of PTX that has all features used. A driver rejects versions
+    /// newer than its own.
     pub fn version(&self) -> Version {
         let kernels = self.kernels.iter().map(|kernel| kernel.since);
         kernels.fold(self.target.since(), Version::max)
     }
 
-    /// The text.
+    /// Returns the PTX text.
     pub fn emit(&self) -> String {
         let insts = self.kernels.iter().map(|kernel| kernel.code.insts().len());
-        let mut text = Text::with_capacity(1024 + 48 * insts.sum::<usize>());
-        let Version(major, minor) = self.version();
-        text.push(".version ");
-        text.number(major.into());
-        text.push(".");
-        text.number(minor.into());
-        text.parts(&["\n.target ", self.target.name(), "\n"]);
-        text.push(".address_size 64\n");
+        let (version, target) = (self.version(), self.target.name());
+        let mut text = format!(".version {version}\n.target {target}\n.address_size 64\n");
+        text.reserve(1024 + 48 * insts.sum::<usize>());
         for kernel in &self.kernels {
             emit::kernel(kernel, &mut text);
         }
-        text.finish()
+        text
     }
 }

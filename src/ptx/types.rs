@@ -1,11 +1,10 @@
 //! Types of registers and memory, targets, and versions of PTX.
 
-use super::text::Word;
 use std::fmt;
 
-/// A type of PTX, of a register or of what an instruction works on.
+/// A PTX type, of a register or of an instruction.
 ///
-/// Types shorter than 16 bits exist in memory only: they are loaded into wider registers.
+/// Types shorter than 16 bits exist in memory only and are loaded into wider registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -13,47 +12,47 @@ use std::fmt;
     serde(rename_all = "lowercase")
 )]
 pub enum PtxType {
-    /// One bit: the result of a comparison.
+    /// A predicate: the result of a comparison.
     Pred,
-    /// Unsigned, 8 bits, in memory.
+    /// An unsigned 8-bit integer, in memory only.
     U8,
-    /// Signed, 8 bits, in memory.
+    /// A signed 8-bit integer, in memory only.
     S8,
-    /// Untyped, 16 bits.
+    /// Untyped 16 bits.
     B16,
-    /// Unsigned, 16 bits.
+    /// An unsigned 16-bit integer.
     U16,
-    /// Signed, 16 bits.
+    /// A signed 16-bit integer.
     S16,
-    /// Untyped, 32 bits.
+    /// Untyped 32 bits.
     B32,
-    /// Unsigned, 32 bits.
+    /// An unsigned 32-bit integer.
     U32,
-    /// Signed, 32 bits.
+    /// A signed 32-bit integer.
     S32,
-    /// Untyped, 64 bits.
+    /// Untyped 64 bits.
     B64,
-    /// Unsigned, 64 bits. Addresses have this type.
+    /// An unsigned 64-bit integer. Addresses have this type.
     U64,
-    /// Signed, 64 bits.
+    /// A signed 64-bit integer.
     S64,
-    /// IEEE binary16.
+    /// A 16-bit floating-point number (IEEE binary16).
     F16,
-    /// The upper half of an `f32`.
+    /// A bfloat16: the upper half of an `f32`.
     BF16,
     /// Two [`PtxType::F16`] in one register, the first in the low half.
     F16x2,
     /// Two [`PtxType::BF16`] in one register, the first in the low half.
     BF16x2,
-    /// An `f32` of which tensor cores read the upper 19 bits, in an untyped register.
+    /// An `f32` in an untyped register, of which tensor cores read the upper 19 bits.
     TF32,
-    /// IEEE binary32.
+    /// A 32-bit floating-point number (IEEE binary32).
     F32,
-    /// IEEE binary64.
+    /// A 64-bit floating-point number (IEEE binary64).
     F64,
 }
 
-/// Where registers of one declaration live; PTX checks operands by it.
+/// The class of registers that are declared together. PTX checks operands by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Class {
     Pred,
@@ -74,30 +73,33 @@ impl Class {
         Class::F64,
     ];
 
-    /// The type of the declaration, and the prefix of the registers' names.
-    pub(crate) fn names(self) -> (&'static str, &'static str) {
+    /// Returns the type of the declaration.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
-            Class::Pred => ("pred", "%p"),
-            Class::B16 => ("b16", "%h"),
-            Class::B32 => ("b32", "%r"),
-            Class::B64 => ("b64", "%rd"),
-            Class::F32 => ("f32", "%f"),
-            Class::F64 => ("f64", "%fd"),
+            Class::Pred => "pred",
+            Class::B16 => "b16",
+            Class::B32 => "b32",
+            Class::B64 => "b64",
+            Class::F32 => "f32",
+            Class::F64 => "f64",
+        }
+    }
+
+    /// Returns the prefix of the registers' names.
+    pub(crate) const fn prefix(self) -> &'static str {
+        match self {
+            Class::Pred => "%p",
+            Class::B16 => "%h",
+            Class::B32 => "%r",
+            Class::B64 => "%rd",
+            Class::F32 => "%f",
+            Class::F64 => "%fd",
         }
     }
 }
 
-/// The names as words of a text.
-static WORDS: [Word; PtxType::ALL.len()] = {
-    let (mut words, mut i) = ([Word::EMPTY; PtxType::ALL.len()], 0);
-    while i < words.len() {
-        words[i] = Word::new(PtxType::ALL[i].name());
-        i += 1;
-    }
-    words
-};
-
-/// Which types of registers may stand for each type, one bit each: asked of every operand.
+/// The set of register types that each type accepts, one bit each. It is a table since every
+/// operand is checked.
 static FITTING: [u32; PtxType::ALL.len()] = {
     let (mut fitting, mut wanted) = ([0; PtxType::ALL.len()], 0);
     while wanted < fitting.len() {
@@ -114,7 +116,7 @@ static FITTING: [u32; PtxType::ALL.len()] = {
 };
 
 impl PtxType {
-    /// Every type, in the order of their numbers.
+    /// All types, in the order of their discriminants.
     pub(crate) const ALL: [PtxType; 19] = {
         use PtxType::{
             B16, B32, B64, BF16, BF16x2, F16, F16x2, F32, F64, Pred, S8, S16, S32, S64, TF32, U8,
@@ -126,7 +128,7 @@ impl PtxType {
         ]
     };
 
-    /// As it is written in instructions.
+    /// Returns the name in instructions.
     pub const fn name(self) -> &'static str {
         match self {
             PtxType::Pred => "pred",
@@ -151,13 +153,7 @@ impl PtxType {
         }
     }
 
-    /// The same as a word of a text.
-    #[inline]
-    pub(super) fn word(self) -> &'static Word {
-        &WORDS[self as usize]
-    }
-
-    /// Bytes in memory; a predicate has none.
+    /// Returns the size in memory in bytes, 0 for predicates.
     pub const fn bytes(self) -> u32 {
         match self {
             PtxType::Pred => 0,
@@ -181,7 +177,7 @@ impl PtxType {
         }
     }
 
-    /// The untyped type of the same size.
+    /// Returns the untyped type of the same size.
     #[must_use]
     pub fn untyped(self) -> PtxType {
         match self.bytes() {
@@ -201,26 +197,26 @@ impl PtxType {
         matches!(self, PtxType::B16 | PtxType::B32 | PtxType::B64)
     }
 
-    /// Its place in a set of types.
+    /// Returns the type's bit in a set of types.
     pub(crate) const fn bit(self) -> u32 {
         1 << self as u32
     }
 
-    /// Whether a register of type `self` may stand where an instruction takes `wanted`.
+    /// Whether an operand of type `wanted` accepts a register of type `self`.
     #[inline]
     pub(crate) fn fits(self, wanted: PtxType) -> bool {
         wanted.fitting() & self.bit() != 0
     }
 
-    /// The types whose registers may stand where an instruction takes `self`.
+    /// Returns the set of register types that an operand of type `self` accepts.
     #[inline]
     pub(crate) fn fitting(self) -> u32 {
         FITTING[self as usize]
     }
 
-    /// The rule behind [`PtxType::fits`]: of the same size, both integers or one of them untyped.
-    /// That is PTX's own rule, but stricter for floating-point numbers in untyped registers:
-    /// `f16` is not `bf16`.
+    /// Implements the rule of [`PtxType::fits`]: both types have the same size, and both are
+    /// integers or one is untyped. This is PTX's own rule, but stricter for floating-point numbers
+    /// in untyped registers: `f16` is not `bf16`.
     const fn may_stand_for(self, wanted: PtxType) -> bool {
         let (integers, predicate) = (
             self.is_integer() && wanted.is_integer(),
@@ -232,7 +228,7 @@ impl PtxType {
                 && (self.is_untyped() || wanted.is_untyped() || integers))
     }
 
-    /// The type of twice the size that a widening multiplication gives.
+    /// Returns the result type of a widening multiplication, which has twice the size.
     pub(crate) fn doubled(self) -> Option<PtxType> {
         match self {
             PtxType::U16 => Some(PtxType::U32),
@@ -260,22 +256,22 @@ impl fmt::Display for Version {
     }
 }
 
-/// What the text is written for: the oldest GPU that runs it.
+/// The target of the text: the oldest GPU architecture that runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Target {
     /// Volta.
     Sm70,
     /// Turing.
     Sm75,
-    /// Ampere, A100.
+    /// Ampere, data centre (A100).
     Sm80,
     /// Ampere, consumer.
     Sm86,
     /// Ada.
     Sm89,
-    /// Hopper, without what only Hopper has.
+    /// Hopper, without the features that only Hopper has.
     Sm90,
-    /// Hopper alone: `wgmma` and `setmaxnreg`.
+    /// Hopper only, with `wgmma` and `setmaxnreg`.
     Sm90a,
     /// Blackwell, data centre.
     Sm100,
@@ -284,7 +280,7 @@ pub enum Target {
 }
 
 impl Target {
-    /// Every target, oldest first.
+    /// All targets, oldest first.
     pub const ALL: [Target; 9] = [
         Target::Sm70,
         Target::Sm75,
@@ -297,7 +293,8 @@ impl Target {
         Target::Sm120,
     ];
 
-    /// The name, the number, and the first version of PTX that knows it.
+    /// Returns the name, the compute capability, and the first version of PTX that supports the
+    /// target.
     const fn facts(self) -> (&'static str, u16, Version) {
         match self {
             Target::Sm70 => ("sm_70", 70, Version(6, 0)),
@@ -312,27 +309,28 @@ impl Target {
         }
     }
 
-    /// As in `.target sm_90a`.
+    /// Returns the name, as in `.target sm_90a`.
     pub fn name(self) -> &'static str {
         self.facts().0
     }
 
-    /// Compute capability: 90 for both `sm_90` and `sm_90a`.
+    /// Returns the compute capability: 90 for both `sm_90` and `sm_90a`.
     pub const fn capability(self) -> u16 {
         self.facts().1
     }
 
-    /// Whether it has what `needed` has. What belongs to Hopper alone is on no later target.
+    /// Whether the target has all features of `needed`. No later target has the features of
+    /// `sm_90a`.
     pub(crate) fn has(self, needed: Target) -> bool {
         self == needed || (self > needed && needed != Target::Sm90a)
     }
 
-    /// The first version of PTX that knows the target.
+    /// Returns the first version of PTX that supports the target.
     pub fn since(self) -> Version {
         self.facts().2
     }
 
-    /// The best target for a GPU of compute capability `major.minor`, none before 7.0.
+    /// Returns the best target for a GPU of compute capability `major.minor`, or `None` below 7.0.
     pub fn for_capability(major: u32, minor: u32) -> Option<Target> {
         let capability = major.saturating_mul(10).saturating_add(minor);
         let runs = |target: &&Target| match target {
@@ -342,7 +340,7 @@ impl Target {
         Target::ALL.iter().rev().find(runs).copied()
     }
 
-    /// The most shared memory that one block can ask for, in bytes.
+    /// Returns the maximum size of a block's shared memory, in bytes.
     pub fn max_shared(self) -> u32 {
         let kib = match self {
             Target::Sm70 => 96,

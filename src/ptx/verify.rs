@@ -1,18 +1,17 @@
-//! What is checked before text is written.
+//! Checks of instructions and kernels, before text is written.
 //!
-//! Each instruction, as it is emitted: its types, operands and target, against the table; and what
-//! branches, loops and guards depend on.
+//! Each instruction is checked when it is emitted: its types, operands and target against the
+//! table, and the conditions of branches, loops and guards.
 //!
-//! Each kernel, when it is finished: that registers are written before they are read, that threads
-//! which must execute an instruction together are there and all reach it, that no accumulator is used while
-//! tensor cores may write it, that no more values are alive than there are registers, and that shared
-//! memory and the launch are within bounds.
+//! Each kernel is checked when it is finished: registers are written before they are read, threads
+//! that must execute an instruction together exist and all reach it, no accumulator is used while
+//! tensor cores may write it, the live values fit into the registers, and shared memory and the
+//! launch are within limits.
 
 mod async_hazards;
 mod bounds;
 mod initialised;
 mod instruction;
-mod live_intervals;
 mod names;
 mod pressure;
 mod set;
@@ -26,14 +25,14 @@ use super::error::{Error, Result};
 use super::kernel::{Extent, PtxKernel};
 use super::types::Target;
 
-/// The most threads of a block, and of its third axis.
+/// The maximum number of threads of a block.
 const MAX_THREADS: u64 = 1024;
 const MAX_DEEP: u64 = 64;
-/// The most blocks of a cluster that every GPU with clusters has room for.
+/// The maximum number of blocks of a cluster that every GPU with clusters supports.
 const MAX_CLUSTER: u64 = 8;
-/// The most shared memory of arrays whose size the text states.
+/// The maximum size of static shared memory in bytes.
 const MAX_STATIC_SHARED: u64 = 48 * 1024;
-/// The most bytes of parameters.
+/// The maximum size of all parameters in bytes.
 const MAX_PARAMS: u64 = 4096;
 
 /// Checks a kernel as a whole.
@@ -49,7 +48,7 @@ pub(super) fn kernel(kernel: &PtxKernel) -> Result<()> {
     bounds::check(kernel)
 }
 
-/// What must not be zero.
+/// Checks that block, grid and arrays are not empty.
 fn launch(kernel: &PtxKernel) -> Result<()> {
     let launch = &kernel.launch;
     let tiles = |extent: &&Extent| matches!(extent, Extent::Tiles(_, 0));
@@ -83,7 +82,7 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
     let threads = kernel.launch.threads();
     let (fixed, dynamic) = (kernel.bytes_of(false), kernel.bytes_of(true));
     let arrays = kernel.shared.iter().filter(|array| array.dynamic).count();
-    // Each at a multiple of its alignment.
+    // Each parameter starts at a multiple of its alignment.
     let params = kernel.params.iter().fold(0, |end: u64, param| {
         let (bytes, align) = param.ty.layout();
         end.next_multiple_of(align.max(1).into()) + u64::from(bytes)
@@ -107,7 +106,7 @@ fn limits(kernel: &PtxKernel) -> Result<()> {
     within("bytes of parameters", params, MAX_PARAMS)
 }
 
-/// Clusters exist, and their blocks are of whole warps.
+/// Checks that the target supports clusters, and that their blocks consist of whole warps.
 fn clusters(kernel: &PtxKernel, threads: u64) -> Result<()> {
     let blocks = kernel.launch.cluster_blocks();
     if blocks == 1 {

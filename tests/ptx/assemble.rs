@@ -16,7 +16,7 @@ fn assembled_for(target: Target) -> &'static str {
 }
 
 #[test]
-fn ptxas_takes_every_kernel_for_every_target() {
+fn ptxas_accepts_every_kernel_for_every_target() {
     let Some(ptxas) = std::env::var_os("PTXAS") else {
         println!("PTXAS does not name an assembler: nothing is assembled");
         return;

@@ -53,7 +53,8 @@ pub(crate) fn variants() -> Vec<Variant> {
     variants
 }
 
-/// One query a sequence: parts of the keys, and what puts them together.
+/// Attention of one query for each sequence: the kernels for parts of the keys, and their
+/// combination.
 fn decoding() -> Vec<Variant> {
     let mut variants = Vec::new();
     for (ty, dim, group) in [
@@ -84,7 +85,7 @@ fn buffer(values: Vec<f32>, ty: PtxType) -> Value {
     }
 }
 
-/// The same launch twice, once for each of its results.
+/// Returns two cases of one launch, one for each of its results.
 fn decode(shape: [usize; 5], dim: usize, ty: PtxType) -> [Case; 2] {
     let [batch, heads, kv_heads, capacity, splits] = shape;
     let q = rounded(&random(batch * heads * dim, 21), ty);

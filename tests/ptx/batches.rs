@@ -106,7 +106,7 @@ fn matrix(values: Vec<f32>, ty: PtxType) -> Value {
 }
 
 #[test]
-fn tensor_maps_are_of_single_matrices() {
+fn batched_kernels_with_tensor_maps_return_errors() {
     for kernel in [GemmKernel::wgmma(PtxType::F16), GemmKernel::wgmma_tf32()] {
         let error = kernel.batched().build(Target::Sm90a);
         let batched = matches!(

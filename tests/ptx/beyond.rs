@@ -1,5 +1,5 @@
-//! What kernels are not written for: types that tensor cores do not multiply, whose matrices would be
-//! read as of another, and sizes beyond all memory.
+//! Unsupported types and sizes: types that tensor cores do not multiply, and sizes beyond all
+//! memory.
 
 use relampago::ptx::PtxType::{self, BF16, F16, F32};
 use relampago::ptx::kernels::{QuantFormat, RowLayout};
@@ -22,7 +22,7 @@ fn is_refused(kernel: &dyn Kernel) -> bool {
 }
 
 #[test]
-fn products_and_attention_are_of_halves() {
+fn unsupported_matmul_and_attention_types_return_errors() {
     let kernels: [fn(PtxType) -> Box<dyn Kernel>; 5] = [
         |ty| Box::new(GemmKernel::mma(ty)),
         |ty| Box::new(GemmKernel::wgmma(ty)),
@@ -43,7 +43,7 @@ fn products_and_attention_are_of_halves() {
 }
 
 #[test]
-fn sizes_beyond_all_memory() {
+fn sizes_beyond_all_memory_return_errors() {
     let most = u32::MAX;
     let kernel = QuantizeKernel::gemm(QuantFormat::Q4K, F16).for_size(most, most);
     assert!(kernel.build(Target::Sm80).is_ok());

@@ -1,4 +1,4 @@
-//! Where arrays and parameters lie, and what of that is known of an address.
+//! Positions of arrays and parameters, and checks of constant addresses.
 
 use super::mistakes::{build, run};
 use relampago::ptx::PtxType::{F32, U32};
@@ -7,7 +7,7 @@ use relampago::ptx::{
 };
 
 #[test]
-fn addresses_that_change() {
+fn reassigned_addresses_are_not_checked_as_constants() {
     let values = run(1, |k| {
         let buffer = k.pointer("buffer", F32);
         let at = k.shared("numbers", F32, 16);
@@ -23,9 +23,9 @@ fn addresses_that_change() {
     assert_eq!(values.unwrap(), [3.0]);
 }
 
-/// PTX has sums in addresses, and no differences.
+/// Negative offsets are written as sums, since PTX addresses have no differences.
 #[test]
-fn offsets_below_zero() {
+fn negative_offsets_are_assembled_and_checked() {
     let kernel = build(Target::Sm80, |k| {
         let buffer = k.pointer("buffer", F32);
         let value = k.ld_global(F32, buffer, -4);
@@ -41,7 +41,7 @@ fn offsets_below_zero() {
 }
 
 #[test]
-fn what_alignment_adds() {
+fn alignment_counts_towards_shared_memory() {
     let limit = |built: Result<PtxKernel>, words: &str| match built {
         Err(Error::Limit { what, .. }) => assert!(what.contains(words), "{what}"),
         other => panic!("{:?}", other.map(|kernel| kernel.name().to_owned())),
@@ -67,7 +67,7 @@ fn what_alignment_adds() {
 
 /// A tensor map lies at a multiple of 64 bytes, with 60 before it that nothing uses.
 #[test]
-fn parameters_beside_tensor_maps() {
+fn parameters_beside_tensor_maps_are_aligned() {
     let launch = Launch::new(32, [Extent::Fixed(1); 3]);
     let mut k = Builder::new("maps", Target::Sm90, launch);
     for _ in 0..31 {

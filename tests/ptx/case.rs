@@ -15,7 +15,7 @@ pub(crate) enum Value {
     F32(f32),
 }
 
-/// A result, and how far from it is right.
+/// An expected result and the bound of its error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     pub(crate) value: f64,
@@ -26,13 +26,13 @@ pub(crate) struct Expected {
 pub(crate) struct Case {
     pub(crate) label: String,
     pub(crate) arguments: Vec<Value>,
-    /// Which argument is the result.
+    /// The index of the argument with the result.
     pub(crate) output: usize,
     pub(crate) expected: Vec<Expected>,
 }
 
 impl Value {
-    /// As it lies in memory.
+    /// Returns the bytes in memory.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let halves = |values: &[f32], to: fn(f32) -> u16| {
             values.iter().flat_map(|x| to(*x).to_le_bytes()).collect()
@@ -92,7 +92,7 @@ impl Case {
         self.judge(&actual).map(|error| (error, statistics))
     }
 
-    /// How much memory it takes.
+    /// Returns the number of bytes of the arguments.
     pub(crate) fn bytes(&self) -> usize {
         self.arguments.iter().map(|value| value.bytes().len()).sum()
     }
@@ -128,7 +128,7 @@ impl Case {
         }
     }
 
-    /// The largest error in units of its bound, or the first value that is beyond it.
+    /// Returns the largest error in units of its bound, or the first element that exceeds it.
     pub(crate) fn judge(&self, actual: &[f32]) -> Result<f64, String> {
         if actual.len() != self.expected.len() {
             return Err(format!(
@@ -140,7 +140,7 @@ impl Case {
         let mut largest = 0f64;
         for (i, (actual, expected)) in actual.iter().zip(&self.expected).enumerate() {
             let actual = f64::from(*actual);
-            // What is beyond f32 is infinite.
+            // Results beyond f32 are infinite.
             let same = actual == f64::from(expected.value as f32)
                 || (actual.is_nan() && expected.value.is_nan());
             let error = (actual - expected.value).abs() / expected.bound;
@@ -172,7 +172,7 @@ pub(crate) fn random(count: usize, seed: u64) -> Vec<f32> {
         .collect()
 }
 
-/// What `values` are once rounded to `ty`.
+/// Rounds `values` to `ty`.
 pub(crate) fn rounded(values: &[f32], ty: PtxType) -> Vec<f32> {
     let round = |x: &f32| match ty {
         PtxType::F16 => f16_to_f32(f32_to_f16(*x)),

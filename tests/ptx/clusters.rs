@@ -1,4 +1,4 @@
-//! Clusters of blocks: what one may do with another's shared memory, and what is said of the rest.
+//! Clusters of blocks: valid and invalid accesses to the shared memory of other blocks.
 
 use relampago::ptx::PtxType::{F32, U32};
 use relampago::ptx::interp::{Argument, Memory, Program};
@@ -56,26 +56,26 @@ fn message(result: Result<Vec<f32>>) -> String {
 }
 
 #[test]
-fn blocks_read_each_other() {
+fn blocks_of_a_cluster_read_each_other() {
     let values = exchange(Builder::cluster_barrier, load, Builder::cluster_barrier).unwrap();
     let expected: Vec<f32> = (0..128).map(|i| (1 - i / 32 % 2) as f32).collect();
     assert_eq!(values, expected);
 }
 
 #[test]
-fn a_block_may_not_have_begun() {
+fn access_before_a_block_begins_is_reported() {
     let said = message(exchange(|_| (), load, Builder::cluster_barrier));
     assert!(said.contains("may not have begun"), "{said}");
 }
 
 #[test]
-fn a_block_may_be_over() {
+fn access_after_a_block_ends_is_reported() {
     let said = message(exchange(Builder::cluster_barrier, load, |_| ()));
     assert!(said.contains("may be over"), "{said}");
 }
 
 #[test]
-fn ranks_beyond_the_cluster() {
+fn ranks_beyond_the_cluster_are_reported() {
     let far = |k: &mut Builder, from: Reg| {
         let from = k.add(from, 2 << 24);
         load(k, from)
@@ -89,20 +89,20 @@ fn ranks_beyond_the_cluster() {
 }
 
 #[test]
-fn arriving_twice_and_waiting_for_nothing() {
+fn unbalanced_cluster_barriers_are_reported() {
     let arrive = |k: &mut Builder| k.act(Op::ClusterArrive, &[]);
     let twice = |k: &mut Builder| {
         arrive(k);
         arrive(k);
     };
     let said = message(exchange(twice, load, |_| ()));
-    assert!(said.contains("a second time"), "{said}");
+    assert!(said.contains("barrier twice"), "{said}");
     let said = message(exchange(|k| k.act(Op::ClusterWait, &[]), load, |_| ()));
-    assert!(said.contains("without having come"), "{said}");
+    assert!(said.contains("without arriving"), "{said}");
 }
 
 #[test]
-fn clusters_that_cannot_be() {
+fn invalid_clusters_return_errors() {
     let error = build(Target::Sm80, 2, |_| ());
     let needed = Target::Sm90;
     assert!(

@@ -1,4 +1,4 @@
-//! Instructions that some of the threads are missing from, and products that nothing waits for.
+//! Instructions that some threads do not reach, and matmuls without a wait.
 
 use super::mistakes::build;
 use relampago::ptx::PtxType::{B32, F32};
@@ -13,7 +13,7 @@ fn of_threads(threads: u32, body: impl FnOnce(&mut Builder)) -> Result<PtxKernel
     k.finish()
 }
 
-/// Whether the thread is one of the first so many.
+/// Returns whether the thread's index is below `threads`.
 fn below(k: &mut Builder, threads: u32) -> Reg {
     let thread = k.special(Special::TidX);
     k.lt(thread, threads)
@@ -33,7 +33,7 @@ fn is_divergent(built: Result<PtxKernel>, group: &str) {
 }
 
 #[test]
-fn threads_that_have_ended() {
+fn barriers_after_some_threads_ended_return_errors() {
     let some_end = |k: &mut Builder| {
         let some = below(k, 5);
         k.when(some, |k| k.act(Op::Ret, &[]));
@@ -60,7 +60,7 @@ fn threads_that_have_ended() {
 }
 
 #[test]
-fn threads_that_end_on_one_of_two_ways() {
+fn barriers_after_a_branch_with_an_end_return_errors() {
     let both = |end_before: bool| {
         build(Target::Sm80, |k| {
             let block = k.special(Special::CtaidX);
@@ -83,7 +83,7 @@ fn threads_that_end_on_one_of_two_ways() {
 }
 
 #[test]
-fn whole_warps_that_have_ended() {
+fn warp_instructions_are_valid_after_whole_warps_end() {
     let first_ends = |k: &mut Builder| {
         let thread = k.special(Special::TidX);
         let warp = k.shr(thread, 5);
@@ -103,7 +103,7 @@ fn whole_warps_that_have_ended() {
 }
 
 #[test]
-fn threads_that_were_never_there() {
+fn partial_warps_return_errors() {
     let is_refused = |built: Result<PtxKernel>| {
         let error = built.err();
         let refused = matches!(error, Some(Error::Invalid { what: "block", .. }));
@@ -126,7 +126,7 @@ fn threads_that_were_never_there() {
 }
 
 #[test]
-fn products_that_nothing_waits_for() {
+fn matmuls_without_a_wait_are_reported() {
     let built = of_threads(128, |k| {
         let buffer = k.pointer("buffer", F32);
         let shared = k.dynamic_shared("tiles", 16384);

@@ -1,4 +1,4 @@
-//! Rows that several blocks share: the numbers of their parts, and the rest.
+//! Rows that are split among blocks: the statistics of their parts, and the results.
 
 use super::case::{Case, Expected, Value, random};
 use super::oracle::{self, unit};

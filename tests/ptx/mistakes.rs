@@ -1,4 +1,4 @@
-//! Kernels with mistakes: what the verifier and the interpreter say of them.
+//! Kernels with errors, and the messages of the verifier and the interpreter.
 
 use relampago::ptx::PtxType::{B32, F32, Pred, U32, U64};
 use relampago::ptx::interp::{Argument, Memory, Program};
@@ -37,7 +37,7 @@ fn fault(values: usize, body: impl FnOnce(&mut Builder)) -> String {
 }
 
 #[test]
-fn operands_of_the_wrong_type() {
+fn operands_of_the_wrong_type_return_errors() {
     let error = build(Target::Sm80, |k| {
         let (a, b) = (k.value(F32, 1.0f32), k.value(U32, 1));
         let _ = k.add(a, b);
@@ -56,7 +56,7 @@ fn operands_of_the_wrong_type() {
 }
 
 #[test]
-fn constants_that_do_not_fit() {
+fn constants_that_do_not_fit_return_errors() {
     let error = build(Target::Sm80, |k| {
         let a = k.value(U32, 1);
         let _ = k.add(a, 1i64 << 32);
@@ -68,7 +68,7 @@ fn constants_that_do_not_fit() {
 }
 
 #[test]
-fn types_that_an_instruction_does_not_have() {
+fn unsupported_instruction_types_return_errors() {
     let error = build(Target::Sm80, |k| {
         let a = k.value(F32, 1.0f32);
         let _ = k.op(Op::Rem, F32, F32, &[a.into(), a.into()]);
@@ -80,7 +80,7 @@ fn types_that_an_instruction_does_not_have() {
 }
 
 #[test]
-fn targets_without_the_instruction() {
+fn targets_without_the_instruction_return_errors() {
     let message = |target, op| match build(target, |k| k.act(op, &[])) {
         Err(error @ Error::Target { .. }) => error.to_string(),
         other => panic!("{other:?}"),
@@ -97,7 +97,7 @@ fn targets_without_the_instruction() {
 }
 
 #[test]
-fn registers_that_may_not_be_written() {
+fn reading_unwritten_registers_returns_errors() {
     let error = build(Target::Sm80, |k| {
         let thread = k.special(Special::TidX);
         let some = k.lt(thread, 3);
@@ -112,7 +112,7 @@ fn registers_that_may_not_be_written() {
 }
 
 #[test]
-fn barriers_that_some_threads_miss() {
+fn divergent_barriers_return_errors() {
     let error = build(Target::Sm80, |k| {
         let thread = k.special(Special::TidX);
         let some = k.lt(thread, 3);
@@ -135,7 +135,7 @@ fn barriers_that_some_threads_miss() {
 }
 
 #[test]
-fn accumulators_under_way() {
+fn accumulators_in_flight_return_errors() {
     let error = build(Target::Sm90a, |k| {
         let sums = k.filled(F32, 4, 0.0f32);
         let (descriptor, yes) = (k.value(U64, 0), k.reg(Pred));
@@ -156,7 +156,7 @@ fn accumulators_under_way() {
 }
 
 #[test]
-fn bytes_beyond_a_shared_array() {
+fn accesses_beyond_a_shared_array_return_errors() {
     let error = build(Target::Sm80, |k| {
         let array = k.shared("array", F32, 4);
         k.st_shared(F32, array, 16, 1.0f32);
@@ -180,7 +180,7 @@ fn bytes_beyond_a_shared_array() {
 }
 
 #[test]
-fn writes_beyond_a_buffer() {
+fn writes_beyond_a_buffer_are_reported() {
     let write = |k: &mut Builder| {
         let buffer = k.pointer("buffer", F32);
         let thread = k.special(Special::TidX);
@@ -207,7 +207,7 @@ fn exchange(k: &mut Builder, with_barrier: bool) {
 }
 
 #[test]
-fn races_in_shared_memory() {
+fn races_in_shared_memory_are_reported() {
     assert!(run(1, |k| exchange(k, true)).is_ok());
     let message = fault(1, |k| exchange(k, false));
     assert!(
@@ -217,7 +217,7 @@ fn races_in_shared_memory() {
 }
 
 #[test]
-fn two_threads_that_write_one_value() {
+fn write_conflicts_in_global_memory_are_reported() {
     let message = fault(1, |k| {
         let buffer = k.pointer("buffer", F32);
         k.st_global(F32, buffer, 0, 1.0f32);
@@ -226,16 +226,16 @@ fn two_threads_that_write_one_value() {
 }
 
 #[test]
-fn waits_without_end() {
+fn endless_waits_are_reported() {
     let message = fault(1, |k| {
         let _ = k.pointer("buffer", F32);
         k.act(Op::NamedBarrier, &[1.into(), 96.into()]);
     });
-    assert!(message.contains("no thread can go on"), "{message}");
+    assert!(message.contains("no thread can continue"), "{message}");
 }
 
 #[test]
-fn text_that_is_not_ptx() {
+fn invalid_text_returns_parse_errors() {
     for (text, line) in [
         (".visible .entry a(\n)\n{\nadd.u32 %r0, %r1, %r2;\n}", 4),
         (

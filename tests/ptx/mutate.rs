@@ -1,5 +1,5 @@
-//! Faults put into every kernel's text, one at a time: the interpreter or the oracle has to
-//! notice.
+//! Mutation testing of every kernel's text, one fault at a time: the interpreter or the oracle must
+//! detect it.
 
 use super::case::Case;
 use super::variants::{self, Variant};
@@ -18,7 +18,7 @@ const STEPS: u64 = 200_000;
 /// A kind of fault: what it makes of a line that it applies to.
 type Fault = (&'static str, fn(&str) -> Option<String>);
 
-/// The stated set.
+/// The kinds of faults.
 const FAULTS: &[Fault] = &[
     ("barrier or fence left out", |line| {
         let sync = [
@@ -209,7 +209,7 @@ fn faults_of(variant: &Variant) -> Vec<(&'static str, String, bool)> {
     results
 }
 
-/// What each case computed on the way, if all results are right: the small ones first, which show most
+/// Returns the trace of each case if all results are correct, small cases first, which detect most
 /// faults.
 fn traces(variant: &Variant, kernel: &PtxKernel, program: &Program) -> Result<Vec<u64>, ()> {
     let trace = |case: &Case| {

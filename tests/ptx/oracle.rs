@@ -1,4 +1,4 @@
-//! What kernels should compute, in plain `f64`, each with the bound of its error.
+//! Oracles: the results of kernels in plain `f64`, each with the bound of its error.
 
 use super::case::Expected;
 use relampago::ptx::PtxType;

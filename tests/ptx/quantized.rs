@@ -1,4 +1,4 @@
-//! Quantised weights: the `gguf` package's blocks and what it makes of them.
+//! Quantised weights: blocks of the `gguf` package and its dequantised values.
 
 use super::case::{Case, Expected, Value, random, rounded};
 use super::oracle::unit;
@@ -100,7 +100,7 @@ fn gemms() -> Vec<Variant> {
     ]
 }
 
-/// Bit by bit what the package says.
+/// Expects the package's values bit by bit.
 fn dequantize(golden: &Golden) -> Case {
     let weights = golden.weights.concat();
     let exact = |&w: &f32| Expected {
@@ -159,7 +159,7 @@ fn gemv(golden: &Golden, rows: usize, x: Vec<f32>, x_error: f64) -> Case {
     }
 }
 
-/// The same two rows, of which the second one's first scale is NaN, right behind the first row.
+/// Replaces the first scale of the second row, which directly follows the first row, by NaN.
 fn with_nan_row(mut case: Case) -> Case {
     if let Value::Bytes(bytes) = &mut case.arguments[0] {
         let second = bytes.len() / 2;

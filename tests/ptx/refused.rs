@@ -1,4 +1,4 @@
-//! What a kernel may not have, so that no text comes of it: structure, constants, names and sizes.
+//! Invalid kernels, for which no text is written: structure, constants, names and sizes.
 
 use super::mistakes::{build, run};
 use relampago::ptx::PtxType::{self, B32, F16x2, F32, Pred, S32, U32, U64};
@@ -7,7 +7,7 @@ use relampago::ptx::{
     Builder, Error, Extent, Launch, Op, Operand, PtxModule, Reg, Special, Target,
 };
 
-/// What `finish` says of a kernel's body.
+/// Returns the error message of `finish` for a kernel's body.
 fn said(body: impl FnOnce(&mut Builder)) -> String {
     match build(Target::Sm90a, body) {
         Err(error) => error.to_string(),
@@ -15,7 +15,7 @@ fn said(body: impl FnOnce(&mut Builder)) -> String {
     }
 }
 
-/// Fails unless what is said contains each of the words.
+/// Asserts that a message contains each of the words.
 fn says(said: &str, words: &[&str]) {
     for word in words {
         assert!(said.contains(word), "`{word}` is not in: {said}");
@@ -31,7 +31,7 @@ fn two_conditions(k: &mut Builder) -> (Reg, Reg, Reg) {
 }
 
 #[test]
-fn anything_but_instructions_under_a_guard() {
+fn guards_around_structure_return_errors() {
     let under_guard = |what, body: fn(&mut Builder, Reg)| {
         let error = build(Target::Sm80, |k| {
             let (below, above, _) = two_conditions(k);
@@ -52,9 +52,9 @@ fn anything_but_instructions_under_a_guard() {
     under_guard("when", |k, _| k.for_range(0, 4, 1, |_, _| ()));
 }
 
-/// What to do instead of guards under each other.
+/// A guard of two conditions combines them instead of nesting guards.
 #[test]
-fn a_guard_of_two_conditions() {
+fn guards_of_two_conditions_are_combined() {
     let values = run(64, |k| {
         let (below, above, at) = two_conditions(k);
         let both = k.and(below, above);
@@ -70,7 +70,7 @@ fn a_guard_of_two_conditions() {
 }
 
 #[test]
-fn conditions_that_are_no_predicates() {
+fn conditions_that_are_not_predicates_return_errors() {
     let refused = |method, body: fn(&mut Builder, Reg)| {
         let said = said(|k| {
             let number = k.special(Special::TidX);
@@ -85,9 +85,9 @@ fn conditions_that_are_no_predicates() {
     refused("repeat_while", |k, cond| k.repeat_while(|_| cond));
 }
 
-/// What a constant may be: at the least and the largest that are allowed, and beside them.
+/// Checks constants at the limits of their range and beyond.
 #[test]
-fn constants_beyond_what_an_instruction_takes() {
+fn constants_out_of_range_return_errors() {
     let says_of = |op: Op, constants: &[i64], allowed: &[&str]| {
         let said = said(|k| {
             let constants = constants.iter().map(|&n| n.into());
@@ -152,7 +152,7 @@ fn before(k: &mut Builder, op: Op) -> Vec<Operand<'static>> {
 }
 
 #[test]
-fn signs_of_a_product_and_parities() {
+fn invalid_signs_and_parities_return_errors() {
     let product = |signs: [i64; 4]| {
         said(|k| {
             let sums = k.filled(F32, 4, 0.0f32);
@@ -189,7 +189,7 @@ fn predicate(k: &mut Builder) -> Reg {
 
 /// Registers and constants that the text's declarations do not allow.
 #[test]
-fn types_that_the_assembler_refuses() {
+fn types_that_the_assembler_rejects_return_errors() {
     let of = |ty: PtxType, op: Op| {
         said(|k| {
             let x = k.scalar("x", ty);
@@ -237,7 +237,7 @@ fn types_that_the_assembler_refuses() {
 }
 
 #[test]
-fn registers_of_another_builder() {
+fn registers_of_another_builder_return_errors() {
     let mut other = Builder::new("other", Target::Sm80, launch());
     let (number, condition) = (other.value(U32, 1), predicate(&mut other));
     for said in [
@@ -254,19 +254,22 @@ fn registers_of_another_builder() {
             k.st_shared(U32, array, 0, [number, number].as_slice());
         }),
     ] {
-        says(&said, &["refused.rs", "own builder", "type u32"]);
+        says(&said, &["refused.rs", "another builder", "type u32"]);
     }
     for (method, said) in [
         ("when", said(|k| k.when(condition, |_| ()))),
         ("guarded", said(|k| k.guarded(condition, true, |_| ()))),
         ("repeat_while", said(|k| k.repeat_while(|_| condition))),
     ] {
-        says(&said, &["refused.rs", method, "own builder", "type pred"]);
+        says(
+            &said,
+            &["refused.rs", method, "another builder", "type pred"],
+        );
     }
 }
 
 #[test]
-fn parameters_and_arrays_that_are_not_there() {
+fn undeclared_parameters_and_arrays_return_errors() {
     let param = said(|k| {
         let _ = k.scalar("x", F32);
         let _ = k.op(Op::LdParam, F32, F32, &[Operand::Param(7)]);
@@ -282,14 +285,14 @@ fn launch() -> Launch {
     Launch::new(64, [Extent::Fixed(1); 3])
 }
 
-/// What `finish` says of a kernel without a body.
+/// Returns the error message of `finish` for a kernel without a body.
 fn said_of(name: &str, launch: Launch) -> String {
     let kernel = Builder::new(name, Target::Sm90, launch).finish();
     kernel.map_or_else(|error| error.to_string(), |_| "nothing".to_owned())
 }
 
 #[test]
-fn launches_of_nothing() {
+fn empty_launches_return_errors() {
     let tiles = |per| {
         let grid = [Extent::Tiles("n", per), Extent::Fixed(1), Extent::Fixed(1)];
         said_of("kernel", Launch::new(64, grid))
@@ -316,7 +319,7 @@ fn launches_of_nothing() {
 }
 
 #[test]
-fn shared_arrays_of_no_size_and_of_every_size() {
+fn shared_array_sizes_are_checked() {
     let empty = said(|k| {
         let _ = k.shared("empty", F32, 0);
     });
@@ -342,7 +345,7 @@ fn shared_arrays_of_no_size_and_of_every_size() {
 }
 
 #[test]
-fn names_that_the_text_cannot_have() {
+fn invalid_names_return_errors() {
     for name in ["a", "_a", "$1", "a_$9", "END_", "END_0x", "add", "tid"] {
         assert_eq!(said_of(name, launch()), "nothing", "{name}");
     }
@@ -368,8 +371,8 @@ fn names_that_the_text_cannot_have() {
 }
 
 #[test]
-fn names_of_two_things() {
-    let own = "a name of its own among parameters and shared arrays";
+fn duplicate_names_in_a_kernel_return_errors() {
+    let own = "unique among parameters and shared arrays";
     let params = said(|k| {
         let _ = (k.scalar("n", U32), k.scalar("n", U32));
     });
@@ -394,7 +397,7 @@ fn names_of_two_things() {
 }
 
 #[test]
-fn names_of_two_kernels() {
+fn duplicate_names_in_a_module_return_errors() {
     let with = |name: &str, array: &str| {
         let mut k = Builder::new(name, Target::Sm80, launch());
         let _ = k.dynamic_shared(array, 4);
@@ -408,7 +411,7 @@ fn names_of_two_kernels() {
     ] {
         let module = PtxModule::new(Target::Sm80).with(first).unwrap();
         let error = module.with(second).unwrap_err().to_string();
-        says(&error, &["name", "of its own in the module"]);
+        says(&error, &["name", "unique in the module"]);
     }
     let module = PtxModule::new(Target::Sm80).with(with("a", "b")).unwrap();
     assert!(module.with(with("ab", "b")).is_ok());
@@ -430,7 +433,7 @@ fn comments_stay_comments() {
 }
 
 #[test]
-fn arguments_that_are_missing_left_over_or_of_another_type() {
+fn mismatched_arguments_return_errors() {
     let kernel = build(Target::Sm80, |k| {
         let (y, n) = (k.pointer("y", F32), k.scalar("n", U32));
         let thread = k.special(Special::TidX);

@@ -90,7 +90,7 @@ fn values_alive_at_once_are_counted() {
 }
 
 #[test]
-fn what_a_loop_reads_again_lives_through_it() {
+fn values_read_again_in_a_loop_stay_live() {
     let mut k = Builder::new("loop", Target::Sm80, Launch::new(32, [Extent::Fixed(1); 3]));
     let (x, n) = (k.pointer("x", PtxType::F32), k.scalar("n", PtxType::U32));
     let kept: Vec<Reg> = (0..40)
@@ -113,7 +113,7 @@ fn what_a_loop_reads_again_lives_through_it() {
 }
 
 #[test]
-fn more_than_there_are_is_an_error() {
+fn too_many_live_registers_return_errors() {
     assert!(sum(32, 1, 250, true).is_ok());
     assert!(sum(32, 1, 600, false).is_ok());
     for (threads, blocks, values, limit) in [(32, 1, 350, 255), (1024, 1, 90, 64), (256, 4, 90, 64)]

@@ -1,4 +1,4 @@
-//! Products whose `k` is divided.
+//! Matmuls whose `k` is split.
 
 use super::case::{Case, Value, random, rounded};
 use super::oracle;
@@ -66,7 +66,7 @@ fn split_case([m, n, k]: [usize; 3], splits: usize, ty: PtxType) -> Case {
     }
 }
 
-/// As a product of ones with the parts.
+/// Returns a case equal to a matmul of ones with the parts.
 fn split_sum_case([m, n, splits]: [usize; 3], epilogue: Epilogue, output: PtxType) -> Case {
     let sums = random(splits * m * n, 1);
     let (c, bias) = (rounded(&random(m * n, 3), output), random(n, 4));

@@ -1,4 +1,4 @@
-//! What a kernel asks of its target and its launch, and what errors say where it does not get it.
+//! Requirements of kernels on their target and launch, and the errors if they are not met.
 
 use super::variants;
 use relampago::ptx::kernels::{AttentionKernel, DecodeSumKernel, GemmKernel, Kernel};
@@ -9,7 +9,7 @@ fn has(target: Target, needed: Target) -> bool {
 }
 
 #[test]
-fn kernels_build_for_each_target_that_has_what_they_need_and_no_other() {
+fn kernels_build_exactly_for_supporting_targets() {
     for variant in variants::all() {
         let (name, needed) = (variant.kernel.name(), variant.kernel.first_target());
         for target in Target::ALL {
@@ -68,7 +68,7 @@ impl Sizes for Named<'_> {
 }
 
 #[test]
-fn grids_of_nothing_are_empty_and_too_large_ones_are_refused() {
+fn empty_grids_are_allowed_and_too_large_ones_return_errors() {
     let grid = |kernel: &dyn Kernel, name: &str, value: u64| {
         let kernel = kernel.build(kernel.first_target()).unwrap();
         let params = kernel.params().to_vec();

@@ -1,4 +1,5 @@
-//! Texts that come from elsewhere: what is no PTX is an error, and several kernels are told apart.
+//! Parsing of texts from other sources: invalid PTX is an error, and several kernels are kept
+//! apart.
 
 use super::mistakes::build;
 use relampago::ptx::interp::{Memory, Program};
@@ -10,7 +11,7 @@ fn text(header: &str, body: &str) -> String {
 }
 
 #[test]
-fn opcodes_of_too_few_words() {
+fn short_opcodes_do_not_panic() {
     let whole = [
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32",
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16",
@@ -55,7 +56,7 @@ fn opcodes_of_too_few_words() {
 }
 
 #[test]
-fn sizes_beyond_all_limits() {
+fn sizes_beyond_all_limits_are_parse_errors() {
     for (header, body) in [
         (".reqntid 0, 1, 1", ""),
         (".reqntid 4294967295, 4294967295, 2", ""),
@@ -75,7 +76,7 @@ fn sizes_beyond_all_limits() {
 
 /// The name of one kernel's dynamic array begins with that of the other kernel.
 #[test]
-fn names_that_begin_alike() {
+fn dynamic_arrays_with_a_common_prefix_are_distinct() {
     let kernel = AttentionKernel::flash_tiled(64);
     let module = [kernel.causal(), kernel].map(|kernel| kernel.build(Target::Sm80).unwrap());
     let module = module

@@ -43,7 +43,7 @@ fn case(ty: PtxType, keys: usize, seen: bool, scale: f32) -> Case {
 }
 
 #[test]
-fn keys_that_are_infinitely_far() {
+fn keys_with_infinite_distance_have_no_weight() {
     for (kernel, ty) in [
         (AttentionKernel::simple(64), F32),
         (AttentionKernel::flash_tiled(64), F32),
@@ -105,7 +105,7 @@ fn decoded(query: f32, keys: &[f32]) -> f32 {
 }
 
 #[test]
-fn single_queries_over_far_keys() {
+fn single_queries_ignore_infinitely_far_keys() {
     for keys in [1, 2, 40] {
         let mut far = vec![f32::NEG_INFINITY; keys];
         assert!(decoded(1.0, &far).is_nan());

@@ -29,7 +29,7 @@ const COUNTS: [usize; 4] = [1, 7, 1024, 1030];
 /// A function in `f64`, and the bound of its error relative to the result.
 type Oracle<const N: usize> = (fn([f64; N]) -> f64, fn([f64; N]) -> f64);
 
-/// What is NaN where either number is.
+/// Propagates NaN: returns NaN if either number is NaN.
 fn propagate(a: f64, b: f64, choose: fn(f64, f64) -> f64) -> f64 {
     if a.is_nan() || b.is_nan() {
         f64::NAN

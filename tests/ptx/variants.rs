@@ -1,4 +1,4 @@
-//! Every kernel variant, with the cases that it is tried on.
+//! All kernel variants with their test cases.
 
 use super::case::{Case, Value, random, rounded};
 use super::oracle;
@@ -19,7 +19,7 @@ impl Variant {
     }
 }
 
-/// All of them, or with `KERNELS` set those whose name contains it.
+/// Returns all variants, or those whose name contains the environment variable `KERNELS`.
 pub(crate) fn all() -> Vec<Variant> {
     let wanted = std::env::var("KERNELS").unwrap_or_default();
     [

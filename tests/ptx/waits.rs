@@ -1,5 +1,4 @@
-//! Bulk copies, and the barriers that say when they are done: what the interpreter says of kernels
-//! that leave out a step.
+//! Bulk copies and their barriers: the interpreter's errors for kernels that omit a step.
 
 use relampago::ptx::PtxType::{B32, BF16, F32, Pred, U32};
 use relampago::ptx::interp::{Argument, Memory, Program, Tensor};
@@ -11,12 +10,12 @@ use relampago::ptx::{
 const ROWS: u32 = 8;
 const COLS: u32 = 64;
 
-/// What of the kernel is there.
+/// The steps that the kernel contains.
 #[derive(Clone, Copy)]
 struct Steps {
-    /// Between the barrier's initialisation and what others do with it.
+    /// A block barrier after the initialisation.
     barrier: bool,
-    /// For the copy's end, by both warps.
+    /// A wait of both warps for the end of the copy.
     wait: bool,
 }
 
@@ -98,12 +97,12 @@ const ALL: Steps = Steps {
 };
 
 #[test]
-fn a_copy_that_everyone_waits_for() {
+fn a_copy_with_all_waits_succeeds() {
     assert_eq!(run(ALL).unwrap(), [1.0; 64]);
 }
 
 #[test]
-fn waiting_for_a_barrier_that_may_not_be_there_yet() {
+fn waiting_for_an_uninitialised_barrier_is_reported() {
     let said = fault(Steps {
         barrier: false,
         ..ALL
@@ -112,7 +111,7 @@ fn waiting_for_a_barrier_that_may_not_be_there_yet() {
 }
 
 #[test]
-fn a_block_that_ends_before_its_copy() {
+fn ending_before_a_copy_completes_is_reported() {
     let said = fault(Steps { wait: false, ..ALL });
     assert!(said.contains("nobody waits"), "{said}");
 }

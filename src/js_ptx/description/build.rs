@@ -1,4 +1,4 @@
-//! The kernel that is described.
+//! Builds the kernel that a description names.
 
 use super::{Float, KernelDescription, Stage, TileSize, WmmaOutput};
 use crate::ptx::kernels::{
@@ -9,7 +9,7 @@ use crate::ptx::kernels::{
 use crate::ptx::{PtxKernel, Result, Target};
 
 impl KernelDescription {
-    /// The kernel for `target`, or for the first that has what it needs.
+    /// Builds the kernel for `target`, or for the oldest target that supports it.
     pub(in crate::js_ptx) fn build(self, target: Option<Target>) -> Result<PtxKernel> {
         let kernel = self.kernel(target);
         let target = target.unwrap_or_else(|| kernel.first_target());

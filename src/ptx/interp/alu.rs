@@ -3,7 +3,7 @@
 use crate::ptx::half::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 use crate::ptx::types::PtxType;
 
-/// What is computed.
+/// An operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Alu {
     Add,
@@ -36,9 +36,9 @@ pub(super) enum Alu {
     Set(Compare),
     Selp,
     Mov,
-    /// From a type to the instruction's type.
+    /// A conversion from this type to the instruction's type.
     Cvt(PtxType),
-    /// Two numbers into the halves of a word, the first into the upper one.
+    /// A conversion of two numbers into the halves of a word, the first into the upper one.
     CvtPair,
 }
 
@@ -73,7 +73,7 @@ fn bits_of(value: f32) -> u64 {
     value.to_bits().into()
 }
 
-/// The result of `op` on operands of type `ty`, as the register's bits.
+/// Computes `op` on operands of type `ty`, and returns the bits of the result register.
 pub(super) fn evaluate(op: Alu, ty: PtxType, [a, b, c]: [u64; 3]) -> Result<u64, String> {
     match (op, ty) {
         (Alu::Mov, _) => Ok(truncate(ty, a)),
@@ -106,7 +106,7 @@ fn pair(high: u16, low: u16) -> u64 {
     u64::from(high) << 16 | u64::from(low)
 }
 
-/// The bits that a register of the type has.
+/// Truncates bits to the size of a register of type `ty`.
 pub(super) fn truncate(ty: PtxType, bits: u64) -> u64 {
     match ty.bytes() {
         0 => bits & 1,
@@ -117,7 +117,7 @@ pub(super) fn truncate(ty: PtxType, bits: u64) -> u64 {
     }
 }
 
-/// The integer that bits of a type stand for.
+/// Interprets bits as an integer of type `ty`.
 fn integer(ty: PtxType, bits: u64) -> i128 {
     match ty {
         PtxType::S8 => i128::from(bits as i8),
@@ -147,7 +147,7 @@ fn whole(op: Alu, ty: PtxType, a: u64, b: u64, c: u64) -> Result<u64, String> {
         Alu::Or => x | y,
         Alu::Xor => x ^ y,
         Alu::Not => !x,
-        // Amounts beyond the width leave nothing, or the sign.
+        // Shifts by at least the width leave zero, or the sign.
         Alu::Shl => {
             if amount >= bits {
                 0
@@ -156,8 +156,7 @@ fn whole(op: Alu, ty: PtxType, a: u64, b: u64, c: u64) -> Result<u64, String> {
             }
         }
         Alu::Shr => x >> amount,
-        // Of signed numbers it would repeat the sign. Position and length are their registers' low
-        // bytes.
+        // Signed types are not supported. Position and length are the low bytes of their registers.
         Alu::Bfe if matches!(ty, PtxType::U32 | PtxType::U64) => {
             (x >> (b & 0xff).min(127)) & ((1 << (c & 0xff).min(64)) - 1)
         }
@@ -176,7 +175,7 @@ fn whole(op: Alu, ty: PtxType, a: u64, b: u64, c: u64) -> Result<u64, String> {
     ))
 }
 
-/// What an operation does alike to every type of real numbers.
+/// Implements operations on floating-point types.
 macro_rules! real {
     ($op:expr, $a:expr, $b:expr, $c:expr) => {
         match $op {
@@ -199,7 +198,7 @@ macro_rules! real {
 fn real32(op: Alu, a: f32, b: f32, c: f32) -> Result<f32, String> {
     let value = match op {
         Alu::Rsqrt => Some((1.0 / f64::from(a).sqrt()) as f32),
-        // Results below the normal range are flushed to zero.
+        // Denormal results are flushed to zero.
         Alu::Ex2 => Some(flush(f64::from(a).exp2() as f32)),
         Alu::Lg2 => Some(f64::from(a).log2() as f32),
         _ => real!(op, a, b, c),
@@ -222,7 +221,7 @@ fn convert(to: PtxType, from: PtxType, a: u64) -> Result<u64, String> {
         (F32, BF16) => bits_of(bf16_to_f32(a as u16)),
         (F16, F32) => f32_to_f16(f32_of(a)).into(),
         (BF16, F32) => f32_to_bf16(f32_of(a)).into(),
-        // 13 bits go; ties away from zero.
+        // Round off 13 bits; ties away from zero.
         (TF32, F32) if !f32_of(a).is_finite() => a,
         (TF32, F32) => (a + 0x1000) & !0x1fff & 0xffff_ffff,
         (S32, F32) => truncate(S32, f32_of(a).round_ties_even() as i32 as u64),
@@ -232,7 +231,7 @@ fn convert(to: PtxType, from: PtxType, a: u64) -> Result<u64, String> {
     })
 }
 
-/// `prmt`: each nibble of `selector` chooses one of eight bytes, or its sign.
+/// Computes `prmt`: each nibble of `selector` selects one of eight bytes, or its sign.
 fn permute(a: u64, b: u64, selector: u64) -> u64 {
     let bytes = (a & 0xffff_ffff) | b << 32;
     (0..4).fold(0, |word, i| {

@@ -1,7 +1,7 @@
-//! The threads of one block, or of a cluster of them, their order, and what they do alone.
+//! Schedules the threads of one block or cluster, and executes the instructions of single threads.
 //!
-//! A thread runs until it has to wait; then the next one does. Threads that wait at an
-//! instruction for a warp or a barrier go on when all of it have come.
+//! A thread runs until it has to wait, and then the next one runs. Threads that wait at a barrier
+//! or at an instruction of a warp continue when all have arrived.
 
 use super::alu::{evaluate, truncate};
 use super::cluster::Meetings;
@@ -15,10 +15,10 @@ use super::{Statistics, Tensor};
 use crate::ptx::error::{Error, Result};
 use crate::ptx::types::PtxType;
 
-/// Addresses of parameters, which only tensor maps are read from.
+/// The base of the addresses of parameters, which only tensor maps use.
 const PARAMS: u64 = 0x7000_0000_0000_0000;
 
-/// What all blocks of a launch share.
+/// The state that all blocks of a launch share.
 pub(super) struct Launch<'a> {
     pub(super) entry: &'a Entry,
     pub(super) steps: &'a [Step],
@@ -32,15 +32,15 @@ pub(super) struct Launch<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum State {
     Ready,
-    /// At an instruction that a warp or four warps execute together.
+    /// Waiting at an instruction that a warp or four warps execute together.
     Together,
     Barrier {
         id: u64,
         threads: u32,
     },
-    /// For so many meetings of the cluster to be over.
+    /// Waiting until the cluster's barrier has completed this number of times.
     Meeting(u64),
-    /// For the phase of a parity of the barrier at an address.
+    /// Waiting for the phase with a parity of the barrier at an address.
     Phase {
         address: u64,
         parity: u64,
@@ -52,22 +52,22 @@ pub(super) struct Thread {
     pub(super) pc: usize,
     pub(super) state: State,
     steps: u64,
-    /// How often it came to the cluster's barrier, and how often it waited there.
+    /// The number of arrivals at the cluster's barrier.
     pub(super) arrived: u64,
     pub(super) waited: u64,
-    /// Whether `try_wait` said no already, so that it waits now.
+    /// Whether `try_wait` already returned false, so that it waits now.
     tried: bool,
 }
 
 pub(super) struct Cluster<'a> {
     pub(super) launch: &'a Launch<'a>,
-    /// The first block's place in the grid.
+    /// The position of the first block in the grid.
     pub(super) first: [u32; 3],
-    /// Threads of each block.
+    /// The number of threads of each block.
     pub(super) size: usize,
     pub(super) memory: &'a mut Memory,
     pub(super) shared: SharedMemory,
-    /// Of one block after the other.
+    /// The threads of all blocks, one block after the other.
     pub(super) threads: Vec<Thread>,
     pub(super) meetings: Meetings,
     pub(super) copies: Copies,
@@ -140,7 +140,7 @@ impl<'a> Cluster<'a> {
         warp * 32..(warp * 32 + 32).min(self.threads.len())
     }
 
-    /// Runs what can run in a warp; whether anything could.
+    /// Runs the threads of a warp that can run. Returns whether there were any.
     fn run_warp(&mut self, warp: usize) -> Result<bool> {
         let mut moved = false;
         for thread in self.lanes(warp) {
@@ -194,7 +194,7 @@ impl<'a> Cluster<'a> {
         let state = self.threads[stuck].state;
         self.fault(
             stuck,
-            &format!("no thread can go on; this one waits: {state:?}"),
+            &format!("deadlock, no thread can continue; this one waits: {state:?}"),
         )
     }
 
@@ -331,7 +331,7 @@ impl<'a> Cluster<'a> {
         value as u64
     }
 
-    /// A thread's number in the grid.
+    /// Returns a thread's index in the grid.
     pub(super) fn number(&self, thread: usize) -> u64 {
         let [x, y, z] = self.index(thread).map(u64::from);
         let [across, down, _] = self.launch.grid.map(u64::from);
@@ -370,7 +370,7 @@ impl<'a> Cluster<'a> {
         });
         for (to, bytes) in to.iter().zip(bytes.chunks_exact(size)) {
             let value = word(bytes);
-            // Signed bytes fill the register with their sign.
+            // Signed bytes are sign-extended.
             let value = match ty {
                 PtxType::S8 => u64::from(i32::from(value as i8) as u32),
                 _ => value,
@@ -429,7 +429,7 @@ impl<'a> Cluster<'a> {
             let clock = self.copies.clock(address);
             self.shared.learn(thread, &clock);
         } else if self.threads[thread].tried {
-            // Back to this instruction, once the phase is over.
+            // Execute this instruction again when the phase has completed.
             self.threads[thread].pc -= 1;
             self.threads[thread].state = State::Phase { address, parity };
         }
@@ -447,7 +447,7 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Up to eight bytes as a number.
+/// Reads up to eight little-endian bytes as a number.
 pub(super) fn word(bytes: &[u8]) -> u64 {
     bytes
         .iter()

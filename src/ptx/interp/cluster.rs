@@ -1,32 +1,32 @@
-//! What threads of a block or a cluster share: shared memory's addresses, and barriers.
+//! Addresses of shared memory and barriers in a block or a cluster.
 
 use super::block::{Cluster, State, Thread};
 use super::decode::{At, Space};
 use super::shared::Clock;
 use crate::ptx::error::Result;
 
-/// Barriers of the whole cluster.
+/// The state of the cluster's barrier.
 #[derive(Default)]
 pub(super) struct Meetings {
-    /// How many are over.
+    /// The number of completed phases.
     over: u64,
-    /// What those who came knew: to those that are over, and to the one that is not.
+    /// The merged clock of the threads that arrived in completed phases.
     clock: Clock,
     arriving: Clock,
 }
 
-/// Addresses of other blocks' shared memory begin with the block's rank and one.
+/// The bit position of `rank + 1` in addresses of other blocks' shared memory.
 const RANK: u32 = 24;
-/// Beyond all shared memory.
+/// An address outside all shared memory.
 const NOWHERE: u64 = 1 << 32;
 
 impl Cluster<'_> {
-    /// The rank of a thread's block.
+    /// Returns the rank of a thread's block.
     pub(super) fn rank(&self, thread: usize) -> usize {
         thread / self.size
     }
 
-    /// The place of a thread's block in the grid.
+    /// Returns the position of a thread's block in the grid.
     pub(super) fn index(&self, thread: usize) -> [u32; 3] {
         let [across, down, _] = self.launch.entry.cluster.map(|blocks| blocks.max(1));
         let rank = self.rank(thread) as u32;
@@ -39,7 +39,7 @@ impl Cluster<'_> {
         ]
     }
 
-    /// Where what a block calls by an address lies among all blocks' shared memory.
+    /// Converts a block's shared address to a position in the shared memory of the whole cluster.
     pub(super) fn place(&self, rank: usize, address: u64) -> u64 {
         let stride = self.shared.stride;
         let first = if address < stride {
@@ -54,12 +54,12 @@ impl Cluster<'_> {
         self.place(self.rank(thread), self.address(thread, at) & 0xffff_ffff)
     }
 
-    /// The address in another block that `mapa` gives.
+    /// Computes the result of `mapa`: an address in another block.
     pub(super) fn of_rank(address: u64, rank: u64) -> u64 {
         (rank + 1) << RANK | address & ((1 << RANK) - 1)
     }
 
-    /// Where an access to shared memory goes: another block has to be there.
+    /// Returns the position of an access to shared memory. Fails if the other block does not exist.
     pub(super) fn address_in(&self, space: Space, thread: usize, at: At) -> Result<u64, String> {
         if space == Space::Shared {
             return Ok(self.shared_address(thread, at));
@@ -83,11 +83,11 @@ impl Cluster<'_> {
         Ok(self.place(rank, address & ((1 << RANK) - 1)))
     }
 
-    /// The warp that begins with thread `first` comes to the cluster's barrier.
+    /// Lets the warp that begins with thread `first` arrive at the cluster's barrier.
     pub(super) fn arrive(&mut self, first: usize) -> Result<(), String> {
         for thread in &mut self.threads[first..first + 32] {
             if thread.arrived > thread.waited {
-                return Err("a thread comes to the cluster's barrier a second time".to_owned());
+                return Err("a thread arrives at the cluster's barrier twice".to_owned());
             }
             thread.arrived += 1;
         }
@@ -100,7 +100,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// Waits there for the others.
+    /// Makes a thread wait at the cluster's barrier.
     pub(super) fn meet(&mut self, thread: usize) -> Result<(), String> {
         let Thread {
             arrived,
@@ -109,14 +109,14 @@ impl Cluster<'_> {
             ..
         } = &mut self.threads[thread];
         if arrived == waited {
-            return Err("a thread waits for the cluster without having come".to_owned());
+            return Err("a thread waits at the cluster's barrier without arriving".to_owned());
         }
         *waited += 1;
         *state = State::Meeting(*waited);
         Ok(())
     }
 
-    /// Threads that are done are not waited for.
+    /// Completes the barrier's phase if all threads that have not ended arrived.
     fn end_meeting(&mut self) {
         let others = self
             .threads
@@ -129,8 +129,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Lets threads go on whose barrier is complete or whose phase is over; whether there were
-    /// any.
+    /// Continues threads whose barrier or phase has completed. Returns whether there were any.
     pub(super) fn release(&mut self) -> Result<bool> {
         let mut moved = false;
         self.end_meeting();

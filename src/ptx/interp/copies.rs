@@ -1,8 +1,7 @@
-//! Asynchronous copies, and the barriers in shared memory that say when they are done.
+//! Asynchronous copies, and the barriers in shared memory that report their completion.
 //!
-//! A `cp.async` copies at its wait and not before, the latest that the hardware may; a bulk copy
-//! copies at once, the earliest. What the other order would have done wrong, the race detector
-//! finds.
+//! A `cp.async` copies at its wait, the latest time that the hardware allows; a bulk copy copies at
+//! once, the earliest time. The race detector finds errors of the other order.
 
 use super::Tensor;
 use super::block::Cluster;
@@ -11,7 +10,7 @@ use super::memory::Access;
 use super::shared::{COPIES, Clock};
 use std::collections::HashMap;
 
-/// One `cp.async` under way.
+/// A `cp.async` in progress.
 struct Pending {
     to: u64,
     data: Vec<u8>,
@@ -21,22 +20,22 @@ struct Pending {
 #[derive(Default)]
 struct Barrier {
     count: i64,
-    /// Arrivals and bytes that the current phase still waits for.
+    /// The number of arrivals that the current phase still waits for.
     arrivals: i64,
     bytes: i64,
-    /// Phases that are over.
+    /// The number of completed phases.
     phase: u64,
-    /// What those who arrived knew.
+    /// The merged clock of the threads that arrived.
     clock: Clock,
     arriving: Clock,
 }
 
-/// What is under way in a block.
+/// The copies in progress in a block.
 pub(super) struct Copies {
-    /// Of each thread: committed groups, oldest first, and the one that is open.
+    /// The groups of each thread: committed ones, oldest first, and the open group.
     groups: Vec<Vec<Vec<Pending>>>,
     barriers: HashMap<u64, Barrier>,
-    /// Clocks of bulk stores, by thread and group.
+    /// The clocks of bulk stores, by thread and group.
     stores: Vec<Vec<u32>>,
 }
 
@@ -53,7 +52,7 @@ impl Copies {
         self.groups[thread].push(Vec::new());
     }
 
-    /// Whether the phase of this parity is over.
+    /// Whether the phase with this parity has completed.
     pub(super) fn is_over(&self, address: u64, parity: u64) -> Result<bool, String> {
         let barrier = self
             .barriers
@@ -110,7 +109,7 @@ impl Cluster<'_> {
         }
         let mut data = vec![0; bytes];
         let number = self.number(thread);
-        // Bytes that are not given are not read, but the address must be aligned all the same.
+        // Bytes that are filled with zeros are not read, but the address must still be aligned.
         if !from.is_multiple_of(bytes as u64) {
             return Err(format!("address {from:#x} is not a multiple of {bytes}"));
         }
@@ -177,7 +176,7 @@ impl Cluster<'_> {
         barrier.turn()
     }
 
-    /// That a barrier was initialised has to be known to a thread that comes to it.
+    /// Checks that a thread is synchronised with the initialisation of a barrier.
     pub(super) fn knows_barrier(&mut self, thread: usize, address: u64) -> Result<(), String> {
         self.shared.read(address, 8, thread).map(drop)
     }
@@ -216,7 +215,7 @@ impl Cluster<'_> {
         }
     }
 
-    /// Column, row and matrix of a box's first value.
+    /// Returns the column, row and matrix of a box's first element.
     fn corner(&self, thread: usize, at: &[usize]) -> [i64; 3] {
         let mut corner = [0; 3];
         for (place, &reg) in corner.iter_mut().zip(at) {
@@ -225,8 +224,8 @@ impl Cluster<'_> {
         corner
     }
 
-    /// Where byte `byte` of row `row` of a box lies: 16-byte units change places by the row's
-    /// number in groups of eight rows.
+    /// Returns the swizzled position of byte `byte` of row `row` of a box: 16-byte units are
+    /// permuted by the row's index modulo 8.
     fn swizzled(base: u64, row: u64, byte: u64) -> u64 {
         swizzle_128(base + row * 128 + byte)
     }
@@ -292,7 +291,7 @@ impl Cluster<'_> {
         let corner = self.corner(thread, at);
         let size = u64::from(tensor.ty.bytes());
         let number = self.number(thread);
-        // The copy knows what the thread that starts it knows.
+        // The copy inherits the clock of the thread that starts it.
         let known = self.shared.clock(thread).clone();
         self.shared.learn(COPIES, &known);
         for row in 0..u64::from(tensor.tile[0]) {
@@ -318,8 +317,8 @@ impl Cluster<'_> {
 }
 
 impl Tensor {
-    /// The address of a value of the box whose first value is at `corner`, if it lies in the
-    /// tensor.
+    /// Returns the address of an element of a box with its first element at `[x, y, z]`, if it is
+    /// inside the tensor.
     fn value_at(&self, [x, y, z]: [i64; 3], row: u64, col: u64) -> Option<u64> {
         let row = u64::try_from(y + row as i64).ok()?;
         let col = u64::try_from(x + col as i64).ok()?;
@@ -331,7 +330,7 @@ impl Tensor {
     }
 }
 
-/// The 128-byte swizzle: bits 4 to 6 of an address change by bits 7 to 9.
+/// Applies the 128-byte swizzle, the XOR of bits 4 to 6 of an address with bits 7 to 9.
 pub(super) fn swizzle_128(address: u64) -> u64 {
     address ^ ((address >> 7) & 7) << 4
 }

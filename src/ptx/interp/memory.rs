@@ -1,7 +1,8 @@
-//! Memory as a kernel sees it: buffers in global memory, each access checked for its bounds,
-//! its alignment, and what other threads do with the same bytes.
+//! Global memory of a kernel: buffers whose accesses are checked for bounds, alignment and
+//! conflicts with other threads.
 
-/// Addresses of buffers lie this far apart, so that a step over the end of one is noticed.
+/// The distance between the addresses of buffers, so that an access past the end of one is
+/// detected.
 const SPAN: u64 = 1 << 40;
 
 /// Global memory: buffers of bytes.
@@ -13,27 +14,27 @@ pub struct Memory {
 #[derive(Clone, Debug)]
 struct Buffer {
     bytes: Vec<u8>,
-    /// For each two bytes the thread that wrote them in this launch, from 1 on.
+    /// The thread that wrote each pair of bytes in this launch, from 1 on.
     writer: Vec<u64>,
 }
 
-/// Who accesses memory.
+/// The kind of an access.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Access {
     Read,
-    /// A read of what nothing may write while the kernel runs.
+    /// A read of memory that nothing may write while the kernel runs.
     ReadConstant,
     Write,
     Atomic,
 }
 
 impl Memory {
-    /// No buffers.
+    /// Creates a memory without buffers.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A new buffer; the result is its address.
+    /// Allocates a buffer with a copy of `bytes`, and returns its address.
     pub fn upload(&mut self, bytes: &[u8]) -> u64 {
         self.buffers.push(Buffer {
             bytes: bytes.to_vec(),
@@ -42,19 +43,20 @@ impl Memory {
         self.buffers.len() as u64 * SPAN
     }
 
-    /// A new buffer of `f32`; the result is its address.
+    /// Allocates a buffer with a copy of `values`, and returns its address.
     pub fn upload_f32(&mut self, values: &[f32]) -> u64 {
         let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
         self.upload(&bytes)
     }
 
-    /// The bytes of the buffer at an address that `upload` gave; none of any other.
+    /// Returns the bytes of the buffer at an address that `upload` returned; empty for any other
+    /// address.
     pub fn read(&self, address: u64) -> &[u8] {
         let index = (address / SPAN).wrapping_sub(1) as usize;
         self.buffers.get(index).map_or(&[], |buffer| &buffer.bytes)
     }
 
-    /// The same as `f32`.
+    /// Returns the elements of an `f32` buffer at an address that `upload_f32` returned.
     pub fn read_f32(&self, address: u64) -> Vec<f32> {
         let words = self.read(address).chunks_exact(4);
         words
@@ -62,14 +64,15 @@ impl Memory {
             .collect()
     }
 
-    /// Forgets who wrote what: a launch is over.
+    /// Clears the record of writes at the end of a launch.
     pub(super) fn settle(&mut self) {
         for buffer in &mut self.buffers {
             buffer.writer.clear();
         }
     }
 
-    /// The bytes of one access by a thread, numbered in the whole grid, or what is wrong with it.
+    /// Returns the bytes of one access, or an error message. `thread` is the thread's index in the
+    /// grid.
     pub(super) fn access(
         &mut self,
         address: u64,
@@ -98,8 +101,8 @@ impl Memory {
 }
 
 impl Buffer {
-    /// Notes who writes, and finds other threads at the same bytes: no kernel passes values
-    /// through global memory, and other blocks may run at any time.
+    /// Records a write, and detects conflicts with other threads: no kernel passes values through
+    /// global memory, and other blocks may run at any time.
     fn note(
         &mut self,
         offset: usize,

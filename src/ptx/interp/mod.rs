@@ -1,11 +1,10 @@
-//! An interpreter for PTX: runs kernels from their text on the CPU, thread by thread, and says
-//! what a GPU would leave undefined.
+//! An interpreter for PTX. It runs kernels from their text on the CPU, thread by thread, and
+//! reports undefined behaviour.
 //!
-//! It knows the instructions of the [table](super::Op) and nothing of the builder: text comes in,
-//! so what is checked is what a driver gets. A launch ends with an error on accesses out of
-//! bounds or misaligned, reads of shared memory that nothing wrote, races between threads or
-//! with asynchronous copies, barriers that not all threads reach, and blocks that touch what
-//! another block writes.
+//! It supports the instructions of the [table](super::Op) and is independent of the builder: it
+//! reads the same text as a driver. A launch returns an error for accesses that are out of bounds
+//! or misaligned, reads of uninitialised shared memory, races between threads or with asynchronous
+//! copies, barriers that not all threads reach, and accesses to memory that another block writes.
 //!
 //! ```
 //! use relampago::ptx::interp::{Argument, Memory, Program};
@@ -48,8 +47,7 @@ use decode::Step;
 pub use memory::Memory;
 use parse::Entry;
 
-/// Multiprocessors that the interpreter claims to have; kernels that share out work themselves
-/// get as many blocks.
+/// The number of multiprocessors that the interpreter reports to the grid computation.
 const MULTIPROCESSORS: u32 = 3;
 
 /// An argument of a launch.
@@ -61,22 +59,22 @@ pub enum Argument {
     U32(u32),
     /// A number.
     F32(f32),
-    /// What a tensor map says.
+    /// A tensor map.
     Tensor(Tensor),
 }
 
 /// A row-major matrix in memory that a tensor map describes, with the 128-byte swizzle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tensor {
-    /// The first value's address.
+    /// The address of the first element.
     pub address: u64,
-    /// The type of the values.
+    /// The type of the elements.
     pub ty: PtxType,
-    /// Rows and columns.
+    /// The number of rows and columns.
     pub shape: [u64; 2],
-    /// How many matrices of that shape follow each other.
+    /// The number of consecutive matrices of that shape.
     pub planes: u64,
-    /// Rows and columns of a box.
+    /// The number of rows and columns of a box.
     pub tile: [u32; 2],
 }
 
@@ -89,33 +87,34 @@ impl Sizes for &[Argument] {
     }
 }
 
-/// What a launch did.
+/// Statistics of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
-    /// Blocks that ran.
+    /// The number of blocks.
     pub blocks: u64,
-    /// Instructions, counted once a thread.
+    /// The number of instructions, counted for each thread.
     pub instructions: u64,
-    /// A hash of all results and addresses in their order: the same for two texts that compute
-    /// the same in the same way.
+    /// A hash of all results and addresses in their order. Two texts that compute the same values
+    /// in the same way have the same hash.
     pub trace: u64,
 }
 
-/// The kernels of a text.
+/// The parsed kernels of a text.
 #[derive(Clone, Debug)]
 pub struct Program {
     entries: Vec<(Entry, Vec<Step>)>,
     step_limit: u64,
 }
 
-/// Steps of one thread after which it is taken to be in an endless loop.
+/// The number of steps after which a thread is considered to be in an endless loop.
 const STEP_LIMIT: u64 = 1 << 30;
 
 impl Program {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// [`Error::Parse`] where it is not PTX or has an instruction that is not in the table.
+    /// [`Error::Parse`] if the text is not valid PTX or has an instruction that is not in the
+    /// table.
     pub fn parse(text: &str) -> Result<Self> {
         let mut entries = Vec::new();
         for entry in parse::module(text)? {
@@ -132,18 +131,19 @@ impl Program {
         })
     }
 
-    /// Takes a thread to be in an endless loop after fewer steps than 2³⁰.
+    /// Sets the number of steps after which a thread is considered to be in an endless loop. The
+    /// default is 2³⁰.
     #[must_use]
     pub fn with_step_limit(self, step_limit: u64) -> Self {
         Program { step_limit, ..self }
     }
 
-    /// Runs every block of the grid that `kernel` asks for with these arguments, one cluster after
+    /// Runs all blocks of the grid that `kernel` computes from these arguments, one cluster after
     /// the other.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the arguments are not what the kernel takes, [`Error::Fault`] if it
-    /// does something undefined.
+    /// [`Error::Argument`] if the arguments do not match the parameters, [`Error::Fault`] if the
+    /// kernel does something undefined.
     pub fn launch(
         &self,
         kernel: &PtxKernel,
@@ -193,7 +193,7 @@ impl Program {
 /// Tensors by the offset of their parameter.
 type Tensors = Vec<(usize, Tensor)>;
 
-/// The parameter buffer, and the tensors by their offset in it.
+/// Builds the parameter buffer, and returns it with the tensors by their offset in it.
 fn pack(kernel: &PtxKernel, entry: &Entry, arguments: &[Argument]) -> Result<(Vec<u8>, Tensors)> {
     let mismatch = |position: usize, found: String| Error::Argument {
         kernel: kernel.name().to_owned(),
@@ -205,7 +205,7 @@ fn pack(kernel: &PtxKernel, entry: &Entry, arguments: &[Argument]) -> Result<(Ve
         found,
     };
     if arguments.len() != entry.params.len() {
-        // The first that is missing, or that nothing takes.
+        // The first missing or surplus argument.
         let place = arguments.len().min(entry.params.len());
         let given = arguments.get(place);
         let found = given.map_or("left out".to_owned(), |given| format!("{given:?}"));

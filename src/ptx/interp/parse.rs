@@ -1,24 +1,24 @@
-//! Text to lines: kernels, their declarations, and instructions with operands resolved to
-//! register numbers and addresses.
+//! Parses text to kernels with their declarations, and instructions whose operands are resolved to
+//! register indices and addresses.
 
 use crate::ptx::error::{Error, Result};
 use std::collections::HashMap;
 
-/// A kernel as it was written.
+/// A parsed kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) params: Vec<ParamSlot>,
     pub(super) block: [u32; 3],
-    /// Blocks of a cluster.
+    /// The number of blocks of a cluster along each axis.
     pub(super) cluster: [u32; 3],
-    /// Named ranges of shared memory, first to last byte.
+    /// The shared arrays.
     pub(super) shared: Vec<SharedRange>,
     pub(super) registers: usize,
     pub(super) lines: Vec<Line>,
 }
 
-/// A parameter's place in the parameter buffer.
+/// The position of a parameter in the parameter buffer.
 #[derive(Clone, Debug)]
 pub(super) struct ParamSlot {
     pub(super) name: String,
@@ -30,7 +30,7 @@ pub(super) struct ParamSlot {
 pub(super) struct SharedRange {
     pub(super) name: String,
     pub(super) from: u32,
-    /// Nothing for an array whose size the launch states; it is the last.
+    /// The size in bytes; `None` for dynamic shared memory, which is the last.
     pub(super) bytes: Option<u32>,
 }
 
@@ -52,12 +52,12 @@ pub(super) enum Arg {
     Special(&'static str),
     /// The offset of a parameter, in brackets.
     Param(usize),
-    /// The same, without brackets: its address.
+    /// The offset of a parameter, without brackets: its address.
     ParamAddress(usize),
     Mem(usize, i64),
     Box(usize, Vec<usize>),
     Group(Vec<usize>),
-    /// The instruction that a label stands before.
+    /// The index of the instruction after a label.
     Label(usize),
     Sink,
 }
@@ -81,18 +81,18 @@ const SPECIALS: [&str; 16] = [
     "%clock",
 ];
 
-/// Gap between shared arrays, so that a step over the end of one is noticed.
+/// The gap between shared arrays in bytes, so that an access past the end of one is detected.
 const GAP: u32 = 64;
 
-/// More than any GPU has: threads of a block, blocks of a cluster, registers that a kernel names, bytes
-/// of shared memory and of a parameter.
+/// Limits above those of any GPU: threads of a block, blocks of a cluster, registers of a kernel,
+/// bytes of shared memory and bytes of a parameter.
 const MAX_THREADS: u32 = 1024;
 const MAX_CLUSTER: u32 = 16;
 const MAX_REGISTERS: usize = 1 << 16;
 const MAX_SHARED: u32 = 1 << 20;
 const MAX_PARAM: usize = 4096;
 
-/// All kernels of a text.
+/// Parses all kernels of a text.
 pub(super) fn module(text: &str) -> Result<Vec<Entry>> {
     let lines: Vec<(usize, &str)> = text
         .lines()
@@ -133,7 +133,7 @@ fn bad(line: usize, message: impl Into<String>) -> Error {
     }
 }
 
-/// Name, bytes and alignment of `.align 16 .b8 name[bytes];`.
+/// Returns the name, size and alignment of `.align 16 .b8 name[bytes];`.
 fn declaration(number: usize, text: &str) -> Result<(String, Option<u32>, u32)> {
     let wrong = || bad(number, "not a declaration of shared memory");
     let words: Vec<&str> = text.trim_end_matches(';').split_whitespace().collect();
@@ -194,7 +194,8 @@ impl Parser {
                 instructions.push((number, line));
             }
         }
-        // Dynamic shared memory comes after all arrays. Other kernels of the text may have some, too.
+        // Dynamic shared memory follows all arrays. Other kernels of the text may declare some,
+        // too.
         let names = |name: &str| instructions.iter().any(|(_, line)| mentions(line, name));
         if let Some(name) = externs.iter().find(|name| names(name)) {
             self.shared(0, (name.clone(), None, 1024))?;
@@ -232,7 +233,7 @@ impl Parser {
         Ok(())
     }
 
-    /// `.f32 %f<12>;` declares `%f0` to `%f11`.
+    /// Parses a declaration: `.f32 %f<12>;` declares `%f0` to `%f11`.
     fn registers(&mut self, number: usize, list: &str) -> Result<()> {
         let wrong = || bad(number, "not a declaration of registers");
         let (_, names) = list
@@ -346,7 +347,7 @@ impl Parser {
         let (base, offset) = inner.split_at(sign);
         let offset = match offset {
             "" => 0,
-            // `+-4` is how a negative one is written.
+            // A negative offset is written `+-4`.
             offset => offset
                 .strip_prefix('+')
                 .unwrap_or(offset)
@@ -357,13 +358,13 @@ impl Parser {
     }
 }
 
-/// Whether a line has a name as a word.
+/// Whether a line contains a name as a whole word.
 fn mentions(line: &str, name: &str) -> bool {
     let within = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%');
     line.split(|c| !within(c)).any(|word| word == name)
 }
 
-/// Up to three numbers, 1 where there is none, whose product is from 1 to `most`.
+/// Parses up to three numbers, with 1 for missing ones, whose product is from 1 to `most`.
 fn extents(number: usize, list: &str, most: u32) -> Result<[u32; 3]> {
     let mut extents: [u32; 3] = [1; 3];
     for (axis, count) in list.split(',').enumerate() {
@@ -382,7 +383,7 @@ fn extents(number: usize, list: &str, most: u32) -> Result<[u32; 3]> {
     Ok(extents)
 }
 
-/// Operands, parted by the commas outside of braces and brackets.
+/// Splits operands at the commas outside of braces and brackets.
 fn split(args: &str) -> Vec<&str> {
     let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
     for (i, c) in args.char_indices() {

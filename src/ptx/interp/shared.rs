@@ -1,19 +1,20 @@
-//! Shared memory of one block, or of a cluster's one after the other, with a race detector.
+//! The shared memory of one block, or of all blocks of a cluster one after the other, with a race
+//! detector.
 //!
-//! Every warp has a clock, and knows how far into each other warp's time it has synchronised
-//! (a vector clock; Lamport 1978, Mattern 1989). An access to bytes that another thread touched
-//! at a time which the accessing warp does not know of is a race, however the interpreter
-//! happened to order the two. Asynchronous copies act as one more warp.
+//! Every warp has a vector clock (Lamport 1978, Mattern 1989): the time in every other warp up to
+//! which it has synchronised. An access is a race if another thread accessed the same bytes at a
+//! time with which the accessing warp has not synchronised, whatever the order in the interpreter.
+//! Asynchronous copies count as one more warp.
 
 use super::parse::SharedRange;
 
-/// Clocks of all warps and, last, of asynchronous copies.
+/// A vector clock: the times of all warps and, last, of asynchronous copies.
 pub(super) type Clock = Vec<u32>;
 
-/// Who touched a byte, and when.
+/// The thread and the time of an access to a byte.
 #[derive(Clone, Copy, Default)]
 struct Stamp {
-    /// From 1 on; 0 is nobody.
+    /// The thread, from 1 on; 0 for no access.
     thread: u16,
     clock: u32,
 }
@@ -21,34 +22,35 @@ struct Stamp {
 #[derive(Clone, Copy, Default)]
 struct Cell {
     written: Stamp,
-    /// The writer's count of [`SharedMemory::fence`]s then.
+    /// The writer's number of [`SharedMemory::fence`]s at that time.
     fences: u32,
-    /// The last reader, and the last from another warp than its.
+    /// The last read, and the last read by another warp.
     read: [Stamp; 2],
 }
 
 pub(super) struct SharedMemory {
     bytes: Vec<u8>,
     cells: Vec<Cell>,
-    /// First byte and byte after the last of every array.
+    /// The byte ranges of the arrays.
     ranges: Vec<(u32, u32)>,
-    /// Bytes from a block's memory to the next one's.
+    /// The distance in bytes between the memories of consecutive blocks.
     pub(super) stride: u64,
     clocks: Vec<Clock>,
     fences: Vec<u32>,
 }
 
-/// The thread that asynchronous copies count as.
+/// The thread index of asynchronous copies.
 pub(super) const COPIES: usize = u16::MAX as usize - 1;
 
 impl SharedMemory {
-    /// For `blocks` of `size` threads; of more than one, warps are whole.
+    /// Allocates shared memory for `blocks` blocks of `size` threads. With several blocks, warps
+    /// must be whole.
     pub(super) fn new(arrays: &[SharedRange], dynamic: u32, [size, blocks]: [usize; 2]) -> Self {
         let threads = size * blocks;
         let end = |range: &SharedRange| range.from + range.bytes.unwrap_or(dynamic);
         let own: Vec<(u32, u32)> = arrays.iter().map(|r| (r.from, end(r))).collect();
         let size = own.iter().map(|range| range.1).max().unwrap_or(0);
-        // Boxes with a swizzle begin at multiples of 1024.
+        // Swizzled boxes start at multiples of 1024.
         let stride = size.next_multiple_of(1024);
         let of_block = |block: u32| {
             let first = block * stride;
@@ -79,12 +81,12 @@ impl SharedMemory {
         }
     }
 
-    /// What a thread has synchronised with.
+    /// Returns the clock of a thread's warp.
     pub(super) fn clock(&self, thread: usize) -> &Clock {
         &self.clocks[self.actor(thread)]
     }
 
-    /// The thread's warp now knows of all that `other` knows.
+    /// Merges `other` into the clock of the thread's warp.
     pub(super) fn learn(&mut self, thread: usize, other: &Clock) {
         let actor = self.actor(thread);
         for (mine, theirs) in self.clocks[actor].iter_mut().zip(other) {
@@ -92,27 +94,27 @@ impl SharedMemory {
         }
     }
 
-    /// Whether the thread has synchronised with the warp of another since that began.
+    /// Whether the thread has ever synchronised with the warp of another thread.
     pub(super) fn knows_of(&self, thread: usize, other: usize) -> bool {
         self.clocks[self.actor(thread)][self.actor(other)] > 0
     }
 
-    /// What comes after is later than what others have learnt.
+    /// Advances the clock of the thread's warp, so that later accesses are not yet synchronised.
     pub(super) fn tick(&mut self, thread: usize) {
         let actor = self.actor(thread);
         self.clocks[actor][actor] += 1;
     }
 
-    /// Whether some warp has waited for the last of the copies that are a warp of their own.
+    /// Whether some warp has synchronised with the last asynchronous copy.
     pub(super) fn copies_are_known(&self) -> bool {
         let last = self.clocks.len() - 1;
         let (copies, warps) = (&self.clocks[last], &self.clocks[..last]);
-        // After each copy their clock goes on by one.
+        // The clock of the copies advances by one after each copy.
         let newest = copies[last] - 1;
         newest == 0 || warps.iter().any(|clock| clock[last] >= newest)
     }
 
-    /// All `threads` learn of each other.
+    /// Synchronises `threads` with each other.
     pub(super) fn synchronise(&mut self, threads: &[usize]) {
         let mut all = vec![0; self.clocks.len()];
         let mut actors: Vec<usize> = threads.iter().map(|&thread| self.actor(thread)).collect();
@@ -128,7 +130,7 @@ impl SharedMemory {
         }
     }
 
-    /// Whether what `stamp` says comes before what `thread` does now.
+    /// Whether `thread` has synchronised with the access of `stamp`.
     fn is_before(&self, stamp: Stamp, thread: usize) -> bool {
         if stamp.thread == 0 || usize::from(stamp.thread) == thread + 1 {
             return true;
@@ -199,7 +201,7 @@ impl SharedMemory {
         Ok(())
     }
 
-    /// Whether `thread` may write here now.
+    /// Checks that a write by `thread` is no race.
     pub(super) fn check_write(
         &self,
         address: u64,
@@ -223,7 +225,7 @@ impl SharedMemory {
         Ok(range)
     }
 
-    /// A write by an asynchronous copy, which `thread` was allowed to start.
+    /// Records a write by an asynchronous copy that `thread` started.
     pub(super) fn write_later(
         &mut self,
         address: u64,
@@ -256,14 +258,15 @@ impl SharedMemory {
         }
     }
 
-    /// What `thread` wrote so far is visible to asynchronous copies.
+    /// Makes the writes of `thread` visible to asynchronous copies.
     pub(super) fn fence(&mut self, thread: usize) {
         if let Some(fences) = self.fences.get_mut(thread) {
             *fences += 1;
         }
     }
 
-    /// A read by hardware that does not see ordinary writes without a fence of their writer.
+    /// Records a read by asynchronous hardware, which sees ordinary writes only after a fence by
+    /// the writer.
     pub(super) fn read_by_hardware(
         &mut self,
         address: u64,

@@ -1,4 +1,4 @@
-//! What a warp does together: shuffles, votes and products of small matrices.
+//! Instructions of a warp: shuffles, votes and matmuls of small matrices.
 
 use super::block::{Cluster, State};
 use super::decode::{Act, At, Shuffle, Src, Warp};
@@ -7,8 +7,8 @@ use crate::ptx::half::{bf16_to_f32, f16_to_f32};
 use crate::ptx::types::PtxType;
 
 impl Cluster<'_> {
-    /// Executes the instruction that all lanes of a warp, or all of four warps, have come to;
-    /// whether they had.
+    /// Executes an instruction of a warp or of four warps if all their threads have reached it.
+    /// Returns whether they had.
     pub(super) fn run_together(&mut self, warp: usize) -> Result<bool> {
         let lanes = self.lanes(warp);
         let first = lanes.start;
@@ -96,14 +96,15 @@ impl Cluster<'_> {
                 Shuffle::Down => i + (by & 31),
                 Shuffle::Index => by & 31,
             };
-            // Beyond the warp a lane keeps its own value.
+            // A lane keeps its own value if the source is outside the warp.
             let value = values.get(source).copied().unwrap_or(values[i]);
             self.set(first + i, to, value);
         }
     }
 
-    /// Lane `8i + j` has the address of row `j` of matrix `i`; of each, a lane gets the two
-    /// values of row `lane / 4` (column, if transposed) at `2 · (lane % 4)`.
+    /// Executes `ldmatrix`. Lane `8i + j` has the address of row `j` of matrix `i`. From each
+    /// matrix, a lane gets the two elements at `2 · (lane % 4)` of row `lane / 4` (of the column,
+    /// if transposed).
     fn load_matrix(
         &mut self,
         first: usize,
@@ -131,9 +132,9 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// `m16n8k32` of signed bytes and half of it, `m16n8k16` of 16-bit types and `m16n8k8` of tf32, by the layouts of the PTX ISA: with
-    /// `g = lane / 4` and `t = lane % 4`, register `i` of A holds row `g + 8 · (i % 2)`, that of C
-    /// row `g + 8 · (i / 2)`.
+    /// Executes `mma`: `m16n8k32` and `m16n8k16` of signed bytes, `m16n8k16` of 16-bit types and
+    /// `m16n8k8` of tf32, in the layouts of the PTX ISA. With `g = lane / 4` and `t = lane % 4`,
+    /// register `i` of A holds row `g + 8 · (i % 2)`, and register `i` of C row `g + 8 · (i / 2)`.
     fn mma(
         &mut self,
         first: usize,
@@ -144,7 +145,7 @@ impl Cluster<'_> {
         c: &[usize],
     ) -> Result<(), String> {
         let (mut left, mut right) = ([[0f32; 32]; 16], [[0f32; 8]; 32]);
-        // Values of a register, which follow each other along k.
+        // The number of elements of a register, which are consecutive along k.
         let per = 4 / ty.bytes() as usize;
         let value = |word: u64, i: usize| match ty {
             PtxType::F16 => f16_to_f32((word >> (16 * i)) as u16),
@@ -184,7 +185,7 @@ impl Cluster<'_> {
                     sum += f64::from(left[row][k]) * f64::from(right[k][col]);
                 }
                 let bits = match ty {
-                    // Around, as whole numbers do.
+                    // Integer accumulators wrap around.
                     PtxType::S8 => sum as i64 as u32,
                     _ => (sum as f32).to_bits(),
                 };
@@ -194,8 +195,8 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// A 16×16 matrix of f16, two values to a register. Which lane holds which is not
-    /// specified; here lanes 0 to 15 hold a row each, and the others the same rows again.
+    /// Loads a 16×16 matrix of f16, two elements for each register. The layout is unspecified in
+    /// PTX; here lanes 0 to 15 hold one row each, and the other lanes the same rows again.
     fn wmma_load(&mut self, first: usize, to: &[usize], at: At, stride: Src) -> Result<(), String> {
         for lane in 0..32 {
             let thread = first + lane;
@@ -225,7 +226,7 @@ impl Cluster<'_> {
             matrix
         };
         let (left, right) = (matrix(a), matrix(b));
-        // Of the sums, lane `l` holds the 8 values of row `l / 2` that begin at `8 · (l % 2)`.
+        // Lane `l` holds 8 accumulators: those of row `l / 2` from column `8 · (l % 2)` on.
         for lane in 0..32 {
             let (row, start) = (lane / 2, lane % 2 * 8);
             for i in 0..8 {

@@ -1,7 +1,7 @@
-//! Products of four warps together, which run on while their threads go on.
+//! Asynchronous matmuls of four warps (`wgmma`).
 //!
-//! A product reads shared memory when it is waited for, the latest that the hardware may: what
-//! was overwritten too early is then gone, and what was not awaited is a race.
+//! A matmul reads shared memory at its wait, the latest time that the hardware allows. So data that
+//! is overwritten too early is lost, and use without a wait is a race.
 
 use super::block::Cluster;
 use super::copies::swizzle_128;
@@ -9,11 +9,11 @@ use super::decode::{Group, Left, Src};
 use crate::ptx::half::{bf16_to_f32, f16_to_f32};
 use crate::ptx::types::PtxType;
 
-/// Products of one warpgroup that are under way.
+/// The matmuls of one warpgroup that are in progress.
 pub(super) struct Flight {
-    /// Committed groups, oldest first, and the one that is open.
+    /// Committed groups, oldest first, and the open group.
     groups: Vec<Vec<Product>>,
-    /// Whether `wgmma.fence` came after the registers were last free.
+    /// Whether `wgmma.fence` was executed since the registers were last free.
     fenced: bool,
 }
 
@@ -35,7 +35,7 @@ struct Product {
     transpose_b: bool,
 }
 
-/// A matrix in shared memory, as a descriptor says.
+/// The descriptor of a matrix in shared memory.
 #[derive(Clone, Copy)]
 struct Descriptor {
     start: u64,
@@ -58,14 +58,14 @@ impl Descriptor {
         })
     }
 
-    /// The address of byte `byte` of row `row`, where `k` is contiguous: groups of eight rows lie
-    /// `stride` apart.
+    /// Returns the address of byte `byte` of row `row` if `k` is contiguous: groups of eight rows
+    /// are `stride` apart.
     fn along_k(self, row: u64, byte: u64) -> u64 {
         swizzle_128(self.start + row / 8 * self.stride + row % 8 * 128 + byte)
     }
 
-    /// The address of value `k` of column `col`, where columns are contiguous: 64 of them in a
-    /// row of the box, more of them `leading` apart, and groups of eight `k` `stride` apart.
+    /// Returns the address of element `k` of column `col` if columns are contiguous: a row of the
+    /// box holds 64 columns, boxes are `leading` apart, and groups of eight `k` are `stride` apart.
     fn across_k(self, col: u64, k: u64) -> u64 {
         let base = self.start + col / 64 * self.leading + k / 8 * self.stride;
         swizzle_128(base + k % 8 * 128 + col % 64 * 2)
@@ -145,7 +145,8 @@ impl Cluster<'_> {
         for thread in 0..128 {
             let (warp, lane) = (thread / 32, thread % 32);
             for (i, &reg) in product.sums.iter().enumerate() {
-                // Rows of a warp are 16 w + lane/4 and, for the second pair, 8 below.
+                // The first pair of registers belongs to row 16 w + lane/4, the second pair to the
+                // row 8 below.
                 let row = 16 * warp + lane / 4 + i % 4 / 2 * 8;
                 let col = i / 4 * 8 + lane % 4 * 2 + i % 2;
                 let old = f32::from_bits(self.get(first + thread, reg) as u32);
@@ -158,7 +159,7 @@ impl Cluster<'_> {
         Ok(())
     }
 
-    /// The 64 × 16 values of the left matrix; of 32-bit types the second half is zeros.
+    /// Returns the 64 × 16 elements of the left matrix; for 32-bit types the second half is zeros.
     fn left(&mut self, first: usize, product: &Product) -> Result<Vec<[f64; 16]>, String> {
         let mut left = vec![[0f64; 16]; 64];
         let size = u64::from(product.ty.bytes());
@@ -178,7 +179,7 @@ impl Cluster<'_> {
                     for (i, reg) in regs.into_iter().enumerate() {
                         let word = self.get(first + thread, reg);
                         let row = 16 * warp + lane / 4 + i % 2 * 8;
-                        // A word of k in each lane, then four words further.
+                        // Each lane holds one word along k, and the word four further on.
                         let (k, word) = (lane % 4 + i / 2 * 4, word as u32);
                         if size == 4 {
                             left[row][k] = number(product.ty, word);
@@ -205,7 +206,7 @@ impl Cluster<'_> {
     }
 }
 
-/// The lowest bits as a number of this type.
+/// Interprets the lowest bits as a number of this type.
 fn number(ty: PtxType, bits: u32) -> f64 {
     f64::from(match ty {
         PtxType::F16 => f16_to_f32(bits as u16),

@@ -1,4 +1,4 @@
-//! Attention, forward: `softmax(scale · Q · Kᵀ) · V` for every head.
+//! Forward attention: `softmax(scale · Q · Kᵀ) · V` for every head.
 
 mod decode;
 mod decode_sum;
@@ -28,15 +28,15 @@ enum Method {
     FlashTiled,
 }
 
-/// Attention of `heads` heads of `dim` values: `q` and `o` are `batch × heads × seq_q × dim`, `k` and
-/// `v` are `batch × kv_heads × seq_k × dim`, all row-major; `heads` is a multiple of `kv_heads`, and
-/// each of these serves as many heads that follow each other.
+/// Attention with `heads` heads of dimension `dim`. `q` and `o` have shape `batch × heads × seq_q ×
+/// dim`, `k` and `v` have shape `batch × kv_heads × seq_k × dim`, all row-major. `heads` is a
+/// multiple of `kv_heads`, and consecutive query heads share a key head.
 ///
-/// Parameters: `q`, `k`, `v`, `o`, `batch`, `heads`, `kv_heads`, `seq_q`, `seq_k` (u32, at least 1),
-/// `scale` (f32, positive). `batch` and `heads` are at most 65,535 each, the most blocks of a grid along
-/// z and y: [`PtxKernel::grid`] refuses more. With a causal mask, query `i` sees the keys up to
-/// `i + seq_k − seq_q`, and `seq_q` may not exceed `seq_k`. Keys whose score is −∞ count nothing; a
-/// query that has no others is NaN.
+/// Parameters: `q`, `k`, `v`, `o`, `batch`, `heads`, `kv_heads`, `seq_q`, `seq_k` (u32, at least
+/// 1), `scale` (f32, positive). `batch` and `heads` are at most 65,535 each, the limits of a grid
+/// along z and y: [`PtxKernel::grid`] returns an error for more. With a causal mask, query `i` sees
+/// the keys up to `i + seq_k − seq_q`, and `seq_q` may not exceed `seq_k`. Keys with a score of −∞
+/// have weight 0; a query that has no other keys gives NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AttentionKernel {
     method: Method,
@@ -46,8 +46,8 @@ pub struct AttentionKernel {
 }
 
 impl AttentionKernel {
-    /// f32, one warp to a query, for any GPU; `dim` is a multiple of 32 up to 256. Good for
-    /// reading, and for single queries.
+    /// Attention in f32 with one warp for each query, on any GPU. `dim` is a multiple of 32 up to
+    /// 256. It is a simple reference, and suits single queries.
     pub fn simple(dim: u32) -> Self {
         AttentionKernel {
             method: Method::Simple,
@@ -57,9 +57,9 @@ impl AttentionKernel {
         }
     }
 
-    /// bf16 or f16 on Hopper's tensor cores (`sm_90a`), for `dim` 64 or 128: tiles of keys pass
-    /// by in shared memory, and no matrix of scores is ever stored (Dao et al., 2022; Shah et
-    /// al., 2024). `q`, `k` and `v` are tensor maps; `o` has the inputs' type.
+    /// Attention of bf16 or f16 on Hopper's tensor cores (`sm_90a`), for `dim` 64 or 128. Tiles of
+    /// keys stream through shared memory, and the matrix of scores is never stored (Dao et al.,
+    /// 2022; Shah et al., 2024). `q`, `k` and `v` are tensor maps; `o` has the inputs' type.
     pub fn flash(ty: PtxType, dim: u32) -> Self {
         AttentionKernel {
             method: Method::Flash,
@@ -69,8 +69,8 @@ impl AttentionKernel {
         }
     }
 
-    /// The same by `mma.sync`, on the tensor cores of any GPU since Ampere (`sm_80`; Dao, 2023).
-    /// `q`, `k`, `v` and `o` are aligned to 16 bytes.
+    /// Attention of bf16 or f16 with `mma.sync`, on the tensor cores of Ampere and later GPUs
+    /// (`sm_80`; Dao, 2023), for `dim` 64 or 128. `q`, `k`, `v` and `o` are aligned to 16 bytes.
     pub fn flash_mma(ty: PtxType, dim: u32) -> Self {
         AttentionKernel {
             method: Method::FlashMma,
@@ -80,8 +80,8 @@ impl AttentionKernel {
         }
     }
 
-    /// f32 by tiles in shared memory and registers, on any GPU, for `dim` 64 or 128 and matrices
-    /// aligned to 16 bytes (Dao et al., 2022).
+    /// Attention in f32 with tiles in shared memory and registers, on any GPU, for `dim` 64 or 128
+    /// and matrices aligned to 16 bytes (Dao et al., 2022).
     pub fn flash_tiled(dim: u32) -> Self {
         AttentionKernel {
             method: Method::FlashTiled,
@@ -91,7 +91,7 @@ impl AttentionKernel {
         }
     }
 
-    /// With a causal mask.
+    /// Adds a causal mask.
     #[must_use]
     pub fn causal(self) -> Self {
         AttentionKernel {
@@ -140,19 +140,18 @@ impl AttentionKernel {
     }
 }
 
-/// The sizes, and this block's place among the heads.
+/// The sizes, and the head of this block.
 struct Heads {
     seq_q: Reg,
     seq_k: Reg,
     scale: Reg,
-    /// Which matrix of `q` and `o`, and which of `k` and `v`.
+    /// The index of this block's matrix in `q` and `o`, and in `k` and `v`.
     plane: Reg,
     kv_plane: Reg,
 }
 
 impl Heads {
-    /// Declares the parameters after the matrices. Blocks have their head along y and their
-    /// batch along z.
+    /// Declares the parameters after the matrices. The grid has heads along y and batches along z.
     fn declare(k: &mut Builder) -> Self {
         let _ = k.scalar("batch", U32);
         let (heads, kv_heads) = (k.scalar("heads", U32), k.scalar("kv_heads", U32));
@@ -171,7 +170,8 @@ impl Heads {
     }
 }
 
-/// Where row `row` of plane `plane` lies, of planes of `rows` rows of so many bytes.
+/// Computes the address of row `row` of plane `plane`, where planes have `rows` rows of `bytes`
+/// bytes.
 fn row_at(k: &mut Builder, base: Reg, [plane, rows, row]: [Reg; 3], bytes: u32) -> Reg {
     let row = k.widen(row);
     let from = [plane.into(), rows.into(), row.into()];

@@ -1,27 +1,29 @@
-//! Reductions over the blocks of a cluster, through each other's shared memory.
+//! Reductions over the blocks of a cluster, through distributed shared memory.
 
-use super::common::{Combine, Turns, WARP, over_lanes};
+use super::common::{AlternatingArrays, Combine, WARP, over_lanes};
 use super::rows::RowLayout;
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::types::PtxType::{F32, U32};
 
-/// Every warp writes its partial result into every block's shared memory, and after a barrier of the
-/// cluster each adds up all of them. Blocks read their own memory only, so none has to stay for
-/// another's sake. As in [`super::common::BlockReduce`] two arrays take turns.
+/// A reduction over a cluster. Every warp writes its partial result to every block's shared memory,
+/// and after a cluster barrier each warp combines all of them. Blocks read only their own memory,
+/// so none has to stay alive for another. Two arrays alternate, as in
+/// [`super::common::BlockReduce`].
 pub(super) struct ClusterReduce {
-    /// Where this warp writes in the block whose rank is the lane's number, and where this lane reads.
-    to: Turns,
-    from: Turns,
-    /// Whether there is such a block.
+    /// The addresses that this warp writes, in the block whose rank is the lane's index.
+    to: AlternatingArrays,
+    from: AlternatingArrays,
+    /// Whether the block with that rank exists.
     writes: Reg,
-    /// Partial results, a power of two, and numbers of each.
+    /// The number of partial results, a power of two.
     count: u32,
     numbers: u32,
 }
 
 impl ClusterReduce {
-    /// For the clusters of a layout, and partial results of up to so many numbers, 1, 2 or 4.
+    /// Declares the arrays for the clusters of a layout, and partial results of up to `numbers`
+    /// numbers: 1, 2 or 4.
     pub(super) fn new(k: &mut Builder, layout: RowLayout, numbers: u32) -> Self {
         let RowLayout {
             threads,
@@ -42,18 +44,18 @@ impl ClusterReduce {
         });
         let index = k.and(lane, count.min(WARP) - 1);
         let from = scratch.map(|array| k.fma(index, 4 * numbers, array));
-        // Before others' memory is written, they have to be there.
+        // Other blocks must have started before their memory is written.
         k.cluster_barrier();
         ClusterReduce {
-            to: Turns::new(k, to, ahead),
-            from: Turns::new(k, from, ahead),
+            to: AlternatingArrays::new(k, to, ahead),
+            from: AlternatingArrays::new(k, from, ahead),
             writes: k.lt(lane, blocks),
             count,
             numbers,
         }
     }
 
-    /// The combination over the cluster, in every thread.
+    /// Combines a value over the cluster; every thread gets the result.
     pub(super) fn all(&self, k: &mut Builder, combine: Combine, value: Reg) -> Reg {
         let partial = over_lanes(k, combine, value, WARP);
         let partials = self.exchange(k, &[partial]);
@@ -64,7 +66,7 @@ impl ClusterReduce {
         self.over_partials(k, combine, total)
     }
 
-    /// Gives every warp the numbers of all: each lane has those of some of them.
+    /// Gives every warp the numbers of all warps, distributed over its lanes.
     pub(super) fn exchange(&self, k: &mut Builder, numbers: &[Reg]) -> Vec<Vec<Reg>> {
         let to = self.to.take(k);
         let operand = match numbers {
@@ -85,7 +87,7 @@ impl ClusterReduce {
             .collect()
     }
 
-    /// The combination of what lanes have made of exchanged numbers, in every lane.
+    /// Combines values that lanes computed from exchanged numbers; every lane gets the result.
     pub(super) fn over_partials(&self, k: &mut Builder, combine: Combine, value: Reg) -> Reg {
         over_lanes(k, combine, value, self.count.min(WARP))
     }

@@ -1,4 +1,4 @@
-//! What kernels share: thread numbers, and reductions over a warp or a block.
+//! Helpers for kernels: thread indices, and reductions over a warp or a block.
 
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg, Special};
@@ -6,22 +6,22 @@ use crate::ptx::kernel::Extent;
 use crate::ptx::types::PtxType::{F32, U32};
 use std::cell::Cell;
 
-/// Threads of a warp.
+/// The number of threads of a warp.
 pub(super) const WARP: u32 = 32;
 
-/// A grid of one dimension.
+/// Returns a one-dimensional grid.
 pub(super) fn along_x(extent: Extent) -> [Extent; 3] {
     [extent, Extent::Fixed(1), Extent::Fixed(1)]
 }
 
-/// How partial results are put together.
+/// A way to combine partial results.
 #[derive(Clone, Copy)]
 pub(super) enum Combine {
     Sum,
-    /// The larger number, and the smaller one, that is not NaN.
+    /// The larger number, ignoring NaN.
     Max,
     Min,
-    /// The same, but NaN where any is.
+    /// The larger number, or NaN if any is NaN.
     Maximum,
     Minimum,
 }
@@ -48,8 +48,8 @@ impl Combine {
         k.emit(op, F32, &[to.into()], &[to.into(), value.into()]);
     }
 
-    /// The larger of two numbers, or the smaller one if that is asked for; NaN where either is. Since
-    /// Ampere that is one instruction; memory is slower than these on every GPU.
+    /// Returns the larger or the smaller of two numbers, and NaN if either is NaN. Ampere has one
+    /// instruction for it; the longer sequence here is still faster than memory on every GPU.
     pub(super) fn extreme(self, k: &mut Builder, a: Reg, b: Reg) -> Reg {
         let number = match self {
             Combine::Min | Combine::Minimum => k.min(a, b),
@@ -61,7 +61,7 @@ impl Combine {
     }
 }
 
-/// The combination over `lanes` lanes that differ in their lowest bits, in every one of them.
+/// Combines a value over `lanes` consecutive lanes; each of them gets the result.
 pub(super) fn over_lanes(k: &mut Builder, combine: Combine, value: Reg, lanes: u32) -> Reg {
     let total = k.value(F32, value);
     let mut mask = lanes / 2;
@@ -73,26 +73,27 @@ pub(super) fn over_lanes(k: &mut Builder, combine: Combine, value: Reg, lanes: u
     total
 }
 
-/// Two arrays of shared memory that take turns, so that one is read while the other is written.
-pub(super) struct Turns {
+/// Two arrays of shared memory that alternate, so that one is read while the other is written.
+pub(super) struct AlternatingArrays {
     arrays: [Reg; 2],
     turn: Cell<usize>,
-    /// In a loop, the address whose turn it is, and the sum of both.
+    /// The current address and the sum of both, if used in a loop.
     looped: Option<[Reg; 2]>,
 }
 
-impl Turns {
-    /// Of two addresses, the first one first; whether in a loop.
+impl AlternatingArrays {
+    /// Alternates between two addresses, beginning with the first; `looped` states whether in a
+    /// loop.
     pub(super) fn new(k: &mut Builder, arrays: [Reg; 2], looped: bool) -> Self {
         let [first, second] = arrays;
-        Turns {
+        AlternatingArrays {
             arrays,
             turn: Cell::new(0),
             looped: looped.then(|| [k.value(U32, first), k.add(first, second)]),
         }
     }
 
-    /// The address whose turn it is.
+    /// Returns the current address and switches to the other one.
     pub(super) fn take(&self, k: &mut Builder) -> Reg {
         let Some([turn, both]) = self.looped else {
             return self.arrays[self.turn.replace(1 - self.turn.get())];
@@ -104,20 +105,21 @@ impl Turns {
     }
 }
 
-/// Reductions over a whole block, through one word of shared memory a warp.
+/// A reduction over a block, through one word of shared memory for each warp.
 ///
-/// Before an array is written again, a barrier of the other one says that it has been read. So there
-/// is one barrier to a reduction.
+/// The barrier of one array also ensures that the other one has been read before it is written
+/// again. So a reduction needs one barrier.
 pub(super) struct BlockReduce {
-    /// Where this warp writes, and where this lane reads.
-    mine: Turns,
-    theirs: Turns,
+    /// The addresses that this warp writes.
+    mine: AlternatingArrays,
+    theirs: AlternatingArrays,
     warps: u32,
     lane: Reg,
 }
 
 impl BlockReduce {
-    /// For blocks of `threads` in a row, a power of two of at most 1024; whether for a loop.
+    /// Declares the arrays for one-dimensional blocks of `threads` threads, a power of two up to
+    /// 1024; `looped` states whether it is used in a loop.
     pub(super) fn new(k: &mut Builder, threads: u32, looped: bool) -> Self {
         let warps = threads / WARP;
         let scratch = ["reduced", "reduced_next"].map(|name| k.shared(name, F32, warps));
@@ -126,7 +128,7 @@ impl BlockReduce {
         let index = k.and(lane, warps - 1);
         let mut of = |index| {
             let of = scratch.map(|array| k.fma(index, 4, array));
-            Turns::new(k, of, looped)
+            AlternatingArrays::new(k, of, looped)
         };
         BlockReduce {
             mine: of(warp),
@@ -136,14 +138,14 @@ impl BlockReduce {
         }
     }
 
-    /// The combination over the block, in every thread.
+    /// Combines a value over the block; every thread gets the result.
     pub(super) fn all(&self, k: &mut Builder, combine: Combine, value: Reg) -> Reg {
         let partial = over_lanes(k, combine, value, WARP);
         let first = k.eq(self.lane, 0);
         let mine = self.mine.take(k);
         k.guarded(first, true, |k| k.st_shared(F32, mine, 0, partial));
         k.barrier();
-        // Every warp adds up all partial results, in the same order.
+        // Every warp combines all partial results, in the same order.
         let theirs = self.theirs.take(k);
         let partial = k.ld_shared(F32, theirs, 0);
         over_lanes(k, combine, partial, self.warps)

@@ -1,28 +1,27 @@
-//! Tiles of f32 on their way from global to shared memory, through registers: loads while the tile
-//! before is multiplied, stores after it.
+//! Copies of f32 tiles from global to shared memory through registers: loads overlap with the
+//! previous tile's multiplication, stores follow it.
 
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::types::PtxType::F32;
 
-/// One thread's share in copying tiles.
+/// One thread's share of copying tiles.
 pub(super) struct Copy {
     width: usize,
-    /// Where each load reads next, and how many bytes further the tile after that lies.
+    /// The address of each load.
     pub(super) from: Vec<Reg>,
     step: Operand<'static>,
-    /// The index of each load, or of all of them, along which tiles follow each other, and how much
-    /// further the next tile lies.
+    /// The index of each load, or of all loads, along the direction of the tiles.
     pub(super) depth: Vec<Reg>,
     deeper: u32,
-    /// Where each load is stored in the first buffer, and how far apart its values lie.
+    /// The address in the first buffer to which each load is stored.
     pub(super) to: Vec<Reg>,
     stride: i32,
 }
 
 impl Copy {
-    /// Loads of `width` values that are stored `stride` values apart, of tiles that are `deeper` deep
-    /// and `step` bytes apart.
+    /// Creates a share of loads of `width` elements that are stored `stride` elements apart. Tiles
+    /// advance by `deeper` indices and `step` bytes.
     pub(super) fn new(width: u32, deeper: u32, step: Operand<'static>, stride: u32) -> Self {
         Copy {
             width: width as usize,
@@ -35,7 +34,7 @@ impl Copy {
         }
     }
 
-    /// Loads this thread's share, zeros beyond `end`, and goes on to the next tile.
+    /// Loads this thread's share, with zeros beyond `end`, and advances to the next tile.
     pub(super) fn load(&self, k: &mut Builder, end: Reg) -> Vec<Vec<Reg>> {
         let mut loads = Vec::new();
         let inside: Vec<Reg> = self.depth.iter().map(|&depth| k.lt(depth, end)).collect();
@@ -57,7 +56,7 @@ impl Copy {
         loads
     }
 
-    /// Stores the share into the buffer that begins `buffer` bytes after the first.
+    /// Stores the share to the buffer at offset `buffer`.
     pub(super) fn store(&self, k: &mut Builder, loads: &[Vec<Reg>], buffer: Reg) {
         for (values, &to) in loads.iter().zip(&self.to) {
             let to = k.add(to, buffer);
@@ -72,13 +71,13 @@ impl Copy {
     }
 }
 
-/// `n` values at `address`, four of them in a row and the next four `apart` bytes further.
+/// Loads `n` elements at `address` in groups of four that are `apart` bytes apart.
 pub(super) fn fours(k: &mut Builder, address: Reg, at: u32, n: usize, apart: u32) -> Vec<Reg> {
     let four = |i| k.ld_vector(Op::LdShared, F32, 4, address, (at + i * apart) as i32);
     (0..n as u32 / 4).flat_map(four).collect()
 }
 
-/// Adds the products of a column with a row.
+/// Adds the outer product of a column and a row to the accumulators.
 pub(super) fn outer(k: &mut Builder, sums: &[Vec<Reg>], column: &[Reg], row: &[Reg]) {
     for (sums, &x) in sums.iter().zip(column) {
         for (&sum, &y) in sums.iter().zip(row) {
@@ -87,7 +86,7 @@ pub(super) fn outer(k: &mut Builder, sums: &[Vec<Reg>], column: &[Reg], row: &[R
     }
 }
 
-/// Goes on to the other of two buffers, which begin at 0 and after so many bytes.
+/// Switches between two buffers at offsets 0 and `bytes`.
 pub(super) fn turn(k: &mut Builder, buffer: Reg, bytes: u32) {
     let other = k.sub(bytes, buffer);
     k.assign(buffer, other);

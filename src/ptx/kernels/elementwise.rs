@@ -1,4 +1,4 @@
-//! Functions of each value, and of each pair of values.
+//! Elementwise functions of one and of two vectors.
 
 use super::Kernel;
 use super::common::{Combine, along_x};
@@ -14,10 +14,10 @@ use crate::ptx::types::PtxType::{self, F32, U32};
 use crate::ptx::types::Target;
 
 const THREADS: u32 = 256;
-/// Values of a thread, loaded at once.
+/// The number of elements that a thread loads at once.
 const WIDTH: u32 = 4;
 
-/// A function of one value.
+/// A function of one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -39,12 +39,12 @@ pub enum Unary {
     Log,
     /// `1 / (1 + e⁻ˣ)`.
     Sigmoid,
-    /// An activation of products.
+    /// An activation function.
     #[cfg_attr(all(target_arch = "wasm32", feature = "js-ptx"), serde(skip))]
     Activation(Activation),
 }
 
-/// A function of two values.
+/// A function of two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -60,15 +60,15 @@ pub enum Binary {
     Mul,
     /// `a / b`, rounded to nearest.
     Div,
-    /// The smaller one; the other one where one is NaN.
+    /// The smaller number; if one is NaN, the other one.
     Min,
-    /// The larger one; the other one where one is NaN.
+    /// The larger number; if one is NaN, the other one.
     Max,
-    /// The smaller one; NaN where either is.
+    /// The smaller number; NaN if either is NaN.
     Minimum,
-    /// The larger one; NaN where either is.
+    /// The larger number; NaN if either is NaN.
     Maximum,
-    /// `a / (1 + e⁻ᵃ) · b`: a gated linear unit's gate and value (Shazeer, 2020).
+    /// `a / (1 + e⁻ᵃ) · b`: the gate and the value of a gated linear unit (Shazeer, 2020).
     SwiGlu,
 }
 
@@ -78,7 +78,7 @@ enum Function {
     Binary(Binary),
 }
 
-/// `y = f(x)`, or `y = f(a, b)`, of every value; computed in f32 and rounded once.
+/// Computes `y = f(x)` or `y = f(a, b)` for every element, in f32 and rounded once.
 ///
 /// Parameters: `x`, or `a` and `b`, then `y` (all of one type and aligned to 16 bytes), `n` (u32, below
 /// 2³²−1024). `y` may be one of the inputs.
@@ -89,7 +89,7 @@ pub struct ElementwiseKernel {
 }
 
 impl ElementwiseKernel {
-    /// A function of one value, of f32.
+    /// Creates a kernel for a function of one f32 vector.
     pub fn unary(function: Unary) -> Self {
         ElementwiseKernel {
             function: Function::Unary(function),
@@ -97,7 +97,7 @@ impl ElementwiseKernel {
         }
     }
 
-    /// A function of two values, of f32.
+    /// Creates a kernel for a function of two f32 vectors.
     pub fn binary(function: Binary) -> Self {
         ElementwiseKernel {
             function: Function::Binary(function),
@@ -105,7 +105,7 @@ impl ElementwiseKernel {
         }
     }
 
-    /// The same of f16, bf16 or f32.
+    /// Sets the type of the elements: f16, bf16 or f32.
     #[must_use]
     pub fn of(self, ty: PtxType) -> Self {
         ElementwiseKernel { ty, ..self }
@@ -139,7 +139,7 @@ impl Kernel for ElementwiseKernel {
         let index = k.fma(block, THREADS, thread);
         let first = k.mul(index, WIDTH);
         k.wait_for_grid();
-        // The thread after the last whole vector has what is left.
+        // The thread after the last full vector processes the remaining elements.
         let vectors = k.div(n, WIDTH);
         let whole = k.lt(index, vectors);
         k.when(whole, |k| self.apply(k, &inputs, y, first, WIDTH as usize));
@@ -152,7 +152,7 @@ impl Kernel for ElementwiseKernel {
 }
 
 impl ElementwiseKernel {
-    /// On `count` values from `first` on.
+    /// Applies the function to `count` elements from `first` on.
     fn apply(self, k: &mut Builder, inputs: &[Reg], y: Reg, first: Reg, count: usize) {
         let inputs: Vec<Vec<Reg>> = inputs
             .iter()

@@ -1,20 +1,21 @@
-//! The exponential function, accurate to f32: the hardware's powers of 2 are approximations, and the
-//! rounding of their argument changes results by more.
+//! The exponential function with f32 accuracy. The hardware's `ex2` is an approximation, and
+//! rounding its argument adds a larger error.
 
 use crate::coefficients::{EXP, LN2_HI, LN2_LO, LOG2_E};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg};
 use crate::ptx::types::PtxType::{B32, F32, S32};
 
-/// `1.5 · 2²³`: a sum with it is a whole number in its lowest bits.
+/// `1.5 · 2²³`: adding it rounds to an integer in the lowest bits.
 const WHOLE: f32 = 12_582_912.0;
 
-/// `eˣ` of an f32 with a relative error below 2⁻²³; denormal results and infinity included.
+/// Computes `eˣ` of an f32 with a relative error below 2⁻²³, including denormal results and
+/// infinity.
 ///
 /// `x = n · ln 2 + r` with `|r| ≤ ½ ln 2`, by the reduction and the polynomial of
 /// [`crate::coefficients`].
 pub(super) fn exp(k: &mut Builder, x: Reg) -> Reg {
-    // Beyond these bounds the result is 0 and ∞.
+    // Outside these bounds the result is 0 or ∞.
     let bounded = k.max(x, -104.0f32);
     let bounded = k.min(bounded, 89.0f32);
     let shifted = k.fma(bounded, LOG2_E, WHOLE);
@@ -30,12 +31,13 @@ pub(super) fn exp(k: &mut Builder, x: Reg) -> Reg {
     let less_one = k.fma(square, polynomial, r);
     let power = k.add(less_one, 1.0f32);
     let power = times_power_of_two(k, power, shifted);
-    // The bounds made a number of NaN.
+    // Clamping replaced NaN by a number; restore it.
     let number = k.eq(x, x);
     k.select(number, power, x)
 }
 
-/// `power · 2ⁿ`, where `shifted` is `n +` [`WHOLE`], by two factors: 2ⁿ alone may not be a normal number.
+/// Computes `power · 2ⁿ`, where `shifted` is `n +` [`WHOLE`]. It multiplies by two factors, since
+/// 2ⁿ may not be a normal number.
 fn times_power_of_two(k: &mut Builder, power: Reg, shifted: Reg) -> Reg {
     let bits = k.op(Op::Mov, B32, S32, &[shifted.into()]);
     let n = k.sub(bits, WHOLE.to_bits());

@@ -1,11 +1,11 @@
-//! Fragments of matrices as `mma.sync` takes them.
+//! Fragments of matrices in the layout of `mma.sync`.
 
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::types::PtxType::{self, B32, BF16, F32};
 
-/// Four 8 × 8 matrices of 16-bit values, by `LdMatrix4` or `LdMatrix4Trans`, `offset` bytes after the
-/// address.
+/// Loads four 8 × 8 matrices of 16-bit elements with `LdMatrix4` or `LdMatrix4Trans` from
+/// `address + offset`.
 pub(super) fn load_matrices(k: &mut Builder, op: Op, address: Reg, offset: u32) -> Vec<Reg> {
     let to = k.regs(B32, 4);
     let from = [Operand::At(address, offset as i32)];
@@ -13,7 +13,7 @@ pub(super) fn load_matrices(k: &mut Builder, op: Op, address: Reg, offset: u32) 
     to
 }
 
-/// Pairs of f32 rounded to a type of 16 bits, as a product's left matrix takes them and memory has them.
+/// Rounds pairs of f32 to a 16-bit type, packed as in memory and in a left fragment.
 pub(super) fn rounded_pairs(k: &mut Builder, ty: PtxType, values: &[Reg]) -> Vec<Reg> {
     let (op, pairs) = if ty == BF16 {
         (Op::CvtBf16x2F32, PtxType::BF16x2)
@@ -24,8 +24,8 @@ pub(super) fn rounded_pairs(k: &mut Builder, ty: PtxType, values: &[Reg]) -> Vec
     values.chunks_exact(2).map(pair).collect()
 }
 
-/// Four words of each of four neighbouring lanes, the other way round: lane `t` of them gets word `t`
-/// of each, in the lanes' order. Pairs of lanes exchange words, then pairs of pairs.
+/// Transposes four words of each of four neighbouring lanes: lane `t` gets word `t` of each lane,
+/// in the order of the lanes. Pairs of lanes exchange words, then pairs of pairs.
 pub(super) fn transpose_words(k: &mut Builder, lane: Reg, mut words: [Reg; 4]) -> [Reg; 4] {
     for (bit, pairs) in [(1, [[0, 1], [2, 3]]), (2, [[0, 2], [1, 3]])] {
         let own = k.and(lane, bit);
@@ -40,7 +40,7 @@ pub(super) fn transpose_words(k: &mut Builder, lane: Reg, mut words: [Reg; 4]) -
     words
 }
 
-/// `sums += a · b` of 16 × 8 sums; f32 as tf32.
+/// Computes `sums += a · b` for 16 × 8 accumulators; f32 is multiplied as tf32.
 pub(super) fn multiply(k: &mut Builder, ty: PtxType, sums: &[Reg], a: &[Reg], b: &[Reg]) {
     let op = match ty {
         BF16 => Op::MmaBf16,

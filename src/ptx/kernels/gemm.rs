@@ -1,7 +1,7 @@
-//! Matrix products `C = act(α · A · B + β · C + bias)` of row-major matrices.
+//! Matmuls `C = act(α · A · B + β · C + bias)` of row-major matrices.
 //!
-//! One file a method: `naive` shows the idea, `tiled` is for any GPU, the others use tensor
-//! cores of one generation each.
+//! Each method has a file: `naive` is the definition, `tiled` is for any GPU, and the others use
+//! the tensor cores of one generation.
 
 mod epilogue;
 mod mma;
@@ -25,29 +25,42 @@ use crate::ptx::kernel::{Extent, PtxKernel};
 use crate::ptx::types::PtxType::{self, F16, F32, U32};
 use crate::ptx::types::Target;
 
-/// How a product is computed.
+/// The method of a matmul.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Method {
     Naive,
     Tiled(Tile),
-    /// By the values loaded at once.
+    /// WMMA, with the number of elements that are loaded at once.
     Wmma(u32),
     Mma,
     Wgmma(wgmma::Shape),
     WgmmaTf32,
 }
 
-/// A matrix product `C = act(α · A · B + β · C + bias)`: `A` is `m × k`, `B` is `k × n`, `C` is
-/// `m × n`, all row-major and without gaps.
+/// A matmul `C = act(α · A · B + β · C + bias)`: `A` is `m × k`, `B` is `k × n`, `C` is `m × n`,
+/// all row-major and contiguous.
 ///
 /// Parameters: `a`, `b`, `c`, `m`, `n`, `k` (u32), `alpha`, `beta` (f32), and `bias` (f32, `n`
-/// values) if the [`Epilogue`] has one. `C` is not read where β is 0, and sizes are below 2³¹; a grid
-/// has room for 65,535 blocks' rows, but for those by `wgmma`, which take tiles in turn.
-/// [`GemmKernel::batched`] has more.
+/// elements) if the [`Epilogue`] has one; [`GemmKernel::batched`] adds more. `C` is not read if β
+/// is 0. Sizes must be below 2³¹. A grid has at most 65,535 blocks along the rows; kernels with
+/// `wgmma` have no such limit.
+///
+/// ```
+/// use relampago::ptx::{GemmKernel, Kernel, Target};
+///
+/// # fn main() -> Result<(), relampago::ptx::Error> {
+/// let kernel = GemmKernel::tiled();
+/// let text = kernel.emit_ptx_for_target(Target::Sm80)?;
+/// assert!(text.contains(".entry"));
+/// let built = kernel.build(Target::Sm80)?;
+/// assert_eq!(built.params()[0].name, "a");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct GemmKernel {
     method: Method,
-    /// The types of `A` and `B`, and of `C`.
+    /// The type of `A` and `B`, and the type of `C`.
     types: [PtxType; 2],
     epilogue: Epilogue,
     batched: bool,
@@ -63,81 +76,83 @@ impl GemmKernel {
         }
     }
 
-    /// f32, one thread to a value of `C`, for any GPU: to be read and compared with, not to be
-    /// fast.
+    /// Creates an f32 matmul with one thread for each element of `C`, for any GPU. It is a simple
+    /// reference, and not fast.
     pub fn naive() -> Self {
         Self::new(Method::Naive, [F32, F32])
     }
 
-    /// f32, tiles in shared memory and registers, for any GPU and any sizes.
+    /// Creates an f32 matmul with tiles in shared memory and registers, for any GPU and any sizes.
     pub fn tiled() -> Self {
         Self::tiled_by(Tile::LARGE)
     }
 
-    /// The same with another tile.
+    /// Creates a [`GemmKernel::tiled`] matmul with another tile.
     pub fn tiled_by(tile: Tile) -> Self {
         Self::new(Method::Tiled(tile), [F32, F32])
     }
 
-    /// f16 with sums in f32, on the tensor cores of any GPU since Volta, for any sizes. `C` is f32.
+    /// Creates an f16 matmul with f32 accumulators, on the tensor cores of Volta and later GPUs,
+    /// for any sizes. `C` is f32.
     pub fn wmma_fp16() -> Self {
         Self::new(Method::Wmma(1), [F16, F32])
     }
 
-    /// The same with `C` in f16.
+    /// Creates a [`GemmKernel::wmma_fp16`] matmul with `C` in f16.
     pub fn tensor_core() -> Self {
         Self::new(Method::Wmma(1), [F16, F16])
     }
 
-    /// bf16 or f16 with sums in f32, on the tensor cores of any GPU since Ampere (`sm_80`). `C` has
-    /// the inputs' type. Of f32 it is [`GemmKernel::mma_tf32`].
+    /// Creates a bf16 or f16 matmul with f32 accumulators, on the tensor cores of Ampere and later
+    /// GPUs (`sm_80`). `C` has the inputs' type. For f32 it is [`GemmKernel::mma_tf32`].
     ///
-    /// `n` and `k` are multiples of 8 and all matrices aligned to 16 bytes.
+    /// `n` and `k` must be multiples of 8, and all matrices aligned to 16 bytes.
     pub fn mma(ty: PtxType) -> Self {
         Self::new(Method::Mma, [ty, ty])
     }
 
-    /// f32 rounded to tf32 (11 significant bits) with sums in f32, on the tensor cores of any GPU since
-    /// Ampere (`sm_80`). `n` and `k` are multiples of 4 and all matrices aligned to 16 bytes.
+    /// Creates a matmul of f32 rounded to tf32 (11 significant bits) with f32 accumulators, on the
+    /// tensor cores of Ampere and later GPUs (`sm_80`). `n` and `k` must be multiples of 4, and all
+    /// matrices aligned to 16 bytes.
     pub fn mma_tf32() -> Self {
         Self::new(Method::Mma, [F32, F32])
     }
 
-    /// bf16 or f16 with sums in f32, on Hopper's tensor cores (`sm_90a`), persistent, for large
-    /// products. `C` has the inputs' type.
+    /// Creates a persistent bf16 or f16 matmul with f32 accumulators, on Hopper's tensor cores
+    /// (`sm_90a`), for large sizes. `C` has the inputs' type.
     ///
-    /// `a` and `b` are tensor maps; `n` and `k` are multiples of 8 and all matrices aligned to 16
-    /// bytes, as those and the stores ask.
+    /// `a` and `b` are tensor maps. `n` and `k` must be multiples of 8, and all matrices aligned to
+    /// 16 bytes.
     pub fn wgmma(ty: PtxType) -> Self {
         Self::wgmma_by(ty, 256)
     }
 
-    /// The same with tiles of 128 or 256 columns.
+    /// Creates a [`GemmKernel::wgmma`] matmul with tiles of 128 or 256 columns.
     pub fn wgmma_by(ty: PtxType, cols: u32) -> Self {
         Self::new(Method::Wgmma(wgmma::Shape { cols, split: false }), [ty, ty])
     }
 
-    /// f32 as tf32 with sums in f32, on Hopper's tensor cores (`sm_90a`), persistent, for large
-    /// products: `B` is rounded to 11 significant bits, `A` cut off after them.
+    /// Creates a persistent matmul of f32 as tf32 with f32 accumulators, on Hopper's tensor cores
+    /// (`sm_90a`), for large sizes. `B` is rounded to 11 significant bits, and `A` is truncated.
     ///
-    /// `a` and `b` are tensor maps; `n` and `k` are multiples of 4 and all matrices aligned to 16
-    /// bytes, as those and the stores ask.
+    /// `a` and `b` are tensor maps. `n` and `k` must be multiples of 4, and all matrices aligned to
+    /// 16 bytes.
     pub fn wgmma_tf32() -> Self {
         Self::new(Method::WgmmaTf32, [F32, F32])
     }
 
-    /// The sums of a product with few tiles and a large `k`, which is divided so that every
-    /// multiprocessor has work: part `i` of the sums is a matrix of its own, in f32, without an
-    /// epilogue. [`SplitSumKernel`] adds them up.
+    /// Creates a matmul for few tiles and a large `k`, which is split so that every multiprocessor
+    /// has work. Each part writes an f32 matrix of partial results without an epilogue.
+    /// [`SplitSumKernel`] adds them up.
     ///
-    /// Parameters: `a`, `b` (tensor maps as for [`GemmKernel::wgmma`]), `c` (f32, `splits` matrices
-    /// after each other), `m`, `n`, `k`, `splits` (u32, at least 1).
+    /// Parameters: `a`, `b` (tensor maps as for [`GemmKernel::wgmma`]), `c` (f32, `splits`
+    /// consecutive matrices), `m`, `n`, `k`, `splits` (u32, at least 1).
     pub fn wgmma_split(ty: PtxType, cols: u32) -> Self {
         Self::new(Method::Wgmma(wgmma::Shape { cols, split: true }), [ty, F32])
     }
 
-    /// A product by WMMA for `n` and `k` that are multiples of 8 and matrices aligned to 16 bytes,
-    /// several times as fast; others stay as they are.
+    /// Requires `n` and `k` to be multiples of 8 and matrices to be aligned to 16 bytes, which
+    /// makes WMMA kernels several times as fast. Other kernels do not change.
     #[must_use]
     pub fn aligned(self) -> Self {
         let method = match self.method {
@@ -147,12 +162,12 @@ impl GemmKernel {
         GemmKernel { method, ..self }
     }
 
-    /// Many products of one size, up to 65,535. Parameters after all others: `batch`, `stride_a`,
-    /// `stride_b`, `stride_c` (u32): how many products, and how many values lie from one product's
-    /// matrix to the next one's. A stride of 0 is one matrix for all, but not of `C`. Methods that
-    /// ask for alignment ask it of every matrix. The bias is the same for all.
+    /// Computes up to 65,535 matmuls of the same size. It adds the last parameters `batch`,
+    /// `stride_a`, `stride_b`, `stride_c` (u32): the number of matmuls, and the distance between
+    /// consecutive matrices in elements. A stride of 0 shares one matrix, except for `C`. Alignment
+    /// requirements apply to every matrix. All matmuls share the bias.
     ///
-    /// Kernels by `wgmma`, whose tensor maps are of single matrices, are not built so.
+    /// Kernels with `wgmma` cannot be batched, since their tensor maps describe single matrices.
     #[must_use]
     pub fn batched(self) -> Self {
         GemmKernel {
@@ -161,7 +176,7 @@ impl GemmKernel {
         }
     }
 
-    /// How many products a grid has, along z.
+    /// Returns the number of matmuls in the grid, along z.
     fn products(&self) -> Extent {
         if self.batched {
             Extent::Param("batch")
@@ -170,14 +185,14 @@ impl GemmKernel {
         }
     }
 
-    /// What happens to a sum before it is stored.
+    /// Sets the epilogue that is applied before `C` is stored.
     #[must_use]
     pub fn with_epilogue(self, epilogue: Epilogue) -> Self {
         GemmKernel { epilogue, ..self }
     }
 }
 
-/// The registers that hold a product's parameters.
+/// The registers that hold a matmul's parameters.
 struct Product {
     a: Reg,
     b: Reg,
@@ -185,7 +200,7 @@ struct Product {
     m: Reg,
     n: Reg,
     k: Reg,
-    /// Bytes of a value of `C`.
+    /// The size of an element of `C` in bytes.
     c_bytes: u32,
     finish: epilogue::Finish,
 }
@@ -213,7 +228,7 @@ impl Product {
         product
     }
 
-    /// The same for sums that are stored as they are.
+    /// Declares the parameters of a matmul without an epilogue.
     fn declare_sums(k: &mut Builder, a: Reg, b: Reg) -> Self {
         Self::declare_sizes(k, [a, b], F32)
     }
@@ -234,7 +249,7 @@ impl Product {
     }
 }
 
-/// Where the matrix of product `index` begins.
+/// Computes the address of the matrix of matmul `index`.
 fn matrix_of(k: &mut Builder, stride: &'static str, first: Reg, index: Reg, ty: PtxType) -> Reg {
     let stride = k.scalar(stride, U32);
     let zero = k.value(U32, 0);

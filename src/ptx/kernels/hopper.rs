@@ -1,17 +1,17 @@
-//! What kernels for Hopper share: rings of stages with barriers, and descriptors of shared memory.
+//! Helpers for Hopper kernels: rings of stages with barriers, and descriptors of shared memory.
 
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg};
 use crate::ptx::types::PtxType::{B32, B64, Pred, U32, U64};
 
-/// Threads of a group of four warps, which multiply together.
+/// The number of threads of a warp group.
 pub(super) const GROUP: u32 = 128;
-/// Columns of a box of 16-bit values: 128 bytes, the width of the swizzle.
+/// The number of columns of a box of 16-bit elements: 128 bytes, the width of the swizzle.
 pub(super) const BOX_COLS: u32 = 64;
-/// Bytes in which the swizzle repeats: eight rows of a box.
+/// The period of the swizzle in bytes: eight rows of a box.
 pub(super) const SWIZZLE: u32 = 1024;
 
-/// A place in a ring of stages: the stage, and the parity of the round.
+/// A position in a ring of stages: the stage, and the parity of the round.
 pub(super) struct Place {
     pub(super) stage: Reg,
     pub(super) parity: Reg,
@@ -36,13 +36,13 @@ impl Place {
     }
 }
 
-/// Waits for the phase of this parity of the stage's barrier to end.
+/// Waits until the phase with this parity of the stage's barrier completes.
 pub(super) fn wait(k: &mut Builder, barriers: Reg, place: &Place, parity: Reg) {
     let barrier = k.fma(place.stage, 8, barriers);
     wait_at(k, barrier, parity);
 }
 
-/// Waits for the phase of this parity of one barrier to end.
+/// Waits until the phase with this parity of a barrier completes.
 pub(super) fn wait_at(k: &mut Builder, barrier: Reg, parity: Reg) {
     k.repeat_while(|k| {
         let from = [Operand::At(barrier, 0), parity.into()];
@@ -51,8 +51,8 @@ pub(super) fn wait_at(k: &mut Builder, barrier: Reg, parity: Reg) {
     });
 }
 
-/// A matrix in shared memory, for `wgmma`: its address, the distances `leading` and `stride`, and
-/// the 128-byte swizzle.
+/// Builds the `wgmma` descriptor of a matrix in shared memory from its address and the distances
+/// `leading` and `stride`, with the 128-byte swizzle.
 pub(super) fn descriptor(k: &mut Builder, address: Reg, leading: u32, stride: u32) -> Reg {
     let units = k.shr(address, 4);
     let low = k.widen(units);

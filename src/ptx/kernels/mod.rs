@@ -1,4 +1,4 @@
-//! The kernels: each a description that builds itself for a target.
+//! The kernels: each type describes a kernel and builds it for a target.
 
 mod attention;
 mod cluster;
@@ -32,28 +32,29 @@ use super::kernel::PtxKernel;
 use super::module::PtxModule;
 use super::types::Target;
 
-/// A kernel that can be written for any target that has what it needs. Sizes are parameters of
-/// the launch: one text serves all of them.
+/// A kernel that can be built for any target that supports it. Sizes are parameters of the launch,
+/// so one text serves all sizes.
 pub trait Kernel {
-    /// The entry point's name, another one for every text: by it a device knows what it has compiled.
+    /// Returns the name of the entry point. It must be unique for every text, since devices cache
+    /// compiled kernels by name.
     fn name(&self) -> String;
 
-    /// The first target that has what the kernel needs.
+    /// Returns the oldest target that supports the kernel.
     fn first_target(&self) -> Target {
         Target::Sm70
     }
 
-    /// Writes the kernel for a target that has what [`Kernel::first_target`] has.
+    /// Generates the kernel for a target that has the features of [`Kernel::first_target`].
     ///
     /// # Errors
-    /// [`super::Error::Invalid`] for a description that no kernel has.
+    /// [`super::Error::Invalid`] for an invalid description.
     fn generate(&self, target: Target) -> Result<PtxKernel>;
 
-    /// The kernel, verified, with its launch and its parameters as data.
+    /// Builds and verifies the kernel for a target.
     ///
     /// # Errors
-    /// [`super::Error::Target`] if `target` lacks what the kernel needs,
-    /// [`super::Error::Invalid`] for a description that no kernel has.
+    /// [`super::Error::Target`] if `target` lacks a feature of the kernel,
+    /// [`super::Error::Invalid`] for an invalid description.
     fn build(&self, target: Target) -> Result<PtxKernel> {
         let needed = self.first_target();
         if target.has(needed) {
@@ -66,28 +67,28 @@ pub trait Kernel {
         })
     }
 
-    /// A module with this kernel alone, for [`Kernel::first_target`].
+    /// Builds a module with only this kernel, for [`Kernel::first_target`].
     ///
     /// # Errors
-    /// As [`Kernel::build`].
+    /// Those of [`Kernel::build`].
     fn as_module(&self) -> Result<PtxModule> {
         let target = self.first_target();
         PtxModule::new(target).with(self.build(target)?)
     }
 
-    /// The text for [`Kernel::first_target`], which every later GPU runs, too, unless the target
-    /// is `sm_90a`.
+    /// Returns the text for [`Kernel::first_target`]. Every later GPU runs it too, unless the
+    /// target is `sm_90a`.
     ///
     /// # Errors
-    /// As [`Kernel::build`].
+    /// Those of [`Kernel::build`].
     fn emit_ptx(&self) -> Result<String> {
         Ok(self.as_module()?.emit())
     }
 
-    /// The text for one target.
+    /// Returns the text for one target.
     ///
     /// # Errors
-    /// As [`Kernel::build`].
+    /// Those of [`Kernel::build`].
     fn emit_ptx_for_target(&self, target: Target) -> Result<String> {
         Ok(PtxModule::new(target).with(self.build(target)?)?.emit())
     }

@@ -1,4 +1,4 @@
-//! Layer norm and RMS norm, of each row of a matrix.
+//! Layer norm and RMS norm of each row of a matrix.
 
 use super::Kernel;
 use super::common::Combine;
@@ -15,9 +15,9 @@ use crate::ptx::types::Target;
 /// row-major `rows × cols` matrix.
 ///
 /// Parameters: `x`, `y`, `weight`, for layer norm `bias` (f32; `cols` weights and biases), `rows`,
-/// `cols`, `epsilon` (f32). Two kernels for rows that one block or cluster cannot hold have `numbers`
-/// (f32) besides: the first one, [`LayerNormKernel::statistics`], has just `x`, `numbers`, `rows` and
-/// `cols`, the second one, [`LayerNormKernel::rest`], has it after `y`.
+/// `cols`, `epsilon` (f32). Rows that do not fit into one block or cluster need two kernels with
+/// the additional parameter `numbers` (f32): [`LayerNormKernel::statistics`] has the parameters
+/// `x`, `numbers`, `rows` and `cols`, and [`LayerNormKernel::rest`] has `numbers` after `y`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LayerNormKernel {
     layout: RowLayout,
@@ -26,7 +26,7 @@ pub struct LayerNormKernel {
 }
 
 impl LayerNormKernel {
-    /// Layer norm, for rows of any length.
+    /// Creates a layer norm for rows of any length.
     pub fn new() -> Self {
         LayerNormKernel {
             layout: RowLayout::ANY,
@@ -35,7 +35,7 @@ impl LayerNormKernel {
         }
     }
 
-    /// RMS norm, for rows of any length.
+    /// Creates an RMS norm for rows of any length.
     pub fn rms() -> Self {
         LayerNormKernel {
             centred: false,
@@ -43,20 +43,20 @@ impl LayerNormKernel {
         }
     }
 
-    /// Threads in another layout; [`RowLayout::for_cols`] knows the fastest.
+    /// Sets the layout of threads; [`RowLayout::for_cols`] returns the fastest.
     #[must_use]
     pub fn with_layout(self, layout: RowLayout) -> Self {
         LayerNormKernel { layout, ..self }
     }
 
-    /// How its threads share out rows.
+    /// Returns the layout of threads.
     pub fn layout(&self) -> RowLayout {
         self.layout
     }
 
-    /// The first of two kernels by which many blocks share a row: of the layout only the width counts.
-    /// `numbers` has room for two values for each [`RowLayout::PART`] of a row, or what is left of one;
-    /// there are at most 65,535 rows.
+    /// Selects the first of two kernels for rows that are split among blocks. It uses only the
+    /// width of the layout. `numbers` holds two numbers for each started [`RowLayout::PART`] of a
+    /// row. There may be at most 65,535 rows.
     #[must_use]
     pub fn statistics(self) -> Self {
         LayerNormKernel {
@@ -65,7 +65,7 @@ impl LayerNormKernel {
         }
     }
 
-    /// The second one.
+    /// Selects the second of the two kernels for rows that are split among blocks.
     #[must_use]
     pub fn rest(self) -> Self {
         LayerNormKernel {
@@ -74,13 +74,13 @@ impl LayerNormKernel {
         }
     }
 
-    /// With weights, and biases for layer norm, that a thread may keep.
+    /// Returns the launch. Threads may cache weights, and biases for layer norm.
     fn launch(self) -> Launch {
         let arrays = if self.centred { 2 } else { 1 };
         self.share.launch(self.layout, arrays)
     }
 
-    /// The mean, which is 0 for RMS norm, and the sum of the squares of what differs from it.
+    /// Computes the mean, which is 0 for RMS norm, and the sum of squared deviations from it.
     fn moments(self, k: &mut Builder, row: &Row, count: Reg) -> [Reg; 2] {
         if let Some(moments) = row.moments(k, count) {
             return moments;
@@ -91,7 +91,7 @@ impl LayerNormKernel {
         } else {
             k.value(F32, 0.0f32)
         };
-        // A second pass, since Σx² − n·mean² cancels where the mean is large.
+        // Use a second pass, since Σx² − n·mean² cancels if the mean is large.
         let squares = row.reduce(k, Combine::Sum, |k, x| {
             let x = self.centre(k, x, mean);
             k.mul(x, x)
@@ -99,7 +99,7 @@ impl LayerNormKernel {
         [mean, squares]
     }
 
-    /// The same of a row, of those of its parts (Chan et al., 1979).
+    /// Combines the moments of a row's parts (Chan et al., 1979).
     fn of_parts(self, k: &mut Builder, part: &Part, count: Reg) -> [Reg; 2] {
         let mean = if self.centred {
             let sum = part.sum(k, |k, [mean, _], index| {
@@ -126,7 +126,7 @@ impl LayerNormKernel {
         if self.centred { k.sub(x, mean) } else { x }
     }
 
-    /// By what differences from the mean are multiplied.
+    /// Computes the factor for deviations from the mean.
     fn scale(k: &mut Builder, squares: Reg, count: Reg, epsilon: Reg) -> Reg {
         let variance = k.div(squares, count);
         let shifted = k.add(variance, epsilon);
@@ -145,7 +145,7 @@ impl LayerNormKernel {
         });
     }
 
-    /// The kernel that leaves the numbers of each part.
+    /// Builds the kernel that computes the statistics of each part.
     fn build_statistics(self, mut k: Builder) -> Result<PtxKernel> {
         let (input, numbers) = (k.pointer("x", F32), k.pointer("numbers", F32));
         let matrix = Matrix {
@@ -154,7 +154,7 @@ impl LayerNormKernel {
             rows: k.scalar("rows", U32),
             cols: k.scalar("cols", U32),
         };
-        // Squares alone need one pass.
+        // The sum of squares alone needs one pass.
         let once = !self.centred;
         let part = Part::new(&mut k, (self.layout, self.share), &matrix, numbers, once);
         let count = k.convert(Op::CvtF32U32, F32, &[part.count().into()]);

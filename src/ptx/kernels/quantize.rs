@@ -1,11 +1,11 @@
-//! Weights in ggml's block formats: dequantised, or multiplied with a vector as they are.
+//! Kernels for weights in ggml's block formats: dequantisation, and matmuls on quantised weights.
 
+mod digit_cache;
 mod digits;
 mod direct;
 mod dot;
 mod formats;
 mod gemm;
-mod kept;
 mod mma;
 mod ring;
 mod spans;
@@ -22,7 +22,7 @@ use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::types::PtxType::{self, F32, U8, U32};
 use crate::ptx::types::Target;
 
-/// What is done with the weights.
+/// The operation on the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Task {
     Dequantize,
@@ -39,10 +39,10 @@ pub struct QuantizeKernel {
 }
 
 impl QuantizeKernel {
-    /// The most columns that [`QuantizeKernel::gemv_mma`] takes.
+    /// The maximum number of columns of [`QuantizeKernel::gemv_mma`].
     pub const GEMV_MMA_COLS: u32 = 1 << 25;
 
-    /// Writes the weights as f32, rounded where ggml's own reference rounds.
+    /// Creates a kernel that converts weights to f32, with the rounding of ggml's reference.
     ///
     /// Parameters: `w` (blocks), `y` (f32), `blocks` (u32).
     pub fn dequantize(format: QuantFormat) -> Self {
@@ -52,8 +52,7 @@ impl QuantizeKernel {
         }
     }
 
-    /// Multiplies a matrix of weights, `rows × cols` with each row in whole blocks, with a vector:
-    /// one warp to a row.
+    /// Creates a gemv: a `rows × cols` matrix of weights, each row in whole blocks, times a vector.
     ///
     /// Parameters: `w` (blocks), `x` (f32, `cols` values), `y` (f32, `rows` values), `rows`,
     /// `cols` (u32, a multiple of the format's block).
@@ -64,10 +63,11 @@ impl QuantizeKernel {
         }
     }
 
-    /// The same on the tensor cores of any GPU since Ampere (`sm_80`), for speed, with up to
-    /// [`QuantizeKernel::GEMV_MMA_COLS`] columns. `w` and `x` are aligned to 16 bytes. Each value of `x` is rounded by at most 2⁻¹⁵ of the largest among 32, or of
-    /// 10⁻³⁰ where that is more; sums of 32 products are exact. Where `x` is not finite, or 32 of its
-    /// values add up to what is not, every row is NaN. It begins while kernels before are at work, which
+    /// Creates a faster gemv on the tensor cores of Ampere and later GPUs (`sm_80`), with up to
+    /// [`QuantizeKernel::GEMV_MMA_COLS`] columns. `w` and `x` must be aligned to 16 bytes. Each
+    /// element of `x` is rounded by at most 2⁻¹⁵ of the larger of 10⁻³⁰ and the largest of 32
+    /// consecutive elements; sums of 32 products are exact. If an element of `x`, or the sum of 32
+    /// of them, is not finite, every row is NaN. The kernel overlaps with preceding kernels, which
     /// may write `x`, but not `w`.
     pub fn gemv_mma(format: QuantFormat) -> Self {
         QuantizeKernel {
@@ -76,9 +76,10 @@ impl QuantizeKernel {
         }
     }
 
-    /// `Y = X · Wᵀ`: multiplies rows of bf16 or f16 with a matrix of weights, `n × k` with each row in
-    /// whole blocks, on the tensor cores of any GPU since Ampere (`sm_80`). Weights are rounded to the
-    /// type of `X`, sums are f32. Any sizes; `w` and `x` are aligned to 16 bytes.
+    /// Creates a matmul `Y = X · Wᵀ` of a bf16 or f16 matrix and an `n × k` matrix of weights, each
+    /// row in whole blocks, on the tensor cores of Ampere and later GPUs (`sm_80`). Weights are
+    /// rounded to the type of `X`, accumulators are f32. Sizes are arbitrary; `w` and `x` must be
+    /// aligned to 16 bytes.
     ///
     /// Parameters: `w` (blocks), `x` (`m × k` values), `y` (`m × n`, of the same type), `m`, `n`, `k`
     /// (u32, `k` a multiple of the format's block).
@@ -89,8 +90,8 @@ impl QuantizeKernel {
         }
     }
 
-    /// The same product as shared out best for `m` rows of `X` and `n` of weights; others stay as they
-    /// are.
+    /// Optimises a [`QuantizeKernel::gemm`] for `m` rows of `X` and `n` rows of weights. Other
+    /// kernels do not change.
     #[must_use]
     pub fn for_size(self, m: u32, n: u32) -> Self {
         let task = match self.task {
@@ -100,7 +101,7 @@ impl QuantizeKernel {
         QuantizeKernel { task, ..self }
     }
 
-    /// The format of the weights.
+    /// Returns the format of the weights.
     pub fn format(&self) -> QuantFormat {
         self.format
     }
@@ -134,7 +135,7 @@ impl Kernel for QuantizeKernel {
     }
 }
 
-/// One thread to a weight.
+/// Builds the dequantisation kernel, with one thread for each weight.
 fn dequantize(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel> {
     let format = kernel.format;
     let (values, bytes) = format.block();

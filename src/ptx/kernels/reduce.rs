@@ -11,11 +11,11 @@ use crate::ptx::types::PtxType::{self, F32, U32};
 use crate::ptx::types::Target;
 
 const THREADS: u32 = 512;
-/// Values loaded at once, and loads of a thread under way together, each with a result of its own.
+/// The number of elements loaded at once.
 const WIDTH: u32 = 4;
 const LOADS: u32 = 4;
 
-/// What a vector becomes.
+/// A reduction of a vector to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -23,23 +23,23 @@ const LOADS: u32 = 4;
     serde(rename_all = "snake_case")
 )]
 pub enum Reduction {
-    /// The sum; 0 of nothing.
+    /// The sum; 0 for an empty vector.
     Sum,
-    /// The largest value that is not NaN; −∞ of nothing.
+    /// The largest element that is not NaN; −∞ for an empty vector.
     Max,
-    /// The smallest value that is not NaN; ∞ of nothing.
+    /// The smallest element that is not NaN; ∞ for an empty vector.
     Min,
-    /// The largest value, or NaN where any is; −∞ of nothing.
+    /// The largest element, or NaN if any is NaN; −∞ for an empty vector.
     Maximum,
-    /// The smallest value, or NaN where any is; ∞ of nothing.
+    /// The smallest element, or NaN if any is NaN; ∞ for an empty vector.
     Minimum,
-    /// The sum of products with another vector.
+    /// The dot product with another vector.
     Dot,
 }
 
-/// One number of each of several blocks, or of one: the first kernel's results are the second's
-/// input. Which values a block gets, and the order, depend on `n` and the GPU's multiprocessors
-/// alone.
+/// A reduction with one result for each block. The results of a kernel with many blocks are the
+/// input of one with a single block. The order of operations depends only on `n` and the number of
+/// the GPU's multiprocessors.
 ///
 /// Parameters: `x`, for [`Reduction::Dot`] another vector `z` (of the kernel's type, aligned to 16
 /// bytes), `y` (f32, one value a block), `n` (u32, below 2³¹).
@@ -51,10 +51,10 @@ pub struct ReduceKernel {
 }
 
 impl ReduceKernel {
-    /// Blocks in the grid of [`ReduceKernel::parts`], for each multiprocessor.
+    /// The number of blocks of [`ReduceKernel::parts`] for each multiprocessor.
     pub const PARTS: u32 = 4;
 
-    /// Of f32, by one block.
+    /// Creates a reduction of f32 by one block.
     pub fn new(reduction: Reduction) -> Self {
         ReduceKernel {
             reduction,
@@ -63,14 +63,14 @@ impl ReduceKernel {
         }
     }
 
-    /// Of f16, bf16 or f32.
+    /// Sets the type of the elements: f16, bf16 or f32.
     #[must_use]
     pub fn of(self, ty: PtxType) -> Self {
         ReduceKernel { ty, ..self }
     }
 
-    /// By [`ReduceKernel::PARTS`] blocks for each multiprocessor, for long vectors. What they leave is
-    /// to be reduced by one block: sums and dot products by [`Reduction::Sum`].
+    /// Uses [`ReduceKernel::PARTS`] blocks for each multiprocessor, for long vectors. One block
+    /// must then reduce the results: sums and dot products with [`Reduction::Sum`].
     #[must_use]
     pub fn parts(self) -> Self {
         ReduceKernel {
@@ -129,14 +129,14 @@ impl Kernel for ReduceKernel {
 }
 
 impl ReduceKernel {
-    /// This thread's share: several loads at a time while all of them lie in the vector, then
-    /// single values.
+    /// Reduces this thread's share: several loads at a time while all of them are inside the
+    /// vector, then single elements.
     fn own(self, k: &mut Builder, inputs: &[Reg], n: Reg) -> Reg {
         let combine = self.combine();
         let (block, blocks) = (k.special(Special::CtaidX), k.special(Special::NctaidX));
         let thread = k.special(Special::TidX);
         let totals = k.filled(F32, LOADS as usize, combine.neutral());
-        // All blocks together take so many values in a round.
+        // The number of elements that all blocks process in a round.
         let round = k.mul(blocks, THREADS * WIDTH * LOADS);
         let rounds = k.div(n, round);
         let whole = k.mul(rounds, round);
@@ -164,7 +164,7 @@ impl ReduceKernel {
         totals[0]
     }
 
-    /// What is combined of values from `at` on.
+    /// Computes the numbers to combine from the elements at `at`.
     fn values(self, k: &mut Builder, inputs: &[Reg], at: Reg, count: usize) -> Vec<Reg> {
         let mut loaded = inputs.iter().map(|&input| {
             let from = k.at(input, at, self.ty.bytes());

@@ -9,11 +9,11 @@ use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::types::PtxType::{self, F32, U32};
 use crate::ptx::types::Target;
 
-/// Pairs of a thread.
+/// The number of pairs of a thread.
 const WIDTH: u32 = 4;
 const THREADS: u32 = 128;
 
-/// Which values of a head are a pair.
+/// The elements of a head that form a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -21,14 +21,14 @@ const THREADS: u32 = 128;
     serde(rename_all = "snake_case")
 )]
 pub enum Pairs {
-    /// `i` and `i + dim/2`, as in the weights that are published of most models.
+    /// Elements `i` and `i + dim/2`, as in the published weights of most models.
     Halves,
-    /// `2i` and `2i + 1`, as in the paper.
+    /// Elements `2i` and `2i + 1`, as in the paper.
     Neighbours,
 }
 
-/// Turns pair `i` of every head by the angle whose cosine and sine the token's position has in a
-/// table: `(a, b)` becomes `(a · cos − b · sin, a · sin + b · cos)`.
+/// Rotates pair `i` of every head by the angle whose cosine and sine are in tables indexed by the
+/// token's position: `(a, b)` becomes `(a · cos − b · sin, a · sin + b · cos)`.
 ///
 /// Parameters: `x`, `y` (of the kernel's type, `tokens × heads × dim`, aligned to 16 bytes; may be the
 /// same), `cos`, `sin` (f32, a row of `dim/2` for each position), `positions` (u32, one a token),
@@ -41,7 +41,7 @@ pub struct RopeKernel {
 }
 
 impl RopeKernel {
-    /// For heads of `dim` values of f32, a multiple of 8 up to 1024.
+    /// Creates a kernel for f32 heads of dimension `dim`, a multiple of 8 up to 1024.
     pub fn new(dim: u32, pairs: Pairs) -> Self {
         RopeKernel {
             dim,
@@ -50,7 +50,7 @@ impl RopeKernel {
         }
     }
 
-    /// For f16, bf16 or f32.
+    /// Sets the type of the elements: f16, bf16 or f32.
     #[must_use]
     pub fn of(self, ty: PtxType) -> Self {
         RopeKernel { ty, ..self }
@@ -128,7 +128,8 @@ impl RopeKernel {
             k.at_2d(base, head, dim, zero, self.ty.bytes())
         };
         let (from, to) = (of_head(k, x), of_head(k, y));
-        // Two vectors of four: the firsts and the seconds, or both mixed.
+        // Each thread loads two vectors of four: first and second elements separately, or
+        // interleaved.
         let places = match self.pairs {
             Pairs::Halves => [pair, k.add(pair, self.dim / 2)],
             Pairs::Neighbours => {

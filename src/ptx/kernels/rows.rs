@@ -19,8 +19,8 @@ use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::types::PtxType::{F32, U32};
 use ahead::Ahead;
 
-/// Values of a row that a thread holds, and whether they lie in the row.
-struct Held {
+/// Elements of a row in a thread's registers, and whether they are inside the row.
+struct HeldElements {
     values: Vec<Reg>,
     inside: Reg,
 }
@@ -34,14 +34,14 @@ pub(super) struct Row {
     cols: Reg,
     input: Reg,
     output: Reg,
-    held: Vec<Held>,
-    /// Where arrays of columns are kept in shared memory, if they are.
+    held: Vec<HeldElements>,
+    /// The cache of arrays of columns in shared memory, if there is one.
     kept: Option<Ahead>,
-    /// How many values of a row this thread's warp has, and the inverse, where moments are asked for.
+    /// The number of elements of this thread's warp and its inverse, if moments are needed.
     of_warp: Option<[Reg; 2]>,
 }
 
-/// How the threads of a row put their values together.
+/// The reduction over the threads of a row.
 enum Reduce {
     Lanes,
     Block(BlockReduce),
@@ -60,7 +60,7 @@ impl Reduce {
     }
 }
 
-/// Where a row is read from and written to, and how many rows and columns there are.
+/// The input, the output, and the numbers of rows and columns.
 pub(super) struct Matrix {
     pub(super) input: Reg,
     pub(super) output: Reg,
@@ -68,9 +68,9 @@ pub(super) struct Matrix {
     pub(super) cols: Reg,
 }
 
-/// Runs `body` on every row: once a group, where the group has one, or again and again. Of `arrays` of
-/// columns, which it writes with, threads keep what they need where [`RowLayout::keeps`] says so; it may
-/// ask for [`Row::moments`] if that is said here.
+/// Runs `body` on every row: once for each group, or in a loop. Threads cache their elements of
+/// `arrays` (of columns) if [`RowLayout::keeps`] returns true. [`Row::moments`] works only if it is
+/// requested here.
 pub(super) fn each_row(
     k: &mut Builder,
     layout: RowLayout,
@@ -111,7 +111,7 @@ pub(super) fn each_row(
     });
 }
 
-/// The same for rows in turn, each of which is on its way while the one before is worked on.
+/// Runs `body` on rows in a loop, and prefetches each row while the previous one is processed.
 fn rows_ahead(
     k: &mut Builder,
     layout: RowLayout,
@@ -138,7 +138,7 @@ fn rows_ahead(
     });
 }
 
-/// The first row of this thread's group, and the thread's number in it.
+/// Returns the first row of this thread's group, and the thread's index in the group.
 fn place(k: &mut Builder, layout: RowLayout) -> (Reg, Reg) {
     let (thread, block) = (k.special(Special::TidX), k.special(Special::CtaidX));
     if layout.blocks > 1 {
@@ -153,7 +153,7 @@ fn place(k: &mut Builder, layout: RowLayout) -> (Reg, Reg) {
     (row, k.and(thread, WARP - 1))
 }
 
-/// How many values of a row a warp has, and the inverse of that.
+/// Computes the number of elements of a warp, and its inverse.
 fn warp_count(k: &mut Builder, layout: RowLayout, first: Reg, cols: Reg) -> [Reg; 2] {
     let (step, end) = (layout.step(), k.max(cols, first));
     let left = k.sub(end, first);
@@ -167,13 +167,14 @@ fn warp_count(k: &mut Builder, layout: RowLayout, first: Reg, cols: Reg) -> [Reg
 }
 
 impl Row {
-    /// Takes what `load` gives for each load, from its number and whether it is in the row.
+    /// Stores the results of `load` for each load, which gets its index and whether it is inside
+    /// the row.
     fn hold(&mut self, k: &mut Builder, mut load: impl FnMut(&mut Builder, u32, Reg) -> Vec<Reg>) {
         let Some(loads) = self.layout.held else {
             return;
         };
-        // How many values there are from the thread's first one on. Of rows that are copied ahead, whose
-        // copies compare columns, it was one register too many: layer norm lost 5%.
+        // The number of elements from the thread's first one on. Prefetched rows compare columns in
+        // their copies instead: one more register slowed layer norm down by 5%.
         let left = (!self.layout.ahead).then(|| {
             let end = k.max(self.cols, self.first);
             k.sub(end, self.first)
@@ -187,11 +188,11 @@ impl Row {
                 k.lt(col, self.cols)
             };
             let values = load(k, i, inside);
-            self.held.push(Held { values, inside });
+            self.held.push(HeldElements { values, inside });
         }
     }
 
-    /// Takes what lies in memory.
+    /// Loads the row from memory to registers.
     fn hold_row(&mut self, k: &mut Builder) {
         if self.layout.held.is_none() {
             return;
@@ -205,7 +206,7 @@ impl Row {
         });
     }
 
-    /// Runs `body` for every load of this thread, with the load's values and first column.
+    /// Runs `body` for every load of this thread, with the load's elements and first column.
     fn passes(&self, k: &mut Builder, body: &mut dyn FnMut(&mut Builder, &[Reg], Reg)) {
         k.for_range(self.first, self.cols, self.layout.step(), |k, col| {
             let values = k.regs(F32, self.layout.width as usize);
@@ -215,7 +216,7 @@ impl Row {
         });
     }
 
-    /// The combination of `f(x)` over all values `x` of the row, in every thread of the group.
+    /// Combines `f(x)` over all elements `x` of the row; every thread of the group gets the result.
     pub(super) fn reduce(
         &self,
         k: &mut Builder,
@@ -226,8 +227,9 @@ impl Row {
         self.together(k, combine, total)
     }
 
-    /// The mean of a row of `count` values and the sum of the squares of what differs from it, by one
-    /// exchange: warps' own are put together (Chan et al., 1979). None where that was not asked for.
+    /// Computes the mean of a row of `count` elements and the sum of squared deviations from it
+    /// with one exchange: the moments of warps are combined (Chan et al., 1979). Returns `None` if
+    /// that was not requested.
     pub(super) fn moments(&self, k: &mut Builder, count: Reg) -> Option<[Reg; 2]> {
         let (Some([of_warp, inverse]), Reduce::Cluster(cluster)) = (self.of_warp, &self.reduce)
         else {
@@ -258,7 +260,7 @@ impl Row {
         Some([mean, cluster.over_partials(k, Combine::Sum, squares)])
     }
 
-    /// The combination of this thread's values.
+    /// Combines this thread's elements.
     fn own(
         &self,
         k: &mut Builder,
@@ -283,7 +285,7 @@ impl Row {
         total
     }
 
-    /// The combination of every thread's value, in every thread of the group.
+    /// Combines a value over all threads of the group; every thread gets the result.
     fn together(&self, k: &mut Builder, combine: Combine, total: Reg) -> Reg {
         match &self.reduce {
             Reduce::Lanes => over_lanes(k, combine, total, WARP),
@@ -292,8 +294,8 @@ impl Row {
         }
     }
 
-    /// Writes `f(x, …)` for every value `x` of the row, with the values that `arrays` of f32 have for
-    /// its column.
+    /// Writes `f(x, …)` for every element `x` of the row. The other arguments are the elements of
+    /// the f32 `arrays` for its column.
     pub(super) fn write(
         &self,
         k: &mut Builder,
@@ -326,7 +328,8 @@ impl Row {
         let loaded = if self.kept.is_some() { &[] } else { arrays };
         let first = at(k, &[&[self.output], loaded].concat(), self.first);
         for (i, held) in (0..).zip(&self.held) {
-            // A branch would keep the assembler from loading early what the next one needs.
+            // Predicates, since a branch would keep the assembler from moving the next loads
+            // forward.
             let (further, inside) = (4 * (i * self.layout.step()) as i32, Some(held.inside));
             let of_columns = match self.kept {
                 Some(kept) => kept.columns(k, arrays.len() as u32, i),
@@ -337,7 +340,7 @@ impl Row {
     }
 }
 
-/// So many values of each array, `at` bytes after its address; zeros where they are not `inside`.
+/// Loads `count` elements of each array at offset `at`, with zeros if they are not `inside`.
 fn columns(
     k: &mut Builder,
     arrays: &[Reg],
@@ -360,7 +363,7 @@ fn guarded(k: &mut Builder, cond: Option<Reg>, body: impl FnOnce(&mut Builder)) 
     }
 }
 
-/// Loads one or four values into `to`.
+/// Loads one or four elements into `to`.
 fn load(k: &mut Builder, to: &[Reg], address: Reg, offset: i32) {
     let to = vector(to);
     k.emit(Op::LdGlobalNc, F32, &[to], &[Operand::At(address, offset)]);

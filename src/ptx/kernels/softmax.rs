@@ -1,4 +1,4 @@
-//! Softmax and its logarithm, of each row of a matrix.
+//! Softmax and log-softmax of each row of a matrix.
 
 use super::Kernel;
 use super::common::Combine;
@@ -10,12 +10,13 @@ use crate::ptx::kernel::PtxKernel;
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
 
-/// `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)` of each row of a row-major `rows × cols` matrix, or
-/// its logarithm.
+/// Computes `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)` for each row of a row-major `rows × cols`
+/// matrix, or its logarithm.
 ///
-/// Parameters: `x`, `y` (f32), `rows`, `cols`. A row with a NaN or of only −∞ is NaN. Two kernels
-/// for rows that one block or cluster cannot hold have `numbers` (f32) besides: the first one,
-/// [`SoftmaxKernel::statistics`], instead of `y`, the second one, [`SoftmaxKernel::rest`], after it.
+/// Parameters: `x`, `y` (f32), `rows`, `cols`. A row with a NaN, or with only −∞, gives NaN. Rows
+/// that do not fit into one block or cluster need two kernels with the additional parameter
+/// `numbers` (f32): [`SoftmaxKernel::statistics`] has it instead of `y`, [`SoftmaxKernel::rest`]
+/// after `y`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftmaxKernel {
     layout: RowLayout,
@@ -24,7 +25,7 @@ pub struct SoftmaxKernel {
 }
 
 impl SoftmaxKernel {
-    /// For rows of any length.
+    /// Creates a softmax for rows of any length.
     pub fn new() -> Self {
         SoftmaxKernel {
             layout: RowLayout::ANY,
@@ -33,18 +34,18 @@ impl SoftmaxKernel {
         }
     }
 
-    /// The fastest one for rows of `cols` values.
+    /// Creates the fastest softmax for rows of `cols` elements.
     pub fn for_cols(cols: u32) -> Self {
         Self::new().with_layout(RowLayout::for_cols(cols))
     }
 
-    /// Threads in another layout.
+    /// Sets the layout of threads.
     #[must_use]
     pub fn with_layout(self, layout: RowLayout) -> Self {
         SoftmaxKernel { layout, ..self }
     }
 
-    /// The logarithm of the softmax: `yᵢ = xᵢ − max x − log Σⱼ exp(xⱼ − max x)`.
+    /// Computes the logarithm of the softmax: `yᵢ = xᵢ − max x − log Σⱼ exp(xⱼ − max x)`.
     #[must_use]
     pub fn log(self) -> Self {
         SoftmaxKernel {
@@ -53,9 +54,9 @@ impl SoftmaxKernel {
         }
     }
 
-    /// The first of two kernels by which many blocks share a row: of the layout only the width counts.
-    /// `numbers` has room for two values for each [`RowLayout::PART`] of a row, or what is left of one;
-    /// there are at most 65,535 rows.
+    /// Selects the first of two kernels for rows that are split among blocks. It uses only the
+    /// width of the layout. `numbers` holds two numbers for each started [`RowLayout::PART`] of a
+    /// row. There may be at most 65,535 rows.
     #[must_use]
     pub fn statistics(self) -> Self {
         SoftmaxKernel {
@@ -64,7 +65,7 @@ impl SoftmaxKernel {
         }
     }
 
-    /// The second one.
+    /// Selects the second of the two kernels for rows that are split among blocks.
     #[must_use]
     pub fn rest(self) -> Self {
         SoftmaxKernel {
@@ -73,8 +74,8 @@ impl SoftmaxKernel {
         }
     }
 
-    /// The largest value and the sum of powers relative to it; of −∞ alone 0 relative to the least
-    /// number, so that other parts' sums can be added.
+    /// Computes the maximum and the sum of exponentials relative to it. For a part of only −∞ these
+    /// are the lowest finite number and 0, so that other parts can be added.
     fn sums(k: &mut Builder, row: &Row, parts: bool) -> [Reg; 2] {
         let max = row.reduce(k, Combine::Max, |_, x| x);
         let max = if parts { k.max(max, f32::MIN) } else { max };
@@ -98,7 +99,7 @@ impl SoftmaxKernel {
         }
     }
 
-    /// How its threads share out rows.
+    /// Returns the layout of threads.
     pub fn layout(&self) -> RowLayout {
         self.layout
     }
@@ -163,7 +164,7 @@ impl Kernel for SoftmaxKernel {
     }
 }
 
-/// `exp(x − max)`.
+/// Computes `exp(x − max)`.
 fn power(k: &mut Builder, x: Reg, max: Reg) -> Reg {
     let shifted = k.sub(x, max);
     k.exp(shifted)

@@ -1,4 +1,4 @@
-//! Values of any floating-point type in global memory, as f32 in registers.
+//! Loads and stores of any floating-point type, converted to f32 in registers.
 
 use super::gemm::{narrow, widen};
 use crate::ptx::build::Builder;
@@ -7,7 +7,7 @@ use crate::ptx::inst::{Op, Reg};
 use crate::ptx::types::PtxType::{self, BF16, F16, F32};
 use crate::ptx::types::Target;
 
-/// Whether kernels can work on values of this type.
+/// Checks that kernels support this type.
 pub(super) fn check(ty: PtxType) -> Result<()> {
     if matches!(ty, F32 | F16 | BF16) {
         return Ok(());
@@ -15,7 +15,7 @@ pub(super) fn check(ty: PtxType) -> Result<()> {
     Err(Error::invalid("type", ty.name(), "f32, f16 or bf16"))
 }
 
-/// Whether tensor cores since Ampere multiply this type of 16 bits.
+/// Checks that this is a 16-bit type of Ampere's tensor cores.
 pub(super) fn check_half(ty: PtxType) -> Result<()> {
     if matches!(ty, F16 | BF16) {
         return Ok(());
@@ -23,7 +23,7 @@ pub(super) fn check_half(ty: PtxType) -> Result<()> {
     Err(Error::invalid("type", ty.name(), "f16 or bf16"))
 }
 
-/// The first target that has conversions to this type.
+/// Returns the oldest target that has conversions to this type.
 pub(super) fn first_target(ty: PtxType) -> Target {
     if ty == BF16 {
         Target::Sm80
@@ -32,7 +32,7 @@ pub(super) fn first_target(ty: PtxType) -> Target {
     }
 }
 
-/// One, two or four values, which the kernel may write later.
+/// Loads one, two or four elements from memory that the kernel may write later.
 pub(super) fn load(k: &mut Builder, ty: PtxType, count: usize, from: Reg) -> Vec<Reg> {
     let values = match count {
         1 => vec![k.ld(Op::LdGlobal, ty, from, 0)],
@@ -41,7 +41,7 @@ pub(super) fn load(k: &mut Builder, ty: PtxType, count: usize, from: Reg) -> Vec
     values.into_iter().map(|value| widen(k, value)).collect()
 }
 
-/// Rounds and stores one, two or four values.
+/// Rounds and stores one, two or four elements.
 pub(super) fn store(k: &mut Builder, ty: PtxType, values: &[Reg], to: Reg) {
     let values: Vec<Reg> = values.iter().map(|&value| narrow(k, ty, value)).collect();
     match values.as_slice() {

@@ -1,5 +1,4 @@
-//! Accumulators of `wgmma`, and what it reads from registers, stay untouched until a wait says
-//! that it is done.
+//! Checks that the accumulators and input registers of `wgmma` are not used until a wait for it.
 
 use super::super::code::{Inst, Node};
 use super::super::emit;
@@ -8,8 +7,8 @@ use super::super::inst::{Op, Operand, Traits};
 use super::super::kernel::PtxKernel;
 use std::collections::HashSet;
 
-/// Registers that tensor cores may still write: committed groups, oldest first, and last those
-/// not committed yet.
+/// The registers that tensor cores may still use: committed groups, oldest first, and last the open
+/// group.
 #[derive(Clone)]
 struct Flight(Vec<HashSet<u32>>);
 
@@ -41,7 +40,8 @@ fn walk(kernel: &PtxKernel, nodes: &[Node], flight: &mut Flight) -> Result<()> {
                 walk(kernel, otherwise, &mut other)?;
                 flight.join(other);
             }
-            // A second time round, with what the first left under way.
+            // Walk the body twice: the second round starts with the groups that the first one left
+            // in progress.
             Node::Loop { body, .. } => {
                 walk(kernel, body, flight)?;
                 walk(kernel, body, flight)?;
@@ -52,7 +52,7 @@ fn walk(kernel: &PtxKernel, nodes: &[Node], flight: &mut Flight) -> Result<()> {
 }
 
 impl Flight {
-    /// Either path may have been taken: groups are matched from the newest on.
+    /// Merges the groups of two paths, matched from the newest on.
     fn join(&mut self, other: Flight) {
         let missing = other.0.len().saturating_sub(self.0.len());
         self.0.splice(0..0, (0..missing).map(|_| HashSet::new()));
@@ -69,7 +69,7 @@ impl Flight {
 
 fn step(kernel: &PtxKernel, inst: &Inst, flight: &mut Flight) -> Result<()> {
     match inst.op {
-        // Products may follow each other into one accumulator.
+        // Consecutive matmuls may use the same accumulator.
         op if op.row().has(Traits::MULTIPLIES) => {
             if let Some(open) = flight.0.last_mut() {
                 for operand in kernel.code.operands(inst) {

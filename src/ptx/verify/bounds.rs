@@ -1,4 +1,4 @@
-//! Accesses whose address is an array's name plus a constant lie within the array.
+//! Checks that accesses at an array's address plus a constant are within the array.
 
 use super::super::code::{Code, Inst};
 use super::super::error::{Error, Result};
@@ -7,7 +7,7 @@ use super::super::kernel::PtxKernel;
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     let code = &kernel.code;
-    // Which register was given the address of which array.
+    // The registers that hold the address of an array.
     let mut arrays: Vec<(Reg, usize)> = Vec::new();
     for inst in code.insts() {
         match inst.op {
@@ -32,7 +32,7 @@ fn access(kernel: &PtxKernel, inst: &Inst, arrays: &[(Reg, usize)]) -> Result<()
         return Ok(());
     };
     let array = &kernel.shared[*array];
-    // All operands but the address are values.
+    // All operands except the address are elements.
     let count = code.group(inst).unwrap_or(1);
     let from = i64::from(offset);
     let to = from + count as i64 * i64::from(inst.ty.bytes());
@@ -49,7 +49,7 @@ fn access(kernel: &PtxKernel, inst: &Inst, arrays: &[(Reg, usize)]) -> Result<()
     })
 }
 
-/// Whether a register holds one value everywhere.
+/// Whether only one instruction writes a register.
 fn is_written_once(code: &Code, reg: Reg) -> bool {
     let written = code.insts().iter().flat_map(|inst| code.regs_of(inst).0);
     written.filter(|to| to.id == reg.id).count() == 1

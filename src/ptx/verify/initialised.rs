@@ -1,4 +1,4 @@
-//! Registers are written on every path before they are read.
+//! Checks that registers are written on every path before they are read.
 
 use super::super::code::{Inst, Node};
 use super::super::emit;
@@ -29,7 +29,7 @@ fn walk(kernel: &PtxKernel, nodes: &[Node], written: &mut Set) -> Result<()> {
                 let mut other = written.clone();
                 walk(kernel, then, written)?;
                 walk(kernel, otherwise, &mut other)?;
-                // What both paths wrote.
+                // Keep the registers that both paths wrote.
                 written.intersect(&other);
             }
             Node::Loop { body, again } => {
@@ -55,7 +55,7 @@ fn step(kernel: &PtxKernel, inst: &Inst, written: &mut Set) -> Result<()> {
         let text = emit::instruction_text(&kernel.code, inst);
         return Err(error(kernel, reg, text));
     }
-    // Under a guard a register keeps what it had, so it must have had something.
+    // A guarded instruction may not write, so it does not initialise its result.
     if inst.guard.is_none() {
         for reg in to {
             written.insert(reg.id);

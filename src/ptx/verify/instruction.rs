@@ -1,4 +1,4 @@
-//! One instruction, as it is emitted, against its row of the table.
+//! Checks one instruction against its row of the table.
 
 #![allow(clippy::inline_always)] // Most of it is decided by what is emitted.
 
@@ -7,7 +7,7 @@ use super::super::inst::{Kind, Op, Operand, Reg, Row};
 use super::super::kernel::PtxKernel;
 use super::super::types::{Class, PtxType};
 
-/// Whether the kernel may have the instruction. If not, [`mistake`] says why.
+/// Whether the instruction is valid in the kernel. If not, [`mistake`] returns the error.
 #[inline]
 pub(in super::super) fn accepts(
     kernel: &PtxKernel,
@@ -29,7 +29,7 @@ pub(in super::super) fn accepts(
         && (!row.refers || places())
 }
 
-/// What is wrong with an instruction that the kernel may not have.
+/// Returns the error of an invalid instruction.
 #[cold]
 pub(in super::super) fn mistake(
     kernel: &PtxKernel,
@@ -81,7 +81,7 @@ pub(in super::super) fn mistake(
     }
 }
 
-/// Checks what a guard, a branch or a loop of the builder depends on.
+/// Checks that the condition of a guard, a branch or a loop is a predicate.
 pub(in super::super) fn condition(what: &'static str, cond: Reg, at: Place) -> Result<()> {
     if cond.ty == PtxType::Pred {
         return Ok(());
@@ -95,7 +95,7 @@ pub(in super::super) fn condition(what: &'static str, cond: Reg, at: Place) -> R
     })
 }
 
-/// Checks that registers are of the builder with this number.
+/// Checks that registers belong to the builder with this number.
 #[inline]
 pub(in super::super) fn own(
     builder: u16,
@@ -113,8 +113,8 @@ pub(in super::super) fn own(
     }
 }
 
-/// Whether what the last of `operands` refers to is there: a parameter, a shared array, or a size
-/// before it that a part's constant is at most.
+/// Whether the last operand's reference is valid: the parameter or shared array exists, or the
+/// constant is at most the preceding one.
 fn is_there(kernel: &PtxKernel, kind: Kind, operands: &[Operand]) -> bool {
     match (kind, operands) {
         (Kind::SharedName, [.., Operand::Shared(index)]) => *index < kernel.shared.len(),
@@ -153,7 +153,7 @@ fn takes_group(kind: Kind, ty: PtxType, regs: &[Reg]) -> bool {
     match kind {
         Kind::Group(n, ty) => regs.len() == n && all_fit(ty),
         Kind::Factor(n) => regs.len() == n && regs.iter().all(|reg| reg.ty.class() == Class::B32),
-        // n columns of a 64-row tile are n/2 registers in each of 128 threads.
+        // A tile of 64 rows and n columns takes n/2 registers in each of 128 threads.
         Kind::Sums(ty) => {
             regs.len().is_multiple_of(4) && (4..=128).contains(&regs.len()) && all_fit(ty)
         }
@@ -164,7 +164,7 @@ fn takes_group(kind: Kind, ty: PtxType, regs: &[Reg]) -> bool {
     }
 }
 
-/// Whether an integer constant can be written for `ty`.
+/// Whether type `ty` can represent an integer constant.
 fn holds(ty: PtxType, value: i64) -> bool {
     use PtxType::{BF16, BF16x2, F16, F16x2, F32, F64, Pred};
     let bits = ty.bytes() * 8;
@@ -175,7 +175,7 @@ fn holds(ty: PtxType, value: i64) -> bool {
     }
 }
 
-/// What the last of `operands` should have been.
+/// Describes the operand that was required in the place of the last of `operands`.
 fn describe(kernel: &PtxKernel, kind: Kind, ty: PtxType, operands: &[Operand]) -> String {
     match kind {
         Kind::Same => format!("a value of type {ty}"),

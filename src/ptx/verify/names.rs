@@ -1,4 +1,4 @@
-//! Names are those of PTX, and no two things of the text have the same one.
+//! Checks that names are valid identifiers of PTX and unique in the text.
 
 use super::super::emit::LABELS;
 use super::super::error::{Error, Result};
@@ -24,7 +24,7 @@ fn check_name(kernel: &PtxKernel, name: &str) -> Result<()> {
     Err(invalid(kernel, name, requirement))
 }
 
-/// Without those that begin with `%`, which are the registers'.
+/// Whether a name is a PTX identifier. Names that begin with `%` are reserved for registers.
 fn is_identifier(name: &str) -> bool {
     let follows = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$');
     match name.as_bytes() {
@@ -40,7 +40,8 @@ fn is_taken(name: &str) -> bool {
     name == "WARP_SZ" || numbers.any(is_number)
 }
 
-/// Parameters and arrays of a stated size are known inside the kernel alone, a dynamic array outside.
+/// Checks that names are distinct. Parameters and static arrays have the scope of the kernel, a
+/// dynamic array that of the module.
 fn check_distinct(kernel: &PtxKernel) -> Result<()> {
     let params = kernel.params.iter().map(|param| param.name);
     let arrays = kernel.shared.iter().filter(|array| !array.dynamic);
@@ -49,7 +50,7 @@ fn check_distinct(kernel: &PtxKernel) -> Result<()> {
     let mut places = 0..names.len();
     let twice = places.find(|&i| names[..i].contains(&names[i]) || kernel.has_dynamic(names[i]));
     twice.map_or(Ok(()), |i| {
-        let requirement = "a name of its own among parameters and shared arrays";
+        let requirement = "unique among parameters and shared arrays";
         Err(invalid(kernel, names[i], requirement))
     })
 }

@@ -1,28 +1,27 @@
-//! How many registers of 32 bits a thread needs at once, and whether it may have them.
+//! Estimates the number of 32-bit registers of a thread, and checks it against the limit of the
+//! launch.
 //!
-//! A value is alive from where it is written to where it is last read (*liveness*, by one walk
-//! backwards over the branches and loops; Aho, Lam, Sethi, Ullman, *Compilers*, 9.2.5). The
-//! assembler moves instructions, so what it uses in the end is more or less than this: values that
-//! wait for a load may be loaded later, and addresses be kept that the text computes anew.
+//! A value is live from its write to its last read. *Liveness* is computed by one backward walk
+//! over branches and loops (Aho, Lam, Sethi, Ullman, *Compilers*, 9.2.5). The assembler reorders
+//! instructions, so it may use more or fewer registers.
 
 use super::super::code::{Code, Inst, Node};
 use super::super::error::{Error, Result};
 use super::super::inst::{Op, Operand, Reg, Traits};
 use super::super::kernel::PtxKernel;
 use super::super::types::Class;
-use super::live_intervals;
 use super::set::Set;
 
-/// Registers of a multiprocessor, and the most of a thread.
+/// The number of registers of a multiprocessor.
 const REGISTERS: u32 = 65_536;
 const MOST: u32 = 255;
-/// Registers are given out by the eight.
+/// The granularity of register allocation.
 const UNIT: u32 = 8;
-/// A finding is what is beyond the limit by more than one part in so many: among all kernels here the
-/// assembler made do with up to a fifth less than is estimated.
+/// An estimate is an error if it exceeds the limit by more than `limit / MARGIN`: for the kernels
+/// here the assembler needed up to a fifth less than the estimate.
 const MARGIN: u32 = 4;
 
-/// What a thread of this kernel may have, so that as many blocks as its launch asks for fit on a
+/// Returns the number of registers that a thread may use so that `min_blocks` blocks fit on a
 /// multiprocessor.
 fn limit(kernel: &PtxKernel) -> u32 {
     let threads: u32 = kernel.launch.block.iter().product();
@@ -32,16 +31,10 @@ fn limit(kernel: &PtxKernel) -> u32 {
 }
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
-    let (code, limit) = (&kernel.code, limit(kernel));
-    // Where branches have limits of their own, it matters where values are alive.
-    let one_limit = !code.has(Traits::GRANTS);
-    if one_limit && live_intervals::bound(code, kernel.registers) <= limit + limit / MARGIN {
-        return Ok(());
-    }
     let widths = widths(kernel);
     let all: u32 = widths.iter().map(|&width| u32::from(width)).sum();
-    // Others do not even name as many.
-    if all <= limit {
+    // A branch may have a lower limit of its own (`setmaxnreg`), which only the walk knows.
+    if all <= limit(kernel) && !kernel.code.has(Traits::GRANTS) {
         return Ok(());
     }
     let pressure = Pressure::of(kernel, widths);
@@ -54,12 +47,12 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     })
 }
 
-/// The most registers that are alive at once.
+/// Returns the largest number of registers that are live at once.
 pub(in super::super) fn estimate(kernel: &PtxKernel) -> u32 {
     Pressure::of(kernel, widths(kernel)).most
 }
 
-/// A register's size in words. Predicates have registers of their own.
+/// Returns a register's size in 32-bit words. Predicates have separate registers.
 #[inline]
 pub(super) fn words(reg: Reg) -> u32 {
     match reg.ty.class() {
@@ -69,9 +62,9 @@ pub(super) fn words(reg: Reg) -> u32 {
     }
 }
 
-/// Whether an instruction's result `i` takes a register. Parameters, special registers and
-/// addresses of arrays, where nothing else is written to them, are read where they are needed.
-/// Fragments of WMMA's factors name every value twice, of which the assembler keeps one.
+/// Whether an instruction's result `i` takes a register. The assembler reads parameters, special
+/// registers and addresses of arrays where they are needed. WMMA's input fragments contain every
+/// element twice, and the assembler keeps one copy.
 #[inline]
 pub(super) fn is_kept(op: Op, i: usize) -> bool {
     match op {
@@ -81,7 +74,7 @@ pub(super) fn is_kept(op: Op, i: usize) -> bool {
     }
 }
 
-/// Each register's size in words, 0 of those that take none.
+/// Returns the size of each register in words, 0 for registers that take none.
 fn widths(kernel: &PtxKernel) -> Vec<u8> {
     let mut widths = vec![0; kernel.registers];
     for inst in kernel.code.insts() {
@@ -94,23 +87,24 @@ fn widths(kernel: &PtxKernel) -> Vec<u8> {
     widths
 }
 
-/// Registers whose values will be read.
+/// The registers that are live.
 #[derive(Clone)]
 struct Live {
     set: Set,
     words: u32,
 }
 
-/// The walk, backwards.
+/// The state of the backward walk.
 struct Pressure<'a> {
     code: &'a Code,
     widths: Vec<u8>,
     live: Live,
-    /// Whether this is a loop's first walk, which only finds what its next round reads.
+    /// Whether this is the first walk over a loop, which only finds the values that the next round
+    /// reads.
     searching: bool,
     limit: u32,
     most: u32,
-    /// The most that is alive beyond a limit, and that limit.
+    /// The largest number of live registers above a limit, and that limit.
     over: Option<(u32, u32)>,
 }
 
@@ -161,7 +155,8 @@ impl<'a> Pressure<'a> {
         self.limit = outside;
     }
 
-    /// What a round reads of the last one is alive at that one's end.
+    /// Walks a loop. Values that a round reads from the previous one are live at the end of the
+    /// body.
     fn repeat(&mut self, body: &[Node], again: Reg) {
         self.read(again);
         if !self.searching {
@@ -176,8 +171,8 @@ impl<'a> Pressure<'a> {
 
     fn step(&mut self, inst: &Inst) {
         let (to, from) = self.code.regs_of(inst);
-        // Results need a place, even if nobody reads them. What is alive before the instruction is
-        // alive after another one, and measured there.
+        // Results take registers even if nothing reads them. The values before the instruction are
+        // measured after the preceding one.
         for reg in to {
             self.read(*reg);
         }
@@ -222,7 +217,7 @@ impl<'a> Pressure<'a> {
         }
     }
 
-    /// What is alive here or there.
+    /// Adds the registers that are live on another path.
     fn join(&mut self, other: &Live) {
         let Live { set, words } = &mut self.live;
         let widths = &self.widths;
@@ -230,7 +225,7 @@ impl<'a> Pressure<'a> {
     }
 }
 
-/// The registers that a branch takes or leaves itself (`setmaxnreg`).
+/// Returns the number of registers that a branch requests with `setmaxnreg`.
 fn granted(code: &Code, nodes: &[Node]) -> Option<u32> {
     if !code.has(Traits::GRANTS) {
         return None;

@@ -1,11 +1,11 @@
 //! Sets of registers.
 
-/// Registers by their numbers, one bit each: what is copied at every branch is short.
+/// A set of registers, one bit each, so that copies at branches are cheap.
 #[derive(Clone)]
 pub(super) struct Set(Vec<u64>);
 
 impl Set {
-    /// None of so many registers.
+    /// Creates an empty set for `registers` registers.
     pub(super) fn new(registers: usize) -> Self {
         Set(vec![0; registers.div_ceil(64)])
     }
@@ -25,14 +25,14 @@ impl Set {
         self.0[id as usize / 64] &= !(1 << (id % 64));
     }
 
-    /// Leaves what both contain.
+    /// Keeps the registers that both sets contain.
     pub(super) fn intersect(&mut self, other: &Set) {
         for (word, theirs) in self.0.iter_mut().zip(&other.0) {
             *word &= theirs;
         }
     }
 
-    /// Takes in what the other one contains, and calls `visit` with what was not there.
+    /// Adds the registers of another set, and calls `visit` for each new one.
     pub(super) fn unite(&mut self, other: &Set, mut visit: impl FnMut(usize)) {
         for (i, (word, theirs)) in self.0.iter_mut().zip(&other.0).enumerate() {
             let mut missing = theirs & !*word;

@@ -1,9 +1,8 @@
-//! Threads that have to execute an instruction together reach it together.
+//! Checks that threads which must execute an instruction together reach it together.
 //!
-//! A register is as uniform as what it is computed from: the same in the whole block, in each
-//! warp, or in no group. A branch is as uniform as its condition, and what is written under it
-//! is no more uniform than the branch. What follows the end of some threads is no more uniform than
-//! the way to that end.
+//! A register is uniform in the block, in each warp, or not at all, depending on its inputs. A
+//! branch is as uniform as its condition, and registers written in it are at most as uniform as the
+//! branch. After some threads have ended, nothing is more uniform than the path to that end.
 
 use super::super::code::{Inst, Node};
 use super::super::emit;
@@ -11,37 +10,37 @@ use super::super::error::{Error, Result};
 use super::super::inst::{Op, Operand, Reg, Special, Together, Traits};
 use super::super::kernel::PtxKernel;
 
-/// Where a value is the same: the more bits, the fewer threads have it, and what is computed from
-/// several values has the bits of all.
+/// The group of threads in which a value is the same. More bits mean smaller groups; a value
+/// computed from several values has the bits of all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Same(u8);
+struct UniformIn(u8);
 
-impl Same {
-    const IN_BLOCK: Same = Same(0b00);
-    const IN_WARP: Same = Same(0b01);
-    const NOWHERE: Same = Same(0b11);
-    /// Beside them: something was concluded from this.
-    const READ: Same = Same(0b100);
+impl UniformIn {
+    const IN_BLOCK: UniformIn = UniformIn(0b00);
+    const IN_WARP: UniformIn = UniformIn(0b01);
+    const NOWHERE: UniformIn = UniformIn(0b11);
+    /// A flag beside the group: a conclusion depends on this value.
+    const READ: UniformIn = UniformIn(0b100);
 
     #[inline]
-    fn and(self, other: Same) -> Same {
-        Same(self.0 | other.0)
+    fn and(self, other: UniformIn) -> UniformIn {
+        UniformIn(self.0 | other.0)
     }
 
-    /// Whether every group in which `other` is the same has this, too.
+    /// Whether the value is the same in every group in which `other` is.
     #[inline]
-    fn within(self, other: Same) -> bool {
+    fn within(self, other: UniformIn) -> bool {
         self.0 & !other.0 == 0
     }
 
     #[inline]
     fn is_read(self) -> bool {
-        self.0 & Same::READ.0 != 0
+        self.0 & UniformIn::READ.0 != 0
     }
 
     #[inline]
-    fn without_read(self) -> Same {
-        Same(self.0 & Same::NOWHERE.0)
+    fn without_read(self) -> UniformIn {
+        UniformIn(self.0 & UniformIn::NOWHERE.0)
     }
 }
 
@@ -51,14 +50,14 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     }
     let mut uniformity = Uniformity {
         kernel,
-        of: vec![Same::IN_BLOCK; kernel.registers],
+        of: vec![UniformIn::IN_BLOCK; kernel.registers],
         thread_numbers: thread_numbers(kernel),
-        left: Same::IN_BLOCK,
+        left: UniformIn::IN_BLOCK,
         outdated: true,
         apart: false,
         settled: false,
     };
-    // A loop's registers may depend on what is written later in the loop.
+    // Registers may depend on later writes in a loop, so walk until nothing changes.
     while uniformity.outdated {
         uniformity.outdated = false;
         uniformity.walk_all()?;
@@ -72,17 +71,17 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
 
 struct Uniformity<'a> {
     kernel: &'a PtxKernel,
-    of: Vec<Same>,
+    of: Vec<UniformIn>,
     /// Registers that hold `%tid.x`.
     thread_numbers: Vec<u32>,
-    /// Which threads have not ended so far.
-    left: Same,
-    /// Whether something was concluded from what turned out to be less uniform.
+    /// The uniformity of the threads that have not ended.
+    left: UniformIn,
+    /// Whether a conclusion depends on a value that turned out to be less uniform.
     outdated: bool,
-    /// Whether threads come alone to what they have to execute together. As nothing becomes more
-    /// uniform, one walk may find out for all that follow.
+    /// Whether threads diverge at an instruction that they must execute together. Nothing becomes
+    /// more uniform in later walks, so this stays true.
     apart: bool,
-    /// Whether all is known: the next walk says which instruction it is.
+    /// Whether the state is final. The next walk then reports the instruction.
     settled: bool,
 }
 
@@ -96,20 +95,20 @@ fn thread_numbers(kernel: &PtxKernel) -> Vec<u32> {
 }
 
 impl Uniformity<'_> {
-    /// What a condition is, from which something is concluded.
+    /// Returns the uniformity of a register, and notes that a conclusion depends on it.
     #[inline]
-    fn read(&mut self, reg: Reg) -> Same {
+    fn read(&mut self, reg: Reg) -> UniformIn {
         let same = &mut self.of[reg.id as usize];
-        *same = same.and(Same::READ);
+        *same = same.and(UniformIn::READ);
         same.without_read()
     }
 
     fn walk_all(&mut self) -> Result<()> {
-        self.left = Same::IN_BLOCK;
-        self.walk(&self.kernel.code.nodes, Same::IN_BLOCK)
+        self.left = UniformIn::IN_BLOCK;
+        self.walk(&self.kernel.code.nodes, UniformIn::IN_BLOCK)
     }
 
-    fn walk(&mut self, nodes: &[Node], path: Same) -> Result<()> {
+    fn walk(&mut self, nodes: &[Node], path: UniformIn) -> Result<()> {
         for node in nodes {
             match node {
                 Node::Run(run) => {
@@ -126,7 +125,7 @@ impl Uniformity<'_> {
                     let path = path.and(self.read(*cond));
                     let before = self.left;
                     self.walk(then, path)?;
-                    // Threads that ended there would not have come here.
+                    // Threads that ended in `then` do not reach `otherwise`.
                     let ended = std::mem::replace(&mut self.left, before);
                     self.walk(otherwise, path)?;
                     self.left = self.left.and(ended);
@@ -135,7 +134,7 @@ impl Uniformity<'_> {
                     let path = path.and(self.read(*again));
                     let before = self.left;
                     self.walk(body, path)?;
-                    // Threads that end in the loop are missing where it begins anew.
+                    // Threads that end in the loop are missing in the next round.
                     if self.left != before {
                         self.walk(body, path)?;
                     }
@@ -145,9 +144,9 @@ impl Uniformity<'_> {
         Ok(())
     }
 
-    /// An instruction, and how uniform the way there is.
+    /// Processes an instruction that is reached on a path of this uniformity.
     #[inline]
-    fn step(&mut self, inst: &Inst, path: Same) -> Result<()> {
+    fn step(&mut self, inst: &Inst, path: UniformIn) -> Result<()> {
         let path = match inst.guard {
             Some((cond, _)) => path.and(self.read(cond)),
             None => path,
@@ -174,26 +173,30 @@ impl Uniformity<'_> {
     }
 
     #[inline]
-    fn result(&self, inst: &Inst, from: &[Reg]) -> Same {
+    fn result(&self, inst: &Inst, from: &[Reg]) -> UniformIn {
         let code = &self.kernel.code;
         match inst.op {
             Op::MovSpecial => match code.from(inst).next() {
                 Some(Operand::Special(Special::TidX | Special::TidY | Special::LaneId)) => {
-                    Same::NOWHERE
+                    UniformIn::NOWHERE
                 }
-                _ => Same::IN_BLOCK,
+                _ => UniformIn::IN_BLOCK,
             },
-            // The number of a warp, where threads are numbered along x alone.
-            Op::Shr if self.is_warp_number(inst) => Same::IN_WARP,
-            Op::VoteAll | Op::VoteAny => Same::IN_WARP,
-            Op::ShflIdx if matches!(code.from(inst).nth(1), Some(Operand::Int(_))) => Same::IN_WARP,
-            // Threads leave the wait at different times.
-            Op::MbarrierTryWait => Same::IN_BLOCK,
-            // Fragments differ from lane to lane.
-            op if op.row().together == Together::Warp => Same::NOWHERE,
+            // The index of the warp, if blocks are one-dimensional.
+            Op::Shr if self.is_warp_number(inst) => UniformIn::IN_WARP,
+            Op::VoteAll | Op::VoteAny => UniformIn::IN_WARP,
+            Op::ShflIdx if matches!(code.from(inst).nth(1), Some(Operand::Int(_))) => {
+                UniformIn::IN_WARP
+            }
+            // Threads leave the wait at different times, but with the same result.
+            Op::MbarrierTryWait => UniformIn::IN_BLOCK,
+            // Fragments differ between lanes.
+            op if op.row().together == Together::Warp => UniformIn::NOWHERE,
             _ => {
                 let inputs = from.iter().map(|reg| self.of[reg.id as usize]);
-                inputs.fold(Same::IN_BLOCK, Same::and).without_read()
+                inputs
+                    .fold(UniformIn::IN_BLOCK, UniformIn::and)
+                    .without_read()
             }
         }
     }
@@ -207,11 +210,11 @@ impl Uniformity<'_> {
         y == 1 && z == 1 && self.thread_numbers.contains(&of.id)
     }
 
-    fn judge(&mut self, inst: &Inst, path: Same) -> Result<()> {
+    fn judge(&mut self, inst: &Inst, path: UniformIn) -> Result<()> {
         let (allowed, group) = match inst.op.row().together {
             Together::Alone => return Ok(()),
-            Together::Warp => (Same::IN_WARP, "warp"),
-            Together::Block => (Same::IN_BLOCK, "block"),
+            Together::Warp => (UniformIn::IN_WARP, "warp"),
+            Together::Block => (UniformIn::IN_BLOCK, "block"),
         };
         if path.within(allowed) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a warp does together needs all of its threads.
+//! Checks that blocks consist of whole warps if instructions of a warp are used.
 
 use super::super::code::Inst;
 use super::super::error::{Error, Result};
@@ -6,7 +6,7 @@ use super::super::inst::{Op, Operand, Together};
 use super::super::kernel::PtxKernel;
 
 const WARP: u64 = 32;
-/// Threads that multiply by `wgmma`, and share registers.
+/// The number of threads that execute `wgmma` together.
 const GROUP: u64 = 128;
 
 pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
@@ -23,17 +23,17 @@ pub(super) fn check(kernel: &PtxKernel) -> Result<()> {
     })
 }
 
-/// Why so many threads cannot execute an instruction, if they cannot.
+/// Returns the requirement on the block that an instruction violates, if any.
 fn missing(kernel: &PtxKernel, inst: &Inst, threads: u64) -> Option<&'static str> {
     let text = inst.op.row().text;
     if text.starts_with("wgmma") || matches!(inst.op, Op::SetMaxRegInc | Op::SetMaxRegDec) {
-        return Some("of whole groups of 128 threads, which its instructions are for");
+        return Some("a multiple of 128, since it uses instructions of warp groups");
     }
     let whole = threads.is_multiple_of(WARP) || names_all(kernel, inst, threads);
-    (!whole).then_some("of whole warps, which its instructions are for")
+    (!whole).then_some("a multiple of 32, since it uses instructions of warps")
 }
 
-/// Whether the only warp is not whole, and the instruction's mask has just the lanes that are there.
+/// Whether the block is one partial warp, and the instruction's mask contains exactly its lanes.
 fn names_all(kernel: &PtxKernel, inst: &Inst, threads: u64) -> bool {
     let mask = match kernel.code.from(inst).last() {
         Some(Operand::Int(mask)) if inst.op.row().ends_in_mask => mask as u32,

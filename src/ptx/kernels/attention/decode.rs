@@ -1,11 +1,10 @@
-//! Attention of one query a sequence over a cache of keys and values, as when text is generated:
-//! limited by how quickly the cache can be read.
+//! Attention of one query for each sequence over a cache of keys and values, as in text generation.
+//! It is limited by memory bandwidth.
 //!
-//! So few queries leave most of a GPU idle unless keys are divided (flash decoding; Dao et al.,
-//! 2023): a block takes a part of the keys, for a group of heads that share them. Of a row a lane
-//! loads 16 bytes; as many lanes as that takes make a *team*, which goes through its own keys with
-//! a running maximum and sum. Teams, then warps are put together at the end, parts by a second
-//! kernel.
+//! With few queries most of a GPU is idle unless the keys are split (flash decoding; Dao et al.,
+//! 2023): a block processes a part of the keys, for a group of heads that share them. A lane loads
+//! 16 bytes of a row, and the lanes of a row form a *team*, which processes its keys with a running
+//! maximum and sum. Teams and warps are combined at the end, and parts by a second kernel.
 
 use super::state::{LANE, State, numbers, together};
 use crate::ptx::build::Builder;
@@ -21,8 +20,8 @@ const WARPS: u32 = 4;
 /// Keys of a team under way together.
 const KEYS: u32 = 4;
 
-/// Attention of one query a sequence, for a part of the keys: sums that
-/// [`DecodeSumKernel`](super::DecodeSumKernel) puts together.
+/// Attention of one query for each sequence over a part of the keys.
+/// [`DecodeSumKernel`](super::DecodeSumKernel) combines the parts.
 ///
 /// Parameters: `q` (`batch × heads × dim`), `k`, `v` (`batch × kv_heads × capacity × dim`), all of the
 /// kernel's type and aligned to 16 bytes; `sums` (f32, `batch × heads × splits × dim`), `stats` (f32,
@@ -37,7 +36,8 @@ pub struct DecodeAttentionKernel {
 }
 
 impl DecodeAttentionKernel {
-    /// bf16 or f16, `dim` 64, 128 or 256; `group` heads (1, 2 or 4) that share keys go to a block.
+    /// Creates a kernel for bf16 or f16 and `dim` 64, 128 or 256. A block processes `group` query
+    /// heads (1, 2 or 4) that share keys.
     pub fn new(ty: PtxType, dim: u32, group: u32) -> Self {
         DecodeAttentionKernel { ty, dim, group }
     }
@@ -115,7 +115,7 @@ impl Kernel for DecodeAttentionKernel {
     }
 }
 
-/// Where this thread and its block are.
+/// The position of this thread and its block.
 struct Place {
     kernel: DecodeAttentionKernel,
     thread: Reg,
@@ -126,7 +126,7 @@ struct Place {
     split: Reg,
     splits: Reg,
     batch: Reg,
-    /// Of the block's first query, and of its keys.
+    /// The index of the block's first query head.
     head: Reg,
     kv_head: Reg,
     capacity: Reg,

@@ -1,4 +1,4 @@
-//! The end of attention whose keys were divided.
+//! The combination of the parts of attention whose keys are split.
 
 use super::state::LOWEST;
 use crate::ptx::build::Builder;
@@ -10,7 +10,7 @@ use crate::ptx::kernels::values::{check, first_target, load, store};
 use crate::ptx::types::PtxType::{self, F32, U32};
 use crate::ptx::types::Target;
 
-/// Puts together what [`super::DecodeAttentionKernel`] leaves of each part of the keys.
+/// Combines the results of [`super::DecodeAttentionKernel`] for the parts of the keys.
 ///
 /// Parameters: `sums`, `stats` (f32, as that leaves them), `o` (of the kernel's type, `rows × dim`),
 /// `rows` (`batch × heads`), `splits` (u32, at least 1).
@@ -21,12 +21,12 @@ pub struct DecodeSumKernel {
 }
 
 impl DecodeSumKernel {
-    /// How many threads share a row's parts, for each four of its values.
+    /// Returns the number of threads that share a row's parts, for each four elements.
     fn teams(self) -> u32 {
         (1024 / (self.dim / 4)).min(8)
     }
 
-    /// For results of bf16, f16 or f32; `dim` is a multiple of 4 up to 1024.
+    /// Creates a kernel for results of bf16, f16 or f32; `dim` is a multiple of 4 up to 1024.
     pub fn new(ty: PtxType, dim: u32) -> Self {
         DecodeSumKernel { ty, dim }
     }
@@ -96,7 +96,7 @@ impl Kernel for DecodeSumKernel {
     }
 }
 
-/// What several parts add up to, relative to the largest score: four values of a row.
+/// The sum of several parts relative to the largest score, for four elements of a row.
 struct Part {
     max: Reg,
     sum: Reg,

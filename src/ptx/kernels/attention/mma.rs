@@ -44,17 +44,17 @@ struct Block {
     part: Part,
     thread: Reg,
     lane: Reg,
-    /// Where tiles of queries, keys and values lie, one after the other.
+    /// The address of the tiles of queries, keys and values, which are consecutive.
     tiles: Reg,
 }
 
-/// One thread's share in copying tiles of rows.
+/// One thread's share of copying tiles of rows.
 struct Copy {
-    /// Where its first unit lies in memory, and where in shared memory, before the tile's offset.
+    /// The address of the first unit in global memory.
     from: Reg,
     to: Reg,
     tile: u32,
-    /// How many rows there are from the thread's first one on.
+    /// The number of rows from the thread's first one on.
     left: Reg,
     /// Bytes of a row.
     bytes: u32,
@@ -111,8 +111,8 @@ impl Block {
         }
     }
 
-    /// Where unit `unit`, 0 or 1, of a row of the tile lies that begins with row `tile`: units
-    /// further on have the exclusive or with their distance.
+    /// Computes the address of unit `unit`, 0 or 1, of a row of the tile that begins with row
+    /// `tile`. Later units are at the XOR with their distance.
     fn lane_at(&self, k: &mut Builder, tile: u32, [row, unit]: [Reg; 2]) -> Reg {
         let turn = k.and(row, 7);
         let place = k.xor(unit, turn);
@@ -225,7 +225,7 @@ fn load(k: &mut Builder, op: Op, at: Reg, pairs: u32, rows: u32) -> Vec<Reg> {
     load_matrices(k, op, at, eights * 128 + rows)
 }
 
-/// What a lane knows: its rows of scores, and where it reads fragments of each tile.
+/// The state of a lane: its rows of scores, and the addresses of its fragments in each tile.
 struct Lanes {
     rows: [Rows; 2],
     queries: Reg,

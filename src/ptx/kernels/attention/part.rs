@@ -1,5 +1,5 @@
-//! What the kernels share that have a tile of queries to a block: which keys those see, and scores
-//! in the tensor cores' fragments.
+//! Helpers for kernels with a tile of queries for each block: the visible keys, and scores in
+//! tensor core fragments.
 
 use super::state::{self, LOWEST};
 use super::{AttentionKernel, Heads, row_at};
@@ -47,7 +47,7 @@ pub(super) fn grid(queries: u32) -> [Extent; 3] {
 }
 
 impl Part {
-    /// Of `queries` queries; blocks of a head lie along x.
+    /// Returns the part of a block of `queries` queries; the blocks of a head are along x.
     pub(super) fn new(
         k: &mut Builder,
         kernel: AttentionKernel,
@@ -108,7 +108,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Of the fragment that begins `first` queries after the block's first.
+    /// Creates the state for the fragment that begins `first` queries after the block's first.
     pub(super) fn new(k: &mut Builder, part: &Part, lane: Reg, first: Reg) -> Self {
         let in_fragment = k.shr(lane, 2);
         let row = k.add(first, in_fragment);

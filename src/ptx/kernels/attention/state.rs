@@ -58,7 +58,7 @@ pub(super) fn numbers(k: &mut Builder, ty: PtxType, words: &[Reg]) -> Vec<Reg> {
     values
 }
 
-/// What a team's keys so far add up to, relative to the largest score.
+/// The running sums over a team's keys so far, relative to the largest score.
 pub(super) struct State {
     pub(super) max: Reg,
     pub(super) sum: Reg,

@@ -30,8 +30,7 @@ const QUERY_STRIDE: u32 = (QUERIES + 4) * 4;
 const WEIGHT_STRIDE: u32 = QUERIES * 4;
 /// Keys of a tile.
 const KEYS: u32 = 64;
-/// How much of the dimension a piece of keys has, and its columns' distance: a gap spreads them over
-/// the banks.
+/// The extent of the dimension in a block of keys.
 const DEPTH: u32 = 16;
 const KEY_STRIDE: u32 = KEYS + 4;
 /// Values of a piece, and bytes of each of the two stages.
@@ -49,7 +48,7 @@ pub(super) fn build(kernel: AttentionKernel, target: Target) -> Result<PtxKernel
 struct Block {
     part: Part,
     thread: Reg,
-    /// Which group of threads, and which of its lanes.
+    /// The index of the group of threads.
     group: Reg,
     lane: Reg,
     /// Shared memory: queries, transposed; weights, transposed; stages of keys or values.
@@ -60,7 +59,8 @@ struct Block {
     unit: Reg,
 }
 
-/// What a thread knows of its queries: the largest score, its part of the sum of weights, and sums.
+/// The state of a thread's queries: the largest score, its part of the sum of weights, and the
+/// accumulators.
 struct State {
     max: Vec<Reg>,
     total: Vec<Reg>,

@@ -1,10 +1,10 @@
-//! What happens to a product's sums before they are stored.
+//! The epilogue of a matmul: the operations on accumulators before they are stored.
 
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg};
 use crate::ptx::types::PtxType::{self, BF16, F16, F32};
 
-/// A function applied to every value of a product.
+/// An activation function, applied to every element of a matmul.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -12,7 +12,7 @@ use crate::ptx::types::PtxType::{self, BF16, F16, F32};
     serde(rename_all = "snake_case")
 )]
 pub enum Activation {
-    /// None.
+    /// No activation.
     #[default]
     None,
     /// `max(x, 0)`; NaN stays NaN.
@@ -23,7 +23,7 @@ pub enum Activation {
     GeluTanh,
 }
 
-/// The end of a product: `act(α · sum + β · c + bias)`.
+/// The epilogue of a matmul: `act(α · sum + β · c + bias)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(
     all(target_arch = "wasm32", feature = "js-ptx"),
@@ -31,9 +31,9 @@ pub enum Activation {
     serde(default, deny_unknown_fields)
 )]
 pub struct Epilogue {
-    /// Whether a vector of `n` values is added to every row.
+    /// Whether a vector of `n` elements is added to every row.
     pub bias: bool,
-    /// What is applied last.
+    /// The activation that is applied last.
     pub activation: Activation,
 }
 
@@ -62,7 +62,7 @@ pub(super) struct Finish {
 struct Factors {
     alpha: Reg,
     beta: Reg,
-    /// Whether C is to be read.
+    /// Whether `C` is read.
     adds: Reg,
 }
 
@@ -81,7 +81,7 @@ impl Finish {
         }
     }
 
-    /// Stores sums as they are.
+    /// Returns an epilogue that stores accumulators unchanged.
     pub(super) fn none() -> Self {
         Finish {
             factors: None,
@@ -91,8 +91,8 @@ impl Finish {
         }
     }
 
-    /// Stores the values of one, two or four `sums` from `address + offset` on, in columns from
-    /// `col` on; several need an address that is a multiple of their size.
+    /// Stores the results of one, two or four accumulators at `address + offset`, for columns from
+    /// `col` on. The address of several must be a multiple of their size.
     pub(super) fn store(&self, k: &mut Builder, sums: &[Reg], address: Reg, offset: i32, col: Reg) {
         let finished = self
             .finished(k, sums, [address, col], offset, None)
@@ -106,8 +106,8 @@ impl Finish {
         }
     }
 
-    /// The values of `C` at that address and in those columns as f32; any value where a place is not
-    /// `inside`, which nothing is read for.
+    /// Computes the elements of `C` at that address and in those columns as f32. If a position is
+    /// not `inside`, nothing is read and the element is arbitrary.
     pub(super) fn finished(
         &self,
         k: &mut Builder,
@@ -146,7 +146,7 @@ impl Finish {
     }
 }
 
-/// One, two or four values.
+/// Loads one, two or four elements.
 fn load(k: &mut Builder, op: Op, ty: PtxType, count: usize, address: Reg, offset: i32) -> Vec<Reg> {
     match count {
         1 => vec![k.ld(op, ty, address, offset)],
@@ -154,11 +154,11 @@ fn load(k: &mut Builder, op: Op, ty: PtxType, count: usize, address: Reg, offset
     }
 }
 
-/// A value of any floating-point type as `f32`.
+/// Converts a number of any floating-point type to `f32`.
 pub(in crate::ptx::kernels) fn widen(k: &mut Builder, value: Reg) -> Reg {
     match value.ty() {
         F16 => k.convert(Op::CvtF32F16, F32, &[value.into()]),
-        // Its bits are the upper half of an f32's.
+        // The bits of bf16 are the upper half of an f32.
         BF16 => {
             let zero = k.value(PtxType::B16, 0);
             let bits = k.op(
@@ -173,7 +173,7 @@ pub(in crate::ptx::kernels) fn widen(k: &mut Builder, value: Reg) -> Reg {
     }
 }
 
-/// An `f32` rounded to `ty`.
+/// Rounds an `f32` to `ty`.
 pub(in crate::ptx::kernels) fn narrow(k: &mut Builder, ty: PtxType, value: Reg) -> Reg {
     match ty {
         F16 => k.convert(Op::CvtF16F32, F16, &[value.into()]),
@@ -182,7 +182,7 @@ pub(in crate::ptx::kernels) fn narrow(k: &mut Builder, ty: PtxType, value: Reg) 
     }
 }
 
-/// The activation of one value.
+/// Computes the activation of one number.
 pub(in crate::ptx::kernels) fn activate(k: &mut Builder, activation: Activation, x: Reg) -> Reg {
     match activation {
         Activation::None => x,
@@ -202,7 +202,7 @@ pub(in crate::ptx::kernels) fn activate(k: &mut Builder, activation: Activation,
     }
 }
 
-/// `x / (1 + e⁻ᵘ)`; its limit 0 where e⁻ᵘ is infinite, but NaN where `x` is, too.
+/// Computes `x / (1 + e⁻ᵘ)`, with its limit 0 if e⁻ᵘ is infinite, and NaN if `x` is infinite, too.
 fn over_one_plus_exp(k: &mut Builder, x: Reg, u: Reg) -> Reg {
     let minus = k.neg(u);
     let exp = k.exp(minus);

@@ -63,19 +63,20 @@ struct Block {
     stages: Reg,
 }
 
-/// One thread's share in copying a tile: two units.
+/// One thread's share of copying a tile: two units.
 struct Copy {
     from: [Reg; 2],
     /// Bytes from one stage's tile to the next.
     step: Operand<'static>,
     /// The index in `k` of each unit, which decides whether it is copied.
     depth: [Reg; 2],
-    /// Whether they lie in the matrix otherwise.
+    /// Whether the units are inside the matrix along the other axis.
     exists: Reg,
     to: [Reg; 2],
 }
 
-/// Where unit `unit` of row `row` lies in a tile of rows of four units: two rows make 128 bytes.
+/// Computes the swizzled position of unit `unit` of row `row` in a tile with rows of four units;
+/// two rows take 128 bytes.
 fn swizzled_a(k: &mut Builder, row: Reg, unit: Reg) -> Reg {
     let pair = k.shr(row, 1);
     let turn = k.and(pair, A_UNITS - 1);
@@ -85,18 +86,18 @@ fn swizzled_a(k: &mut Builder, row: Reg, unit: Reg) -> Reg {
 }
 
 impl Block {
-    /// Values in 16 bytes.
+    /// Returns the number of elements in 16 bytes.
     fn unit(&self) -> u32 {
         16 / self.ty.bytes()
     }
 
-    /// How much of `k` a stage holds.
+    /// Returns the extent of `k` in a stage.
     fn depth(&self) -> u32 {
         DEPTH_BYTES / self.ty.bytes()
     }
 
-    /// Where unit `unit` of row `row` lies in a tile of `B`. Of tf32, lanes read pairs of units of
-    /// four rows.
+    /// Computes the swizzled position of unit `unit` of row `row` in a tile of `B`. For tf32, lanes
+    /// read pairs of units of four rows.
     fn swizzled_b(&self, k: &mut Builder, row: Reg, unit: Reg) -> Reg {
         let turn = if self.ty == F32 {
             let turn = k.and(row, 3);
@@ -244,8 +245,8 @@ impl Block {
         }
     }
 
-    /// Where this lane's first value of each of the warp's right fragments of tf32 lies: lane
-    /// `4g + t` holds rows `t` and `t + 4` of column `g`.
+    /// Computes the address of this lane's first element of each of the warp's right tf32
+    /// fragments: lane `4g + t` holds rows `t` and `t + 4` of column `g`.
     fn columns(&self, k: &mut Builder) -> [Reg; 4] {
         let (g, t) = (k.shr(self.lane, 2), k.and(self.lane, 3));
         let col = k.add(self.warp_col, g);

@@ -1,4 +1,4 @@
-//! One thread to a value of `C`: the definition of the product, as a kernel.
+//! The definition of a matmul as a kernel: one thread for each element of `C`.
 
 use super::{GemmKernel, Product};
 use crate::ptx::build::Builder;
@@ -9,7 +9,7 @@ use crate::ptx::kernels::Kernel;
 use crate::ptx::types::PtxType::F32;
 use crate::ptx::types::Target;
 
-/// Columns and rows of `C` to a block.
+/// The number of columns and rows of `C` for each block.
 const SIDE: u32 = 16;
 
 pub(super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKernel> {

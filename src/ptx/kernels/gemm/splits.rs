@@ -1,5 +1,5 @@
-//! The end of a product whose `k` was divided: parts are added up in their order, whoever was
-//! first, and go through the epilogue.
+//! The sum of the partial results of a matmul whose `k` is split, in a fixed order, followed by the
+//! epilogue.
 
 use super::Epilogue;
 use super::epilogue::Finish;
@@ -15,9 +15,9 @@ use crate::ptx::types::Target;
 const THREADS: u32 = 128;
 const WIDTH: u32 = 4;
 
-/// `C = act(α · (S₀ + S₁ + …) + β · C + bias)` of `splits` matrices `m × n` after each other, as
-/// [`super::GemmKernel::wgmma_split`] leaves them. `n` is a multiple of 4 and matrices are aligned
-/// to 16 bytes.
+/// Computes `C = act(α · (S₀ + S₁ + …) + β · C + bias)` of `splits` consecutive `m × n` matrices,
+/// the results of [`super::GemmKernel::wgmma_split`]. `n` must be a multiple of 4, and matrices
+/// aligned to 16 bytes.
 ///
 /// Parameters: `sums` (f32), `c`, `m`, `n`, `splits` (u32, at least 1), `alpha`, `beta` (f32), and
 /// `bias` (f32, `n` values) if the [`Epilogue`] has one.
@@ -28,7 +28,7 @@ pub struct SplitSumKernel {
 }
 
 impl SplitSumKernel {
-    /// For `C` of this type: f32, f16 or bf16.
+    /// Creates a kernel for `C` of type f32, f16 or bf16.
     pub fn new(output: PtxType) -> Self {
         SplitSumKernel {
             output,
@@ -36,7 +36,7 @@ impl SplitSumKernel {
         }
     }
 
-    /// What happens to a sum before it is stored.
+    /// Sets the epilogue.
     #[must_use]
     pub fn with_epilogue(self, epilogue: Epilogue) -> Self {
         SplitSumKernel { epilogue, ..self }

@@ -7,10 +7,10 @@ use crate::ptx::inst::{Op, Reg};
 use crate::ptx::kernels::fragments::{rounded_pairs, transpose_words};
 use crate::ptx::types::PtxType::B32;
 
-/// Where a row's sums belong.
+/// The position of a row's accumulators in `C`.
 pub(super) struct Row {
     pub(super) number: Reg,
-    /// Rows of `C` before those that the number counts, if there are any.
+    /// The number of rows of `C` before this matmul's rows, if any.
     pub(super) before: Option<Reg>,
     /// The first column, of all four lanes.
     pub(super) col: Reg,
@@ -18,8 +18,8 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// Stores sums by `j`, where they are. Of blocks several of which share a multiprocessor, nobody waits
-    /// for that.
+    /// Stores accumulators by `j` without exchange. With several blocks on a multiprocessor, the
+    /// stores are hidden.
     pub(super) fn store(&self, k: &mut Builder, p: &Product, sums: &[[Reg; 2]]) {
         let in_rows = k.lt(self.number, p.m);
         k.when(in_rows, |k| {
@@ -37,8 +37,8 @@ impl Row {
         });
     }
 
-    /// The same for whole fours of `j`, of which lanes exchange 16-bit values, so that each stores 16 bytes,
-    /// not 4.
+    /// Stores groups of four `j`: lanes exchange 16-bit elements, so that each stores 16 bytes
+    /// instead of 4.
     pub(super) fn store_wide(&self, k: &mut Builder, p: &Product, sums: &[[Reg; 2]]) {
         if p.c_bytes == 2 {
             self.store_exchanged(k, p, sums);
@@ -77,7 +77,7 @@ impl Row {
         }
     }
 
-    /// Of this row's column `col`.
+    /// Computes the address of column `col` of this row.
     fn address(&self, k: &mut Builder, p: &Product, col: Reg) -> Reg {
         let row = self
             .before

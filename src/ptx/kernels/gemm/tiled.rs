@@ -14,29 +14,29 @@ use crate::ptx::kernels::copies::{Copy, fours, outer, turn};
 use crate::ptx::types::PtxType::{F32, U32, U64};
 use crate::ptx::types::Target;
 
-/// The part of a product that a block computes at a time.
+/// The tile of a matmul that a block computes at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Tile {
-    /// Rows of `C`: 64 or 128.
+    /// The number of rows of `C`: 64 or 128.
     pub rows: u32,
-    /// Columns of `C`: 64 or 128.
+    /// The number of columns of `C`: 64 or 128.
     pub cols: u32,
-    /// How much of `k` lies in shared memory at once: 8 or 16.
+    /// The extent of `k` in shared memory: 8 or 16.
     pub depth: u32,
-    /// Values loaded at once: 4 needs `k` and `n` to be multiples of 4 and all matrices aligned
-    /// to 16 bytes; 1 takes any.
+    /// The number of elements loaded at once: 4 needs `k` and `n` to be multiples of 4 and all
+    /// matrices aligned to 16 bytes; 1 supports any size.
     pub width: u32,
 }
 
 impl Tile {
-    /// For any large product.
+    /// The tile for large sizes.
     pub const LARGE: Tile = Tile {
         rows: 128,
         cols: 128,
         depth: 8,
         width: 1,
     };
-    /// For small products, which otherwise leave multiprocessors idle.
+    /// The tile for small sizes, which would otherwise leave multiprocessors idle.
     pub const SMALL: Tile = Tile {
         rows: 64,
         cols: 64,
@@ -44,8 +44,8 @@ impl Tile {
         width: 1,
     };
 
-    /// The same, for sizes that are multiples of 4 and aligned matrices: deeper, since fewer
-    /// registers hold addresses.
+    /// Returns the tile for sizes that are multiples of 4 and aligned matrices. It is deeper along
+    /// `k`, since fewer registers hold addresses.
     #[must_use]
     pub const fn aligned(self) -> Tile {
         Tile {
@@ -65,7 +65,7 @@ impl Tile {
         format!("{rows}x{cols}x{depth}_v{width}")
     }
 
-    /// Each thread has 8 × 8 values.
+    /// Returns the number of threads, each of which computes 8 × 8 elements.
     fn threads(self) -> u32 {
         self.rows * self.cols / 64
     }
@@ -118,7 +118,8 @@ struct Block {
     thread: Reg,
     first_row: Reg,
     first_col: Reg,
-    /// Of the thread's values in the tile; the others are 1 to 3 and 64 to 67 further on.
+    /// The first row of the thread's elements in the tile; the others are 1 to 3 and 64 to 67
+    /// further on.
     row: Reg,
     col: Reg,
     a_tiles: Reg,
@@ -263,7 +264,7 @@ impl Block {
     }
 }
 
-/// Where row or column `i` of a thread's eight lies: four are next to each other.
+/// Returns the position of row or column `i` of a thread's eight: four are adjacent.
 fn place(i: usize, half: u32) -> u32 {
     i as u32 % 4 + i as u32 / 4 * half
 }

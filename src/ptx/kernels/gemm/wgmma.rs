@@ -28,12 +28,12 @@ use crate::ptx::types::Target;
 /// Rows of `C` to a block: 64 to each group of four warps that multiply.
 const ROWS: u32 = 128;
 
-/// How a product is shared out.
+/// The division of a matmul into tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shape {
-    /// Columns of a tile.
+    /// The number of columns of a tile.
     pub(super) cols: u32,
-    /// Whether `k` is divided, too: each part's sums are a matrix of their own.
+    /// Whether `k` is split, too. Each part then writes a matrix of partial results.
     pub(super) split: bool,
 }
 

@@ -15,14 +15,14 @@ use crate::ptx::types::Target;
 
 /// Rows and columns of a block's tile.
 const SIDE: u32 = 128;
-/// How much of `k` lies in shared memory at once.
+/// The extent of `k` in shared memory.
 const DEPTH: u32 = 32;
 const THREADS: u32 = 256;
-/// Values from row to row in shared memory: a multiple of 8, as WMMA asks, with a gap that
-/// spreads rows over the banks.
+/// The row stride in shared memory in elements: a multiple of 8, as WMMA requires, with padding
+/// that avoids bank conflicts.
 const A_STRIDE: u32 = DEPTH + 8;
 const B_STRIDE: u32 = SIDE + 8;
-/// The same of one fragment of sums.
+/// The row stride in shared memory of a fragment of accumulators.
 const C_STRIDE: u32 = 16 + 4;
 /// Bytes of a buffer: its tile of `A`, then its tile of `B`.
 const A_BYTES: u32 = SIDE * A_STRIDE * 2;
@@ -68,7 +68,7 @@ struct Copy {
     step: Operand<'static>,
     /// The index in `k` of each load, or of all of them.
     depth: Vec<Reg>,
-    /// Where the first load goes in a buffer, and how far apart the others follow.
+    /// The position of the first load in a buffer.
     to: Reg,
     apart: u32,
 }
@@ -179,8 +179,8 @@ impl Block {
         sums
     }
 
-    /// Which lane holds which sum is not specified, so fragments go through shared memory; there
-    /// a lane takes half a row.
+    /// Stores the accumulators. The layout of WMMA fragments is unspecified, so they go through
+    /// shared memory, where each lane reads half a row.
     fn store(&self, k: &mut Builder, p: &Product, sums: &[Vec<Reg>]) {
         let own = k.fma(self.warp, 16 * C_STRIDE * 4, self.sums);
         let (in_row, half) = (k.shr(self.lane, 1), k.and(self.lane, 1));

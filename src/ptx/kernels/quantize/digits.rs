@@ -1,4 +1,4 @@
-//! The vector of a product with quantised weights, as digits that tensor cores multiply exactly.
+//! The vector of a gemv with quantised weights, as digits that tensor cores multiply exactly.
 
 use super::mma::{WARPS, Warp};
 use super::spans::{RUN, SPAN, Scale};
@@ -12,10 +12,10 @@ use crate::ptx::types::PtxType::{self, B32, F32, U32};
 /// [`Window::apart`] from them.
 pub(super) struct Input {
     values: [Vec<Reg>; 2],
-    /// The same of the span to come, under way.
+    /// The elements of the next span, being loaded.
     later: [Vec<Reg>; 2],
     x: Reg,
-    /// How many bytes the second four are from the first.
+    /// The distance in bytes from the first four elements to the second four.
     apart: i32,
     /// The first value of the warp's first span, and of the next to be asked for.
     first: Reg,
@@ -119,7 +119,7 @@ impl Made {
         }
     }
 
-    /// With what runs `2t` and `2t + 1` have.
+    /// Exchanges the units and sums, so that the lane has those of runs `2t` and `2t + 1`.
     pub(super) fn share(&self, k: &mut Builder, warp: &Warp) -> Digits {
         let mut of_runs = |value: Reg| {
             [0, 4].map(|further| {

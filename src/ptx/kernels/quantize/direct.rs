@@ -32,7 +32,7 @@ impl Span {
         k.sub(self.own, self.beyond)
     }
 
-    /// Which runs of a span exist whose first weight is number `first` of `cols`.
+    /// Computes which runs exist in a span whose first weight has index `first` of `cols`.
     pub(super) fn runs(k: &mut Builder, format: QuantFormat, first: Reg, cols: Reg) -> Vec<Reg> {
         let whole = format.block().0 == SPAN;
         let count = if whole { 1 } else { SPAN / RUN };
@@ -43,7 +43,7 @@ impl Span {
         (0..count).map(exists).collect()
     }
 
-    /// Which byte belongs to a run that exists.
+    /// Returns whether the run of a byte exists.
     fn exists(&self, at: u32) -> Reg {
         match self.exist.as_slice() {
             [all] => *all,

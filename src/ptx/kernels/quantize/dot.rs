@@ -34,7 +34,7 @@ struct Run {
 struct Place {
     /// Number of the lane among those that share a block.
     lane: Reg,
-    /// Where its first run begins in the block, and how much further the second does.
+    /// The position of its first run in the block.
     first: Reg,
     second: u32,
 }

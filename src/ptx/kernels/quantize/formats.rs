@@ -28,7 +28,7 @@ pub enum QuantFormat {
 }
 
 impl QuantFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [QuantFormat; 5] = [
         QuantFormat::Q4_0,
         QuantFormat::Q8_0,
@@ -37,7 +37,7 @@ impl QuantFormat {
         QuantFormat::Q6K,
     ];
 
-    /// Weights and bytes of a block.
+    /// Returns the number of weights and the size in bytes of a block.
     pub fn block(self) -> (u32, u32) {
         match self {
             QuantFormat::Q4_0 => (32, 18),
@@ -48,7 +48,7 @@ impl QuantFormat {
         }
     }
 
-    /// As in the kernels' names.
+    /// Returns the format's name, as used in the names of kernels.
     pub fn name(self) -> &'static str {
         match self {
             QuantFormat::Q4_0 => "q4_0",

@@ -31,7 +31,7 @@ const THREADS: u32 = WARPS * WARP;
 /// Rows of weights to a warp: four fragments of eight.
 const COLS: u32 = 32;
 const FRAGMENTS: u32 = COLS / 8;
-/// How much of `k` a tile holds, in values and in units of 16 bytes; and tiles of a span.
+/// The extent of `k` in a tile.
 const DEPTH: u32 = 64;
 const UNITS: u32 = DEPTH / 8;
 const TILES: u32 = SPAN / DEPTH;
@@ -41,7 +41,7 @@ const STAGE: u32 = STAGE_ROWS * DEPTH * 2;
 
 /// Blocks that leave few multiprocessors idle.
 const ENOUGH: u32 = 128;
-/// How eight warps share a product.
+/// The division of a matmul among eight warps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Shares {
     /// Rows of `x` in a tile.
@@ -130,7 +130,7 @@ struct Block {
     n: Reg,
     depth: Reg,
     thread: Reg,
-    /// Of lane `4g + t`.
+    /// The index of the lane, `4g + t`.
     lane: Reg,
     g: Reg,
     t: Reg,
@@ -194,7 +194,8 @@ impl Block {
         }
     }
 
-    /// Where this lane's first words of each of its rows of weights are, in the warp's share of `k`.
+    /// Computes the addresses of this lane's first words of each of its rows of weights, in the
+    /// warp's share of `k`.
     fn rows(&self, k: &mut Builder, w: Reg) -> Vec<Reg> {
         let (values, bytes) = self.format.block();
         let blocks = k.div(self.depth, values);
@@ -292,13 +293,13 @@ impl Block {
         }
     }
 
-    /// Which runs of the warp's span exist, where the first one's begins at `base`.
+    /// Computes which runs of the warp's span exist, if the first warp's span begins at `base`.
     fn exist(&self, k: &mut Builder, base: Reg) -> Vec<Reg> {
         let first = k.fma(self.share, SPAN, base);
         Span::runs(k, self.format, first, self.depth)
     }
 
-    /// What of each row's span is needed first.
+    /// Loads the part of each row's span that is needed first.
     fn heads(&self, k: &mut Builder, rows: &[Reg], unpacking: &Unpacking, base: Reg) -> Vec<Head> {
         let exist = self.exist(k, base);
         let first = k.fma(self.share, SPAN, base);
@@ -324,7 +325,8 @@ impl Block {
     }
 }
 
-/// Where this lane's values of `x` lie in a tile: four that follow each other, of each 16 of `k`.
+/// The addresses of this lane's elements of `x` in a tile: four consecutive ones of each 16 along
+/// `k`.
 struct Left {
     steps: Vec<Reg>,
 }

@@ -14,8 +14,8 @@
 //! which rows of the tile they are), and adds
 //! `scale · product − minimum · X`, where `X` is the sum of `x`.
 
+use super::digit_cache::DigitCache;
 use super::digits::{Digits, Input};
-use super::kept::Kept;
 use super::ring::Ring;
 use super::spans::{RUN, SPAN, Unpacking, Words};
 use super::window::{Row, Window};
@@ -54,7 +54,7 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     // Weights do not depend on what ran before, but `x` and `y` may.
     k.wait_for_grid();
     let input = Input::new(&mut k, &warp, x);
-    let kept = Kept::new(&mut k, &warp);
+    let kept = DigitCache::new(&mut k, &warp);
     let sums = k.filled(F32, 2, 0.0f32);
     let partial = Partial::new(&mut k, &warp);
     let tiles = Tiles {
@@ -82,19 +82,19 @@ pub(super) fn build(kernel: QuantizeKernel, target: Target) -> Result<PtxKernel>
     k.finish()
 }
 
-/// What a warp multiplies of each tile.
+/// The state of a warp's multiplication.
 struct Tiles {
     warp: Warp,
     ring: Ring,
     unpacking: Unpacking,
     input: Input,
-    /// Of this lane's two rows.
+    /// The accumulators of this lane's two rows.
     sums: Vec<Reg>,
 }
 
 impl Tiles {
     /// A tile for which `x` is made into digits, to be kept where there is room.
-    fn make(&self, k: &mut Builder, kept: Option<&Kept>) {
+    fn make(&self, k: &mut Builder, kept: Option<&DigitCache>) {
         let Tiles {
             warp, ring, input, ..
         } = self;
@@ -114,7 +114,7 @@ impl Tiles {
     }
 
     /// A tile by the digits that were kept.
-    fn take(&self, k: &mut Builder, kept: &Kept) {
+    fn take(&self, k: &mut Builder, kept: &DigitCache) {
         let Tiles { warp, ring, .. } = self;
         k.for_range(warp.number, warp.spans, WARPS, |k, span| {
             ring.advance(k, warp);
@@ -149,7 +149,7 @@ pub(super) struct Warp {
     /// The warp's own shared memory, and where this lane's share of it is, of 16 bytes each.
     pub(super) own: Reg,
     pub(super) own_lane: Reg,
-    /// Of lane `4g + t`.
+    /// The parts of the lane's index, `4g + t`.
     pub(super) g: Reg,
     pub(super) t: Reg,
     /// The first of the two rows of a tile that this lane multiplies, eight of each other.
@@ -172,7 +172,7 @@ impl Warp {
         let t = k.and(lane, 3);
         let g = k.shr(lane, 2);
         let window = Window::of(format);
-        let bytes = Ring::bytes(window) + Kept::bytes(window).unwrap_or(0);
+        let bytes = Ring::bytes(window) + DigitCache::bytes(window).unwrap_or(0);
         let number = k.shr(thread, 5);
         let own = k.dynamic_shared("spans", WARPS * bytes);
         let own = k.fma(number, bytes, own);
@@ -241,9 +241,10 @@ impl Warp {
     }
 }
 
-/// What warps made of a tile's rows, for two tiles in turn: while one is added up, the next may come.
+/// The partial results of warps for a tile's rows, double-buffered: while one tile is added up, the
+/// next one can be stored.
 struct Partial {
-    /// Where this lane's sum goes, and where this thread's row is.
+    /// The address of this lane's partial result.
     to: Reg,
     from: Reg,
     /// Whether this thread adds up a row.

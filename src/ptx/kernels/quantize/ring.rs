@@ -1,4 +1,4 @@
-//! Blocks of weights on their way through shared memory, as they are.
+//! The ring of shared memory through which blocks of weights stream.
 
 use super::QuantizeKernel;
 use super::mma::{ROWS, WARPS, Warp};
@@ -23,26 +23,25 @@ pub(super) struct Ring {
     window: Window,
     w: Reg,
     row_bytes: Reg,
-    /// Where the tile's first row has this warp's next span.
+    /// The address of this warp's next span in the tile's first row.
     base: Reg,
-    /// How many bytes the matrix has from there on, or very many, and how many the units of a tile
-    /// reach over.
+    /// The number of bytes of the matrix from there on, or a large number.
     left: Reg,
     whole: Reg,
-    /// How far from there each of this lane's units is.
+    /// The offset of each of this lane's units.
     units: Vec<Reg>,
     /// The next span to be asked for, of which tile, and the stage that it goes to.
     span: Reg,
     tile: Reg,
     filled: Reg,
-    /// Where the stage that is being read begins: the last one before the first span.
+    /// The address of the stage that is being read: the last stage before the first span.
     read: Reg,
     /// The first of the two rows that this lane multiplies, eight of each other.
     row: Row,
 }
 
 impl Ring {
-    /// How many bytes it takes, from the beginning of the warp's memory.
+    /// Returns the size of the ring in bytes, at the start of the warp's memory.
     pub(super) fn bytes(window: Window) -> u32 {
         STAGES * ROWS * window.bytes()
     }
@@ -210,19 +209,19 @@ impl Ring {
     }
 }
 
-/// How a span's units are copied.
+/// The way in which a span's units are copied.
 #[derive(Clone, Copy)]
 enum How {
     /// All that there are, as they are.
     Whole,
     /// As much of each as the matrix has. A size that is not known costs seven instructions a unit.
     Part,
-    /// In place of those beyond the matrix, whatever it ends with: in an exact window a unit is of one
-    /// row, and of such rows nothing is stored.
+    /// Units beyond the matrix repeat its end: in an exact window a unit belongs to one row, and
+    /// results of rows beyond the matrix are not stored.
     Clamped,
 }
 
-/// Where a tile's rows are, counted in bytes from the first.
+/// The byte offsets of a tile's rows.
 struct Rows {
     window: Window,
     row_bytes: Reg,
@@ -239,13 +238,13 @@ impl Rows {
         }
     }
 
-    /// Where the warp's first span of a row begins.
+    /// Computes the offset of the warp's first span of a row.
     fn begin(&self, k: &mut Builder, row: Reg) -> Reg {
         k.fma(row, self.row_bytes, self.first)
     }
 
-    /// Where a unit of these rows' windows begins. Windows have as many units as the latest beginnings
-    /// and other banks ask for: what lies beyond a span is not copied.
+    /// Computes the offset of a unit of these rows' windows. Windows include padding for unaligned
+    /// spans and to avoid bank conflicts; units beyond a span are not copied.
     fn unit(&self, k: &mut Builder, unit: Reg) -> Reg {
         let units = self.window.units;
         let (row, in_row) = (k.div(unit, units), k.rem(unit, units));

@@ -17,20 +17,20 @@ use std::cmp::Ordering;
 pub(super) const SPAN: u32 = 256;
 pub(super) const RUN: u32 = 32;
 
-/// Where half a run's weights are in a span, and what they are as bytes.
+/// The position of half a run's weights in a span, and their conversion to bytes.
 struct Half {
     /// Bytes with (the first) four bits of the weights, and whether in their upper halves.
     low: Place,
     upper: bool,
     /// Bytes with the bits beyond four, which is the first, and how many.
     rest: Option<(Place, u32, u32)>,
-    /// Where the bits go in a byte, as `2ᵗᵒ · q`; beyond 0, with its uppermost bit turned round a
-    /// weight becomes signed: `2ᵗᵒ · (q − 2⁷⁻ᵗᵒ)`.
+    /// The position of the bits in a byte, `2ᵗᵒ · q`. If it is not 0, flipping the highest bit
+    /// makes a weight signed: `2ᵗᵒ · (q − 2⁷⁻ᵗᵒ)`.
     to: u32,
 }
 
 impl QuantFormat {
-    /// How many scales a run has.
+    /// Returns the number of scales of a run.
     pub(super) fn parts(self) -> usize {
         if self == QuantFormat::Q6K { 2 } else { 1 }
     }
@@ -180,16 +180,16 @@ fn bits(k: &mut Builder, word: Reg, from: u32, to: u32, count: u32) -> Reg {
     k.and(moved, (((1 << count) - 1) << to) * 0x0101_0101u32)
 }
 
-/// What a run's bytes are multiplied by, and what is subtracted from each, if anything.
+/// The scale of a run's bytes, and the minimum that is subtracted, if any.
 #[derive(Clone)]
 pub(super) struct Scale {
     pub(super) scale: Reg,
     pub(super) minimum: Option<Reg>,
 }
 
-/// What of scales does not change from span to span.
+/// The constants for unpacking scales.
 pub(super) struct Unpacking {
-    /// Of formats whose scales are packed.
+    /// The constants for formats with packed scales.
     packed: Option<Packed>,
     t: Reg,
     /// 2²³, whose lowest bits a byte takes the place of.
@@ -203,7 +203,7 @@ struct Packed {
     /// The low bits of the packed bytes that count, and the high ones.
     low: Reg,
     high: Reg,
-    /// Which bytes of four are those of this lane's two runs, as the lowest bits of 2²³.
+    /// The selectors of the bytes of this lane's two runs, as the lowest bits of 2²³.
     select: [Reg; 2],
     upper: Reg,
 }

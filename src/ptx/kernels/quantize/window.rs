@@ -1,4 +1,4 @@
-//! Where the bytes of a span lie: what any place has to tell, and shared memory as one.
+//! Access to the bytes of a span, in any memory, and its implementation for shared memory.
 
 use super::formats::QuantFormat;
 use super::spans::SPAN;
@@ -6,10 +6,10 @@ use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Reg};
 use crate::ptx::types::PtxType::{B32, F16, F32};
 
-/// How a row's part in a span lies in shared memory.
+/// The layout of a row's part of a span in shared memory.
 #[derive(Clone, Copy)]
 pub(super) struct Window {
-    /// Bytes of a span.
+    /// The size of a span in bytes.
     pub(super) span: u32,
     /// Whether spans begin at multiples of 16 bytes.
     pub(super) exact: bool,
@@ -31,8 +31,9 @@ impl Window {
         }
     }
 
-    /// How many weights of a run this far apart a lane's next begins, and the second four of a lane from
-    /// its first: eight that follow each other where one load can read them.
+    /// Returns the distance in weights between the first weights of consecutive lanes in a run, and
+    /// between a lane's first and second four. They are eight consecutive weights if one load can
+    /// read them.
     pub(super) fn apart(self) -> [u32; 2] {
         if self.exact { [8, 4] } else { [4, 16] }
     }
@@ -53,10 +54,10 @@ impl Window {
     }
 }
 
-/// Where in a span 32 bytes begin, at an even number, and which half of them is meant.
+/// A position in a span: the even offset of 32 bytes, and the index of a half of them.
 pub(super) type Place = [u32; 2];
 
-/// The bytes of a row's span, wherever they lie.
+/// Access to the bytes of a row's span.
 pub(super) trait Bytes {
     /// This lane's four bytes of a half of 32, and those of the other half if they come with them; each
     /// with its half.
@@ -76,15 +77,15 @@ pub(super) trait Bytes {
 /// A row's span in shared memory.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
-    /// Where it begins.
+    /// The address of the span.
     begin: Reg,
     /// The word that it begins in, and the same for this lane's `t`.
     word: Reg,
     own: Reg,
-    /// Which bytes of two words are the one that begins at a multiple of 4 from the beginning,
-    /// and the one 2 beyond; none for spans that begin at words.
+    /// The byte selectors of two words for offsets that are multiples of 4, and for those plus 2;
+    /// `None` for spans that start at a word.
     select: Option<[Reg; 2]>,
-    /// How much farther all of this is.
+    /// The offset of all of these in bytes.
     further: i32,
 }
 
@@ -121,7 +122,7 @@ impl Row {
         }
     }
 
-    /// The same so many bytes further.
+    /// Returns the span at a further offset.
     pub(super) fn at(&self, k: &mut Builder, further: Reg) -> Self {
         let begin = k.add(self.begin, further);
         let word = match self.select {

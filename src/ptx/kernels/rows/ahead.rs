@@ -1,16 +1,16 @@
-//! The next row on its way to shared memory: each thread copies what it will read itself, so that
-//! nobody has to wait for others. What a thread reads of arrays of columns is the same for each of its
-//! rows: that may stay there.
+//! Prefetching of the next row to shared memory. Each thread copies the elements that it will read
+//! itself, so no barrier is needed. Each thread reads the same elements of arrays of columns for
+//! all of its rows, so these can be cached there.
 
 use super::{Matrix, RowLayout};
 use crate::ptx::build::Builder;
 use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::types::PtxType::{F32, U32};
 
-/// Bytes of a copy: four values.
+/// The size of a copy in bytes: four elements.
 const UNIT: u32 = 16;
 
-/// This thread's place in shared memory: for the next row, then for each array that is kept.
+/// This thread's slots in shared memory: for the next row, then for each cached array.
 #[derive(Clone, Copy)]
 pub(super) struct Ahead {
     layout: RowLayout,
@@ -18,7 +18,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// With room for so many arrays.
+    /// Allocates slots for the next row and `arrays` arrays.
     pub(super) fn new(k: &mut Builder, layout: RowLayout, arrays: u32) -> Self {
         let slots = k.dynamic_shared("next_row", layout.ahead_bytes() * (1 + arrays));
         let thread = k.special(Special::TidX);
@@ -32,8 +32,8 @@ impl Ahead {
         (load * self.layout.threads * UNIT) as i32
     }
 
-    /// Asks for this thread's part of arrays of columns, zeros beyond their end, together with the row
-    /// that is asked for next.
+    /// Starts copying this thread's part of arrays of columns, with zeros beyond their end,
+    /// together with the next row.
     pub(super) fn keep(&self, k: &mut Builder, arrays: &[Reg], first: Reg, cols: Reg) {
         for (array, &from) in (0..).zip(arrays) {
             let from = k.at(from, first, 4);
@@ -46,7 +46,7 @@ impl Ahead {
         }
     }
 
-    /// What was kept of so many arrays for one of this thread's loads.
+    /// Loads the cached elements of `arrays` arrays for one of this thread's loads.
     pub(super) fn columns(&self, k: &mut Builder, arrays: u32, load: u32) -> Vec<Vec<Reg>> {
         let of = |array| {
             let at = (1 + array) * self.layout.ahead_bytes();
@@ -61,7 +61,7 @@ impl Ahead {
         (0..arrays).map(of).collect()
     }
 
-    /// Asks for a row, if there is one of that number; zeros beyond its end.
+    /// Starts copying a row if it exists, with zeros beyond its end.
     pub(super) fn ask(&self, k: &mut Builder, matrix: &Matrix, row: Reg, first: Reg) {
         let from = k.at_2d(matrix.input, row, matrix.cols, first, 4);
         let exists = k.lt(row, matrix.rows);
@@ -71,7 +71,7 @@ impl Ahead {
         k.act(Op::CpAsyncCommit, &[]);
     }
 
-    /// Copies what this thread loads from `from` on to its slots from `to` on.
+    /// Copies this thread's elements at `from` to its slots at `to`.
     fn copy(&self, k: &mut Builder, from: Reg, to: u32, [first, end]: [Reg; 2]) {
         for i in 0..self.layout.held.unwrap_or(0) {
             let further = i * self.layout.step();
@@ -89,12 +89,12 @@ impl Ahead {
         }
     }
 
-    /// Waits for the row asked for.
+    /// Waits for the row that is being copied.
     pub(super) fn wait(k: &mut Builder) {
         k.act(Op::CpAsyncWait, &[0.into()]);
     }
 
-    /// What one of this thread's copies brought.
+    /// Loads the elements of one of this thread's copies.
     pub(super) fn load(&self, k: &mut Builder, load: u32) -> Vec<Reg> {
         k.ld_vector(Op::LdShared, F32, 4, self.slots, self.slot(load))
     }

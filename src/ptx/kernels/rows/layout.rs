@@ -1,42 +1,41 @@
-//! How threads share out rows.
+//! The assignment of threads to rows.
 
 use crate::ptx::error::{Error, Result};
 use crate::ptx::kernel::{Extent, Launch};
 use crate::ptx::kernels::common::WARP;
 use crate::ptx::types::Target;
 
-/// Threads of a multiprocessor whose registers hold loads, and bytes of shared memory for those to
-/// come.
+/// The number of threads of a multiprocessor whose registers hold loads.
 const HELD_THREADS: u32 = 1024;
 const SHARED: u32 = 160 << 10;
-/// Blocks of a multiprocessor that keep arrays of columns, bytes of shared memory for all of them
-/// (`sm_90`), and what each has for other things.
+/// The number of blocks of a multiprocessor that cache arrays of columns.
 const KEEPING: u32 = 2;
 const ALL_SHARED: u32 = 228 << 10;
 const SCRATCH: u32 = 4 << 10;
 
-/// How threads share out rows.
+/// The assignment of threads to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RowLayout {
-    /// Threads to a row: 32, or all of a block.
+    /// The number of threads for a row: 32, or all threads of a block.
     pub group: u32,
-    /// Threads of a block.
+    /// The number of threads of a block.
     pub threads: u32,
-    /// Blocks to a row: 1, or the 2, 4 or 8 of a cluster (since `sm_90`), all of whose threads then
-    /// have a row together.
+    /// The number of blocks for a row: 1, or the 2, 4 or 8 blocks of a cluster (since `sm_90`), all
+    /// of whose threads then share a row.
     pub blocks: u32,
-    /// Values that a thread loads at once: 4 needs rows whose length is a multiple of 4, in
-    /// memory aligned to 16 bytes; 1 takes any.
+    /// The number of elements that a thread loads at once: 4 needs rows whose length is a multiple
+    /// of 4, in memory aligned to 16 bytes; 1 supports any row.
     pub width: u32,
-    /// Loads of a thread that stay in registers, or none for rows of any length.
+    /// The number of loads that stay in a thread's registers, or `None` for rows of any length.
     pub held: Option<u32>,
-    /// Whether the next row is on its way to shared memory while one is worked on (since `sm_80`):
-    /// as many blocks as run at once then take rows in turn. For rows that are held, in loads of 4.
+    /// Whether the next row is copied to shared memory while the current one is processed (since
+    /// `sm_80`). The grid then has as many blocks as run at once. It requires `held` and a width of
+    /// 4.
     pub ahead: bool,
 }
 
 impl RowLayout {
-    /// A row of any length to a block of 256 threads.
+    /// One block of 256 threads for a row of any length.
     pub const ANY: RowLayout = RowLayout {
         group: 256,
         threads: 256,
@@ -46,11 +45,12 @@ impl RowLayout {
         ahead: false,
     };
 
-    /// Values of a row's part, where several blocks share one without a cluster.
+    /// The number of elements of a part, for rows that are split among blocks without a cluster.
     pub const PART: u32 = 8192;
 
-    /// The fastest layout for rows of `cols` values on GPUs that run code for `target`. Rows that it
-    /// does not hold are faster by two kernels, as [`crate::ptx::SoftmaxKernel::statistics`] says.
+    /// Returns the fastest layout for rows of `cols` elements on GPUs that run code for `target`.
+    /// For rows that the layout does not hold in registers, two kernels are faster, see
+    /// [`crate::ptx::SoftmaxKernel::statistics`].
     pub fn for_target(cols: u32, target: Target) -> Self {
         let any = Self::for_cols(cols);
         if cols <= 8192 || any.width != 4 || target.capability() < 90 {
@@ -78,7 +78,7 @@ impl RowLayout {
         layouts.into_iter().find(reaches).unwrap_or(any)
     }
 
-    /// The fastest layout for rows of `cols` values on any GPU.
+    /// Returns the fastest layout for rows of `cols` elements on any GPU.
     pub fn for_cols(cols: u32) -> Self {
         let width = if cols.is_multiple_of(4) { 4 } else { 1 };
         let layout = |group: u32, threads, most: u32| {
@@ -105,19 +105,19 @@ impl RowLayout {
             })
     }
 
-    /// The longest row, if there is a limit.
+    /// Returns the maximum number of columns, if there is a limit.
     pub fn max_cols(&self) -> Option<u32> {
         let at_once = [self.width, self.group, self.blocks];
         let product = |held: u32| at_once.into_iter().fold(held, u32::saturating_mul);
         self.held.map(product)
     }
 
-    /// Values that all threads of a row load at once.
+    /// Returns the number of elements that all threads of a row load at once.
     pub(super) fn step(&self) -> u32 {
         self.width * self.group * self.blocks
     }
 
-    /// The first target that has what it needs.
+    /// Returns the oldest target that supports the layout.
     pub(in crate::ptx::kernels) fn first_target(&self) -> Target {
         match (self.blocks, self.ahead) {
             (1, false) => Target::Sm70,
@@ -143,14 +143,14 @@ impl RowLayout {
         format!("{group}of{threads}{cluster}_v{width}_{held}{ahead}")
     }
 
-    /// Of kernels that write with so many arrays of columns.
+    /// Returns the launch of kernels that read `arrays` arrays of columns.
     pub(in crate::ptx::kernels) fn launch(&self, arrays: u32) -> Launch {
         let rows = if self.ahead {
             self.at_once(arrays)
         } else {
             Extent::Tiles("rows", self.threads / self.group.max(1))
         };
-        // A cluster's blocks lie along y.
+        // The blocks of a cluster are along y.
         let grid = [rows, Extent::Fixed(self.blocks), Extent::Fixed(1)];
         let mut launch = Launch::new(self.threads, grid).clustered([1, self.blocks, 1]);
         if self.ahead {
@@ -159,7 +159,8 @@ impl RowLayout {
         launch
     }
 
-    /// Blocks of a multiprocessor that work ahead, and write with so many arrays of columns.
+    /// Returns the number of blocks for each multiprocessor, for kernels that prefetch rows and
+    /// read `arrays` arrays of columns.
     fn each(&self, arrays: u32) -> u32 {
         if self.keeps(arrays) {
             return KEEPING;
@@ -172,31 +173,32 @@ impl RowLayout {
         HELD_THREADS / self.threads.max(1)
     }
 
-    /// Whether so many arrays of columns stay in shared memory beside the next row, instead of being
-    /// read from the L2 cache for each: a cluster's blocks have the same columns of all rows. Two blocks
-    /// with them were faster than four without (layer norm of 65,536 by 4%, beside one exchange).
+    /// Whether `arrays` arrays of columns are cached in shared memory beside the next row. The
+    /// blocks of a cluster process the same columns of all rows. Two blocks with cached arrays were
+    /// faster than four without (layer norm of 65,536 columns by 4%).
     pub(super) fn keeps(&self, arrays: u32) -> bool {
         let each = self.ahead_bytes() * (1 + arrays) + SCRATCH;
         let room = self.by_threads() >= KEEPING && KEEPING * each <= ALL_SHARED;
         self.ahead && self.blocks > 1 && arrays > 0 && room
     }
 
-    /// Whether warps of a cluster exchange means and squares at once. Of more warps than this, what a
-    /// lane reads of others takes too many registers.
+    /// Whether warps of a cluster exchange means and squares at once. With more warps, the
+    /// exchanged numbers take too many registers.
     pub(super) fn exchanges_moments(&self) -> bool {
         self.blocks > 1 && self.threads / WARP * self.blocks <= 128
     }
 
-    /// Shared memory for a block's part of the next row, or of an array of columns.
+    /// Returns the size in bytes of the shared memory for a block's part of the next row, or of an
+    /// array of columns.
     pub(super) fn ahead_bytes(&self) -> u32 {
         self.held.unwrap_or(0) * self.threads * 16
     }
 
-    /// As many blocks, or clusters, as run at once.
+    /// Returns the number of blocks that run at once.
     fn at_once(&self, arrays: u32) -> Extent {
         let each = self.each(arrays);
-        // Not every multiprocessor may find the others of a larger cluster in its part of the GPU;
-        // one cluster that came later would take as long as all before it.
+        // Larger clusters may not fill every part of the GPU, and a single late cluster would
+        // double the time.
         if self.blocks > 2 {
             Extent::Share(15 * each, 16 * self.blocks)
         } else {

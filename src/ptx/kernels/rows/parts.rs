@@ -1,6 +1,6 @@
-//! Rows that several blocks share without a cluster: one kernel leaves two numbers for each part of
-//! a row in global memory, another one puts them together and writes the row. Parts stay in
-//! registers, so that memory is read twice in all.
+//! Rows that are split among blocks without a cluster. One kernel writes two numbers for each part
+//! of a row to global memory, and another one combines them and writes the row. Parts stay in
+//! registers, so the input is read twice in total.
 
 use super::super::common::BlockReduce;
 use super::{Matrix, Reduce, Row, RowLayout};
@@ -13,14 +13,14 @@ use crate::ptx::types::PtxType::{F32, U32};
 const PART: u32 = RowLayout::PART;
 const THREADS: u32 = 256;
 
-/// Which kernel works on rows, if not one alone.
+/// The role of a kernel that works on rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::ptx::kernels) enum Share {
-    /// Rows from beginning to end.
+    /// The kernel processes whole rows.
     Whole,
-    /// Two numbers a part.
+    /// The kernel computes two numbers for each part.
     Statistics,
-    /// The rest, by those numbers.
+    /// The kernel computes the result from those numbers.
     Rest,
 }
 
@@ -33,7 +33,7 @@ impl Share {
         }
     }
 
-    /// Of kernels that write with so many arrays of columns.
+    /// Returns the launch of kernels that read `arrays` arrays of columns.
     pub(in crate::ptx::kernels) fn launch(self, layout: RowLayout, arrays: u32) -> Launch {
         if self == Share::Whole {
             return layout.launch(arrays);
@@ -50,9 +50,9 @@ impl Share {
 /// A part of a row, as a row of its own.
 pub(in crate::ptx::kernels) struct Part {
     pub(in crate::ptx::kernels) row: Row,
-    /// Where the part begins in its row.
+    /// The index of the part's first element in the row.
     pub(in crate::ptx::kernels) first: Reg,
-    /// Where its row's numbers begin, how many parts it has, and which one this is.
+    /// The address of the row's numbers.
     numbers: Reg,
     parts: Reg,
     index: Reg,
@@ -60,8 +60,8 @@ pub(in crate::ptx::kernels) struct Part {
 }
 
 impl Part {
-    /// This block's part, loaded if more than one thing is done to it. The second kernel has them the
-    /// other way round: what was read last is still in the L2 cache.
+    /// Returns this block's part, loaded to registers if it is used several times. The second
+    /// kernel processes parts in reverse order, since the last ones read are still in the L2 cache.
     pub(in crate::ptx::kernels) fn new(
         k: &mut Builder,
         (layout, share): (RowLayout, Share),
@@ -114,7 +114,7 @@ impl Part {
         }
     }
 
-    /// Leaves the part's numbers.
+    /// Stores the part's numbers.
     pub(in crate::ptx::kernels) fn leave(&self, k: &mut Builder, numbers: [Reg; 2]) {
         let thread = k.special(Special::TidX);
         let first = k.eq(thread, 0);
@@ -124,12 +124,12 @@ impl Part {
         });
     }
 
-    /// How many values the part has.
+    /// Returns the number of elements of the part.
     pub(in crate::ptx::kernels) fn count(&self) -> Reg {
         self.row.cols
     }
 
-    /// How many values part `index` of the row has.
+    /// Returns the number of elements of part `index` of the row.
     pub(in crate::ptx::kernels) fn count_of(&self, k: &mut Builder, index: Reg) -> Reg {
         let before = k.mul(index, PART);
         let left = k.sub(self.cols, before);
@@ -137,7 +137,7 @@ impl Part {
         k.convert(Op::CvtF32U32, F32, &[count.into()])
     }
 
-    /// Adds up over all parts of the row what `f` makes of a part's numbers and its index.
+    /// Sums `f` of the numbers and the index of each part of the row.
     pub(in crate::ptx::kernels) fn sum(
         &self,
         k: &mut Builder,
@@ -151,7 +151,7 @@ impl Part {
         self.row.together(k, Combine::Sum, total)
     }
 
-    /// The largest first number.
+    /// Returns the largest first number of all parts.
     pub(in crate::ptx::kernels) fn max(&self, k: &mut Builder) -> Reg {
         let max = k.value(F32, f32::MIN);
         self.each(k, |k, [of_part, _], _| {
@@ -160,7 +160,7 @@ impl Part {
         self.row.together(k, Combine::Max, max)
     }
 
-    /// This thread's share of the row's parts.
+    /// Runs `body` on this thread's share of the row's parts.
     fn each(&self, k: &mut Builder, body: impl FnOnce(&mut Builder, [Reg; 2], Reg)) {
         let thread = k.special(Special::TidX);
         k.for_range(thread, self.parts, THREADS, |k, index| {

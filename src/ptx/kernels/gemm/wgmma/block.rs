@@ -25,14 +25,14 @@ const ROW_BYTES: u32 = 128;
 #[derive(Clone, Copy)]
 pub(super) struct Ring {
     pub(super) ty: PtxType,
-    /// Of the tile of `C`.
+    /// The number of rows of the tile of `C`.
     pub(super) rows: u32,
     pub(super) cols: u32,
     pub(super) stages: u32,
 }
 
 impl Ring {
-    /// How much of `k` a stage holds: a row of shared memory.
+    /// Returns the extent of `k` in a stage: a row of shared memory.
     pub(super) fn depth(self) -> u32 {
         ROW_BYTES / self.ty.bytes()
     }
@@ -56,7 +56,7 @@ impl Ring {
         self.stages * (self.stage_bytes() + 16)
     }
 
-    /// What the tensor maps of `A` and `B` describe.
+    /// Returns the boxes of the tensor maps of `A` and `B`.
     pub(super) fn tensors(self) -> [TensorBox; 2] {
         let tensor = |rows, shape: [&'static str; 2]| TensorBox {
             ty: self.ty,
@@ -86,7 +86,7 @@ pub(super) struct Block {
     pub(super) parts: Option<Parts>,
 }
 
-/// How many parts `k` is divided into, and stages' worth of each; the last may be shorter.
+/// The number of parts of `k`, and the number of stages of each; the last part may be shorter.
 pub(super) struct Parts {
     pub(super) count: Reg,
     pub(super) steps: Reg,
@@ -241,7 +241,7 @@ impl Block {
         }
     }
 
-    /// Says of a stage that this warp has multiplied it, if it has: a lane that speaks does so.
+    /// Releases a stage if this warp has multiplied it; one lane signals it.
     pub(super) fn free(&self, k: &mut Builder, stage: Reg, [multiplied, speaks]: [Reg; 2]) {
         let cond = k.and(multiplied, speaks);
         let empty = k.fma(stage, 8, self.empty);

@@ -32,8 +32,8 @@ pub(in super::super) fn build(gemm: &GemmKernel, target: Target) -> Result<PtxKe
     super::divided(gemm, target, ring, false, Block::consume_tf32)
 }
 
-/// Where a lane's four values of `Bᵀ` lie in a stage: of columns `g` and `g + 8` of its warp and
-/// rows `t` and `t + 4` of `k`, in the order of `wgmma`'s left fragment.
+/// Computes the addresses of a lane's four elements of `Bᵀ` in a stage: columns `g` and `g + 8` of
+/// its warp and rows `t` and `t + 4` of `k`, in the order of `wgmma`'s left fragment.
 fn values(k: &mut Builder, block: &Block, group: Reg) -> [Reg; 4] {
     let lane = k.and(block.thread, 31);
     let (g, t) = (k.shr(lane, 2), k.and(lane, 3));

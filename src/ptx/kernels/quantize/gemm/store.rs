@@ -1,4 +1,4 @@
-//! Where a quantised product's sums go.
+//! Stores of the accumulators of a quantised matmul.
 
 use super::{Block, THREADS};
 use crate::ptx::build::Builder;

@@ -10,15 +10,15 @@ use crate::ptx::kernels::quantize::direct::Span;
 use crate::ptx::kernels::quantize::spans::{RUN, Scale, Unpacking, Words};
 use crate::ptx::types::PtxType::{B32, F32};
 
-/// What of a row's span is loaded while the one before is multiplied: the first tile's words, and
-/// the scales of runs `2t` and `2t + 1`.
+/// The part of a row's span that is loaded while the previous one is multiplied: the first tile's
+/// words, and the scales of runs `2t` and `2t + 1`.
 pub(super) struct Head {
     words: Words,
     scales: [Vec<Scale>; 2],
 }
 
 impl Head {
-    /// Of a span whose runs `2t` and `2t + 1` `exist` or do not.
+    /// Loads the head of a span; `exist` states whether its runs `2t` and `2t + 1` exist.
     pub(super) fn load(
         k: &mut Builder,
         span: &Span,
@@ -56,9 +56,9 @@ pub(super) struct Weights {
     span: Span,
     format: QuantFormat,
     words: Words,
-    /// Of runs `2t` and `2t + 1`.
+    /// The scales of runs `2t` and `2t + 1`.
     scales: [Vec<Scale>; 2],
-    /// Of the run at work, by part.
+    /// The scales of the current run, by part.
     of_run: Vec<Scale>,
 }
 

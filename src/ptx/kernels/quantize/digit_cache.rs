@@ -1,4 +1,4 @@
-//! Digits of the vector, kept by each warp for its next tiles.
+//! A cache of the vector's digits, which each warp reuses for its next tiles.
 
 use super::digits::{Digits, Made};
 use super::mma::{WARPS, Warp};
@@ -10,28 +10,28 @@ use crate::ptx::inst::{Op, Reg};
 use crate::ptx::kernels::common::WARP;
 use crate::ptx::types::PtxType::{B32, F32, U32};
 
-/// Spans of a warp whose digits are kept: rows of 8,192 columns.
+/// The number of cached spans of a warp: rows of 8,192 columns.
 const SPANS: u32 = 4;
-/// Where units and sums of a span's runs are, behind 16 bytes of digits for each lane.
+/// The offset of the units and sums of a span's runs, after 16 bytes of digits for each lane.
 const RUNS: u32 = WARP * 16;
 const SPAN_BYTES: u32 = RUNS + SPAN / RUN * 8;
 
-/// What a block may take with them, so that two find room beside each other on an A100, which has
-/// 164 KB: that of `Q8_0` leaves none.
+/// The maximum shared memory of a block with the cache, so that two blocks fit on an A100, which
+/// has 164 KB. `Q8_0` leaves no room for the cache.
 const BLOCK_BYTES: u32 = 80 << 10;
 
-/// A warp's memory of digits, behind its ring.
-pub(super) struct Kept {
-    /// How far behind the beginning of the warp's memory it is.
+/// A warp's cache of digits, after its ring.
+pub(super) struct DigitCache {
+    /// The offset of the cache in the warp's memory.
     begin: i32,
-    /// How far behind that the span at hand is.
+    /// The offset of the current span in the cache.
     place: Reg,
-    /// Whether a row has more spans than can be kept.
+    /// Whether a row has more spans than fit into the cache.
     long: Reg,
 }
 
-impl Kept {
-    /// How many bytes of a warp's memory it takes, if there is room.
+impl DigitCache {
+    /// Returns the size of the cache in bytes for each warp, or `None` if it does not fit.
     pub(super) fn bytes(window: Window) -> Option<u32> {
         let bytes = SPANS * SPAN_BYTES;
         (WARPS * (Ring::bytes(window) + bytes) < BLOCK_BYTES).then_some(bytes)
@@ -39,15 +39,15 @@ impl Kept {
 
     pub(super) fn new(k: &mut Builder, warp: &Warp) -> Option<Self> {
         let window = Window::of(warp.format);
-        Self::bytes(window).map(|_| Kept {
+        Self::bytes(window).map(|_| DigitCache {
             begin: Ring::bytes(window) as i32,
             place: k.value(U32, 0),
             long: k.gt(warp.spans, WARPS * SPANS),
         })
     }
 
-    /// Back to the first span: whether the digits for this tile are here, as they are for all but the
-    /// block's first.
+    /// Returns to the first span. Returns whether the digits for this tile are cached, as they are
+    /// for all tiles but the block's first.
     pub(super) fn begin(&self, k: &mut Builder, warp: &Warp, tile: Reg) -> Reg {
         k.assign(self.place, 0);
         let later = k.ne(tile, warp.block);
@@ -55,7 +55,7 @@ impl Kept {
         k.and(later, short)
     }
 
-    /// Keeps what was made of the span at hand.
+    /// Caches the digits of the current span.
     pub(super) fn put(&self, k: &mut Builder, warp: &Warp, made: &Made) {
         let lane = k.add(warp.own_lane, self.place);
         let words = [made.high, made.low].concat();
@@ -69,7 +69,7 @@ impl Kept {
         self.advance(k);
     }
 
-    /// The digits of the span at hand.
+    /// Loads the digits of the current span.
     pub(super) fn get(&self, k: &mut Builder, warp: &Warp) -> Digits {
         let lane = k.add(warp.own_lane, self.place);
         let words = k.ld_vector(Op::LdShared, B32, 4, lane, self.begin);
@@ -85,7 +85,8 @@ impl Kept {
         }
     }
 
-    /// On to the next span: that of a long row takes the first one's place, and none is read.
+    /// Advances to the next span. Spans of a long row overwrite the first one, and the cache is not
+    /// read.
     fn advance(&self, k: &mut Builder) {
         k.add_assign(self.place, SPAN_BYTES);
         let over = k.eq(self.place, SPANS * SPAN_BYTES);
