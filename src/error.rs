@@ -137,6 +137,15 @@ pub enum Error {
         /// What was wrong with it.
         source: Box<Error>,
     },
+    /// A model's file is damaged, or needs what this version does not have.
+    #[cfg(feature = "llm")]
+    #[error("invalid model: {what}, at {place}")]
+    InvalidModel {
+        /// What is wrong, with the values found and allowed.
+        what: String,
+        /// The byte offset, the metadata key or the tensor.
+        place: String,
+    },
     /// JavaScript used an object after its `dispose`.
     #[error("this {what} was disposed of: make a new one")]
     Disposed {
@@ -185,6 +194,8 @@ impl Error {
             Error::NotExecuted => "NOT_EXECUTED",
             Error::Unbound => "UNBOUND",
             Error::Record { source, .. } => source.code(),
+            #[cfg(feature = "llm")]
+            Error::InvalidModel { .. } => "INVALID_MODEL",
             Error::Disposed { .. } => "DISPOSED",
             Error::Aborted => "ABORTED",
         }

@@ -14,6 +14,7 @@
 //!   platform.
 //! - `cuda`: the module of that name, which runs it through NVIDIA's driver, opened at run time, and
 //!   the back-end [`Backend`] has for it.
+//! - `llm`: the module of that name, which runs language models from GGUF files.
 //!
 //! `js` and `js-ptx` are for the npm package.
 //!
@@ -49,6 +50,8 @@ mod js;
 mod js_ptx;
 #[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
 mod js_shared;
+#[cfg(feature = "llm")]
+pub mod llm;
 pub mod ops;
 #[cfg(not(relampago_small))]
 mod pool;
@@ -111,4 +114,6 @@ mod samples {
     document!(Rust, "../docs/guide/rust.md");
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(Custom, "../docs/guide/custom-operations-and-pools.md");
+    #[cfg(feature = "llm")]
+    document!(LanguageModels, "../docs/guide/language-models.md");
 }

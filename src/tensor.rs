@@ -6,6 +6,8 @@
 //! reductions ([`BoundView::reduce`], [`PartitionView::reduce`]) read it where it is.
 
 mod bound;
+#[cfg(feature = "llm")]
+pub(crate) mod ggml;
 mod layout;
 mod partition;
 mod planes;

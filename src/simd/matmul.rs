@@ -6,6 +6,8 @@
 mod columns;
 #[cfg(not(relampago_small))]
 mod dequant;
+#[cfg(feature = "llm")]
+mod ggml;
 #[cfg(not(relampago_small))]
 mod im2col;
 mod pack;
@@ -17,6 +19,8 @@ mod vector;
 
 #[cfg(not(relampago_small))]
 pub(crate) use dequant::multiply_words;
+#[cfg(feature = "llm")]
+pub(crate) use ggml::{BlockMatrix, multiply_blocks};
 #[cfg(not(relampago_small))]
 pub(super) use im2col::multiply_patches;
 pub(crate) use packed::Packed;
