@@ -5,13 +5,13 @@ use relampago::llm::WeightType;
 
 /// A file in the making.
 #[derive(Default)]
-pub struct Writer {
+pub(crate) struct Writer {
     metadata: Vec<u8>,
     entries: u64,
     tensors: Vec<(String, Vec<usize>, WeightType, Vec<u8>)>,
 }
 
-pub fn string(text: &str) -> Vec<u8> {
+pub(crate) fn string(text: &str) -> Vec<u8> {
     let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
     bytes.extend(text.as_bytes());
     bytes
@@ -25,26 +25,26 @@ impl Writer {
         self.entries += 1;
     }
 
-    pub fn number(&mut self, key: &str, value: u32) {
+    pub(crate) fn number(&mut self, key: &str, value: u32) {
         self.entry(key, 4, &value.to_le_bytes());
     }
 
-    pub fn float(&mut self, key: &str, value: f32) {
+    pub(crate) fn float(&mut self, key: &str, value: f32) {
         self.entry(key, 6, &value.to_le_bytes());
     }
 
-    pub fn text(&mut self, key: &str, value: &str) {
+    pub(crate) fn text(&mut self, key: &str, value: &str) {
         self.entry(key, 8, &string(value));
     }
 
-    pub fn texts(&mut self, key: &str, values: &[String]) {
+    pub(crate) fn texts(&mut self, key: &str, values: &[String]) {
         let mut bytes = 8u32.to_le_bytes().to_vec();
         bytes.extend((values.len() as u64).to_le_bytes());
         bytes.extend(values.iter().flat_map(|value| string(value)));
         self.entry(key, 9, &bytes);
     }
 
-    pub fn numbers(&mut self, key: &str, values: &[i32]) {
+    pub(crate) fn numbers(&mut self, key: &str, values: &[i32]) {
         let mut bytes = 5u32.to_le_bytes().to_vec();
         bytes.extend((values.len() as u64).to_le_bytes());
         bytes.extend(values.iter().flat_map(|value| value.to_le_bytes()));
@@ -52,7 +52,7 @@ impl Writer {
     }
 
     /// Adds a tensor of random weights; returns them.
-    pub fn random(
+    pub(crate) fn random(
         &mut self,
         name: &str,
         shape: &[usize],
@@ -70,7 +70,7 @@ impl Writer {
     }
 
     /// The file.
-    pub fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         let mut file = b"GGUF".to_vec();
         file.extend(3u32.to_le_bytes());
         file.extend((self.tensors.len() as u64).to_le_bytes());
