@@ -134,6 +134,15 @@ pub enum Error {
         /// The error of the operation.
         source: Box<Error>,
     },
+    /// A model's file is damaged, or needs what this version does not have.
+    #[cfg(feature = "llm")]
+    #[error("invalid model: {what}, at {place}")]
+    InvalidModel {
+        /// What is wrong, with the values found and allowed.
+        what: String,
+        /// The byte offset, the metadata key or the tensor.
+        place: String,
+    },
     /// JavaScript used an object after its `dispose`.
     #[error("this {what} was disposed of: make a new one")]
     Disposed {
@@ -179,6 +188,8 @@ impl Error {
             Error::NotExecuted => "NOT_EXECUTED",
             Error::Unbound => "UNBOUND",
             Error::Record { source, .. } => source.code(),
+            #[cfg(feature = "llm")]
+            Error::InvalidModel { .. } => "INVALID_MODEL",
             Error::Disposed { .. } => "DISPOSED",
             Error::Aborted => "ABORTED",
         }

@@ -14,6 +14,7 @@
 //!   platform.
 //! - `cuda`: the module `cuda`, which runs PTX through NVIDIA's driver, loaded at run time, and the
 //!   back-end `Backend::Cuda`.
+//! - `llm`: the module `llm`, which runs language models from GGUF files.
 //!
 //! `js` and `js-ptx` are for the npm package.
 //!
@@ -46,6 +47,8 @@ mod js;
 mod js_ptx;
 #[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
 mod js_shared;
+#[cfg(feature = "llm")]
+pub mod llm;
 pub mod ops;
 mod pool;
 #[cfg(feature = "ptx")]
@@ -106,4 +109,6 @@ mod samples {
     document!(Migrating, "../docs/guide/migrating.md");
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(Custom, "../docs/guide/custom-operations-and-pools.md");
+    #[cfg(feature = "llm")]
+    document!(LanguageModels, "../docs/guide/language-models.md");
 }

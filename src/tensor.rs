@@ -7,6 +7,8 @@
 //! [`PartitionView::reduce`]) read the data in place.
 
 mod bound;
+#[cfg(feature = "llm")]
+pub(crate) mod ggml;
 mod layout;
 mod partition;
 mod planes;

@@ -274,6 +274,34 @@ pub(super) trait Isa: Copy {
         self.mul(raised, constant!(self, f32::MIN_POSITIVE))
     }
 
+    /// `LANES` bytes, each as an integer from 0 to 255.
+    ///
+    /// # Safety
+    /// `LANES` bytes must be readable from `from`.
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_bytes(self, from: *const u8) -> Self::Bits {
+        let mut lanes = [0.0; MAX_LANES];
+        for (i, lane) in lanes.iter_mut().take(Self::LANES).enumerate() {
+            // SAFETY: the caller says that `LANES` bytes are readable.
+            *lane = f32::from_bits(u32::from(unsafe { *from.add(i) }));
+        }
+        self.to_bits(self.load(&lanes))
+    }
+
+    /// `LANES` bytes, each as an integer from −128 to 127.
+    ///
+    /// # Safety
+    /// `LANES` bytes must be readable from `from`.
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_signed_bytes(self, from: *const u8) -> Self::Bits {
+        // SAFETY: the caller's promise.
+        let bytes = unsafe { self.load_bytes(from) };
+        let sign = self.splat_bits(128);
+        self.sub_bits(self.xor_bits(bytes, sign), sign)
+    }
+
     /// Integers of magnitude below 2²² as numbers.
     #[inline(always)]
     fn bits_to_float(self, x: Self::Bits) -> Self::F32 {

@@ -5,6 +5,8 @@
 
 mod columns;
 mod dequant;
+#[cfg(feature = "llm")]
+mod ggml;
 mod im2col;
 mod pack;
 mod packed;
@@ -14,6 +16,8 @@ mod tile;
 mod vector;
 
 pub(crate) use dequant::multiply_words;
+#[cfg(feature = "llm")]
+pub(crate) use ggml::{BlockMatrix, multiply_blocks};
 pub(super) use im2col::multiply_patches;
 pub(crate) use packed::Packed;
 

@@ -34,6 +34,8 @@ pub(crate) use elementwise::repeat;
 pub(crate) use fused_loop::{NATIVE, Other, Swept, is_swept, sweep};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
+#[cfg(feature = "llm")]
+pub(crate) use matmul::{BlockMatrix, multiply_blocks};
 pub(crate) use matmul::{Packed, multiply_planes};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;

@@ -10,7 +10,7 @@ mod blocks;
 // The file stands alone, so that PTX needs nothing else of the crate.
 #[allow(clippy::duplicate_mod, dead_code, unreachable_pub)]
 #[path = "../ptx/half.rs"]
-mod half;
+pub(crate) mod half;
 
 use crate::error::{Error, Result};
 use crate::ops::shape::{check_len, product};

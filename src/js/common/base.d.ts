@@ -10,6 +10,7 @@ export type ErrorCode =
     | 'GPU'
     | 'INVALID_ARGUMENT'
     | 'INVALID_KERNEL'
+    | 'INVALID_MODEL'
     | 'LENGTH_MISMATCH'
     | 'LIMIT_EXCEEDED'
     | 'NOT_EXECUTED'

@@ -51,6 +51,7 @@ impl Isa for Avx2 {
         fn shl_exponent(x: __m256i) -> __m256i = _mm256_slli_epi32::<23>(x);
         fn shr_exponent(x: __m256i) -> __m256i = _mm256_srai_epi32::<23>(x);
         fn half_bits(x: __m256i) -> __m256i = _mm256_srai_epi32::<1>(x);
+        fn bits_to_float(x: __m256i) -> __m256 = _mm256_cvtepi32_ps(x);
     }
 
     #[inline(always)]
@@ -69,6 +70,20 @@ impl Isa for Avx2 {
     unsafe fn load_ptr(self, from: *const f32) -> __m256 {
         // SAFETY: as in `intrinsics!`; the caller says that 8 values are readable.
         unsafe { _mm256_loadu_ps(from) }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_bytes(self, from: *const u8) -> __m256i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast())) }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_signed_bytes(self, from: *const u8) -> __m256i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast())) }
     }
 
     #[inline(always)]

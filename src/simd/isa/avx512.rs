@@ -52,6 +52,7 @@ impl Isa for Avx512 {
         fn shl_exponent(x: __m512i) -> __m512i = _mm512_slli_epi32::<23>(x);
         fn shr_exponent(x: __m512i) -> __m512i = _mm512_srai_epi32::<23>(x);
         fn half_bits(x: __m512i) -> __m512i = _mm512_srai_epi32::<1>(x);
+        fn bits_to_float(x: __m512i) -> __m512 = _mm512_cvtepi32_ps(x);
     }
 
     #[inline(always)]
@@ -81,6 +82,20 @@ impl Isa for Avx512 {
     unsafe fn load_ptr(self, from: *const f32) -> __m512 {
         // SAFETY: as in `intrinsics!`; the caller says that 16 values are readable.
         unsafe { _mm512_loadu_ps(from) }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_bytes(self, from: *const u8) -> __m512i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast())) }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_signed_bytes(self, from: *const u8) -> __m512i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast())) }
     }
 
     #[inline(always)]

@@ -49,6 +49,7 @@ impl Isa for Neon {
         fn shl_exponent(x: int32x4_t) -> int32x4_t = vshlq_n_s32::<23>(x);
         fn shr_exponent(x: int32x4_t) -> int32x4_t = vshrq_n_s32::<23>(x);
         fn half_bits(x: int32x4_t) -> int32x4_t = vshrq_n_s32::<1>(x);
+        fn bits_to_float(x: int32x4_t) -> float32x4_t = vcvtq_f32_s32(x);
     }
 
     #[inline(always)]
@@ -60,6 +61,26 @@ impl Isa for Neon {
     unsafe fn load_ptr(self, from: *const f32) -> float32x4_t {
         // SAFETY: NEON is a target feature here; the caller says that 4 values are readable.
         unsafe { vld1q_f32(from) }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_bytes(self, from: *const u8) -> int32x4_t {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe {
+            let word = vcreate_u8(u64::from(from.cast::<u32>().read_unaligned()));
+            vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(word))))
+        }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_signed_bytes(self, from: *const u8) -> int32x4_t {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe {
+            let word = vcreate_s8(u64::from(from.cast::<u32>().read_unaligned()));
+            vmovl_s16(vget_low_s16(vmovl_s8(word)))
+        }
     }
 
     #[inline(always)]

@@ -57,6 +57,7 @@ impl Isa for Scalar {
         fn shl_exponent(x: i32) -> i32 = x << 23;
         fn shr_exponent(x: i32) -> i32 = x >> 23;
         fn half_bits(x: i32) -> i32 = x >> 1;
+        fn bits_to_float(x: i32) -> f32 = x as f32;
     }
 
     #[inline(always)]

@@ -51,6 +51,7 @@ impl Isa for Sse2 {
         fn shl_exponent(x: __m128i) -> __m128i = _mm_slli_epi32::<23>(x);
         fn shr_exponent(x: __m128i) -> __m128i = _mm_srai_epi32::<23>(x);
         fn half_bits(x: __m128i) -> __m128i = _mm_srai_epi32::<1>(x);
+        fn bits_to_float(x: __m128i) -> __m128 = _mm_cvtepi32_ps(x);
     }
 
     #[inline(always)]
@@ -62,6 +63,28 @@ impl Isa for Sse2 {
     unsafe fn load_ptr(self, from: *const f32) -> __m128 {
         // SAFETY: SSE is everywhere; the caller says that 4 values are readable.
         unsafe { _mm_loadu_ps(from) }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_bytes(self, from: *const u8) -> __m128i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe {
+            let zero = _mm_setzero_si128();
+            let bytes = _mm_cvtsi32_si128(from.cast::<i32>().read_unaligned());
+            _mm_unpacklo_epi16(_mm_unpacklo_epi8(bytes, zero), zero)
+        }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_signed_bytes(self, from: *const u8) -> __m128i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe {
+            let bytes = _mm_cvtsi32_si128(from.cast::<i32>().read_unaligned());
+            let pairs = _mm_unpacklo_epi8(bytes, bytes);
+            _mm_srai_epi32::<24>(_mm_unpacklo_epi16(pairs, pairs))
+        }
     }
 
     #[inline(always)]

@@ -98,6 +98,7 @@ impl Isa for Simd128 {
         fn shl_exponent(x: v128) -> v128 = i32x4_shl(x, 23);
         fn shr_exponent(x: v128) -> v128 = i32x4_shr(x, 23);
         fn half_bits(x: v128) -> v128 = i32x4_shr(x, 1);
+        fn bits_to_float(x: v128) -> v128 = f32x4_convert_i32x4(x);
     }
 
     #[inline(always)]
@@ -134,6 +135,26 @@ impl Isa for Simd128 {
     unsafe fn load_ptr(self, from: *const f32) -> v128 {
         // SAFETY: the caller says that 4 values are readable; any alignment will do.
         unsafe { v128_load(from.cast()) }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_bytes(self, from: *const u8) -> v128 {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe {
+            let bytes = v128_load32_zero(from.cast());
+            u32x4_extend_low_u16x8(u16x8_extend_low_u8x16(bytes))
+        }
+    }
+
+    #[cfg(feature = "llm")]
+    #[inline(always)]
+    unsafe fn load_signed_bytes(self, from: *const u8) -> v128 {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe {
+            let bytes = v128_load32_zero(from.cast());
+            i32x4_extend_low_i16x8(i16x8_extend_low_i8x16(bytes))
+        }
     }
 
     #[inline(always)]

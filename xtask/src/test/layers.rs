@@ -24,6 +24,7 @@ const LAYERS: &[&str] = &[
     "device",
     "batch",
     "pool",
+    "llm",
     "js_shared",
     "js",
     "js_ptx",

@@ -1,0 +1,145 @@
+//! Measures a language model and prints one line of JSON.
+//!
+//! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
+//! --threads 1 --runs 3`. With `--logits K` it prints the K largest logits of each position, with
+//! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
+
+use relampago::llm::{LanguageModel, LoadOptions};
+use serde_json::{Value, json};
+use std::error::Error;
+use std::time::Instant;
+
+#[derive(Default)]
+struct Arguments {
+    model: String,
+    tokens: Vec<u32>,
+    n: usize,
+    threads: Option<usize>,
+    runs: usize,
+    logits: Option<usize>,
+    tokenize: Option<String>,
+    special: bool,
+}
+
+fn arguments() -> Result<Arguments, Box<dyn Error>> {
+    use lexopt::prelude::{Long, ValueExt};
+    let mut arguments = Arguments {
+        n: 64,
+        runs: 1,
+        ..Arguments::default()
+    };
+    let mut parser = lexopt::Parser::from_env();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("model") => arguments.model = parser.value()?.string()?,
+            Long("tokens") => {
+                let list = parser.value()?.string()?;
+                arguments.tokens = list.split(',').map(str::parse).collect::<Result<_, _>>()?;
+            }
+            Long("n") => arguments.n = parser.value()?.parse()?,
+            Long("threads") => arguments.threads = Some(parser.value()?.parse()?),
+            Long("runs") => arguments.runs = parser.value()?.parse()?,
+            Long("logits") => arguments.logits = Some(parser.value()?.parse()?),
+            Long("tokenize") => {
+                let text = parser.value()?.string()?;
+                arguments.tokenize = Some(serde_json::from_str(&text)?);
+            }
+            Long("special") => arguments.special = true,
+            Long("backend") => {
+                let backend = parser.value()?.string()?;
+                if backend != "simd" {
+                    return Err(
+                        format!("back-end `{backend}` is not supported, only `simd`").into(),
+                    );
+                }
+            }
+            _ => return Err(argument.unexpected().into()),
+        }
+    }
+    Ok(arguments)
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments = arguments()?;
+    let start = Instant::now();
+    let mut options = LoadOptions::default();
+    options.threads = arguments.threads;
+    options.context_length = Some(arguments.tokens.len() + arguments.n + 1);
+    let model = LanguageModel::load(&arguments.model, options)?;
+    let load_ms = milliseconds(start);
+    if let Some(text) = &arguments.tokenize {
+        println!(
+            "{}",
+            json!({ "ids": model.tokenize(text, arguments.special)? })
+        );
+    } else if let Some(k) = arguments.logits {
+        println!("{}", json!({ "top": top(&model, &arguments.tokens, k)? }));
+    } else {
+        let (mut runs, mut tokens) = (Vec::new(), Vec::new());
+        for _ in 0..arguments.runs {
+            let (run, generated) = measure(&model, &arguments.tokens, arguments.n)?;
+            runs.push(run);
+            tokens = generated;
+        }
+        println!(
+            "{}",
+            json!({ "load_ms": load_ms, "runs": runs, "tokens": tokens })
+        );
+    }
+    Ok(())
+}
+
+fn milliseconds(start: Instant) -> f64 {
+    start.elapsed().as_secs_f64() * 1e3
+}
+
+/// The largest logits of a position, the largest first.
+fn largest(logits: &[f32], k: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..logits.len()).collect();
+    order.sort_by(|&a, &b| logits[b].total_cmp(&logits[a]));
+    order.truncate(k);
+    order
+}
+
+fn top(model: &LanguageModel, tokens: &[u32], k: usize) -> relampago::Result<Vec<Value>> {
+    let logits = model.session()?.logits(tokens)?;
+    let rows = logits.chunks_exact(logits.len() / tokens.len());
+    let top = rows.map(|row| {
+        let ids = largest(row, k);
+        let logits: Vec<f32> = ids.iter().map(|&id| row[id]).collect();
+        json!([ids, logits])
+    });
+    Ok(top.collect())
+}
+
+/// The times of reading the prompt and of generating `n` tokens greedily, and these tokens.
+fn measure(
+    model: &LanguageModel,
+    prompt: &[u32],
+    n: usize,
+) -> relampago::Result<(Value, Vec<usize>)> {
+    let mut session = model.session()?;
+    let start = Instant::now();
+    let mut logits = session.prefill(prompt)?;
+    let prefill_ms = milliseconds(start);
+    let (start, mut tokens) = (Instant::now(), Vec::new());
+    while tokens.len() < n {
+        let token = largest_one(&logits);
+        tokens.push(token);
+        logits = session.decode(token as u32)?;
+    }
+    let run = json!({
+        "prefill_ms": prefill_ms,
+        "decode_ms": milliseconds(start),
+        "n_prompt": prompt.len(),
+        "n_gen": n,
+    });
+    Ok((run, tokens))
+}
+
+fn largest_one(logits: &[f32]) -> usize {
+    (1..logits.len()).fold(
+        0,
+        |best, id| if logits[id] > logits[best] { id } else { best },
+    )
+}

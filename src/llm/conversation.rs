@@ -1,0 +1,87 @@
+//! Conversations as tokens.
+
+use super::LanguageModel;
+use crate::error::Result;
+
+/// A message of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Who says it: `system`, `user` or `assistant`.
+    pub role: String,
+    /// What it says.
+    pub content: String,
+}
+
+impl Message {
+    /// A message of a role.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self {
+            role: role.into(),
+            content: content.into(),
+        }
+    }
+
+    /// A message of the user.
+    pub fn user(content: impl Into<String>) -> Self {
+        Self::new("user", content)
+    }
+
+    /// A message of the assistant.
+    pub fn assistant(content: impl Into<String>) -> Self {
+        Self::new("assistant", content)
+    }
+
+    /// A message that tells the model how to behave.
+    pub fn system(content: impl Into<String>) -> Self {
+        Self::new("system", content)
+    }
+}
+
+/// Stands around the position of a message's content while the template is rendered: characters of
+/// a private plane, so that users' texts do not hold them by chance.
+const MARK: char = '\u{10fff0}';
+
+impl LanguageModel {
+    /// The tokens of a conversation. Control tokens come from the template only: a user's `<|im_end|>`
+    /// is text.
+    pub(super) fn conversation(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        let plain = self.render(messages)?;
+        let marked: Vec<Message> = messages.iter().map(mark).collect();
+        let marked = self.render(&marked)?;
+        // A template that changes the contents, by trimming for example, is taken as it is if no
+        // control token stands in them.
+        let mut parts = Vec::new();
+        for (index, part) in marked.split(MARK).enumerate() {
+            parts.push((part, index % 2 == 0));
+        }
+        let same = parts.iter().map(|(part, _)| *part).collect::<String>() == plain;
+        if !same {
+            return self.unmarked(&plain, messages);
+        }
+        let mut tokens = Vec::new();
+        for (part, special) in parts {
+            tokens.extend(self.tokenize(part, special)?);
+        }
+        Ok(tokens)
+    }
+
+    fn unmarked(&self, plain: &str, messages: &[Message]) -> Result<Vec<u32>> {
+        for message in messages {
+            let content = &message.content;
+            if self.tokenize(content, true)? != self.tokenize(content, false)? {
+                let what = "a text with the model's control tokens";
+                return Err(crate::error::Error::invalid(
+                    "messages",
+                    what,
+                    "plain for this template",
+                ));
+            }
+        }
+        self.tokenize(plain, true)
+    }
+}
+
+fn mark(message: &Message) -> Message {
+    let content = message.content.replace(MARK, "");
+    Message::new(message.role.clone(), format!("{MARK}{content}{MARK}"))
+}

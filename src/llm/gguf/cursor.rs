@@ -1,0 +1,92 @@
+//! Checked reading from front to back.
+
+use super::invalid;
+use crate::error::Result;
+
+/// A position in a file's bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// The byte offset of what is read next.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// The size of the whole file.
+    pub(super) fn file_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn left(&self) -> usize {
+        self.bytes.len() - self.at
+    }
+
+    /// The next bytes.
+    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+        if len > self.left() {
+            let what = format!(
+                "{len} bytes are needed, but the file has {} more",
+                self.left()
+            );
+            return Err(invalid(what, format!("byte {}", self.at)));
+        }
+        let taken = &self.bytes[self.at..self.at + len];
+        self.at += len;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// A number of things that take at least `least` bytes each of what follows.
+    pub(super) fn count(&mut self, what: &str, least: usize) -> Result<usize> {
+        let place = self.at;
+        let count = self.u64()?;
+        let most = (self.left() / least) as u64;
+        if count > most {
+            let what = format!("{what} is {count}, but the file has room for {most} at most");
+            return Err(invalid(what, format!("byte {place}")));
+        }
+        Ok(count as usize)
+    }
+
+    /// The bytes of a string.
+    pub(super) fn string(&mut self) -> Result<&'a [u8]> {
+        let len = self.count("the length of a string", 1)?;
+        self.take(len)
+    }
+
+    /// A string of UTF-8 of at most `most` bytes.
+    pub(super) fn name(&mut self, most: usize) -> Result<&'a str> {
+        let place = self.at;
+        let fault = |what: String| invalid(what, format!("byte {place}"));
+        let bytes = self.string()?;
+        if bytes.len() > most {
+            return Err(fault(format!(
+                "a name of {} bytes, above {most}",
+                bytes.len()
+            )));
+        }
+        std::str::from_utf8(bytes)
+            .map_err(|error| fault(format!("a name that is no UTF-8: {error}")))
+    }
+}

@@ -1,0 +1,225 @@
+//! The public model.
+
+use super::gguf::Gguf;
+use super::model::Model;
+use super::template::ChatTemplate;
+use super::tokenizer::Tokenizer;
+use super::{GenerateOptions, Generation, Message, Session, Value};
+use crate::InstructionSet;
+use crate::error::{Error, Result};
+use crate::simd::Cpu;
+
+/// How a model is loaded.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct LoadOptions {
+    /// The most tokens of a session, 2048 or the model's own limit if that is smaller by default.
+    pub context_length: Option<usize>,
+    /// The most threads, those of rayon's pool by default.
+    pub threads: Option<usize>,
+    /// The instruction set, the best by default.
+    pub instruction_set: Option<InstructionSet>,
+}
+
+/// What a file says of its model.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ModelInfo {
+    /// The architecture, such as `llama`.
+    pub architecture: String,
+    /// The model's name.
+    pub name: String,
+    /// The number of parameters.
+    pub parameters: usize,
+    /// The number of tokens in the vocabulary.
+    pub vocabulary: usize,
+    /// The most tokens that the model was trained for.
+    pub max_context_length: usize,
+    /// The size of the file in bytes.
+    pub file_bytes: usize,
+    /// The size of a session's cache in bytes.
+    pub session_bytes: usize,
+}
+
+/// A language model from a GGUF file.
+///
+/// ```no_run
+/// use relampago::llm::{LanguageModel, Message};
+///
+/// let model = LanguageModel::load("smollm2-135m.gguf", Default::default())?;
+/// let messages = [Message::user("Name three primary colors.")];
+/// for text in model.chat(&messages, Default::default())? {
+///     print!("{}", text?);
+/// }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct LanguageModel {
+    pub(super) model: Model,
+    pub(super) tokenizer: Tokenizer,
+    pub(super) context_length: usize,
+    template: Option<ChatTemplate>,
+    ends: Vec<u32>,
+}
+
+impl LanguageModel {
+    /// Loads a model from a file, which is mapped into memory and must not change while the model
+    /// is there.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the file cannot be read, is damaged or needs what is not supported;
+    /// `InvalidArgument` for options out of range.
+    #[allow(clippy::needless_pass_by_value)] // As options are passed elsewhere.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn load(path: impl AsRef<std::path::Path>, options: LoadOptions) -> Result<Self> {
+        Self::new(Gguf::open(path)?, &options)
+    }
+
+    /// Loads a model from a file that is in memory.
+    ///
+    /// # Errors
+    /// As `load`.
+    #[allow(clippy::needless_pass_by_value)] // As options are passed elsewhere.
+    pub fn from_bytes(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
+        Self::new(Gguf::from_bytes(bytes)?, &options)
+    }
+
+    fn new(file: Gguf, options: &LoadOptions) -> Result<Self> {
+        let set = options.instruction_set.unwrap_or(InstructionSet::best());
+        let model = Model::new(file, Cpu::new(set, options.threads))?;
+        let tokenizer = Tokenizer::new(&model.file)?;
+        let source = model
+            .file
+            .get("tokenizer.chat_template")
+            .and_then(Value::as_str);
+        let template = source.map(ChatTemplate::new).transpose()?;
+        let most = model.config.context;
+        let context_length = options.context_length.unwrap_or(most.min(2048));
+        if !(1..=most).contains(&context_length) {
+            let value = context_length.to_string();
+            return Err(Error::invalid(
+                "context_length",
+                value,
+                format!("from 1 to {most}"),
+            ));
+        }
+        let ends = ends(&model.file, &tokenizer);
+        Ok(Self {
+            model,
+            tokenizer,
+            context_length,
+            template,
+            ends,
+        })
+    }
+
+    /// What the file says of the model.
+    pub fn info(&self) -> ModelInfo {
+        let (file, config) = (&self.model.file, &self.model.config);
+        let text = |key: &str| {
+            file.get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let values = config.layers * config.kv_heads * config.head_len * self.context_length;
+        ModelInfo {
+            architecture: text("general.architecture"),
+            name: text("general.name"),
+            parameters: file.tensors().iter().map(super::TensorInfo::len).sum(),
+            vocabulary: self.tokenizer.len(),
+            max_context_length: config.context,
+            file_bytes: file.bytes(),
+            session_bytes: values * 2 * size_of::<f32>(),
+        }
+    }
+
+    /// The tokens of a text. Control tokens such as `<|im_end|>` are recognised in it only if
+    /// `special` is true.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the text cannot be split.
+    pub fn tokenize(&self, text: &str, special: bool) -> Result<Vec<u32>> {
+        self.tokenizer.encode(text, special)
+    }
+
+    /// The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD.
+    pub fn detokenize(&self, tokens: &[u32]) -> String {
+        let mut bytes = Vec::new();
+        for &token in tokens {
+            self.tokenizer.decode(token, true, &mut bytes);
+        }
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// A new sequence of tokens.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub fn session(&self) -> Result<Session<'_>> {
+        Session::new(self)
+    }
+
+    /// The text that a conversation is for the model, by the file's template.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the file has no template or it refuses the messages.
+    pub fn render(&self, messages: &[Message]) -> Result<String> {
+        let missing = || {
+            Error::invalid(
+                "messages",
+                "a conversation",
+                "left out: the model has no chat template",
+            )
+        };
+        let template = self.template.as_ref().ok_or_else(missing)?;
+        let token = |name: &str| {
+            let key = format!("tokenizer.ggml.{name}_token_id");
+            let id = self.model.file.get(&key).and_then(Value::as_u64);
+            id.map_or(String::new(), |id| self.detokenize(&[id as u32]))
+        };
+        template.render(messages, &token("bos"), &token("eos"))
+    }
+
+    /// Answers a conversation.
+    ///
+    /// # Errors
+    /// As [`LanguageModel::render`], and as [`Session::prefill`].
+    pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
+        let prompt = self.conversation(messages)?;
+        Generation::new(self, &prompt, options)
+    }
+
+    /// Continues a text.
+    ///
+    /// # Errors
+    /// As [`Session::prefill`].
+    pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
+        let mut tokens: Vec<u32> = self.tokenizer.bos().into_iter().collect();
+        tokens.extend(self.tokenizer.encode(prompt, false)?);
+        Generation::new(self, &tokens, options)
+    }
+
+    /// Whether a token ends generation.
+    pub fn is_end(&self, token: u32) -> bool {
+        self.ends.contains(&token)
+    }
+}
+
+/// The tokens that end generation: those that the file names, and the usual ones of chat templates.
+fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Vec<u32> {
+    let named = ["eos", "eot", "eom"].into_iter().filter_map(|name| {
+        let id = file.get(&format!("tokenizer.ggml.{name}_token_id"))?;
+        u32::try_from(id.as_u64()?).ok()
+    });
+    let usual = [
+        "<|im_end|>",
+        "<|endoftext|>",
+        "<|eot_id|>",
+        "<|end|>",
+        "<end_of_turn>",
+    ];
+    named
+        .chain(usual.into_iter().filter_map(|text| tokenizer.id(text)))
+        .collect()
+}

@@ -1,0 +1,212 @@
+//! The choice of a token from logits.
+
+use crate::error::{Error, Result};
+
+/// How tokens are chosen. The default is greedy: the token of the largest logit.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Sampling {
+    /// Divides logits; 0 is greedy.
+    pub temperature: f32,
+    /// Only so many of the likeliest tokens; 0 is all.
+    pub top_k: usize,
+    /// Only the likeliest tokens that together have this probability.
+    pub top_p: f32,
+    /// Only tokens of at least this fraction of the likeliest one's probability.
+    pub min_p: f32,
+    /// Divides positive logits of tokens that occurred and multiplies negative ones; 1 is none.
+    pub repetition_penalty: f32,
+    /// The seed of the choice; the same logits and seed give the same tokens.
+    pub seed: u64,
+}
+
+impl Default for Sampling {
+    fn default() -> Self {
+        Self {
+            temperature: 0.0,
+            top_k: 0,
+            top_p: 1.0,
+            min_p: 0.0,
+            repetition_penalty: 1.0,
+            seed: 0,
+        }
+    }
+}
+
+impl Sampling {
+    pub(super) fn check(&self) -> Result<()> {
+        let check = |what, value: f32, valid: bool, range: &'static str| {
+            let fault = || Error::invalid(what, value.to_string(), range);
+            valid.then_some(()).ok_or_else(fault)
+        };
+        let (temperature, penalty) = (self.temperature, self.repetition_penalty);
+        let unit = 0.0..=1.0;
+        check(
+            "temperature",
+            temperature,
+            (0.0..f32::INFINITY).contains(&temperature),
+            "0 or larger",
+        )?;
+        check(
+            "top_p",
+            self.top_p,
+            unit.contains(&self.top_p),
+            "from 0 to 1",
+        )?;
+        check(
+            "min_p",
+            self.min_p,
+            unit.contains(&self.min_p),
+            "from 0 to 1",
+        )?;
+        let valid = penalty > 0.0 && penalty.is_finite();
+        check("repetition_penalty", penalty, valid, "larger than 0")
+    }
+}
+
+/// Chooses tokens one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Sampler {
+    options: Sampling,
+    state: u64,
+}
+
+impl Sampler {
+    pub(super) fn new(options: Sampling) -> Self {
+        let state = options.seed;
+        Self { options, state }
+    }
+
+    /// The next token; `seen` are those that occurred.
+    pub(super) fn choose(&mut self, logits: &mut [f32], seen: &[u32]) -> u32 {
+        self.penalise(logits, seen);
+        if self.options.temperature == 0.0 {
+            return argmax(logits);
+        }
+        let candidates = self.candidates(logits);
+        let total: f64 = candidates.iter().map(|(_, weight)| weight).sum();
+        let mut rest = self.uniform() * total;
+        for &(token, weight) in &candidates {
+            rest -= weight;
+            if rest < 0.0 {
+                return token;
+            }
+        }
+        candidates.last().map_or(0, |&(token, _)| token)
+    }
+
+    fn penalise(&self, logits: &mut [f32], seen: &[u32]) {
+        let penalty = self.options.repetition_penalty;
+        if penalty == 1.0 {
+            return;
+        }
+        let mut seen = seen.to_vec();
+        seen.sort_unstable();
+        seen.dedup();
+        for token in seen {
+            if let Some(logit) = logits.get_mut(token as usize) {
+                *logit *= if *logit > 0.0 { 1.0 / penalty } else { penalty };
+            }
+        }
+    }
+
+    /// The tokens that may be chosen with their weights, the likeliest first.
+    fn candidates(&self, logits: &[f32]) -> Vec<(u32, f64)> {
+        let options = &self.options;
+        let mut order: Vec<u32> = (0..logits.len() as u32).collect();
+        let logit = |token: u32| logits[token as usize];
+        order.sort_by(|&a, &b| logit(b).total_cmp(&logit(a)));
+        if options.top_k > 0 {
+            order.truncate(options.top_k);
+        }
+        let largest = order.first().map_or(0.0, |&token| logit(token));
+        let weight = |token: u32| {
+            let above = f64::from(logit(token)) - f64::from(largest);
+            (token, libm::exp(above / f64::from(options.temperature)))
+        };
+        let mut weights: Vec<(u32, f64)> = order.into_iter().map(weight).collect();
+        weights.retain(|&(_, weight)| weight >= f64::from(options.min_p));
+        let enough =
+            f64::from(options.top_p) * weights.iter().map(|(_, weight)| weight).sum::<f64>();
+        let mut sum = 0.0;
+        let before = |&&(_, weight): &&(u32, f64)| {
+            let before = sum;
+            sum += weight;
+            before < enough
+        };
+        let kept = weights.iter().take_while(before).count();
+        weights.truncate(kept.max(1));
+        weights
+    }
+
+    /// A number from 0 to below 1: `SplitMix64`.
+    fn uniform(&mut self) -> f64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// The first token of the largest logit.
+fn argmax(logits: &[f32]) -> u32 {
+    let mut best = 0;
+    for (token, &logit) in logits.iter().enumerate() {
+        if logit > logits[best] {
+            best = token;
+        }
+    }
+    best as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Sampler, Sampling};
+
+    #[test]
+    fn limits_leave_only_the_likeliest_tokens() {
+        let base = Sampling {
+            temperature: 1.0,
+            ..Sampling::default()
+        };
+        let cases = [
+            Sampling {
+                temperature: 0.0,
+                ..base.clone()
+            },
+            Sampling {
+                top_k: 1,
+                ..base.clone()
+            },
+            Sampling {
+                top_p: 0.1,
+                ..base.clone()
+            },
+            Sampling { min_p: 0.9, ..base },
+        ];
+        for options in cases {
+            for seed in 0..20 {
+                let mut sampler = Sampler::new(Sampling {
+                    seed,
+                    ..options.clone()
+                });
+                assert_eq!(
+                    sampler.choose(&mut [0.0, 1.0, 3.0, -1.0], &[]),
+                    2,
+                    "{options:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn penalties_move_the_choice() {
+        let options = Sampling {
+            repetition_penalty: 2.0,
+            ..Sampling::default()
+        };
+        let mut sampler = Sampler::new(options);
+        assert_eq!(sampler.choose(&mut [1.0, 1.5, -1.0], &[1, 1]), 0);
+    }
+}

@@ -1,0 +1,107 @@
+//! Merging of pairs, those first that the file lists first.
+
+use super::vocabulary::Vocabulary;
+use crate::error::Result;
+use crate::llm::gguf::{Gguf, invalid};
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+const KEY: &str = "tokenizer.ggml.merges";
+
+/// The rank and the result of each pair of tokens that may be merged.
+#[derive(Debug)]
+pub(super) struct Merges(HashMap<(u32, u32), (u32, u32)>);
+
+impl Merges {
+    pub(super) fn new(file: &Gguf, vocabulary: &Vocabulary) -> Result<Self> {
+        let place = || format!("metadata `{KEY}`");
+        let merges = file.get(KEY).and_then(super::super::Value::as_array);
+        let merges = merges.ok_or_else(|| invalid("no array of merges", place()))?;
+        let mut pairs = HashMap::new();
+        let mut joined = Vec::new();
+        for (rank, merge) in merges.iter().enumerate() {
+            let super::super::Value::String(text) = merge else {
+                return Err(invalid("a merge that is no string", place()));
+            };
+            let space = text.iter().skip(1).position(|&byte| byte == b' ');
+            let space =
+                space.ok_or_else(|| invalid(format!("merge {rank} is no pair"), place()))? + 1;
+            let (left, right) = (&text[..space], &text[space + 1..]);
+            joined.clear();
+            joined.extend_from_slice(left);
+            joined.extend_from_slice(right);
+            let ids = [left, right, &joined[..]].map(|text| vocabulary.id(text));
+            if let [Some(left), Some(right), Some(both)] = ids {
+                pairs.entry((left, right)).or_insert((rank as u32, both));
+            }
+        }
+        Ok(Self(pairs))
+    }
+
+    /// Merges a word's tokens and appends what is left of them.
+    pub(super) fn merge<'a>(&self, tokens: impl Iterator<Item = &'a u32>, to: &mut Vec<u32>) {
+        let mut word = Word::new(tokens.copied().map(Some).collect());
+        let mut queue = BinaryHeap::new();
+        for left in 1..word.tokens.len() {
+            self.offer(&word, left - 1, &mut queue);
+        }
+        while let Some(Reverse((_, left, pair, both))) = queue.pop() {
+            // A token of the pair may have become part of another one since.
+            if word.pair(left) == Some(pair) {
+                word.join(left, both);
+                self.offer(&word, left, &mut queue);
+                if let Some(before) = word.before[left] {
+                    self.offer(&word, before, &mut queue);
+                }
+            }
+        }
+        to.extend(word.tokens.into_iter().flatten());
+    }
+
+    fn offer(&self, word: &Word, left: usize, queue: &mut BinaryHeap<Reverse<Candidate>>) {
+        let Some(pair) = word.pair(left) else {
+            return;
+        };
+        if let Some(&(rank, both)) = self.0.get(&pair) {
+            queue.push(Reverse((rank, left, pair, both)));
+        }
+    }
+}
+
+/// Rank, position of the left token, the pair and what it becomes.
+type Candidate = (u32, usize, (u32, u32), u32);
+
+/// A word's tokens as a linked list; what was joined to the left is gone.
+struct Word {
+    tokens: Vec<Option<u32>>,
+    before: Vec<Option<usize>>,
+    after: Vec<usize>,
+}
+
+impl Word {
+    fn new(tokens: Vec<Option<u32>>) -> Self {
+        let len = tokens.len();
+        Self {
+            tokens,
+            before: (0..len).map(|at| at.checked_sub(1)).collect(),
+            after: (1..=len).collect(),
+        }
+    }
+
+    /// A token and the one after it.
+    fn pair(&self, left: usize) -> Option<(u32, u32)> {
+        let right = *self.tokens.get(self.after[left])?;
+        Some((self.tokens[left]?, right?))
+    }
+
+    /// Replaces a pair by one token.
+    fn join(&mut self, left: usize, both: u32) {
+        let right = self.after[left];
+        self.tokens[left] = Some(both);
+        self.tokens[right] = None;
+        self.after[left] = self.after[right];
+        if let Some(before) = self.before.get_mut(self.after[left]) {
+            *before = Some(left);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! ggml's block formats: how many weights a block holds, and what they are.
+
+mod k_quants;
+mod simple;
+
+use crate::tensor::quantized::half::{bf16_to_f32, f16_to_f32};
+
+/// The most weights in a block.
+pub(crate) const MAX_BLOCK: usize = 256;
+
+/// The type of a tensor in a GGUF file.
+#[allow(non_camel_case_types)] // ggml's names.
+#[allow(missing_docs)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WeightType {
+    F32,
+    F16,
+    BF16,
+    Q8_0,
+    Q4_0,
+    Q4_1,
+    Q5_0,
+    Q5_1,
+    Q2_K,
+    Q3_K,
+    Q4_K,
+    Q5_K,
+    Q6_K,
+    IQ4_NL,
+    IQ4_XS,
+}
+
+use WeightType::{
+    BF16, F16, F32, IQ4_NL, IQ4_XS, Q2_K, Q3_K, Q4_0, Q4_1, Q4_K, Q5_0, Q5_1, Q5_K, Q6_K, Q8_0,
+};
+
+/// Type, ggml's number of it, weights and bytes of a block.
+const TYPES: [(WeightType, u32, usize, usize); 15] = [
+    (F32, 0, 1, 4),
+    (F16, 1, 1, 2),
+    (Q4_0, 2, 32, 18),
+    (Q4_1, 3, 32, 20),
+    (Q5_0, 6, 32, 22),
+    (Q5_1, 7, 32, 24),
+    (Q8_0, 8, 32, 34),
+    (Q2_K, 10, 256, 84),
+    (Q3_K, 11, 256, 110),
+    (Q4_K, 12, 256, 144),
+    (Q5_K, 13, 256, 176),
+    (Q6_K, 14, 256, 210),
+    (IQ4_NL, 20, 32, 18),
+    (IQ4_XS, 23, 256, 136),
+    (BF16, 30, 1, 2),
+];
+
+impl WeightType {
+    /// The type of ggml's number, if it is supported.
+    pub fn from_id(id: u32) -> Option<Self> {
+        let row = TYPES.iter().find(|row| row.1 == id)?;
+        Some(row.0)
+    }
+
+    /// ggml's number of the type.
+    pub fn id(self) -> u32 {
+        self.row().1
+    }
+
+    /// The number of weights in a block.
+    pub fn block_len(self) -> usize {
+        self.row().2
+    }
+
+    /// The size of a block in bytes.
+    pub fn block_bytes(self) -> usize {
+        self.row().3
+    }
+
+    /// The size of a row of `cols` weights in bytes, or `None` if `cols` is not a number of whole
+    /// blocks or the size overflows.
+    pub fn row_bytes(self, cols: usize) -> Option<usize> {
+        let whole = cols.is_multiple_of(self.block_len());
+        let blocks = cols / self.block_len();
+        whole.then(|| blocks.checked_mul(self.block_bytes()))?
+    }
+
+    fn row(self) -> &'static (WeightType, u32, usize, usize) {
+        let found = TYPES.iter().find(|row| row.0 == self);
+        found.unwrap_or(&TYPES[0])
+    }
+
+    /// Writes the weights of whole blocks, bit for bit as ggml's Python package computes them.
+    /// `to` holds as many weights as the blocks; what either has beyond the other is left out.
+    pub fn dequantize(self, blocks: &[u8], to: &mut [f32]) {
+        let blocks = blocks.chunks_exact(self.block_bytes());
+        for (block, to) in blocks.zip(to.chunks_exact_mut(self.block_len())) {
+            self.dequantize_block(block, to);
+        }
+    }
+
+    fn dequantize_block(self, block: &[u8], to: &mut [f32]) {
+        match self {
+            F32 => to[0] = f32::from_le_bytes([block[0], block[1], block[2], block[3]]),
+            F16 => to[0] = f16_to_f32(u16_at(block, 0)),
+            BF16 => to[0] = bf16_to_f32(u16_at(block, 0)),
+            Q8_0 => simple::q8_0(block, to),
+            Q4_0 => simple::q4_0(block, to),
+            Q4_1 => simple::q4_1(block, to),
+            Q5_0 => simple::q5_0(block, to),
+            Q5_1 => simple::q5_1(block, to),
+            IQ4_NL => simple::iq4_nl(block, to),
+            IQ4_XS => simple::iq4_xs(block, to),
+            Q2_K => k_quants::q2_k(block, to),
+            Q3_K => k_quants::q3_k(block, to),
+            Q4_K => k_quants::q4_k(block, to),
+            Q5_K => k_quants::q5_k(block, to),
+            Q6_K => k_quants::q6_k(block, to),
+        }
+    }
+}
+
+fn u16_at(block: &[u8], at: usize) -> u16 {
+    u16::from_le_bytes([block[at], block[at + 1]])
+}
+
+/// The number of a binary16 at a byte.
+fn f16_at(block: &[u8], at: usize) -> f32 {
+    f16_to_f32(u16_at(block, at))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random blocks of every type with the weights that the Python package `gguf` 0.17 computes:
+    /// of each type its number, bytes of blocks, number of weights, the blocks and the weights.
+    const FIXTURE: &[u8] = include_bytes!("../../tests/data/gguf-blocks.bin");
+
+    fn word(bytes: &[u8]) -> usize {
+        u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize
+    }
+
+    #[test]
+    fn every_type_dequantizes_bit_for_bit() {
+        let (mut rest, mut types) = (FIXTURE, 0);
+        while !rest.is_empty() {
+            let [id, bytes, len] = [0, 4, 8].map(|at| word(&rest[at..]));
+            let (blocks, after) = rest[12..].split_at(bytes);
+            let (expected, after) = after.split_at(4 * len);
+            let kind = WeightType::from_id(id as u32).expect("a known type");
+            let mut weights = vec![f32::NAN; len];
+            kind.dequantize(blocks, &mut weights);
+            for (i, (weight, expected)) in weights.iter().zip(expected.chunks_exact(4)).enumerate()
+            {
+                assert_eq!(weight.to_bits() as usize, word(expected), "{kind:?} {i}");
+            }
+            (rest, types) = (after, types + 1);
+        }
+        assert_eq!(types, TYPES.len());
+    }
+
+    #[test]
+    fn rows_of_partial_blocks_have_no_size() {
+        assert_eq!(Q4_K.row_bytes(512), Some(288));
+        assert_eq!(Q4_K.row_bytes(576), None);
+        assert_eq!(F32.row_bytes(usize::MAX), None);
+    }
+}
