@@ -60,7 +60,7 @@ fn answer(
         std::io::stdout().flush()?;
         answer.push_str(&text);
     }
-    let seconds = (start.elapsed() - first).as_secs_f64();
+    let seconds = start.elapsed().as_secs_f64() - first.as_secs_f64();
     let speed = generation.tokens().len() as f64 / seconds;
     println!(
         "\n[prompt {:.0} ms, {speed:.1} tokens/s]",

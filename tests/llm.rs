@@ -3,7 +3,6 @@
 
 #[path = "support/gguf.rs"]
 mod gguf;
-#[allow(dead_code, unused_imports)]
 mod support;
 
 use gguf::Writer;

@@ -72,12 +72,12 @@ impl Gguf {
         let tensors = tensors::read_all(&mut cursor, tensor_count, alignment)?;
         let names = unique(tensors.iter().map(TensorInfo::name_ref), "tensor")?;
         Ok(Self {
+            source,
             version,
             metadata,
             keys,
             tensors,
             names,
-            source,
         })
     }
 

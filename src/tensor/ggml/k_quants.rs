@@ -49,7 +49,7 @@ fn scale_min(scales: &[u8], group: usize) -> (f32, f32) {
     let (scale, min) = if group < 4 {
         (d & 63, m & 63)
     } else {
-        (both & 15 | d >> 2 & 48, both >> 4 | m >> 2 & 48)
+        (both & 15 | d >> 2 & 0x30, both >> 4 | m >> 2 & 0x30)
     };
     (f32::from(scale), f32::from(min))
 }
