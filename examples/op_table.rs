@@ -57,11 +57,7 @@ fn is_full() -> bool {
 
 /// What the npm package loads where there is a GPU.
 fn shaders() {
-    let text = if is_full() {
-        include_str!(concat!(env!("OUT_DIR"), "/full.wgsl"))
-    } else {
-        include_str!(concat!(env!("OUT_DIR"), "/small.wgsl"))
-    };
+    let text = include_str!(concat!(env!("OUT_DIR"), "/wasm.wgsl"));
     println!("export default {text:?};");
 }
 
