@@ -3,10 +3,8 @@
 //!
 //! `shaders/kernels/*.wgsl` are entry points, `shaders/ops/*.wgsl` the functions of elementwise
 //! operations, from which `src/gpu/fused.rs` makes what runs before and after a kernel.
-//! A kernel may list instances of itself, in lines `//! name OP: declarations`; `OP` stands there
-//! for the first part of names of library items. The line `//! unchecked` says that the kernel
-//! stays within bounds by itself, which it then has to prove;
-//! `//! native` leaves it out of WebAssembly, whose download it would be too large for.
+//! `src/gpu/kernels/table.rs` lists instances of a kernel; `OP` stands in it for the first part of names
+//! of library items.
 //! `shaders/lib/*.wgsl` and the constants of `src/coefficients.rs` are a library of items; each
 //! kernel and function gets just those that it needs, directly or through others. What naga and
 //! Chromium have different words for is an item of each, and the words of Chromium's stand in its kernels
@@ -16,9 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
+use table::{PLAIN, TEMPLATES, Template};
+
 #[path = "src/coefficients.rs"]
 #[allow(dead_code)] // The SIMD back-end uses more of them than the shaders do.
 mod coefficients;
+
+#[path = "src/gpu/kernels/table.rs"]
+mod table;
 
 /// The coefficients that shaders refer to.
 const SHADER_CONSTANTS: &[(&str, &[f32])] = &[
@@ -63,14 +66,11 @@ struct Kernel {
 /// The library's number of invocations in a workgroup, which a kernel that declares none of its own
 /// leaves open.
 const GROUP: &str = "GROUP";
-/// The line, after `//! `, of a kernel that stays within bounds by itself.
-const UNCHECKED: &str = "unchecked";
-/// The line of a kernel that is no part of any download.
-const NATIVE: &str = "native";
 /// The `OP` of kernels with matrices of subgroups, in naga's words and in Chromium's.
 const NAGA: &str = "naga";
 const CHROMIUM: &str = "chromium";
-/// Those of layers by kernels of products, and those whose items they have for all that have none of their own.
+/// Those of layers by kernels of products, and those whose items they have
+/// for all that have none of their own.
 const LAYERS: [(&str, &str); 2] = [("patches", "scalars"), ("planes", "vectors")];
 /// The `OP` of kernels that read and write vectors, the last of which fold by subgroups or parts of these,
 /// and what hooks work on there.
@@ -89,7 +89,12 @@ struct Function {
 }
 
 fn main() {
-    for path in ["build.rs", "shaders", "src/coefficients.rs"] {
+    for path in [
+        "build.rs",
+        "shaders",
+        "src/coefficients.rs",
+        "src/gpu/kernels/table.rs",
+    ] {
         println!("cargo::rerun-if-changed={path}");
     }
     let build = declare_instruction_sets();
@@ -119,7 +124,7 @@ fn main() {
     }
 }
 
-/// What the kernels are for.
+/// The target that the kernels are for.
 #[derive(Clone, Copy, PartialEq)]
 enum Build {
     Wasm,
@@ -127,16 +132,12 @@ enum Build {
 }
 
 impl Build {
-    /// Whether a template's kernels are part of it.
+    /// Returns whether a template's kernels are part of it.
     fn has(self, template: &str) -> bool {
-        let says = |word| directives(template).iter().any(|line| line == word);
-        match self {
-            Self::Wasm => !says(NATIVE),
-            Self::Native => true,
-        }
+        self == Self::Native || !facts(template).native
     }
 
-    /// Whether its drivers know the words of a template's instance.
+    /// Returns whether its drivers know the words of a template's instance.
     fn understands(self, instance: &Instance) -> bool {
         match instance.op.as_str() {
             NAGA => self == Self::Native,
@@ -159,8 +160,9 @@ fn kernels(items: &Items, build: Build) -> Vec<Kernel> {
     templates.iter().flat_map(of_template).collect()
 }
 
-/// The npm package has a module for each instruction set. Asking for these by a variable and not by
-/// `RUSTFLAGS` leaves crate hashes alone, so that the modules share their JavaScript and dependencies.
+/// Declares the instruction set and returns the target. The npm package has a module for each instruction set.
+/// Selecting it by a variable and not by `RUSTFLAGS` leaves crate hashes alone, so that the modules share their
+/// JavaScript and dependencies.
 fn declare_instruction_sets() -> Build {
     const RELAXED: &str = "RELAMPAGO_WASM_RELAXED";
     println!("cargo::rustc-check-cfg=cfg(relampago_package, relampago_relaxed)");
@@ -292,34 +294,27 @@ fn needed_items(source: &str, items: &Items) -> BTreeSet<String> {
 /// its values are.
 const TYPES: [&str; 4] = ["real", "word", "integer", "truth"];
 
-/// The lines of a kernel's file that say something to this program.
-fn directives(template: &str) -> Vec<String> {
-    let source = read_or_empty(format!("shaders/kernels/{template}.wgsl"));
-    let lines = source.lines().filter_map(|line| line.strip_prefix("//! "));
-    lines.map(str::to_owned).collect()
+/// The facts of a template.
+fn facts(template: &str) -> &'static Template {
+    let named = |row: &&Template| row.file == template;
+    TEMPLATES.iter().find(named).unwrap_or(&PLAIN)
 }
 
-/// The kernels that a template lists, or just itself.
+/// The kernels of a template.
 fn instances(template: &str) -> Vec<Instance> {
-    let listed = directives(template);
-    let listed = listed
-        .iter()
-        .filter(|line| ![UNCHECKED, NATIVE].contains(&line.as_str()));
-    let instance = |line: &String| {
-        let (head, declarations) = line.split_once(':').expect("`//! name OP: declarations`");
-        let (name, op) = head.split_once(' ').unwrap_or((head, ""));
-        let types = if VECTORS.contains(&op) {
+    let instance = |row: &table::Instance| {
+        let types = if VECTORS.contains(&row.op) {
             VECTOR_TYPES
         } else {
             ""
         };
         Instance {
-            name: name.to_owned(),
-            op: op.to_owned(),
-            declarations: format!("{types}{}\n", declarations.trim()),
+            name: row.name.to_owned(),
+            op: row.op.to_owned(),
+            declarations: format!("{types}{}\n", row.declarations),
         }
     };
-    let mut instances: Vec<Instance> = listed.map(instance).collect();
+    let mut instances: Vec<Instance> = facts(template).instances.iter().map(instance).collect();
     if instances.is_empty() {
         instances.push(Instance {
             name: template.to_owned(),
@@ -401,7 +396,7 @@ fn compose(instance: Instance, template: &str, text: &str, items: &Items) -> Ker
         start,
         end,
         hooks,
-        unchecked: directives(template).iter().any(|line| line == UNCHECKED),
+        unchecked: facts(template).unchecked,
         vectors: source.contains("alias real = vec4f"),
         any_group: needed.iter().any(|name| name == GROUP),
         items: needed.into_iter().collect(),

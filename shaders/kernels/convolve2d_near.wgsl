@@ -1,7 +1,3 @@
-//! native
-//! convolve2d_near vectors:
-//! convolve2d_near_any scalars:
-//! unchecked
 // Convolution with stride 1 by a kernel of at most 16 × 16.
 //
 // Bounds: rows and columns that are read are clamped to the last, and count as zero beyond;

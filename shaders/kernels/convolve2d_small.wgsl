@@ -1,7 +1,3 @@
-//! native
-//! convolve2d_small vectors:
-//! convolve2d_small_any scalars:
-//! unchecked
 // Convolution with stride 1 by a kernel of at most 8 × 8. Its weights are uniforms and no loop is
 // left, so that multiply-adds have them from constant memory, without loads of their own.
 //

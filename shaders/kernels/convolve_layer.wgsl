@@ -1,4 +1,3 @@
-//! unchecked
 // Convolutions of images with many channels: an invocation computes four neighbouring places of four filters of a
 // group, one place of the kernel after the other, through all channels. PART products at least, and not twice as
 // many, add up at a time, to bound the rounding error.

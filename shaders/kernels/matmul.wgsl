@@ -1,16 +1,3 @@
-//! matmul_128 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
-//! matmul_128_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
-//! layer_128 patches: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
-//! pointwise_128 planes: const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;
-//! matmul_64 vectors: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
-//! matmul_64_any scalars: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
-//! layer_64 patches: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
-//! pointwise_64 planes: const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;
-//! matmul_32 vectors: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
-//! matmul_32_any scalars: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
-//! layer_32 patches: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
-//! pointwise_32 planes: const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;
-//! unchecked
 // C = A · B. A workgroup of ACROSS × DOWN invocations computes a tile of C from slabs of A and B,
 // 16 deep, in workgroup memory; the next pair of slabs is loaded while one is multiplied. An
 // invocation computes BLOCK_ROWS × BLOCK_COLS blocks of 4 × 4 values in registers: nothing in

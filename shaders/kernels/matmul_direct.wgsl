@@ -1,6 +1,3 @@
-//! matmul_direct vectors:
-//! matmul_direct_any scalars:
-//! layer_direct patches:
 // C = A · B for software adapters, to which workgroup memory is no closer and each barrier costs a
 // switch of contexts: an invocation computes 8 × 8 values of C straight from A and B. What it takes is
 // nearly all loads, lane by lane, of which wide tiles need fewer. PART depths at a time add up, to

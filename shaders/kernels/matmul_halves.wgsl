@@ -1,5 +1,3 @@
-//! matmul_halves naga: enable f16; enable wgpu_cooperative_matrix;
-//! matmul_halves chromium: enable f16; enable chromium_experimental_subgroup_matrix; diagnostic(off, chromium.subgroup_matrix_uniformity);
 // C = A · B of matrices of binary16 (`halves.wgsl`), with sums in f32; all three are made of whole
 // tiles. A workgroup of four subgroups of 32 computes a tile of 128 × 128 from slabs of A and B,
 // 32 deep, in workgroup memory; the next pair of slabs is loaded while one is multiplied. A

@@ -1,9 +1,3 @@
-//! matmul_subgroups_8 vectors: const BLOCKS = 1u;
-//! matmul_subgroups_8_any scalars: const BLOCKS = 1u;
-//! matmul_subgroups_16 vectors: const BLOCKS = 2u;
-//! matmul_subgroups_16_any scalars: const BLOCKS = 2u;
-//! unchecked
-//! native
 // C = A · B without workgroup memory or barriers, by subgroups of any size from 8 invocations on. Each
 // subgroup computes a tile of 8 · BLOCKS rows by itself, and each of its invocations two vectors of
 // columns there, which it reads of B. Of A an invocation reads one vector of depths for each block of 8

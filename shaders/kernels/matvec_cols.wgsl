@@ -1,6 +1,3 @@
-//! native
-//! matvec_cols vectors:
-//! matvec_cols_any scalars:
 // C = A · B where A is one row: a workgroup sums 128 columns of B over one of `slices` parts of
 // its depth, TERMS products at a time, to bound the rounding error. A second dispatch sums those, as a
 // product with a row of ones.

@@ -1,6 +1,3 @@
-//! native
-//! matvec_rows vector:
-//! matvec_rows_any scalar:
 // C = A · B where B is one column: a workgroup a row of A. TERMS products at a time add up, to
 // bound the rounding error.
 struct Params {

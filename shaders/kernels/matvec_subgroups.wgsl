@@ -1,6 +1,3 @@
-//! native
-//! matvec_subgroups vector:
-//! matvec_subgroups_any scalar:
 // C = A · B where B is one column: a subgroup two rows of A, without a barrier. TERMS products at a time
 // add up, to bound the rounding error.
 struct Params {

@@ -1,11 +1,3 @@
-//! native
-//! norm_64 shuffles: const GROUP = 4u; const ROWS = 64u;
-//! norm_256 shuffles: const GROUP = 16u; const ROWS = 16u;
-//! norm_512 shuffles: const GROUP = 32u; const ROWS = 8u;
-//! norm_1024 vectors: const GROUP = 64u; const ROWS = 4u;
-//! norm_4096 vectors: const GROUP = 256u; const ROWS = 1u;
-//! norm_16384 vectors: const GROUP = 1024u; const ROWS = 1u;
-//! norm_16384_by_32 subgroups: const GROUP = 1024u; const ROWS = 1u;
 // GROUP invocations a row of at most 16 · GROUP values, which stay in registers between one read and
 // one write of each. Rows are made of whole vectors. A workgroup has ROWS rows.
 struct Params {

@@ -1,11 +1,3 @@
-//! native
-//! softmax_64 shuffles: const GROUP = 4u; const ROWS = 64u;
-//! softmax_256 shuffles: const GROUP = 16u; const ROWS = 16u;
-//! softmax_512 shuffles: const GROUP = 32u; const ROWS = 8u;
-//! softmax_1024 vectors: const GROUP = 64u; const ROWS = 4u;
-//! softmax_4096 vectors: const GROUP = 256u; const ROWS = 1u;
-//! softmax_16384 vectors: const GROUP = 1024u; const ROWS = 1u;
-//! softmax_16384_by_32 subgroups: const GROUP = 1024u; const ROWS = 1u;
 // GROUP invocations a row of at most 16 · GROUP values, which stay in registers between one read and
 // one write of each. Rows are made of whole vectors. A workgroup has ROWS rows: workgroups of 64
 // invocations each begin so often that it took a quarter longer. Short rows are part of a subgroup each.

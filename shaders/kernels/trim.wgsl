@@ -1,5 +1,3 @@
-//! trim vectors:
-//! trim_any scalars:
 // The first n columns of the first m rows of a matrix with more of both, four columns an invocation.
 struct Params {
     m: u32,
