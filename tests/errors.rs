@@ -238,7 +238,7 @@ fn operation_messages_name_value_and_limit() {
             (
                 layer(ConvLayer::new(three, 1, 1).with_dilation(2, 1)),
                 "`kernel_rows` is 3, spread over 5 by its dilation, but must be at most 4, the \
-                 input's, unless the padding is `same`",
+                 size of the input, unless the padding is `same`",
             ),
             (
                 layer(ConvLayer::new(three, 1, 1).with_dilation(1, 1 << 30)),
