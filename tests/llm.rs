@@ -1,5 +1,5 @@
 //! Language models: tiny random files against a pass in `f64`, and hostile files.
-#![cfg(not(target_arch = "wasm32"))]
+#![cfg(all(feature = "llm", not(target_arch = "wasm32")))]
 
 #[path = "support/gguf.rs"]
 mod gguf;
