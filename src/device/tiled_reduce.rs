@@ -18,7 +18,7 @@ impl GpuDevice {
     /// Reduces each tile to one value: see [`crate::tiled_reduce_partial`].
     ///
     /// # Errors
-    /// Those of [`crate::tiled_reduce_partial`]; `Wgsl` if the operation's expression is invalid
+    /// The errors of [`crate::tiled_reduce_partial`]; `Wgsl` if the operation's expression is invalid
     /// (`Gpu` in a browser), and device errors.
     pub async fn tiled_reduce_partial_async<O: ReduceOp>(
         &self,
@@ -40,7 +40,7 @@ impl GpuDevice {
     /// Reduces all elements to one value: see [`crate::tiled_reduce_2d`].
     ///
     /// # Errors
-    /// Those of [`GpuDevice::tiled_reduce_partial_async`].
+    /// The errors of [`GpuDevice::tiled_reduce_partial_async`].
     pub async fn tiled_reduce_2d_async<O: ReduceOp>(
         &self,
         data: &[f32],
@@ -81,7 +81,6 @@ impl GpuDevice {
         self.check()?;
         let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum {}, &[data.len()]));
         match gpu.filter(|_| !data.is_empty()) {
-            // The small edition has no tiled reductions.
             #[cfg(feature = "gpu")]
             Some((expression, gpu)) => {
                 let combine = crate::ops::custom::combine(expression)?;
@@ -141,7 +140,7 @@ pub fn tiled_reduce_partial<O: ReduceOp>(
 /// length.
 ///
 /// # Errors
-/// Those of [`tiled_reduce_partial`].
+/// The errors of [`tiled_reduce_partial`].
 pub fn tiled_reduce_2d<O: ReduceOp>(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
     check_matrix(data, rows, cols)?.bind(data)?.reduce::<O>()
 }

@@ -88,29 +88,9 @@ pub(super) trait Visitor {
     fn binary<F: Binary>(self, f: F) -> Self::Output;
 }
 
-/// Shows the function of an operation that is elementwise; `None` of any other.
+/// Shows the function of an elementwise operation; returns `None` for any other operation.
 pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
-    let visitor = match with_cheap_function(op, visitor) {
-        Ok(output) => return Some(output),
-        Err(visitor) => visitor,
-    };
     Some(match *op {
-        Op::Elu { alpha } => visitor.unary(Elu { alpha }),
-        Op::Sigmoid {} => visitor.unary(Sigmoid {}),
-        Op::Tanh {} => visitor.unary(Tanh {}),
-        Op::Swish {} => visitor.unary(Swish {}),
-        Op::Gelu {} => visitor.unary(Gelu {}),
-        Op::GeluTanh {} => visitor.unary(GeluTanh {}),
-        Op::Exp {} => visitor.unary(Exp {}),
-        Op::Log {} => visitor.unary(Log {}),
-        _ => return None,
-    })
-}
-
-/// Shows the function of an elementwise operation of few instructions; gives the visitor back for any
-/// other.
-pub(super) fn with_cheap_function<V: Visitor>(op: &Op, visitor: V) -> Result<V::Output, V> {
-    Ok(match *op {
         Op::Relu {} => visitor.unary(Relu {}),
         Op::LeakyRelu { negative_slope } => visitor.unary(LeakyRelu { negative_slope }),
         Op::Clip { min, max } => visitor.unary(Clip { min, max }),
@@ -124,7 +104,15 @@ pub(super) fn with_cheap_function<V: Visitor>(op: &Op, visitor: V) -> Result<V::
         Op::Div {} => visitor.binary(Div),
         Op::Minimum {} => visitor.binary(Minimum),
         Op::Maximum {} => visitor.binary(Maximum),
-        _ => return Err(visitor),
+        Op::Elu { alpha } => visitor.unary(Elu { alpha }),
+        Op::Sigmoid {} => visitor.unary(Sigmoid {}),
+        Op::Tanh {} => visitor.unary(Tanh {}),
+        Op::Swish {} => visitor.unary(Swish {}),
+        Op::Gelu {} => visitor.unary(Gelu {}),
+        Op::GeluTanh {} => visitor.unary(GeluTanh {}),
+        Op::Exp {} => visitor.unary(Exp {}),
+        Op::Log {} => visitor.unary(Log {}),
+        _ => return None,
     })
 }
 

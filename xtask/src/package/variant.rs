@@ -47,7 +47,7 @@ const SMALL_STD: &[&str] = &[
 /// which makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
 /// of a product needs before it multiplies, which is more than engines have registers for. Loops
 /// are unrolled and made of vectors where kernels say so; elsewhere it would only make them longer.
-/// The `cfg` says that functions may be marked for size, and tiles be as high as that order allows.
+/// The `cfg` tells the library that tiles may be as high as that order allows.
 const SMALL_CODE: &[&str] = &[
     "-Zunstable-options",
     "-Cpanic=immediate-abort",
