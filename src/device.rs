@@ -15,7 +15,7 @@ pub(crate) mod tiled_reduce;
 mod tuning;
 mod views;
 #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-pub(crate) mod without_cuda;
+mod without_cuda;
 
 use std::sync::Arc;
 
@@ -27,6 +27,8 @@ pub use info::DeviceInfo;
 pub use tuning::Tuning;
 
 use crate::alloc::try_zeros;
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+pub(crate) use crate::cuda::{CudaBackend, CudaValues};
 use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::gpu::Gpu;
@@ -35,6 +37,8 @@ use crate::ops::policy::Policy;
 use crate::ops::shape::{check_len, output_len};
 use crate::simd::{self, Cpu};
 use executor::Executor;
+#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
+pub(crate) use without_cuda::{CudaBackend, CudaValues};
 
 /// The back-end that runs operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

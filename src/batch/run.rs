@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-use crate::cuda::CudaValues;
+use crate::device::CudaValues;
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::executor::{Executor, PlanExecutor, foreign};
-#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-use crate::device::without_cuda::CudaValues;
 use crate::error::{Error, Result};
 use crate::gpu::GpuBuffer;
 use crate::graph::{Binding, Fetched, Plan, Repeat, Source};

@@ -19,7 +19,7 @@ pub(crate) struct CudaBackend {
 }
 
 /// An operation that has a CUDA kernel.
-enum Work {
+pub(super) enum Work {
     Unary(Unary),
     Binary(Binary),
     /// Softmax of each row, or its logarithm.
@@ -99,13 +99,14 @@ impl CudaBackend {
         self.cpu
     }
 
-    /// Returns whether there is a kernel for an operation on inputs of these lengths.
-    pub(crate) fn has_kernel(op: &Op, lens: &[usize], out: usize) -> bool {
+    /// Returns the kernel for an operation on inputs of these lengths, if there is one.
+    pub(super) fn kernel_for(op: &Op, lens: &[usize], out: usize) -> Option<Work> {
         let longest = lens.iter().copied().chain([out]).max();
         // Nothing to compute, or more elements than kernels count.
-        out > 0
-            && longest <= Some(LARGEST)
-            && Work::of(op, lens.first().copied().unwrap_or(0)).is_some()
+        if out == 0 || longest > Some(LARGEST) {
+            return None;
+        }
+        Work::of(op, lens.first().copied().unwrap_or(0))
     }
 
     /// Copies values to the GPU.
@@ -134,39 +135,38 @@ impl CudaBackend {
         out: &mut [f32],
     ) -> crate::error::Result<()> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
-        if !Self::has_kernel(op, &lens, out.len()) {
+        let Some(work) = Self::kernel_for(op, &lens, out.len()) else {
             return simd::execute(self.cpu, op, inputs, out);
-        }
+        };
         let mut uploaded = Vec::with_capacity(inputs.len());
         for input in inputs {
             uploaded.push(self.device.upload(input)?);
         }
         let uploaded: Vec<&CudaBuffer<f32>> = uploaded.iter().collect();
-        let y = self.compute(op, &uploaded, out.len())?;
+        let y = self.compute(&work, &uploaded, out.len())?;
         // What failed while it ran is known before anything is written.
         self.device.synchronize()?;
         Ok(y.read(out)?)
     }
 
-    /// Starts an operation that [`CudaBackend::has_kernel`] knows, on elements in the GPU's memory.
-    pub(crate) fn compute(
+    /// Starts a kernel on elements in the GPU's memory; `len` is the length of its result.
+    pub(super) fn compute(
         &self,
-        op: &Op,
+        work: &Work,
         inputs: &[&CudaBuffer<f32>],
         len: usize,
     ) -> crate::error::Result<CudaBuffer<f32>> {
         let on = &self.device;
-        let first = inputs.first().map_or(0, |input| input.len());
         let mut y = on.zeros::<f32>(len)?;
-        match (Work::of(op, first), inputs) {
-            (Some(Work::Unary(function)), [x]) => on.unary(function, x, &mut y)?,
-            (Some(Work::Binary(function)), [a, b]) => on.binary(function, a, b, &mut y)?,
+        match (work, inputs) {
+            (Work::Unary(function), [x]) => on.unary(*function, x, &mut y)?,
+            (Work::Binary(function), [a, b]) => on.binary(*function, a, b, &mut y)?,
             (
-                Some(Work::Softmax {
+                &Work::Softmax {
                     rows,
                     cols,
                     logarithm,
-                }),
+                },
                 [x],
             ) => {
                 if logarithm {
@@ -175,23 +175,23 @@ impl CudaBackend {
                     on.softmax_rows(x, &mut y, rows, cols)?;
                 }
             }
-            (Some(Work::Norm(epsilon)), [x, gain, bias]) => {
+            (&Work::Norm(epsilon), [x, gain, bias]) => {
                 on.layer_norm(x, gain, bias, &mut y, epsilon)?;
             }
-            (Some(Work::Norm(epsilon)), [x, gain]) => on.rms_norm(x, gain, &mut y, epsilon)?,
-            (Some(Work::Matmul(shape)), [a, b]) => on.matmul_by_blocks(a, b, &mut y, shape)?,
-            (Some(Work::Sum), [x]) => on.sum(x, &mut y)?,
-            (Some(Work::Mean), [x]) => {
+            (&Work::Norm(epsilon), [x, gain]) => on.rms_norm(x, gain, &mut y, epsilon)?,
+            (&Work::Matmul(shape), [a, b]) => on.matmul_by_blocks(a, b, &mut y, shape)?,
+            (Work::Sum, [x]) => on.sum(x, &mut y)?,
+            (Work::Mean, [x]) => {
                 let mut sum = on.zeros::<f32>(1)?;
                 on.sum(x, &mut sum)?;
-                let count = on.upload(&[first as f32])?;
+                let count = on.upload(&[x.len() as f32])?;
                 on.binary(Binary::Div, &sum, &count, &mut y)?;
             }
-            (Some(Work::Dot), [a, b]) => on.dot(a, b, &mut y)?,
-            (Some(Work::Max), [x]) => on.max(x, &mut y)?,
-            (Some(Work::Min), [x]) => on.min(x, &mut y)?,
+            (Work::Dot, [a, b]) => on.dot(a, b, &mut y)?,
+            (Work::Max, [x]) => on.max(x, &mut y)?,
+            (Work::Min, [x]) => on.min(x, &mut y)?,
             _ => {
-                let message = format!("there is no CUDA kernel for `{}`", op.name());
+                let message = format!("a CUDA kernel was given {} inputs", inputs.len());
                 return Err(crate::error::Error::Gpu { message });
             }
         }

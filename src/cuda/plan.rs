@@ -101,13 +101,13 @@ impl CudaBackend {
         for &input in inputs {
             lens.push(elements[input].len());
         }
-        if Self::has_kernel(op, &lens, len) {
+        if let Some(work) = Self::kernel_for(op, &lens, len) {
             let mut buffers = Vec::with_capacity(inputs.len());
             for &input in inputs {
                 buffers.push(self.on_device(&mut elements[input])?);
             }
             let buffers: Vec<&CudaBuffer<f32>> = buffers.iter().map(AsRef::as_ref).collect();
-            let device = Some(Arc::new(self.compute(op, &buffers, len)?));
+            let device = Some(Arc::new(self.compute(&work, &buffers, len)?));
             return Ok(Elements { host: None, device });
         }
         for &input in inputs {

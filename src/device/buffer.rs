@@ -2,11 +2,7 @@
 
 use std::sync::Arc;
 
-#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-use crate::cuda::CudaValues;
-use crate::device::GpuDevice;
-#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-use crate::device::without_cuda::CudaValues;
+use crate::device::{CudaValues, GpuDevice};
 use crate::error::Result;
 use crate::gpu::GpuBuffer;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::executor::Executor;
 use super::{Backend, GpuDevice, Inner};
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-use crate::cuda::CudaBackend;
+use crate::device::CudaBackend;
 use crate::error::Result;
 use crate::gpu::{Gpu, Options, Preference};
 use crate::ops::policy::Policy;
@@ -131,7 +131,7 @@ impl DeviceBuilder {
     /// Builds one device for each GPU, or one SIMD device.
     ///
     /// # Errors
-    /// Those of [`DeviceBuilder::build_async`].
+    /// The errors of [`DeviceBuilder::build_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
         #[cfg(feature = "cuda")]
@@ -226,12 +226,6 @@ impl DeviceBuilder {
     /// Returns the CPU with the instruction set and threads that were asked for, as far as it has them.
     fn cpu(&self) -> Cpu {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
-        let available = InstructionSet::available().contains(&asked);
-        let instruction_set = if available {
-            asked
-        } else {
-            InstructionSet::best()
-        };
-        Cpu::new(instruction_set, self.threads)
+        Cpu::new(asked.or_best(), self.threads)
     }
 }

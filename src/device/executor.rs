@@ -3,11 +3,8 @@
 use std::sync::Arc;
 
 use super::buffer::Storage;
-#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-use super::without_cuda::CudaBackend;
 use crate::cpu::PlanState;
-#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-use crate::cuda::CudaBackend;
+use crate::device::CudaBackend;
 use crate::error::{Error, Result};
 use crate::gpu::{Gpu, Texts};
 use crate::graph::Plan;
