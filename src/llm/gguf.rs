@@ -67,10 +67,10 @@ impl Gguf {
         let tensor_count = cursor.count("the number of tensors", tensors::LEAST_BYTES)?;
         let metadata_count = cursor.count("the number of metadata entries", value::LEAST_BYTES)?;
         let metadata = value::read_all(&mut cursor, metadata_count)?;
-        let keys = unique(metadata.iter().map(|(key, _)| key), "metadata key")?;
+        let keys = unique(metadata.iter().map(|(key, _)| key.as_str()), "metadata key")?;
         let alignment = alignment(&metadata, &keys)?;
         let tensors = tensors::read_all(&mut cursor, tensor_count, alignment)?;
-        let names = unique(tensors.iter().map(TensorInfo::name_ref), "tensor")?;
+        let names = unique(tensors.iter().map(TensorInfo::name), "tensor")?;
         Ok(Self {
             source,
             version,
@@ -109,7 +109,7 @@ impl Gguf {
 
     /// The blocks of a tensor of this file.
     pub fn data(&self, tensor: &TensorInfo) -> &[u8] {
-        self.source.bytes().get(tensor.range()).unwrap_or_default()
+        self.slice(tensor.range())
     }
 
     /// A part of the file.
@@ -141,13 +141,10 @@ fn header(cursor: &mut Cursor<'_>) -> Result<u32> {
 }
 
 /// The positions of names that must differ.
-fn unique<'a>(
-    names: impl Iterator<Item = &'a String>,
-    kind: &str,
-) -> Result<HashMap<String, usize>> {
+fn unique<'a>(names: impl Iterator<Item = &'a str>, kind: &str) -> Result<HashMap<String, usize>> {
     let mut positions = HashMap::new();
     for (position, name) in names.enumerate() {
-        if positions.insert(name.clone(), position).is_some() {
+        if positions.insert(name.to_owned(), position).is_some() {
             return Err(invalid("the name occurs twice", format!("{kind} `{name}`")));
         }
     }

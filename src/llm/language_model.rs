@@ -1,12 +1,12 @@
 //! The public model.
 
 use super::gguf::Gguf;
-use super::model::Model;
+use super::model::{KvCache, Model};
 use super::template::ChatTemplate;
-use super::tokenizer::Tokenizer;
+use super::tokenizer::{Tokenizer, token_id};
 use super::{GenerateOptions, Generation, Message, Session, Value};
-use crate::InstructionSet;
 use crate::error::{Error, Result};
+use crate::instruction_set::InstructionSet;
 use crate::simd::Cpu;
 
 /// How a model is loaded.
@@ -78,7 +78,7 @@ impl LanguageModel {
     /// Loads a model from a file that is in memory.
     ///
     /// # Errors
-    /// As `load`.
+    /// The errors of [`LanguageModel::load`].
     #[allow(clippy::needless_pass_by_value)] // As options are passed elsewhere.
     pub fn from_bytes(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
         Self::new(Gguf::from_bytes(bytes)?, &options)
@@ -122,7 +122,7 @@ impl LanguageModel {
                 .unwrap_or_default()
                 .to_owned()
         };
-        let values = config.layers * config.kv_heads * config.head_len * self.context_length;
+        let elements = KvCache::elements(config, self.context_length);
         ModelInfo {
             architecture: text("general.architecture"),
             name: text("general.name"),
@@ -130,7 +130,7 @@ impl LanguageModel {
             vocabulary: self.tokenizer.len(),
             max_context_length: config.context,
             file_bytes: file.bytes(),
-            session_bytes: values * 2 * size_of::<f32>(),
+            session_bytes: elements.saturating_mul(2 * size_of::<f32>()),
         }
     }
 
@@ -174,9 +174,8 @@ impl LanguageModel {
         };
         let template = self.template.as_ref().ok_or_else(missing)?;
         let token = |name: &str| {
-            let key = format!("tokenizer.ggml.{name}_token_id");
-            let id = self.model.file.get(&key).and_then(Value::as_u64);
-            id.map_or(String::new(), |id| self.detokenize(&[id as u32]))
+            let id = token_id(&self.model.file, name);
+            id.map_or(String::new(), |id| self.detokenize(&[id]))
         };
         template.render(messages, &token("bos"), &token("eos"))
     }
@@ -184,7 +183,7 @@ impl LanguageModel {
     /// Answers a conversation.
     ///
     /// # Errors
-    /// As [`LanguageModel::render`], and as [`Session::prefill`].
+    /// The errors of [`LanguageModel::render`] and [`Session::prefill`].
     pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
         let prompt = self.conversation(messages)?;
         Generation::new(self, &prompt, options)
@@ -193,7 +192,7 @@ impl LanguageModel {
     /// Continues a text.
     ///
     /// # Errors
-    /// As [`Session::prefill`].
+    /// The errors of [`Session::prefill`].
     pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
         let mut tokens: Vec<u32> = self.tokenizer.bos().into_iter().collect();
         tokens.extend(self.tokenizer.encode(prompt, false)?);
@@ -208,10 +207,8 @@ impl LanguageModel {
 
 /// The tokens that end generation: those that the file names, and the usual ones of chat templates.
 fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Vec<u32> {
-    let named = ["eos", "eot", "eom"].into_iter().filter_map(|name| {
-        let id = file.get(&format!("tokenizer.ggml.{name}_token_id"))?;
-        u32::try_from(id.as_u64()?).ok()
-    });
+    let named = ["eos", "eot", "eom"].into_iter();
+    let named = named.filter_map(|name| token_id(file, name));
     let usual = [
         "<|im_end|>",
         "<|endoftext|>",

@@ -8,11 +8,11 @@ use crate::error::{Error, Result};
 pub struct Sampling {
     /// Divides logits; 0 is greedy.
     pub temperature: f32,
-    /// Only so many of the likeliest tokens; 0 is all.
+    /// The number of the likeliest tokens to choose from; 0 is all.
     pub top_k: usize,
-    /// Only the likeliest tokens that together have this probability.
+    /// The total probability of the likeliest tokens to choose from.
     pub top_p: f32,
-    /// Only tokens of at least this fraction of the likeliest one's probability.
+    /// The least probability of a token to choose from, as a fraction of the likeliest one's.
     pub min_p: f32,
     /// Divides positive logits of tokens that occurred and multiplies negative ones; 1 is none.
     pub repetition_penalty: f32,

@@ -42,7 +42,7 @@ impl<'a> Session<'a> {
     /// Reads tokens and returns the logits after each of them, row after row.
     ///
     /// # Errors
-    /// As [`Session::prefill`].
+    /// The errors of [`Session::prefill`].
     pub fn logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         self.read(tokens, Wanted::All)
     }
@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
     /// Reads one token and returns the logits after it.
     ///
     /// # Errors
-    /// As [`Session::prefill`].
+    /// The errors of [`Session::prefill`].
     pub fn decode(&mut self, token: u32) -> Result<Vec<f32>> {
         self.read(&[token], Wanted::Last)
     }

@@ -6,12 +6,13 @@ mod decode;
 mod split;
 mod vocabulary;
 
+use super::Value;
 use super::gguf::{Gguf, invalid};
 use crate::error::Result;
 use bpe::Merges;
 pub(super) use decode::Utf8Stream;
 use split::Pretokenizer;
-use vocabulary::Vocabulary;
+use vocabulary::{Added, Vocabulary};
 
 /// A tokenizer of byte-level pairs.
 #[derive(Debug)]
@@ -28,11 +29,7 @@ pub(super) struct Tokenizer {
 impl Tokenizer {
     /// Reads the tokenizer of a file.
     pub(super) fn new(file: &Gguf) -> Result<Self> {
-        let text = |key: &str| {
-            file.get(key)
-                .and_then(super::Value::as_str)
-                .unwrap_or_default()
-        };
+        let text = |key: &str| file.get(key).and_then(Value::as_str).unwrap_or_default();
         let model = text("tokenizer.ggml.model");
         if model != "gpt2" {
             let what = format!("a tokenizer of kind `{model}`, but only `gpt2` is supported");
@@ -44,11 +41,12 @@ impl Tokenizer {
         let bytes = byte_level::tokens(&vocabulary);
         let begins = file
             .get("tokenizer.ggml.add_bos_token")
-            .and_then(super::Value::as_bool);
+            .and_then(Value::as_bool);
         let bos = begins
             .unwrap_or(false)
-            .then(|| special(file, &vocabulary, "bos"))
-            .flatten();
+            .then(|| token_id(file, "bos"))
+            .flatten()
+            .filter(|&id| (id as usize) < vocabulary.len());
         Ok(Self {
             vocabulary,
             merges,
@@ -105,26 +103,18 @@ impl Tokenizer {
         let Some(text) = self.vocabulary.text(token) else {
             return;
         };
-        if self.vocabulary.is_control(token) {
-            if special {
-                to.extend_from_slice(text);
-            }
-        } else if self.vocabulary.is_added(token) {
-            to.extend_from_slice(text);
-        } else {
-            byte_level::decode(text, to);
+        match self.vocabulary.added(token) {
+            None => byte_level::decode(text, to),
+            Some(Added::Control) if !special => {}
+            Some(_) => to.extend_from_slice(text),
         }
     }
 }
 
-/// The special token whose id a key of the file tells.
-fn special(file: &Gguf, vocabulary: &Vocabulary, name: &str) -> Option<u32> {
-    let id = file
-        .get(&format!("tokenizer.ggml.{name}_token_id"))?
-        .as_u64()?;
-    u32::try_from(id)
-        .ok()
-        .filter(|&id| (id as usize) < vocabulary.len())
+/// Returns the id that a file's metadata gives for a special token, such as `bos`.
+pub(super) fn token_id(file: &Gguf, name: &str) -> Option<u32> {
+    let id = file.get(&format!("tokenizer.ggml.{name}_token_id"))?;
+    u32::try_from(id.as_u64()?).ok()
 }
 
 #[cfg(test)]

@@ -1,17 +1,14 @@
-import {
-    CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, checked,
-    classOf, invalid, lengthOf, list, load, ops, part,
-} from './core.js';
+import { GpuDevice, RelampagoError, load } from './core.js';
 import { loader, located } from './loader.js';
 import { remembering } from './tuning.js';
 
 export { provideShaders } from './shaders_loader.js';
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView,
-};
+} from './core.js';
 
 /** For what is loaded below; no part of the interface. */
-export { checked, classOf, invalid, lengthOf, list, ops, part };
+export { checked, classOf, invalid, lengthOf, list, ops, part } from './core.js';
 
 const { create } = GpuDevice;
 

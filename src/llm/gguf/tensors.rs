@@ -27,10 +27,6 @@ impl TensorInfo {
         &self.name
     }
 
-    pub(super) fn name_ref(&self) -> &String {
-        &self.name
-    }
-
     /// The type of the weights.
     pub fn weight_type(&self) -> WeightType {
         self.kind

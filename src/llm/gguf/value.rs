@@ -11,6 +11,7 @@ pub(super) const LEAST_BYTES: usize = 8 + 4 + 1;
 /// The longest key in bytes, as the format says.
 const MOST_KEY: usize = 65_535;
 
+const BOOL: u32 = 7;
 const STRING: u32 = 8;
 const ARRAY: u32 = 9;
 
@@ -158,7 +159,7 @@ pub(super) fn read_all(cursor: &mut Cursor<'_>, count: usize) -> Result<Vec<(Str
 /// The size of an element in bytes; for a string that of its length.
 fn size(kind: u32) -> Option<usize> {
     match kind {
-        0 | 1 | 7 => Some(1),
+        0 | 1 | BOOL => Some(1),
         2 | 3 => Some(2),
         4..=6 => Some(4),
         STRING | 10..=12 => Some(8),
@@ -178,18 +179,13 @@ fn array(cursor: &mut Cursor<'_>) -> Result<Stored> {
     let size = size(kind).ok_or_else(fault)?;
     let len = cursor.count("the length of an array", size)?;
     let start = cursor.at();
-    match kind {
-        STRING => {
-            for _ in 0..len {
-                cursor.string()?;
-            }
+    // Elements whose bytes may be invalid are read one by one.
+    if matches!(kind, STRING | BOOL) {
+        for _ in 0..len {
+            element(cursor, kind)?;
         }
-        7 => {
-            for _ in 0..len {
-                element(cursor, kind)?;
-            }
-        }
-        _ => drop(cursor.take(len * size)?),
+    } else {
+        cursor.take(len * size)?;
     }
     Ok(Stored::Array(kind, len, start..cursor.at()))
 }
@@ -213,8 +209,8 @@ fn element(cursor: &mut Cursor<'_>, kind: u32) -> Result<Stored> {
         11 => Stored::Signed(bits as i64),
         6 => Stored::Float(f64::from(f32::from_bits(bits as u32))),
         12 => Stored::Float(f64::from_bits(bits)),
-        7 if bits > 1 => return Err(fault(format!("a truth value of {bits}"))),
-        7 => Stored::Bool(bits == 1),
+        BOOL if bits > 1 => return Err(fault(format!("a truth value of {bits}"))),
+        BOOL => Stored::Bool(bits == 1),
         _ => Stored::Unsigned(bits),
     })
 }

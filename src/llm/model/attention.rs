@@ -34,7 +34,7 @@ impl Rotation {
         }
     }
 
-    /// Rotates rows of so many heads, one row a position.
+    /// Rotates the heads of rows, of which there is one for each position.
     pub(super) fn apply(&self, rows: &mut [f32], heads: usize) {
         let pairs = self.rotated / 2;
         let (stride, step) = match self.rope {

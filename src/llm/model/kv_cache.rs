@@ -2,7 +2,7 @@
 
 use super::Config;
 use crate::alloc::try_zeros;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::ops::Range;
 
 /// The cache of a session: of each layer and head the keys of all positions, one after the other,
@@ -20,12 +20,14 @@ pub(crate) struct KvCache {
 }
 
 impl KvCache {
+    /// Returns the number of elements of the keys, which is that of the values, saturating.
+    pub(crate) fn elements(config: &Config, capacity: usize) -> usize {
+        let sizes = [config.kv_heads, capacity, config.head_len];
+        sizes.into_iter().fold(config.layers, usize::saturating_mul)
+    }
+
     pub(crate) fn new(config: &Config, capacity: usize) -> Result<Self> {
-        let sizes = [config.layers, config.kv_heads, capacity, config.head_len];
-        let len = sizes
-            .iter()
-            .try_fold(1usize, |len, &size| len.checked_mul(size));
-        let len = len.ok_or(Error::OutOfMemory { bytes: u64::MAX })?;
+        let len = Self::elements(config, capacity);
         Ok(Self {
             keys: try_zeros(len)?,
             values: try_zeros(len)?,

@@ -2,6 +2,7 @@
 
 use super::vocabulary::Vocabulary;
 use crate::error::Result;
+use crate::llm::Value;
 use crate::llm::gguf::{Gguf, invalid};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -15,12 +16,12 @@ pub(super) struct Merges(HashMap<(u32, u32), (u32, u32)>);
 impl Merges {
     pub(super) fn new(file: &Gguf, vocabulary: &Vocabulary) -> Result<Self> {
         let place = || format!("metadata `{KEY}`");
-        let merges = file.get(KEY).and_then(super::super::Value::as_array);
+        let merges = file.get(KEY).and_then(Value::as_array);
         let merges = merges.ok_or_else(|| invalid("no array of merges", place()))?;
         let mut pairs = HashMap::new();
         let mut joined = Vec::new();
         for (rank, merge) in merges.iter().enumerate() {
-            let super::super::Value::String(text) = merge else {
+            let Value::String(text) = merge else {
                 return Err(invalid("a merge that is no string", place()));
             };
             let space = text.iter().skip(1).position(|&byte| byte == b' ');

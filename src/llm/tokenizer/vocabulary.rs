@@ -1,6 +1,7 @@
 //! The tokens of a file: copied once into one piece of memory, found by hash.
 
 use crate::error::Result;
+use crate::llm::Value;
 use crate::llm::gguf::{Gguf, invalid};
 use std::hash::{BuildHasher, RandomState};
 
@@ -18,15 +19,21 @@ pub(super) struct Vocabulary {
     /// Open addressing: a token and one, or 0, at its text's hash or behind it.
     table: Vec<u32>,
     hasher: RandomState,
-    /// Control tokens and those that users defined, the longest first, and whether they are control
-    /// tokens.
-    added: Vec<(u32, bool)>,
+    /// The added tokens, the longest first.
+    added: Vec<(u32, Added)>,
+}
+
+/// The kinds of tokens that are found in a text before it is split into words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Added {
+    Control,
+    UserDefined,
 }
 
 impl Vocabulary {
     pub(super) fn new(file: &Gguf) -> Result<Self> {
         let place = format!("metadata `{KEY}`");
-        let tokens = file.get(KEY).and_then(super::super::Value::as_array);
+        let tokens = file.get(KEY).and_then(Value::as_array);
         let tokens = tokens.filter(|tokens| !tokens.is_empty() && tokens.len() < 1 << 24);
         let tokens =
             tokens.ok_or_else(|| invalid("no array of up to 16 million tokens", &place))?;
@@ -38,7 +45,7 @@ impl Vocabulary {
             added: Vec::new(),
         };
         for token in tokens.iter() {
-            let super::super::Value::String(text) = token else {
+            let Value::String(text) = token else {
                 return Err(invalid("a token that is no string", &place));
             };
             vocabulary.push(text)?;
@@ -87,10 +94,12 @@ impl Vocabulary {
             )
         })?;
         for (id, kind) in types.iter().enumerate() {
-            let kind = kind.as_u64();
-            if kind == Some(CONTROL) || kind == Some(USER_DEFINED) {
-                self.added.push((id as u32, kind == Some(CONTROL)));
-            }
+            let kind = match kind.as_u64() {
+                Some(CONTROL) => Added::Control,
+                Some(USER_DEFINED) => Added::UserDefined,
+                _ => continue,
+            };
+            self.added.push((id as u32, kind));
         }
         let texts = |id: u32| self.text(id).unwrap_or_default();
         let mut added = self.added.clone();
@@ -118,14 +127,10 @@ impl Vocabulary {
         self.texts.get(start..end)
     }
 
-    /// Whether it is a control token.
-    pub(super) fn is_control(&self, id: u32) -> bool {
-        self.added.contains(&(id, true))
-    }
-
-    /// Whether it is a control token or one that users defined.
-    pub(super) fn is_added(&self, id: u32) -> bool {
-        self.is_control(id) || self.added.contains(&(id, false))
+    /// Returns the kind of an added token, or `None` for any other token.
+    pub(super) fn added(&self, id: u32) -> Option<Added> {
+        let (_, kind) = self.added.iter().find(|(added, _)| *added == id)?;
+        Some(*kind)
     }
 
     /// The first added token in a text, its position and its length; of several there the longest.
@@ -134,7 +139,7 @@ impl Vocabulary {
         let tokens = self
             .added
             .iter()
-            .filter(|(_, is_control)| control || !is_control);
+            .filter(|(_, kind)| control || *kind != Added::Control);
         let found = tokens.filter_map(|&(id, _)| {
             let token = std::str::from_utf8(self.text(id)?).ok()?;
             Some((text.find(token)?, id, token.len()))

@@ -63,8 +63,7 @@ impl Builder {
         at: i32,
         value: impl Into<Operand<'a>>,
     ) {
-        let from = [Operand::At(address, at), value.into()];
-        self.emit(Op::StGlobal, memory_type(ty), &[], &from);
+        self.st(Op::StGlobal, ty, address, at, value.into());
     }
 
     /// Stores one element or a vector to shared memory.
@@ -76,8 +75,13 @@ impl Builder {
         at: i32,
         value: impl Into<Operand<'a>>,
     ) {
-        let from = [Operand::At(address, at), value.into()];
-        self.emit(Op::StShared, memory_type(ty), &[], &from);
+        self.st(Op::StShared, ty, address, at, value.into());
+    }
+
+    #[track_caller]
+    fn st(&mut self, op: Op, ty: PtxType, address: Reg, at: i32, value: Operand<'_>) {
+        let from = [Operand::At(address, at), value];
+        self.emit(op, memory_type(ty), &[], &from);
     }
 
     /// Synchronises all threads of the block, and makes their writes visible to each other.
