@@ -69,8 +69,8 @@ const GROUP: &str = "GROUP";
 /// The `OP` of kernels with matrices of subgroups, in naga's words and in Chromium's.
 const NAGA: &str = "naga";
 const CHROMIUM: &str = "chromium";
-/// Those of layers by kernels of products, and those whose items they have
-/// for all that have none of their own.
+/// The `OP` of convolution layers that matmul kernels compute, and the `OP` whose library items they use where
+/// they have none of their own.
 const LAYERS: [(&str, &str); 2] = [("patches", "scalars"), ("planes", "vectors")];
 /// The `OP` of kernels that read and write vectors, the last of which fold by subgroups or parts of these,
 /// and what hooks work on there.

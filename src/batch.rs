@@ -251,7 +251,7 @@ impl GpuCommandBatch {
     /// Returns a buffer that stays on the device beyond the batch, for use by other batches.
     ///
     /// # Errors
-    /// Those of [`GpuCommandBatch::read`].
+    /// The errors of [`GpuCommandBatch::read`].
     pub fn keep(&self, id: BufferId) -> Result<DeviceBuffer> {
         self.check_owner("id", id)?;
         let Some(results) = &self.results else {

@@ -203,7 +203,7 @@ impl GpuDevicePool {
     /// uploads without padding.
     ///
     /// # Errors
-    /// Those of [`GpuCommandBatch::compile`].
+    /// The errors of [`GpuCommandBatch::compile`].
     pub async fn compile_async(
         &self,
         batch: &GpuCommandBatch,
@@ -259,7 +259,7 @@ impl DeviceBuilder {
     /// has one device.
     ///
     /// # Errors
-    /// Those of [`DeviceBuilder::build_async`].
+    /// The errors of [`DeviceBuilder::build_async`].
     pub async fn build_pool_async(self) -> Result<GpuDevicePool> {
         #[cfg(not(target_arch = "wasm32"))]
         let devices = self.build_all().await?;

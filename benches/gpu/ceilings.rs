@@ -15,7 +15,7 @@ const VECTORS: usize = 16;
 const TURNS: usize = 1024;
 const WORKGROUPS: usize = 4096;
 
-/// Returns a shader with so many independent sums that no invocation waits for one.
+/// Returns a shader with enough independent sums that no invocation waits for one of its own results.
 fn shader() -> String {
     let each = |line: &dyn Fn(usize) -> String| (0..VECTORS).map(line).collect::<String>();
     format!(

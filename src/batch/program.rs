@@ -85,7 +85,7 @@ impl Program {
     /// submission.
     ///
     /// # Errors
-    /// Those of [`Program::run`].
+    /// The errors of [`Program::run`].
     pub async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         let (buffers, running) = self.start(arguments, 1, &[], true)?;
         let mut values = Vec::new();
@@ -121,7 +121,7 @@ impl Program {
     /// Nothing is copied to the host between runs. Returns the results of the last run.
     ///
     /// # Errors
-    /// Those of [`Program::run`]; `LengthMismatch` if a result's length differs from the
+    /// The errors of [`Program::run`]; `LengthMismatch` if a result's length differs from the
     /// argument's; `InvalidArgument` if `times` is 0 or an index is out of range.
     pub async fn run_n(
         &self,

@@ -54,8 +54,8 @@ fn pack(
             WidthInBytes: bytes(depth),
             Height: m,
         };
-        // SAFETY: both places have `m` rows of so many bytes at these distances, and are kept until the
-        // stream has come past the copy.
+        // SAFETY: each buffer holds `m` rows of `WidthInBytes` bytes at its pitch, and outlives the copy on the
+        // stream.
         let code = unsafe { sys::cuMemcpy2DAsync_v2(&raw const copy, turn.stream) };
         check("cuMemcpy2DAsync", code)?;
     }

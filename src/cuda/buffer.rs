@@ -168,7 +168,7 @@ impl<T: Element> CudaBuffer<T> {
     /// Returns a copy of the buffer's elements.
     ///
     /// # Errors
-    /// Those of [`CudaBuffer::read`].
+    /// The errors of [`CudaBuffer::read`].
     pub fn download(&self) -> Result<Vec<T>> {
         let mut values = vec![T::default(); self.len];
         self.read(&mut values)?;

@@ -82,7 +82,7 @@ impl CudaDevice {
     /// the tensor cores of Ampere and later GPUs. `dim` must be 64 or 128.
     ///
     /// # Errors
-    /// Those of [`CudaDevice::attention`], and [`super::Error::Ptx`] for another type or an older
+    /// The errors of [`CudaDevice::attention`], and [`super::Error::Ptx`] for another type or an older
     /// GPU.
     pub fn attention_half(
         &self,

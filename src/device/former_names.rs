@@ -12,7 +12,7 @@ impl GpuDevice {
     /// Returns the sum of a row-major matrix of `height` rows and `width` columns.
     ///
     /// # Errors
-    /// The same as [`GpuDevice::tiled_sum_2d`].
+    /// The errors of [`GpuDevice::tiled_sum_2d`].
     #[deprecated(note = "use `tiled_sum_2d(data, rows, cols)`")]
     pub fn tiled_sum_2d_gpu(&self, data: &[f32], width: usize, height: usize) -> Result<f32> {
         self.tiled_sum_2d(data, height, width)
@@ -21,7 +21,7 @@ impl GpuDevice {
     /// Returns the largest element of a row-major matrix of `height` rows and `width` columns.
     ///
     /// # Errors
-    /// The same as [`GpuDevice::tiled_max_2d`].
+    /// The errors of [`GpuDevice::tiled_max_2d`].
     #[deprecated(note = "use `tiled_max_2d(data, rows, cols)`")]
     pub fn tiled_max_2d_gpu(&self, data: &[f32], width: usize, height: usize) -> Result<f32> {
         self.tiled_max_2d(data, height, width)
@@ -30,7 +30,7 @@ impl GpuDevice {
     /// Returns the smallest element of a row-major matrix of `height` rows and `width` columns.
     ///
     /// # Errors
-    /// The same as [`GpuDevice::tiled_min_2d`].
+    /// The errors of [`GpuDevice::tiled_min_2d`].
     #[deprecated(note = "use `tiled_min_2d(data, rows, cols)`")]
     pub fn tiled_min_2d_gpu(&self, data: &[f32], width: usize, height: usize) -> Result<f32> {
         self.tiled_min_2d(data, height, width)

@@ -78,7 +78,7 @@ impl GpuMatmulCache {
     /// those of a transposed matrix.
     ///
     /// # Errors
-    /// Those of [`GpuMatmulCache::insert_async`] and [`QuantizedWeights::new`].
+    /// The errors of [`GpuMatmulCache::insert_async`] and [`QuantizedWeights::new`].
     pub async fn insert_view_async(
         &mut self,
         name: &str,

@@ -23,7 +23,7 @@ impl PtxModule {
     /// Adds a kernel and returns the module.
     ///
     /// # Errors
-    /// Those of [`PtxModule::add`].
+    /// The errors of [`PtxModule::add`].
     pub fn with(mut self, kernel: PtxKernel) -> super::Result<Self> {
         self.add(kernel)?;
         Ok(self)

@@ -116,7 +116,7 @@ impl QuantizedWeights {
     /// Quantizes a matrix view with any strides, such as those of a transposed matrix.
     ///
     /// # Errors
-    /// Those of [`QuantizedWeights::new`]; `InvalidArgument` for a view of more than two
+    /// The errors of [`QuantizedWeights::new`]; `InvalidArgument` for a view of more than two
     /// dimensions.
     pub fn of_view(weights: &BoundView<'_>, format: WeightFormat) -> Result<Self> {
         let [k, n] = matrix_shape(weights)?;

@@ -70,7 +70,7 @@ pub trait Kernel {
     /// Builds a module with only this kernel, for [`Kernel::first_target`].
     ///
     /// # Errors
-    /// Those of [`Kernel::build`].
+    /// The errors of [`Kernel::build`].
     fn as_module(&self) -> Result<PtxModule> {
         let target = self.first_target();
         PtxModule::new(target).with(self.build(target)?)
@@ -80,7 +80,7 @@ pub trait Kernel {
     /// target is `sm_90a`.
     ///
     /// # Errors
-    /// Those of [`Kernel::build`].
+    /// The errors of [`Kernel::build`].
     fn emit_ptx(&self) -> Result<String> {
         Ok(self.as_module()?.emit())
     }
@@ -88,7 +88,7 @@ pub trait Kernel {
     /// Returns the text for one target.
     ///
     /// # Errors
-    /// Those of [`Kernel::build`].
+    /// The errors of [`Kernel::build`].
     fn emit_ptx_for_target(&self, target: Target) -> Result<String> {
         Ok(PtxModule::new(target).with(self.build(target)?)?.emit())
     }
