@@ -58,8 +58,8 @@ fn compare(one: &GpuDevicePool, all: &GpuDevicePool, size: usize) -> Result<()> 
             let start = Instant::now();
             results[way] = match way {
                 0 => undivided.read_sync(&[(&x).into()])?,
-                1 => by_one.read(&[&x])?,
-                _ => by_all.read(&[&x])?,
+                1 => by_one.read(&[(&x).into()])?,
+                _ => by_all.read(&[(&x).into()])?,
             };
             shortest[way] = shortest[way].min(start.elapsed());
         }

@@ -19,16 +19,16 @@ async fn demo(device: &GpuDevice) -> Result<()> {
     let mut single = GpuCommandBatch::new(device.clone());
     let x = single.upload(&[1.0, -2.0, 3.0, -4.0]);
     let y = single.relu(x);
-    single.execute().await?;
-    println!("  relu: {:?}", single.read(y).await?);
+    single.execute_async().await?;
+    println!("  relu: {:?}", single.read_async(y).await?);
 
     let mut chain = GpuCommandBatch::new(device.clone());
     let x = chain.upload(&[1.0, -2.0, 3.0, -4.0]);
     let relu = chain.relu(x);
     let scaled = chain.scale(relu, 10.0);
     let sum = chain.vec_add(scaled, x);
-    chain.execute().await?;
-    println!("  relu → scale → add: {:?}", chain.read(sum).await?);
+    chain.execute_async().await?;
+    println!("  relu → scale → add: {:?}", chain.read_async(sum).await?);
 
     // y = relu(x · W + b), with W on the device for as many batches as there are.
     let (rows, inner, cols) = (2, 3, 2);
@@ -42,8 +42,8 @@ async fn demo(device: &GpuDevice) -> Result<()> {
     let product = layer.matmul(x, w, rows, inner, cols);
     let biased = layer.bias_add(product, b, rows, cols);
     let y = layer.relu(biased);
-    layer.execute().await?;
-    println!("  relu(x·W + b): {:?}", layer.read(y).await?);
+    layer.execute_async().await?;
+    println!("  relu(x·W + b): {:?}", layer.read_async(y).await?);
     print!("{}", layer.explain());
 
     // The same layer for any x, planned once.
@@ -52,12 +52,12 @@ async fn demo(device: &GpuDevice) -> Result<()> {
     let w = layer.input(&weights);
     let product = layer.matmul(x, w, rows, inner, cols);
     let y = layer.relu(product);
-    let program = layer.compile(&[y]).await?;
+    let program = layer.compile_async(&[y]).await?;
     for sign in [1.0, -1.0] {
         let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0].map(|value| sign * value);
         println!(
             "  relu({sign} x·W): {:?}",
-            program.read(&[(&x).into()]).await?
+            program.read_async(&[(&x).into()]).await?
         );
     }
     Ok(())

@@ -1,6 +1,7 @@
 //! [`GpuCommandBatch`]: operations that are recorded and then run together.
 
 mod custom;
+mod former_names;
 mod methods;
 mod program;
 mod run;
@@ -52,12 +53,12 @@ impl BufferId {
 ///
 /// Before it runs, a batch is rewritten to fewer operations with the same results. Elementwise
 /// operations are fused with the operations before or after them, so their intermediate results are
-/// not stored; [`explain`](Self::explain) returns the kernels. [`compile`](Self::compile) does this
+/// not stored; [`explain`](Self::explain) returns the kernels. [`compile_async`](Self::compile_async) does this
 /// once and returns a [`Program`] that runs many times.
 ///
 /// Recording methods do not return errors. The first mistake (a wrong length, a buffer of another
-/// batch) is stored with the caller's source location, and [`execute`](Self::execute) and
-/// [`read`](Self::read) return it.
+/// batch) is stored with the caller's source location, and [`execute_async`](Self::execute_async) and
+/// [`read_async`](Self::read_async) return it.
 ///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
@@ -69,8 +70,8 @@ impl BufferId {
 /// let x = batch.upload(&[1.0, 2.0, -3.0, 4.0]);
 /// let y = batch.relu(x);
 /// let z = batch.scale(y, 2.0);
-/// batch.execute().await?;
-/// assert_eq!(batch.read(z).await?, [2.0, 4.0, 0.0, 8.0]);
+/// batch.execute_async().await?;
+/// assert_eq!(batch.read_async(z).await?, [2.0, 4.0, 0.0, 8.0]);
 /// # Ok::<(), relampago::Error>(())
 /// # })?;
 /// # }
@@ -154,13 +155,13 @@ impl GpuCommandBatch {
         self.optimised = optimised;
     }
 
-    /// Returns the kernels and buffers that [`execute`](Self::execute) would use for the operations
+    /// Returns the kernels and buffers that [`execute_async`](Self::execute_async) would use for the operations
     /// recorded so far.
     pub fn explain(&self) -> Explanation {
         self.planned().explain()
     }
 
-    /// Returns the plan that [`execute`](Self::execute) would follow.
+    /// Returns the plan that [`execute_async`](Self::execute_async) would follow.
     pub(crate) fn planned(&self) -> Plan {
         Plan::new(&self.nodes, &self.ends(), self.optimised)
     }
@@ -170,7 +171,7 @@ impl GpuCommandBatch {
     ///
     /// # Errors
     /// `Record` if recording failed, `Foreign` for a buffer of another batch, and device errors.
-    pub async fn compile(&self, outputs: &[BufferId]) -> Result<Program> {
+    pub async fn compile_async(&self, outputs: &[BufferId]) -> Result<Program> {
         Program::new(self.prepare(outputs)?).await
     }
 
@@ -201,18 +202,12 @@ impl GpuCommandBatch {
         &self.inputs
     }
 
-    /// Blocking version of [`GpuCommandBatch::compile`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
-        crate::runtime::block_on(self.compile(outputs))
-    }
-
     /// Runs all recorded operations, once.
     ///
     /// # Errors
     /// `Record` if recording failed, `AlreadyExecuted` on a second call, `Unbound` if there are
     /// placeholders, and device errors. After a device error the batch can be executed again.
-    pub async fn execute(&mut self) -> Result<()> {
+    pub async fn execute_async(&mut self) -> Result<()> {
         self.check_recorded()?;
         self.check_recording()?;
         let ends = self.ends();
@@ -228,30 +223,18 @@ impl GpuCommandBatch {
         Ok(())
     }
 
-    /// Blocking version of [`GpuCommandBatch::execute`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn execute_sync(&mut self) -> Result<()> {
-        crate::runtime::block_on(self.execute())
-    }
-
-    /// Copies the elements of a buffer to the host, after [`execute`](Self::execute).
+    /// Copies the elements of a buffer to the host, after [`execute_async`](Self::execute_async).
     ///
     /// # Errors
     /// `Foreign` for a buffer of another batch, `NotExecuted`, `Record`, and device errors.
-    pub async fn read(&self, id: BufferId) -> Result<Vec<f32>> {
+    pub async fn read_async(&self, id: BufferId) -> Result<Vec<f32>> {
         self.keep(id)?.read_async().await
-    }
-
-    /// Blocking version of [`GpuCommandBatch::read`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn read_sync(&self, id: BufferId) -> Result<Vec<f32>> {
-        crate::runtime::block_on(self.read(id))
     }
 
     /// Returns a buffer that stays on the device beyond the batch, for use by other batches.
     ///
     /// # Errors
-    /// The errors of [`GpuCommandBatch::read`].
+    /// The errors of [`GpuCommandBatch::read_async`].
     pub fn keep(&self, id: BufferId) -> Result<DeviceBuffer> {
         self.check_owner("id", id)?;
         let Some(results) = &self.results else {
@@ -439,6 +422,25 @@ impl GpuCommandBatch {
             }
         }
         chosen.is_some_and(|gpu| longest <= gpu.max_len() || self.device.insists_on_gpu())
+    }
+}
+
+/// Blocking versions, on native targets.
+#[cfg(not(target_arch = "wasm32"))]
+impl GpuCommandBatch {
+    /// Blocking version of [`GpuCommandBatch::compile_async`].
+    pub fn compile_sync(&self, outputs: &[BufferId]) -> Result<Program> {
+        crate::runtime::block_on(self.compile_async(outputs))
+    }
+
+    /// Blocking version of [`GpuCommandBatch::execute_async`].
+    pub fn execute_sync(&mut self) -> Result<()> {
+        crate::runtime::block_on(self.execute_async())
+    }
+
+    /// Blocking version of [`GpuCommandBatch::read_async`].
+    pub fn read_sync(&self, id: BufferId) -> Result<Vec<f32>> {
+        crate::runtime::block_on(self.read_async(id))
     }
 }
 

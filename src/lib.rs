@@ -5,6 +5,13 @@
 //! [op table](ops) is a method of the device, of a [`GpuCommandBatch`] and of the JavaScript
 //! classes, with the same meaning and the stated accuracy on every back-end.
 //!
+//! # Asynchronous and blocking methods
+//!
+//! A method whose name ends in `_async` returns a future, on every platform. Its blocking twin
+//! exists on native targets: it has the same name without `_async`, or with `_sync` in its place in
+//! [`GpuCommandBatch`] and [`Program`], whose short names belonged to the futures
+//! (deprecated). A method without a twin does not wait for the device.
+//!
 //! # Features
 //!
 //! - `gpu` (default): WebGPU, Vulkan, Metal and DX12 through wgpu. Without it only SIMD remains.

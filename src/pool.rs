@@ -203,7 +203,7 @@ impl GpuDevicePool {
     /// uploads without padding.
     ///
     /// # Errors
-    /// The errors of [`GpuCommandBatch::compile`].
+    /// The errors of [`GpuCommandBatch::compile_async`].
     pub async fn compile_async(
         &self,
         batch: &GpuCommandBatch,
@@ -230,7 +230,7 @@ impl GpuDevicePool {
         let arguments: Vec<BufferId> = arguments.collect();
         let result = batch.record(op.clone(), &arguments);
         let program = self.compile_async(&batch, &[result]).await?;
-        Ok(program.read_async(inputs).await?.swap_remove(0))
+        Ok(program.read_slices(inputs).await?.swap_remove(0))
     }
 
     /// Blocking version of [`GpuDevicePool::run_async`].

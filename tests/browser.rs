@@ -50,8 +50,8 @@ async fn run_in_batch(device: &GpuDevice, case: &Case) -> Vec<f32> {
         .map(|values| batch.upload(values))
         .collect();
     let output = batch.record(case.op.clone(), &inputs);
-    batch.execute().await.expect("a valid case");
-    batch.read(output).await.expect("an executed batch")
+    batch.execute_async().await.expect("a valid case");
+    batch.read_async(output).await.expect("an executed batch")
 }
 
 async fn conforms(backend: Backend, longest: usize, in_batch: bool) {

@@ -92,22 +92,27 @@ const KINDS: [(&str, Start); 12] = [
         let product = batch.matmul(x, x, side, side, side);
         let result = batch.relu(product);
         Box::pin(async move {
-            batch.execute().await?;
-            batch.read(result).await.map(drop)
+            batch.execute_async().await?;
+            batch.read_async(result).await.map(drop)
         })
     }),
     ("program", |rig, _| {
-        Box::pin(async move { rig.program.read(&[(&rig.values).into()]).await.map(drop) })
+        Box::pin(async move {
+            rig.program
+                .read_async(&[(&rig.values).into()])
+                .await
+                .map(drop)
+        })
     }),
     ("repeated program", |rig, size| {
         Box::pin(async move {
             let argument = [(&rig.resident).into()];
-            let runs = rig.program.run_n(&argument, 1 + 8 * size, &[(0, 0)]);
+            let runs = rig.program.run_n_async(&argument, 1 + 8 * size, &[(0, 0)]);
             runs.await.map(drop)
         })
     }),
     ("program of a pool", |rig, _| {
-        Box::pin(async move { rig.pool.read_async(&[&rig.values]).await.map(drop) })
+        Box::pin(async move { rig.pool.read_async(&[(&rig.values).into()]).await.map(drop) })
     }),
     ("tiled reduction", |rig, size| {
         let side = SIDES[size];

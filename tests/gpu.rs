@@ -102,8 +102,8 @@ fn fused_kernels_respect_the_binding_limit() {
         let ones = batch.upload(&[1.0; 1_024]);
         let last = record(&mut batch, ones);
         let values = runtime::block_on(async {
-            batch.execute().await?;
-            batch.read(last).await
+            batch.execute_async().await?;
+            batch.read_async(last).await
         });
         assert!(
             values

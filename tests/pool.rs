@@ -8,8 +8,8 @@ mod support;
 use std::time::Duration;
 
 use relampago::{
-    Backend, BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, GpuDevicePool, Matmul, Op,
-    PoolProgram, wgpu,
+    Argument, Backend, BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, GpuDevicePool,
+    Matmul, Op, PoolProgram, wgpu,
 };
 use support::{Random, adopted};
 
@@ -119,6 +119,10 @@ fn slices(inputs: &[Vec<f32>]) -> Vec<&[f32]> {
     inputs.iter().map(Vec::as_slice).collect()
 }
 
+fn arguments(inputs: &[Vec<f32>]) -> Vec<Argument<'_>> {
+    inputs.iter().map(Into::into).collect()
+}
+
 fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
@@ -143,7 +147,7 @@ fn results_do_not_depend_on_the_number_of_devices() {
             assert_eq!(program.parts(), 1, "{op:?}");
             let whole = kind[0].run(&op, &slices(&inputs)).unwrap();
             assert_eq!(
-                bits(&program.read(&slices(&inputs)).unwrap()[0]),
+                bits(&program.read(&arguments(&inputs)).unwrap()[0]),
                 bits(&whole)
             );
         }
@@ -178,10 +182,10 @@ fn divided_graphs_have_their_weights_on_every_device() {
         let program = pool(&kind).compile(&batch, &outputs).unwrap();
         assert_eq!(program.parts(), 7);
         for _ in 0..3 {
-            assert_eq!(program.read(&[&x]).unwrap(), whole);
+            assert_eq!(program.read(&[(&x).into()]).unwrap(), whole);
             // On another executor nothing waits but a thread of the crate's.
             assert_eq!(
-                pollster::block_on(program.read_async(&[&x])).unwrap(),
+                pollster::block_on(program.read_async(&[(&x).into()])).unwrap(),
                 whole
             );
         }
@@ -204,11 +208,15 @@ fn job_survives_a_lost_device() {
                 raw.destroy();
             });
             for _ in 0..10 {
-                assert_eq!(program.read(&[&x]).unwrap(), whole, "after {after} µs");
+                assert_eq!(
+                    program.read(&[(&x).into()]).unwrap(),
+                    whole,
+                    "after {after} µs"
+                );
             }
         });
         assert_eq!(
-            pollster::block_on(program.read_async(&[&x])).unwrap(),
+            pollster::block_on(program.read_async(&[(&x).into()])).unwrap(),
             whole
         );
     }
@@ -222,18 +230,21 @@ fn work_of_a_failing_device_moves_to_another() {
     let sum = program(&pool, &op, &x);
     let relu = program(&pool, &Op::Relu {}, &[vec![0.0; 1_000]]);
     raw.destroy();
-    assert_eq!(sum.read(&slices(&x)).unwrap(), [[100.0]]);
-    assert_eq!(relu.read(&[&[-1.0; 1_000]]).unwrap(), [[0.0; 1_000]]);
+    assert_eq!(sum.read(&arguments(&x)).unwrap(), [[100.0]]);
+    assert_eq!(
+        relu.read(&[(&[-1.0; 1_000]).into()]).unwrap(),
+        [[0.0; 1_000]]
+    );
     assert!(pool.device().unwrap().same_device(&last));
     // Neither is a device needed that was lost before.
     assert_eq!(
-        program(&pool, &op, &x).read(&slices(&x)).unwrap(),
+        program(&pool, &op, &x).read(&arguments(&x)).unwrap(),
         [[100.0]]
     );
     raw_last.destroy();
     for error in [
-        sum.read(&slices(&x)).unwrap_err(),
-        relu.read(&[&[-1.0; 1_000]]).unwrap_err(),
+        sum.read(&arguments(&x)).unwrap_err(),
+        relu.read(&[(&[-1.0; 1_000]).into()]).unwrap_err(),
         pool.run(&op, &slices(&x)).unwrap_err(),
         pool.device().unwrap_err(),
     ] {
@@ -274,8 +285,11 @@ fn threads_share_a_pool() {
             scope.spawn(move || {
                 let x = vec![n as f32; 1_000];
                 for _ in 0..10 {
-                    assert_eq!(sum.read(&[&x]).unwrap(), [[n as f32 * 1_000.0]]);
-                    assert_eq!(double.read(&[&x]).unwrap(), [vec![2.0 * n as f32; 1_000]]);
+                    assert_eq!(sum.read(&[(&x).into()]).unwrap(), [[n as f32 * 1_000.0]]);
+                    assert_eq!(
+                        double.read(&[(&x).into()]).unwrap(),
+                        [vec![2.0 * n as f32; 1_000]]
+                    );
                 }
             });
         }
@@ -290,7 +304,7 @@ fn invalid_arguments_return_errors() {
     let relu = program(&pool, &Op::Relu {}, &[vec![0.0; 1_000]]);
     assert_eq!(relu.read(&[]).unwrap_err().code(), "LENGTH_MISMATCH");
     assert_eq!(
-        relu.read(&[&[0.0; 999]]).unwrap_err().code(),
+        relu.read(&[(&[0.0; 999]).into()]).unwrap_err().code(),
         "LENGTH_MISMATCH"
     );
     let wrong = pool
@@ -326,7 +340,10 @@ fn oversized_arguments_are_divided() {
         let y = batch.relu(x);
         let program = pool.compile(&batch, &[y]).unwrap();
         assert!(program.parts().abs_diff(parts) <= 1, "{}", program.parts());
-        assert_eq!(program.read(&[&[]]).unwrap_err().code(), "LENGTH_MISMATCH");
+        assert_eq!(
+            program.read(&[(&[]).into()]).unwrap_err().code(),
+            "LENGTH_MISMATCH"
+        );
     }
 }
 
@@ -339,10 +356,10 @@ fn empty_inputs_and_outputs_are_accepted() {
     let mut batch = GpuCommandBatch::new(simd());
     let x = batch.placeholder(500);
     let program = pool.compile(&batch, &[]).unwrap();
-    assert!(program.read(&[&[0.0; 500]]).unwrap().is_empty());
+    assert!(program.read(&[(&[0.0; 500]).into()]).unwrap().is_empty());
     // An argument that is read as it is.
     let same = pool.compile(&batch, &[x]).unwrap();
-    assert_eq!(same.read(&[&[3.0; 500]]).unwrap(), [[3.0; 500]]);
+    assert_eq!(same.read(&[(&[3.0; 500]).into()]).unwrap(), [[3.0; 500]]);
 }
 
 #[test]

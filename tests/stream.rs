@@ -97,7 +97,10 @@ fn stream_matches_read() {
         assert_eq!(results, whole);
         // The gain once, and each part's rows.
         assert_eq!(questions, 11);
-        assert_eq!(results, program.read(&[&x, &gain]).unwrap());
+        assert_eq!(
+            results,
+            program.read(&[(&x).into(), (&gain).into()]).unwrap()
+        );
     }
 }
 
@@ -111,7 +114,7 @@ fn parts_of_a_convolution_overlap() {
         let (x, k) = (batch.placeholder(700 * 33), batch.placeholder(15));
         let y = batch.convolve2d_with(x, k, options);
         let program = pool.compile(&batch, &[y]).unwrap();
-        let whole = program.read(&[&image, &kernel]).unwrap();
+        let whole = program.read(&[(&image).into(), (&kernel).into()]).unwrap();
         let (results, _) = stream(&program, &[&image, &kernel], &[696 * 31]).unwrap();
         assert_eq!(results, whole);
     }
@@ -137,7 +140,7 @@ fn two_convolutions_read_a_shared_image_once() {
             let y = batch.maximum(results[0], results[convolutions - 1]);
             let program = pool.compile(&batch, &[y]).unwrap();
             let (results, questions) = stream(&program, &[&image], &[2_998 * 58]).unwrap();
-            assert_eq!(results, program.read(&[&image]).unwrap());
+            assert_eq!(results, program.read(&[(&image).into()]).unwrap());
             questions
         });
         assert_eq!(questions[0], questions[1]);
@@ -153,7 +156,7 @@ fn indivisible_graph_is_one_part() {
         let program = pool.compile(&batch, &[sum, y]).unwrap();
         let values = Random(36).values(3_001);
         let (results, questions) = stream(&program, &[&values], &[1, 3_001]).unwrap();
-        assert_eq!(results, program.read(&[&values]).unwrap());
+        assert_eq!(results, program.read(&[(&values).into()]).unwrap());
         assert_eq!((program.parts(), questions), (1, 1));
     }
 }

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::graph::{Explanation, Fetched, Repeat, Source};
 use crate::graph::{Node, Plan};
 
-/// A compiled batch ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile)) that runs with
+/// A compiled batch ([`GpuCommandBatch::compile`](crate::GpuCommandBatch::compile_async)) that runs with
 /// new arguments each time, without being recorded, planned or compiled again. It runs on the
 /// device's GPU if there is one.
 ///
@@ -71,22 +71,16 @@ impl Program {
     /// # Errors
     /// `LengthMismatch` for a wrong number or length of arguments, `Foreign` for a buffer of
     /// another device, and device errors.
-    pub async fn run(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
-        self.run_n(arguments, 1, &[]).await
+    pub async fn run_async(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
+        self.run_n_async(arguments, 1, &[]).await
     }
 
-    /// Blocking version of [`Program::run`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn run_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
-        crate::runtime::block_on(self.run(arguments))
-    }
-
-    /// Runs like [`Program::run`] and copies the results to the host, on a GPU in the same
+    /// Runs like [`Program::run_async`] and copies the results to the host, on a GPU in the same
     /// submission.
     ///
     /// # Errors
-    /// The errors of [`Program::run`].
-    pub async fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+    /// The errors of [`Program::run_async`].
+    pub async fn read_async(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         let (buffers, running) = self.start(arguments, 1, &[], true)?;
         let mut values = Vec::new();
         if let Some(running) = running {
@@ -100,7 +94,7 @@ impl Program {
         Ok(values)
     }
 
-    /// Runs like [`Program::read`], and writes the results to the caller's memory. After an error
+    /// Runs like [`Program::read_async`], and writes the results to the caller's memory. After an error
     /// its contents are undefined.
     pub(crate) async fn read_into(
         &self,
@@ -110,20 +104,14 @@ impl Program {
         self.runtime.read_into(arguments, outs).await
     }
 
-    /// Blocking version of [`Program::read`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn read_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
-        crate::runtime::block_on(self.read(arguments))
-    }
-
     /// Runs `times` times. After each run, each pair `(result, argument)` of `feedback` makes a
     /// result the argument of the next run. If two pairs name the same argument, the last one wins.
     /// Nothing is copied to the host between runs. Returns the results of the last run.
     ///
     /// # Errors
-    /// The errors of [`Program::run`]; `LengthMismatch` if a result's length differs from the
+    /// The errors of [`Program::run_async`]; `LengthMismatch` if a result's length differs from the
     /// argument's; `InvalidArgument` if `times` is 0 or an index is out of range.
-    pub async fn run_n(
+    pub async fn run_n_async(
         &self,
         arguments: &[Argument<'_>],
         times: usize,
@@ -134,17 +122,6 @@ impl Program {
             running.await?;
         }
         Ok(buffers)
-    }
-
-    /// Blocking version of [`Program::run_n`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn run_n_sync(
-        &self,
-        arguments: &[Argument<'_>],
-        times: usize,
-        feedback: &[(usize, usize)],
-    ) -> Result<Vec<DeviceBuffer>> {
-        crate::runtime::block_on(self.run_n(arguments, times, feedback))
     }
 
     /// Returns the kernels and buffers that the program uses.
@@ -217,6 +194,30 @@ impl Program {
         // Every placeholder is a node, used or not.
         let node = node.ok_or_else(|| beyond(argument, "arguments", arguments))?;
         Ok((result, node))
+    }
+}
+
+/// Blocking versions, on native targets.
+#[cfg(not(target_arch = "wasm32"))]
+impl Program {
+    /// Blocking version of [`Program::run_async`].
+    pub fn run_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<DeviceBuffer>> {
+        crate::runtime::block_on(self.run_async(arguments))
+    }
+
+    /// Blocking version of [`Program::read_async`].
+    pub fn read_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+        crate::runtime::block_on(self.read_async(arguments))
+    }
+
+    /// Blocking version of [`Program::run_n_async`].
+    pub fn run_n_sync(
+        &self,
+        arguments: &[Argument<'_>],
+        times: usize,
+        feedback: &[(usize, usize)],
+    ) -> Result<Vec<DeviceBuffer>> {
+        crate::runtime::block_on(self.run_n_async(arguments, times, feedback))
     }
 }
 

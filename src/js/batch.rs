@@ -101,7 +101,7 @@ impl JsBatch {
             let mut taken = TakenBatch::from(&self.state)?;
             Ok(Box::pin(async move {
                 if let Some(batch) = &mut taken.batch {
-                    batch.execute().await?;
+                    batch.execute_async().await?;
                 }
                 Ok(JsValue::UNDEFINED)
             }))

@@ -1,5 +1,6 @@
 //! [`PoolProgram`]: a compiled graph that several devices compute together.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::future::poll_fn;
@@ -96,12 +97,20 @@ impl PoolProgram {
     }
 
     /// Runs with one argument for each placeholder, in the order in which they were recorded, and
-    /// returns the outputs.
+    /// returns the outputs. A buffer may belong to any device; it is copied to the host first,
+    /// because each device gets rows of it.
     ///
     /// # Errors
     /// `LengthMismatch` for a wrong number or length of arguments, `DeviceLost` if no device is
     /// left, and other device errors.
-    pub async fn read_async(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
+    pub async fn read_async(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
+        let arguments = on_host(arguments).await?;
+        let arguments: Vec<&[f32]> = arguments.iter().map(AsRef::as_ref).collect();
+        self.read_slices(&arguments).await
+    }
+
+    /// Runs with arguments in host memory.
+    pub(super) async fn read_slices(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
         GpuDevicePool::check_arguments(&self.placeholders, arguments)?;
         let mut results = Vec::new();
         for width in self.division.widths() {
@@ -131,7 +140,7 @@ impl PoolProgram {
 
     /// Blocking version of [`PoolProgram::read_async`].
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn read(&self, arguments: &[&[f32]]) -> Result<Vec<Vec<f32>>> {
+    pub fn read(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         crate::runtime::block_on(self.read_async(arguments))
     }
 
@@ -304,6 +313,23 @@ impl std::fmt::Debug for PoolProgram {
             .field("parts", &self.parts());
         debug.finish_non_exhaustive()
     }
+}
+
+/// Returns the elements of arguments in host memory.
+async fn on_host<'a>(arguments: &[Argument<'a>]) -> Result<Vec<Cow<'a, [f32]>>> {
+    let mut values = Vec::new();
+    for argument in arguments {
+        values.push(match *argument {
+            Argument::Values(values) => Cow::Borrowed(values),
+            Argument::Buffer(buffer) => match buffer.host() {
+                Some(values) => Cow::Borrowed(values),
+                None => Cow::Owned(buffer.read_async().await?),
+            },
+            #[cfg(all(target_arch = "wasm32", feature = "js"))]
+            Argument::Array(values) => Cow::Owned(values.to_vec()),
+        });
+    }
+    Ok(values)
 }
 
 /// Copies a graph so that its leaves belong to no device.

@@ -220,10 +220,10 @@ impl Graph {
         for &told in &self.told {
             batch.output(ids[told])?;
         }
-        batch.execute().await?;
+        batch.execute_async().await?;
         let mut results = Vec::new();
         for &read in &self.reads {
-            results.push(batch.read(ids[read]).await?);
+            results.push(batch.read_async(ids[read]).await?);
         }
         Ok(results)
     }
