@@ -115,7 +115,16 @@ mod samples {
     document!(Rust, "../docs/guide/rust.md");
     document!(Migrating, "../docs/guide/migrating.md");
     document!(Views, "../docs/guide/views-and-caches.md");
-    document!(Custom, "../docs/guide/custom-operations-and-pools.md");
+    document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
+    document!(Programs, "../docs/guide/batches-and-programs.md");
+    document!(Custom, "../docs/guide/custom-operations.md");
+    document!(Pools, "../docs/guide/pools-and-streams.md");
+    document!(Errors, "../docs/guide/errors-and-recovery.md");
+    document!(Accuracy, "../docs/guide/accuracy.md");
+    #[cfg(feature = "ptx")]
+    document!(Ptx, "../docs/guide/ptx.md");
+    #[cfg(feature = "cuda")]
+    document!(Cuda, "../docs/guide/cuda.md");
     #[cfg(feature = "llm")]
     document!(LanguageModels, "../docs/guide/language-models.md");
 }

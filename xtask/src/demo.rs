@@ -1,5 +1,6 @@
 //! `cargo xtask demo`: the page in `www/` with the package beside it.
 
+use crate::docs;
 use crate::files::copy_tree;
 use crate::package::{self, Package};
 use crate::project::{Project, find_program};
@@ -7,6 +8,7 @@ use crate::serve;
 use crate::setup::{self, Scope, Tools};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
 use xshell::cmd;
@@ -59,5 +61,18 @@ fn assemble(project: &Project, package: &Path) -> Result<PathBuf> {
     project.sh.remove_path(&folder)?;
     copy_tree(&project.root.join("www"), &folder)?;
     copy_tree(package, &folder.join("relampago"))?;
+    add_documentation(project, &folder)?;
     Ok(folder)
+}
+
+/// Copies the site that `cargo xtask docs` built; without one, the page links to the repository's pages.
+fn add_documentation(project: &Project, folder: &Path) -> Result<()> {
+    let site = docs::folder(project);
+    if site.join("index.html").is_file() {
+        return copy_tree(&site, &folder.join("docs"));
+    }
+    let page = folder.join("index.html");
+    let text = fs::read_to_string(&page)?;
+    let address = format!("{}/blob/main/docs/index.md", docs::REPOSITORY);
+    Ok(fs::write(page, text.replace("docs/index.html", &address))?)
 }

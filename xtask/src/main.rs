@@ -1,7 +1,8 @@
-//! The project's chores: `cargo xtask setup | package | demo | test | bench`.
+//! The project's chores: `cargo xtask setup | package | demo | docs | test | bench`.
 
 mod bench;
 mod demo;
+mod docs;
 mod files;
 mod package;
 mod progress;
@@ -34,6 +35,8 @@ enum Command {
     Package,
     /// Serve the demo page, or check it
     Demo(demo::Options),
+    /// Build the documentation: target/docs/index.html
+    Docs,
     /// Run everything CI runs
     Test(test::Options),
     /// Measure beside the peers
@@ -62,6 +65,7 @@ fn run(command: &Command) -> Result<()> {
             Ok(())
         }
         Command::Demo(options) => demo::run(&project, options),
+        Command::Docs => docs::run(&project),
         Command::Test(options) => test::run(&project, options),
         Command::Bench(options) => bench::run(&project, options),
     }

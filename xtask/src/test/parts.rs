@@ -3,6 +3,7 @@
 use super::engines::{self, Engine};
 use super::{Context, Part, counted, dependent, layers, publish};
 use crate::demo;
+use crate::docs;
 use crate::package::{self, Package, Variant};
 use anyhow::{Context as _, Result};
 use std::fs;
@@ -27,7 +28,7 @@ pub(super) const PARTS: &[Part] = &[
     },
     Part {
         name: "docs",
-        run: docs,
+        run: rustdoc,
     },
     Part {
         name: "native",
@@ -65,6 +66,10 @@ pub(super) const PARTS: &[Part] = &[
     Part {
         name: "package",
         run: |context| package::run(context.project, context.tools).map(drop),
+    },
+    Part {
+        name: "site",
+        run: site,
     },
     Part {
         name: "pkg-tests",
@@ -120,12 +125,19 @@ fn clippy_wasm(context: &Context) -> Result<()> {
     Ok(clippy.run()?)
 }
 
-fn docs(context: &Context) -> Result<()> {
+fn rustdoc(context: &Context) -> Result<()> {
     let doc = cmd!(
         context.project.sh,
         "cargo doc --workspace --no-deps --all-features"
     );
     Ok(doc.env("RUSTDOCFLAGS", "-D warnings").run()?)
+}
+
+/// Builds the documentation's site with the types of the package that was built, and checks its links.
+fn site(context: &Context) -> Result<()> {
+    let Context { project, tools } = context;
+    let site = docs::build(project, tools, &Package::locate(project)?)?;
+    docs::check_links(project, &site)
 }
 
 fn native(context: &Context) -> Result<()> {
