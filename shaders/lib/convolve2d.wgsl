@@ -29,7 +29,7 @@ fn at(row: u32, v: u32) -> vec4f {
     let at = min(row, params.input_rows - 1u) * params.input_cols
         + min(cols, vec4u(params.input_cols - 1u));
     let values = vec4f(input[at.x], input[at.y], input[at.z], input[at.w]);
-    let inside = cols < vec4u(params.input_cols) & vec4<bool>(row < params.input_rows);
+    let inside = (cols < vec4u(params.input_cols)) & vec4<bool>(row < params.input_rows);
     return select(vec4f(), values, inside);
 }
 
