@@ -144,6 +144,7 @@ fn store(row: u32, vector: u32, values: vec4f) {
 }
 
 // Stores those values of a row whose columns there are.
+@if(!vectors)
 fn put(row: u32, cols: vec4u, at: vec4u, values: vec4f) {
     if row >= params.m {
         return;
