@@ -1,4 +1,6 @@
 // Each workgroup, of GROUP invocations, folds a tile of 16 × 16 values of a row-major matrix into one.
+import package::lib::grid::workgroup_index;
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -9,9 +11,15 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
+// The host declares what suits the adapter.
+const GROUP = 256u;
+
 var<workgroup> scratch: array<f32, GROUP>;
 
-COMBINE
+// A function of the user's own takes its place (`src/gpu/tiles.rs`).
+fn combine(a: f32, b: f32) -> f32 {
+    return a + b;
+}
 
 @compute @workgroup_size(GROUP)
 fn main(

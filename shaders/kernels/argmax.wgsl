@@ -1,5 +1,8 @@
 // Index of the first largest value, or of the first NaN. The first dispatch reads values and
 // leaves a pair (value, index) a workgroup; the second reads `pairs` and leaves the index.
+import package::lib::hooks::after;
+import package::lib::nan::is_nan;
+
 struct Params {
     len: u32,
     groups: u32,
@@ -9,6 +12,9 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+// Fewer on software adapters.
+override GROUP = 256u;
 
 struct Candidate {
     value: f32,

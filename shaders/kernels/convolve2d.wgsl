@@ -2,6 +2,9 @@
 // that are as many columns apart as outputs are, each needs but one column more than the one before.
 // Sums of a row of taps add up, and those of long kernels a part at a time, which bounds their rounding
 // error. Padding is read as zero.
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
+
 struct Params {
     input_rows: u32,
     input_cols: u32,

@@ -3,6 +3,10 @@
 // Bounds: rows and columns that are read are clamped to the last, and count as zero beyond;
 // values that are stored are inside the result. A kernel of at most 16 × 16 has at most
 // 16 rows of 5 vectors of weights, and only rows below KERNEL_ROWS are used.
+import package::lib::convolve2d::{KERNEL_COLS, KERNEL_ROWS, Pixel, SKIPPED, VECTORS, Window};
+import package::lib::convolve2d::{first_output, put, row_taps, some_taps, window_of};
+import package::lib::grid::workgroup_index;
+
 struct Params {
     input_rows: u32,
     input_cols: u32,
@@ -14,15 +18,11 @@ struct Params {
     tiles_across: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> input: array<OP_pixel>;
+@group(0) @binding(1) var<storage, read> input: array<Pixel>;
 @group(0) @binding(2) var<storage, read> kernel: array<f32>;
-@group(0) @binding(3) var<storage, read_write> result: array<OP_pixel>;
+@group(0) @binding(3) var<storage, read_write> result: array<Pixel>;
 
 var<workgroup> weights: array<vec4f, 80>;
-
-fn at(row: u32, v: u32) -> vec4f {
-    return OP_at(row, v);
-}
 
 // The weight of tap `t` of a row, counted from the window's first column.
 fn weight(row: u32, t: u32) -> f32 {
@@ -76,8 +76,8 @@ fn main(
         // Above and to the left of the input, numbers wrap around to some beyond its end.
         add_window(&sums, t, window_of(out.x + t - params.pad_top, out.y - params.pad_left));
     }
-    OP_put(out.x, out.y, sums.s0);
-    OP_put(out.x + 1u, out.y, sums.s1);
-    OP_put(out.x + 2u, out.y, sums.s2);
-    OP_put(out.x + 3u, out.y, sums.s3);
+    put(out.x, out.y, sums.s0);
+    put(out.x + 1u, out.y, sums.s1);
+    put(out.x + 2u, out.y, sums.s2);
+    put(out.x + 3u, out.y, sums.s3);
 }

@@ -3,6 +3,10 @@
 //
 // Bounds: rows and columns that are read are clamped to the last, and count as zero beyond;
 // values that are stored are inside the result; places of weights are clamped to the last.
+import package::lib::convolve2d::{KERNEL_COLS, KERNEL_ROWS, Pixel, SKIPPED};
+import package::lib::convolve2d::{first_output, put, some_taps, window_of};
+import package::lib::grid::workgroup_index;
+
 struct Params {
     input_rows: u32,
     input_cols: u32,
@@ -14,13 +18,9 @@ struct Params {
     tiles_across: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> input: array<OP_pixel>;
+@group(0) @binding(1) var<storage, read> input: array<Pixel>;
 @group(0) @binding(2) var<uniform> weights: array<vec4f, 16>;
-@group(0) @binding(3) var<storage, read_write> result: array<OP_pixel>;
-
-fn at(row: u32, v: u32) -> vec4f {
-    return OP_at(row, v);
-}
+@group(0) @binding(3) var<storage, read_write> result: array<Pixel>;
 
 fn weight(row: u32, t: u32) -> f32 {
     let i = min(row * KERNEL_COLS + t - SKIPPED, 63u);
@@ -81,10 +81,10 @@ fn main(
     add_window(&sums, 10u, row, v);
     add_window(&sums, 11u, row, v);
     add_window(&sums, 12u, row, v);
-    OP_put(out.x, out.y, sums.s0);
-    OP_put(out.x + 1u, out.y, sums.s1);
-    OP_put(out.x + 2u, out.y, sums.s2);
-    OP_put(out.x + 3u, out.y, sums.s3);
-    OP_put(out.x + 4u, out.y, sums.s4);
-    OP_put(out.x + 5u, out.y, sums.s5);
+    put(out.x, out.y, sums.s0);
+    put(out.x + 1u, out.y, sums.s1);
+    put(out.x + 2u, out.y, sums.s2);
+    put(out.x + 3u, out.y, sums.s3);
+    put(out.x + 4u, out.y, sums.s4);
+    put(out.x + 5u, out.y, sums.s5);
 }

@@ -4,6 +4,9 @@
 //
 // Bounds: places of the result are clamped to the last one where they are read for, and so are filters, rows and
 // columns; channels stay below their number. What is stored is a place and a filter that there are.
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
+
 struct Params {
     input_rows: u32,
     input_cols: u32,

@@ -1,8 +1,5 @@
 // The first dispatch of a dot product; `reduce` folds the workgroups' sums.
-alias real = vec4f;
-alias word = vec4u;
-alias integer = vec4i;
-alias truth = vec4<bool>;
+import package::lib::reduce::{SUM, fold_lanes, sum_of_terms, walk_of, workgroup_reduce};
 
 struct Params {
     len: u32,
@@ -12,6 +9,9 @@ struct Params {
 @group(0) @binding(1) var<storage, read> a: array<vec4f>;
 @group(0) @binding(2) var<storage, read> b: array<vec4f>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
+
+// Fewer on software adapters.
+override GROUP = 256u;
 
 fn before0(i: u32) -> vec4f {
     return a[i];

@@ -1,9 +1,7 @@
 // Elementwise operations, which `after` applies to x and whatever else it reads at i: two times
 // four values an invocation. Buffers are padded to whole vectors; what the padding holds never matters.
-alias real = vec4f;
-alias word = vec4u;
-alias integer = vec4i;
-alias truth = vec4<bool>;
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
 
 struct Params {
     vectors: u32,

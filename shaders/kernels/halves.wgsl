@@ -1,6 +1,8 @@
 // A row-major matrix rounded to binary16, four columns a vector, with zeros in the rows and
 // columns past its own. `across` is the result's row in vectors. WGSL leaves open what numbers
 // beyond binary16 become; here they are infinite.
+import package::lib::grid::workgroup_index;
+
 struct Params {
     rows: u32,
     cols: u32,

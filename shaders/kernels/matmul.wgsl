@@ -12,17 +12,21 @@
 // A's by their places among its rows and depths, of B's `local` and `local + GROUP`, and reads rows, depths and columns
 // below ROWS, 16 and 4 · VECTORS: a slab has 4 · ROWS = 16 · VECTORS = 2 · GROUP vectors, and as many places, since an
 // exclusive or with less than 8 leaves multiples of 8 alone. Totals begin at 0 or 1, of five.
+import constants::{BLOCK_COLS, BLOCK_ROWS};
+import package::lib::grid::workgroup_index;
+import package::lib::matmul::{Cell, Layer, Sums, add_product, columns_of, load_b, load_share, slab_block, slab_place, store};
+
 struct Params {
     m: u32,
     k: u32,
     n: u32,
     tiles_across: u32,
-    layer: OP_layer,
+    layer: Layer,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<OP_cell>;
-@group(0) @binding(2) var<storage, read> b: array<OP_cell>;
-@group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
+@group(0) @binding(1) var<storage, read> a: array<Cell>;
+@group(0) @binding(2) var<storage, read> b: array<Cell>;
+@group(0) @binding(3) var<storage, read_write> c: array<Cell>;
 
 // The sides that make two vectors of each slab an invocation's share.
 const ACROSS = 8u * BLOCK_ROWS;
@@ -33,7 +37,7 @@ const VECTORS = BLOCK_COLS * ACROSS;
 const SPAN = VECTORS;
 const PART = 256u;
 
-// Two slabs each. A's is as OP_block reads it; B's as [depth][column / 4], four columns a vector.
+// Two slabs each. A's is as `slab_block` reads it; B's as [depth][column / 4], four columns a vector.
 var<workgroup> a_slabs: array<vec4f, 4 * GROUP>;
 var<workgroup> b_slabs: array<vec4f, 4 * GROUP>;
 
@@ -45,10 +49,10 @@ fn b_block(i: u32) -> mat4x4f {
 // Four depths more.
 fn advance(sums: ptr<function, Sums>, slab: u32, y: u32, quarter: u32, b_at: u32) {
     let left = b_block(b_at);
-    let top = OP_block(slab, y, quarter, 0u);
+    let top = slab_block(slab, y, quarter, 0u);
     (*sums).first = add_product((*sums).first, top, left);
     if BLOCK_ROWS > 1u {
-        let bottom = OP_block(slab, y, quarter, 1u);
+        let bottom = slab_block(slab, y, quarter, 1u);
         (*sums).below = add_product((*sums).below, bottom, left);
         if BLOCK_COLS > 1u {
             let right = b_block(b_at + ACROSS);
@@ -73,10 +77,10 @@ fn gather(sums: ptr<function, Sums>, at: u32) {
 }
 
 fn store_block(row: u32, vector: u32, block: mat4x4f) {
-    OP_store(row, vector, block[0]);
-    OP_store(row + DOWN, vector, block[1]);
-    OP_store(row + 2u * DOWN, vector, block[2]);
-    OP_store(row + 3u * DOWN, vector, block[3]);
+    store(row, vector, block[0]);
+    store(row + DOWN, vector, block[1]);
+    store(row + 2u * DOWN, vector, block[2]);
+    store(row + 3u * DOWN, vector, block[3]);
 }
 
 @compute @workgroup_size(GROUP)
@@ -92,12 +96,12 @@ fn main(
     let y = local / ACROSS;
     // Where this invocation's two loads of each slab of B lie.
     let b_depth = local / VECTORS;
-    let b_columns = OP_columns(vector + local % VECTORS);
+    let b_columns = columns_of(vector + local % VECTORS);
     const B_STEP = GROUP / VECTORS;
-    var a0 = OP_share(row, 0u, local, 0u);
-    var a1 = OP_share(row, 0u, local, 1u);
-    var b0 = OP_b(b_depth, b_columns);
-    var b1 = OP_b(b_depth + B_STEP, b_columns);
+    var a0 = load_share(row, 0u, local, 0u);
+    var a1 = load_share(row, 0u, local, 1u);
+    var b0 = load_b(b_depth, b_columns);
+    var b1 = load_b(b_depth + B_STEP, b_columns);
     var slab = 0u;
     let at = u32(params.k == 0u);
     for (var part = 0u; part < params.k; part += PART) {
@@ -105,15 +109,15 @@ fn main(
         var sums = Sums();
         let end = min(part + PART, params.k);
         for (var depth = part + 16u; depth < end + 16u; depth += 16u) {
-            a_slabs[slab + OP_place(local, 0u)] = a0;
-            a_slabs[slab + OP_place(local, 1u)] = a1;
+            a_slabs[slab + slab_place(local, 0u)] = a0;
+            a_slabs[slab + slab_place(local, 1u)] = a1;
             b_slabs[slab + local] = b0;
             b_slabs[slab + local + GROUP] = b1;
             workgroupBarrier();
-            a0 = OP_share(row, depth, local, 0u);
-            a1 = OP_share(row, depth, local, 1u);
-            b0 = OP_b(depth + b_depth, b_columns);
-            b1 = OP_b(depth + b_depth + B_STEP, b_columns);
+            a0 = load_share(row, depth, local, 0u);
+            a1 = load_share(row, depth, local, 1u);
+            b0 = load_b(depth + b_depth, b_columns);
+            b1 = load_b(depth + b_depth + B_STEP, b_columns);
             let b_at = slab + x;
             advance(&sums, slab, y, 0u, b_at);
             advance(&sums, slab, y, 1u, b_at + 4u * VECTORS);

@@ -2,44 +2,47 @@
 // switch of contexts: an invocation computes 8 × 8 values of C straight from A and B. What it takes is
 // nearly all loads, lane by lane, of which wide tiles need fewer. PART depths at a time add up, to
 // bound the rounding error.
+import package::lib::grid::workgroup_index;
+import package::lib::matmul::{Cell, Columns, Layer, Sums, add_product, columns_of, load_a, load_b, store};
+
 struct Params {
     m: u32,
     k: u32,
     n: u32,
     tiles_across: u32,
-    layer: OP_layer,
+    layer: Layer,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<OP_cell>;
-@group(0) @binding(2) var<storage, read> b: array<OP_cell>;
-@group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
+@group(0) @binding(1) var<storage, read> a: array<Cell>;
+@group(0) @binding(2) var<storage, read> b: array<Cell>;
+@group(0) @binding(3) var<storage, read_write> c: array<Cell>;
 
 const PART = 256u;
 const SPAN = 1u;
 
 fn a_block(row: u32, quarter: u32) -> mat4x4f {
     return mat4x4f(
-        OP_a(row, quarter),
-        OP_a(row + 1u, quarter),
-        OP_a(row + 2u, quarter),
-        OP_a(row + 3u, quarter),
+        load_a(row, quarter),
+        load_a(row + 1u, quarter),
+        load_a(row + 2u, quarter),
+        load_a(row + 3u, quarter),
     );
 }
 
-fn b_block(depth: u32, columns: OP_four) -> mat4x4f {
+fn b_block(depth: u32, columns: Columns) -> mat4x4f {
     return mat4x4f(
-        OP_b(depth, columns),
-        OP_b(depth + 1u, columns),
-        OP_b(depth + 2u, columns),
-        OP_b(depth + 3u, columns),
+        load_b(depth, columns),
+        load_b(depth + 1u, columns),
+        load_b(depth + 2u, columns),
+        load_b(depth + 3u, columns),
     );
 }
 
 fn store_block(row: u32, vector: u32, block: mat4x4f) {
-    OP_store(row, vector, block[0]);
-    OP_store(row + 1u, vector, block[1]);
-    OP_store(row + 2u, vector, block[2]);
-    OP_store(row + 3u, vector, block[3]);
+    store(row, vector, block[0]);
+    store(row + 1u, vector, block[1]);
+    store(row + 2u, vector, block[2]);
+    store(row + 3u, vector, block[3]);
 }
 
 @compute @workgroup_size(64)
@@ -54,8 +57,8 @@ fn main(
     if row >= params.m {
         return;
     }
-    let left_columns = OP_columns(vector);
-    let right_columns = OP_columns(vector + 1u);
+    let left_columns = columns_of(vector);
+    let right_columns = columns_of(vector + 1u);
     var totals = Sums();
     for (var part = 0u; part < params.k; part += PART) {
         var sums = Sums();

@@ -7,15 +7,19 @@
 // Bounds: what is read of A is clamped to its last row and depth (`lib/matmul.wgsl`). Of B it is clamped
 // to the last vector of columns once, before the loops, and to the last four depths in each step. What
 // is stored lies in C.
+import constants::BLOCKS;
+import package::lib::grid::workgroup_index;
+import package::lib::matmul::{Cell, Columns, Sums, add_product, columns_of, load_a, load_b_within, store};
+
 struct Params {
     m: u32,
     k: u32,
     n: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<OP_cell>;
-@group(0) @binding(2) var<storage, read> b: array<OP_cell>;
-@group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
+@group(0) @binding(1) var<storage, read> a: array<Cell>;
+@group(0) @binding(2) var<storage, read> b: array<Cell>;
+@group(0) @binding(3) var<storage, read_write> c: array<Cell>;
 
 const PART = 256u;
 const SPAN = 1u;
@@ -24,7 +28,7 @@ const ROWS = 8u * BLOCKS;
 // Of the block below, if there is one.
 fn a_below(row: u32, quarter: u32) -> vec4f {
     if BLOCKS > 1u {
-        return OP_a(row + 8u, quarter);
+        return load_a(row + 8u, quarter);
     }
     return vec4f();
 }
@@ -39,12 +43,12 @@ fn a_block(vectors: vec4f, first: u32) -> mat4x4f {
     );
 }
 
-fn b_block(depth: u32, columns: OP_four) -> mat4x4f {
+fn b_block(depth: u32, columns: Columns) -> mat4x4f {
     return mat4x4f(
-        OP_b_within(depth, columns),
-        OP_b_within(depth + 1u, columns),
-        OP_b_within(depth + 2u, columns),
-        OP_b_within(depth + 3u, columns),
+        load_b_within(depth, columns),
+        load_b_within(depth + 1u, columns),
+        load_b_within(depth + 2u, columns),
+        load_b_within(depth + 3u, columns),
     );
 }
 
@@ -65,10 +69,10 @@ fn gather(totals: ptr<function, Sums>, sums: Sums) {
 }
 
 fn store_rows(row: u32, vector: u32, block: mat4x4f) {
-    OP_store(row, vector, block[0]);
-    OP_store(row + 1u, vector, block[1]);
-    OP_store(row + 2u, vector, block[2]);
-    OP_store(row + 3u, vector, block[3]);
+    store(row, vector, block[0]);
+    store(row + 1u, vector, block[1]);
+    store(row + 2u, vector, block[2]);
+    store(row + 3u, vector, block[3]);
 }
 
 fn store_sums(row: u32, left: u32, right: u32, sums: Sums) {
@@ -98,14 +102,14 @@ fn main(
     }
     let left = start + lane;
     let right = left + lanes;
-    let left_columns = OP_columns(min(left, across - 1u));
-    let right_columns = OP_columns(min(right, across - 1u));
+    let left_columns = columns_of(min(left, across - 1u));
+    let right_columns = columns_of(min(right, across - 1u));
     // Which part of a block of A is this invocation's.
     let a_row = row + lane % 8u;
     let a_quarter = lane / 8u;
     let held = lanes / 8u;
     let quarters = (params.k + 3u) / 4u;
-    var a_next = OP_a(a_row, a_quarter);
+    var a_next = load_a(a_row, a_quarter);
     var a_next_below = a_below(a_row, a_quarter);
     var left_next = b_block(0u, left_columns);
     var right_next = b_block(0u, right_columns);
@@ -118,7 +122,7 @@ fn main(
         for (var first = part; first < end; first += held) {
             let a_held = a_next;
             let a_held_below = a_next_below;
-            a_next = OP_a(a_row, first + held + a_quarter);
+            a_next = load_a(a_row, first + held + a_quarter);
             a_next_below = a_below(a_row, first + held + a_quarter);
             for (var i = 0u; i < min(held, end - first); i++) {
                 let left_block = left_next;

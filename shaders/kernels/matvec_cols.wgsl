@@ -1,6 +1,10 @@
 // C = A · B where A is one row: a workgroup sums 128 columns of B over one of `slices` parts of
 // its depth, TERMS products at a time, to bound the rounding error. A second dispatch sums those, as a
 // product with a row of ones.
+import package::lib::grid::workgroup_index;
+import package::lib::matmul::{Cell, columns_of, load_b, store};
+import package::lib::reduce::TERMS;
+
 struct Params {
     m: u32,
     k: u32,
@@ -13,8 +17,8 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> a: array<f32>;
-@group(0) @binding(2) var<storage, read> b: array<OP_cell>;
-@group(0) @binding(3) var<storage, read_write> c: array<OP_cell>;
+@group(0) @binding(2) var<storage, read> b: array<Cell>;
+@group(0) @binding(3) var<storage, read_write> c: array<Cell>;
 
 const SPAN = 32u;
 var<workgroup> sums: array<vec4f, 256>;
@@ -28,7 +32,7 @@ fn main(
     let index = workgroup_index(group, groups);
     let slice = index / params.tiles_across;
     let vector = 32u * (index % params.tiles_across) + local % 32u;
-    let columns = OP_columns(vector);
+    let columns = columns_of(vector);
     let first = slice * params.slice;
     let end = min(first + params.slice, params.k);
     var total = vec4f();
@@ -36,7 +40,7 @@ fn main(
         var part = vec4f();
         for (var depth = block; depth < min(block + 8u * TERMS, end); depth += 8u) {
             let factor = select(a[depth], 1.0, params.ones != 0u);
-            part += factor * OP_b(depth, columns);
+            part += factor * load_b(depth, columns);
         }
         total += part;
     }
@@ -48,6 +52,6 @@ fn main(
         }
     }
     if local < 32u {
-        OP_store(slice, vector, sums[local]);
+        store(slice, vector, sums[local]);
     }
 }

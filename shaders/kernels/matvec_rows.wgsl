@@ -1,12 +1,17 @@
 // C = A · B where B is one column: a workgroup a row of A. TERMS products at a time add up, to
 // bound the rounding error.
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
+import package::lib::matmul::{Cell, load_a, load_column};
+import package::lib::reduce::{SUM, TERMS, workgroup_reduce};
+
 struct Params {
     m: u32,
     k: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<OPs_cell>;
-@group(0) @binding(2) var<storage, read> b: array<OPs_cell>;
+@group(0) @binding(1) var<storage, read> a: array<Cell>;
+@group(0) @binding(2) var<storage, read> b: array<Cell>;
 @group(0) @binding(3) var<storage, read_write> c: array<f32>;
 
 const GROUP = 64u;
@@ -26,7 +31,7 @@ fn main(
     for (var block = local; block < quarters; block += TERMS * GROUP) {
         var part = vec4f();
         for (var i = block; i < min(block + TERMS * GROUP, quarters); i += GROUP) {
-            part += OPs_a(row, i) * OPs_column(i);
+            part += load_a(row, i) * load_column(i);
         }
         total += part;
     }

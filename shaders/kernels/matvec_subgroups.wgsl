@@ -1,12 +1,17 @@
 // C = A · B where B is one column: a subgroup two rows of A, without a barrier. TERMS products at a time
 // add up, to bound the rounding error.
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
+import package::lib::matmul::{Cell, load_a, load_column};
+import package::lib::reduce::TERMS;
+
 struct Params {
     m: u32,
     k: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> a: array<OPs_cell>;
-@group(0) @binding(2) var<storage, read> b: array<OPs_cell>;
+@group(0) @binding(1) var<storage, read> a: array<Cell>;
+@group(0) @binding(2) var<storage, read> b: array<Cell>;
 @group(0) @binding(3) var<storage, read_write> c: array<f32>;
 
 @compute @workgroup_size(256)
@@ -29,9 +34,9 @@ fn main(
         var part = vec4f();
         var part_below = vec4f();
         for (var i = block; i < min(block + TERMS * lanes, quarters); i += lanes) {
-            let column = OPs_column(i);
-            part += OPs_a(row, i) * column;
-            part_below += OPs_a(row + 1u, i) * column;
+            let column = load_column(i);
+            part += load_a(row, i) * column;
+            part_below += load_a(row + 1u, i) * column;
         }
         total += part;
         total_below += part_below;

@@ -1,6 +1,11 @@
 // The second of two dispatches for long rows: every workgroup puts its row's pairs together,
 // as T. Chan, G. Golub and R. LeVeque do ("Algorithms for computing the sample variance", 1983), then
 // writes its chunk.
+import package::lib::grid::workgroup_index;
+import package::lib::norm::{factor_of, put_normed};
+import package::lib::reduce::{SUM, workgroup_reduce};
+import package::lib::rows::chunk;
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -15,6 +20,9 @@ struct Params {
 @group(0) @binding(3) var<storage, read> gain: array<f32>;
 @group(0) @binding(4) var<storage, read> bias: array<f32>;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
+
+// Fewer on software adapters.
+override GROUP = 256u;
 
 fn before0(i: u32) -> f32 {
     return x[i];

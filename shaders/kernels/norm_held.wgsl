@@ -1,5 +1,11 @@
 // GROUP invocations a row of at most 16 · GROUP values, which stay in registers between one read and
 // one write of each. Rows are made of whole vectors. A workgroup has ROWS rows.
+import constants::{GROUP, ROWS};
+import package::lib::fold::fold;
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
+import package::lib::norm::{factor_of, normed};
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -52,13 +58,13 @@ fn main(
     let cols = f32(params.cols);
     // The same for all.
     if params.centred != 0u {
-        let mean = OP_fold((v0 + v1) + (v2 + v3), false, 0u, place) / cols;
+        let mean = fold((v0 + v1) + (v2 + v3), false, 0u, place) / cols;
         v0 = deviation(local, v0, mean);
         v1 = deviation(i1, v1, mean);
         v2 = deviation(i2, v2, mean);
         v3 = deviation(i3, v3, mean);
     }
-    let squares = OP_fold((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3), false, 1u, place);
+    let squares = fold((v0 * v0 + v1 * v1) + (v2 * v2 + v3 * v3), false, 1u, place);
     let factor = factor_of(squares / cols, params.epsilon);
     keep(row, local, v0, factor);
     keep(row, i1, v1, factor);

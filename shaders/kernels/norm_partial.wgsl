@@ -1,5 +1,9 @@
 // The first of two dispatches for long rows: mean and squares around it of each chunk of each row,
 // as pairs.
+import package::lib::grid::workgroup_index;
+import package::lib::norm::moments_of;
+import package::lib::rows::chunk;
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -11,6 +15,9 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> partials: array<vec2f>;
+
+// Fewer on software adapters.
+override GROUP = 256u;
 
 fn before0(i: u32) -> f32 {
     return x[i];

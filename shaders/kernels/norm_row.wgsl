@@ -1,5 +1,8 @@
 // One workgroup a row: mean, mean square around it, result; three passes over the row, which stays
 // in cache as long as this kernel is chosen for it.
+import package::lib::grid::workgroup_index;
+import package::lib::norm::{factor_of, moments_of, put_normed};
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -11,6 +14,9 @@ struct Params {
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> bias: array<f32>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
+
+// Fewer on software adapters.
+override GROUP = 256u;
 
 fn before0(i: u32) -> f32 {
     return x[i];

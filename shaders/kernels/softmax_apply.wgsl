@@ -1,5 +1,11 @@
 // The second of two dispatches for long rows: every workgroup folds its row's pairs, then
 // writes its chunk.
+import package::lib::grid::workgroup_index;
+import package::lib::nan::maximum;
+import package::lib::reduce::{MAX, SUM, workgroup_reduce};
+import package::lib::rows::chunk;
+import package::lib::softmax::{exponential_of_difference, measured_from, put_shares};
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -12,6 +18,9 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> partials: array<vec2f>;
 @group(0) @binding(3) var<storage, read_write> y: array<f32>;
+
+// Fewer on software adapters.
+override GROUP = 256u;
 
 fn before0(i: u32) -> f32 {
     return x[i];

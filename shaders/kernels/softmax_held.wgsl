@@ -1,6 +1,14 @@
 // GROUP invocations a row of at most 16 · GROUP values, which stay in registers between one read and
 // one write of each. Rows are made of whole vectors. A workgroup has ROWS rows: workgroups of 64
 // invocations each begin so often that it took a quarter longer. Short rows are part of a subgroup each.
+import constants::{GROUP, ROWS};
+import package::lib::fold::fold;
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
+import package::lib::math::logarithm;
+import package::lib::nan::{is_nan, nan_where};
+import package::lib::softmax::exponential_of_difference;
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -47,7 +55,7 @@ fn main(
     var v1 = load(row, i1);
     var v2 = load(row, i2);
     var v3 = load(row, i3);
-    let largest = OP_fold(max(max(v0, v1), max(v2, v3)), true, 0u, place);
+    let largest = fold(max(max(v0, v1), max(v2, v3)), true, 0u, place);
     // Infinite or NaN where a value is NaN, or where there are infinities of both signs.
     let trace = TINY * v0 + TINY * v1 + TINY * v2 + TINY * v3;
     v0 -= largest;
@@ -61,7 +69,7 @@ fn main(
     let sums = nan_where(is_nan(trace), (e0 + e1) + (e2 + e3));
     // +∞ has no share that is a number, and a row of only −∞ has no distribution.
     let none = vec4<bool>(abs(largest) > 3.4028234663852886e38);
-    let total = nan_where(none, vec4f(OP_fold(sums, false, 1u, place)));
+    let total = nan_where(none, vec4f(fold(sums, false, 1u, place)));
     if params.as_log != 0u {
         let shift = logarithm(total);
         keep(row, local, v0 - shift);

@@ -1,5 +1,9 @@
 // The first of two dispatches for long rows: maximum and sum of exponentials of each chunk of
 // each row, as pairs (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+import package::lib::grid::workgroup_index;
+import package::lib::rows::chunk;
+import package::lib::softmax::{largest_of, total_of};
+
 struct Params {
     rows: u32,
     cols: u32,
@@ -10,6 +14,9 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read_write> partials: array<vec2f>;
+
+// Fewer on software adapters.
+override GROUP = 256u;
 
 fn before0(i: u32) -> f32 {
     return x[i];

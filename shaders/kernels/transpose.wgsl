@@ -1,4 +1,7 @@
 // y[c, r] = x[r, c], by 16 × 16 tiles so that reads and writes both run along rows.
+import package::lib::grid::workgroup_index;
+import package::lib::hooks::after;
+
 struct Params {
     rows: u32,
     cols: u32,

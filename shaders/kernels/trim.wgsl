@@ -1,4 +1,7 @@
 // The first n columns of the first m rows of a matrix with more of both, four columns an invocation.
+import package::lib::grid::workgroup_index;
+import package::lib::matmul::{Cell, store};
+
 struct Params {
     m: u32,
     n: u32,
@@ -8,7 +11,7 @@ struct Params {
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
-@group(0) @binding(2) var<storage, read_write> c: array<OP_cell>;
+@group(0) @binding(2) var<storage, read_write> c: array<Cell>;
 
 const SPAN = 1u;
 
@@ -22,6 +25,6 @@ fn main(
     let row = i / params.across;
     let vector = i % params.across;
     if row < params.m {
-        OP_store(row, vector, x[row * params.x_across + vector]);
+        store(row, vector, x[row * params.x_across + vector]);
     }
 }

@@ -1,15 +1,20 @@
-// How a convolution reads its input and writes its result: by vectors of four columns where the
-// rows of both are made of them, else by scalars.
-alias vectors_pixel = vec4f;
-alias scalars_pixel = f32;
+// How a convolution reads its input and writes its result: by vectors of four columns with the feature
+// `vectors`, where the rows of both are made of them, else by scalars.
+import package::kernel::{input, params, result, weights_at};
+import package::lib::hooks::after;
 
-fn vectors_at(row: u32, v: u32) -> vec4f {
+@if(vectors) alias Pixel = vec4f;
+@else alias Pixel = f32;
+
+@if(vectors)
+fn at(row: u32, v: u32) -> vec4f {
     let across = params.input_cols / 4u;
     let at = min(row, params.input_rows - 1u) * across + min(v, across - 1u);
     return select(vec4f(), input[at], row < params.input_rows && v < across);
 }
 
-fn vectors_put(row: u32, v: u32, values: vec4f) {
+@if(vectors)
+fn put(row: u32, v: u32, values: vec4f) {
     let across = params.output_cols / 4u;
     if row < params.output_rows && v < across {
         let i = row * across + v;
@@ -17,17 +22,19 @@ fn vectors_put(row: u32, v: u32, values: vec4f) {
     }
 }
 
-fn scalars_at(row: u32, v: u32) -> vec4f {
+@if(!vectors)
+fn at(row: u32, v: u32) -> vec4f {
     // A vector to the left of the input has wrapped around, and its columns do so too.
     let cols = 4u * v + vec4u(0u, 1u, 2u, 3u);
     let at = min(row, params.input_rows - 1u) * params.input_cols
         + min(cols, vec4u(params.input_cols - 1u));
     let values = vec4f(input[at.x], input[at.y], input[at.z], input[at.w]);
-    let inside = cols < vec4u(params.input_cols) & vec4<bool>(row < params.input_rows);
+    let inside = (cols < vec4u(params.input_cols)) & vec4<bool>(row < params.input_rows);
     return select(vec4f(), values, inside);
 }
 
-fn scalars_put(row: u32, v: u32, values: vec4f) {
+@if(!vectors)
+fn put(row: u32, v: u32, values: vec4f) {
     let col = 4u * v;
     let at = row * params.output_cols + col;
     if row >= params.output_rows {

@@ -1,8 +1,13 @@
-// Folds over a row that its invocations hold in registers.
+// Folds over a row that its invocations hold in registers, of `values`, four of each invocation, to one that all of
+// them get. A workgroup has ROWS rows of GROUP invocations each. With the feature `subgroups` it has one row and
+// subgroups are 32 invocations that follow each other; with `shuffles` each row is a part of a subgroup.
+import constants::{GROUP, ROWS};
+
 var<workgroup> row_shares: array<f32, ROWS * GROUP>;
 
-// Folds all four values of each of a row's GROUP invocations, NaN or not: those are found elsewhere.
-fn vectors_fold(values: vec4f, largest: bool, _time: u32, place: u32) -> f32 {
+// NaN or not: those are found elsewhere.
+@if(!subgroups && !shuffles)
+fn fold(values: vec4f, largest: bool, _time: u32, place: u32) -> f32 {
     let local = place % GROUP;
     row_shares[place] = fold_four(values, largest);
     for (var width = GROUP / 4u; width > 0u; width /= 4u) {
@@ -26,9 +31,9 @@ fn fold_four(v: vec4f, largest: bool) -> f32 {
     return (v.x + v.y) + (v.z + v.w);
 }
 
-// The same of a single row where subgroups are 32 invocations that follow each other. Each time, 0 or
-// 1, has places of its own, since nobody waits for everyone to have read the first time's.
-fn subgroups_fold(values: vec4f, largest: bool, time: u32, local: u32) -> f32 {
+// Each time, 0 or 1, has places of its own, since nobody waits for everyone to have read the first time's.
+@if(subgroups)
+fn fold(values: vec4f, largest: bool, time: u32, local: u32) -> f32 {
     let four = fold_four(values, largest);
     let half = 32u * time;
     let share = subgroup_fold(four, largest);
@@ -48,8 +53,8 @@ fn subgroup_fold(value: f32, largest: bool) -> f32 {
     return subgroupAdd(value);
 }
 
-// The same of rows that are GROUP invocations of a subgroup each, which follow each other.
-fn shuffles_fold(values: vec4f, largest: bool, _time: u32, _place: u32) -> f32 {
+@if(shuffles)
+fn fold(values: vec4f, largest: bool, _time: u32, _place: u32) -> f32 {
     var share = fold_four(values, largest);
     for (var distance = 1u; distance < GROUP; distance *= 2u) {
         let other = subgroupShuffleXor(share, distance);

@@ -1,5 +1,8 @@
 // Elementary functions, the twins of `src/simd/math.rs`, on `real`: f32 or vec4f, as the
 // kernel's aliases say. NaN gives NaN; results below the smallest normal number may be zero.
+import constants::{EXP, LN2_HI, LN2_LO, LOG, LOG2_E, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT};
+import package::lib::nan::is_nan;
+import package::lib::real::{integer, real, word};
 
 // NaN by its bits: drivers make min and max of comparison and choice, which lose it.
 fn at_least(x: real, bound: f32) -> real {

@@ -1,43 +1,59 @@
-// How the matmul kernels read and write matrices: by vectors where k and n are multiples of 4,
-// else by scalars. `quarter` and `vector` count depths and columns by four. Rows and columns past
+// How the matmul kernels read and write matrices: by vectors with the feature `vectors`, where k and n are multiples
+// of 4, else by scalars. `quarter` and `vector` count depths and columns by four. Rows and columns past
 // the edge read the last one, whose sums are not stored; depths past the edge read zero, not
-// another value that might be infinite. Aliases that stand in a line go together.
-alias vectors_cell = vec4f; alias vectors_four = u32; alias vectors_layer = vec4u;
-alias scalars_cell = f32; alias scalars_four = vec4u; alias scalars_layer = vec4u;
-alias patches_cell = f32;
-alias planes_cell = vec4f; alias planes_four = u32;
+// another value that might be infinite.
+//
+// With the features `im2col` and `pointwise` B is the matrix of the windows that a convolution layer reads, which is
+// nowhere in memory: by scalars, and of windows of one value by vectors.
+import package::kernel::{DOWN, GROUP, ROWS, SPAN, a, a_slabs, b, c, params};
+import package::lib::hooks::after;
+import package::lib::reduce::inside;
 
-fn vectors_a(row: u32, quarter: u32) -> vec4f {
+// What matrices consist of.
+@if(vectors) alias Cell = vec4f;
+@else alias Cell = f32;
+
+@if(vectors)
+fn load_a(row: u32, quarter: u32) -> vec4f {
     let across = params.k / 4u;
     let at = min(row, params.m - 1u) * across + min(quarter, across - 1u);
     return select(vec4f(), a[at], quarter < across);
 }
 
 // What is known of four columns before their values are read.
-fn vectors_columns(vector: u32) -> u32 {
+@if(vectors) alias Columns = u32;
+@if(!vectors && !im2col) alias Columns = vec4u;
+
+@if(vectors && !pointwise)
+fn columns_of(vector: u32) -> u32 {
     return vector;
 }
 
-fn scalars_columns(vector: u32) -> vec4u {
+@if(!vectors && !im2col)
+fn columns_of(vector: u32) -> vec4u {
     return min(four_columns(vector), vec4u(params.n - 1u));
 }
 
-fn vectors_b(depth: u32, vector: u32) -> vec4f {
+@if(vectors && !pointwise)
+fn load_b(depth: u32, vector: u32) -> vec4f {
     let across = params.n / 4u;
     let at = min(depth, params.k - 1u) * across + min(vector, across - 1u);
     return select(vec4f(), b[at], depth < params.k);
 }
 
 // Where depth and vector are known to lie within B; of single values only the vector is.
-fn vectors_b_within(depth: u32, vector: u32) -> vec4f {
+@if(vectors && !pointwise)
+fn load_b_within(depth: u32, vector: u32) -> vec4f {
     return b[depth * (params.n / 4u) + vector];
 }
 
-fn scalars_b_within(depth: u32, cols: vec4u) -> vec4f {
-    return scalars_b(depth, cols);
+@if(!vectors && !im2col)
+fn load_b_within(depth: u32, cols: vec4u) -> vec4f {
+    return load_b(depth, cols);
 }
 
-fn vectors_store(row: u32, vector: u32, values: vec4f) {
+@if(vectors && !pointwise)
+fn store(row: u32, vector: u32, values: vec4f) {
     let across = params.n / 4u;
     if row < params.m && vector < across {
         let i = row * across + vector;
@@ -46,16 +62,19 @@ fn vectors_store(row: u32, vector: u32, values: vec4f) {
 }
 
 // A slab of A, of which an invocation reads two vectors, lies as [row][depth / 4], four depths each.
-fn vectors_share(row: u32, depth: u32, local: u32, second: u32) -> vec4f {
-    return vectors_a(row + local / 4u + GROUP / 4u * second, depth / 4u + local % 4u);
+@if(vectors)
+fn load_share(row: u32, depth: u32, local: u32, second: u32) -> vec4f {
+    return load_a(row + local / 4u + GROUP / 4u * second, depth / 4u + local % 4u);
 }
 
-fn vectors_place(local: u32, second: u32) -> u32 {
+@if(vectors)
+fn slab_place(local: u32, second: u32) -> u32 {
     return local + GROUP * second;
 }
 
 // Four rows, DOWN apart, of a quarter of a slab's depths.
-fn vectors_block(slab: u32, y: u32, quarter: u32, half: u32) -> mat4x4f {
+@if(vectors)
+fn slab_block(slab: u32, y: u32, quarter: u32, half: u32) -> mat4x4f {
     let i = slab + 4u * y + quarter + 16u * DOWN * half;
     let step = 4u * DOWN;
     return mat4x4f(a_slabs[i], a_slabs[i + step], a_slabs[i + 2u * step], a_slabs[i + 3u * step]);
@@ -63,7 +82,8 @@ fn vectors_block(slab: u32, y: u32, quarter: u32, half: u32) -> mat4x4f {
 
 // By single values invocations side by side read depths side by side, of four rows each, which lie as
 // [depth][row / 4].
-fn scalars_share(row: u32, depth: u32, local: u32, second: u32) -> vec4f {
+@if(!vectors)
+fn load_share(row: u32, depth: u32, local: u32, second: u32) -> vec4f {
     let d = depth + local % 16u;
     let four = (local + GROUP * second) / 16u;
     let first = row + 4u * DOWN * (four / DOWN) + four % DOWN;
@@ -72,7 +92,8 @@ fn scalars_share(row: u32, depth: u32, local: u32, second: u32) -> vec4f {
     return select(vec4f(), vec4f(a[at.x], a[at.y], a[at.z], a[at.w]), d < params.k);
 }
 
-fn scalars_place(local: u32, second: u32) -> u32 {
+@if(!vectors)
+fn slab_place(local: u32, second: u32) -> u32 {
     return slab_at(local % 16u, (local + GROUP * second) / 16u);
 }
 
@@ -81,7 +102,8 @@ fn slab_at(depth: u32, four: u32) -> u32 {
     return depth * (ROWS / 4u) + (four ^ (depth % 8u));
 }
 
-fn scalars_block(slab: u32, y: u32, quarter: u32, half: u32) -> mat4x4f {
+@if(!vectors)
+fn slab_block(slab: u32, y: u32, quarter: u32, half: u32) -> mat4x4f {
     let depth = 4u * quarter;
     let four = y + DOWN * half;
     return transpose(mat4x4f(
@@ -102,23 +124,27 @@ fn four_columns(vector: u32) -> vec4u {
     return 4u * vector - 3u * (vector % SPAN) + vec4u(0u, SPAN, 2u * SPAN, 3u * SPAN);
 }
 
-fn scalars_a(row: u32, quarter: u32) -> vec4f {
+@if(!vectors)
+fn load_a(row: u32, quarter: u32) -> vec4f {
     let inside = four_depths(quarter) < vec4u(params.k);
     let at = min(row, params.m - 1u) * params.k + min(four_depths(quarter), vec4u(params.k - 1u));
     return select(vec4f(), vec4f(a[at.x], a[at.y], a[at.z], a[at.w]), inside);
 }
 
-fn scalars_b(depth: u32, cols: vec4u) -> vec4f {
+@if(!vectors && !im2col)
+fn load_b(depth: u32, cols: vec4u) -> vec4f {
     let at = min(depth, params.k - 1u) * params.n + cols;
     return select(vec4f(), vec4f(b[at.x], b[at.y], b[at.z], b[at.w]), depth < params.k);
 }
 
-fn scalars_store(row: u32, vector: u32, values: vec4f) {
+@if(!vectors && !im2col)
+fn store(row: u32, vector: u32, values: vec4f) {
     let cols = four_columns(vector);
     put(row, cols, row * params.n + cols, values);
 }
 
 // Stores those values of a row whose columns there are.
+@if(!vectors)
 fn put(row: u32, cols: vec4u, at: vec4u, values: vec4f) {
     if row >= params.m {
         return;
@@ -131,7 +157,8 @@ fn put(row: u32, cols: vec4u, at: vec4u, values: vec4f) {
 
 // A convolution layer of one group is the product of its weights, a row a filter, and a matrix of windows, a column
 // a place of the result, the batch's images one after the other. That matrix is nowhere in memory.
-struct patches_layer {
+@if(im2col || pointwise)
+struct Layer {
     input: vec2u,
     kernel: vec2u,
     output: vec2u,
@@ -139,25 +166,28 @@ struct patches_layer {
     dilation: vec2u,
     before: vec2u,
 }
+@else alias Layer = vec4u;
 
 // Of four places of the result: the rows and columns at which their windows begin, and where these are in the
 // first channels of their images.
-struct patches_four {
+@if(im2col)
+struct Columns {
     rows: vec4u,
     cols: vec4u,
     first: vec4u,
 }
 
 // Rows and columns before the input wrap around to some beyond its end.
-fn patches_columns(vector: u32) -> patches_four {
+@if(im2col)
+fn columns_of(vector: u32) -> Columns {
     let layer = params.layer;
     let plane = layer.output.x * layer.output.y;
-    let places = scalars_columns(vector);
+    let places = min(four_columns(vector), vec4u(params.n - 1u));
     let within = places % plane;
     let rows = within / layer.output.y * layer.stride.x - layer.before.x;
     let cols = within % layer.output.y * layer.stride.y - layer.before.y;
     let channels = places / plane * (params.k / (layer.kernel.x * layer.kernel.y));
-    return patches_four(rows, cols, (channels * layer.input.x + rows) * layer.input.y + cols);
+    return Columns(rows, cols, (channels * layer.input.x + rows) * layer.input.y + cols);
 }
 
 // The quotient of numbers below 2¹⁹ by reciprocal: an error of 2⁻²¹ of it does not reach from the middle between
@@ -166,7 +196,8 @@ fn quotient(n: u32, d: u32) -> u32 {
     return u32((f32(n) + 0.5) * (1.0 / f32(d)));
 }
 
-fn patches_b(depth: u32, four: patches_four) -> vec4f {
+@if(im2col)
+fn load_b(depth: u32, four: Columns) -> vec4f {
     let layer = params.layer;
     let taps = layer.kernel.x * layer.kernel.y;
     let plane = layer.input.x * layer.input.y;
@@ -183,30 +214,33 @@ fn patches_b(depth: u32, four: patches_four) -> vec4f {
     return select(vec4f(), vec4f(b[safe.x], b[safe.y], b[safe.z], b[safe.w]), inside);
 }
 
-fn patches_store(row: u32, vector: u32, values: vec4f) {
+@if(im2col)
+fn store(row: u32, vector: u32, values: vec4f) {
     let plane = params.layer.output.x * params.layer.output.y;
     let places = four_columns(vector);
     put(row, places, (places / plane * (params.m - 1u) + row) * plane + places, values);
 }
 
 // So is one by windows of one value, of planes made of vectors; a vector lies in one image.
-alias planes_layer = patches_layer;
-
+@if(pointwise)
 fn plane_vectors() -> u32 {
     return params.layer.output.x * params.layer.output.y / 4u;
 }
 
-fn planes_columns(vector: u32) -> u32 {
+@if(pointwise)
+fn columns_of(vector: u32) -> u32 {
     let v = min(vector, params.n / 4u - 1u);
     return v / plane_vectors() * (params.k * plane_vectors()) + v % plane_vectors();
 }
 
-fn planes_b(depth: u32, first: u32) -> vec4f {
+@if(pointwise)
+fn load_b(depth: u32, first: u32) -> vec4f {
     let at = first + min(depth, params.k - 1u) * plane_vectors();
     return select(vec4f(), b[at], depth < params.k);
 }
 
-fn planes_store(row: u32, vector: u32, values: vec4f) {
+@if(pointwise)
+fn store(row: u32, vector: u32, values: vec4f) {
     if row < params.m && vector < params.n / 4u {
         let i = vector + (vector / plane_vectors() * (params.m - 1u) + row) * plane_vectors();
         c[i] = after(i, values);
@@ -215,11 +249,13 @@ fn planes_store(row: u32, vector: u32, values: vec4f) {
 
 // Four depths of a single column. Past the edge they are zeros as those of A are, which times an
 // infinite last one would be NaN.
-fn vectors_column(quarter: u32) -> vec4f {
+@if(vectors)
+fn load_column(quarter: u32) -> vec4f {
     return b[quarter];
 }
 
-fn scalars_column(quarter: u32) -> vec4f {
+@if(!vectors)
+fn load_column(quarter: u32) -> vec4f {
     let at = min(four_depths(quarter), vec4u(params.k - 1u));
     return select(vec4f(), vec4f(b[at.x], b[at.y], b[at.z], b[at.w]), inside(quarter, params.k));
 }

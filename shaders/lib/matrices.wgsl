@@ -1,71 +1,84 @@
 // Matrices of 16 × 16 that a subgroup's invocations hold together, and the slabs of A and B that
-// `matmul_halves.wgsl` reads them from. Places are those of vectors of four values.
+// `matmul_halves.wgsl` reads them from. Places are those of vectors of four values. naga and Chromium have different
+// words for them: the features `naga` and `chromium` choose.
+import package::kernel::{A_ROW, B_ROW, c};
 
-// In naga's words. Slabs of single values took a quarter longer here.
-alias naga_a = coop_mat16x16<f16, A>;
-alias naga_b = coop_mat16x16<f16, B>;
-alias naga_sums = coop_mat16x16<f32, C>;
-var<workgroup> naga_a_slab: array<vec4<f16>, 1280>;
-var<workgroup> naga_b_slab: array<vec4<f16>, 1088>;
+// Slabs of single values took a quarter longer in naga's words.
+@if(naga) alias Left = coop_mat16x16<f16, A>;
+@if(naga) alias Right = coop_mat16x16<f16, B>;
+@if(naga) alias Product = coop_mat16x16<f32, C>;
+@if(naga) var<workgroup> a_slab: array<vec4<f16>, 1280>;
+@if(naga) var<workgroup> b_slab: array<vec4<f16>, 1088>;
 
-fn naga_keep_a(at: u32, x: vec4<f16>) {
-    naga_a_slab[at] = x;
+@if(naga)
+fn keep_a(at: u32, x: vec4<f16>) {
+    a_slab[at] = x;
 }
 
-fn naga_keep_b(at: u32, x: vec4<f16>) {
-    naga_b_slab[at] = x;
+@if(naga)
+fn keep_b(at: u32, x: vec4<f16>) {
+    b_slab[at] = x;
 }
 
-fn naga_left(at: u32) -> naga_a {
-    return coopLoadT<naga_a>(&naga_a_slab[at], A_ROW);
+@if(naga)
+fn load_left(at: u32) -> Left {
+    return coopLoadT<Left>(&a_slab[at], A_ROW);
 }
 
-fn naga_right(at: u32) -> naga_b {
-    return coopLoadT<naga_b>(&naga_b_slab[at], B_ROW);
+@if(naga)
+fn load_right(at: u32) -> Right {
+    return coopLoadT<Right>(&b_slab[at], B_ROW);
 }
 
-fn naga_multiply_add(a: naga_a, b: naga_b, sums: naga_sums) -> naga_sums {
+@if(naga)
+fn multiply_add(a: Left, b: Right, sums: Product) -> Product {
     return coopMultiplyAdd(a, b, sums);
 }
 
-fn naga_store(at: u32, sums: naga_sums, across: u32) {
+@if(naga)
+fn store(at: u32, sums: Product, across: u32) {
     coopStoreT(sums, &c[at], across);
 }
 
-// In Chromium's, which reads them from single values only. `build.rs` writes what these functions do
-// where they are called.
-alias chromium_a = subgroup_matrix_left<f16, 16, 16>;
-alias chromium_b = subgroup_matrix_right<f16, 16, 16>;
-alias chromium_sums = subgroup_matrix_result<f32, 16, 16>;
-var<workgroup> chromium_a_slab: array<f16, 5120>;
-var<workgroup> chromium_b_slab: array<f16, 4352>;
+// Chromium reads them from single values only. The composer writes what these functions do where they are called.
+@if(chromium) alias Left = subgroup_matrix_left<f16, 16, 16>;
+@if(chromium) alias Right = subgroup_matrix_right<f16, 16, 16>;
+@if(chromium) alias Product = subgroup_matrix_result<f32, 16, 16>;
+@if(chromium) var<workgroup> a_slab: array<f16, 5120>;
+@if(chromium) var<workgroup> b_slab: array<f16, 4352>;
 
-fn chromium_keep_a(at: u32, values: vec4<f16>) {
-    chromium_a_slab[4u * at] = values.x;
-    chromium_a_slab[4u * at + 1u] = values.y;
-    chromium_a_slab[4u * at + 2u] = values.z;
-    chromium_a_slab[4u * at + 3u] = values.w;
+@if(chromium)
+fn keep_a(at: u32, values: vec4<f16>) {
+    a_slab[4u * at] = values.x;
+    a_slab[4u * at + 1u] = values.y;
+    a_slab[4u * at + 2u] = values.z;
+    a_slab[4u * at + 3u] = values.w;
 }
 
-fn chromium_keep_b(at: u32, values: vec4<f16>) {
-    chromium_b_slab[4u * at] = values.x;
-    chromium_b_slab[4u * at + 1u] = values.y;
-    chromium_b_slab[4u * at + 2u] = values.z;
-    chromium_b_slab[4u * at + 3u] = values.w;
+@if(chromium)
+fn keep_b(at: u32, values: vec4<f16>) {
+    b_slab[4u * at] = values.x;
+    b_slab[4u * at + 1u] = values.y;
+    b_slab[4u * at + 2u] = values.z;
+    b_slab[4u * at + 3u] = values.w;
 }
 
-fn chromium_left(at: u32) -> chromium_a {
-    return subgroupMatrixLoad<chromium_a, row_major>(&chromium_a_slab, 4u * at, 4u * A_ROW);
+@if(chromium)
+fn load_left(at: u32) -> Left {
+    return subgroupMatrixLoad<Left, row_major>(&a_slab, 4u * at, 4u * A_ROW);
 }
 
-fn chromium_right(at: u32) -> chromium_b {
-    return subgroupMatrixLoad<chromium_b, row_major>(&chromium_b_slab, 4u * at, 4u * B_ROW);
+@if(chromium)
+fn load_right(at: u32) -> Right {
+    return subgroupMatrixLoad<Right, row_major>(&b_slab, 4u * at, 4u * B_ROW);
 }
 
-fn chromium_multiply_add(a: chromium_a, b: chromium_b, sums: chromium_sums) -> chromium_sums {
+@if(chromium)
+fn multiply_add(a: Left, b: Right, sums: Product) -> Product {
     return subgroupMatrixMultiplyAccumulate(a, b, sums);
 }
 
-fn chromium_store(at: u32, sums: chromium_sums, across: u32) {
+@if(chromium)
+fn store(at: u32, sums: Product, across: u32) {
     subgroupMatrixStore<row_major>(&c, at, sums, across);
 }

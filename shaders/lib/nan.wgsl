@@ -1,3 +1,6 @@
+// Not-a-number, which WGSL lets compilers take for something that never occurs.
+import package::lib::real::{real, truth, word};
+
 // By bits, since WGSL lets compilers assume that no comparison ever meets a NaN.
 fn is_nan(x: real) -> truth {
     return (bitcast<word>(x) & word(0x7fffffffu)) > word(0x7f800000u);

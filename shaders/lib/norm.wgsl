@@ -1,3 +1,8 @@
+// Normalisation of rows.
+import package::kernel::{GROUP, bias, gain, params};
+import package::lib::reduce::{SUM, TERMS, workgroup_reduce};
+import package::lib::rows::{four_places, put_four, read_four};
+
 // A value's distance from the mean brought to scale; without a mean there is no bias either.
 fn normed(x: vec4f, factor: f32, gain: vec4f, bias: vec4f, centred: u32) -> vec4f {
     return x * factor * gain + select(vec4f(), bias, vec4<bool>(centred != 0u));

@@ -1,6 +1,7 @@
-// Invocations of a workgroup; what an adapter has instead, if it is one in software, is said in
-// `src/gpu/context.rs`.
-override GROUP = 256u;
+// Folds of many values into one.
+import package::kernel::{GROUP, params, term};
+import package::lib::nan::{maximum, minimum};
+import package::lib::real::real;
 
 const SUM = 0u;
 const MAX = 1u;

@@ -1,3 +1,7 @@
+// Rows of a matrix, of which a workgroup has one or a chunk of one.
+import package::kernel::{GROUP, before0, params, y};
+import package::lib::hooks::after;
+
 // The row's columns in its chunk of that number, from the first to the one after the last.
 fn chunk(number: u32) -> vec2u {
     let first = min(number * params.chunk_len, params.cols);

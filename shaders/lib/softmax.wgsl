@@ -1,3 +1,10 @@
+// Softmax of rows.
+import package::kernel::{GROUP, params};
+import package::lib::math::logarithm;
+import package::lib::nan::{maximum, nan_where};
+import package::lib::reduce::{MAX, SUM, TERMS, workgroup_reduce};
+import package::lib::rows::{put_four, read_four};
+
 // eˣ for x ≤ 0 by WGSL's own function, which is exact enough here: the error that it may have
 // grows with x as that of rounding x does. What −∞ or NaN give is up to the caller.
 fn exponential_of_difference(x: vec4f) -> vec4f {

@@ -1,4 +1,6 @@
 // One function an elementwise operation of two inputs.
+import package::lib::nan::{maximum, minimum};
+import package::lib::real::real;
 
 fn vec_add(a: real, b: real) -> real {
     return a + b;

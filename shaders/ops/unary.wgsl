@@ -1,5 +1,10 @@
 // One function an elementwise operation of one input. `params.a` and `params.b` are the
 // operation's parameters in the op table's order. All of them keep NaN.
+import constants::{GELU_TANH_CUBIC, GELU_TANH_SCALE};
+import package::kernel::params;
+import package::lib::math::{at_least, expm1_negative, exponential, hyperbolic_tangent, logarithm, logistic};
+import package::lib::math::{times_logistic, times_normal_cdf, within};
+import package::lib::real::{real, word};
 
 // Zero for the bits of what is negative, −0 and NaN not among it.
 fn relu(x: real) -> real {

@@ -256,11 +256,10 @@ impl Addition {
             .iter()
             .filter(|item| !kernel.items.contains(item));
         let items = kernel.items.iter().chain(added);
-        // An instance's declarations may be extensions of the language, which come before all else.
-        let mut source = kernel.declarations.get().to_owned();
-        source.extend(items.map(|item| item.get()));
-        let [start, end] = [kernel.start, kernel.end].map(|text| fill(text.get(), kernel.op));
-        for text in [&start, &self.fields, &end, &self.functions] {
+        // Directives come before all else, and before the items that are added.
+        let mut source: String = items.map(|item| item.get()).collect();
+        let [start, end] = [kernel.start, kernel.end].map(Text::get);
+        for text in [start, &self.fields, end, &self.functions] {
             source.push_str(text);
         }
         for (name, text) in kernel.hooks {

@@ -3,6 +3,10 @@
 #[cfg(all(test, target_arch = "wasm32"))]
 mod browser_tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
+mod compose;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod table;
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
@@ -28,15 +32,12 @@ pub(super) struct Kernel {
     pub(super) unchecked: bool,
     /// Whether its workgroups may have any power of two of invocations, as its constant says.
     pub(super) any_group: bool,
-    /// Its text up to the end of its parameters, and from there; `#` stands for `op`.
+    /// Its text up to the end of its parameters, and from there.
     pub(super) start: Text,
     pub(super) end: Text,
-    pub(super) op: &'static str,
-    /// What the instance adds, such as the sizes of its tiles.
-    pub(super) declarations: Text,
     /// Functions that elementwise operations may replace, by name.
     pub(super) hooks: &'static [(&'static str, Text)],
-    /// What it needs of the library in `shaders/lib`.
+    /// Its directives, and the declarations of other files that it needs.
     pub(super) items: &'static [Text],
 }
 
@@ -50,11 +51,10 @@ pub(super) struct Function {
     pub(super) items: &'static [Text],
 }
 
-/// Functions that shaders composed at run time may call, with the types that they are of.
+/// The functions that users' functions may call, with the types that they are of.
 pub(super) const LIBRARY: &str = concat!(
     "alias real = f32; alias word = u32; alias truth = bool;\n",
-    include_str!("../../shaders/lib/grid.wgsl"),
-    include_str!("../../shaders/lib/nan.wgsl"),
+    include_str!(concat!(env!("OUT_DIR"), "/nan.wgsl")),
 );
 
 include!(concat!(env!("OUT_DIR"), "/kernels.rs"));

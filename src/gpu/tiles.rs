@@ -18,12 +18,10 @@ pub(crate) struct TileFold {
 
 impl TileFold {
     fn kernel(&self, gpu: &Gpu) -> Composed {
-        let template = include_str!("../../shaders/composed/fold_tiles.wgsl");
         let group = format!("const GROUP = {}u;\n", gpu.adapter().group());
-        let text = template.replace("COMBINE", &self.combine);
         Composed {
             name: "fold_tiles",
-            source: [kernels::LIBRARY, &group, &text].concat(),
+            source: [kernels::LIBRARY, &group, &self.combine, kernels::FOLD_TILES].concat(),
             inputs: 1,
         }
     }

@@ -22,21 +22,21 @@ const MANY_ROWS: usize = 8;
 /// of quantized weights, and a fifth more for twice as many rows.
 const UNPACKED_FROM: usize = 16;
 
-/// The format's functions, its kernel that multiplies by words, and the one that unpacks them.
-fn kernels_of(format: WeightFormat) -> (&'static str, [&'static str; 2]) {
+/// Returns the name and text of the kernel that multiplies by packed weights.
+fn matmul_of(format: WeightFormat) -> (&'static str, &'static str) {
     match format {
-        WeightFormat::Q8_0 => (
-            include_str!("../../shaders/composed/weights_q8_0.wgsl"),
-            ["matmul_q8_0", "unpack_q8_0"],
-        ),
-        WeightFormat::Q4_0 => (
-            include_str!("../../shaders/composed/weights_q4_0.wgsl"),
-            ["matmul_q4_0", "unpack_q4_0"],
-        ),
-        _ => (
-            include_str!("../../shaders/composed/weights_f16.wgsl"),
-            ["matmul_f16", "unpack_f16"],
-        ),
+        WeightFormat::Q8_0 => ("matmul_q8_0", kernels::MATMUL_Q8_0),
+        WeightFormat::Q4_0 => ("matmul_q4_0", kernels::MATMUL_Q4_0),
+        _ => ("matmul_f16", kernels::MATMUL_F16),
+    }
+}
+
+/// Returns the name and text of the kernel that unpacks packed weights.
+fn unpack_of(format: WeightFormat) -> (&'static str, &'static str) {
+    match format {
+        WeightFormat::Q8_0 => ("unpack_q8_0", kernels::UNPACK_Q8_0),
+        WeightFormat::Q4_0 => ("unpack_q4_0", kernels::UNPACK_Q4_0),
+        _ => ("unpack_f16", kernels::UNPACK_F16),
     }
 }
 
@@ -59,11 +59,10 @@ pub(super) fn multiply_words(
     super::matmul::check_depth(recorder.gpu, k)?;
     let across = n.div_ceil(GROUP);
     let params = [m, k, n, k.div_ceil(BLOCK), across].map(|dim| dim as u32);
-    let (functions, [name, _]) = kernels_of(format);
-    let product = include_str!("../../shaders/composed/matmul_words.wgsl");
+    let (name, text) = matmul_of(format);
     let kernel = Composed {
         name,
-        source: [kernels::LIBRARY, functions, product].concat(),
+        source: text.to_owned(),
         inputs: 2,
     };
     let groups = across * m.div_ceil(ROWS);
@@ -78,11 +77,10 @@ fn unpack(
     b: &GpuBuffer,
     [k, n]: [usize; 2],
 ) -> Result<()> {
-    let (functions, [_, name]) = kernels_of(format);
-    let unpacking = include_str!("../../shaders/composed/unpack_words.wgsl");
+    let (name, text) = unpack_of(format);
     let kernel = Composed {
         name,
-        source: [kernels::LIBRARY, functions, unpacking].concat(),
+        source: text.to_owned(),
         inputs: 1,
     };
     let params = [k, n, k.div_ceil(BLOCK)].map(|dim| dim as u32);

@@ -1,4 +1,5 @@
-//! Facts of the kernels in `shaders/kernels` that their text does not state. `build.rs` includes this file.
+//! The kernels that are made of the files in `shaders/kernels`, and the facts that their text does not state.
+//! `build.rs` includes this file.
 
 /// A file of `shaders/kernels` and the kernels that are made of it.
 pub(crate) struct Template {
@@ -8,170 +9,206 @@ pub(crate) struct Template {
     pub(crate) unchecked: bool,
     /// Whether WebAssembly has none of its kernels, because of the size of the download.
     pub(crate) native: bool,
-    /// Its kernels. An empty list means one kernel with the file's name.
+    /// The file whose functions are written out where the kernels call them, in browsers.
+    pub(crate) inlined: Option<&'static str>,
     pub(crate) instances: &'static [Instance],
 }
 
-/// A kernel made of a template.
+/// A kernel made of a file.
 pub(crate) struct Instance {
     pub(crate) name: &'static str,
-    /// Replaces `OP`, the first part of the names of library items.
-    pub(crate) op: &'static str,
-    /// WGSL that precedes the template's text.
-    pub(crate) declarations: &'static str,
+    /// The features that are on in the conditions of shaders, of [`FEATURES`].
+    pub(crate) features: &'static [&'static str],
+    /// What the shaders import from `constants` besides coefficients.
+    pub(crate) constants: &'static [(&'static str, u32)],
 }
 
-/// A template that is one kernel, which drivers keep within bounds.
-pub(crate) const PLAIN: Template = Template {
+/// A kernel that only Rust uses, and of which it writes a part. It is a text of its own, which modules for JavaScript
+/// do not have.
+pub(crate) struct Apart {
+    /// The file's name in `shaders/composed` without its extension.
+    pub(crate) file: &'static str,
+    pub(crate) instance: Instance,
+    /// The declarations that are left out, since Rust writes them.
+    pub(crate) left_out: &'static [&'static str],
+}
+
+/// The features of shaders. A target adds the feature of its compiler to those of an instance.
+pub(crate) const FEATURES: &[&str] = &[
+    // Elementwise operations before and after the kernel work on vectors of four values.
+    "vec4",
+    // Matrices and images are read and written by vectors of four columns.
+    "vectors",
+    // A matrix is that of a convolution's windows.
+    "im2col",
+    // A matrix is that of a convolution's windows of one value.
+    "pointwise",
+    // Rows are folded by subgroups of 32 invocations, or within a subgroup.
+    "subgroups",
+    "shuffles",
+    // The formats of packed weights.
+    "f16",
+    "q4_0",
+    "q8_0",
+    // The compilers that have different words for matrices of subgroups.
+    "naga",
+    "chromium",
+];
+
+/// What most templates are.
+const PLAIN: Template = Template {
     file: "",
     unchecked: false,
     native: false,
+    inlined: None,
     instances: &[],
 };
 
-/// The templates that differ from `PLAIN`.
+const fn instance(
+    name: &'static str,
+    features: &'static [&'static str],
+    constants: &'static [(&'static str, u32)],
+) -> Instance {
+    Instance {
+        name,
+        features,
+        constants,
+    }
+}
+
+/// The kernels of the table that `build.rs` writes.
 pub(crate) const TEMPLATES: &[Template] = &[
+    Template {
+        file: "argmax",
+        instances: &[instance("argmax", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "convolve2d",
+        instances: &[instance("convolve2d", &[], &[])],
+        ..PLAIN
+    },
     Template {
         file: "convolve2d_near",
         unchecked: true,
         native: true,
         instances: &[
-            Instance {
-                name: "convolve2d_near",
-                op: "vectors",
-                declarations: "",
-            },
-            Instance {
-                name: "convolve2d_near_any",
-                op: "scalars",
-                declarations: "",
-            },
+            instance("convolve2d_near", &["vec4", "vectors"], &[]),
+            instance("convolve2d_near_any", &[], &[]),
         ],
+        ..PLAIN
     },
     Template {
         file: "convolve2d_small",
         unchecked: true,
         native: true,
         instances: &[
-            Instance {
-                name: "convolve2d_small",
-                op: "vectors",
-                declarations: "",
-            },
-            Instance {
-                name: "convolve2d_small_any",
-                op: "scalars",
-                declarations: "",
-            },
+            instance("convolve2d_small", &["vec4", "vectors"], &[]),
+            instance("convolve2d_small_any", &[], &[]),
         ],
+        ..PLAIN
     },
     Template {
         file: "convolve_layer",
         unchecked: true,
+        instances: &[instance("convolve_layer", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "dot",
+        instances: &[instance("dot", &["vec4"], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "elementwise",
+        instances: &[instance("elementwise", &["vec4"], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "halves",
+        instances: &[instance("halves", &[], &[])],
         ..PLAIN
     },
     Template {
         file: "matmul",
         unchecked: true,
         instances: &[
-            Instance {
-                name: "matmul_128",
-                op: "vectors",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;",
-            },
-            Instance {
-                name: "matmul_128_any",
-                op: "scalars",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;",
-            },
-            Instance {
-                name: "layer_128",
-                op: "patches",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;",
-            },
-            Instance {
-                name: "pointwise_128",
-                op: "planes",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 2u;",
-            },
-            Instance {
-                name: "matmul_64",
-                op: "vectors",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;",
-            },
-            Instance {
-                name: "matmul_64_any",
-                op: "scalars",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;",
-            },
-            Instance {
-                name: "layer_64",
-                op: "patches",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;",
-            },
-            Instance {
-                name: "pointwise_64",
-                op: "planes",
-                declarations: "const BLOCK_ROWS = 2u; const BLOCK_COLS = 1u;",
-            },
-            Instance {
-                name: "matmul_32",
-                op: "vectors",
-                declarations: "const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;",
-            },
-            Instance {
-                name: "matmul_32_any",
-                op: "scalars",
-                declarations: "const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;",
-            },
-            Instance {
-                name: "layer_32",
-                op: "patches",
-                declarations: "const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;",
-            },
-            Instance {
-                name: "pointwise_32",
-                op: "planes",
-                declarations: "const BLOCK_ROWS = 1u; const BLOCK_COLS = 1u;",
-            },
+            instance(
+                "matmul_128",
+                &["vec4", "vectors"],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 2)],
+            ),
+            instance(
+                "matmul_128_any",
+                &[],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 2)],
+            ),
+            instance(
+                "layer_128",
+                &["im2col"],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 2)],
+            ),
+            instance(
+                "pointwise_128",
+                &["vec4", "vectors", "pointwise"],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 2)],
+            ),
+            instance(
+                "matmul_64",
+                &["vec4", "vectors"],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 1)],
+            ),
+            instance(
+                "matmul_64_any",
+                &[],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 1)],
+            ),
+            instance(
+                "layer_64",
+                &["im2col"],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 1)],
+            ),
+            instance(
+                "pointwise_64",
+                &["vec4", "vectors", "pointwise"],
+                &[("BLOCK_ROWS", 2), ("BLOCK_COLS", 1)],
+            ),
+            instance(
+                "matmul_32",
+                &["vec4", "vectors"],
+                &[("BLOCK_ROWS", 1), ("BLOCK_COLS", 1)],
+            ),
+            instance(
+                "matmul_32_any",
+                &[],
+                &[("BLOCK_ROWS", 1), ("BLOCK_COLS", 1)],
+            ),
+            instance(
+                "layer_32",
+                &["im2col"],
+                &[("BLOCK_ROWS", 1), ("BLOCK_COLS", 1)],
+            ),
+            instance(
+                "pointwise_32",
+                &["vec4", "vectors", "pointwise"],
+                &[("BLOCK_ROWS", 1), ("BLOCK_COLS", 1)],
+            ),
         ],
         ..PLAIN
     },
     Template {
         file: "matmul_direct",
         instances: &[
-            Instance {
-                name: "matmul_direct",
-                op: "vectors",
-                declarations: "",
-            },
-            Instance {
-                name: "matmul_direct_any",
-                op: "scalars",
-                declarations: "",
-            },
-            Instance {
-                name: "layer_direct",
-                op: "patches",
-                declarations: "",
-            },
+            instance("matmul_direct", &["vec4", "vectors"], &[]),
+            instance("matmul_direct_any", &[], &[]),
+            instance("layer_direct", &["im2col"], &[]),
         ],
         ..PLAIN
     },
     Template {
         file: "matmul_halves",
-        instances: &[
-            Instance {
-                name: "matmul_halves",
-                op: "naga",
-                declarations: "enable f16; enable wgpu_cooperative_matrix;",
-            },
-            Instance {
-                name: "matmul_halves",
-                op: "chromium",
-                declarations: "enable f16; enable chromium_experimental_subgroup_matrix; diagnostic(off, chromium.subgroup_matrix_uniformity);",
-            },
-        ],
+        inlined: Some("lib/matrices"),
+        instances: &[instance("matmul_halves", &[], &[])],
         ..PLAIN
     },
     Template {
@@ -179,42 +216,23 @@ pub(crate) const TEMPLATES: &[Template] = &[
         unchecked: true,
         native: true,
         instances: &[
-            Instance {
-                name: "matmul_subgroups_8",
-                op: "vectors",
-                declarations: "const BLOCKS = 1u;",
-            },
-            Instance {
-                name: "matmul_subgroups_8_any",
-                op: "scalars",
-                declarations: "const BLOCKS = 1u;",
-            },
-            Instance {
-                name: "matmul_subgroups_16",
-                op: "vectors",
-                declarations: "const BLOCKS = 2u;",
-            },
-            Instance {
-                name: "matmul_subgroups_16_any",
-                op: "scalars",
-                declarations: "const BLOCKS = 2u;",
-            },
+            instance("matmul_subgroups_8", &["vec4", "vectors"], &[("BLOCKS", 1)]),
+            instance("matmul_subgroups_8_any", &[], &[("BLOCKS", 1)]),
+            instance(
+                "matmul_subgroups_16",
+                &["vec4", "vectors"],
+                &[("BLOCKS", 2)],
+            ),
+            instance("matmul_subgroups_16_any", &[], &[("BLOCKS", 2)]),
         ],
+        ..PLAIN
     },
     Template {
         file: "matvec_cols",
         native: true,
         instances: &[
-            Instance {
-                name: "matvec_cols",
-                op: "vectors",
-                declarations: "",
-            },
-            Instance {
-                name: "matvec_cols_any",
-                op: "scalars",
-                declarations: "",
-            },
+            instance("matvec_cols", &["vec4", "vectors"], &[]),
+            instance("matvec_cols_any", &[], &[]),
         ],
         ..PLAIN
     },
@@ -222,16 +240,8 @@ pub(crate) const TEMPLATES: &[Template] = &[
         file: "matvec_rows",
         native: true,
         instances: &[
-            Instance {
-                name: "matvec_rows",
-                op: "vector",
-                declarations: "",
-            },
-            Instance {
-                name: "matvec_rows_any",
-                op: "scalar",
-                declarations: "",
-            },
+            instance("matvec_rows", &["vectors"], &[]),
+            instance("matvec_rows_any", &[], &[]),
         ],
         ..PLAIN
     },
@@ -239,117 +249,156 @@ pub(crate) const TEMPLATES: &[Template] = &[
         file: "matvec_subgroups",
         native: true,
         instances: &[
-            Instance {
-                name: "matvec_subgroups",
-                op: "vector",
-                declarations: "",
-            },
-            Instance {
-                name: "matvec_subgroups_any",
-                op: "scalar",
-                declarations: "",
-            },
+            instance("matvec_subgroups", &["vectors"], &[]),
+            instance("matvec_subgroups_any", &[], &[]),
         ],
+        ..PLAIN
+    },
+    Template {
+        file: "norm_apply",
+        instances: &[instance("norm_apply", &[], &[])],
         ..PLAIN
     },
     Template {
         file: "norm_held",
         native: true,
         instances: &[
-            Instance {
-                name: "norm_64",
-                op: "shuffles",
-                declarations: "const GROUP = 4u; const ROWS = 64u;",
-            },
-            Instance {
-                name: "norm_256",
-                op: "shuffles",
-                declarations: "const GROUP = 16u; const ROWS = 16u;",
-            },
-            Instance {
-                name: "norm_512",
-                op: "shuffles",
-                declarations: "const GROUP = 32u; const ROWS = 8u;",
-            },
-            Instance {
-                name: "norm_1024",
-                op: "vectors",
-                declarations: "const GROUP = 64u; const ROWS = 4u;",
-            },
-            Instance {
-                name: "norm_4096",
-                op: "vectors",
-                declarations: "const GROUP = 256u; const ROWS = 1u;",
-            },
-            Instance {
-                name: "norm_16384",
-                op: "vectors",
-                declarations: "const GROUP = 1024u; const ROWS = 1u;",
-            },
-            Instance {
-                name: "norm_16384_by_32",
-                op: "subgroups",
-                declarations: "const GROUP = 1024u; const ROWS = 1u;",
-            },
+            instance(
+                "norm_64",
+                &["vec4", "shuffles"],
+                &[("GROUP", 4), ("ROWS", 64)],
+            ),
+            instance(
+                "norm_256",
+                &["vec4", "shuffles"],
+                &[("GROUP", 16), ("ROWS", 16)],
+            ),
+            instance(
+                "norm_512",
+                &["vec4", "shuffles"],
+                &[("GROUP", 32), ("ROWS", 8)],
+            ),
+            instance("norm_1024", &["vec4"], &[("GROUP", 64), ("ROWS", 4)]),
+            instance("norm_4096", &["vec4"], &[("GROUP", 256), ("ROWS", 1)]),
+            instance("norm_16384", &["vec4"], &[("GROUP", 1024), ("ROWS", 1)]),
+            instance(
+                "norm_16384_by_32",
+                &["vec4", "subgroups"],
+                &[("GROUP", 1024), ("ROWS", 1)],
+            ),
         ],
+        ..PLAIN
+    },
+    Template {
+        file: "norm_partial",
+        instances: &[instance("norm_partial", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "norm_row",
+        instances: &[instance("norm_row", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "reduce",
+        instances: &[instance("reduce", &["vec4"], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "softmax_apply",
+        instances: &[instance("softmax_apply", &[], &[])],
         ..PLAIN
     },
     Template {
         file: "softmax_held",
         native: true,
         instances: &[
-            Instance {
-                name: "softmax_64",
-                op: "shuffles",
-                declarations: "const GROUP = 4u; const ROWS = 64u;",
-            },
-            Instance {
-                name: "softmax_256",
-                op: "shuffles",
-                declarations: "const GROUP = 16u; const ROWS = 16u;",
-            },
-            Instance {
-                name: "softmax_512",
-                op: "shuffles",
-                declarations: "const GROUP = 32u; const ROWS = 8u;",
-            },
-            Instance {
-                name: "softmax_1024",
-                op: "vectors",
-                declarations: "const GROUP = 64u; const ROWS = 4u;",
-            },
-            Instance {
-                name: "softmax_4096",
-                op: "vectors",
-                declarations: "const GROUP = 256u; const ROWS = 1u;",
-            },
-            Instance {
-                name: "softmax_16384",
-                op: "vectors",
-                declarations: "const GROUP = 1024u; const ROWS = 1u;",
-            },
-            Instance {
-                name: "softmax_16384_by_32",
-                op: "subgroups",
-                declarations: "const GROUP = 1024u; const ROWS = 1u;",
-            },
+            instance(
+                "softmax_64",
+                &["vec4", "shuffles"],
+                &[("GROUP", 4), ("ROWS", 64)],
+            ),
+            instance(
+                "softmax_256",
+                &["vec4", "shuffles"],
+                &[("GROUP", 16), ("ROWS", 16)],
+            ),
+            instance(
+                "softmax_512",
+                &["vec4", "shuffles"],
+                &[("GROUP", 32), ("ROWS", 8)],
+            ),
+            instance("softmax_1024", &["vec4"], &[("GROUP", 64), ("ROWS", 4)]),
+            instance("softmax_4096", &["vec4"], &[("GROUP", 256), ("ROWS", 1)]),
+            instance("softmax_16384", &["vec4"], &[("GROUP", 1024), ("ROWS", 1)]),
+            instance(
+                "softmax_16384_by_32",
+                &["vec4", "subgroups"],
+                &[("GROUP", 1024), ("ROWS", 1)],
+            ),
         ],
+        ..PLAIN
+    },
+    Template {
+        file: "softmax_partial",
+        instances: &[instance("softmax_partial", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "softmax_row",
+        instances: &[instance("softmax_row", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "transpose",
+        instances: &[instance("transpose", &[], &[])],
         ..PLAIN
     },
     Template {
         file: "trim",
         instances: &[
-            Instance {
-                name: "trim",
-                op: "vectors",
-                declarations: "",
-            },
-            Instance {
-                name: "trim_any",
-                op: "scalars",
-                declarations: "",
-            },
+            instance("trim", &["vec4", "vectors"], &[]),
+            instance("trim_any", &[], &[]),
         ],
         ..PLAIN
+    },
+];
+
+/// The kernels that are no part of that table.
+pub(crate) const APART: &[Apart] = &[
+    Apart {
+        file: "fold_tiles",
+        instance: instance("fold_tiles", &[], &[]),
+        left_out: &["GROUP", "combine"],
+    },
+    Apart {
+        file: "matmul_words",
+        instance: instance("matmul_f16", &["f16"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "matmul_words",
+        instance: instance("matmul_q4_0", &["q4_0"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "matmul_words",
+        instance: instance("matmul_q8_0", &["q8_0"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "unpack_words",
+        instance: instance("unpack_f16", &["f16"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "unpack_words",
+        instance: instance("unpack_q4_0", &["q4_0"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "unpack_words",
+        instance: instance("unpack_q8_0", &["q8_0"], &[]),
+        left_out: &[],
     },
 ];

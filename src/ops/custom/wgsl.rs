@@ -53,7 +53,7 @@ fn around(text: &str) -> [&'static str; 2] {
 #[cfg(any(feature = "gpu", test))]
 pub(crate) fn library() -> &'static str {
     static LIBRARY: LazyLock<String> = LazyLock::new(|| {
-        let text = include_str!("../../../shaders/lib/nan.wgsl");
+        let text = include_str!(concat!(env!("OUT_DIR"), "/nan.wgsl"));
         renamed(text, &[FUNCTIONS, TYPES])
     });
     &LIBRARY
