@@ -35,54 +35,54 @@ macro_rules! for_each_op {
         $emit! {
             vectors {
                 /// Rectified linear unit: `y = max(x, 0)`.
-                relu relu_async relu Relu(x) -> y {} Elementwise, 0.5;
+                relu relu_async relu Relu(x) -> y Elementwise, 0.5;
                 /// Leaky rectified linear unit: `y = x` where `x ≥ 0`, `negative_slope · x` elsewhere.
                 leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5;
                 /// Exponential linear unit: `y = x` where `x > 0`, `alpha · (eˣ − 1)` elsewhere.
                 elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0;
                 /// Logistic function: `y = 1 / (1 + e⁻ˣ)`.
-                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y {} Transcendental, 3.0;
+                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y Transcendental, 3.0;
                 /// Hyperbolic tangent.
-                tanh tanh_async tanh Tanh(x) -> y {} Transcendental, 3.0;
+                tanh tanh_async tanh Tanh(x) -> y Transcendental, 3.0;
                 /// Swish, also called `SiLU`: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
-                swish swish_async swish Swish(x) -> y {} Transcendental, 4.0;
+                swish swish_async swish Swish(x) -> y Transcendental, 4.0;
                 /// Gaussian error linear unit, exact: `y = x · Φ(x) = x/2 · (1 + erf(x/√2))`; its limit 0 at −∞.
-                gelu gelu_async gelu Gelu(x) -> y {} Transcendental, 6.0;
+                gelu gelu_async gelu Gelu(x) -> y Transcendental, 6.0;
                 /// Gaussian error linear unit by the tanh formula (Hendrycks and Gimpel, 2016):
                 /// `y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`; its limit 0 at −∞.
-                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y {} Transcendental, 4.0;
+                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y Transcendental, 4.0;
                 /// Clamp: `y = min(max(x, min), max)`. `min` may not exceed `max`, nor be NaN.
                 clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5;
                 /// Exponential: `y = eˣ`.
-                exp exp_async exp Exp(x) -> y {} Transcendental, 2.0;
+                exp exp_async exp Exp(x) -> y Transcendental, 2.0;
                 /// Natural logarithm; NaN below zero, −∞ at zero.
-                log log_async log Log(x) -> y {} Transcendental, 2.0;
+                log log_async log Log(x) -> y Transcendental, 2.0;
                 /// Square root; NaN below zero.
-                sqrt sqrt_async sqrt Sqrt(x) -> y {} Elementwise, 4.0;
+                sqrt sqrt_async sqrt Sqrt(x) -> y Elementwise, 4.0;
                 /// Absolute value.
-                abs abs_async abs Abs(x) -> y {} Elementwise, 0.5;
+                abs abs_async abs Abs(x) -> y Elementwise, 0.5;
                 /// Negation: `y = −x`.
-                neg neg_async neg Neg(x) -> y {} Elementwise, 0.5;
+                neg neg_async neg Neg(x) -> y Elementwise, 0.5;
                 /// Multiplication by a constant: `y = factor · x`.
                 scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5;
                 /// Elementwise sum: `y = a + b`.
-                vec_add vec_add_async vecAdd VecAdd(a, b) -> y {} Elementwise, 0.5;
+                vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.
-                sub sub_async sub Sub(a, b) -> y {} Elementwise, 0.5;
+                sub sub_async sub Sub(a, b) -> y Elementwise, 0.5;
                 /// Elementwise product: `y = a · b`.
-                mul mul_async mul Mul(a, b) -> y {} Elementwise, 0.5;
+                mul mul_async mul Mul(a, b) -> y Elementwise, 0.5;
                 /// Elementwise quotient: `y = a / b`.
-                div div_async div Div(a, b) -> y {} Elementwise, 4.0;
+                div div_async div Div(a, b) -> y Elementwise, 4.0;
                 /// Elementwise minimum; NaN where either input is NaN.
-                minimum minimum_async minimum Minimum(a, b) -> y {} Elementwise, 0.5;
+                minimum minimum_async minimum Minimum(a, b) -> y Elementwise, 0.5;
                 /// Elementwise maximum; NaN where either input is NaN.
-                maximum maximum_async maximum Maximum(a, b) -> y {} Elementwise, 0.5;
+                maximum maximum_async maximum Maximum(a, b) -> y Elementwise, 0.5;
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;
                 /// Softmax of one vector: `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)`.
-                softmax softmax_async softmax Softmax(x) -> y {} Softmax, 8.0;
+                softmax softmax_async softmax Softmax(x) -> y Softmax, 8.0;
                 /// Logarithm of the softmax of one vector: `yᵢ = xᵢ − max x − log Σⱼ exp(xⱼ − max x)`.
-                log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y {} Softmax, 8.0;
+                log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y Softmax, 8.0;
                 /// Softmax of each row of a row-major `rows × cols` matrix.
                 softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Logarithm of the softmax of each row of a row-major `rows × cols` matrix.
@@ -111,17 +111,17 @@ macro_rules! for_each_op {
             }
             scalars {
                 /// Dot product `Σ aᵢ · bᵢ`; 0 of no values.
-                dot dot_async dot Dot(a, b) -> f32 {} Reduction, 8.0;
+                dot dot_async dot Dot(a, b) -> f32 Reduction, 8.0;
                 /// Sum of all values; 0 of no values.
-                sum sum_async sum Sum(x) -> f32 {} Reduction, 8.0;
+                sum sum_async sum Sum(x) -> f32 Reduction, 8.0;
                 /// Largest value; NaN where any is NaN.
-                max max_async max Max(x) -> f32 {} Reduction, 0.5;
+                max max_async max Max(x) -> f32 Reduction, 0.5;
                 /// Smallest value; NaN where any is NaN.
-                min min_async min Min(x) -> f32 {} Reduction, 0.5;
+                min min_async min Min(x) -> f32 Reduction, 0.5;
                 /// Arithmetic mean.
-                mean mean_async mean Mean(x) -> f32 {} Reduction, 8.0;
+                mean mean_async mean Mean(x) -> f32 Reduction, 8.0;
                 /// Index of the first largest value, or of the first NaN where there is one.
-                argmax argmax_async argmax Argmax(x) -> usize {} Reduction, 0.5;
+                argmax argmax_async argmax Argmax(x) -> usize Reduction, 0.5;
             }
         }
     };
@@ -244,16 +244,16 @@ impl Parameter for f32 {
 /// Emits [`Op`] and its metadata from the table.
 macro_rules! define_ops {
     (
-        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[doc = $sdoc:literal])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal; )* }
+        scalars { $( $(#[doc = $sdoc:literal])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         /// One operation with its parameters; its inputs are given beside it.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)] // Fields are named and documented by the methods of the same name.
         #[non_exhaustive]
         pub enum Op {
-            $( $(#[doc = $vdoc])* $vop { $($vp: $vt),* }, )*
-            $( $(#[doc = $sdoc])* $sop { $($sp: $st),* }, )*
+            $( $(#[doc = $vdoc])* $vop $({ $($vp: $vt),+ })?, )*
+            $( $(#[doc = $sdoc])* $sop, )*
             /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
             Custom(CustomCall),
         }
@@ -263,7 +263,7 @@ macro_rules! define_ops {
             pub fn name(&self) -> &'static str {
                 match self {
                     $( Op::$vop { .. } => stringify!($vname), )*
-                    $( Op::$sop { .. } => stringify!($sname), )*
+                    $( Op::$sop => stringify!($sname), )*
                     Op::Custom(call) => call.op().name(),
                 }
             }
@@ -272,21 +272,21 @@ macro_rules! define_ops {
             pub fn inputs(&self) -> &'static [&'static str] {
                 match self {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
-                    $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
+                    $( Op::$sop => &[$(stringify!($sin)),+], )*
                     Op::Custom(call) => call.inputs(),
                 }
             }
 
             /// Whether the result is a single value.
             pub fn is_scalar(&self) -> bool {
-                matches!(self, $( Op::$sop { .. } )|*)
+                matches!(self, $( Op::$sop )|*)
             }
 
             /// Name of the result; `value` where it is a single one.
             pub fn output(&self) -> &'static str {
                 match self {
                     $( Op::$vop { .. } => stringify!($vout), )*
-                    $( Op::$sop { .. } => "value", )*
+                    $( Op::$sop => "value", )*
                     Op::Custom(_) => "y",
                 }
             }
@@ -295,8 +295,8 @@ macro_rules! define_ops {
             pub fn scalars(&self) -> [f32; 2] {
                 let mut list = ScalarList::default();
                 match self {
-                    $( Op::$vop { $($vp),* } => { $( $vp.push_to(&mut list); )* } )*
-                    $( Op::$sop { $($sp),* } => { $( $sp.push_to(&mut list); )* } )*
+                    $( Op::$vop $({ $($vp),+ })? => { $($( $vp.push_to(&mut list); )+)? } )*
+                    $( Op::$sop => {} )*
                     Op::Custom(call) => list.values = call.scalars(),
                 }
                 list.values
@@ -332,7 +332,7 @@ macro_rules! define_ops {
             pub fn class(&self) -> OpClass {
                 match self {
                     $( Op::$vop { .. } => OpClass::$vclass, )*
-                    $( Op::$sop { .. } => OpClass::$sclass, )*
+                    $( Op::$sop => OpClass::$sclass, )*
                     // What it costs is not known.
                     Op::Custom(_) => OpClass::Transcendental,
                 }
@@ -343,7 +343,7 @@ macro_rules! define_ops {
             pub fn ulp(&self) -> f64 {
                 match self {
                     $( Op::$vop { .. } => $vulp, )*
-                    $( Op::$sop { .. } => $sulp, )*
+                    $( Op::$sop => $sulp, )*
                     Op::Custom(_) => f64::INFINITY,
                 }
             }
@@ -356,7 +356,7 @@ macro_rules! define_ops {
                 js_name: stringify!($vjs),
                 docs: &[$($vdoc),*],
                 inputs: &[$(stringify!($vin)),+],
-                parameters: &[$((stringify!($vp), stringify!($vt))),*],
+                parameters: &[$($((stringify!($vp), stringify!($vt))),+)?],
                 output: Some(stringify!($vout)),
                 class: OpClass::$vclass,
                 ulp: $vulp,
@@ -366,7 +366,7 @@ macro_rules! define_ops {
                 js_name: stringify!($sjs),
                 docs: &[$($sdoc),*],
                 inputs: &[$(stringify!($sin)),+],
-                parameters: &[$((stringify!($sp), stringify!($st))),*],
+                parameters: &[],
                 output: None,
                 class: OpClass::$sclass,
                 ulp: $sulp,

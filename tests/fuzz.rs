@@ -75,7 +75,7 @@ fn op() -> impl Strategy<Value = Op> {
         .chain(support::binary_ops())
         .chain(support::reductions());
     let fixed: Vec<Op> = fixed
-        .chain([Op::Dot {}, Op::Softmax {}, Op::LogSoftmax {}])
+        .chain([Op::Dot, Op::Softmax, Op::LogSoftmax])
         .collect();
     prop_oneof![
         4 => proptest::sample::select(fixed),
@@ -176,10 +176,10 @@ fn is_judged(case: &Case) -> bool {
             | Op::MatmulWith { .. }
             | Op::Convolve2d { .. }
             | Op::ConvolveLayer { .. }
-            | Op::Dot {}
-            | Op::Sum {}
-            | Op::Mean {}
-            | Op::GeluTanh {}
+            | Op::Dot
+            | Op::Sum
+            | Op::Mean
+            | Op::GeluTanh
             | Op::LayerNorm { .. }
             | Op::RmsNorm { .. }
     );

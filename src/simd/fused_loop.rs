@@ -29,12 +29,7 @@ pub(crate) struct Swept<'a> {
 pub(crate) fn is_swept(op: &Op) -> bool {
     let alone = matches!(
         op,
-        Op::Relu {}
-            | Op::LeakyRelu { .. }
-            | Op::Clip { .. }
-            | Op::Abs {}
-            | Op::Neg {}
-            | Op::Scale { .. }
+        Op::Relu | Op::LeakyRelu { .. } | Op::Clip { .. } | Op::Abs | Op::Neg | Op::Scale { .. }
     );
     alone || pairs::is_pair(op)
 }
@@ -132,14 +127,14 @@ impl Sweep<'_> {
 #[inline(always)]
 fn alone<I: Isa, const N: usize>(isa: I, op: &Op, vectors: &mut [I::F32; N]) {
     match *op {
-        Op::Relu {} => each(isa, Relu {}, vectors),
+        Op::Relu => each(isa, Relu {}, vectors),
         Op::LeakyRelu { negative_slope } => match GentleRelu::of(op) {
             Some(gentle) if NATIVE => each(isa, gentle, vectors),
             _ => each(isa, LeakyRelu { negative_slope }, vectors),
         },
         Op::Clip { min, max } => each(isa, Clip { min, max }, vectors),
-        Op::Abs {} => each(isa, Abs {}, vectors),
-        Op::Neg {} => each(isa, Neg {}, vectors),
+        Op::Abs => each(isa, Abs {}, vectors),
+        Op::Neg => each(isa, Neg {}, vectors),
         Op::Scale { factor } => each(isa, Scale { factor }, vectors),
         _ => debug_assert!(false, "{} is not cheap", op.name()),
     }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 pub fn unary_ops() -> Vec<Op> {
     vec![
-        Op::Relu {},
+        Op::Relu,
         Op::LeakyRelu {
             negative_slope: 0.01,
         },
@@ -14,11 +14,11 @@ pub fn unary_ops() -> Vec<Op> {
         },
         Op::Elu { alpha: 1.0 },
         Op::Elu { alpha: 0.3 },
-        Op::Sigmoid {},
-        Op::Tanh {},
-        Op::Swish {},
-        Op::Gelu {},
-        Op::GeluTanh {},
+        Op::Sigmoid,
+        Op::Tanh,
+        Op::Swish,
+        Op::Gelu,
+        Op::GeluTanh,
         Op::Clip {
             min: -1.5,
             max: 2.5,
@@ -27,23 +27,23 @@ pub fn unary_ops() -> Vec<Op> {
             min: f32::NEG_INFINITY,
             max: 0.0,
         },
-        Op::Exp {},
-        Op::Log {},
-        Op::Sqrt {},
-        Op::Abs {},
-        Op::Neg {},
+        Op::Exp,
+        Op::Log,
+        Op::Sqrt,
+        Op::Abs,
+        Op::Neg,
         Op::Scale { factor: 2.5 },
     ]
 }
 
 pub fn binary_ops() -> Vec<Op> {
     vec![
-        Op::VecAdd {},
-        Op::Sub {},
-        Op::Mul {},
-        Op::Div {},
-        Op::Minimum {},
-        Op::Maximum {},
+        Op::VecAdd,
+        Op::Sub,
+        Op::Mul,
+        Op::Div,
+        Op::Minimum,
+        Op::Maximum,
     ]
 }
 
@@ -82,15 +82,9 @@ fn largest(a: f32, b: f32) -> f32 {
 }
 
 pub fn reductions() -> Vec<Op> {
-    vec![
-        Op::Sum {},
-        Op::Max {},
-        Op::Min {},
-        Op::Mean {},
-        Op::Argmax {},
-    ]
+    vec![Op::Sum, Op::Max, Op::Min, Op::Mean, Op::Argmax]
 }
 
 pub(super) fn has_identity(op: &Op) -> bool {
-    matches!(op, Op::Sum {} | Op::Dot {})
+    matches!(op, Op::Sum | Op::Dot)
 }

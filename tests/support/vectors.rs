@@ -45,11 +45,11 @@ pub const SPECIAL: [f32; 29] = [
 pub fn vector_cases(len: usize) -> Vec<Case> {
     let mut random = Random(len as u64);
     let mut cases = Vec::new();
-    let softmaxes = [Op::Softmax {}, Op::LogSoftmax {}];
+    let softmaxes = [Op::Softmax, Op::LogSoftmax];
     for op in unary_ops().into_iter().chain(softmaxes) {
         cases.push(Case::new(op, vec![random.values(len)]));
     }
-    for op in binary_ops().into_iter().chain([Op::Dot {}]) {
+    for op in binary_ops().into_iter().chain([Op::Dot]) {
         cases.push(Case::new(op, vec![random.values(len), random.values(len)]));
     }
     for op in reductions() {
@@ -74,7 +74,7 @@ pub fn special_cases() -> Vec<Case> {
     }
     let row_ops = reductions()
         .into_iter()
-        .chain([Op::Softmax {}, Op::LogSoftmax {}]);
+        .chain([Op::Softmax, Op::LogSoftmax]);
     for op in row_ops {
         cases.extend(
             special_rows()
@@ -104,8 +104,8 @@ fn special_matrices(row: &[f32]) -> Vec<Case> {
     let options = Matmul::new(1, cols, 1).transpose_b();
     let mut cases = vec![
         Case::new(Op::BiasAdd { rows, cols }, vec![x.clone(), row.to_vec()]),
-        Case::new(Op::Dot {}, with(row.to_vec())),
-        Case::new(Op::Dot {}, with(ordinary())),
+        Case::new(Op::Dot, with(row.to_vec())),
+        Case::new(Op::Dot, with(ordinary())),
         Case::new(Op::MatmulWith { options }, with(ordinary())),
     ];
     for op in [

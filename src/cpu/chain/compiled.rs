@@ -88,32 +88,32 @@ mod tests {
         let negative_slope = 0.1;
         let (min, max, factor, alpha) = (-1.0, 2.5, -0.75, 1.5);
         let unary = [
-            Op::Relu {},
+            Op::Relu,
             Op::LeakyRelu { negative_slope },
             Op::LeakyRelu {
                 negative_slope: 1.5,
             },
             Op::Elu { alpha },
-            Op::Sigmoid {},
-            Op::Tanh {},
-            Op::Swish {},
-            Op::Gelu {},
-            Op::GeluTanh {},
+            Op::Sigmoid,
+            Op::Tanh,
+            Op::Swish,
+            Op::Gelu,
+            Op::GeluTanh,
             Op::Clip { min, max },
-            Op::Exp {},
-            Op::Log {},
-            Op::Sqrt {},
-            Op::Abs {},
-            Op::Neg {},
+            Op::Exp,
+            Op::Log,
+            Op::Sqrt,
+            Op::Abs,
+            Op::Neg,
             Op::Scale { factor },
         ];
         let binary = [
-            Op::VecAdd {},
-            Op::Sub {},
-            Op::Mul {},
-            Op::Div {},
-            Op::Minimum {},
-            Op::Maximum {},
+            Op::VecAdd,
+            Op::Sub,
+            Op::Mul,
+            Op::Div,
+            Op::Minimum,
+            Op::Maximum,
         ];
         unary.into_iter().chain(binary).collect()
     }
@@ -171,7 +171,7 @@ mod tests {
             let steps = vec![
                 step(op, &operands[..op.inputs().len()], 0),
                 step(&Op::Scale { factor: 0.7 }, &[Operand::Step(0)], 1),
-                step(&Op::VecAdd {}, &[Operand::Step(1), Operand::Input(1)], 2),
+                step(&Op::VecAdd, &[Operand::Step(1), Operand::Input(1)], 2),
             ];
             compare(op.name(), steps);
         }
@@ -181,12 +181,12 @@ mod tests {
     #[wasm_bindgen_test]
     fn long_compiled_loops_match_blocks_bit_for_bit() {
         let mut steps = vec![step(
-            &Op::VecAdd {},
+            &Op::VecAdd,
             &[Operand::Input(0), Operand::Input(1)],
             0,
         )];
         for i in 0..20 {
-            steps.push(step(&Op::Tanh {}, &[Operand::Step(i)], i + 1));
+            steps.push(step(&Op::Tanh, &[Operand::Step(i)], i + 1));
         }
         compare("twenty times tanh", steps);
     }

@@ -33,7 +33,7 @@ impl<'a> Other<'a> {
 pub(super) fn is_pair(op: &Op) -> bool {
     matches!(
         op,
-        Op::VecAdd {} | Op::Sub {} | Op::Mul {} | Op::Div {} | Op::Minimum {} | Op::Maximum {}
+        Op::VecAdd | Op::Sub | Op::Mul | Op::Div | Op::Minimum | Op::Maximum
     )
 }
 
@@ -49,12 +49,12 @@ pub(super) fn each<I: Isa, const N: usize>(
     let values = &other.values[at..][..N * I::LANES];
     let other = Other { values, ..other };
     match *op {
-        Op::VecAdd {} => each_by(isa, Add, other, vectors),
-        Op::Sub {} => each_by(isa, Sub, other, vectors),
-        Op::Mul {} => each_by(isa, Mul, other, vectors),
-        Op::Div {} => each_by(isa, Div, other, vectors),
-        Op::Minimum {} => each_by(isa, Minimum, other, vectors),
-        Op::Maximum {} => each_by(isa, Maximum, other, vectors),
+        Op::VecAdd => each_by(isa, Add, other, vectors),
+        Op::Sub => each_by(isa, Sub, other, vectors),
+        Op::Mul => each_by(isa, Mul, other, vectors),
+        Op::Div => each_by(isa, Div, other, vectors),
+        Op::Minimum => each_by(isa, Minimum, other, vectors),
+        Op::Maximum => each_by(isa, Maximum, other, vectors),
         _ => debug_assert!(false, "{} is not cheap", op.name()),
     }
 }

@@ -72,19 +72,19 @@ macro_rules! within_bounds {
 }
 
 within_bounds! {
-    relu Op::Relu {};
+    relu Op::Relu;
     leaky_relu Op::LeakyRelu { negative_slope: 0.01 };
     elu Op::Elu { alpha: 1.0 };
-    sigmoid Op::Sigmoid {};
-    tanh Op::Tanh {};
-    swish Op::Swish {};
-    gelu Op::Gelu {};
-    gelu_tanh Op::GeluTanh {};
+    sigmoid Op::Sigmoid;
+    tanh Op::Tanh;
+    swish Op::Swish;
+    gelu Op::Gelu;
+    gelu_tanh Op::GeluTanh;
     clip Op::Clip { min: -1.5, max: 2.5 };
-    exp Op::Exp {};
-    log Op::Log {};
-    sqrt Op::Sqrt {};
-    abs Op::Abs {};
-    neg Op::Neg {};
+    exp Op::Exp;
+    log Op::Log;
+    sqrt Op::Sqrt;
+    abs Op::Abs;
+    neg Op::Neg;
     scale Op::Scale { factor: 0.3 };
 }
