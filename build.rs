@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::{env, fs, path::Path};
 
+use coefficients::SHADER_CONSTANTS;
 use table::{PLAIN, TEMPLATES, Template};
 
 #[path = "src/coefficients.rs"]
@@ -22,22 +23,6 @@ mod coefficients;
 
 #[path = "src/gpu/kernels/table.rs"]
 mod table;
-
-/// The coefficients that shaders refer to.
-const SHADER_CONSTANTS: &[(&str, &[f32])] = &[
-    ("LOG2_E", &[coefficients::LOG2_E]),
-    ("LN2_HI", &[coefficients::LN2_HI]),
-    ("LN2_LO", &[coefficients::LN2_LO]),
-    ("EXP", &coefficients::EXP),
-    ("LOG", &coefficients::LOG),
-    (
-        "NORMAL_TAIL_ARGUMENT",
-        &[coefficients::NORMAL_TAIL_ARGUMENT],
-    ),
-    ("NORMAL_TAIL", &coefficients::NORMAL_TAIL),
-    ("GELU_TANH_SCALE", &[coefficients::GELU_TANH_SCALE]),
-    ("GELU_TANH_CUBIC", &[coefficients::GELU_TANH_CUBIC]),
-];
 
 /// Top-level WGSL declarations by name.
 type Items = BTreeMap<String, String>;

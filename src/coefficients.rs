@@ -61,3 +61,17 @@ pub(crate) const GELU_TANH_SCALE: f32 = 1.595_769_2;
 
 /// The weight of the cubic term in the tanh formula of GELU.
 pub(crate) const GELU_TANH_CUBIC: f32 = 0.044_715;
+
+/// The constants of the shaders: names and elements.
+#[allow(dead_code)] // Only `build.rs` reads it.
+pub(crate) const SHADER_CONSTANTS: &[(&str, &[f32])] = &[
+    ("LOG2_E", &[LOG2_E]),
+    ("LN2_HI", &[LN2_HI]),
+    ("LN2_LO", &[LN2_LO]),
+    ("EXP", &EXP),
+    ("LOG", &LOG),
+    ("NORMAL_TAIL_ARGUMENT", &[NORMAL_TAIL_ARGUMENT]),
+    ("NORMAL_TAIL", &NORMAL_TAIL),
+    ("GELU_TANH_SCALE", &[GELU_TANH_SCALE]),
+    ("GELU_TANH_CUBIC", &[GELU_TANH_CUBIC]),
+];
