@@ -9,6 +9,7 @@
 
 mod convolve;
 mod elementwise;
+mod functions;
 mod fused_loop;
 mod isa;
 #[cfg(target_arch = "wasm32")]
@@ -114,8 +115,8 @@ fn execute_in_pieces(
         }
         Op::Dot => write(out, dot(isa, x, b)),
         Op::Sum => write(out, sum(isa, x)),
-        Op::Max => write(out, fold(isa, elementwise::Maximum, x)),
-        Op::Min => write(out, fold(isa, elementwise::Minimum, x)),
+        Op::Max => write(out, fold(isa, functions::Maximum, x)),
+        Op::Min => write(out, fold(isa, functions::Minimum, x)),
         Op::Mean => write(out, mean(isa, x)),
         Op::Argmax => write(out, argmax(isa, x) as f32),
         _ => elementwise(isa, op, inputs, out),

@@ -3,7 +3,7 @@
 //! stored.
 
 use super::InstructionSet;
-use super::elementwise::{Maximum, Minimum};
+use super::functions::{Maximum, Minimum};
 use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};

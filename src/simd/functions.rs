@@ -1,0 +1,77 @@
+//! The functions of the elementwise operations. A function has the name of its [`Op`] variant and
+//! the names of that variant's parameters.
+
+use super::elementwise::{Binary, Unary, Visitor, binary, unary};
+use super::isa::Isa;
+use super::math;
+use crate::ops::Op;
+
+/// Defines the functions and finds that of an operation. Light functions take less time than a load
+/// and a store, so fused loops apply several of them to elements in registers.
+macro_rules! functions {
+    (
+        light unary { $($light:ident $({ $($of_light:ident),+ })? |$light_isa:ident, $light_x:ident| $light_y:expr;)* }
+        light binary { $($pair:ident |$pair_isa:ident, $pair_a:ident, $pair_b:ident| $pair_y:expr;)* }
+        unary { $($name:ident $({ $($parameter:ident),+ })? |$isa:ident, $x:ident| $y:expr;)* }
+    ) => {
+        unary! { $($light $({ $($of_light),+ })? |$light_isa, $light_x| $light_y;)* }
+        binary! { $($pair |$pair_isa, $pair_a, $pair_b| $pair_y;)* }
+        unary! { $($name $({ $($parameter),+ })? |$isa, $x| $y;)* }
+
+        /// Passes the function of an elementwise operation to the visitor. Returns `None` if the
+        /// operation has none here.
+        pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
+            Some(match *op {
+                $(Op::$name $({ $($parameter),+ })? => visitor.unary($name { $($($parameter),+)? }),)*
+                _ => return with_light_function(op, visitor),
+            })
+        }
+
+        /// Passes a light function to the visitor. Returns `None` if the operation's function is none.
+        #[inline(always)]
+        pub(super) fn with_light_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
+            Some(match *op {
+                $(Op::$light $({ $($of_light),+ })? => visitor.unary($light { $($($of_light),+)? }),)*
+                $(Op::$pair => visitor.binary($pair),)*
+                _ => return None,
+            })
+        }
+
+        /// Returns whether an operation's function is light.
+        pub(super) fn is_light(op: &Op) -> bool {
+            matches!(op, $(Op::$light { .. })|* $(| Op::$pair)*)
+        }
+    };
+}
+
+functions! {
+    light unary {
+        Relu |isa, x| isa.at_least(x, isa.splat(0.0));
+        LeakyRelu { negative_slope } |isa, x|
+            isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(x, negative_slope));
+        Clip { min, max } |isa, x| isa.at_most(isa.at_least(x, min), max);
+        Abs |isa, x| isa.abs(x);
+        Neg |isa, x| isa.neg(x);
+        Scale { factor } |isa, x| isa.mul(x, factor);
+    }
+    light binary {
+        VecAdd |isa, a, b| isa.add(a, b);
+        Sub |isa, a, b| isa.sub(a, b);
+        Mul |isa, a, b| isa.mul(a, b);
+        Div |isa, a, b| isa.div(a, b);
+        Minimum |isa, a, b| isa.min(a, b);
+        Maximum |isa, a, b| isa.max(a, b);
+    }
+    unary {
+        Sqrt |isa, x| isa.sqrt(x);
+        Elu { alpha } |isa, x|
+            isa.select(isa.lt(isa.splat(0.0), x), x, isa.mul(alpha, math::expm1_negative(isa, x)));
+        Sigmoid |isa, x| math::sigmoid(isa, x);
+        Tanh |isa, x| math::tanh(isa, x);
+        Swish |isa, x| math::swish(isa, x);
+        Gelu |isa, x| math::gelu(isa, x);
+        GeluTanh |isa, x| math::gelu_tanh(isa, x);
+        Exp |isa, x| math::exp(isa, x);
+        Log |isa, x| math::log(isa, x);
+    }
+}
