@@ -8,8 +8,13 @@
 //!
 //! ```text
 //! /// What it computes, as it stands in the documentation of every method.
-//! sync_name async_name jsName Variant(inputs, …) -> output { parameter: type, … } Class, ulp;
+//! sync_name async_name jsName Variant(inputs, …) -> output { parameter: type, … } Class, ulp,
+//!     [{ parameter: value, … }, …];
 //! ```
+//!
+//! A row without parameters has no braces and no list. The list has the parameters that an
+//! elementwise operation is tested with. Other operations need inputs that fit their parameters, so
+//! their cases stand in the tests.
 //!
 //! `ulp` is the stated accuracy: the distance from the true result, in units of `f32::EPSILON`
 //! times the result's condition-scaled magnitude (see [`crate::reference`], also for what is said of
@@ -37,9 +42,9 @@ macro_rules! for_each_op {
                 /// Rectified linear unit: `y = max(x, 0)`.
                 relu relu_async relu Relu(x) -> y Elementwise, 0.5;
                 /// Leaky rectified linear unit: `y = x` where `x ≥ 0`, `negative_slope · x` elsewhere.
-                leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5;
+                leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5, [{ negative_slope: 0.01 }, { negative_slope: -2.0 }, { negative_slope: 1.5 }];
                 /// Exponential linear unit: `y = x` where `x > 0`, `alpha · (eˣ − 1)` elsewhere.
-                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0;
+                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0, [{ alpha: 1.0 }, { alpha: 0.3 }];
                 /// Logistic function: `y = 1 / (1 + e⁻ˣ)`.
                 sigmoid sigmoid_async sigmoid Sigmoid(x) -> y Transcendental, 3.0;
                 /// Hyperbolic tangent.
@@ -52,7 +57,7 @@ macro_rules! for_each_op {
                 /// `y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`; its limit 0 at −∞.
                 gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y Transcendental, 4.0;
                 /// Clamp: `y = min(max(x, min), max)`. `min` may not exceed `max`, nor be NaN.
-                clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5;
+                clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5, [{ min: -1.5, max: 2.5 }, { min: f32::NEG_INFINITY, max: 0.0 }];
                 /// Exponential: `y = eˣ`.
                 exp exp_async exp Exp(x) -> y Transcendental, 2.0;
                 /// Natural logarithm; NaN below zero, −∞ at zero.
@@ -64,7 +69,7 @@ macro_rules! for_each_op {
                 /// Negation: `y = −x`.
                 neg neg_async neg Neg(x) -> y Elementwise, 0.5;
                 /// Multiplication by a constant: `y = factor · x`.
-                scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5;
+                scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5, [{ factor: 2.5 }, { factor: -0.3 }];
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.
@@ -216,6 +221,22 @@ pub struct OpInfo {
     pub class: OpClass,
     /// The stated accuracy, as [`Op::ulp`].
     pub ulp: f64,
+    /// The operation with the parameters that it is tested with. Empty if its parameters depend on the
+    /// lengths of its inputs.
+    pub samples: &'static [Op],
+}
+
+/// Makes [`OpInfo::samples`] of a row's parameters and sample values.
+macro_rules! samples {
+    ($op:ident) => {
+        &[Op::$op]
+    };
+    ($op:ident { $($parameter:ident)+ }) => {
+        &[]
+    };
+    ($op:ident { $($parameter:ident)+ } [$({ $($sample:tt)+ }),+]) => {
+        &[$(Op::$op { $($sample)+ }),+]
+    };
 }
 
 /// The floating-point parameters met so far.
@@ -244,7 +265,7 @@ impl Parameter for f32 {
 /// Emits [`Op`] and its metadata from the table.
 macro_rules! define_ops {
     (
-        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal; )* }
+        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
         scalars { $( $(#[doc = $sdoc:literal])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         /// One operation with its parameters; its inputs are given beside it.
@@ -360,6 +381,7 @@ macro_rules! define_ops {
                 output: Some(stringify!($vout)),
                 class: OpClass::$vclass,
                 ulp: $vulp,
+                samples: samples!($vop $({ $($vp)+ })? $($vsamples)?),
             }, )*
             $( OpInfo {
                 name: stringify!($sname),
@@ -370,8 +392,27 @@ macro_rules! define_ops {
                 output: None,
                 class: OpClass::$sclass,
                 ulp: $sulp,
+                samples: samples!($sop),
             }, )*
         ];
     };
 }
 for_each_op!(define_ops);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elementwise_operations_have_samples() {
+        for row in OPS {
+            let by_value = matches!(row.class, OpClass::Elementwise | OpClass::Transcendental);
+            let elementwise = by_value && row.name != "bias_add";
+            assert!(!elementwise || !row.samples.is_empty(), "{}", row.name);
+            for op in row.samples {
+                assert_eq!(op.name(), row.name);
+                assert_eq!(op.is_elementwise(), elementwise, "{op:?}");
+            }
+        }
+    }
+}
