@@ -70,6 +70,8 @@ macro_rules! for_each_op {
                 neg neg_async neg Neg(x) -> y Elementwise, 0.5;
                 /// Multiplication by a constant: `y = factor · x`.
                 scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5, [{ factor: 2.5 }, { factor: -0.3 }];
+                /// Square: `y = x²`.
+                square square_async square Square(x) -> y Elementwise, 0.5;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

@@ -137,6 +137,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Abs => x.abs(),
         Op::Neg => -x,
         Op::Scale { factor } => x * wide(factor),
+        Op::Square => x * x,
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

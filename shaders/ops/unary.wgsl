@@ -64,3 +64,7 @@ fn neg(x: real) -> real {
 fn scale(x: real) -> real {
     return x * params.a;
 }
+
+fn square(x: real) -> real {
+    return x * x;
+}

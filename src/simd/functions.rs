@@ -53,6 +53,7 @@ functions! {
         Abs |isa, x| isa.abs(x);
         Neg |isa, x| isa.neg(x);
         Scale { factor } |isa, x| isa.mul(x, factor);
+        Square |isa, x| isa.mul(x, x);
     }
     light binary {
         VecAdd |isa, a, b| isa.add(a, b);
