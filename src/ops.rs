@@ -72,6 +72,8 @@ macro_rules! for_each_op {
                 scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5, [{ factor: 2.5 }, { factor: -0.3 }];
                 /// Square: `y = x²`.
                 square square_async square Square(x) -> y Elementwise, 0.5;
+                /// Reciprocal: `y = 1 / x`; ∞ with the sign of `x` at zero.
+                reciprocal reciprocal_async reciprocal Reciprocal(x) -> y Elementwise, 4.0;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

@@ -138,6 +138,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Neg => -x,
         Op::Scale { factor } => x * wide(factor),
         Op::Square => x * x,
+        Op::Reciprocal => 1.0 / x,
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

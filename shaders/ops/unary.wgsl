@@ -68,3 +68,9 @@ fn scale(x: real) -> real {
 fn square(x: real) -> real {
     return x * x;
 }
+
+// Scaled for large divisors, as `div`.
+fn reciprocal(x: real) -> real {
+    let shrink = select(real(1.0), real(5.9604645e-8), abs(x) > real(1.2676506e30));
+    return shrink / (x * shrink);
+}

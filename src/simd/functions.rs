@@ -2,7 +2,7 @@
 //! the names of that variant's parameters.
 
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
-use super::isa::Isa;
+use super::isa::{Isa, constant};
 use super::math;
 use crate::ops::Op;
 
@@ -54,6 +54,7 @@ functions! {
         Neg |isa, x| isa.neg(x);
         Scale { factor } |isa, x| isa.mul(x, factor);
         Square |isa, x| isa.mul(x, x);
+        Reciprocal |isa, x| isa.div(constant!(isa, 1.0), x);
     }
     light binary {
         VecAdd |isa, a, b| isa.add(a, b);
