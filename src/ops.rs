@@ -74,6 +74,8 @@ macro_rules! for_each_op {
                 square square_async square Square(x) -> y Elementwise, 0.5;
                 /// Reciprocal: `y = 1 / x`; ∞ with the sign of `x` at zero.
                 reciprocal reciprocal_async reciprocal Reciprocal(x) -> y Elementwise, 4.0;
+                /// Reciprocal of the square root: `y = 1 / √x`; NaN below zero, ∞ with the sign of `x` at zero.
+                rsqrt rsqrt_async rsqrt Rsqrt(x) -> y Elementwise, 4.0;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

@@ -139,6 +139,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Scale { factor } => x * wide(factor),
         Op::Square => x * x,
         Op::Reciprocal => 1.0 / x,
+        Op::Rsqrt => 1.0 / x.sqrt(),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

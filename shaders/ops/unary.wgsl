@@ -74,3 +74,10 @@ fn reciprocal(x: real) -> real {
     let shrink = select(real(1.0), real(5.9604645e-8), abs(x) > real(1.2676506e30));
     return shrink / (x * shrink);
 }
+
+fn rsqrt(x: real) -> real {
+    let sign = bitcast<word>(x) & word(0x80000000u);
+    let infinite = bitcast<real>(sign | word(0x7f800000u));
+    let defined = nan_where(x < real(0.0), inverseSqrt(x));
+    return select(select(defined, infinite, x == real(0.0)), x, is_nan(x));
+}

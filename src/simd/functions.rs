@@ -75,5 +75,6 @@ functions! {
         GeluTanh |isa, x| math::gelu_tanh(isa, x);
         Exp |isa, x| math::exp(isa, x);
         Log |isa, x| math::log(isa, x);
+        Rsqrt |isa, x| isa.div(constant!(isa, 1.0), isa.sqrt(x));
     }
 }
