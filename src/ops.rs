@@ -76,6 +76,8 @@ macro_rules! for_each_op {
                 reciprocal reciprocal_async reciprocal Reciprocal(x) -> y Elementwise, 4.0;
                 /// Reciprocal of the square root: `y = 1 / √x`; NaN below zero, ∞ with the sign of `x` at zero.
                 rsqrt rsqrt_async rsqrt Rsqrt(x) -> y Elementwise, 4.0;
+                /// Rectified linear unit with an upper bound: `y = min(max(x, 0), 6)`.
+                relu6 relu6_async relu6 Relu6(x) -> y Elementwise, 0.5;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

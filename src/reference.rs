@@ -140,6 +140,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Square => x * x,
         Op::Reciprocal => 1.0 / x,
         Op::Rsqrt => 1.0 / x.sqrt(),
+        Op::Relu6 => propagate(propagate(x, 0.0, f64::max), 6.0, f64::min),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -81,3 +81,7 @@ fn rsqrt(x: real) -> real {
     let defined = nan_where(x < real(0.0), inverseSqrt(x));
     return select(select(defined, infinite, x == real(0.0)), x, is_nan(x));
 }
+
+fn relu6(x: real) -> real {
+    return within(x, 0.0, 6.0);
+}

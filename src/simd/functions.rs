@@ -55,6 +55,7 @@ functions! {
         Scale { factor } |isa, x| isa.mul(x, factor);
         Square |isa, x| isa.mul(x, x);
         Reciprocal |isa, x| isa.div(constant!(isa, 1.0), x);
+        Relu6 |isa, x| isa.at_most(isa.at_least(x, isa.splat(0.0)), constant!(isa, 6.0));
     }
     light binary {
         VecAdd |isa, a, b| isa.add(a, b);
