@@ -78,6 +78,8 @@ macro_rules! for_each_op {
                 rsqrt rsqrt_async rsqrt Rsqrt(x) -> y Elementwise, 4.0;
                 /// Rectified linear unit with an upper bound: `y = min(max(x, 0), 6)`.
                 relu6 relu6_async relu6 Relu6(x) -> y Elementwise, 0.5;
+                /// Hard swish (Howard et al., 2019): `y = x · min(max(x + 3, 0), 6) / 6`; its limit 0 at −∞.
+                hardswish hardswish_async hardswish Hardswish(x) -> y Elementwise, 2.0;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

@@ -141,6 +141,8 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Reciprocal => 1.0 / x,
         Op::Rsqrt => 1.0 / x.sqrt(),
         Op::Relu6 => propagate(propagate(x, 0.0, f64::max), 6.0, f64::min),
+        Op::Hardswish if x == f64::NEG_INFINITY => 0.0,
+        Op::Hardswish => x * propagate(propagate(x + 3.0, 0.0, f64::max), 6.0, f64::min) / 6.0,
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -85,3 +85,8 @@ fn rsqrt(x: real) -> real {
 fn relu6(x: real) -> real {
     return within(x, 0.0, 6.0);
 }
+
+fn hardswish(x: real) -> real {
+    let bounded = at_least(x, -3.0);
+    return bounded * (within(bounded + 3.0, 0.0, 6.0) * 0.16666667);
+}

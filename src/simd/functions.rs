@@ -77,5 +77,15 @@ functions! {
         Exp |isa, x| math::exp(isa, x);
         Log |isa, x| math::log(isa, x);
         Rsqrt |isa, x| isa.div(constant!(isa, 1.0), isa.sqrt(x));
+        Hardswish |isa, x| hardswish(isa, x);
     }
+}
+
+/// `x · min(max(x + 3, 0), 6) / 6`, where x counts as −3 below that.
+#[inline(always)]
+fn hardswish<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let three = constant!(isa, 3.0);
+    let x = isa.at_least(x, isa.neg(three));
+    let slope = isa.at_most(isa.add(x, three), constant!(isa, 6.0));
+    isa.mul(x, isa.mul(slope, constant!(isa, 1.0 / 6.0)))
 }
