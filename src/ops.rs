@@ -80,6 +80,8 @@ macro_rules! for_each_op {
                 relu6 relu6_async relu6 Relu6(x) -> y Elementwise, 0.5;
                 /// Hard swish (Howard et al., 2019): `y = x · min(max(x + 3, 0), 6) / 6`; its limit 0 at −∞.
                 hardswish hardswish_async hardswish Hardswish(x) -> y Elementwise, 2.0;
+                /// Sign: −1 below zero, 1 above; a zero stays what it is.
+                sign sign_async sign Sign(x) -> y Elementwise, 0.5;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

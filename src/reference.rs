@@ -143,6 +143,8 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Relu6 => propagate(propagate(x, 0.0, f64::max), 6.0, f64::min),
         Op::Hardswish if x == f64::NEG_INFINITY => 0.0,
         Op::Hardswish => x * propagate(propagate(x + 3.0, 0.0, f64::max), 6.0, f64::min) / 6.0,
+        Op::Sign if x == 0.0 || x.is_nan() => x,
+        Op::Sign => x.signum(),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -90,3 +90,8 @@ fn hardswish(x: real) -> real {
     let bounded = at_least(x, -3.0);
     return bounded * (within(bounded + 3.0, 0.0, 6.0) * 0.16666667);
 }
+
+fn sign_(x: real) -> real {
+    let one = bitcast<real>((bitcast<word>(x) & word(0x80000000u)) | word(0x3f800000u));
+    return select(one, x, (x == real(0.0)) | is_nan(x));
+}

@@ -78,6 +78,7 @@ functions! {
         Log |isa, x| math::log(isa, x);
         Rsqrt |isa, x| isa.div(constant!(isa, 1.0), isa.sqrt(x));
         Hardswish |isa, x| hardswish(isa, x);
+        Sign |isa, x| sign(isa, x);
     }
 }
 
@@ -88,4 +89,11 @@ fn hardswish<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let x = isa.at_least(x, isa.neg(three));
     let slope = isa.at_most(isa.add(x, three), constant!(isa, 6.0));
     isa.mul(x, isa.mul(slope, constant!(isa, 1.0 / 6.0)))
+}
+
+#[inline(always)]
+fn sign<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let one = isa.with_sign(constant!(isa, 1.0), x);
+    let number = isa.select(isa.eq(x, isa.splat(0.0)), x, one);
+    isa.select(isa.eq(x, x), number, x)
 }
