@@ -82,6 +82,8 @@ macro_rules! for_each_op {
                 hardswish hardswish_async hardswish Hardswish(x) -> y Elementwise, 2.0;
                 /// Sign: −1 below zero, 1 above; a zero stays what it is.
                 sign sign_async sign Sign(x) -> y Elementwise, 0.5;
+                /// The nearest integer; halves are rounded to the even one.
+                round round_async round Round(x) -> y Elementwise, 0.5;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

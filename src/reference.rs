@@ -145,6 +145,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Hardswish => x * propagate(propagate(x + 3.0, 0.0, f64::max), 6.0, f64::min) / 6.0,
         Op::Sign if x == 0.0 || x.is_nan() => x,
         Op::Sign => x.signum(),
+        Op::Round => x.round_ties_even(),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -95,3 +95,7 @@ fn sign_(x: real) -> real {
     let one = bitcast<real>((bitcast<word>(x) & word(0x80000000u)) | word(0x3f800000u));
     return select(one, x, (x == real(0.0)) | is_nan(x));
 }
+
+fn round_(x: real) -> real {
+    return round(x);
+}

@@ -79,6 +79,7 @@ functions! {
         Rsqrt |isa, x| isa.div(constant!(isa, 1.0), isa.sqrt(x));
         Hardswish |isa, x| hardswish(isa, x);
         Sign |isa, x| sign(isa, x);
+        Round |isa, x| round(isa, x);
     }
 }
 
@@ -96,4 +97,13 @@ fn sign<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let one = isa.with_sign(constant!(isa, 1.0), x);
     let number = isa.select(isa.eq(x, isa.splat(0.0)), x, one);
     isa.select(isa.eq(x, x), number, x)
+}
+
+/// The nearest integer, halves to even: 2²³ plus a smaller number has no digits after the point.
+#[inline(always)]
+fn round<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let magnitude = isa.abs(x);
+    let shift = constant!(isa, ((1 << 23) as f32));
+    let rounded = isa.sub(isa.add(magnitude, shift), shift);
+    isa.select(isa.lt(magnitude, shift), isa.with_sign(rounded, x), x)
 }
