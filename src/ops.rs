@@ -84,6 +84,8 @@ macro_rules! for_each_op {
                 sign sign_async sign Sign(x) -> y Elementwise, 0.5;
                 /// The nearest integer; halves are rounded to the even one.
                 round round_async round Round(x) -> y Elementwise, 0.5;
+                /// The largest integer that is not above `x`.
+                floor floor_async floor Floor(x) -> y Elementwise, 0.5;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

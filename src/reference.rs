@@ -146,6 +146,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Sign if x == 0.0 || x.is_nan() => x,
         Op::Sign => x.signum(),
         Op::Round => x.round_ties_even(),
+        Op::Floor => x.floor(),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -99,3 +99,7 @@ fn sign_(x: real) -> real {
 fn round_(x: real) -> real {
     return round(x);
 }
+
+fn floor_(x: real) -> real {
+    return floor(x);
+}

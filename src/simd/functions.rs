@@ -80,6 +80,7 @@ functions! {
         Hardswish |isa, x| hardswish(isa, x);
         Sign |isa, x| sign(isa, x);
         Round |isa, x| round(isa, x);
+        Floor |isa, x| floor(isa, x);
     }
 }
 
@@ -106,4 +107,12 @@ fn round<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let shift = constant!(isa, ((1 << 23) as f32));
     let rounded = isa.sub(isa.add(magnitude, shift), shift);
     isa.select(isa.lt(magnitude, shift), isa.with_sign(rounded, x), x)
+}
+
+#[inline(always)]
+fn floor<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let nearest = round(isa, x);
+    let below = isa.sub(nearest, constant!(isa, 1.0));
+    let floor = isa.select(isa.lt(x, nearest), below, nearest);
+    isa.with_sign(isa.abs(floor), x)
 }
