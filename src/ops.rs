@@ -86,6 +86,8 @@ macro_rules! for_each_op {
                 round round_async round Round(x) -> y Elementwise, 0.5;
                 /// The largest integer that is not above `x`.
                 floor floor_async floor Floor(x) -> y Elementwise, 0.5;
+                /// The smallest integer that is not below `x`.
+                ceil ceil_async ceil Ceil(x) -> y Elementwise, 0.5;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

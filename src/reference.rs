@@ -147,6 +147,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Sign => x.signum(),
         Op::Round => x.round_ties_even(),
         Op::Floor => x.floor(),
+        Op::Ceil => x.ceil(),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -103,3 +103,7 @@ fn round_(x: real) -> real {
 fn floor_(x: real) -> real {
     return floor(x);
 }
+
+fn ceil_(x: real) -> real {
+    return ceil(x);
+}

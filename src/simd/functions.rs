@@ -81,6 +81,7 @@ functions! {
         Sign |isa, x| sign(isa, x);
         Round |isa, x| round(isa, x);
         Floor |isa, x| floor(isa, x);
+        Ceil |isa, x| ceil(isa, x);
     }
 }
 
@@ -115,4 +116,12 @@ fn floor<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let below = isa.sub(nearest, constant!(isa, 1.0));
     let floor = isa.select(isa.lt(x, nearest), below, nearest);
     isa.with_sign(isa.abs(floor), x)
+}
+
+#[inline(always)]
+fn ceil<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let nearest = round(isa, x);
+    let above = isa.add(nearest, constant!(isa, 1.0));
+    let ceil = isa.select(isa.lt(nearest, x), above, nearest);
+    isa.with_sign(isa.abs(ceil), x)
 }
