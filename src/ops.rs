@@ -88,6 +88,8 @@ macro_rules! for_each_op {
                 floor floor_async floor Floor(x) -> y Elementwise, 0.5;
                 /// The smallest integer that is not below `x`.
                 ceil ceil_async ceil Ceil(x) -> y Elementwise, 0.5;
+                /// Softplus: `y = ln(1 + eˣ)`.
+                softplus softplus_async softplus Softplus(x) -> y Transcendental, 4.0;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

@@ -148,6 +148,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Round => x.round_ties_even(),
         Op::Floor => x.floor(),
         Op::Ceil => x.ceil(),
+        Op::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -107,3 +107,12 @@ fn floor_(x: real) -> real {
 fn ceil_(x: real) -> real {
     return ceil(x);
 }
+
+// ln(1 + q) = 2 artanh(q / (2 + q)).
+fn softplus(x: real) -> real {
+    let q = exponential(-abs(x));
+    let s = q / (2.0 + q);
+    let z = s * s;
+    let p = (((ATANH[4] * z + ATANH[3]) * z + ATANH[2]) * z + ATANH[1]) * z + ATANH[0];
+    return at_least(x, 0.0) + 2.0 * (s + s * z * p);
+}

@@ -4,6 +4,7 @@
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
 use super::isa::{Isa, constant};
 use super::math;
+use crate::coefficients::ATANH;
 use crate::ops::Op;
 
 /// Defines the functions and finds that of an operation. Light functions take less time than a load
@@ -82,6 +83,7 @@ functions! {
         Round |isa, x| round(isa, x);
         Floor |isa, x| floor(isa, x);
         Ceil |isa, x| ceil(isa, x);
+        Softplus |isa, x| softplus(isa, x);
     }
 }
 
@@ -124,4 +126,15 @@ fn ceil<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let above = isa.add(nearest, constant!(isa, 1.0));
     let ceil = isa.select(isa.lt(nearest, x), above, nearest);
     isa.with_sign(isa.abs(ceil), x)
+}
+
+/// `max(x, 0) + ln(1 + q)` with q = e^(−|x|): ln(1 + q) = 2 artanh(q / (2 + q)).
+#[inline(always)]
+fn softplus<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let q = math::exp_normal(isa, isa.neg(isa.abs(x)));
+    let s = isa.div(q, isa.add(q, constant!(isa, 2.0)));
+    let square = isa.mul(s, s);
+    let tail = isa.mul(isa.mul(s, square), math::polynomial(isa, square, &ATANH));
+    let half = isa.add(s, tail);
+    isa.add(isa.at_least(x, isa.splat(0.0)), isa.add(half, half))
 }
