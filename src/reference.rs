@@ -149,6 +149,8 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Floor => x.floor(),
         Op::Ceil => x.ceil(),
         Op::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        Op::Mish if x == f64::NEG_INFINITY => 0.0,
+        Op::Mish => x * x.exp().ln_1p().tanh(),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -116,3 +116,14 @@ fn softplus(x: real) -> real {
     let p = (((ATANH[4] * z + ATANH[3]) * z + ATANH[2]) * z + ATANH[1]) * z + ATANH[0];
     return at_least(x, 0.0) + 2.0 * (s + s * z * p);
 }
+
+// With q = e^(−|x|): x (1 + 2q) / (1 + 2q + 2q²) from zero on, x q (q + 2) / (q² + 2q + 2) below.
+fn mish(x: real) -> real {
+    let bounded = at_least(x, -170.0);
+    let reduced = reduce_argument(at_least(-abs(x), -170.0), real(0.0));
+    let p = expm1_reduced(reduced.r) + 1.0;
+    let q = scale_by_power(p, reduced.n);
+    let negative = scale_by_power(bounded * p * (q + 2.0), reduced.n);
+    let numerator = select(bounded * (1.0 + 2.0 * q), negative, x < real(0.0));
+    return numerator / select(1.0 + 2.0 * q * (1.0 + q), q * (q + 2.0) + 2.0, x < real(0.0));
+}

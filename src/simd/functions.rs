@@ -2,7 +2,7 @@
 //! the names of that variant's parameters.
 
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
-use super::isa::{Isa, constant};
+use super::isa::{Isa, ROUNDING, constant};
 use super::math;
 use crate::coefficients::ATANH;
 use crate::ops::Op;
@@ -84,6 +84,7 @@ functions! {
         Floor |isa, x| floor(isa, x);
         Ceil |isa, x| ceil(isa, x);
         Softplus |isa, x| softplus(isa, x);
+        Mish |isa, x| mish(isa, x);
     }
 }
 
@@ -137,4 +138,25 @@ fn softplus<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let tail = isa.mul(isa.mul(s, square), math::polynomial(isa, square, &ATANH));
     let half = isa.add(s, tail);
     isa.add(isa.at_least(x, isa.splat(0.0)), isa.add(half, half))
+}
+
+/// With q = e^(−|x|): x (1 + 2q) / (1 + 2q + 2q²) from zero on, x q (q + 2) / (q² + 2q + 2) below.
+#[inline(always)]
+fn mish<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let (one, two) = (constant!(isa, 1.0), constant!(isa, 2.0));
+    let x = isa.at_least(x, constant!(isa, -170.0));
+    let bounded = isa.at_least(isa.neg(isa.abs(x)), constant!(isa, -170.0));
+    let (n, p) = math::exp_parts(isa, bounded);
+    let q = isa.scale_exp2_normal(p, isa.at_least(n, constant!(isa, (ROUNDING - 127.0))));
+    let from_zero = isa.ge(x, isa.splat(0.0));
+    let positive = isa.mul(x, isa.mul_add(q, two, one));
+    let negative = isa.mul(isa.mul(x, p), isa.add(q, two));
+    let negative = isa.scale_exp2_down(negative, n);
+    let twice = isa.mul(q, two);
+    let above = isa.mul_add(twice, isa.add(q, one), one);
+    let below = isa.mul_add(q, isa.add(q, two), two);
+    isa.div(
+        isa.select(from_zero, positive, negative),
+        isa.select(from_zero, above, below),
+    )
 }
