@@ -49,6 +49,17 @@ pub(crate) const ATANH: [f32; 5] = [
     0.121_447_79,
 ];
 
+/// `P` in erf x = x · P(x²) for |x| ≤ 1; the error is 1.2e-9 relative to the result.
+pub(crate) const ERF: [f32; 7] = [
+    1.128_379_1,
+    -0.376_126_26,
+    0.112_835_854,
+    -0.026_853_811,
+    0.005_188_327_7,
+    -0.000_801_019_37,
+    0.000_078_538_62,
+];
+
 /// `c` in the argument u = 1 / (1 + c · t) of [`NORMAL_TAIL`].
 pub(crate) const NORMAL_TAIL_ARGUMENT: f32 = 0.306;
 
@@ -80,6 +91,7 @@ pub(crate) const SHADER_CONSTANTS: &[(&str, &[f32])] = &[
     ("EXP", &EXP),
     ("LOG", &LOG),
     ("ATANH", &ATANH),
+    ("ERF", &ERF),
     ("NORMAL_TAIL_ARGUMENT", &[NORMAL_TAIL_ARGUMENT]),
     ("NORMAL_TAIL", &NORMAL_TAIL),
     ("GELU_TANH_SCALE", &[GELU_TANH_SCALE]),
