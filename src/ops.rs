@@ -92,6 +92,8 @@ macro_rules! for_each_op {
                 softplus softplus_async softplus Softplus(x) -> y Transcendental, 4.0;
                 /// Mish (Misra, 2019): `y = x · tanh(ln(1 + eˣ))`; its limit 0 at −∞.
                 mish mish_async mish Mish(x) -> y Transcendental, 6.0;
+                /// Error function: `y = 2/√π · ∫₀ˣ e^(−t²) dt`.
+                erf erf_async erf Erf(x) -> y Transcendental, 3.0;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

@@ -151,6 +151,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
         Op::Mish if x == f64::NEG_INFINITY => 0.0,
         Op::Mish => x * x.exp().ln_1p().tanh(),
+        Op::Erf => libm::erf(x),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

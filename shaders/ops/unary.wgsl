@@ -127,3 +127,19 @@ fn mish(x: real) -> real {
     let numerator = select(bounded * (1.0 + 2.0 * q), negative, x < real(0.0));
     return numerator / select(1.0 + 2.0 * q * (1.0 + q), q * (q + 2.0) + 2.0, x < real(0.0));
 }
+
+// x · P(x²) up to 1, and 1 − 2 Φ(−|x| √2) beyond; x² = h² + (x − h)(x + h) as in `times_normal_cdf`.
+fn erf(x: real) -> real {
+    let z = x * x;
+    let near = ((((ERF[6] * z + ERF[5]) * z + ERF[4]) * z + ERF[3]) * z + ERF[2]) * z + ERF[1];
+    let t = at_most(abs(x), 8.0);
+    let h = bitcast<real>(bitcast<word>(t) & word(0xfffff000u));
+    let reduced = reduce_argument(-h * h, (h - t) * (t + h));
+    let u = 1.0 / (1.0 + NORMAL_TAIL_ARGUMENT * 1.4142135 * t);
+    let p0 = NORMAL_TAIL[7] * u + NORMAL_TAIL[6];
+    let p1 = ((p0 * u + NORMAL_TAIL[5]) * u + NORMAL_TAIL[4]) * u + NORMAL_TAIL[3];
+    let p2 = ((p1 * u + NORMAL_TAIL[2]) * u + NORMAL_TAIL[1]) * u + NORMAL_TAIL[0];
+    let tail = scale_by_power((expm1_reduced(reduced.r) + 1.0) * u * p2, reduced.n);
+    let far = 1.0 - 2.0 * tail;
+    return select(x * (near * z + ERF[0]), select(far, -far, x < real(0.0)), abs(x) > real(1.0));
+}

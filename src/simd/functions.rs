@@ -4,7 +4,7 @@
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
 use super::isa::{Isa, ROUNDING, constant};
 use super::math;
-use crate::coefficients::ATANH;
+use crate::coefficients::{ATANH, ERF, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT};
 use crate::ops::Op;
 
 /// Defines the functions and finds that of an operation. Light functions take less time than a load
@@ -85,6 +85,7 @@ functions! {
         Ceil |isa, x| ceil(isa, x);
         Softplus |isa, x| softplus(isa, x);
         Mish |isa, x| mish(isa, x);
+        Erf |isa, x| erf(isa, x);
     }
 }
 
@@ -159,4 +160,21 @@ fn mish<I: Isa>(isa: I, x: I::F32) -> I::F32 {
         isa.select(from_zero, positive, negative),
         isa.select(from_zero, above, below),
     )
+}
+
+/// x · P(x²) for |x| ≤ 1, and 1 − 2 Φ(−|x| √2) with the sign of x beyond.
+#[inline(always)]
+fn erf<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    let one = constant!(isa, 1.0);
+    let magnitude = isa.abs(x);
+    let near = isa.mul(x, math::polynomial(isa, isa.mul(x, x), &ERF));
+    let t = isa.mul(magnitude, constant!(isa, std::f32::consts::SQRT_2));
+    let t = isa.at_most(t, constant!(isa, 12.0));
+    let (n, p) = math::exp_half_square_parts(isa, t);
+    let u = isa.mul_add(constant!(isa, NORMAL_TAIL_ARGUMENT), t, one);
+    let u = isa.div(one, u);
+    let tail = isa.mul(p, isa.mul(u, math::polynomial(isa, u, &NORMAL_TAIL)));
+    let tail = isa.scale_exp2_normal(isa.add(tail, tail), n);
+    let far = isa.with_sign(isa.sub(one, tail), x);
+    isa.select(isa.lt(one, magnitude), far, near)
 }
