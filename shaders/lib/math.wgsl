@@ -113,3 +113,19 @@ fn times_normal_cdf(unbounded: real) -> real {
     let negative = scale_by_power(x * p, reduced.n);
     return select(positive, negative, x < real(0.0));
 }
+
+// The sine of x plus some quarters of a turn; NaN for |x| above 2²². Which products are of n and which
+// of the same number rounded is as in `reduce_argument`.
+fn sine_after_quarters(x: real, quarters: integer) -> real {
+    let rounded = round(x * 0.63661975);
+    let n = integer(rounded);
+    let high = fma(rounded, real(-QUARTER_TURN[0]), x);
+    let r = fma(rounded, real(-QUARTER_TURN[2]), fma(real(n), real(-QUARTER_TURN[1]), high));
+    let z = r * r;
+    let sine = fma(r * z, (SINE[2] * z + SINE[1]) * z + SINE[0], r);
+    let cosine = fma(z * z, (COSINE[2] * z + COSINE[1]) * z + COSINE[0], 1.0 - 0.5 * z);
+    let quarter = n + quarters;
+    let either = select(sine, cosine, (quarter & integer(1)) != integer(0));
+    let value = select(either, -either, (quarter & integer(2)) != integer(0));
+    return nan_where(abs(x) > real(4194304.0), value);
+}
