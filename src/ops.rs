@@ -94,6 +94,9 @@ macro_rules! for_each_op {
                 mish mish_async mish Mish(x) -> y Transcendental, 6.0;
                 /// Error function: `y = 2/√π · ∫₀ˣ e^(−t²) dt`.
                 erf erf_async erf Erf(x) -> y Transcendental, 3.0;
+                /// Sine of an angle in radians. The accuracy is that of a rounded `x`: an absolute error of `2 ε |x|`
+                /// for large `x`. NaN where `|x|` exceeds 4194304 (2²²).
+                sin sin_async sin Sin(x) -> y Transcendental, 2.0;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

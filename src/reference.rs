@@ -152,6 +152,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Mish if x == f64::NEG_INFINITY => 0.0,
         Op::Mish => x * x.exp().ln_1p().tanh(),
         Op::Erf => libm::erf(x),
+        Op::Sin => return periodic(x, [x.sin(), x.cos()]),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }
@@ -166,6 +167,16 @@ fn gelu_tanh(x: f64) -> Expected {
         value
     };
     Expected::new(value, scaled(value, 1.0 + (2.0 * u).abs()))
+}
+
+/// The sine or, with the roles exchanged, the cosine of `x`: a rounding of `x` moves it by the other one.
+fn periodic(x: f64, [value, slope]: [f64; 2]) -> Expected {
+    // Beyond 2²² numbers are half a radian apart: NaN is the stated result.
+    if x.abs() > 4_194_304.0 {
+        return Expected::exact(f64::NAN);
+    }
+    let change = (slope.abs() + f64::from(f32::EPSILON) * x.abs()).min(1.0);
+    Expected::new(value, value.abs() + x.abs() * change)
 }
 
 /// `|value| · factor`, where a result of zero has no error to amplify.

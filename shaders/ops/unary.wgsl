@@ -143,3 +143,7 @@ fn erf(x: real) -> real {
     let far = 1.0 - 2.0 * tail;
     return select(x * (near * z + ERF[0]), select(far, -far, x < real(0.0)), abs(x) > real(1.0));
 }
+
+fn sin_(x: real) -> real {
+    return sine_after_quarters(x, integer(0));
+}

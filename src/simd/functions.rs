@@ -4,7 +4,9 @@
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
 use super::isa::{Isa, ROUNDING, constant};
 use super::math;
-use crate::coefficients::{ATANH, ERF, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT};
+use crate::coefficients::{
+    ATANH, COSINE, ERF, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT, QUARTER_TURN, SINE,
+};
 use crate::ops::Op;
 
 /// Defines the functions and finds that of an operation. Light functions take less time than a load
@@ -86,6 +88,7 @@ functions! {
         Softplus |isa, x| softplus(isa, x);
         Mish |isa, x| mish(isa, x);
         Erf |isa, x| erf(isa, x);
+        Sin |isa, x| sine_after_quarters(isa, x, 0);
     }
 }
 
@@ -177,4 +180,26 @@ fn erf<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     let tail = isa.scale_exp2_normal(isa.add(tail, tail), n);
     let far = isa.with_sign(isa.sub(one, tail), x);
     isa.select(isa.lt(one, magnitude), far, near)
+}
+
+/// The sine of x plus some quarters of a turn; NaN for |x| above 2²².
+#[inline(always)]
+fn sine_after_quarters<I: Isa>(isa: I, x: I::F32, quarters: i32) -> I::F32 {
+    let shifted = isa.round_product(x, constant!(isa, std::f32::consts::FRAC_2_PI));
+    let n = isa.rounded(shifted);
+    let r = isa.neg_mul_add(n, constant!(isa, QUARTER_TURN[0]), x);
+    let r = isa.neg_mul_add(n, constant!(isa, QUARTER_TURN[1]), r);
+    let r = isa.neg_mul_add(n, constant!(isa, QUARTER_TURN[2]), r);
+    let z = isa.mul(r, r);
+    let sine = isa.mul_add(isa.mul(r, z), math::polynomial(isa, z, &SINE), r);
+    let near_one = isa.neg_mul_add(z, constant!(isa, 0.5), constant!(isa, 1.0));
+    let cosine = isa.mul_add(isa.mul(z, z), math::polynomial(isa, z, &COSINE), near_one);
+    // The low bits of the shifted integer: the first chooses the function, the second its sign.
+    let quarter = isa.add_bits(isa.to_bits(shifted), isa.splat_bits(quarters));
+    let first = isa.bits_to_float(isa.and_bits(quarter, isa.splat_bits(1)));
+    let either = isa.select(isa.eq(first, isa.splat(0.0)), sine, cosine);
+    let sign = isa.shl_bits(isa.and_bits(quarter, isa.splat_bits(2)), 30);
+    let value = isa.reinterpret(isa.xor_bits(isa.to_bits(either), sign));
+    let inside = isa.ge(constant!(isa, 4_194_304.0), isa.abs(x));
+    isa.select(inside, value, constant!(isa, f32::NAN))
 }
