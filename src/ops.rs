@@ -97,6 +97,8 @@ macro_rules! for_each_op {
                 /// Sine of an angle in radians. The accuracy is that of a rounded `x`: an absolute error of `2 ε |x|`
                 /// for large `x`. NaN where `|x|` exceeds 4194304 (2²²).
                 sin sin_async sin Sin(x) -> y Transcendental, 2.0;
+                /// Cosine of an angle in radians, accurate and defined as the sine.
+                cos cos_async cos Cos(x) -> y Transcendental, 2.0;
                 /// Elementwise sum: `y = a + b`.
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.

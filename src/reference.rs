@@ -153,6 +153,7 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Mish => x * x.exp().ln_1p().tanh(),
         Op::Erf => libm::erf(x),
         Op::Sin => return periodic(x, [x.sin(), x.cos()]),
+        Op::Cos => return periodic(x, [x.cos(), x.sin()]),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }

@@ -147,3 +147,7 @@ fn erf(x: real) -> real {
 fn sin_(x: real) -> real {
     return sine_after_quarters(x, integer(0));
 }
+
+fn cos_(x: real) -> real {
+    return sine_after_quarters(x, integer(1));
+}

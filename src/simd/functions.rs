@@ -89,6 +89,7 @@ functions! {
         Mish |isa, x| mish(isa, x);
         Erf |isa, x| erf(isa, x);
         Sin |isa, x| sine_after_quarters(isa, x, 0);
+        Cos |isa, x| sine_after_quarters(isa, x, 1);
     }
 }
 
