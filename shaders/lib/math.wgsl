@@ -129,3 +129,33 @@ fn sine_after_quarters(x: real, quarters: integer) -> real {
     let value = select(either, -either, (quarter & integer(2)) != integer(0));
     return nan_where(abs(x) > real(4194304.0), value);
 }
+
+struct Parts {
+    high: real,
+    low: real,
+}
+
+fn top_bits(x: real) -> real {
+    return bitcast<real>(bitcast<word>(x) & word(0xfffff000u));
+}
+
+// ln x as a number of 12 bits and a smaller one, for positive finite x = m · 2ᵏ with √½ ≤ m < √2:
+// ln m = 2 artanh s, s = (m − 1) / (m + 1) in two parts as well.
+fn logarithm_parts(x: real) -> Parts {
+    let denormal = x < real(1.17549435e-38);
+    let bits = bitcast<integer>(select(x, x * 33554432.0, denormal));
+    let exponent = (bits - integer(0x3f3504f3)) >> word(23u);
+    let f = bitcast<real>(bits - (exponent << word(23u))) - 1.0;
+    let k = real(exponent) - select(real(0.0), real(25.0), denormal);
+    let w = f + 2.0;
+    let s = f / w;
+    let s_high = top_bits(s);
+    let w_high = top_bits(w);
+    let s_low = ((f - s_high * w_high) - s_high * (f - (w_high - 2.0))) / w;
+    let z = s * s;
+    let p = (((ATANH[4] * z + ATANH[3]) * z + ATANH[2]) * z + ATANH[1]) * z + ATANH[0];
+    let rest = fma(k, real(LN2_LO), 2.0 * (s_low + s * z * p));
+    let whole = k * LN2_HI;
+    let high = top_bits(whole + 2.0 * s_high + rest);
+    return Parts(high, ((whole - high) + 2.0 * s_high) + rest);
+}
