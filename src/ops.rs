@@ -111,6 +111,9 @@ macro_rules! for_each_op {
                 minimum minimum_async minimum Minimum(a, b) -> y Elementwise, 0.5;
                 /// Elementwise maximum; NaN where either input is NaN.
                 maximum maximum_async maximum Maximum(a, b) -> y Elementwise, 0.5;
+                /// Power `y = aᵇ`, with C's special cases: 1 where `b` is 0 or `a` is 1, even beside NaN; NaN where `a` is
+                /// negative and finite and `b` no integer.
+                pow pow_async pow Pow(a, b) -> y Transcendental, 8.0;
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;
                 /// Softmax of one vector: `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)`.

@@ -96,6 +96,7 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Div => zip(inputs, |a, b| a / b),
         Op::Minimum => zip(inputs, |a, b| propagate(a, b, f64::min)),
         Op::Maximum => zip(inputs, |a, b| propagate(a, b, f64::max)),
+        Op::Pow => zip(inputs, f64::powf),
         Op::Custom(ref call) => custom(call, inputs),
         _ => x.iter().map(|&x| unary(op, wide(x))).collect(),
     }

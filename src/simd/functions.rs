@@ -2,10 +2,10 @@
 //! the names of that variant's parameters.
 
 use super::elementwise::{Binary, Unary, Visitor, binary, unary};
-use super::isa::{Isa, ROUNDING, constant};
+use super::isa::{Isa, ROUNDING, constant, constant_bits};
 use super::math;
 use crate::coefficients::{
-    ATANH, COSINE, ERF, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT, QUARTER_TURN, SINE,
+    ATANH, COSINE, ERF, EXP, LN2_HI, LN2_LO, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT, QUARTER_TURN, SINE,
 };
 use crate::ops::Op;
 
@@ -16,16 +16,19 @@ macro_rules! functions {
         light unary { $($light:ident $({ $($of_light:ident),+ })? |$light_isa:ident, $light_x:ident| $light_y:expr;)* }
         light binary { $($pair:ident |$pair_isa:ident, $pair_a:ident, $pair_b:ident| $pair_y:expr;)* }
         unary { $($name:ident $({ $($parameter:ident),+ })? |$isa:ident, $x:ident| $y:expr;)* }
+        binary { $($two:ident |$two_isa:ident, $two_a:ident, $two_b:ident| $two_y:expr;)* }
     ) => {
         unary! { $($light $({ $($of_light),+ })? |$light_isa, $light_x| $light_y;)* }
         binary! { $($pair |$pair_isa, $pair_a, $pair_b| $pair_y;)* }
         unary! { $($name $({ $($parameter),+ })? |$isa, $x| $y;)* }
+        binary! { $($two |$two_isa, $two_a, $two_b| $two_y;)* }
 
         /// Passes the function of an elementwise operation to the visitor. Returns `None` if the
         /// operation has none here.
         pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
             Some(match *op {
                 $(Op::$name $({ $($parameter),+ })? => visitor.unary($name { $($($parameter),+)? }),)*
+                $(Op::$two => visitor.binary($two),)*
                 _ => return with_light_function(op, visitor),
             })
         }
@@ -90,6 +93,9 @@ functions! {
         Erf |isa, x| erf(isa, x);
         Sin |isa, x| sine_after_quarters(isa, x, 0);
         Cos |isa, x| sine_after_quarters(isa, x, 1);
+    }
+    binary {
+        Pow |isa, a, b| pow(isa, a, b);
     }
 }
 
@@ -203,4 +209,96 @@ fn sine_after_quarters<I: Isa>(isa: I, x: I::F32, quarters: i32) -> I::F32 {
     let value = isa.reinterpret(isa.xor_bits(isa.to_bits(either), sign));
     let inside = isa.ge(constant!(isa, 4_194_304.0), isa.abs(x));
     isa.select(inside, value, constant!(isa, f32::NAN))
+}
+
+/// A number of the upper 12 bits of each mantissa.
+#[inline(always)]
+fn top_bits<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+    isa.reinterpret(isa.and_bits(isa.to_bits(x), constant_bits!(isa, !0xFFF)))
+}
+
+/// What separates [√½, √2) from its multiples by powers of two.
+const SQRT_HALF_BITS: i32 = std::f32::consts::FRAC_1_SQRT_2.to_bits() as i32;
+
+/// ln x as a number of 12 bits and a smaller one, for positive finite x = m · 2ᵏ with √½ ≤ m < √2:
+/// ln m = 2 artanh s, s = (m − 1) / (m + 1) in two parts as well.
+#[inline(always)]
+fn log_parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
+    let two = constant!(isa, 2.0);
+    let denormal = isa.lt(x, constant!(isa, f32::MIN_POSITIVE));
+    let normal = isa.select(denormal, isa.mul(x, constant!(isa, ((1 << 25) as f32))), x);
+    let bits = isa.to_bits(normal);
+    let k = isa.shr_exponent(isa.sub_bits(bits, constant_bits!(isa, SQRT_HALF_BITS)));
+    let m = isa.reinterpret(isa.sub_bits(bits, isa.shl_exponent(k)));
+    let k = isa.bits_to_float(k);
+    let k = isa.select(denormal, isa.sub(k, constant!(isa, 25.0)), k);
+
+    let f = isa.sub(m, constant!(isa, 1.0));
+    let w = isa.add(f, two);
+    let s = isa.div(f, w);
+    let (s_high, w_high) = (top_bits(isa, s), top_bits(isa, w));
+    let w_low = isa.sub(f, isa.sub(w_high, two));
+    let remainder = isa.neg_mul_add(s_high, w_low, isa.neg_mul_add(s_high, w_high, f));
+    let s_low = isa.div(remainder, w);
+    let square = isa.mul(s, s);
+    let tail = isa.mul(isa.mul(s, square), math::polynomial(isa, square, &ATANH));
+    let rest = isa.mul(isa.add(s_low, tail), two);
+    let rest = isa.mul_add(k, constant!(isa, LN2_LO), rest);
+    let whole = isa.mul(k, constant!(isa, LN2_HI));
+    let twice = isa.add(s_high, s_high);
+    let high = top_bits(isa, isa.add(isa.add(whole, twice), rest));
+    let low = isa.add(isa.add(isa.sub(whole, high), twice), rest);
+    (high, low)
+}
+
+/// `eˣ` of the sum of two numbers, from 0 to ∞.
+#[inline(always)]
+fn exp_sum<I: Isa>(isa: I, high: I::F32, low: I::F32) -> I::F32 {
+    let (least, most) = (constant!(isa, -104.0), constant!(isa, 89.0));
+    let sum = isa.add(high, low);
+    let bounded = isa.at_most(isa.at_least(sum, least), most);
+    let inside = isa.eq(sum, bounded);
+    let high = isa.select(inside, high, bounded);
+    let low = isa.select(inside, low, isa.splat(0.0));
+    let n = math::exponent(isa, bounded);
+    let r = isa.add(math::reduce(isa, high, n), low);
+    let p = isa.mul_add(isa.mul(r, r), math::polynomial(isa, r, &EXP), r);
+    isa.scale_exp2(isa.add(p, constant!(isa, 1.0)), n)
+}
+
+/// `|a|ᵇ` for a number `b`.
+#[inline(always)]
+fn pow_magnitude<I: Isa>(isa: I, a: I::F32, b: I::F32) -> I::F32 {
+    let (zero, infinity) = (isa.splat(0.0), constant!(isa, f32::INFINITY));
+    let bound = constant!(isa, 4_294_967_296.0);
+    let negative = isa.lt(b, zero);
+    let base = isa.abs(a);
+    let (high, low) = log_parts(isa, base);
+    // The logarithm of a number other than 1 is at least 2⁻²⁴.
+    let b = isa.at_most(isa.at_least(b, isa.neg(bound)), bound);
+    let b_high = top_bits(isa, b);
+    let rest = isa.mul_add(isa.sub(b, b_high), high, isa.mul(b, low));
+    let value = exp_sum(isa, isa.mul(b_high, high), rest);
+    let of_zero = isa.select(negative, infinity, zero);
+    let of_infinity = isa.select(negative, zero, infinity);
+    let value = isa.select(isa.eq(base, zero), of_zero, value);
+    isa.select(isa.eq(base, infinity), of_infinity, value)
+}
+
+/// `aᵇ`, with C's special cases.
+#[inline(always)]
+fn pow<I: Isa>(isa: I, a: I::F32, b: I::F32) -> I::F32 {
+    let (zero, one) = (isa.splat(0.0), constant!(isa, 1.0));
+    let nan = constant!(isa, f32::NAN);
+    let magnitude = pow_magnitude(isa, a, b);
+    let half = isa.mul(b, constant!(isa, 0.5));
+    let is_integer = isa.eq(round(isa, b), b);
+    let is_even = isa.eq(round(isa, half), half);
+    let odd_sign = isa.select(is_integer, isa.with_sign(one, a), one);
+    let value = isa.mul(magnitude, isa.select(is_even, one, odd_sign));
+    let finite = isa.lt(isa.abs(a), constant!(isa, f32::INFINITY));
+    let broken = isa.select(is_integer, value, isa.select(finite, nan, value));
+    let value = isa.select(isa.lt(a, zero), broken, value);
+    let value = isa.select(isa.eq(a, a), isa.select(isa.eq(b, b), value, b), a);
+    isa.select(isa.eq(b, zero), one, isa.select(isa.eq(a, one), one, value))
 }
