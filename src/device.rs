@@ -184,7 +184,7 @@ impl GpuDevice {
     ///
     /// let device = GpuDevice::new()?;
     /// let product = Op::Matmul { m: 64, k: 32, n: 16 };
-    /// device.warmup(&[(Op::Relu {}, &[1000]), (product, &[64 * 32, 32 * 16])])?;
+    /// device.warmup(&[(Op::Relu, &[1000]), (product, &[64 * 32, 32 * 16])])?;
     /// # Ok::<(), relampago::Error>(())
     /// ```
     ///

@@ -8,8 +8,13 @@
 //!
 //! ```text
 //! /// What it computes, as it stands in the documentation of every method.
-//! sync_name async_name jsName Variant(inputs, …) -> output { parameter: type, … } Class, ulp;
+//! sync_name async_name jsName Variant(inputs, …) -> output { parameter: type, … } Class, ulp,
+//!     [{ parameter: value, … }, …];
 //! ```
+//!
+//! A row without parameters has no braces and no list. The list has the parameters that an
+//! elementwise operation is tested with. Other operations need inputs that fit their parameters, so
+//! their cases stand in the tests.
 //!
 //! `ulp` is the stated accuracy: the distance from the true result, in units of `f32::EPSILON`
 //! times the result's condition-scaled magnitude (see [`crate::reference`], also for what is said of
@@ -35,54 +40,86 @@ macro_rules! for_each_op {
         $emit! {
             vectors {
                 /// Rectified linear unit: `y = max(x, 0)`.
-                relu relu_async relu Relu(x) -> y {} Elementwise, 0.5;
+                relu relu_async relu Relu(x) -> y Elementwise, 0.5;
                 /// Leaky rectified linear unit: `y = x` where `x ≥ 0`, `negative_slope · x` elsewhere.
-                leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5;
+                leaky_relu leaky_relu_async leakyRelu LeakyRelu(x) -> y { negative_slope: f32 } Elementwise, 0.5, [{ negative_slope: 0.01 }, { negative_slope: -2.0 }, { negative_slope: 1.5 }];
                 /// Exponential linear unit: `y = x` where `x > 0`, `alpha · (eˣ − 1)` elsewhere.
-                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0;
+                elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0, [{ alpha: 1.0 }, { alpha: 0.3 }];
                 /// Logistic function: `y = 1 / (1 + e⁻ˣ)`.
-                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y {} Transcendental, 3.0;
+                sigmoid sigmoid_async sigmoid Sigmoid(x) -> y Transcendental, 3.0;
                 /// Hyperbolic tangent.
-                tanh tanh_async tanh Tanh(x) -> y {} Transcendental, 3.0;
+                tanh tanh_async tanh Tanh(x) -> y Transcendental, 3.0;
                 /// Swish, also called `SiLU`: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
-                swish swish_async swish Swish(x) -> y {} Transcendental, 4.0;
+                swish swish_async swish Swish(x) -> y Transcendental, 4.0;
                 /// Gaussian error linear unit, exact: `y = x · Φ(x) = x/2 · (1 + erf(x/√2))`; its limit 0 at −∞.
-                gelu gelu_async gelu Gelu(x) -> y {} Transcendental, 6.0;
+                gelu gelu_async gelu Gelu(x) -> y Transcendental, 6.0;
                 /// Gaussian error linear unit by the tanh formula (Hendrycks and Gimpel, 2016):
                 /// `y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`; its limit 0 at −∞.
-                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y {} Transcendental, 4.0;
+                gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y Transcendental, 4.0;
                 /// Clamp: `y = min(max(x, min), max)`. `min` may not exceed `max`, nor be NaN.
-                clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5;
+                clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5, [{ min: -1.5, max: 2.5 }, { min: f32::NEG_INFINITY, max: 0.0 }];
                 /// Exponential: `y = eˣ`.
-                exp exp_async exp Exp(x) -> y {} Transcendental, 2.0;
+                exp exp_async exp Exp(x) -> y Transcendental, 2.0;
                 /// Natural logarithm; NaN below zero, −∞ at zero.
-                log log_async log Log(x) -> y {} Transcendental, 2.0;
+                log log_async log Log(x) -> y Transcendental, 2.0;
                 /// Square root; NaN below zero.
-                sqrt sqrt_async sqrt Sqrt(x) -> y {} Elementwise, 4.0;
+                sqrt sqrt_async sqrt Sqrt(x) -> y Elementwise, 4.0;
                 /// Absolute value.
-                abs abs_async abs Abs(x) -> y {} Elementwise, 0.5;
+                abs abs_async abs Abs(x) -> y Elementwise, 0.5;
                 /// Negation: `y = −x`.
-                neg neg_async neg Neg(x) -> y {} Elementwise, 0.5;
+                neg neg_async neg Neg(x) -> y Elementwise, 0.5;
                 /// Multiplication by a constant: `y = factor · x`.
-                scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5;
+                scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5, [{ factor: 2.5 }, { factor: -0.3 }];
+                /// Square: `y = x²`.
+                square square_async square Square(x) -> y Elementwise, 0.5;
+                /// Reciprocal: `y = 1 / x`; ∞ with the sign of `x` at zero.
+                reciprocal reciprocal_async reciprocal Reciprocal(x) -> y Elementwise, 4.0;
+                /// Reciprocal of the square root: `y = 1 / √x`; NaN below zero, ∞ with the sign of `x` at zero.
+                rsqrt rsqrt_async rsqrt Rsqrt(x) -> y Elementwise, 4.0;
+                /// Rectified linear unit with an upper bound: `y = min(max(x, 0), 6)`.
+                relu6 relu6_async relu6 Relu6(x) -> y Elementwise, 0.5;
+                /// Hard swish (Howard et al., 2019): `y = x · min(max(x + 3, 0), 6) / 6`; its limit 0 at −∞.
+                hardswish hardswish_async hardswish Hardswish(x) -> y Elementwise, 2.0;
+                /// Sign: −1 below zero, 1 above; a zero stays what it is.
+                sign sign_async sign Sign(x) -> y Elementwise, 0.5;
+                /// The nearest integer; halves are rounded to the even one.
+                round round_async round Round(x) -> y Elementwise, 0.5;
+                /// The largest integer that is not above `x`.
+                floor floor_async floor Floor(x) -> y Elementwise, 0.5;
+                /// The smallest integer that is not below `x`.
+                ceil ceil_async ceil Ceil(x) -> y Elementwise, 0.5;
+                /// Softplus: `y = ln(1 + eˣ)`.
+                softplus softplus_async softplus Softplus(x) -> y Transcendental, 4.0;
+                /// Mish (Misra, 2019): `y = x · tanh(ln(1 + eˣ))`; its limit 0 at −∞.
+                mish mish_async mish Mish(x) -> y Transcendental, 6.0;
+                /// Error function: `y = 2/√π · ∫₀ˣ e^(−t²) dt`.
+                erf erf_async erf Erf(x) -> y Transcendental, 3.0;
+                /// Sine of an angle in radians. The accuracy is that of a rounded `x`: an absolute error of `2 ε |x|`
+                /// for large `x`. NaN where `|x|` exceeds 4194304 (2²²).
+                sin sin_async sin Sin(x) -> y Transcendental, 2.0;
+                /// Cosine of an angle in radians, accurate and defined as the sine.
+                cos cos_async cos Cos(x) -> y Transcendental, 2.0;
                 /// Elementwise sum: `y = a + b`.
-                vec_add vec_add_async vecAdd VecAdd(a, b) -> y {} Elementwise, 0.5;
+                vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.
-                sub sub_async sub Sub(a, b) -> y {} Elementwise, 0.5;
+                sub sub_async sub Sub(a, b) -> y Elementwise, 0.5;
                 /// Elementwise product: `y = a · b`.
-                mul mul_async mul Mul(a, b) -> y {} Elementwise, 0.5;
+                mul mul_async mul Mul(a, b) -> y Elementwise, 0.5;
                 /// Elementwise quotient: `y = a / b`.
-                div div_async div Div(a, b) -> y {} Elementwise, 4.0;
+                div div_async div Div(a, b) -> y Elementwise, 4.0;
                 /// Elementwise minimum; NaN where either input is NaN.
-                minimum minimum_async minimum Minimum(a, b) -> y {} Elementwise, 0.5;
+                minimum minimum_async minimum Minimum(a, b) -> y Elementwise, 0.5;
                 /// Elementwise maximum; NaN where either input is NaN.
-                maximum maximum_async maximum Maximum(a, b) -> y {} Elementwise, 0.5;
+                maximum maximum_async maximum Maximum(a, b) -> y Elementwise, 0.5;
+                /// Power `y = aᵇ`, with C's special cases: 1 where `b` is 0 or `a` is 1, even beside NaN; NaN where `a` is
+                /// negative and finite and `b` no integer.
+                pow pow_async pow Pow(a, b) -> y Transcendental, 8.0;
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;
                 /// Softmax of one vector: `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)`.
-                softmax softmax_async softmax Softmax(x) -> y {} Softmax, 8.0;
+                softmax softmax_async softmax Softmax(x) -> y Softmax, 8.0;
                 /// Logarithm of the softmax of one vector: `yᵢ = xᵢ − max x − log Σⱼ exp(xⱼ − max x)`.
-                log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y {} Softmax, 8.0;
+                log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y Softmax, 8.0;
                 /// Softmax of each row of a row-major `rows × cols` matrix.
                 softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Logarithm of the softmax of each row of a row-major `rows × cols` matrix.
@@ -111,17 +148,17 @@ macro_rules! for_each_op {
             }
             scalars {
                 /// Dot product `Σ aᵢ · bᵢ`; 0 of no values.
-                dot dot_async dot Dot(a, b) -> f32 {} Reduction, 8.0;
+                dot dot_async dot Dot(a, b) -> f32 Reduction, 8.0;
                 /// Sum of all values; 0 of no values.
-                sum sum_async sum Sum(x) -> f32 {} Reduction, 8.0;
+                sum sum_async sum Sum(x) -> f32 Reduction, 8.0;
                 /// Largest value; NaN where any is NaN.
-                max max_async max Max(x) -> f32 {} Reduction, 0.5;
+                max max_async max Max(x) -> f32 Reduction, 0.5;
                 /// Smallest value; NaN where any is NaN.
-                min min_async min Min(x) -> f32 {} Reduction, 0.5;
+                min min_async min Min(x) -> f32 Reduction, 0.5;
                 /// Arithmetic mean.
-                mean mean_async mean Mean(x) -> f32 {} Reduction, 8.0;
+                mean mean_async mean Mean(x) -> f32 Reduction, 8.0;
                 /// Index of the first largest value, or of the first NaN where there is one.
-                argmax argmax_async argmax Argmax(x) -> usize {} Reduction, 0.5;
+                argmax argmax_async argmax Argmax(x) -> usize Reduction, 0.5;
             }
         }
     };
@@ -216,6 +253,22 @@ pub struct OpInfo {
     pub class: OpClass,
     /// The stated accuracy, as [`Op::ulp`].
     pub ulp: f64,
+    /// The operation with the parameters that it is tested with. Empty if its parameters depend on the
+    /// lengths of its inputs.
+    pub samples: &'static [Op],
+}
+
+/// Makes [`OpInfo::samples`] of a row's parameters and sample values.
+macro_rules! samples {
+    ($op:ident) => {
+        &[Op::$op]
+    };
+    ($op:ident { $($parameter:ident)+ }) => {
+        &[]
+    };
+    ($op:ident { $($parameter:ident)+ } [$({ $($sample:tt)+ }),+]) => {
+        &[$(Op::$op { $($sample)+ }),+]
+    };
 }
 
 /// The floating-point parameters met so far.
@@ -244,16 +297,16 @@ impl Parameter for f32 {
 /// Emits [`Op`] and its metadata from the table.
 macro_rules! define_ops {
     (
-        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[doc = $sdoc:literal])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        scalars { $( $(#[doc = $sdoc:literal])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         /// One operation with its parameters; its inputs are given beside it.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)] // Fields are named and documented by the methods of the same name.
         #[non_exhaustive]
         pub enum Op {
-            $( $(#[doc = $vdoc])* $vop { $($vp: $vt),* }, )*
-            $( $(#[doc = $sdoc])* $sop { $($sp: $st),* }, )*
+            $( $(#[doc = $vdoc])* $vop $({ $($vp: $vt),+ })?, )*
+            $( $(#[doc = $sdoc])* $sop, )*
             /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
             Custom(CustomCall),
         }
@@ -263,7 +316,7 @@ macro_rules! define_ops {
             pub fn name(&self) -> &'static str {
                 match self {
                     $( Op::$vop { .. } => stringify!($vname), )*
-                    $( Op::$sop { .. } => stringify!($sname), )*
+                    $( Op::$sop => stringify!($sname), )*
                     Op::Custom(call) => call.op().name(),
                 }
             }
@@ -272,21 +325,21 @@ macro_rules! define_ops {
             pub fn inputs(&self) -> &'static [&'static str] {
                 match self {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
-                    $( Op::$sop { .. } => &[$(stringify!($sin)),+], )*
+                    $( Op::$sop => &[$(stringify!($sin)),+], )*
                     Op::Custom(call) => call.inputs(),
                 }
             }
 
             /// Whether the result is a single value.
             pub fn is_scalar(&self) -> bool {
-                matches!(self, $( Op::$sop { .. } )|*)
+                matches!(self, $( Op::$sop )|*)
             }
 
             /// Name of the result; `value` where it is a single one.
             pub fn output(&self) -> &'static str {
                 match self {
                     $( Op::$vop { .. } => stringify!($vout), )*
-                    $( Op::$sop { .. } => "value", )*
+                    $( Op::$sop => "value", )*
                     Op::Custom(_) => "y",
                 }
             }
@@ -295,8 +348,8 @@ macro_rules! define_ops {
             pub fn scalars(&self) -> [f32; 2] {
                 let mut list = ScalarList::default();
                 match self {
-                    $( Op::$vop { $($vp),* } => { $( $vp.push_to(&mut list); )* } )*
-                    $( Op::$sop { $($sp),* } => { $( $sp.push_to(&mut list); )* } )*
+                    $( Op::$vop $({ $($vp),+ })? => { $($( $vp.push_to(&mut list); )+)? } )*
+                    $( Op::$sop => {} )*
                     Op::Custom(call) => list.values = call.scalars(),
                 }
                 list.values
@@ -332,7 +385,7 @@ macro_rules! define_ops {
             pub fn class(&self) -> OpClass {
                 match self {
                     $( Op::$vop { .. } => OpClass::$vclass, )*
-                    $( Op::$sop { .. } => OpClass::$sclass, )*
+                    $( Op::$sop => OpClass::$sclass, )*
                     // What it costs is not known.
                     Op::Custom(_) => OpClass::Transcendental,
                 }
@@ -343,7 +396,7 @@ macro_rules! define_ops {
             pub fn ulp(&self) -> f64 {
                 match self {
                     $( Op::$vop { .. } => $vulp, )*
-                    $( Op::$sop { .. } => $sulp, )*
+                    $( Op::$sop => $sulp, )*
                     Op::Custom(_) => f64::INFINITY,
                 }
             }
@@ -356,22 +409,42 @@ macro_rules! define_ops {
                 js_name: stringify!($vjs),
                 docs: &[$($vdoc),*],
                 inputs: &[$(stringify!($vin)),+],
-                parameters: &[$((stringify!($vp), stringify!($vt))),*],
+                parameters: &[$($((stringify!($vp), stringify!($vt))),+)?],
                 output: Some(stringify!($vout)),
                 class: OpClass::$vclass,
                 ulp: $vulp,
+                samples: samples!($vop $({ $($vp)+ })? $($vsamples)?),
             }, )*
             $( OpInfo {
                 name: stringify!($sname),
                 js_name: stringify!($sjs),
                 docs: &[$($sdoc),*],
                 inputs: &[$(stringify!($sin)),+],
-                parameters: &[$((stringify!($sp), stringify!($st))),*],
+                parameters: &[],
                 output: None,
                 class: OpClass::$sclass,
                 ulp: $sulp,
+                samples: samples!($sop),
             }, )*
         ];
     };
 }
 for_each_op!(define_ops);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elementwise_operations_have_samples() {
+        for row in OPS {
+            let by_value = matches!(row.class, OpClass::Elementwise | OpClass::Transcendental);
+            let elementwise = by_value && row.name != "bias_add";
+            assert!(!elementwise || !row.samples.is_empty(), "{}", row.name);
+            for op in row.samples {
+                assert_eq!(op.name(), row.name);
+                assert_eq!(op.is_elementwise(), elementwise, "{op:?}");
+            }
+        }
+    }
+}

@@ -31,7 +31,7 @@ use crate::ops::shape::{check_len, output_len};
 /// use relampago::{GpuCommandBatch, GpuDevicePool, Op};
 ///
 /// let pool = GpuDevicePool::new()?;
-/// assert_eq!(pool.run(&Op::Relu {}, &[&[1.0, -2.0]])?, [1.0, 0.0]);
+/// assert_eq!(pool.run(&Op::Relu, &[&[1.0, -2.0]])?, [1.0, 0.0]);
 ///
 /// let device = pool.device()?;
 /// let mut batch = GpuCommandBatch::new(device.clone());

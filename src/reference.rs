@@ -66,8 +66,8 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
     let x = inputs[0];
     match *op {
         Op::BiasAdd { rows, cols } => bias_add(x, inputs[1], rows, cols),
-        Op::Softmax {} => rows_of(x, 1, x.len(), softmax),
-        Op::LogSoftmax {} => rows_of(x, 1, x.len(), log_softmax),
+        Op::Softmax => rows_of(x, 1, x.len(), softmax),
+        Op::LogSoftmax => rows_of(x, 1, x.len(), log_softmax),
         Op::SoftmaxRows { rows, cols } => rows_of(x, rows, cols, softmax),
         Op::LogSoftmaxRows { rows, cols } => rows_of(x, rows, cols, log_softmax),
         Op::LayerNorm { cols, epsilon, .. } => norm(x, cols, wide(epsilon), true, |i, y| {
@@ -81,21 +81,22 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
         Op::Convolve2d { ref options } => convolve2d(x, inputs[1], options),
         Op::ConvolveLayer { ref options } => convolve_layer(x, inputs[1], options),
-        Op::Dot {} => vec![sum(x
+        Op::Dot => vec![sum(x
             .iter()
             .zip(inputs[1])
             .map(|(&a, &b)| wide(a) * wide(b)))],
-        Op::Sum {} => vec![sum(x.iter().copied().map(wide))],
-        Op::Mean {} => vec![mean(x)],
-        Op::Max {} => vec![extreme(x, f64::max)],
-        Op::Min {} => vec![extreme(x, f64::min)],
-        Op::Argmax {} => vec![argmax(x)],
-        Op::VecAdd {} => zip(inputs, |a, b| a + b),
-        Op::Sub {} => zip(inputs, |a, b| a - b),
-        Op::Mul {} => zip(inputs, |a, b| a * b),
-        Op::Div {} => zip(inputs, |a, b| a / b),
-        Op::Minimum {} => zip(inputs, |a, b| propagate(a, b, f64::min)),
-        Op::Maximum {} => zip(inputs, |a, b| propagate(a, b, f64::max)),
+        Op::Sum => vec![sum(x.iter().copied().map(wide))],
+        Op::Mean => vec![mean(x)],
+        Op::Max => vec![extreme(x, f64::max)],
+        Op::Min => vec![extreme(x, f64::min)],
+        Op::Argmax => vec![argmax(x)],
+        Op::VecAdd => zip(inputs, |a, b| a + b),
+        Op::Sub => zip(inputs, |a, b| a - b),
+        Op::Mul => zip(inputs, |a, b| a * b),
+        Op::Div => zip(inputs, |a, b| a / b),
+        Op::Minimum => zip(inputs, |a, b| propagate(a, b, f64::min)),
+        Op::Maximum => zip(inputs, |a, b| propagate(a, b, f64::max)),
+        Op::Pow => zip(inputs, f64::powf),
         Op::Custom(ref call) => custom(call, inputs),
         _ => x.iter().map(|&x| unary(op, wide(x))).collect(),
     }
@@ -120,23 +121,40 @@ fn wide(x: f32) -> f64 {
 fn unary(op: &Op, x: f64) -> Expected {
     let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
     Expected::exact(match *op {
-        Op::Relu {} => propagate(x, 0.0, f64::max),
+        Op::Relu => propagate(x, 0.0, f64::max),
         Op::LeakyRelu { negative_slope } if x < 0.0 => x * wide(negative_slope),
         Op::Elu { alpha } if x <= 0.0 => wide(alpha) * x.exp_m1(),
         Op::LeakyRelu { .. } | Op::Elu { .. } => x,
-        Op::Sigmoid {} => logistic(x),
-        Op::Tanh {} => x.tanh(),
-        Op::Swish {} | Op::Gelu {} | Op::GeluTanh {} if x == f64::NEG_INFINITY => 0.0,
-        Op::Swish {} => x * logistic(x),
-        Op::Gelu {} => x * 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
-        Op::GeluTanh {} => return gelu_tanh(x),
+        Op::Sigmoid => logistic(x),
+        Op::Tanh => x.tanh(),
+        Op::Swish | Op::Gelu | Op::GeluTanh if x == f64::NEG_INFINITY => 0.0,
+        Op::Swish => x * logistic(x),
+        Op::Gelu => x * 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
+        Op::GeluTanh => return gelu_tanh(x),
         Op::Clip { min, max } => propagate(propagate(x, wide(min), f64::max), wide(max), f64::min),
-        Op::Exp {} => x.exp(),
-        Op::Log {} => x.ln(),
-        Op::Sqrt {} => x.sqrt(),
-        Op::Abs {} => x.abs(),
-        Op::Neg {} => -x,
+        Op::Exp => x.exp(),
+        Op::Log => x.ln(),
+        Op::Sqrt => x.sqrt(),
+        Op::Abs => x.abs(),
+        Op::Neg => -x,
         Op::Scale { factor } => x * wide(factor),
+        Op::Square => x * x,
+        Op::Reciprocal => 1.0 / x,
+        Op::Rsqrt => 1.0 / x.sqrt(),
+        Op::Relu6 => propagate(propagate(x, 0.0, f64::max), 6.0, f64::min),
+        Op::Hardswish if x == f64::NEG_INFINITY => 0.0,
+        Op::Hardswish => x * propagate(propagate(x + 3.0, 0.0, f64::max), 6.0, f64::min) / 6.0,
+        Op::Sign if x == 0.0 || x.is_nan() => x,
+        Op::Sign => x.signum(),
+        Op::Round => x.round_ties_even(),
+        Op::Floor => x.floor(),
+        Op::Ceil => x.ceil(),
+        Op::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
+        Op::Mish if x == f64::NEG_INFINITY => 0.0,
+        Op::Mish => x * x.exp().ln_1p().tanh(),
+        Op::Erf => libm::erf(x),
+        Op::Sin => return periodic(x, [x.sin(), x.cos()]),
+        Op::Cos => return periodic(x, [x.cos(), x.sin()]),
         _ => unreachable!("{} is not a unary operation", op.name()),
     })
 }
@@ -151,6 +169,16 @@ fn gelu_tanh(x: f64) -> Expected {
         value
     };
     Expected::new(value, scaled(value, 1.0 + (2.0 * u).abs()))
+}
+
+/// The sine or, with the roles exchanged, the cosine of `x`: a rounding of `x` moves it by the other one.
+fn periodic(x: f64, [value, slope]: [f64; 2]) -> Expected {
+    // Beyond 2²² numbers are half a radian apart: NaN is the stated result.
+    if x.abs() > 4_194_304.0 {
+        return Expected::exact(f64::NAN);
+    }
+    let change = (slope.abs() + f64::from(f32::EPSILON) * x.abs()).min(1.0);
+    Expected::new(value, value.abs() + x.abs() * change)
 }
 
 /// `|value| · factor`, where a result of zero has no error to amplify.

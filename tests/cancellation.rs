@@ -228,9 +228,9 @@ fn checked(values: &[f32]) -> Vec<Case> {
     let mut cases = Vec::new();
     for side in SIDES {
         let x = || values[..side * side].to_vec();
-        cases.push((Op::Relu {}, vec![x()]));
-        cases.push((Op::VecAdd {}, vec![x(), x()]));
-        cases.push((Op::Sum {}, vec![x()]));
+        cases.push((Op::Relu, vec![x()]));
+        cases.push((Op::VecAdd, vec![x(), x()]));
+        cases.push((Op::Sum, vec![x()]));
         cases.push((
             Op::SoftmaxRows {
                 rows: side,

@@ -89,10 +89,10 @@ fn invalid_arguments_return_their_codes() {
     for device in devices() {
         let run = |op: Op, inputs: &[&[f32]]| code(device.run(&op, inputs));
         let (one, two) = (&[1.0][..], &[1.0, 2.0][..]);
-        assert_eq!(run(Op::VecAdd {}, &[one, two]), "LENGTH_MISMATCH");
-        assert_eq!(run(Op::VecAdd {}, &[one]), "LENGTH_MISMATCH");
-        assert_eq!(run(Op::Relu {}, &[]), "LENGTH_MISMATCH");
-        assert_eq!(run(Op::Dot {}, &[one, two]), "LENGTH_MISMATCH");
+        assert_eq!(run(Op::VecAdd, &[one, two]), "LENGTH_MISMATCH");
+        assert_eq!(run(Op::VecAdd, &[one]), "LENGTH_MISMATCH");
+        assert_eq!(run(Op::Relu, &[]), "LENGTH_MISMATCH");
+        assert_eq!(run(Op::Dot, &[one, two]), "LENGTH_MISMATCH");
         assert_eq!(
             run(Op::Matmul { m: 1, k: 2, n: 1 }, &[two, one]),
             "LENGTH_MISMATCH"
@@ -122,7 +122,7 @@ fn invalid_arguments_return_their_codes() {
             ),
             "SHAPE_OVERFLOW"
         );
-        for op in [Op::Max {}, Op::Min {}, Op::Mean {}, Op::Argmax {}] {
+        for op in [Op::Max, Op::Min, Op::Mean, Op::Argmax] {
             assert_eq!(run(op, &[&[]]), "EMPTY");
         }
         assert_eq!(
@@ -195,11 +195,11 @@ fn operation_messages_name_value_and_limit() {
         let (rows, cols) = (usize::MAX, 3);
         check(&[
             (
-                run(Op::VecAdd {}, &[four, &[1.0]]),
+                run(Op::VecAdd, &[four, &[1.0]]),
                 "`b` has 1 values, but 4 are needed",
             ),
             (
-                run(Op::Max {}, &[&[]]),
+                run(Op::Max, &[&[]]),
                 "`max` of an empty input is undefined: at least 1 value is needed",
             ),
             (
@@ -483,15 +483,15 @@ fn the_policy_sends_only_work_that_gains() {
     assert!(policy.prefers_gpu(&large, &[1 << 24, 1 << 24]));
     assert!(!policy.prefers_gpu(&small, &[64, 64]));
     assert!(
-        !policy.prefers_gpu(&Op::Relu {}, &[1 << 30]),
+        !policy.prefers_gpu(&Op::Relu, &[1 << 30]),
         "copies cost more than a pass"
     );
-    assert!(Policy::ALWAYS_GPU.prefers_gpu(&Op::Relu {}, &[0]));
+    assert!(Policy::ALWAYS_GPU.prefers_gpu(&Op::Relu, &[0]));
     let most = Policy {
         elementwise: u64::MAX - 1,
         ..policy
     };
-    assert!(most.prefers_gpu(&Op::Mul {}, &[usize::MAX; 2]));
+    assert!(most.prefers_gpu(&Op::Mul, &[usize::MAX; 2]));
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn dispatches_wider_than_the_limit_are_folded() {
         }
     }
     let x = vec![-1.0; 9 * 1024];
-    assert_eq!(device.run(&Op::Abs {}, &[&x]).unwrap(), vec![1.0; x.len()]);
+    assert_eq!(device.run(&Op::Abs, &[&x]).unwrap(), vec![1.0; x.len()]);
     let x = vec![1.0; 1_000_003];
     assert_eq!(
         device.sum(&x).unwrap(),
@@ -122,14 +122,14 @@ fn elementwise_inputs_beyond_a_binding_are_split() {
     judge(
         &device,
         &Case {
-            op: Op::Gelu {},
+            op: Op::Gelu,
             inputs: vec![x.clone()],
         },
     );
     judge(
         &device,
         &Case {
-            op: Op::Sub {},
+            op: Op::Sub,
             inputs: vec![x.clone(), x],
         },
     );
@@ -139,7 +139,7 @@ fn elementwise_inputs_beyond_a_binding_are_split() {
 fn other_inputs_beyond_a_binding_are_refused() {
     let (device, _) = adopted(|limits| limits.max_storage_buffer_binding_size = 1 << 16);
     let x = vec![1.0; (1 << 14) + 1];
-    for op in [Op::Sum {}, Op::Softmax {}, Op::Argmax {}] {
+    for op in [Op::Sum, Op::Softmax, Op::Argmax] {
         let error = device.run(&op, &[&x]).unwrap_err();
         let expected = Error::LimitExceeded {
             what: "the length of a GPU buffer",
@@ -226,10 +226,7 @@ fn device_below_webgpu_limits_is_not_used() {
     for change in changes {
         let (device, _) = adopted(change);
         assert_eq!(device.backend(), Backend::Simd);
-        assert_eq!(
-            device.run(&Op::Relu {}, &[&[-1.0, 2.0]]).unwrap(),
-            [0.0, 2.0]
-        );
+        assert_eq!(device.run(&Op::Relu, &[&[-1.0, 2.0]]).unwrap(), [0.0, 2.0]);
     }
 }
 
@@ -550,11 +547,11 @@ fn warmup_checks_lengths_and_changes_no_result() {
     let softmax = Op::SoftmaxRows { rows: 4, cols: 9 };
     device
         .warmup(&[
-            (Op::Relu {}, &[1_000]),
+            (Op::Relu, &[1_000]),
             (product.clone(), &[15, 35]),
             (softmax.clone(), &[36]),
-            (Op::Sum {}, &[100_000]),
-            (Op::Relu {}, &[0]),
+            (Op::Sum, &[100_000]),
+            (Op::Relu, &[0]),
         ])
         .unwrap();
     let error = device.warmup(&[(product.clone(), &[15, 34])]).unwrap_err();
@@ -586,7 +583,7 @@ fn pipeline_cache_persists_and_damaged_files_are_ignored() {
         let feature = wgpu::Features::PIPELINE_CACHE;
         device.features().contains(feature)
     });
-    device.warmup(&[(Op::Gelu {}, &[1_000])]).unwrap();
+    device.warmup(&[(Op::Gelu, &[1_000])]).unwrap();
     assert_eq!(files().len(), usize::from(has_caches));
     for damage in [false, true] {
         for file in files().iter().filter(|_| damage) {
@@ -595,7 +592,7 @@ fn pipeline_cache_persists_and_damaged_files_are_ignored() {
             std::fs::write(file, content).unwrap();
         }
         let again = build();
-        assert_eq!(again.run(&Op::Abs {}, &[&[-2.0, 3.0]]).unwrap(), [2.0, 3.0]);
+        assert_eq!(again.run(&Op::Abs, &[&[-2.0, 3.0]]).unwrap(), [2.0, 3.0]);
     }
     drop(device);
     assert_eq!(

@@ -501,7 +501,7 @@ fn oversized_lengths_return_errors() {
         let x = batch.placeholder(usize::MAX);
         batch.relu(x);
         assert_eq!(batch.explain().summary.bytes_moved, usize::MAX);
-        let warm = device.warmup(&[(Op::Sum {}, &[usize::MAX]), (Op::Relu {}, &[usize::MAX])]);
+        let warm = device.warmup(&[(Op::Sum, &[usize::MAX]), (Op::Relu, &[usize::MAX])]);
         assert!(warm.is_ok_and(|()| true) == (device.info().backend == Backend::Simd));
     }
 }

@@ -38,8 +38,8 @@ fn divided(random: &mut Random) -> Vec<(Op, Vec<Vec<f32>>, usize)> {
         .with_groups(2)
         .with_batch(300);
     vec![
-        (Op::Gelu {}, values(&[70_001]), 15),
-        (Op::VecAdd {}, values(&[300, 300]), 2),
+        (Op::Gelu, values(&[70_001]), 15),
+        (Op::VecAdd, values(&[300, 300]), 2),
         (Op::BiasAdd { rows: 257, cols: 5 }, values(&[1_285, 5]), 2),
         (
             Op::SoftmaxRows {
@@ -87,8 +87,8 @@ fn undivided(random: &mut Random) -> Vec<(Op, Vec<Vec<f32>>)> {
     let product = Matmul::new(300, 20, 30).transpose_a();
     let padded = Conv2d::same(400, 20, 3, 3);
     vec![
-        (Op::Sum {}, vec![random.values(70_001)]),
-        (Op::Softmax {}, vec![random.values(5_000)]),
+        (Op::Sum, vec![random.values(70_001)]),
+        (Op::Softmax, vec![random.values(5_000)]),
         (
             Op::Transpose { rows: 300, cols: 7 },
             vec![random.values(2_100)],
@@ -226,9 +226,9 @@ fn job_survives_a_lost_device() {
 fn work_of_a_failing_device_moves_to_another() {
     let ((lost, raw), (last, raw_last)) = (logical(), logical());
     let pool = pool(&[lost, last.clone()]);
-    let (op, x) = (Op::Sum {}, vec![vec![1.0; 100]]);
+    let (op, x) = (Op::Sum, vec![vec![1.0; 100]]);
     let sum = program(&pool, &op, &x);
-    let relu = program(&pool, &Op::Relu {}, &[vec![0.0; 1_000]]);
+    let relu = program(&pool, &Op::Relu, &[vec![0.0; 1_000]]);
     raw.destroy();
     assert_eq!(sum.read(&arguments(&x)).unwrap(), [[100.0]]);
     assert_eq!(
@@ -277,7 +277,7 @@ fn pool_returns_the_least_busy_device() {
 fn threads_share_a_pool() {
     let gpus: Vec<GpuDevice> = (0..2).map(|_| logical().0).collect();
     let pool = pool(&gpus);
-    let sum = program(&pool, &Op::Sum {}, &[vec![0.0; 1_000]]);
+    let sum = program(&pool, &Op::Sum, &[vec![0.0; 1_000]]);
     let double = program(&pool, &Op::Scale { factor: 2.0 }, &[vec![0.0; 1_000]]);
     std::thread::scope(|scope| {
         for n in 1..5 {
@@ -301,15 +301,13 @@ fn invalid_arguments_return_errors() {
     let none = GpuDevicePool::from_devices([]).unwrap_err();
     assert_eq!(none.code(), "INVALID_ARGUMENT");
     let pool = pool(&[simd()]);
-    let relu = program(&pool, &Op::Relu {}, &[vec![0.0; 1_000]]);
+    let relu = program(&pool, &Op::Relu, &[vec![0.0; 1_000]]);
     assert_eq!(relu.read(&[]).unwrap_err().code(), "LENGTH_MISMATCH");
     assert_eq!(
         relu.read(&[(&[0.0; 999]).into()]).unwrap_err().code(),
         "LENGTH_MISMATCH"
     );
-    let wrong = pool
-        .run(&Op::VecAdd {}, &[&[1.0], &[1.0, 2.0]])
-        .unwrap_err();
+    let wrong = pool.run(&Op::VecAdd, &[&[1.0], &[1.0, 2.0]]).unwrap_err();
     assert_eq!(wrong.code(), "LENGTH_MISMATCH");
     let mut batch = GpuCommandBatch::new(simd());
     let x = batch.placeholder(4);
@@ -328,7 +326,7 @@ fn invalid_arguments_return_errors() {
 fn small_graphs_are_not_divided() {
     let pool = pool(&[simd(), simd()]).least_values(usize::MAX);
     let x = vec![-1.0; 10_000];
-    assert_eq!(pool.run(&Op::Relu {}, &[&x]).unwrap(), vec![0.0; 10_000]);
+    assert_eq!(pool.run(&Op::Relu, &[&x]).unwrap(), vec![0.0; 10_000]);
 }
 
 #[test]
@@ -350,7 +348,7 @@ fn oversized_arguments_are_divided() {
 #[test]
 fn empty_inputs_and_outputs_are_accepted() {
     let pool = pool(&[simd(), simd()]);
-    assert_eq!(pool.run(&Op::Relu {}, &[&[]]).unwrap(), Vec::<f32>::new());
+    assert_eq!(pool.run(&Op::Relu, &[&[]]).unwrap(), Vec::<f32>::new());
     let empty = Op::Matmul { m: 5, k: 0, n: 4 };
     assert_eq!(pool.run(&empty, &[&[], &[]]).unwrap(), [0.0; 20]);
     let mut batch = GpuCommandBatch::new(simd());
@@ -375,6 +373,6 @@ fn pool_has_at_least_one_device() {
             .build_pool()
             .unwrap(),
     ] {
-        assert_eq!(pool.run(&Op::Neg {}, &[&[1.0]]).unwrap(), [-1.0]);
+        assert_eq!(pool.run(&Op::Neg, &[&[1.0]]).unwrap(), [-1.0]);
     }
 }

@@ -1,4 +1,5 @@
-//! The cases of special values as a script for the package's tests, which try them from JavaScript.
+//! The cases of ordinary and special values as a script for the package's tests, which try them from
+//! JavaScript.
 
 #![cfg(not(target_arch = "wasm32"))]
 
@@ -10,14 +11,17 @@ use std::fs;
 
 use relampago::ops::{OPS, OpInfo};
 use relampago::reference::Expected;
-use support::{Case, not_finite, special_cases};
+use support::{Case, not_finite, special_cases, vector_cases};
 
+/// The length of ordinary vectors: whole vectors of every instruction set, and a rest.
+const ORDINARY: usize = 67;
 /// A longer result would make the script large and show no more.
 const LONGEST_RESULT: usize = 1_000;
 
 #[test]
-fn every_operation_has_cases_of_special_values() {
-    let cases: Vec<Case> = special_cases().into_iter().chain(not_finite()).collect();
+fn every_operation_has_cases() {
+    let special = special_cases().into_iter().chain(not_finite());
+    let cases: Vec<Case> = special.chain(vector_cases(ORDINARY)).collect();
     let tried: BTreeSet<&str> = cases.iter().map(|case| case.op.name()).collect();
     let missing: Vec<&OpInfo> = OPS.iter().filter(|op| !tried.contains(op.name)).collect();
     assert!(missing.is_empty(), "{missing:?}");
@@ -28,7 +32,8 @@ fn every_operation_has_cases_of_special_values() {
 
 /// A module with a list of the cases: `op`, `inputs`, `parameters` and `want`, what is right: pairs of a value
 /// and the distance from it that is allowed. Where a GPU may read denormal inputs as zeros, these are right,
-/// too: `flushed`. `orNaN` says that a GPU's result may be NaN, and `scalar` that it is one number.
+/// too: `flushed`. `orNaN` says that a GPU's result may be NaN, and `scalar` that it is one number. `operations` is
+/// the number of operations in the table, each of which has a case.
 fn script(cases: &[Case]) -> String {
     let mut arrays = Arrays::default();
     let mut list = String::new();
@@ -51,7 +56,11 @@ fn script(cases: &[Case]) -> String {
             case.op.is_scalar(),
         );
     }
-    format!("{}export const cases = [\n{list}];\n", arrays.text)
+    format!(
+        "{}export const operations = {};\nexport const cases = [\n{list}];\n",
+        arrays.text,
+        OPS.len()
+    )
 }
 
 /// Inputs, each of which the script has once.

@@ -53,7 +53,7 @@ fn tasks() -> Vec<(String, Op, Vec<usize>)> {
         let op = Op::Convolve2d { options };
         tasks.push((format!("convolve2d {n}², {k}×{k}"), op, vec![n * n, k * k]));
     }
-    for op in [Op::Relu {}, Op::Gelu {}, Op::Sum {}, Op::Softmax {}] {
+    for op in [Op::Relu, Op::Gelu, Op::Sum, Op::Softmax] {
         for len in [100_000, 1_000_000, 10_000_000] {
             tasks.push((format!("{} {len}", op.name()), op.clone(), vec![len]));
         }

@@ -21,8 +21,8 @@ pub(crate) fn measure(folder: &Path) -> Result<()> {
     let options = Conv2d::same(side, side, 7, 7);
     let image = [side * side];
     let operations: [(Op, &[usize]); 5] = [
-        (Op::Gelu {}, &image),
-        (Op::Sum {}, &image),
+        (Op::Gelu, &image),
+        (Op::Sum, &image),
         (softmax, &image),
         (Op::Matmul { m, k, n }, &[side * side; 2]),
         (Op::Convolve2d { options }, &[side * side, 49]),

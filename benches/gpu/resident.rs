@@ -93,15 +93,15 @@ fn tasks(divide: usize) -> Vec<Task> {
     let mut tasks: Vec<Task> = PRODUCTS
         .map(|dims| product(dims.map(|d| d.div_ceil(divide))))
         .into();
-    for op in [Op::Relu {}, Op::Scale { factor: 2.0 }, Op::Gelu {}] {
+    for op in [Op::Relu, Op::Scale { factor: 2.0 }, Op::Gelu] {
         tasks.push(vector(op, 1, len, len));
     }
     tasks.push(twenty(len));
-    tasks.push(vector(Op::VecAdd {}, 2, len, len));
-    for op in [Op::Sum {}, Op::Max {}] {
+    tasks.push(vector(Op::VecAdd, 2, len, len));
+    for op in [Op::Sum, Op::Max] {
         tasks.push(vector(op, 1, len, 1));
     }
-    tasks.push(vector(Op::Dot {}, 2, len, 1));
+    tasks.push(vector(Op::Dot, 2, len, 1));
     for cols in ROWS {
         let op = Op::SoftmaxRows {
             rows: len / cols,
@@ -150,7 +150,7 @@ fn twenty(len: usize) -> Task {
             Op::Scale { factor },
             Op::LeakyRelu { negative_slope },
             Op::Clip { min, max },
-            Op::Neg {},
+            Op::Neg,
         ]);
     }
     task

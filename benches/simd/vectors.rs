@@ -14,24 +14,24 @@ type Plain = fn(&[f32], &[f32], &mut [f32]);
 
 /// Operations with a plain loop that does the same, or as much work on memory.
 const OPS: [(Op, &str, Plain); 12] = [
-    (Op::Relu {}, "memcpy", |a, _, y| y.copy_from_slice(a)),
-    (Op::VecAdd {}, "plain loop", add),
-    (Op::Dot {}, "plain loop", dot),
-    (Op::Sum {}, "plain loop", sum),
-    (Op::Max {}, "plain loop", max),
-    (Op::Exp {}, "f32::exp", |a, _, y| map(a, y, f32::exp)),
-    (Op::Sigmoid {}, "f32::exp", |a, _, y| {
+    (Op::Relu, "memcpy", |a, _, y| y.copy_from_slice(a)),
+    (Op::VecAdd, "plain loop", add),
+    (Op::Dot, "plain loop", dot),
+    (Op::Sum, "plain loop", sum),
+    (Op::Max, "plain loop", max),
+    (Op::Exp, "f32::exp", |a, _, y| map(a, y, f32::exp)),
+    (Op::Sigmoid, "f32::exp", |a, _, y| {
         map(a, y, |x| 1.0 / (1.0 + (-x).exp()));
     }),
-    (Op::Tanh {}, "f32::tanh", |a, _, y| map(a, y, f32::tanh)),
-    (Op::Gelu {}, "f32::exp", |a, _, y| {
+    (Op::Tanh, "f32::tanh", |a, _, y| map(a, y, f32::tanh)),
+    (Op::Gelu, "f32::exp", |a, _, y| {
         map(a, y, |x| x / (1.0 + (-1.702 * x).exp()));
     }),
-    (Op::Swish {}, "f32::exp", |a, _, y| {
+    (Op::Swish, "f32::exp", |a, _, y| {
         map(a, y, |x| x / (1.0 + (-x).exp()));
     }),
-    (Op::Softmax {}, "f32::exp", softmax),
-    (Op::Argmax {}, "plain loop", argmax),
+    (Op::Softmax, "f32::exp", softmax),
+    (Op::Argmax, "plain loop", argmax),
 ];
 
 pub(crate) fn values(len: usize) -> Vec<f32> {

@@ -1,5 +1,6 @@
-// Inputs of every op of the package: [method, inputs, parameters].
-// The app calls them on a device and in a batch; the tests know the right answers.
+// Calls of operations: [method, inputs, parameters]. The app makes them on a device and in a batch, in every
+// environment; `oracle.mjs` has the right answers. New operations need no entry: `special.test.mjs` tries every
+// operation of the table with cases of the crate.
 
 // The right answers are computed from what the Float32Arrays hold, so no rounding is lost here.
 const wave = (length, scale = 1, shift = 0) =>

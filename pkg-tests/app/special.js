@@ -1,5 +1,5 @@
-// NaN, ±∞, −0, denormals and the like through every operation, in every way that there is to run one. The
-// cases and what is right come from the crate's own tests.
+// Ordinary numbers, NaN, ±∞, −0, denormals and the like through every operation, in every way that there is to
+// run one. The cases and what is right come from the crate's own tests, for every operation of the table.
 
 const WAYS = {
   direct: (device, op, inputs, parameters) => device[op](...inputs, ...parameters),

@@ -1,7 +1,8 @@
 // Elementary functions, the twins of `src/simd/math.rs`, on `real`: f32 or vec4f, as the
 // kernel's aliases say. NaN gives NaN; results below the smallest normal number may be zero.
-import constants::{EXP, LN2_HI, LN2_LO, LOG, LOG2_E, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT};
-import package::lib::nan::is_nan;
+import constants::{ATANH, COSINE, EXP, LN2_HI, LN2_LO, LOG, LOG2_E, NORMAL_TAIL, NORMAL_TAIL_ARGUMENT};
+import constants::{QUARTER_TURN, SINE};
+import package::lib::nan::{is_nan, nan_where};
 import package::lib::real::{integer, real, word};
 
 // NaN by its bits: drivers make min and max of comparison and choice, which lose it.
@@ -115,4 +116,50 @@ fn times_normal_cdf(unbounded: real) -> real {
     let positive = x * (1.0 - scale_by_power(p, reduced.n));
     let negative = scale_by_power(x * p, reduced.n);
     return select(positive, negative, x < real(0.0));
+}
+
+// The sine of x plus some quarters of a turn; NaN for |x| above 2²². Which products are of n and which
+// of the same number rounded is as in `reduce_argument`.
+fn sine_after_quarters(x: real, quarters: integer) -> real {
+    let rounded = round(x * 0.63661975);
+    let n = integer(rounded);
+    let high = fma(rounded, real(-QUARTER_TURN[0]), x);
+    let r = fma(rounded, real(-QUARTER_TURN[2]), fma(real(n), real(-QUARTER_TURN[1]), high));
+    let z = r * r;
+    let sine = fma(r * z, (SINE[2] * z + SINE[1]) * z + SINE[0], r);
+    let cosine = fma(z * z, (COSINE[2] * z + COSINE[1]) * z + COSINE[0], 1.0 - 0.5 * z);
+    let quarter = n + quarters;
+    let either = select(sine, cosine, (quarter & integer(1)) != integer(0));
+    let value = select(either, -either, (quarter & integer(2)) != integer(0));
+    return nan_where(abs(x) > real(4194304.0), value);
+}
+
+struct Parts {
+    high: real,
+    low: real,
+}
+
+fn top_bits(x: real) -> real {
+    return bitcast<real>(bitcast<word>(x) & word(0xfffff000u));
+}
+
+// ln x as a number of 12 bits and a smaller one, for positive finite x = m · 2ᵏ with √½ ≤ m < √2:
+// ln m = 2 artanh s, s = (m − 1) / (m + 1) in two parts as well.
+fn logarithm_parts(x: real) -> Parts {
+    let denormal = x < real(1.17549435e-38);
+    let bits = bitcast<integer>(select(x, x * 33554432.0, denormal));
+    let exponent = (bits - integer(0x3f3504f3)) >> word(23u);
+    let f = bitcast<real>(bits - (exponent << word(23u))) - 1.0;
+    let k = real(exponent) - select(real(0.0), real(25.0), denormal);
+    let w = f + 2.0;
+    let s = f / w;
+    let s_high = top_bits(s);
+    let w_high = top_bits(w);
+    let s_low = ((f - s_high * w_high) - s_high * (f - (w_high - 2.0))) / w;
+    let z = s * s;
+    let p = (((ATANH[4] * z + ATANH[3]) * z + ATANH[2]) * z + ATANH[1]) * z + ATANH[0];
+    let rest = fma(k, real(LN2_LO), 2.0 * (s_low + s * z * p));
+    let whole = k * LN2_HI;
+    let high = top_bits(whole + 2.0 * s_high + rest);
+    return Parts(high, ((whole - high) + 2.0 * s_high) + rest);
 }

@@ -1,6 +1,7 @@
 // One function an elementwise operation of two inputs.
-import package::lib::nan::{maximum, minimum};
-import package::lib::real::real;
+import package::lib::math::{expm1_reduced, logarithm_parts, reduce_argument, scale_by_power, top_bits, within};
+import package::lib::nan::{is_nan, maximum, minimum, nan_where};
+import package::lib::real::{real, word};
 
 fn vec_add(a: real, b: real) -> real {
     return a + b;
@@ -26,4 +27,31 @@ fn minimum_(a: real, b: real) -> real {
 
 fn maximum_(a: real, b: real) -> real {
     return maximum(a, b);
+}
+
+// exp(b ln |a|) with the logarithm and b in two parts each, and C's special cases.
+fn pow_(a: real, b: real) -> real {
+    let base = abs(a);
+    let logarithm = logarithm_parts(base);
+    // The logarithm of a number other than 1 is at least 2⁻²⁴.
+    let bounded = within(b, -4294967296.0, 4294967296.0);
+    let b_high = top_bits(bounded);
+    let high = b_high * logarithm.high;
+    let low = (bounded - b_high) * logarithm.high + bounded * logarithm.low;
+    let outside = (high + low < real(-104.0)) | (high + low > real(89.0));
+    let reduced = reduce_argument(select(high, within(high + low, -104.0, 89.0), outside), select(low, real(0.0), outside));
+    let power = scale_by_power(expm1_reduced(reduced.r) + 1.0, reduced.n);
+    let infinite = bitcast<real>((bitcast<word>(a) & word(0u)) | word(0x7f800000u));
+    let large = base > real(3.4028234663852886e38);
+    let extreme = (base == real(0.0)) | large;
+    let grows = (b < real(0.0)) != large;
+    let magnitude = select(power, select(real(0.0), infinite, grows), extreme);
+    let huge = abs(b) >= real(16777216.0);
+    let whole = huge | (floor(b) == b);
+    let odd = whole & !huge & (floor(0.5 * b) != 0.5 * b);
+    let negative = (bitcast<word>(a) & word(0x80000000u)) != word(0u);
+    let signed = select(magnitude, -magnitude, odd & negative);
+    let value = nan_where((a < real(0.0)) & !large & !whole, signed);
+    let result = select(select(value, b, is_nan(b)), a, is_nan(a));
+    return select(result, real(1.0), (b == real(0.0)) | (a == real(1.0)));
 }

@@ -9,7 +9,7 @@ impl GpuCommandBatch {
     /// Records the sums of the elements of `a` and `b`: another name of [`vec_add`](Self::vec_add).
     #[track_caller]
     pub fn add(&mut self, a: BufferId, b: BufferId) -> BufferId {
-        self.record(Op::VecAdd {}, &[a, b])
+        self.record(Op::VecAdd, &[a, b])
     }
 
     /// Records a custom elementwise operation, on inputs of equal length.

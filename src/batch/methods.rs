@@ -6,8 +6,8 @@ use crate::ops::{Conv2d, Matmul, Op, for_each_op};
 
 macro_rules! define_batch_methods {
     (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         /// The operations, as in [`GpuDevice`](crate::GpuDevice). A reduction returns a buffer of
         /// one element; `argmax` takes at most 2²⁴ elements here.
@@ -15,15 +15,15 @@ macro_rules! define_batch_methods {
             $(
                 $(#[$vdoc])*
                 #[track_caller]
-                pub fn $vname(&mut self, $($vin: BufferId),+ $(, $vp: $vt)*) -> BufferId {
-                    self.record(Op::$vop { $($vp),* }, &[$($vin),+])
+                pub fn $vname(&mut self, $($vin: BufferId),+ $($(, $vp: $vt)+)?) -> BufferId {
+                    self.record(Op::$vop $({ $($vp),+ })?, &[$($vin),+])
                 }
             )*
             $(
                 $(#[$sdoc])*
                 #[track_caller]
-                pub fn $sname(&mut self, $($sin: BufferId),+ $(, $sp: $st)*) -> BufferId {
-                    self.record(Op::$sop { $($sp),* }, &[$($sin),+])
+                pub fn $sname(&mut self, $($sin: BufferId),+) -> BufferId {
+                    self.record(Op::$sop, &[$($sin),+])
                 }
             )*
         }

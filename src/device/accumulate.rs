@@ -70,7 +70,7 @@ fn product_onto(product: Op, lens: [usize; 3]) -> (Plan, Texts) {
         let inputs = inputs.to_vec();
         (Source::Op { op, inputs }, lens[2])
     };
-    let operations = [of(product, [0, 1]), of(Op::VecAdd {}, [3, 2])];
+    let operations = [of(product, [0, 1]), of(Op::VecAdd, [3, 2])];
     let nodes = leaves.chain(operations);
     let nodes: Vec<Node> = nodes.map(|(source, len)| Node { source, len }).collect();
     let plan = Plan::new(&nodes, &[4], true);

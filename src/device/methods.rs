@@ -43,8 +43,8 @@ impl Scalar for usize {
 
 macro_rules! define_methods {
     (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         /// The operations. Slices hold `f32` elements; matrices are row-major. Lengths must match
         /// each other and the shape, or [`crate::Error`] names the one that does not. On an error
@@ -55,8 +55,8 @@ macro_rules! define_methods {
                 #[doc = ""]
                 #[doc = concat!("Accurate to ", stringify!($vulp), " ULP of the condition-scaled result, on every back-end.")]
                 #[allow(clippy::too_many_arguments)] // As many as the operation has.
-                pub async fn $vasync(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
-                    self.run_into_async(&Op::$vop { $($vp),* }, &[$($vin),+], $vout).await
+                pub async fn $vasync(&self, $($vin: &[f32],)+ $vout: &mut [f32] $($(, $vp: $vt)+)?) -> Result<()> {
+                    self.run_into_async(&Op::$vop $({ $($vp),+ })?, &[$($vin),+], $vout).await
                 }
 
                 $(#[$vdoc])*
@@ -64,24 +64,24 @@ macro_rules! define_methods {
                 #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($vasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
                 #[allow(clippy::too_many_arguments)] // As many as the operation has.
-                pub fn $vname(&self, $($vin: &[f32],)+ $vout: &mut [f32] $(, $vp: $vt)*) -> Result<()> {
-                    self.run_into(&Op::$vop { $($vp),* }, &[$($vin),+], $vout)
+                pub fn $vname(&self, $($vin: &[f32],)+ $vout: &mut [f32] $($(, $vp: $vt)+)?) -> Result<()> {
+                    self.run_into(&Op::$vop $({ $($vp),+ })?, &[$($vin),+], $vout)
                 }
             )*
             $(
                 $(#[$sdoc])*
                 #[doc = ""]
                 #[doc = concat!("Accurate to ", stringify!($sulp), " ULP of the condition-scaled result, on every back-end.")]
-                pub async fn $sasync(&self, $($sin: &[f32]),+ $(, $sp: $st)*) -> Result<$sout> {
-                    <$sout>::evaluate(self, &Op::$sop { $($sp),* }, &[$($sin),+]).await
+                pub async fn $sasync(&self, $($sin: &[f32]),+) -> Result<$sout> {
+                    <$sout>::evaluate(self, &Op::$sop, &[$($sin),+]).await
                 }
 
                 $(#[$sdoc])*
                 #[doc = ""]
                 #[doc = concat!("Blocking version of [`GpuDevice::", stringify!($sasync), "`].")]
                 #[cfg(not(target_arch = "wasm32"))]
-                pub fn $sname(&self, $($sin: &[f32]),+ $(, $sp: $st)*) -> Result<$sout> {
-                    crate::runtime::block_on(self.$sasync($($sin),+ $(, $sp)*))
+                pub fn $sname(&self, $($sin: &[f32]),+) -> Result<$sout> {
+                    crate::runtime::block_on(self.$sasync($($sin),+))
                 }
             )*
         }

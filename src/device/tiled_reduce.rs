@@ -79,7 +79,7 @@ impl GpuDevice {
     /// Returns the GPU that should run the reduction and its form there; `None` for empty data.
     fn gpu_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Option<(&Arc<Gpu>, TileFold)>> {
         self.check()?;
-        let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum {}, &[data.len()]));
+        let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum, &[data.len()]));
         match gpu.filter(|_| !data.is_empty()) {
             #[cfg(feature = "gpu")]
             Some((expression, gpu)) => {

@@ -283,10 +283,7 @@ fn is_sum(op: &Op) -> bool {
     if matches!(op, Op::Custom(_)) {
         return true;
     }
-    matches!(
-        op,
-        Op::VecAdd {} | Op::Sub {} | Op::BiasAdd { .. } | Op::Neg {}
-    )
+    matches!(op, Op::VecAdd | Op::Sub | Op::BiasAdd { .. } | Op::Neg)
 }
 
 /// A text with `mark` where `#` stands.

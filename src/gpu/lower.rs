@@ -53,8 +53,8 @@ pub(super) fn lower(
     let x = &inputs[0];
     let len = x.len;
     match *op {
-        Op::Softmax {} => row_ops::softmax(recorder, x, output, (1, len), false),
-        Op::LogSoftmax {} => row_ops::softmax(recorder, x, output, (1, len), true),
+        Op::Softmax => row_ops::softmax(recorder, x, output, (1, len), false),
+        Op::LogSoftmax => row_ops::softmax(recorder, x, output, (1, len), true),
         Op::SoftmaxRows { rows, cols } => {
             row_ops::softmax(recorder, x, output, (rows, cols), false)
         }
@@ -80,12 +80,12 @@ pub(super) fn lower(
         Op::ConvolveLayer { ref options } => {
             super::layer::convolve_layer(recorder, inputs, output, options)
         }
-        Op::Dot {} => dot(recorder, inputs, output),
-        Op::Sum {} => reduce(recorder, x, output, SUM, 1.0),
-        Op::Mean {} => reduce(recorder, x, output, SUM, len as f32),
-        Op::Max {} => reduce(recorder, x, output, MAX, 1.0),
-        Op::Min {} => reduce(recorder, x, output, MIN, 1.0),
-        Op::Argmax {} => argmax(recorder, x, output),
+        Op::Dot => dot(recorder, inputs, output),
+        Op::Sum => reduce(recorder, x, output, SUM, 1.0),
+        Op::Mean => reduce(recorder, x, output, SUM, len as f32),
+        Op::Max => reduce(recorder, x, output, MAX, 1.0),
+        Op::Min => reduce(recorder, x, output, MIN, 1.0),
+        Op::Argmax => argmax(recorder, x, output),
         // Elementwise operations are chains, not kernels.
         _ => Err(Error::Gpu {
             message: format!("there is no kernel for {}", op.name()),

@@ -197,10 +197,10 @@ fn long_sums_of_equal_terms_do_not_drift() {
         }
         let x = vec![0.37; 3_000_001];
         for (op, inputs) in [
-            (Op::Sum {}, &[&x[..]][..]),
-            (Op::Mean {}, &[&x]),
-            (Op::Dot {}, &[&x, &x]),
-            (Op::Softmax {}, &[&x]),
+            (Op::Sum, &[&x[..]][..]),
+            (Op::Mean, &[&x]),
+            (Op::Dot, &[&x, &x]),
+            (Op::Softmax, &[&x]),
         ] {
             judge(&gpu, &op, inputs);
         }
@@ -217,16 +217,10 @@ fn reductions_are_correct_with_large_and_small_workgroups() {
         let mut x = noise(len, 1);
         for special in [0.5, f32::NEG_INFINITY, f32::INFINITY, f32::NAN] {
             x[2 * len / 3] = special;
-            for op in [
-                Op::Sum {},
-                Op::Max {},
-                Op::Min {},
-                Op::Argmax {},
-                Op::Softmax {},
-            ] {
+            for op in [Op::Sum, Op::Max, Op::Min, Op::Argmax, Op::Softmax] {
                 judge(&gpu, &op, &[&x]);
             }
-            judge(&gpu, &Op::Dot {}, &[&x, &x]);
+            judge(&gpu, &Op::Dot, &[&x, &x]);
         }
     }
 }

@@ -41,7 +41,7 @@ fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static s
         | Op::MatmulWith {
             options: Matmul { m, k, n, .. },
         } => (Key::matmul([m, k, n]), matmul::candidates(gpu, [m, k, n])),
-        Op::Softmax {} | Op::LogSoftmax {} => row_ops::softmaxes(gpu, [1, lens[0]]),
+        Op::Softmax | Op::LogSoftmax => row_ops::softmaxes(gpu, [1, lens[0]]),
         Op::SoftmaxRows { rows, cols } | Op::LogSoftmaxRows { rows, cols } => {
             row_ops::softmaxes(gpu, [rows, cols])
         }

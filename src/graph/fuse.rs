@@ -263,9 +263,9 @@ impl Fuser<'_> {
         for &input in self.nodes[node].inputs() {
             operands.push(operand(input, steps, inputs));
         }
-        let mut op = self.op(node).cloned().unwrap_or(Op::Neg {});
+        let mut op = self.op(node).cloned().unwrap_or(Op::Neg);
         if let (Op::BiasAdd { .. }, Some(Operand::Input(bias))) = (&op, operands.last().copied()) {
-            op = Op::VecAdd {};
+            op = Op::VecAdd;
             operands[1] = Operand::Repeated(bias);
         }
         Step {

@@ -77,34 +77,34 @@ impl Rewriter {
         let x = inputs[0];
         let before = self.of(x);
         let neg = |node: usize| match self.of(node) {
-            Some((Op::Neg {}, of)) => Some(of),
+            Some((Op::Neg, of)) => Some(of),
             _ => None,
         };
         match (&op, before) {
-            (Op::Neg {}, Some((Op::Neg {}, of))) => Rewritten::Node(of),
-            (Op::Abs {}, Some((Op::Neg {}, of))) => Rewritten::Operation(op, vec![of]),
-            (Op::Abs {}, Some((Op::Abs {} | Op::Exp {} | Op::Sigmoid {}, _)))
-            | (Op::Relu {}, Some((Op::Relu {} | Op::Abs {} | Op::Exp {} | Op::Sigmoid {}, _))) => {
+            (Op::Neg, Some((Op::Neg, of))) => Rewritten::Node(of),
+            (Op::Abs, Some((Op::Neg, of))) => Rewritten::Operation(op, vec![of]),
+            (Op::Abs, Some((Op::Abs | Op::Exp | Op::Sigmoid, _)))
+            | (Op::Relu, Some((Op::Relu | Op::Abs | Op::Exp | Op::Sigmoid, _))) => {
                 Rewritten::Node(x)
             }
             (Op::Clip { .. }, Some((earlier, _))) if earlier.is_same(&op) => Rewritten::Node(x),
             (Op::Scale { factor: 1.0 }, _) => Rewritten::Node(x),
             (Op::Scale { factor: -1.0 }, _) => {
                 // Again from the start: it may be a second negation.
-                self.simplified(Op::Neg {}, inputs)
+                self.simplified(Op::Neg, inputs)
             }
-            (Op::Scale { factor }, Some((Op::Neg {}, of)))
-            | (Op::Neg {}, Some((Op::Scale { factor }, of))) => {
+            (Op::Scale { factor }, Some((Op::Neg, of)))
+            | (Op::Neg, Some((Op::Scale { factor }, of))) => {
                 Rewritten::Operation(Op::Scale { factor: -factor }, vec![of])
             }
-            (Op::Minimum {} | Op::Maximum {}, _) if inputs[1] == x => Rewritten::Node(x),
-            (Op::VecAdd {}, _) => match (neg(x), neg(inputs[1])) {
-                (_, Some(b)) => Rewritten::Operation(Op::Sub {}, vec![x, b]),
-                (Some(a), None) => Rewritten::Operation(Op::Sub {}, vec![inputs[1], a]),
+            (Op::Minimum | Op::Maximum, _) if inputs[1] == x => Rewritten::Node(x),
+            (Op::VecAdd, _) => match (neg(x), neg(inputs[1])) {
+                (_, Some(b)) => Rewritten::Operation(Op::Sub, vec![x, b]),
+                (Some(a), None) => Rewritten::Operation(Op::Sub, vec![inputs[1], a]),
                 _ => Rewritten::Operation(op, inputs),
             },
-            (Op::Sub {}, _) => match neg(inputs[1]) {
-                Some(b) => Rewritten::Operation(Op::VecAdd {}, vec![x, b]),
+            (Op::Sub, _) => match neg(inputs[1]) {
+                Some(b) => Rewritten::Operation(Op::VecAdd, vec![x, b]),
                 None => Rewritten::Operation(op, inputs),
             },
             (&Op::Transpose { rows, cols }, _) if rows <= 1 || cols <= 1 => Rewritten::Node(x),
@@ -163,14 +163,11 @@ mod tests {
 
     #[test]
     fn inverse_operations_cancel() {
-        assert!(left(4, &[(Op::Neg {}, &[0]), (Op::Neg {}, &[1])]).is_empty());
+        assert!(left(4, &[(Op::Neg, &[0]), (Op::Neg, &[1])]).is_empty());
         let minus = Op::Scale { factor: -1.0 };
-        assert!(left(4, &[(Op::Neg {}, &[0]), (minus, &[1])]).is_empty());
+        assert!(left(4, &[(Op::Neg, &[0]), (minus, &[1])]).is_empty());
         assert!(left(4, &[(Op::Scale { factor: 1.0 }, &[0])]).is_empty());
-        assert_eq!(
-            left(4, &[(Op::Relu {}, &[0]), (Op::Relu {}, &[1])]),
-            ["relu"]
-        );
+        assert_eq!(left(4, &[(Op::Relu, &[0]), (Op::Relu, &[1])]), ["relu"]);
         let (there, back) = (
             Op::Transpose { rows: 2, cols: 3 },
             Op::Transpose { rows: 3, cols: 2 },
@@ -181,54 +178,28 @@ mod tests {
 
     #[test]
     fn common_subexpressions_are_merged() {
-        let ops: &[(Op, &[usize])] = &[
-            (Op::Exp {}, &[0]),
-            (Op::Exp {}, &[0]),
-            (Op::VecAdd {}, &[1, 2]),
-        ];
+        let ops: &[(Op, &[usize])] = &[(Op::Exp, &[0]), (Op::Exp, &[0]), (Op::VecAdd, &[1, 2])];
         assert_eq!(left(4, ops), ["exp", "vec_add"]);
         let zero = |factor: f32| Op::Scale { factor };
-        let ops: &[(Op, &[usize])] = &[
-            (zero(0.0), &[0]),
-            (zero(-0.0), &[0]),
-            (Op::VecAdd {}, &[1, 2]),
-        ];
+        let ops: &[(Op, &[usize])] =
+            &[(zero(0.0), &[0]), (zero(-0.0), &[0]), (Op::VecAdd, &[1, 2])];
         assert_eq!(left(4, ops), ["scale", "scale", "vec_add"]);
     }
 
     #[test]
     fn negation_folds_into_factors() {
         let scale = |factor: f32| Op::Scale { factor };
-        assert_eq!(
-            left(4, &[(Op::Neg {}, &[0]), (scale(3.0), &[1])]),
-            ["scale"]
-        );
-        assert_eq!(
-            left(4, &[(scale(3.0), &[0]), (Op::Neg {}, &[1])]),
-            ["scale"]
-        );
-        let twice = [
-            (Op::Neg {}, &[0][..]),
-            (scale(3.0), &[1]),
-            (Op::Neg {}, &[2]),
-        ];
+        assert_eq!(left(4, &[(Op::Neg, &[0]), (scale(3.0), &[1])]), ["scale"]);
+        assert_eq!(left(4, &[(scale(3.0), &[0]), (Op::Neg, &[1])]), ["scale"]);
+        let twice = [(Op::Neg, &[0][..]), (scale(3.0), &[1]), (Op::Neg, &[2])];
         assert_eq!(left(4, &twice), ["scale"]);
     }
 
     #[test]
     fn negation_folds_into_sums() {
-        assert_eq!(
-            left(4, &[(Op::Neg {}, &[0]), (Op::VecAdd {}, &[0, 1])]),
-            ["sub"]
-        );
-        assert_eq!(
-            left(4, &[(Op::Neg {}, &[0]), (Op::VecAdd {}, &[1, 0])]),
-            ["sub"]
-        );
-        assert_eq!(
-            left(4, &[(Op::Neg {}, &[0]), (Op::Sub {}, &[0, 1])]),
-            ["vec_add"]
-        );
+        assert_eq!(left(4, &[(Op::Neg, &[0]), (Op::VecAdd, &[0, 1])]), ["sub"]);
+        assert_eq!(left(4, &[(Op::Neg, &[0]), (Op::VecAdd, &[1, 0])]), ["sub"]);
+        assert_eq!(left(4, &[(Op::Neg, &[0]), (Op::Sub, &[0, 1])]), ["vec_add"]);
     }
 
     #[test]

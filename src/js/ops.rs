@@ -36,19 +36,16 @@ type Builder = fn(&Array) -> Result<Op>;
 
 macro_rules! define_builders {
     (
-        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident { $($vp:ident: $vt:ty),* } $vclass:ident, $vulp:literal; )* }
-        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ty { $($sp:ident: $st:ty),* } $sclass:ident, $sulp:literal; )* }
+        vectors { $( $(#[$vdoc:meta])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        scalars { $( $(#[$sdoc:meta])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         // Without `OPS`, which would bring its documentation along.
         const BUILDERS: &[Builder] = &[
             $( |arguments| {
                 let mut _parameters = Parameters::after(&[$(stringify!($vin)),+], arguments);
-                Ok(Op::$vop { $($vp: _parameters.take::<$vt>(stringify!($vp))?),* })
+                Ok(Op::$vop $({ $($vp: _parameters.take::<$vt>(stringify!($vp))?),+ })?)
             }, )*
-            $( |arguments| {
-                let mut _parameters = Parameters::after(&[$(stringify!($sin)),+], arguments);
-                Ok(Op::$sop { $($sp: _parameters.take::<$st>(stringify!($sp))?),* })
-            }, )*
+            $( |_| Ok(Op::$sop), )*
         ];
     };
 }

@@ -27,7 +27,7 @@ pub(super) fn run(
     on_gpu: &mut dyn FnMut(&Arc<Gpu>, usize) -> Result<()>,
 ) -> Result<JsValue> {
     let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
-    let long_search = matches!(op, Op::Argmax {}) && lens[0] > MAX_EXACT_INDEX;
+    let long_search = matches!(op, Op::Argmax) && lens[0] > MAX_EXACT_INDEX;
     let len = if long_search {
         1
     } else {
@@ -42,7 +42,7 @@ pub(super) fn run(
     let banded = matches!(op, Op::Convolve2d { options } if options.padding == Padding::Valid);
     if banded || stream::is_streamable(op) {
         // What a row has in common is known at its end.
-        let whole = matches!(op, Op::Softmax {});
+        let whole = matches!(op, Op::Softmax);
         let draft = Scratch::new(if whole { len } else { 0 })?;
         let mut arrays = Arrays {
             inputs,

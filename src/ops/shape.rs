@@ -21,9 +21,6 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     }
     match *op {
         Op::Clip { min, max } => check_clip(min, max).map(|()| len(0)),
-        Op::VecAdd {} | Op::Sub {} | Op::Mul {} | Op::Div {} | Op::Minimum {} | Op::Maximum {} => {
-            expect(1, len(0)).map(|()| len(0))
-        }
         Op::BiasAdd { rows, cols } => {
             expect(0, product("x", rows, cols)?)?;
             expect(1, cols)?;
@@ -86,20 +83,20 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             let (rows, cols) = options.output_shape();
             maps("result", options.batch, options.filters, [rows, cols])
         }
-        Op::Custom(_) => {
-            (1..inputs.len()).try_for_each(|input| expect(input, len(0)))?;
-            Ok(len(0))
-        }
-        Op::Dot {} => expect(1, len(0)).map(|()| 1),
-        Op::Sum {} => Ok(1),
-        Op::Max {} | Op::Min {} | Op::Mean {} => check_not_empty(op, len(0)).map(|()| 1),
+        Op::Dot => expect(1, len(0)).map(|()| 1),
+        Op::Sum => Ok(1),
+        Op::Max | Op::Min | Op::Mean => check_not_empty(op, len(0)).map(|()| 1),
         // Its index is an `f32` here; `device/methods.rs` goes beyond.
-        Op::Argmax {} => {
+        Op::Argmax => {
             check_not_empty(op, len(0))?;
             check_limit("the length of `x`", len(0), MAX_EXACT_INDEX)?;
             Ok(1)
         }
-        _ => Ok(len(0)),
+        // Elementwise operations and softmaxes of one vector: all inputs are as long as the result.
+        _ => {
+            (1..inputs.len()).try_for_each(|input| expect(input, len(0)))?;
+            Ok(len(0))
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! Operations that work value by value.
+//! Elementwise operations on slices: the loops over the functions of `functions.rs`.
 
 use super::InstructionSet;
+use super::functions::{VecAdd, with_function};
 use super::isa::{AHEAD, Isa, Kernel, dispatch};
-use super::math;
 use crate::ops::Op;
 
 /// A function of one number.
@@ -16,16 +16,16 @@ pub(super) trait Binary: Copy {
 }
 
 /// One function an entry: `Name { parameters } |isa, x| expression`, where parameters are
-/// vectors of equal values.
+/// vectors of equal elements. Without parameters there are no braces.
 macro_rules! unary {
-    ($($name:ident { $($parameter:ident),* } |$isa:ident, $x:ident| $body:expr;)*) => {$(
+    ($($name:ident $({ $($parameter:ident),+ })? |$isa:ident, $x:ident| $body:expr;)*) => {$(
         #[derive(Clone, Copy)]
-        pub(super) struct $name { $(pub(super) $parameter: f32),* }
+        pub(super) struct $name { $($(pub(super) $parameter: f32),+)? }
 
         impl Unary for $name {
             #[inline(always)]
             fn eval<I: Isa>(self, $isa: I, $x: I::F32) -> I::F32 {
-                $(let $parameter = $isa.splat(self.$parameter);)*
+                $($(let $parameter = $isa.splat(self.$parameter);)+)?
                 $body
             }
         }
@@ -34,25 +34,8 @@ macro_rules! unary {
 pub(super) use unary;
 
 unary! {
-    Relu {} |isa, x| isa.at_least(x, isa.splat(0.0));
-    LeakyRelu { negative_slope } |isa, x|
-        isa.select(isa.ge(x, isa.splat(0.0)), x, isa.mul(x, negative_slope));
-    // A leaky one whose slope is in (0, 1]: of a value and that times the slope, it is the larger.
+    // A leaky rectifier whose slope is in (0, 1]: the larger of an element and of it times the slope.
     GentleRelu { negative_slope } |isa, x| isa.at_least(x, isa.mul(x, negative_slope));
-    Elu { alpha } |isa, x|
-        isa.select(isa.lt(isa.splat(0.0), x), x, isa.mul(alpha, math::expm1_negative(isa, x)));
-    Sigmoid {} |isa, x| math::sigmoid(isa, x);
-    Tanh {} |isa, x| math::tanh(isa, x);
-    Swish {} |isa, x| math::swish(isa, x);
-    Gelu {} |isa, x| math::gelu(isa, x);
-    GeluTanh {} |isa, x| math::gelu_tanh(isa, x);
-    Clip { min, max } |isa, x| isa.at_most(isa.at_least(x, min), max);
-    Exp {} |isa, x| math::exp(isa, x);
-    Log {} |isa, x| math::log(isa, x);
-    Sqrt {} |isa, x| isa.sqrt(x);
-    Abs {} |isa, x| isa.abs(x);
-    Neg {} |isa, x| isa.neg(x);
-    Scale { factor } |isa, x| isa.mul(x, factor);
 }
 
 /// One function an entry: `Name |isa, a, b| expression`.
@@ -70,50 +53,18 @@ macro_rules! binary {
     )*};
 }
 
+pub(super) use binary;
+
 binary! {
-    Add |isa, a, b| isa.add(a, b);
-    Sub |isa, a, b| isa.sub(a, b);
-    Mul |isa, a, b| isa.mul(a, b);
-    Div |isa, a, b| isa.div(a, b);
-    Minimum |isa, a, b| isa.min(a, b);
-    Maximum |isa, a, b| isa.max(a, b);
     Larger |isa, a, b| isa.at_least(b, a);
 }
 
-/// What is to be done with an operation's function.
+/// A computation with the function of an operation.
 pub(super) trait Visitor {
-    /// What comes of it.
+    /// The result type.
     type Output;
     fn unary<F: Unary>(self, f: F) -> Self::Output;
     fn binary<F: Binary>(self, f: F) -> Self::Output;
-}
-
-/// Shows the function of an elementwise operation; returns `None` for any other operation.
-pub(super) fn with_function<V: Visitor>(op: &Op, visitor: V) -> Option<V::Output> {
-    Some(match *op {
-        Op::Relu {} => visitor.unary(Relu {}),
-        Op::LeakyRelu { negative_slope } => visitor.unary(LeakyRelu { negative_slope }),
-        Op::Clip { min, max } => visitor.unary(Clip { min, max }),
-        Op::Sqrt {} => visitor.unary(Sqrt {}),
-        Op::Abs {} => visitor.unary(Abs {}),
-        Op::Neg {} => visitor.unary(Neg {}),
-        Op::Scale { factor } => visitor.unary(Scale { factor }),
-        Op::VecAdd {} => visitor.binary(Add),
-        Op::Sub {} => visitor.binary(Sub),
-        Op::Mul {} => visitor.binary(Mul),
-        Op::Div {} => visitor.binary(Div),
-        Op::Minimum {} => visitor.binary(Minimum),
-        Op::Maximum {} => visitor.binary(Maximum),
-        Op::Elu { alpha } => visitor.unary(Elu { alpha }),
-        Op::Sigmoid {} => visitor.unary(Sigmoid {}),
-        Op::Tanh {} => visitor.unary(Tanh {}),
-        Op::Swish {} => visitor.unary(Swish {}),
-        Op::Gelu {} => visitor.unary(Gelu {}),
-        Op::GeluTanh {} => visitor.unary(GeluTanh {}),
-        Op::Exp {} => visitor.unary(Exp {}),
-        Op::Log {} => visitor.unary(Log {}),
-        _ => return None,
-    })
 }
 
 impl GentleRelu {
@@ -208,7 +159,7 @@ pub(super) fn add_bias(isa: InstructionSet, x: &[f32], bias: &[f32], y: &mut [f3
     }
     let len = row.len().max(1);
     for (a, y) in x.chunks(len).zip(y.chunks_mut(len)) {
-        map2(isa, Add, a, &row[..a.len()], y);
+        map2(isa, VecAdd, a, &row[..a.len()], y);
     }
 }
 

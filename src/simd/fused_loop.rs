@@ -5,7 +5,8 @@
 mod pairs;
 
 use super::InstructionSet;
-use super::elementwise::{Abs, Clip, GentleRelu, LeakyRelu, Neg, Relu, Scale, Unary, padded};
+use super::elementwise::{Binary, GentleRelu, Unary, Visitor, padded};
+use super::functions::{is_light, with_light_function};
 use super::isa::{AHEAD, Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
 pub(crate) use pairs::Other;
@@ -25,18 +26,9 @@ pub(crate) struct Swept<'a> {
     pub(crate) other: Option<Other<'a>>,
 }
 
-/// Whether [`sweep`] can do an operation: less of it than there is to a load and a store.
+/// Whether [`sweep`] can do an operation: its function is light.
 pub(crate) fn is_swept(op: &Op) -> bool {
-    let alone = matches!(
-        op,
-        Op::Relu {}
-            | Op::LeakyRelu { .. }
-            | Op::Clip { .. }
-            | Op::Abs {}
-            | Op::Neg {}
-            | Op::Scale { .. }
-    );
-    alone || pairs::is_pair(op)
+    is_light(op) && (op.inputs().len() == 1 || NATIVE)
 }
 
 /// Values of a whole group on any instruction set.
@@ -68,6 +60,24 @@ pub(crate) fn sweep(isa: InstructionSet, steps: &[Swept], x: Option<&[f32]>, y: 
 impl<'a> Swept<'a> {
     pub(crate) fn alone(op: &'a Op) -> Self {
         Swept { op, other: None }
+    }
+
+    /// Applies this operation to vectors in registers, whose first element is at `at`.
+    #[inline(always)]
+    fn apply<I: Isa, const N: usize>(self, isa: I, at: usize, vectors: &mut [I::F32; N]) {
+        let registers = Registers {
+            isa,
+            other: self.other,
+            at,
+            vectors,
+        };
+        match GentleRelu::of(self.op) {
+            Some(gentle) if NATIVE => registers.unary(gentle),
+            _ => {
+                let done = with_light_function(self.op, registers);
+                debug_assert!(done.is_some(), "{} is not light", self.op.name());
+            }
+        }
     }
 
     /// Applies this operation alone to the elements from `at` on, fewer than a group.
@@ -117,10 +127,7 @@ impl Sweep<'_> {
                 *vector = isa.load(x);
             }
             for step in self.steps {
-                match step.other {
-                    Some(other) => pairs::each(isa, step.op, other, place * group, &mut vectors),
-                    None => alone(isa, step.op, &mut vectors),
-                }
+                step.apply(isa, place * group, &mut vectors);
             }
             for (vector, y) in vectors.into_iter().zip(y.chunks_exact_mut(I::LANES)) {
                 isa.store(vector, y);
@@ -129,25 +136,28 @@ impl Sweep<'_> {
     }
 }
 
-#[inline(always)]
-fn alone<I: Isa, const N: usize>(isa: I, op: &Op, vectors: &mut [I::F32; N]) {
-    match *op {
-        Op::Relu {} => each(isa, Relu {}, vectors),
-        Op::LeakyRelu { negative_slope } => match GentleRelu::of(op) {
-            Some(gentle) if NATIVE => each(isa, gentle, vectors),
-            _ => each(isa, LeakyRelu { negative_slope }, vectors),
-        },
-        Op::Clip { min, max } => each(isa, Clip { min, max }, vectors),
-        Op::Abs {} => each(isa, Abs {}, vectors),
-        Op::Neg {} => each(isa, Neg {}, vectors),
-        Op::Scale { factor } => each(isa, Scale { factor }, vectors),
-        _ => debug_assert!(false, "{} is not cheap", op.name()),
-    }
+/// Vectors in registers, with the position of their first element.
+struct Registers<'a, I: Isa, const N: usize> {
+    isa: I,
+    other: Option<Other<'a>>,
+    at: usize,
+    vectors: &'a mut [I::F32; N],
 }
 
-#[inline(always)]
-fn each<I: Isa, F: Unary, const N: usize>(isa: I, f: F, vectors: &mut [I::F32; N]) {
-    for vector in vectors {
-        *vector = f.eval(isa, *vector);
+impl<I: Isa, const N: usize> Visitor for Registers<'_, I, N> {
+    type Output = ();
+
+    #[inline(always)]
+    fn unary<F: Unary>(self, f: F) {
+        for vector in self.vectors {
+            *vector = f.eval(self.isa, *vector);
+        }
+    }
+
+    #[inline(always)]
+    fn binary<F: Binary>(self, f: F) {
+        if let Some(other) = self.other {
+            other.each(self.isa, f, self.at, self.vectors);
+        }
     }
 }

@@ -9,8 +9,8 @@ use std::mem::MaybeUninit;
 use js_sys::Function;
 use wasm_bindgen::JsValue;
 
-use super::elementwise::with_function;
 use super::elementwise::{Binary, GentleRelu, Unary, Visitor};
+use super::functions::with_function;
 use crate::ops::Op;
 use module::instantiate;
 use trace::Tracer;

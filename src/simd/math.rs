@@ -27,7 +27,7 @@ const TWO_THIRDS_BITS: i32 = (2.0_f32 / 3.0).to_bits() as i32;
 
 /// `Σ coefficients[k] · xᵏ` by Horner's rule.
 #[inline(always)]
-fn polynomial<I: Isa, const N: usize>(
+pub(super) fn polynomial<I: Isa, const N: usize>(
     isa: I,
     x: I::F32,
     coefficients: &'static [f32; N],
@@ -43,7 +43,7 @@ fn polynomial<I: Isa, const N: usize>(
 
 /// `x − n · ln 2`, exact but for a last rounding where `n` is near x / ln 2.
 #[inline(always)]
-fn reduce<I: Isa>(isa: I, x: I::F32, n: I::F32) -> I::F32 {
+pub(super) fn reduce<I: Isa>(isa: I, x: I::F32, n: I::F32) -> I::F32 {
     let n = isa.rounded(n);
     let r = isa.neg_mul_add(n, constant!(isa, LN2_HI), x);
     isa.neg_mul_add(n, constant!(isa, LN2_LO), r)
@@ -51,7 +51,7 @@ fn reduce<I: Isa>(isa: I, x: I::F32, n: I::F32) -> I::F32 {
 
 /// The integer nearest to x / ln 2, as [`Isa::round_product`] gives it: all integers below are.
 #[inline(always)]
-fn exponent<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+pub(super) fn exponent<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     isa.round_product(x, constant!(isa, LOG2_E))
 }
 
@@ -69,7 +69,7 @@ fn exp_reduced<I: Isa>(isa: I, r: I::F32) -> I::F32 {
 
 /// `n` and `p` with eˣ = p · 2ⁿ and p in [0.7, 1.42].
 #[inline(always)]
-fn exp_parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
+pub(super) fn exp_parts<I: Isa>(isa: I, x: I::F32) -> (I::F32, I::F32) {
     let n = exponent(isa, x);
     (n, exp_reduced(isa, reduce(isa, x, n)))
 }
@@ -104,7 +104,7 @@ pub(super) fn exp_difference<I: Isa>(isa: I, x: I::F32) -> I::F32 {
 /// `eˣ` for sums with numbers near one: 0 may stand for results below 2⁻¹²⁶, infinity for
 /// results above 2¹²⁷.
 #[inline(always)]
-fn exp_normal<I: Isa>(isa: I, x: I::F32) -> I::F32 {
+pub(super) fn exp_normal<I: Isa>(isa: I, x: I::F32) -> I::F32 {
     // Bounds that round to n = −127 and 128.
     let x = isa.at_least(x, constant!(isa, -87.8));
     let (n, p) = exp_parts(isa, isa.at_most(x, constant!(isa, 88.8)));
@@ -173,7 +173,7 @@ pub(super) fn sigmoid<I: Isa>(isa: I, x: I::F32) -> I::F32 {
 /// `x / (1 + e⁻ᵗ)`, accurate relative to the result also where the exponential alone would
 /// overflow or underflow. Where t < 0, `x` must be at least −170.
 #[inline(always)]
-fn times_sigmoid<I: Isa>(isa: I, x: I::F32, t: I::F32) -> I::F32 {
+pub(super) fn times_sigmoid<I: Isa>(isa: I, x: I::F32, t: I::F32) -> I::F32 {
     let one = constant!(isa, 1.0);
     let (n, p) = exp_parts(
         isa,
@@ -205,7 +205,7 @@ pub(super) fn gelu_tanh<I: Isa>(isa: I, x: I::F32) -> I::F32 {
 /// `n` and `p` with e^(−t²/2) = p · 2ⁿ and p in [0.7, 1.42], for |t| ≤ 15: a rounding of the square
 /// would be 113 times as large in the exponential.
 #[inline(always)]
-fn exp_half_square_parts<I: Isa>(isa: I, t: I::F32) -> (I::F32, I::F32) {
+pub(super) fn exp_half_square_parts<I: Isa>(isa: I, t: I::F32) -> (I::F32, I::F32) {
     let half = isa.mul(t, constant!(isa, 0.5));
     let (n, r) = if I::FUSED {
         let n = isa.round_product(isa.mul(half, t), constant!(isa, -LOG2_E));

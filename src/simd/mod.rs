@@ -9,6 +9,7 @@
 
 mod convolve;
 mod elementwise;
+mod functions;
 mod fused_loop;
 mod isa;
 #[cfg(target_arch = "wasm32")]
@@ -97,8 +98,8 @@ fn execute_in_pieces(
     let b = inputs.get(1).copied().unwrap_or_default();
     match *op {
         Op::BiasAdd { .. } => add_bias(isa, x, b, out),
-        Op::Softmax {} => softmax(isa, false, x, x.len(), out),
-        Op::LogSoftmax {} => softmax(isa, true, x, x.len(), out),
+        Op::Softmax => softmax(isa, false, x, x.len(), out),
+        Op::LogSoftmax => softmax(isa, true, x, x.len(), out),
         Op::SoftmaxRows { cols, .. } => softmax_rows(isa, false, x, cols, out),
         Op::LogSoftmaxRows { cols, .. } => softmax_rows(isa, true, x, cols, out),
         Op::LayerNorm { epsilon, .. } => norm(isa, Some(inputs[2]), epsilon, [x, b], out),
@@ -112,12 +113,12 @@ fn execute_in_pieces(
         Op::ConvolveLayer { options } => {
             return layer::convolve_layer(isa, pieces, &options, [x, b], out);
         }
-        Op::Dot {} => write(out, dot(isa, x, b)),
-        Op::Sum {} => write(out, sum(isa, x)),
-        Op::Max {} => write(out, fold(isa, elementwise::Maximum, x)),
-        Op::Min {} => write(out, fold(isa, elementwise::Minimum, x)),
-        Op::Mean {} => write(out, mean(isa, x)),
-        Op::Argmax {} => write(out, argmax(isa, x) as f32),
+        Op::Dot => write(out, dot(isa, x, b)),
+        Op::Sum => write(out, sum(isa, x)),
+        Op::Max => write(out, fold(isa, functions::Maximum, x)),
+        Op::Min => write(out, fold(isa, functions::Minimum, x)),
+        Op::Mean => write(out, mean(isa, x)),
+        Op::Argmax => write(out, argmax(isa, x) as f32),
         _ => elementwise(isa, op, inputs, out),
     }
     Ok(())

@@ -5,7 +5,8 @@
 //! length to those of one block, at no measurable cost.
 
 use super::InstructionSet;
-use super::elementwise::{Binary, Maximum};
+use super::elementwise::Binary;
+use super::functions::Maximum;
 use super::isa::{Isa, Kernel, dispatch};
 use std::ops::Range;
 

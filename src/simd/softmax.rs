@@ -8,7 +8,8 @@
 use super::InstructionSet;
 #[cfg(not(target_arch = "wasm32"))]
 use super::elementwise::Binary;
-use super::elementwise::{Exp, Larger, Log, Unary, map, unary};
+use super::elementwise::{Larger, Unary, map, unary};
+use super::functions::{Exp, Log};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
 use super::reduce::{Fold, sum_lanes};

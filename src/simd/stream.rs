@@ -3,7 +3,7 @@
 //! stored.
 
 use super::InstructionSet;
-use super::elementwise::{Maximum, Minimum};
+use super::functions::{Maximum, Minimum};
 use super::isa::dispatch;
 use super::reduce::{Products, Sum, Values, argmax, fold};
 use super::softmax::{self, BLOCK};
@@ -30,7 +30,7 @@ pub(crate) trait Stream {
 
 /// Whether [`run`] can do the operation.
 pub(crate) fn is_streamable(op: &Op) -> bool {
-    let by_row = matches!(op, Op::Softmax {} | Op::LogSoftmax {});
+    let by_row = matches!(op, Op::Softmax | Op::LogSoftmax);
     op.is_elementwise() || op.is_scalar() || by_row
 }
 
@@ -41,8 +41,8 @@ pub(crate) fn is_streamable(op: &Op) -> bool {
 /// `OutOfMemory` where there is no memory for pieces.
 pub(crate) fn run(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f64> {
     match *op {
-        Op::Softmax {} => softmax(isa, false, stream).map(|()| 0.0),
-        Op::LogSoftmax {} => softmax(isa, true, stream).map(|()| 0.0),
+        Op::Softmax => softmax(isa, false, stream).map(|()| 0.0),
+        Op::LogSoftmax => softmax(isa, true, stream).map(|()| 0.0),
         Op::Convolve2d { options } => convolve(isa, options, stream).map(|()| 0.0),
         _ if op.is_scalar() => reduction(isa, op, stream),
         _ => elementwise(isa, op, stream).map(|()| 0.0),
@@ -118,9 +118,9 @@ fn reduction(isa: InstructionSet, op: &Op, stream: &mut dyn Stream) -> Result<f6
         progress.add(isa, op, at, [&a[..len], &b[..len]]);
     }
     Ok(match op {
-        Op::Argmax {} => progress.index as f64,
-        Op::Max {} | Op::Min {} => f64::from(progress.extreme),
-        Op::Mean {} => f64::from((progress.sum / len as f64) as f32),
+        Op::Argmax => progress.index as f64,
+        Op::Max | Op::Min => f64::from(progress.extreme),
+        Op::Mean => f64::from((progress.sum / len as f64) as f32),
         _ => f64::from(progress.sum as f32),
     })
 }
@@ -130,16 +130,16 @@ impl Progress {
         // The first piece is alone.
         let both = |extreme: f32, piece: f32| [if at == 0 { piece } else { extreme }, piece];
         match op {
-            Op::Dot {} => self.sum += dispatch(isa, Sum(Products(a, b))),
-            Op::Max {} => {
+            Op::Dot => self.sum += dispatch(isa, Sum(Products(a, b))),
+            Op::Max => {
                 let largest = fold(isa, Maximum, a);
                 self.extreme = fold(isa, Maximum, &both(self.extreme, largest));
             }
-            Op::Min {} => {
+            Op::Min => {
                 let smallest = fold(isa, Minimum, a);
                 self.extreme = fold(isa, Minimum, &both(self.extreme, smallest));
             }
-            Op::Argmax {} => {
+            Op::Argmax => {
                 let index = argmax(isa, a);
                 let beaten = a[index] > self.extreme || a[index].is_nan();
                 if at == 0 || (beaten && !self.extreme.is_nan()) {

@@ -115,7 +115,7 @@ impl Graph {
             19 | 20 => self.custom(random, x),
             _ => {
                 let y = self.of_shape(random, rows, cols);
-                (Op::Dot {}, vec![x, y], (1, 1))
+                (Op::Dot, vec![x, y], (1, 1))
             }
         };
         self.push(shape.0, shape.1, Source::Op(op, inputs));
@@ -315,8 +315,8 @@ impl Graph {
 
 fn softmax(random: &mut Random, rows: usize, cols: usize) -> Op {
     random.one_of(vec![
-        Op::Softmax {},
-        Op::LogSoftmax {},
+        Op::Softmax,
+        Op::LogSoftmax,
         Op::SoftmaxRows { rows, cols },
         Op::LogSoftmaxRows { rows, cols },
     ])

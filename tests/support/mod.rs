@@ -15,7 +15,7 @@ use relampago::{Backend, GpuDevice, runtime, wgpu};
 
 pub use case::{Case, Summary};
 pub use matrices::{matrix_cases, not_finite};
-pub use ops::{binary_ops, custom_ops, reductions, unary_ops};
+pub use ops::{binary_ops, custom_ops, reductions, sample_ops, unary_ops};
 pub use random::Random;
 pub use vectors::{SIZES, SPECIAL, special_cases, vector_cases};
 

@@ -1,50 +1,33 @@
 //! The operations that cases and graphs are made of.
 
+use relampago::ops::OPS;
 use relampago::{CustomOp, Op};
 use std::sync::LazyLock;
 
-pub fn unary_ops() -> Vec<Op> {
-    vec![
-        Op::Relu {},
-        Op::LeakyRelu {
-            negative_slope: 0.01,
-        },
-        Op::LeakyRelu {
-            negative_slope: -2.0,
-        },
-        Op::Elu { alpha: 1.0 },
-        Op::Elu { alpha: 0.3 },
-        Op::Sigmoid {},
-        Op::Tanh {},
-        Op::Swish {},
-        Op::Gelu {},
-        Op::GeluTanh {},
-        Op::Clip {
-            min: -1.5,
-            max: 2.5,
-        },
-        Op::Clip {
-            min: f32::NEG_INFINITY,
-            max: 0.0,
-        },
-        Op::Exp {},
-        Op::Log {},
-        Op::Sqrt {},
-        Op::Abs {},
-        Op::Neg {},
-        Op::Scale { factor: 2.5 },
-    ]
+/// The operations of the table that take inputs of any length, with the parameters to test.
+pub fn sample_ops() -> impl Iterator<Item = Op> {
+    OPS.iter().flat_map(|row| row.samples).cloned()
 }
 
+/// The elementwise operations of one input.
+pub fn unary_ops() -> Vec<Op> {
+    elementwise_ops(1)
+}
+
+/// The elementwise operations of two inputs.
 pub fn binary_ops() -> Vec<Op> {
-    vec![
-        Op::VecAdd {},
-        Op::Sub {},
-        Op::Mul {},
-        Op::Div {},
-        Op::Minimum {},
-        Op::Maximum {},
-    ]
+    elementwise_ops(2)
+}
+
+fn elementwise_ops(inputs: usize) -> Vec<Op> {
+    let wanted = |op: &Op| op.is_elementwise() && op.inputs().len() == inputs;
+    sample_ops().filter(wanted).collect()
+}
+
+/// The reductions of one input.
+pub fn reductions() -> Vec<Op> {
+    let wanted = |op: &Op| op.is_scalar() && op.inputs().len() == 1;
+    sample_ops().filter(wanted).collect()
 }
 
 /// Operations of a user's own, continuous and with a rounding at most, of one to three inputs.
@@ -81,16 +64,6 @@ fn largest(a: f32, b: f32) -> f32 {
     if a > b || a.is_nan() { a } else { b }
 }
 
-pub fn reductions() -> Vec<Op> {
-    vec![
-        Op::Sum {},
-        Op::Max {},
-        Op::Min {},
-        Op::Mean {},
-        Op::Argmax {},
-    ]
-}
-
 pub(super) fn has_identity(op: &Op) -> bool {
-    matches!(op, Op::Sum {} | Op::Dot {})
+    matches!(op, Op::Sum | Op::Dot)
 }

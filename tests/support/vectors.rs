@@ -3,8 +3,8 @@
 use relampago::{Matmul, Op};
 
 use super::matrices::norm_cases;
-use super::ops::has_identity;
-use super::{Case, Random, binary_ops, reductions, unary_ops};
+use super::ops::{has_identity, sample_ops};
+use super::{Case, Random, binary_ops, unary_ops};
 
 pub const SIZES: [usize; 9] = [0, 1, 3, 63, 64, 65, 1_000, 65_537, 1_000_003];
 
@@ -45,16 +45,10 @@ pub const SPECIAL: [f32; 29] = [
 pub fn vector_cases(len: usize) -> Vec<Case> {
     let mut random = Random(len as u64);
     let mut cases = Vec::new();
-    let softmaxes = [Op::Softmax {}, Op::LogSoftmax {}];
-    for op in unary_ops().into_iter().chain(softmaxes) {
-        cases.push(Case::new(op, vec![random.values(len)]));
-    }
-    for op in binary_ops().into_iter().chain([Op::Dot {}]) {
-        cases.push(Case::new(op, vec![random.values(len), random.values(len)]));
-    }
-    for op in reductions() {
-        if len > 0 || has_identity(&op) {
-            cases.push(Case::new(op, vec![random.values(len)]));
+    for op in sample_ops() {
+        if len > 0 || !op.is_scalar() || has_identity(&op) {
+            let inputs = op.inputs().iter().map(|_| random.values(len)).collect();
+            cases.push(Case::new(op, inputs));
         }
     }
     cases
@@ -72,9 +66,8 @@ pub fn special_cases() -> Vec<Case> {
     for op in binary_ops() {
         cases.push(Case::new(op, vec![first.clone(), second.clone()]));
     }
-    let row_ops = reductions()
-        .into_iter()
-        .chain([Op::Softmax {}, Op::LogSoftmax {}]);
+    let by_row = |op: &Op| !op.is_elementwise() && op.inputs().len() == 1;
+    let row_ops = sample_ops().filter(by_row);
     for op in row_ops {
         cases.extend(
             special_rows()
@@ -104,8 +97,8 @@ fn special_matrices(row: &[f32]) -> Vec<Case> {
     let options = Matmul::new(1, cols, 1).transpose_b();
     let mut cases = vec![
         Case::new(Op::BiasAdd { rows, cols }, vec![x.clone(), row.to_vec()]),
-        Case::new(Op::Dot {}, with(row.to_vec())),
-        Case::new(Op::Dot {}, with(ordinary())),
+        Case::new(Op::Dot, with(row.to_vec())),
+        Case::new(Op::Dot, with(ordinary())),
         Case::new(Op::MatmulWith { options }, with(ordinary())),
     ];
     for op in [

@@ -70,10 +70,8 @@ fn matmul_uses_the_fastest_measured_kernel() {
         }
         // Other shapes go by the rule as before.
         assert_eq!(gpu.tuned.of(Key::matmul([70, 36, 53])), None);
-        let none: [(Op, &[usize]); 2] = [
-            (Op::Relu {}, &[4]),
-            (Op::Matmul { m: 4, k: 0, n: 4 }, &[0, 0]),
-        ];
+        let none: [(Op, &[usize]); 2] =
+            [(Op::Relu, &[4]), (Op::Matmul { m: 4, k: 0, n: 4 }, &[0, 0])];
         for (op, lens) in none {
             assert_eq!(runtime::block_on(gpu.tune(&op, lens, 4)), Ok(Vec::new()));
         }
@@ -128,13 +126,7 @@ fn judge_choices_of_rows(mut gpu: Arc<Gpu>) {
     }
     let x = noise(4100, 1);
     let wanted = ["softmax_16384", "softmax_partial", "softmax_row"];
-    judge_choices(
-        &gpu,
-        Key::softmax([1, 4100]),
-        &Op::Softmax {},
-        &[&x],
-        &wanted,
-    );
+    judge_choices(&gpu, Key::softmax([1, 4100]), &Op::Softmax, &[&x], &wanted);
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn argmax_is_correct_up_to_the_largest_index() {
     for place in [len / 32 - 5, len - 5] {
         let mut x = noise(len, 1);
         x[place] = 5.0;
-        judge(&gpu, &Op::Argmax {}, &[&x]);
+        judge(&gpu, &Op::Argmax, &[&x]);
     }
 }
 
@@ -31,8 +31,8 @@ fn sums_of_many_equal_terms_do_not_drift() {
         let ones = vec![1.0; len];
         for term in [losing(64.0), losing(256.0), 0.3, 0.7] {
             let x = vec![term; len];
-            judge(&gpu, &Op::Sum {}, &[&x]);
-            judge(&gpu, &Op::Dot {}, &[&x, &ones]);
+            judge(&gpu, &Op::Sum, &[&x]);
+            judge(&gpu, &Op::Dot, &[&x, &ones]);
         }
     }
 }
@@ -42,7 +42,7 @@ fn judge_peak(gpu: &Arc<Gpu>, len: usize) {
     let mut x = vec![0.0; len];
     x[len - 7] = 9.0;
     let mut y = vec![f32::NAN; len];
-    runtime::block_on(gpu.run_into(&Op::Softmax {}, &[&x], &mut y)).unwrap();
+    runtime::block_on(gpu.run_into(&Op::Softmax, &[&x], &mut y)).unwrap();
     let total = 9f64.exp() + (len - 1) as f64;
     for (place, share) in [(0, 1.0), (len - 8, 1.0), (len - 7, 9f64.exp())] {
         let error = (f64::from(y[place]) * total / share - 1.0).abs();
@@ -62,7 +62,7 @@ fn rows_too_long_for_a_kernel_use_another() {
     let len = 1 << 20;
     gpu.tuned.remember(Key::softmax([1, len]), "softmax_row");
     judge_peak(&gpu, len);
-    runtime::block_on(gpu.tune(&Op::Softmax {}, &[len], len)).unwrap();
+    runtime::block_on(gpu.tune(&Op::Softmax, &[len], len)).unwrap();
     judge_peak(&gpu, len);
 }
 

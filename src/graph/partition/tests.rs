@@ -23,7 +23,7 @@ fn layer_is_divided_by_matmul_rows() {
         &[
             (product, &[0, 1], 36),
             (biased, &[3, 2], 36),
-            (Op::Relu {}, &[4], 36),
+            (Op::Relu, &[4], 36),
         ],
     );
     let division = Division::new(&nodes, &[5]);
@@ -42,7 +42,7 @@ fn layer_is_divided_by_matmul_rows() {
         Op::Matmul { m: 5, k: 2, n: 3 },
         Op::BiasAdd { rows: 5, cols: 3 },
     ];
-    assert_eq!(ops, [&wanted[0], &wanted[1], &Op::Relu {}]);
+    assert_eq!(ops, [&wanted[0], &wanted[1], &Op::Relu]);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn convolution_part_reads_a_band_of_rows() {
 
 #[test]
 fn operations_across_rows_are_not_divided() {
-    let sum = graph(&[6], &[(Op::Relu {}, &[0], 6), (Op::Sum {}, &[1], 1)]);
+    let sum = graph(&[6], &[(Op::Relu, &[0], 6), (Op::Sum, &[1], 1)]);
     assert_eq!(Division::new(&sum, &[2]).rows, 1);
     assert_eq!(Division::new(&sum, &[1]).rows, 6);
     // Each row needs every row of the other operand.

@@ -112,7 +112,7 @@ impl Model {
         let normed = self.norm(x, &layer.feed_norm)?;
         let gate = self.multiply(&layer.gate, &normed)?;
         let mut hidden = try_zeros(gate.len())?;
-        execute(self.cpu, &Op::Swish {}, &[&gate], &mut hidden)?;
+        execute(self.cpu, &Op::Swish, &[&gate], &mut hidden)?;
         let up = self.multiply(&layer.up, &normed)?;
         hidden
             .iter_mut()

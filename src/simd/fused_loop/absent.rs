@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::RangeFrom;
 
-use crate::ops::Op;
+use crate::simd::elementwise::Binary;
 use crate::simd::isa::Isa;
 
 /// An uninhabited type.
@@ -24,18 +24,14 @@ impl<'a> Other<'a> {
     pub(super) fn with(self, _: &[f32]) -> Option<Other<'_>> {
         match self.0 {}
     }
-}
 
-pub(super) fn is_pair(_: &Op) -> bool {
-    false
-}
-
-pub(super) fn each<I: Isa, const N: usize>(
-    _: I,
-    _: &Op,
-    other: Other,
-    _: usize,
-    _: &mut [I::F32; N],
-) {
-    match other.0 {}
+    pub(super) fn each<I: Isa, F: Binary, const N: usize>(
+        self,
+        _: I,
+        _: F,
+        _: usize,
+        _: &mut [I::F32; N],
+    ) {
+        match self.0 {}
+    }
 }

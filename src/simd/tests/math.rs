@@ -1,7 +1,7 @@
 //! Functions of one number against their oracles and the op table's bounds: at a sample of all
 //! `f32` values, or at every one of them where `RELAMPAGO_EXHAUSTIVE` is set.
 
-use crate::ops::Op;
+use crate::ops::{OPS, Op};
 use crate::reference::evaluate;
 use crate::simd::{Cpu, InstructionSet, execute};
 
@@ -58,33 +58,57 @@ fn worst_error_from(first: usize, parts: usize, op: &Op) -> (f64, f32) {
     }
 }
 
-/// A test for each operation.
-macro_rules! within_bounds {
-    ($($name:ident $op:expr;)*) => {$(
-        #[test]
-        fn $name() {
-            let op = $op;
-            let (error, at) = worst_error(&op);
-            println!("{}: {error:.2} of {} ULP, at {at:e}", op.name(), op.ulp());
-            assert!(error <= op.ulp(), "{}: {error} ULP at {at:e}", op.name());
+#[test]
+fn functions_of_one_number_are_within_their_bounds() {
+    let functions = OPS.iter().flat_map(|row| row.samples);
+    let functions = functions.filter(|op| op.is_elementwise() && op.inputs().len() == 1);
+    let mut complaints = Vec::new();
+    for op in functions {
+        let (error, at) = worst_error(op);
+        println!("{op:?}: {error:.2} of {} ULP, at {at:e}", op.ulp());
+        if error > op.ulp() {
+            complaints.push(format!("{op:?}: {error} ULP at {at:e}"));
         }
-    )*};
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
-within_bounds! {
-    relu Op::Relu {};
-    leaky_relu Op::LeakyRelu { negative_slope: 0.01 };
-    elu Op::Elu { alpha: 1.0 };
-    sigmoid Op::Sigmoid {};
-    tanh Op::Tanh {};
-    swish Op::Swish {};
-    gelu Op::Gelu {};
-    gelu_tanh Op::GeluTanh {};
-    clip Op::Clip { min: -1.5, max: 2.5 };
-    exp Op::Exp {};
-    log Op::Log {};
-    sqrt Op::Sqrt {};
-    abs Op::Abs {};
-    neg Op::Neg {};
-    scale Op::Scale { factor: 0.3 };
+/// Bit patterns of every kind, and as many numbers of everyday size.
+fn numbers(seed: u32, len: usize) -> Vec<f32> {
+    let number = |i: u32| {
+        let bits = i.wrapping_add(seed).wrapping_mul(2_654_435_761);
+        let fraction = bits as f32 / u32::MAX as f32;
+        match i % 4 {
+            0 => 20.0 * fraction - 10.0,
+            1 => 1.0 + 0.5 * (fraction - 0.5),
+            2 => 300.0 * (fraction - 0.5),
+            _ => f32::from_bits(bits ^ bits >> 15),
+        }
+    };
+    (0..len as u32).map(number).collect()
+}
+
+#[test]
+fn functions_of_two_numbers_are_within_their_bounds() {
+    let functions = OPS.iter().flat_map(|row| row.samples);
+    for op in functions.filter(|op| op.is_elementwise() && op.inputs().len() == 2) {
+        let (a, b) = (numbers(1, 1 << 18), numbers(77_773, (1 << 18) + 1));
+        let inputs = [&a[..], &b[1..]];
+        let expected = evaluate(op, &inputs);
+        for &isa in InstructionSet::available() {
+            let mut y = vec![0.0; a.len()];
+            execute(Cpu::new(isa, Some(1)), op, &inputs, &mut y).unwrap();
+            let errors = expected.iter().zip(&y).map(|(want, &y)| want.error(y));
+            let (at, error) = errors
+                .enumerate()
+                .max_by(|a, b| a.1.total_cmp(&b.1))
+                .unwrap();
+            println!("{op:?} on {isa}: {error:.2} of {} ULP", op.ulp());
+            let operands = (inputs[0][at], inputs[1][at]);
+            assert!(
+                error <= op.ulp(),
+                "{op:?} on {isa}: {error} ULP at {operands:?}"
+            );
+        }
+    }
 }

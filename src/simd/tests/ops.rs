@@ -144,7 +144,7 @@ fn sums_of_a_million_are_within_one_in_a_million() {
     on_each(|isa| {
         for x in [&x, &equal] {
             let expected: f64 = x.iter().map(|&x| f64::from(x)).sum();
-            let actual = f64::from(run(isa, &Op::Sum {}, &[x], 1).unwrap()[0]);
+            let actual = f64::from(run(isa, &Op::Sum, &[x], 1).unwrap()[0]);
             assert!(
                 (actual / expected - 1.0).abs() < 1e-6,
                 "{isa}: {actual} {expected}"
@@ -159,8 +159,8 @@ fn overflow_within_a_sum_may_cancel() {
     x.extend([-3e38; 39]);
     on_each(|isa| {
         let value = |op| run(isa, &op, &[&x], 1).unwrap()[0];
-        assert_eq!(value(Op::Sum {}), 3e38);
-        assert!((value(Op::Mean {}) / (3e38 / 79.0) - 1.0).abs() < 1e-6);
+        assert_eq!(value(Op::Sum), 3e38);
+        assert!((value(Op::Mean) / (3e38 / 79.0) - 1.0).abs() < 1e-6);
     });
 }
 
@@ -190,7 +190,7 @@ fn rows_wider_than_f32_range_are_normalised() {
 #[test]
 fn argmax_takes_the_first_and_nan_before_all() {
     on_each(|isa| {
-        let argmax = |x: &[f32]| run(isa, &Op::Argmax {}, &[x], 1).unwrap()[0];
+        let argmax = |x: &[f32]| run(isa, &Op::Argmax, &[x], 1).unwrap()[0];
         let mut x = vec![0.0; 10_000];
         (x[4_500], x[4_501], x[9_000]) = (7.0, 7.0, 7.0);
         assert_eq!(argmax(&x), 4_500.0);
@@ -250,7 +250,7 @@ fn empty_shapes_return_at_once() {
                 k: 0,
                 n: 0,
             },
-            Op::Sum {},
+            Op::Sum,
         ] {
             run(isa, &op, &[&[], &[]], 0).unwrap();
         }
@@ -289,8 +289,8 @@ fn results_do_not_depend_on_threads() {
         cols: rows / 10,
     };
     let cases = [
-        (Op::Relu {}, [long, 0], long),
-        (Op::VecAdd {}, [long, long], long),
+        (Op::Relu, [long, 0], long),
+        (Op::VecAdd, [long, long], long),
         (Op::BiasAdd { rows, cols }, [long, cols], long),
         (Op::SoftmaxRows { rows, cols }, [long, 0], long),
         (short_rows, [long, 0], long),
@@ -334,20 +334,20 @@ fn results_do_not_depend_on_threads() {
 #[test]
 fn streams_match_slices() {
     let ops = [
-        Op::Relu {},
-        Op::Sub {},
+        Op::Relu,
+        Op::Sub,
         Op::Clip {
             min: -0.5,
             max: 0.25,
         },
-        Op::Softmax {},
-        Op::LogSoftmax {},
-        Op::Sum {},
-        Op::Mean {},
-        Op::Dot {},
-        Op::Max {},
-        Op::Min {},
-        Op::Argmax {},
+        Op::Softmax,
+        Op::LogSoftmax,
+        Op::Sum,
+        Op::Mean,
+        Op::Dot,
+        Op::Max,
+        Op::Min,
+        Op::Argmax,
     ];
     let spoils: [&[(usize, f32)]; 5] = [
         &[],
@@ -421,16 +421,16 @@ fn fused_loop_matches_single_operations() {
     let (min, max) = (-0.25, 0.5);
     let others = [
         Op::Scale { factor: -1.5 },
-        Op::Relu {},
+        Op::Relu,
         Op::Clip { min, max },
-        Op::Abs {},
-        Op::Neg {},
-        Op::VecAdd {},
-        Op::Sub {},
-        Op::Mul {},
-        Op::Div {},
-        Op::Minimum {},
-        Op::Maximum {},
+        Op::Abs,
+        Op::Neg,
+        Op::VecAdd,
+        Op::Sub,
+        Op::Mul,
+        Op::Div,
+        Op::Minimum,
+        Op::Maximum,
     ];
     let all: Vec<&Op> = leaky.iter().chain(&others).collect();
     assert!(all.iter().all(|op| is_swept(op)));
