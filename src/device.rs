@@ -35,6 +35,7 @@ use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::ops::policy::Policy;
 use crate::ops::shape::{check_len, output_len};
+use crate::runtime::NATIVE;
 use crate::simd::{self, Cpu};
 use executor::Executor;
 #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
@@ -96,12 +97,6 @@ impl GpuDevice {
         Self::builder().build_async().await
     }
 
-    /// Blocking version of [`GpuDevice::new_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn new() -> Result<Self> {
-        Self::builder().build()
-    }
-
     /// Returns a builder with the default options.
     pub fn builder() -> DeviceBuilder {
         DeviceBuilder::default()
@@ -112,24 +107,12 @@ impl GpuDevice {
         Gpu::open(&crate::gpu::Options::default()).await.is_ok()
     }
 
-    /// Blocking version of [`GpuDevice::is_available_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn is_available() -> bool {
-        crate::runtime::block_on(Self::is_available_async())
-    }
-
     /// Opens a new device with the options of this one, for use after a device loss.
     ///
     /// Buffers and batches of the old device cannot be used with the new one. If the old device was
     /// adopted ([`DeviceBuilder::adopt`]), the best device that this crate finds takes its place.
     pub async fn rebuild_async(&self) -> Result<Self> {
         self.inner.builder.clone().build_async().await
-    }
-
-    /// Blocking version of [`GpuDevice::rebuild_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn rebuild(&self) -> Result<Self> {
-        crate::runtime::block_on(self.rebuild_async())
     }
 
     /// Returns the back-end that was chosen: [`Backend::Gpu`] or [`Backend::Simd`], or
@@ -167,44 +150,6 @@ impl GpuDevice {
     pub async fn upload_async(&self, values: &[f32]) -> Result<DeviceBuffer> {
         let storage = self.inner.executor.upload(values).await?;
         Ok(DeviceBuffer::new(self.clone(), storage))
-    }
-
-    /// Blocking version of [`GpuDevice::upload_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn upload(&self, values: &[f32]) -> Result<DeviceBuffer> {
-        crate::runtime::block_on(self.upload_async(values))
-    }
-
-    /// Compiles the GPU kernels of the given operations ahead of time, so that the first call takes
-    /// no longer than the second. Each operation comes with the lengths of its inputs, in elements.
-    /// Computes nothing, and skips operations that will run on SIMD.
-    ///
-    /// ```
-    /// use relampago::{GpuDevice, Op};
-    ///
-    /// let device = GpuDevice::new()?;
-    /// let product = Op::Matmul { m: 64, k: 32, n: 16 };
-    /// device.warmup(&[(Op::Relu, &[1000]), (product, &[64 * 32, 32 * 16])])?;
-    /// # Ok::<(), relampago::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The errors that the operation returns for such lengths, and device errors.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub async fn warmup_async(&self, operations: &[(Op, &[usize])]) -> Result<()> {
-        for (op, lens) in operations {
-            let len = output_len(op, lens)?;
-            if let Some(gpu) = self.gpu_for(op, lens) {
-                gpu.warm(op, lens, len).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Blocking version of [`GpuDevice::warmup_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn warmup(&self, operations: &[(Op, &[usize])]) -> Result<()> {
-        crate::runtime::block_on(self.warmup_async(operations))
     }
 
     /// Returns whether both handles refer to the same device.
@@ -277,16 +222,6 @@ impl GpuDevice {
         Ok(gpu)
     }
 
-    /// Blocking version of [`GpuDevice::run_into_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-        // Waiting for what need not be waited for takes longer than a small operation.
-        match self.run_unless_gpu(op, inputs, out)? {
-            Some(gpu) => crate::runtime::block_on(run_on_gpu(gpu, op, inputs, out)),
-            None => Ok(()),
-        }
-    }
-
     /// Runs an operation like [`GpuDevice::run_into_async`] and returns its result in a new vector.
     ///
     /// ```
@@ -305,9 +240,71 @@ impl GpuDevice {
         self.run_into_async(op, inputs, &mut out).await?;
         Ok(out)
     }
+}
+
+/// Blocking versions, and other methods of native targets.
+#[cfg(not(target_arch = "wasm32"))]
+impl GpuDevice {
+    /// Blocking version of [`GpuDevice::new_async`].
+    pub fn new() -> Result<Self> {
+        Self::builder().build()
+    }
+
+    /// Blocking version of [`GpuDevice::is_available_async`].
+    pub fn is_available() -> bool {
+        crate::runtime::block_on(Self::is_available_async())
+    }
+
+    /// Blocking version of [`GpuDevice::rebuild_async`].
+    pub fn rebuild(&self) -> Result<Self> {
+        crate::runtime::block_on(self.rebuild_async())
+    }
+
+    /// Blocking version of [`GpuDevice::upload_async`].
+    pub fn upload(&self, values: &[f32]) -> Result<DeviceBuffer> {
+        crate::runtime::block_on(self.upload_async(values))
+    }
+
+    /// Compiles the GPU kernels of the given operations ahead of time, so that the first call takes
+    /// no longer than the second. Each operation comes with the lengths of its inputs, in elements.
+    /// Computes nothing, and skips operations that will run on SIMD.
+    ///
+    /// ```
+    /// use relampago::{GpuDevice, Op};
+    ///
+    /// let device = GpuDevice::new()?;
+    /// let product = Op::Matmul { m: 64, k: 32, n: 16 };
+    /// device.warmup(&[(Op::Relu, &[1000]), (product, &[64 * 32, 32 * 16])])?;
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors that the operation returns for such lengths, and device errors.
+    pub async fn warmup_async(&self, operations: &[(Op, &[usize])]) -> Result<()> {
+        for (op, lens) in operations {
+            let len = output_len(op, lens)?;
+            if let Some(gpu) = self.gpu_for(op, lens) {
+                gpu.warm(op, lens, len).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Blocking version of [`GpuDevice::warmup_async`].
+    pub fn warmup(&self, operations: &[(Op, &[usize])]) -> Result<()> {
+        crate::runtime::block_on(self.warmup_async(operations))
+    }
+
+    /// Blocking version of [`GpuDevice::run_into_async`].
+    pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+        // Waiting for what need not be waited for takes longer than a small operation.
+        match self.run_unless_gpu(op, inputs, out)? {
+            Some(gpu) => crate::runtime::block_on(run_on_gpu(gpu, op, inputs, out)),
+            None => Ok(()),
+        }
+    }
 
     /// Blocking version of [`GpuDevice::run_async`].
-    #[cfg(not(target_arch = "wasm32"))]
     pub fn run(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.run_async(op, inputs))
     }
@@ -321,10 +318,8 @@ impl std::fmt::Debug for GpuDevice {
 
 /// Whether the GPU's buffers can hold the inputs and, on native targets, the result, which may be
 /// longer for a matmul.
-#[cfg_attr(target_arch = "wasm32", allow(unused_variables))]
 fn fits(gpu: &Gpu, op: &Op, inputs: &[usize]) -> bool {
-    #[cfg(not(target_arch = "wasm32"))]
-    if output_len(op, inputs).is_ok_and(|len| len > gpu.max_len()) {
+    if NATIVE && output_len(op, inputs).is_ok_and(|len| len > gpu.max_len()) {
         return false;
     }
     inputs.iter().all(|&len| len <= gpu.max_len())

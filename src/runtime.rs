@@ -3,6 +3,10 @@
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::block_on;
 
+/// Whether this is a native target, where code may be larger for speed. Conditions on it fold, so that
+/// WebAssembly's modules hold no native code.
+pub(crate) const NATIVE: bool = sync_available();
+
 /// Returns whether this target can block until a result is ready, and so has the blocking methods:
 /// true on native targets, false in WebAssembly.
 pub const fn sync_available() -> bool {

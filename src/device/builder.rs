@@ -84,23 +84,6 @@ impl DeviceBuilder {
         Self { gpu, ..self }
     }
 
-    /// Keeps compiled pipelines in a folder, so that the first operations of later processes need
-    /// not wait for the driver's compiler. The file name contains this crate's version, the adapter
-    /// and the driver. A damaged file is ignored; a failure to write one is logged. The file is
-    /// written by [`GpuDevice::warmup`] and when the device is dropped.
-    ///
-    /// Vulkan supports such caches. Without this option only the driver's own cache remains.
-    #[cfg(not(target_arch = "wasm32"))]
-    #[must_use]
-    pub fn pipeline_cache(self, folder: impl Into<std::path::PathBuf>) -> Self {
-        let pipelines = Some(folder.into());
-        let gpu = Options {
-            pipelines,
-            ..self.gpu
-        };
-        Self { gpu, ..self }
-    }
-
     /// Builds the device.
     ///
     /// # Errors
@@ -128,29 +111,6 @@ impl DeviceBuilder {
         Ok(self.finish_with(cuda, cpu, reason))
     }
 
-    /// Builds one device for each GPU, or one SIMD device.
-    ///
-    /// # Errors
-    /// The errors of [`DeviceBuilder::build_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
-        #[cfg(feature = "cuda")]
-        if self.backend == Backend::Cuda {
-            return Ok(vec![self.build_cuda()?]);
-        }
-        let opened = match self.options() {
-            Some(options) => Some(Gpu::open_all(&options).await),
-            None => None,
-        };
-        let (gpus, reason) = self.settled(opened)?;
-        let gpus = gpus.unwrap_or_default();
-        if gpus.is_empty() {
-            return Ok(vec![self.finish(None, reason)]);
-        }
-        let finish = |gpu| self.clone().finish(Some(gpu), reason.clone());
-        Ok(gpus.into_iter().map(finish).collect())
-    }
-
     /// Returns the options for opening a GPU, or `None` if no GPU is wanted.
     fn options(&self) -> Option<Options> {
         let mut options = self.gpu.clone();
@@ -174,12 +134,6 @@ impl DeviceBuilder {
             Some(Err(error)) if insisted => return Err(error),
             Some(Err(error)) => (None, error.to_string()),
         })
-    }
-
-    /// Blocking version of [`DeviceBuilder::build_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn build(self) -> Result<GpuDevice> {
-        crate::runtime::block_on(self.build_async())
     }
 
     /// Uses a wgpu device that the caller owns, with its limits and features, for everything that
@@ -227,5 +181,52 @@ impl DeviceBuilder {
     fn cpu(&self) -> Cpu {
         let asked = self.instruction_set.unwrap_or_else(InstructionSet::best);
         Cpu::new(asked.or_best(), self.threads)
+    }
+}
+
+/// Blocking versions, and other methods of native targets.
+#[cfg(not(target_arch = "wasm32"))]
+impl DeviceBuilder {
+    /// Keeps compiled pipelines in a folder, so that the first operations of later processes need
+    /// not wait for the driver's compiler. The file name contains this crate's version, the adapter
+    /// and the driver. A damaged file is ignored; a failure to write one is logged. The file is
+    /// written by [`GpuDevice::warmup`] and when the device is dropped.
+    ///
+    /// Vulkan supports such caches. Without this option only the driver's own cache remains.
+    #[must_use]
+    pub fn pipeline_cache(self, folder: impl Into<std::path::PathBuf>) -> Self {
+        let pipelines = Some(folder.into());
+        let gpu = Options {
+            pipelines,
+            ..self.gpu
+        };
+        Self { gpu, ..self }
+    }
+
+    /// Builds one device for each GPU, or one SIMD device.
+    ///
+    /// # Errors
+    /// The errors of [`DeviceBuilder::build_async`].
+    pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
+        #[cfg(feature = "cuda")]
+        if self.backend == Backend::Cuda {
+            return Ok(vec![self.build_cuda()?]);
+        }
+        let opened = match self.options() {
+            Some(options) => Some(Gpu::open_all(&options).await),
+            None => None,
+        };
+        let (gpus, reason) = self.settled(opened)?;
+        let gpus = gpus.unwrap_or_default();
+        if gpus.is_empty() {
+            return Ok(vec![self.finish(None, reason)]);
+        }
+        let finish = |gpu| self.clone().finish(Some(gpu), reason.clone());
+        Ok(gpus.into_iter().map(finish).collect())
+    }
+
+    /// Blocking version of [`DeviceBuilder::build_async`].
+    pub fn build(self) -> Result<GpuDevice> {
+        crate::runtime::block_on(self.build_async())
     }
 }

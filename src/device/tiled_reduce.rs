@@ -54,28 +54,6 @@ impl GpuDevice {
         }
     }
 
-    /// Blocking version of [`GpuDevice::tiled_reduce_partial_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn tiled_reduce_partial<O: ReduceOp>(
-        &self,
-        data: &[f32],
-        rows: usize,
-        cols: usize,
-    ) -> Result<Partials> {
-        crate::runtime::block_on(self.tiled_reduce_partial_async::<O>(data, rows, cols))
-    }
-
-    /// Blocking version of [`GpuDevice::tiled_reduce_2d_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn tiled_reduce_2d<O: ReduceOp>(
-        &self,
-        data: &[f32],
-        rows: usize,
-        cols: usize,
-    ) -> Result<f32> {
-        crate::runtime::block_on(self.tiled_reduce_2d_async::<O>(data, rows, cols))
-    }
-
     /// Returns the GPU that should run the reduction and its form there; `None` for empty data.
     fn gpu_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Option<(&Arc<Gpu>, TileFold)>> {
         self.check()?;
@@ -89,6 +67,30 @@ impl GpuDevice {
             }
             _ => Ok(None),
         }
+    }
+}
+
+/// Blocking versions.
+#[cfg(not(target_arch = "wasm32"))]
+impl GpuDevice {
+    /// Blocking version of [`GpuDevice::tiled_reduce_partial_async`].
+    pub fn tiled_reduce_partial<O: ReduceOp>(
+        &self,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<Partials> {
+        crate::runtime::block_on(self.tiled_reduce_partial_async::<O>(data, rows, cols))
+    }
+
+    /// Blocking version of [`GpuDevice::tiled_reduce_2d_async`].
+    pub fn tiled_reduce_2d<O: ReduceOp>(
+        &self,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<f32> {
+        crate::runtime::block_on(self.tiled_reduce_2d_async::<O>(data, rows, cols))
     }
 }
 

@@ -13,9 +13,7 @@ use super::health::Health;
 use super::lru::Recent;
 use super::options::{Options, Preference};
 use super::params::Params;
-#[cfg(not(target_arch = "wasm32"))]
-use super::pipelines::PARAMS_SIZE;
-use super::pipelines::Pipelines;
+use super::pipelines::{PARAMS_SIZE, Pipelines};
 use super::pool::Pool;
 #[cfg(not(target_arch = "wasm32"))]
 use super::texts::Texts;
@@ -28,6 +26,7 @@ use crate::graph::Plan;
 use crate::ops::HalfPrecision;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::ops::Op;
+use crate::runtime::NATIVE;
 
 /// Features requested if the adapter has them. Custom kernels and later ones may rely on what
 /// `DeviceInfo` reports.
@@ -76,10 +75,8 @@ pub(super) struct Limits {
     /// Most invocations of a workgroup.
     pub(super) invocations: usize,
     /// The least and the most invocations of a subgroup; none where kernels may not use these.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(super) subgroups: [usize; 2],
     /// Whether kernels may read and write the host's memory.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(super) mappable: bool,
 }
 
@@ -199,7 +196,8 @@ impl Gpu {
             ),
         ];
         let more = more_needed(limits);
-        let mut needed = needed.iter().chain(&more);
+        let more = if NATIVE { &more[..] } else { &[] };
+        let mut needed = needed.iter().chain(more);
         let lack = needed.find(|(_, has, needs)| has < needs);
         lack.map(|(what, has, needs)| format!("{has} {what} where {needs} are needed"))
     }
@@ -226,12 +224,11 @@ impl Gpu {
                 uniform_alignment: limits.min_uniform_buffer_offset_alignment as usize,
                 workgroup_memory: limits.max_compute_workgroup_storage_size as usize,
                 invocations: most_invocations(&limits) as usize,
-                #[cfg(not(target_arch = "wasm32"))]
                 subgroups: subgroups(&device),
-                #[cfg(not(target_arch = "wasm32"))]
-                mappable: device
-                    .features()
-                    .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
+                mappable: NATIVE
+                    && device
+                        .features()
+                        .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
             #[cfg(not(target_arch = "wasm32"))]
             _closing: CloseOnDrop::new(&device, &queue),
@@ -256,14 +253,13 @@ impl Gpu {
 
     /// Returns `LimitExceeded` on llvmpipe for long loops: it silently ends an invocation's loops
     /// after about 65,535 rounds in total.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn check_on_llvmpipe(
         &self,
         what: &'static str,
         value: usize,
         limit: usize,
     ) -> Result<()> {
-        if self.adapter.name.contains("llvmpipe") {
+        if NATIVE && self.adapter.name.contains("llvmpipe") {
             return crate::ops::shape::check_limit(what, value, limit);
         }
         Ok(())
@@ -281,22 +277,18 @@ impl Gpu {
     }
 }
 
-/// Returns the largest workgroup. Workgroups beyond the guaranteed size lie along the first side.
-#[cfg(not(target_arch = "wasm32"))]
+/// Returns the largest workgroup. Workgroups beyond the guaranteed size lie along the first side;
+/// browsers have none.
 fn most_invocations(limits: &wgpu::Limits) -> u32 {
+    if !NATIVE {
+        return limits.max_compute_invocations_per_workgroup;
+    }
     let along = limits.max_compute_workgroup_size_x;
     along.min(limits.max_compute_invocations_per_workgroup)
 }
 
-/// Returns the guaranteed size: browsers have no larger workgroups.
-#[cfg(target_arch = "wasm32")]
-fn most_invocations(limits: &wgpu::Limits) -> u32 {
-    limits.max_compute_invocations_per_workgroup
-}
-
-#[cfg(not(target_arch = "wasm32"))]
 fn subgroups(device: &wgpu::Device) -> [usize; 2] {
-    if !device.features().contains(wgpu::Features::SUBGROUP) {
+    if !NATIVE || !device.features().contains(wgpu::Features::SUBGROUP) {
         return [0; 2];
     }
     super::f16_matmul::subgroup_sizes(&device.adapter_info()).map(|size| size as usize)
@@ -315,7 +307,6 @@ fn all_of(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
 
 /// Returns further limits, each with the device's value and the value that kernels need. Every
 /// browser's device has enough of them.
-#[cfg(not(target_arch = "wasm32"))]
 fn more_needed(limits: &wgpu::Limits) -> [(&'static str, u32, u32); 8] {
     let bytes = |size: u64| size.try_into().unwrap_or(u32::MAX);
     let uniform = bytes(limits.max_uniform_buffer_binding_size);
@@ -340,11 +331,6 @@ fn more_needed(limits: &wgpu::Limits) -> [(&'static str, u32, u32); 8] {
         ("bytes of a uniform buffer", uniform, PARAMS_SIZE as u32),
         ("bytes of a storage buffer", storage, PARAMS_SIZE as u32),
     ]
-}
-
-#[cfg(target_arch = "wasm32")]
-fn more_needed(_: &wgpu::Limits) -> [(&'static str, u32, u32); 0] {
-    []
 }
 
 fn no_gpu(reason: String) -> Error {

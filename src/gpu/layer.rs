@@ -1,16 +1,15 @@
 //! Convolution layers: either each element of the result by itself, or all of them as a matmul of
 //! the weights and a matrix of windows (im2col), which is never stored.
 
-#[cfg(not(target_arch = "wasm32"))]
 use super::context::Gpu;
 use super::kernels::{self, Kernel};
 use super::matmul::{self, FAMILIES, Family};
 use super::recorder::{GpuBuffer, Recorder};
-#[cfg(not(target_arch = "wasm32"))]
 use super::tune::Key;
 use crate::error::Result;
 use crate::ops::ConvLayer;
 use crate::ops::shape::check_limit;
+use crate::runtime::NATIVE;
 
 /// Invocations of a workgroup of the kernel for any layer, and the filters and positions of the
 /// result that each computes.
@@ -54,8 +53,8 @@ pub(super) fn convolve_layer(
 /// Returns the kernel that was measured to be the fastest, or else the default.
 fn kernel(recorder: &Recorder<'_>, input: usize, layer: &ConvLayer) -> &'static Kernel {
     let gpu = recorder.gpu;
-    #[cfg(not(target_arch = "wasm32"))]
-    if let Some(name) = recorder.fastest(Key::convolve_layer(layer))
+    if NATIVE
+        && let Some(name) = recorder.fastest(Key::convolve_layer(layer))
         && let Some(kernel) = able(gpu, input, layer).find(|kernel| kernel.name == name)
     {
         return kernel;
@@ -72,7 +71,6 @@ fn kernel(recorder: &Recorder<'_>, input: usize, layer: &ConvLayer) -> &'static 
 
 /// Returns the names of the kernels that can compute a layer with an input of this length; none if
 /// there is no choice.
-#[cfg(not(target_arch = "wasm32"))]
 pub(super) fn candidates(gpu: &Gpu, input: usize, layer: &ConvLayer) -> Vec<&'static str> {
     if is_product(layer) {
         return Vec::new();
@@ -81,7 +79,6 @@ pub(super) fn candidates(gpu: &Gpu, input: usize, layer: &ConvLayer) -> Vec<&'st
 }
 
 /// Returns the kernel for any layer, and the matmul kernels if they can compute this one.
-#[cfg(not(target_arch = "wasm32"))]
 fn able(gpu: &Gpu, input: usize, layer: &ConvLayer) -> impl Iterator<Item = &'static Kernel> {
     let fitting = FAMILIES.iter().filter(|family| family.fits(&gpu.limits));
     let of_products = fitting.map(|family| form(family, layer));
@@ -172,7 +169,6 @@ fn by_product(
     layer: &ConvLayer,
 ) -> Result<()> {
     let [m, k, n] = product(layer);
-    #[cfg(not(target_arch = "wasm32"))]
     matmul::check_depth(recorder.gpu, k)?;
     let family = FAMILIES
         .iter()
@@ -193,7 +189,6 @@ fn any(
     layer: &ConvLayer,
 ) -> Result<()> {
     // Each product is a round of a loop.
-    #[cfg(not(target_arch = "wasm32"))]
     recorder.gpu.check_on_llvmpipe(
         "the weights of a filter on llvmpipe",
         layer.depth(),

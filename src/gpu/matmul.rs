@@ -61,7 +61,6 @@ pub(super) static FAMILIES: [Family; 3] = [
 const ENOUGH_TILES: usize = 256;
 
 /// Refuses sums that are too long for llvmpipe; a round of a loop adds four products.
-#[cfg(not(target_arch = "wasm32"))]
 pub(super) fn check_depth(gpu: &super::context::Gpu, k: usize) -> Result<()> {
     gpu.check_on_llvmpipe("the depth of a product on llvmpipe", k, 1 << 17)
 }
@@ -86,7 +85,6 @@ pub(super) fn in_f32(
     c: &GpuBuffer,
     [m, k, n]: [usize; 3],
 ) -> Result<()> {
-    #[cfg(not(target_arch = "wasm32"))]
     check_depth(recorder.gpu, k)?;
     // The other kernels have no last depth to stay below where there is none.
     if k == 0 {

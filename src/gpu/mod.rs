@@ -4,6 +4,9 @@
 //! them into results (`readback.rs`). What it needs on the way comes from caches: pipelines and
 //! bind groups from `pipelines.rs`, buffers from `pool.rs`.
 
+// Code that only native targets run is compiled for WebAssembly as well, where the linker removes it.
+#![cfg_attr(target_arch = "wasm32", allow(dead_code))]
+
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod arrays;
 #[cfg(not(target_arch = "wasm32"))]
@@ -24,8 +27,6 @@ mod matmul;
 mod matvec;
 mod options;
 mod params;
-// In browsers JavaScript alone keeps anything.
-#[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod persist;
 mod pipelines;
 mod plan;
@@ -42,7 +43,6 @@ mod tiles;
 #[cfg(not(target_arch = "wasm32"))]
 mod timestamps;
 mod transfer;
-#[cfg_attr(all(target_arch = "wasm32", not(feature = "js")), allow(dead_code))]
 mod tune;
 #[cfg(not(target_arch = "wasm32"))]
 mod warmup;

@@ -9,8 +9,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::texts::Texts;
 use crate::error::Result;
 use crate::graph::{Binding, Fetched, Kernel, Operand, Plan, Repeat};
-#[cfg(not(target_arch = "wasm32"))]
 use crate::ops::OpClass;
+use crate::runtime::NATIVE;
 
 impl Gpu {
     /// Records and submits a plan. The outputs' buffers can be used at once; the future returns
@@ -63,7 +63,12 @@ impl Gpu {
         let mut recorder = Recorder::new(self)?;
         let mut resident = Vec::new();
         let once = repeat.times == 1;
-        let read_once = if once { read_once(plan.0) } else { Vec::new() };
+        // Browsers cannot map memory that kernels read or write.
+        let read_once = if NATIVE && once {
+            read_once(plan.0)
+        } else {
+            Vec::new()
+        };
         for (node, binding) in bindings.into_iter().enumerate() {
             let stays = !read_once.get(node).is_some_and(|&once| once);
             resident.push(bring(&mut recorder, binding, stays)?);
@@ -135,7 +140,6 @@ fn bring(
 }
 
 /// Returns for each node whether exactly one kernel reads it, and each element once.
-#[cfg(not(target_arch = "wasm32"))]
 fn read_once(plan: &Plan) -> Vec<bool> {
     let mut readers = vec![(0, None); plan.nodes.len()];
     for kernel in &plan.kernels {
@@ -155,7 +159,6 @@ fn read_once(plan: &Plan) -> Vec<bool> {
 }
 
 /// Returns the number of elements that a kernel reads of an input that is read once.
-#[cfg(not(target_arch = "wasm32"))]
 fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
     let Some(head) = &kernel.head else {
         return Some(plan.len(kernel));
@@ -164,15 +167,8 @@ fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
     (op.class() == OpClass::Reduction).then(|| plan.operand_len(kernel))
 }
 
-/// Returns false for each node: browsers cannot map memory that kernels read.
-#[cfg(target_arch = "wasm32")]
-fn read_once(_: &Plan) -> Vec<bool> {
-    Vec::new()
-}
-
 /// Returns for each slot whether one kernel writes it, none reads it, and the host reads it once:
 /// mapped memory cannot be mapped again.
-#[cfg(not(target_arch = "wasm32"))]
 fn only_written(plan: &Plan) -> Vec<bool> {
     // Kernels that write, kernels that read, outputs.
     let mut uses = vec![[0; 3]; plan.capacities.len()];
@@ -188,11 +184,6 @@ fn only_written(plan: &Plan) -> Vec<bool> {
     uses.into_iter().map(|uses| uses == [1, 0, 1]).collect()
 }
 
-#[cfg(target_arch = "wasm32")]
-fn only_written(_: &Plan) -> Vec<bool> {
-    Vec::new()
-}
-
 /// Records each kernel once; the outputs, in the host's memory if that is where they are going
 /// (`to_host`) and kernels need them nowhere else.
 pub(super) fn record_once<'g>(
@@ -202,7 +193,7 @@ pub(super) fn record_once<'g>(
     slots: &mut [Option<GpuBuffer>],
     to_host: bool,
 ) -> Result<Vec<GpuBuffer>> {
-    let only_written = if to_host {
+    let only_written = if NATIVE && to_host {
         only_written(plan)
     } else {
         Vec::new()

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::error::Result;
 use crate::ops::shape::check_limit;
+use crate::runtime::NATIVE;
 
 /// The use of a buffer; each use has its own buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,13 +17,10 @@ pub(super) enum Usage {
     /// Results on their way to the host.
     Staging,
     /// Values on their way from the host.
-    #[cfg(not(target_arch = "wasm32"))]
     Upload,
     /// Operands of kernels in memory that the host writes.
-    #[cfg(not(target_arch = "wasm32"))]
     Input,
     /// Results of kernels in memory that the host reads.
-    #[cfg(not(target_arch = "wasm32"))]
     Output,
 }
 
@@ -30,18 +28,13 @@ impl Usage {
     fn flags(self) -> wgpu::BufferUsages {
         use wgpu::BufferUsages as Flags;
         match self {
-            #[cfg(target_arch = "wasm32")]
-            Usage::Storage => Flags::STORAGE | Flags::COPY_SRC | Flags::COPY_DST,
+            Usage::Storage if !NATIVE => Flags::STORAGE | Flags::COPY_SRC | Flags::COPY_DST,
             // Some kernels read small operands as uniforms.
-            #[cfg(not(target_arch = "wasm32"))]
             Usage::Storage => Flags::STORAGE | Flags::UNIFORM | Flags::COPY_SRC | Flags::COPY_DST,
             Usage::Uniform => Flags::UNIFORM | Flags::COPY_DST,
             Usage::Staging => Flags::MAP_READ | Flags::COPY_DST,
-            #[cfg(not(target_arch = "wasm32"))]
             Usage::Upload => Flags::MAP_WRITE | Flags::COPY_SRC,
-            #[cfg(not(target_arch = "wasm32"))]
             Usage::Input => Flags::MAP_WRITE | Flags::STORAGE,
-            #[cfg(not(target_arch = "wasm32"))]
             Usage::Output => Flags::MAP_READ | Flags::STORAGE,
         }
     }
@@ -95,7 +88,6 @@ const MAX_UNUSED_BYTES: u64 = 256 << 20;
 const STALE: u64 = 64;
 
 /// The rate at which new host-writable memory becomes available: it consists of fresh pages.
-#[cfg(not(target_arch = "wasm32"))]
 const FRESH_BYTES_A_NANOSECOND: u64 = 4;
 
 /// A buffer on loan from the pool, to which it returns when dropped.
@@ -135,8 +127,7 @@ impl State {
     /// alternating work that needs more memory than the limit would otherwise never reuse a buffer.
     fn make_room(&mut self, size: u64) -> bool {
         // There is none for it, whatever makes room. Pages hardly have such buffers, and no bytes for this.
-        #[cfg(not(target_arch = "wasm32"))]
-        if size > MAX_UNUSED_BYTES {
+        if NATIVE && size > MAX_UNUSED_BYTES {
             return false;
         }
         let stale = self.taken.saturating_sub(STALE);
@@ -239,16 +230,13 @@ impl Pool {
         done
     }
 
-    #[cfg(target_arch = "wasm32")]
-    fn wait_a_moment(&self, _: u64, done: impl Fn() -> bool) -> bool {
-        let _ = self.device.poll(wgpu::PollType::Poll);
-        done()
-    }
-
     /// Polls until it is done, or a new buffer of the size would be there: the callback may be in
     /// the hands of another thread that polls.
-    #[cfg(not(target_arch = "wasm32"))]
     fn wait_a_moment(&self, size: u64, done: impl Fn() -> bool) -> bool {
+        if !NATIVE {
+            let _ = self.device.poll(wgpu::PollType::Poll);
+            return done();
+        }
         let start = std::time::Instant::now();
         let patience = std::time::Duration::from_nanos(size / FRESH_BYTES_A_NANOSECOND);
         loop {

@@ -1,6 +1,5 @@
 //! Results on their way from the GPU to the host, without blocking an async caller.
 
-#[cfg(not(target_arch = "wasm32"))]
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -186,7 +185,6 @@ impl Readback {
         }
     }
 
-    #[cfg(not(target_arch = "wasm32"))]
     fn write_to(&self, places: &mut [MaybeUninit<f32>]) -> Result<()> {
         let seen = self.look(|view| super::transfer::read(&view, places));
         seen.map(drop)
@@ -247,11 +245,9 @@ const QUESTIONS: usize = 50;
 
 /// The time for which a waiting thread polls. A wake-up takes up to 40 µs, as long as the rest of a
 /// small operation.
-#[cfg(not(target_arch = "wasm32"))]
 const ATTENTIVE: std::time::Duration = std::time::Duration::from_millis(1);
 
 /// The time for which a watching thread waits for another thread's callback.
-#[cfg(not(target_arch = "wasm32"))]
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 #[cfg(not(target_arch = "wasm32"))]

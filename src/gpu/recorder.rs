@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::graph::Operand;
 use crate::ops::Op;
 use crate::ops::shape::check_limit;
+use crate::runtime::NATIVE;
 
 /// Values on the GPU. Clones share them.
 #[derive(Clone)]
@@ -48,12 +49,8 @@ impl GpuBuffer {
     }
 
     /// Whether the host can map the buffer to read it.
-    #[cfg_attr(target_arch = "wasm32", allow(clippy::unused_self))]
     pub(super) fn is_mappable(&self) -> bool {
-        #[cfg(not(target_arch = "wasm32"))]
-        return self.storage.usage == Usage::Output;
-        #[cfg(target_arch = "wasm32")]
-        false
+        NATIVE && self.storage.usage == Usage::Output
     }
 
     /// wgpu's buffer, which may be longer than the values.
@@ -85,7 +82,6 @@ pub(crate) struct Recorder<'g> {
 /// One dispatch. Its buffers stay out of the pool until the submission: an upload would come
 /// before every step of it.
 struct Step {
-    #[cfg(not(target_arch = "wasm32"))]
     name: &'static str,
     pipeline: wgpu::ComputePipeline,
     shape: Shape,
@@ -149,8 +145,7 @@ impl<'g> Recorder<'g> {
     /// A buffer for a result that will be read by the host and nothing else: kernels write each
     /// value once, if need be to the host's memory.
     pub(super) fn allocate_to_read(&mut self, len: usize) -> Result<GpuBuffer> {
-        #[cfg(not(target_arch = "wasm32"))]
-        if self.gpu.limits.mappable && len > 0 {
+        if NATIVE && self.gpu.limits.mappable && len > 0 {
             return self.allocate_for(Usage::Output, len);
         }
         self.allocate(len)
@@ -320,7 +315,6 @@ impl<'g> Recorder<'g> {
         }
         self.push(
             Step {
-                #[cfg(not(target_arch = "wasm32"))]
                 name: kernel.name,
                 pipeline: {
                     let group = self.gpu.adapter().group();
@@ -347,7 +341,6 @@ impl<'g> Recorder<'g> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
         self.push(
             Step {
-                #[cfg(not(target_arch = "wasm32"))]
                 name: kernel.name,
                 pipeline: self.gpu.pipelines.composed(kernel),
                 shape: Shape::plain(kernel.inputs),

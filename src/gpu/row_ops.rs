@@ -115,16 +115,9 @@ pub(super) fn norm(
 }
 
 /// Whether one workgroup gets to the end of such a row, which it reads three times.
-#[cfg(not(target_arch = "wasm32"))]
 fn reads_whole(gpu: &Gpu, cols: usize) -> bool {
     let what = "the length of a row on llvmpipe";
     gpu.check_on_llvmpipe(what, cols, 1 << 18).is_ok()
-}
-
-/// llvmpipe is in no browser.
-#[cfg(target_arch = "wasm32")]
-fn reads_whole(_: &Gpu, _: usize) -> bool {
-    true
 }
 
 impl Family {

@@ -1,7 +1,6 @@
 //! Copies between the host's memory and mapped buffers. Large ones are shared among threads: one
 //! thread alone does not fill the way to memory.
 
-#[cfg(not(target_arch = "wasm32"))]
 use std::mem::MaybeUninit;
 
 /// Bytes that a thread copies at a time.
@@ -9,7 +8,6 @@ use std::mem::MaybeUninit;
 const CHUNK: usize = 1 << 20;
 
 /// Copies values to a buffer that is mapped for writing.
-#[cfg(not(target_arch = "wasm32"))]
 pub(super) fn write(buffer: &wgpu::Buffer, values: &[f32]) {
     let bytes: &[u8] = bytemuck::cast_slice(values);
     // What makes a mapping fail is in sight of the error scopes, or has lost the device.
@@ -39,13 +37,12 @@ fn write_bytes(target: wgpu::WriteOnly<'_, [u8]>, bytes: &[u8]) {
         });
 }
 
-#[cfg(all(not(feature = "threads"), not(target_arch = "wasm32")))]
+#[cfg(not(all(feature = "threads", not(target_arch = "wasm32"))))]
 fn write_bytes(mut target: wgpu::WriteOnly<'_, [u8]>, bytes: &[u8]) {
     target.copy_from_slice(bytes);
 }
 
 /// Copies values from a view of a mapped buffer to `out`, as many as it has elements.
-#[cfg(not(target_arch = "wasm32"))]
 pub(super) fn read(view: &[u8], out: &mut [MaybeUninit<f32>]) {
     #[cfg(all(feature = "threads", not(target_arch = "wasm32")))]
     if view.len() >= 2 * CHUNK {
@@ -59,7 +56,6 @@ pub(super) fn read(view: &[u8], out: &mut [MaybeUninit<f32>]) {
     read_part(view, out);
 }
 
-#[cfg(not(target_arch = "wasm32"))]
 fn read_part(view: &[u8], out: &mut [MaybeUninit<f32>]) {
     for (value, bytes) in out.iter_mut().zip(view.as_chunks::<4>().0) {
         value.write(f32::from_le_bytes(*bytes));

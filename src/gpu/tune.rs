@@ -10,25 +10,22 @@ pub(super) use choices::{Choices, Key};
 #[cfg(not(target_arch = "wasm32"))]
 use super::cache;
 use super::context::Gpu;
+#[cfg(not(target_arch = "wasm32"))]
+use super::convolve2d;
 #[cfg(target_arch = "wasm32")]
 use super::persist;
 use super::recorder::{GpuBuffer, Recorder};
-#[cfg(not(target_arch = "wasm32"))]
-use super::{convolve2d, layer};
-use super::{lower, matmul, row_ops};
+use super::{layer, lower, matmul, row_ops};
 use crate::error::Result;
 use crate::ops::shape::check_limit;
 use crate::ops::{Matmul, Op};
+use crate::runtime::NATIVE;
 
 /// Turns of the candidates, the shortest of which counts for each.
 const ROUNDS: usize = 5;
 /// Seconds that a turn should last at least, so that a submission's own time does not count, nor
 /// how rarely browsers look for results; and most operations of a turn.
-const TURN: f64 = if cfg!(target_arch = "wasm32") {
-    10e-3
-} else {
-    2e-3
-};
+const TURN: f64 = if NATIVE { 2e-3 } else { 10e-3 };
 const MOST: usize = 64;
 
 /// Kernels by name, and seconds.
@@ -53,8 +50,7 @@ fn candidates(gpu: &Gpu, op: &Op, lens: &[usize]) -> Option<(Key, Vec<&'static s
             let key = Key::convolve2d(options);
             (key, convolve2d::candidates(gpu, lens, options))
         }
-        #[cfg(not(target_arch = "wasm32"))]
-        Op::ConvolveLayer { ref options } => (
+        Op::ConvolveLayer { ref options } if NATIVE => (
             Key::convolve_layer(options),
             layer::candidates(gpu, lens[0], options),
         ),

@@ -55,7 +55,6 @@ pub(super) fn multiply_words(
         unpack(recorder, format, words, &b, [k, n])?;
         return super::matmul::matmul(recorder, [a, &b], c, [m, k, n]);
     }
-    #[cfg(not(target_arch = "wasm32"))]
     super::matmul::check_depth(recorder.gpu, k)?;
     let across = n.div_ceil(GROUP);
     let params = [m, k, n, k.div_ceil(BLOCK), across].map(|dim| dim as u32);

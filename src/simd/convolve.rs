@@ -11,6 +11,7 @@ use super::isa::{Isa, Kernel, dispatch};
 use super::threads;
 use crate::error::Result;
 use crate::ops::{Conv2d, Padding};
+use crate::runtime::NATIVE;
 use layout::{Layout, Rows, Source};
 use std::ops::Range;
 
@@ -36,8 +37,11 @@ pub(super) fn convolve(
     kernel: &[f32],
     out: &mut [f32],
 ) -> Result<()> {
-    #[cfg(not(target_arch = "wasm32"))]
-    let options = &along_rows(*options);
+    let options = &if NATIVE {
+        along_rows(*options)
+    } else {
+        *options
+    };
     let (rows, cols) = options.output_shape();
     if out.is_empty() || rows.checked_mul(cols) != Some(out.len()) {
         return Ok(());
@@ -65,7 +69,6 @@ pub(super) fn convolve(
 
 /// Treats a single column and its kernel as rows: the elements are stored alike, and vectors of
 /// outputs are full.
-#[cfg(not(target_arch = "wasm32"))]
 fn along_rows(options: Conv2d) -> Conv2d {
     if options.input_cols.max(options.kernel_cols) != 1 {
         return options;
@@ -240,7 +243,7 @@ fn sums<'a, I: Isa, const N: usize>(
     for (weights, input) in rows.clone() {
         // A stride of 1 that is known: a third less in browsers, whose download has no room for it
         // where outputs are few.
-        let has_room = N > 1 || cfg!(not(target_arch = "wasm32"));
+        let has_room = N > 1 || NATIVE;
         if has_room && source.stride() == 1 {
             sums.add_products(isa, weights, 1, &input[col..]);
             continue;

@@ -9,14 +9,12 @@ use super::elementwise::{Binary, GentleRelu, Unary, Visitor, padded};
 use super::functions::{is_light, with_light_function};
 use super::isa::{AHEAD, Isa, Kernel, MAX_LANES, dispatch};
 use crate::ops::Op;
+use crate::runtime::NATIVE;
 pub(crate) use pairs::Other;
 
 /// Vectors that are worked on at a time: as many as registers hold beside a few others.
 const FEW: usize = 8;
 const MANY: usize = 16;
-
-/// Whether code may be larger for speed. In the browser, chains that matter get code of their own.
-pub(crate) const NATIVE: bool = cfg!(not(target_arch = "wasm32"));
 
 /// An operation of a sweep.
 #[derive(Clone, Copy)]

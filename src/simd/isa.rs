@@ -278,7 +278,7 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// `LANES` bytes must be readable from `from`.
-    #[cfg(feature = "llm")]
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     unsafe fn load_bytes(self, from: *const u8) -> Self::Bits {
         let mut lanes = [0.0; MAX_LANES];
@@ -293,7 +293,7 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// `LANES` bytes must be readable from `from`.
-    #[cfg(feature = "llm")]
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     unsafe fn load_signed_bytes(self, from: *const u8) -> Self::Bits {
         // SAFETY: the caller's promise.

@@ -32,7 +32,7 @@ mod values;
 
 pub(crate) use crate::instruction_set::InstructionSet;
 pub(crate) use elementwise::repeat;
-pub(crate) use fused_loop::{NATIVE, Other, Swept, is_swept, sweep};
+pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
 #[cfg(feature = "llm")]

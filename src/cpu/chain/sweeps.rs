@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::cpu::chain::{BLOCK, Block, BlockRange, Operand, Runner, Scratch, repeated};
 use crate::error::Result;
 use crate::graph::fuse::{MAX_STEPS, Step};
+use crate::runtime::NATIVE;
 use crate::simd::{self, InstructionSet, Other, Swept};
 
 /// The runs of a chain, and their scratch memory.
@@ -68,14 +69,14 @@ fn reads(step: &Step, before: Operand) -> bool {
     match step.operands[..] {
         [a] => a == before,
         [_, Operand::Repeated(_)] => false,
-        [a, b] if simd::NATIVE => a == before || b == before,
+        [a, b] if NATIVE => a == before || b == before,
         _ => false,
     }
 }
 
 /// Whether a run of several begins with a step and not after it.
 fn goes_straight(first: &Step) -> bool {
-    simd::NATIVE && simd::is_swept(&first.op)
+    NATIVE && simd::is_swept(&first.op)
 }
 
 impl Runner<'_> {
@@ -144,7 +145,7 @@ impl Runner<'_> {
 /// Returns a step's operand other than `before`, and whether it is the first.
 fn other(step: &Step, before: Operand) -> Option<(Operand, bool)> {
     match step.operands[..] {
-        [a, b] if simd::NATIVE => Some(if b == before { (a, true) } else { (b, false) }),
+        [a, b] if NATIVE => Some(if b == before { (a, true) } else { (b, false) }),
         _ => None,
     }
 }

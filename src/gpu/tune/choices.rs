@@ -2,7 +2,6 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-#[cfg(not(target_arch = "wasm32"))]
 use crate::ops::{Conv2d, ConvLayer};
 
 /// The largest number of choices; further shapes replace the oldest ones.
@@ -37,7 +36,6 @@ impl Key {
     }
 
     /// The key of a convolution: rows and columns of the input, the kernel and the result.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(in crate::gpu) fn convolve2d(conv: &Conv2d) -> Self {
         let (rows, cols) = conv.output_shape();
         let [height, width] = [conv.input_rows, conv.input_cols];
@@ -50,7 +48,6 @@ impl Key {
 
     /// The key of a layer: images, groups, filters of a group, weights of a filter, channels of a
     /// group and positions of the result.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(in crate::gpu) fn convolve_layer(layer: &ConvLayer) -> Self {
         let (rows, cols) = layer.output_shape();
         let [channels, filters] = layer.of_group();

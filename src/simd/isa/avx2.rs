@@ -72,14 +72,12 @@ impl Isa for Avx2 {
         unsafe { _mm256_loadu_ps(from) }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_bytes(self, from: *const u8) -> __m256i {
         // SAFETY: the caller says that the bytes are readable.
         unsafe { _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast())) }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_signed_bytes(self, from: *const u8) -> __m256i {
         // SAFETY: the caller says that the bytes are readable.

@@ -84,14 +84,12 @@ impl Isa for Avx512 {
         unsafe { _mm512_loadu_ps(from) }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_bytes(self, from: *const u8) -> __m512i {
         // SAFETY: the caller says that the bytes are readable.
         unsafe { _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast())) }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_signed_bytes(self, from: *const u8) -> __m512i {
         // SAFETY: the caller says that the bytes are readable.

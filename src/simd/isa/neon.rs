@@ -63,7 +63,6 @@ impl Isa for Neon {
         unsafe { vld1q_f32(from) }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_bytes(self, from: *const u8) -> int32x4_t {
         // SAFETY: the caller says that the bytes are readable.
@@ -73,7 +72,6 @@ impl Isa for Neon {
         }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_signed_bytes(self, from: *const u8) -> int32x4_t {
         // SAFETY: the caller says that the bytes are readable.

@@ -65,7 +65,6 @@ impl Isa for Sse2 {
         unsafe { _mm_loadu_ps(from) }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_bytes(self, from: *const u8) -> __m128i {
         // SAFETY: the caller says that the bytes are readable.
@@ -76,7 +75,6 @@ impl Isa for Sse2 {
         }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_signed_bytes(self, from: *const u8) -> __m128i {
         // SAFETY: the caller says that the bytes are readable.

@@ -5,6 +5,11 @@
 use super::{Isa, Kernel};
 use std::arch::wasm32::*;
 
+/// The instructions that differ between simd128 and relaxed SIMD.
+#[cfg_attr(relampago_relaxed, path = "wasm/relaxed.rs")]
+#[cfg_attr(not(relampago_relaxed), path = "wasm/simd128.rs")]
+mod variant;
+
 #[derive(Clone, Copy)]
 pub(super) struct Simd128 {
     /// Zero, which the compiler does not know.
@@ -60,33 +65,16 @@ impl Isa for Simd128 {
         fn mul(a: v128, b: v128) -> v128 = f32x4_mul(a, b);
         fn div(a: v128, b: v128) -> v128 = f32x4_div(a, b);
         fn sqrt(x: v128) -> v128 = f32x4_sqrt(x);
-        #[cfg(relampago_relaxed)]
-        fn mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_relaxed_madd(a, b, c);
-        #[cfg(not(relampago_relaxed))]
-        fn mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_add(f32x4_mul(a, b), c);
-        #[cfg(relampago_relaxed)]
-        fn neg_mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_relaxed_nmadd(a, b, c);
-        #[cfg(not(relampago_relaxed))]
-        fn neg_mul_add(a: v128, b: v128, c: v128) -> v128 = f32x4_sub(c, f32x4_mul(a, b));
+        fn mul_add(a: v128, b: v128, c: v128) -> v128 = variant::mul_add(a, b, c);
+        fn neg_mul_add(a: v128, b: v128, c: v128) -> v128 = variant::neg_mul_add(a, b, c);
         fn max(a: v128, b: v128) -> v128 = f32x4_max(a, b);
         fn min(a: v128, b: v128) -> v128 = f32x4_min(a, b);
-        // One instruction on x86, where f32x4_max is eight. Where relaxed SIMD is enabled, LLVM
-        // takes f32x4_pmax for f32x4_relaxed_max, whose operands are the other way round.
-        #[cfg(not(relampago_relaxed))]
-        fn at_least(x: v128, bound: v128) -> v128 = f32x4_pmax(x, bound);
-        #[cfg(relampago_relaxed)]
-        fn at_least(x: v128, bound: v128) -> v128 = f32x4_relaxed_max(bound, x);
-        #[cfg(not(relampago_relaxed))]
-        fn at_most(x: v128, bound: v128) -> v128 = f32x4_pmin(x, bound);
-        #[cfg(relampago_relaxed)]
-        fn at_most(x: v128, bound: v128) -> v128 = f32x4_relaxed_min(bound, x);
+        fn at_least(x: v128, bound: v128) -> v128 = variant::at_least(x, bound);
+        fn at_most(x: v128, bound: v128) -> v128 = variant::at_most(x, bound);
         fn lt(a: v128, b: v128) -> v128 = f32x4_lt(a, b);
         fn ge(a: v128, b: v128) -> v128 = f32x4_ge(a, b);
         fn eq(a: v128, b: v128) -> v128 = f32x4_eq(a, b);
-        #[cfg(relampago_relaxed)]
-        fn select(mask: v128, a: v128, b: v128) -> v128 = i32x4_relaxed_laneselect(a, b, mask);
-        #[cfg(not(relampago_relaxed))]
-        fn select(mask: v128, a: v128, b: v128) -> v128 = v128_bitselect(a, b, mask);
+        fn select(mask: v128, a: v128, b: v128) -> v128 = variant::select(mask, a, b);
         fn to_bits(x: v128) -> v128 = x;
         fn reinterpret(x: v128) -> v128 = x;
         fn add_bits(a: v128, b: v128) -> v128 = i32x4_add(a, b);
@@ -137,7 +125,6 @@ impl Isa for Simd128 {
         unsafe { v128_load(from.cast()) }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_bytes(self, from: *const u8) -> v128 {
         // SAFETY: the caller says that the bytes are readable.
@@ -147,7 +134,6 @@ impl Isa for Simd128 {
         }
     }
 
-    #[cfg(feature = "llm")]
     #[inline(always)]
     unsafe fn load_signed_bytes(self, from: *const u8) -> v128 {
         // SAFETY: the caller says that the bytes are readable.
