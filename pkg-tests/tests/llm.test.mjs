@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { build } from 'vite';
 import { launch, outcome } from '../support/browser.mjs';
+import { writeSamples } from '../support/guide.mjs';
 import { fresh } from '../support/install.mjs';
 import { writeTinyModel } from '../support/tiny-model.mjs';
 import { serve } from '../support/serve.mjs';
@@ -62,6 +63,13 @@ describe('relampago/llm', () => {
 
   test('SmolLM2 in node', () => {
     verifySmollm2(inNode('answers', MODEL, JSON.stringify(requests)));
+  });
+
+  test("the guide's sample", () => {
+    writeSamples('JavaScript', folder, 'language-models');
+    symlinkSync(MODEL, join(folder, 'smollm2-135m.gguf'));
+    const output = execFileSync('node', ['answer.js'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+    assert.equal(output, exact[1].text);
   });
 
   test('SmolLM2 on a page, which stays responsive', async () => {

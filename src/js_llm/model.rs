@@ -94,8 +94,8 @@ fn options_of(object: &JsValue) -> GenerateOptions {
     }
     let stop = get(object, "stop");
     if Array::is_array(&stop) {
-        let stop = Array::from(&stop).iter();
-        options.stop = stop.filter_map(|text| text.as_string()).collect();
+        let stop = Array::from(&stop);
+        options.stop = stop.iter().filter_map(|text| text.as_string()).collect();
     }
     let sampling = &mut options.sampling;
     let float = |key, value: &mut f32| {
