@@ -69,8 +69,11 @@ async function ask(question) {
   } finally {
     at('stop').disabled = true;
     if (asked === model) {
-      messages.push(message, { role: 'assistant', content: text });
-      item.textContent = text;
+      // What got no answer is not part of the conversation.
+      if (text) {
+        messages.push(message, { role: 'assistant', content: text });
+      }
+      item.textContent = text || '(no answer)';
       say('spoken', text);
       say('fact-memory', megabytes(await model.memoryBytes()));
       at('send').disabled = false;

@@ -17,9 +17,8 @@ async function tiny() {
   const response = await fetch('tiny.gguf');
   const bytes = new Uint8Array(await response.arrayBuffer());
   const file = new File([bytes], 'tiny.gguf');
-  const result = await everything(llm, bytes, { url: 'tiny.gguf', absolute: new URL('tiny.gguf', location), file, buffer: bytes.buffer }, options);
-  result.missing = await llm.LanguageModel.load('absent.gguf', options).catch(({ code }) => code);
-  return result;
+  const sources = { url: 'tiny.gguf', absolute: new URL('tiny.gguf', location), file, buffer: bytes.buffer };
+  return everything(llm, bytes, sources, options);
 }
 
 async function model() {
