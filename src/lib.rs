@@ -23,7 +23,7 @@
 //!   back-end `Backend::Cuda`.
 //! - `llm`: the module `llm`, which runs language models from GGUF files.
 //!
-//! `js` and `js-ptx` are for the npm package.
+//! `js`, `js-llm` and `js-ptx` are for the npm package.
 //!
 //! # WebAssembly
 //!
@@ -50,9 +50,14 @@ mod graph;
 mod instruction_set;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod js;
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+mod js_llm;
 #[cfg(all(target_arch = "wasm32", feature = "js-ptx"))]
 mod js_ptx;
-#[cfg(all(target_arch = "wasm32", any(feature = "js", feature = "js-ptx")))]
+#[cfg(all(
+    target_arch = "wasm32",
+    any(feature = "js", feature = "js-llm", feature = "js-ptx")
+))]
 mod js_shared;
 #[cfg(feature = "llm")]
 pub mod llm;

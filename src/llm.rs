@@ -9,14 +9,19 @@ mod gguf;
 mod language_model;
 mod model;
 mod sampling;
+mod sequence;
 mod session;
 mod template;
 mod tokenizer;
 
 pub use crate::tensor::ggml::WeightType;
 pub use conversation::Message;
-pub use generate::{GenerateOptions, Generation};
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use generate::Generator;
+pub use generate::{FinishReason, GenerateOptions, Generation};
 pub use gguf::{Array, Gguf, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use sampling::Sampling;
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use sequence::Sequence;
 pub use session::Session;

@@ -7,7 +7,9 @@ mod support;
 
 use gguf::Writer;
 use relampago::InstructionSet;
-use relampago::llm::{GenerateOptions, Gguf, LanguageModel, LoadOptions, Message, WeightType};
+use relampago::llm::{
+    FinishReason, GenerateOptions, Gguf, LanguageModel, LoadOptions, Message, WeightType,
+};
 use support::Random;
 
 const WIDTH: usize = 256;
@@ -332,6 +334,36 @@ fn control_tokens_come_from_the_template_only() {
         model.chat(&messages, options).unwrap().text().unwrap(),
         text
     );
+}
+
+#[test]
+fn generation_takes_the_likeliest_tokens() {
+    let (bytes, _) = random_model(1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 8;
+    let mut answer = model.complete("hello", options.clone()).unwrap();
+    let text: String = answer.by_ref().map(Result::unwrap).collect();
+    let tokens = answer.tokens().to_vec();
+    let reason = answer.finish_reason();
+    let full = tokens.len() == options.max_tokens;
+    assert_eq!(reason == Some(FinishReason::Length), full);
+    let mut session = model.session().unwrap();
+    let prompt = model.tokenize("hello", false).unwrap();
+    let mut logits = session.prefill(&prompt).unwrap();
+    for &token in &tokens {
+        let best = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        assert_eq!(logits[token as usize], best);
+        logits = session.decode(token).unwrap();
+    }
+    // For the npm package's tests, which must get the same.
+    if let Ok(folder) = std::env::var("RELAMPAGO_TINY_MODEL") {
+        let mut chat = model.chat(&[Message::user("hello")], options).unwrap();
+        chat.by_ref().for_each(|text| drop(text.unwrap()));
+        let json = serde_json::json!({ "text": text, "chat": chat.tokens() }).to_string();
+        std::fs::write(format!("{folder}/tiny.gguf"), &bytes).unwrap();
+        std::fs::write(format!("{folder}/tiny.json"), json).unwrap();
+    }
 }
 
 #[test]

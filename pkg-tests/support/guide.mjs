@@ -4,13 +4,13 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const GUIDE = fileURLToPath(new URL('../../docs/guide/bundlers-and-hosts.md', import.meta.url));
+const guide = (name) => fileURLToPath(new URL(`../../docs/guide/${name}.md`, import.meta.url));
 /** The first line of a block names its file, in a comment: `// app/page.jsx`. */
 const BLOCK = /^```\w+\n(?:\/\/|<!--|#) (\S+\.\w+)[^\n]*\n[^]*?^```$/gm;
 
 /** File → text, of the section with this title. */
-export function samples(title) {
-  const text = readFileSync(GUIDE, 'utf8');
+export function samples(title, name = 'bundlers-and-hosts') {
+  const text = readFileSync(guide(name), 'utf8');
   const section = text.split(/^## /m).find((part) => part.startsWith(`${title}\n`));
   if (section === undefined) {
     throw new Error(`the guide has no section "${title}"`);
@@ -23,8 +23,8 @@ export function samples(title) {
 }
 
 /** Writes the samples of a section into `folder`. */
-export function writeSamples(title, folder) {
-  for (const [file, text] of samples(title)) {
+export function writeSamples(title, folder, name) {
+  for (const [file, text] of samples(title, name)) {
     const path = join(folder, file);
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text);

@@ -9,6 +9,7 @@ const TYPES = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.wasm': 'application/wasm',
+  '.gguf': 'application/octet-stream',
 };
 const HEADERS = {
   'content-security-policy':

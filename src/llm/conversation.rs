@@ -44,7 +44,7 @@ const MARK: char = '\u{10fff0}';
 impl LanguageModel {
     /// The tokens of a conversation. Control tokens come from the template only: a user's `<|im_end|>`
     /// is text.
-    pub(super) fn conversation(&self, messages: &[Message]) -> Result<Vec<u32>> {
+    pub(crate) fn conversation(&self, messages: &[Message]) -> Result<Vec<u32>> {
         let plain = self.render(messages)?;
         let marked: Vec<Message> = messages.iter().map(mark).collect();
         let marked = self.render(&marked)?;

@@ -1,8 +1,10 @@
 //! Generation: an iterator of text.
 
+use super::LanguageModel;
+use super::model::{BLOCK, Wanted};
 use super::sampling::{Sampler, Sampling};
+use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
-use super::{LanguageModel, Session};
 use crate::error::Result;
 
 /// When generation ends and how tokens are chosen.
@@ -27,77 +29,117 @@ impl Default for GenerateOptions {
     }
 }
 
-/// An answer that is generated as it is iterated over. Each item is a piece of text that ends with a
-/// whole character. Dropping it cancels the rest.
+/// Why generation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FinishReason {
+    /// The model ended its answer, or a stop string occurred.
+    Stop,
+    /// `max_tokens`, or the end of the context.
+    Length,
+}
+
+/// Generation as a state that does not borrow the model. Its methods take the model that it was
+/// made for.
 #[derive(Debug)]
-pub struct Generation<'a> {
-    model: &'a LanguageModel,
-    session: Session<'a>,
+pub(crate) struct Generator {
+    sequence: Sequence,
+    /// The prompt, of which so many tokens as are `read` are in the sequence.
+    prompt: Vec<u32>,
+    read: usize,
     options: GenerateOptions,
     sampler: Sampler,
+    /// After the last token that was read; empty as long as the prompt is not.
     logits: Vec<f32>,
     stream: Utf8Stream,
     /// Text that may be the beginning of a stop string.
     held: String,
     generated: Vec<u32>,
-    done: bool,
+    finished: Option<FinishReason>,
 }
 
-impl<'a> Generation<'a> {
-    pub(super) fn new(
-        model: &'a LanguageModel,
-        prompt: &[u32],
+impl Generator {
+    /// Begins to continue a prompt; what it has in common with the sequence need not be read again.
+    pub(crate) fn new(
+        model: &LanguageModel,
+        mut sequence: Sequence,
+        prompt: Vec<u32>,
         options: GenerateOptions,
     ) -> Result<Self> {
         options.sampling.check()?;
-        let mut session = model.session()?;
-        let logits = session.prefill(prompt)?;
+        let read = sequence.keep_prefix(&prompt)?;
+        sequence.check(model, &prompt[read..])?;
         Ok(Self {
-            model,
-            session,
+            sequence,
+            prompt,
+            read,
             sampler: Sampler::new(options.sampling.clone()),
+            finished: (options.max_tokens == 0).then_some(FinishReason::Length),
             options,
-            logits,
+            logits: Vec::new(),
             stream: Utf8Stream::default(),
             held: String::new(),
             generated: Vec::new(),
-            done: false,
         })
     }
 
+    /// Reads the next block of the prompt; returns whether there was one.
+    pub(crate) fn read_prompt(&mut self, model: &LanguageModel) -> Result<bool> {
+        let rest = &self.prompt[self.read..];
+        let block = &rest[..rest.len().min(BLOCK)];
+        if block.is_empty() {
+            return Ok(false);
+        }
+        self.logits = self.sequence.read(model, block, Wanted::Last)?;
+        self.read += block.len();
+        Ok(true)
+    }
+
     /// The tokens generated so far, without the one that ends the answer.
-    pub fn tokens(&self) -> &[u32] {
+    pub(crate) fn tokens(&self) -> &[u32] {
         &self.generated
     }
 
-    /// The rest of the answer.
-    ///
-    /// # Errors
-    /// The first one of generation.
-    pub fn text(self) -> Result<String> {
-        self.collect()
+    /// Why generation ended, if it has.
+    pub(crate) fn finished(&self) -> Option<FinishReason> {
+        self.finished
     }
 
-    /// The next piece of text, which may be empty.
-    fn step(&mut self) -> Result<String> {
-        if !self.generated.is_empty() {
-            let last = self.generated[self.generated.len() - 1];
-            self.logits = self.session.decode(last)?;
+    /// What was read and generated, for the next generation.
+    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+    pub(crate) fn into_sequence(self) -> Sequence {
+        self.sequence
+    }
+
+    /// The number of tokens of the prompt.
+    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+    pub(crate) fn prompt_tokens(&self) -> usize {
+        self.prompt.len()
+    }
+
+    /// Generates a token after the prompt, and returns the text that is certain by now, which may be
+    /// empty.
+    pub(crate) fn step(&mut self, model: &LanguageModel) -> Result<String> {
+        while self.read_prompt(model)? {}
+        if let Some(&last) = self.generated.last() {
+            self.logits = self.sequence.read(model, &[last], Wanted::Last)?;
         }
-        let token = self.sampler.choose(&mut self.logits, self.session.tokens());
-        if self.model.is_end(token) {
-            return Ok(self.finish());
+        let token = self
+            .sampler
+            .choose(&mut self.logits, self.sequence.tokens());
+        if model.is_end(token) {
+            return Ok(self.finish(FinishReason::Stop));
         }
         self.generated.push(token);
         let mut bytes = Vec::new();
-        self.model.tokenizer.decode(token, false, &mut bytes);
+        model.tokenizer.decode(token, false, &mut bytes);
         let text = self.stream.push(&bytes);
         self.held.push_str(&text);
-        let full = self.generated.len() >= self.options.max_tokens
-            || self.session.tokens().len() >= self.model.context_length;
         let text = self.release();
-        Ok(if full && !self.done {
-            text + &self.finish()
+        let full = self.generated.len() >= self.options.max_tokens
+            || self.sequence.tokens().len() >= model.context_length;
+        Ok(if full && self.finished.is_none() {
+            text + &self.finish(FinishReason::Length)
         } else {
             text
         })
@@ -110,7 +152,7 @@ impl<'a> Generation<'a> {
             .filter_map(|stop| self.held.find(stop.as_str()))
             .min()
         {
-            self.done = true;
+            self.finished = Some(FinishReason::Stop);
             self.held.truncate(at);
             return std::mem::take(&mut self.held);
         }
@@ -121,9 +163,52 @@ impl<'a> Generation<'a> {
         std::mem::replace(&mut self.held, rest)
     }
 
-    fn finish(&mut self) -> String {
-        self.done = true;
+    fn finish(&mut self, reason: FinishReason) -> String {
+        self.finished = Some(reason);
         std::mem::take(&mut self.held) + &self.stream.finish()
+    }
+}
+
+/// An answer that is generated as it is iterated over. Each item is a piece of text that ends with a
+/// whole character. Dropping it cancels the rest.
+#[derive(Debug)]
+pub struct Generation<'a> {
+    model: &'a LanguageModel,
+    generator: Generator,
+    failed: bool,
+}
+
+impl<'a> Generation<'a> {
+    pub(super) fn new(
+        model: &'a LanguageModel,
+        prompt: Vec<u32>,
+        options: GenerateOptions,
+    ) -> Result<Self> {
+        let mut generator = Generator::new(model, Sequence::new(model)?, prompt, options)?;
+        while generator.read_prompt(model)? {}
+        Ok(Self {
+            model,
+            generator,
+            failed: false,
+        })
+    }
+
+    /// The tokens generated so far, without the one that ends the answer.
+    pub fn tokens(&self) -> &[u32] {
+        self.generator.tokens()
+    }
+
+    /// Why generation ended, if it has.
+    pub fn finish_reason(&self) -> Option<FinishReason> {
+        self.generator.finished()
+    }
+
+    /// The rest of the answer.
+    ///
+    /// # Errors
+    /// The first one of generation.
+    pub fn text(self) -> Result<String> {
+        self.collect()
     }
 }
 
@@ -131,12 +216,12 @@ impl Iterator for Generation<'_> {
     type Item = Result<String>;
 
     fn next(&mut self) -> Option<Result<String>> {
-        while !self.done && self.options.max_tokens > 0 {
-            match self.step() {
+        while !self.failed && self.generator.finished().is_none() {
+            match self.generator.step(self.model) {
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => return Some(Ok(text)),
                 Err(error) => {
-                    self.done = true;
+                    self.failed = true;
                     return Some(Err(error));
                 }
             }

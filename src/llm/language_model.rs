@@ -185,8 +185,7 @@ impl LanguageModel {
     /// # Errors
     /// The errors of [`LanguageModel::render`] and [`Session::prefill`].
     pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
-        let prompt = self.conversation(messages)?;
-        Generation::new(self, &prompt, options)
+        Generation::new(self, self.conversation(messages)?, options)
     }
 
     /// Continues a text.
@@ -194,9 +193,19 @@ impl LanguageModel {
     /// # Errors
     /// The errors of [`Session::prefill`].
     pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
+        Generation::new(self, self.continuation(prompt)?, options)
+    }
+
+    /// The tokens of a text to continue.
+    pub(crate) fn continuation(&self, prompt: &str) -> Result<Vec<u32>> {
         let mut tokens: Vec<u32> = self.tokenizer.bos().into_iter().collect();
         tokens.extend(self.tokenizer.encode(prompt, false)?);
-        Generation::new(self, &tokens, options)
+        Ok(tokens)
+    }
+
+    /// The most tokens of a session.
+    pub fn context_length(&self) -> usize {
+        self.context_length
     }
 
     /// Whether a token ends generation.

@@ -10,7 +10,7 @@ use super::gguf::Gguf;
 use crate::error::Result;
 use crate::simd::Cpu;
 pub(super) use architecture::Config;
-pub(super) use forward::Wanted;
+pub(super) use forward::{BLOCK, Wanted};
 pub(super) use kv_cache::KvCache;
 use weights::Layout;
 

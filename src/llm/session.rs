@@ -1,8 +1,9 @@
-//! A sequence of tokens with its cache.
+//! A sequence of tokens that users read, continue and rewind.
 
 use super::LanguageModel;
-use super::model::{KvCache, Wanted};
-use crate::error::{Error, Result};
+use super::model::Wanted;
+use super::sequence::Sequence;
+use crate::error::Result;
 
 /// A sequence of tokens that a model has read, which can be continued and rewound.
 ///
@@ -11,23 +12,18 @@ use crate::error::{Error, Result};
 #[derive(Debug)]
 pub struct Session<'a> {
     model: &'a LanguageModel,
-    cache: KvCache,
-    tokens: Vec<u32>,
+    sequence: Sequence,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(model: &'a LanguageModel) -> Result<Self> {
-        let cache = KvCache::new(&model.model.config, model.context_length)?;
-        Ok(Self {
-            model,
-            cache,
-            tokens: Vec::new(),
-        })
+        let sequence = Sequence::new(model)?;
+        Ok(Self { model, sequence })
     }
 
     /// The tokens read so far.
     pub fn tokens(&self) -> &[u32] {
-        &self.tokens
+        self.sequence.tokens()
     }
 
     /// Reads tokens and returns the logits after the last one, one for each token of the vocabulary.
@@ -36,7 +32,7 @@ impl<'a> Session<'a> {
     /// `Empty` for no tokens, `LimitExceeded` if the context has no room for them,
     /// `InvalidArgument` for a token beyond the vocabulary; none of them is read then.
     pub fn prefill(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        self.read(tokens, Wanted::Last)
+        self.sequence.read(self.model, tokens, Wanted::Last)
     }
 
     /// Reads tokens and returns the logits after each of them, row after row.
@@ -44,7 +40,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The errors of [`Session::prefill`].
     pub fn logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        self.read(tokens, Wanted::All)
+        self.sequence.read(self.model, tokens, Wanted::All)
     }
 
     /// Reads one token and returns the logits after it.
@@ -52,24 +48,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The errors of [`Session::prefill`].
     pub fn decode(&mut self, token: u32) -> Result<Vec<f32>> {
-        self.read(&[token], Wanted::Last)
-    }
-
-    fn read(&mut self, tokens: &[u32], wanted: Wanted) -> Result<Vec<f32>> {
-        if tokens.is_empty() {
-            return Err(Error::Empty { op: "prefill" });
-        }
-        let logits = self.model.model.forward(&mut self.cache, tokens, wanted);
-        match logits {
-            Ok(logits) => {
-                self.tokens.extend_from_slice(tokens);
-                Ok(logits)
-            }
-            Err(error) => {
-                self.cache.len = self.tokens.len();
-                Err(error)
-            }
-        }
+        self.sequence.read(self.model, &[token], Wanted::Last)
     }
 
     /// Forgets all tokens but the first `len`.
@@ -77,16 +56,6 @@ impl<'a> Session<'a> {
     /// # Errors
     /// `InvalidArgument` if there are fewer.
     pub fn rewind(&mut self, len: usize) -> Result<()> {
-        if len > self.tokens.len() {
-            let most = self.tokens.len();
-            return Err(Error::invalid(
-                "len",
-                len.to_string(),
-                format!("at most {most}"),
-            ));
-        }
-        self.tokens.truncate(len);
-        self.cache.len = len;
-        Ok(())
+        self.sequence.rewind(len)
     }
 }

@@ -5,9 +5,9 @@ use crate::files::copy_tree;
 use crate::package::{self, Package};
 use crate::project::{Project, find_program};
 use crate::serve;
-use crate::setup::{self, Scope, Tools};
+use crate::setup::{self, Model, Scope, Tools};
 use anyhow::{Context, Result, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -21,7 +21,18 @@ pub(crate) struct Options {
     /// Port to serve on; 0 takes a free one
     #[arg(long, default_value_t = 8080, conflicts_with = "check")]
     port: u16,
+    /// Fetch a language model, 98 MB, unless it is there, and open the page on it
+    #[arg(long, conflicts_with = "check")]
+    model: Option<ModelName>,
 }
+
+#[derive(Clone, Copy, ValueEnum)]
+enum ModelName {
+    Smollm2,
+}
+
+/// The model's place in the served folder.
+const MODEL: &str = "models/smollm2-135m.gguf";
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let scope = if options.check {
@@ -35,8 +46,16 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         return check(project, &tools, &package);
     }
     let package = package::for_page(project, &tools)?;
-    let url = serve::start(&assemble(project, &package)?, options.port)?;
-    println!("{url}");
+    let folder = assemble(project, &package)?;
+    let page = match options.model {
+        Some(ModelName::Smollm2) => {
+            add_model(project, &folder)?;
+            format!("talk.html?model={MODEL}")
+        }
+        None => String::new(),
+    };
+    let url = serve::start(&folder, options.port)?;
+    println!("{url}{page}");
     loop {
         thread::park();
     }
@@ -75,4 +94,17 @@ fn add_documentation(project: &Project, folder: &Path) -> Result<()> {
     let text = fs::read_to_string(&page)?;
     let address = format!("{}/blob/main/docs/index.md", docs::REPOSITORY);
     Ok(fs::write(page, text.replace("docs/index.html", &address))?)
+}
+
+/// Puts the model into the served folder.
+fn add_model(project: &Project, folder: &Path) -> Result<()> {
+    let (model, to) = (Model::smollm2(project), folder.join(MODEL));
+    let from = model.path();
+    setup::ensure_model(project, model)?;
+    fs::create_dir_all(to.with_file_name(""))?;
+    // A link takes no room; other file systems get a copy.
+    if fs::hard_link(&from, &to).is_err() {
+        project.sh.copy_file(from, to)?;
+    }
+    Ok(())
 }

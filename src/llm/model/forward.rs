@@ -24,15 +24,16 @@ impl Model {
     /// Appends tokens to the cache and returns logits: rows of as many values as there are tokens in
     /// the vocabulary.
     ///
+    /// The tokens must have passed [`Model::check`].
+    ///
     /// # Errors
-    /// `LimitExceeded` if the cache has no room for them, `InvalidArgument` for an unknown token.
+    /// `OutOfMemory`.
     pub(crate) fn forward(
         &self,
         cache: &mut KvCache,
         tokens: &[u32],
         wanted: Wanted,
     ) -> Result<Vec<f32>> {
-        self.check(cache, tokens)?;
         let mut logits = Vec::new();
         let blocks = tokens.len().div_ceil(BLOCK);
         for (index, block) in tokens.chunks(BLOCK).enumerate() {
@@ -47,7 +48,11 @@ impl Model {
         Ok(logits)
     }
 
-    fn check(&self, cache: &KvCache, tokens: &[u32]) -> Result<()> {
+    /// Checks whether tokens can be appended to the cache.
+    ///
+    /// # Errors
+    /// `LimitExceeded` if the cache has no room for them, `InvalidArgument` for an unknown token.
+    pub(crate) fn check(&self, cache: &KvCache, tokens: &[u32]) -> Result<()> {
         let vocabulary = self.layout.embedding.rows;
         if let Some(token) = tokens.iter().find(|&&token| token as usize >= vocabulary) {
             return Err(Error::invalid(

@@ -1,4 +1,4 @@
-//! The entry points of the package: `relampago` and `relampago/ptx`. Each has a module of its own.
+//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has a module of its own.
 
 use super::variant::Variant;
 
@@ -49,7 +49,20 @@ const COMPUTING: &[Script] = &[
     },
 ];
 
-pub(super) const ENTRIES: [Entry; 2] = [
+/// The worker's script has the engine a second time, for the reason above.
+const LANGUAGE_MODELS: &[Script] = &[
+    Script {
+        name: "llm_worker.js",
+        external: &[],
+    },
+    Script {
+        name: "index.js",
+        external: &[],
+    },
+];
+
+/// The entries that the page loads come first.
+pub(super) const ENTRIES: [Entry; 3] = [
     Entry {
         name: "relampago",
         folder: "",
@@ -60,6 +73,17 @@ pub(super) const ENTRIES: [Entry; 2] = [
         scripts: COMPUTING,
         op_table: true,
         limit: 200 * 1024,
+    },
+    Entry {
+        name: "llm",
+        folder: "llm",
+        sources: &["src/js/common", "src/js/llm"],
+        features: "llm",
+        settings: &[],
+        variants: &[Variant::SIMD128, Variant::RELAXED],
+        scripts: LANGUAGE_MODELS,
+        op_table: false,
+        limit: 900 * 1024,
     },
     Entry {
         name: "ptx",

@@ -13,6 +13,9 @@ const NOT_LOADED: &str = "new Proxy({}, {
 const WRONG_CLASS: &str = "
         throw new RelampagoError('INVALID_ARGUMENT', `\\`${what}\\` must be a ${name}`);";
 
+/// The name of wasm-bindgen's function that checks an object's class.
+const CLASS_CHECK: &str = "_assertClass(";
+
 /// Returns the texts to replace in the script, the number of times that each occurs, and the
 /// replacements.
 fn places() -> [(&'static str, usize, String); 4] {
@@ -45,8 +48,13 @@ fn places() -> [(&'static str, usize, String); 4] {
 /// The script with our errors.
 pub(super) fn with_errors(script: &str) -> Result<String> {
     let mut script = script.to_owned();
+    let has_checks = script.contains(CLASS_CHECK);
     for (place, count, replacement) in places() {
         let found = script.matches(place).count();
+        // A module whose functions take no objects of its classes has no function that checks them.
+        if found == 0 && !has_checks && place.contains("klass") {
+            continue;
+        }
         ensure!(
             found == count,
             "wasm-bindgen's script has {found} of {place:?}, not {count}"

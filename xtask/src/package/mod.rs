@@ -49,7 +49,7 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
 pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
     let folder = project.target("npm/page");
     project.sh.remove_path(&folder)?;
-    build(project, tools, &ENTRIES[..1], &folder)?;
+    build(project, tools, &ENTRIES[..2], &folder)?;
     Ok(folder)
 }
 

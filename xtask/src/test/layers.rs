@@ -27,6 +27,7 @@ const LAYERS: &[&str] = &[
     "llm",
     "js_shared",
     "js",
+    "js_llm",
     "js_ptx",
 ];
 

@@ -5,6 +5,7 @@ use super::{Context, Part, counted, dependent, layers, publish};
 use crate::demo;
 use crate::docs;
 use crate::package::{self, Package, Variant};
+use crate::setup::Model;
 use anyhow::{Context as _, Result};
 use std::fs;
 use xshell::{Cmd, cmd};
@@ -119,7 +120,7 @@ fn clippy_wasm(context: &Context) -> Result<()> {
     let clippy = cmd!(
         context.project.sh,
         "cargo clippy --lib --target wasm32-unknown-unknown
-         --no-default-features --features gpu,js,js-ptx -- -D warnings"
+         --no-default-features --features gpu,js,js-llm,js-ptx -- -D warnings"
     );
     let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
     Ok(clippy.run()?)
@@ -193,7 +194,8 @@ fn pkg_tests(context: &Context) -> Result<()> {
         project.sh,
         "node --test --test-concurrency=2 --test-reporter=spec {files...}"
     )
-    .env("RELAMPAGO_TARBALL", tarball);
+    .env("RELAMPAGO_TARBALL", tarball)
+    .env("RELAMPAGO_MODEL", Model::smollm2(project).path());
     // Deno has a GPU.
     Ok(with_gpu(context, tools.for_browser(test)?)?.run()?)
 }

@@ -1,0 +1,18 @@
+// node llm-node.js tiny FILE | node llm-node.js answers FILE REQUESTS
+
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+import * as llm from 'relampago/llm';
+import { answers, everything } from './llm.js';
+
+const [what, file, requests] = process.argv.slice(2);
+let result;
+if (what === 'tiny') {
+  const bytes = new Uint8Array(readFileSync(file));
+  const sources = { path: file, url: pathToFileURL(file), text: pathToFileURL(file).href, blob: new Blob([bytes]), buffer: bytes.buffer };
+  result = await everything(llm, bytes, sources, {});
+  result.missing = await llm.LanguageModel.load('absent.gguf').catch(({ code }) => code);
+} else {
+  result = await answers(llm, file, JSON.parse(requests));
+}
+console.log(JSON.stringify(result));

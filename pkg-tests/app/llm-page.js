@@ -1,0 +1,30 @@
+import * as llm from 'relampago/llm';
+import { answers, everything } from './llm.js';
+
+const query = new URLSearchParams(location.search);
+const options = query.has('worker') ? { worker: query.get('worker') === 'true' } : {};
+
+/** The longest time in milliseconds that the page could do nothing. */
+let longest = 0;
+let last = performance.now();
+setInterval(() => {
+  const now = performance.now();
+  longest = Math.max(longest, now - last);
+  last = now;
+}, 5);
+
+async function tiny() {
+  const response = await fetch('tiny.gguf');
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  const file = new File([bytes], 'tiny.gguf');
+  const sources = { url: 'tiny.gguf', absolute: new URL('tiny.gguf', location), file, buffer: bytes.buffer };
+  return everything(llm, bytes, sources, options);
+}
+
+async function model() {
+  const requests = JSON.parse(query.get('requests'));
+  const result = await answers(llm, 'model.gguf', requests, options);
+  return { ...result, longest };
+}
+
+globalThis.outcome = query.has('requests') ? model() : tiny();

@@ -1,0 +1,52 @@
+// Compiled, never run: the entry for language models, as `tsc --strict` sees it.
+
+import init, { LanguageModel, RelampagoError, moduleUrl } from 'relampago/llm';
+import type { GenerateOptions, Generation, LoadProgress, Message, ModelInfo, Usage } from 'relampago/llm';
+
+type IsAny<T> = 0 extends 1 & T ? true : false;
+function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
+
+export async function everything(file: File, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  exactly<void>(await init(moduleUrl()));
+  await LanguageModel.load(file);
+  await LanguageModel.load(bytes);
+  await LanguageModel.load(new URL('model.gguf', 'https://example.org/'));
+  const model = await LanguageModel.load('model.gguf', {
+    device: 'simd',
+    signal,
+    onProgress: (progress) => exactly<LoadProgress>(progress),
+    contextLength: 512,
+    worker: false,
+  });
+  exactly<ModelInfo>(model.info);
+  exactly<'simd'>(model.info.backend);
+  exactly<number>(model.info.parameters);
+  const messages: Message[] = [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Why?' }];
+  const options: GenerateOptions = { max_tokens: 5, temperature: 0.5, top_p: 0.9, top_k: 40, min_p: 0.1, repetition_penalty: 1.1, seed: 1, stop: ['a'], signal };
+  const answer = model.chat(messages, options);
+  exactly<Generation>(answer);
+  for await (const text of answer) {
+    exactly<string>(text);
+  }
+  exactly<number[]>(answer.tokens);
+  exactly<Usage>(answer.usage);
+  exactly<number | null>(answer.usage.tokens_per_second);
+  exactly<'stop' | 'length' | null>(answer.finish_reason);
+  exactly<string>(await model.complete('Once', { stop: '\n' }).text());
+  exactly<Uint32Array>(await model.tokenize('text', { special: true }));
+  exactly<string>(await model.detokenize([1, 2]));
+  exactly<number>(await model.memoryBytes());
+  exactly<void>(model.dispose());
+}
+
+export function wrong(model: LanguageModel, error: RelampagoError): void {
+  exactly<string>(error.code);
+  // @ts-expect-error models are loaded
+  new LanguageModel();
+  // @ts-expect-error the option has OpenAI's name
+  model.complete('Once', { maxTokens: 5 });
+  // @ts-expect-error a message has a content
+  model.chat([{ role: 'user' }]);
+  // @ts-expect-error there is no GPU in this version
+  LanguageModel.load('model.gguf', { device: 'gpu' });
+}

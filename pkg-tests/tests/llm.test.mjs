@@ -1,0 +1,157 @@
+// The entry for language models: a tiny random model, and SmolLM2, in Node and in Chromium.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { build } from 'vite';
+import { launch, outcome } from '../support/browser.mjs';
+import { writeSamples } from '../support/guide.mjs';
+import { fresh } from '../support/install.mjs';
+import { writeTinyModel } from '../support/tiny-model.mjs';
+import { serve } from '../support/serve.mjs';
+import { exact, requests } from '../support/smollm2.mjs';
+
+const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
+
+describe('relampago/llm', () => {
+  let folder;
+  let plain;
+  let native;
+  let browser;
+  before(async () => {
+    folder = fresh('llm');
+    native = writeTinyModel(folder);
+    plain = unbundled(folder);
+    browser = await launch();
+  });
+  after(() => browser?.close());
+
+  const inNode = (...args) => JSON.parse(execFileSync('node', ['llm-node.js', ...args], { cwd: folder, encoding: 'utf8' }));
+  const inPage = async (site, query) => {
+    const server = await serve(site);
+    try {
+      return await outcome(browser, `${server.url}/llm.html?${new URLSearchParams(query)}`);
+    } finally {
+      server.close();
+    }
+  };
+
+  test('a tiny model in node', () => {
+    const result = inNode('tiny', 'tiny.gguf');
+    verifyTiny(result, native);
+    assert.equal(result.info.worker, false);
+    assert.equal(result.missing, 'INVALID_MODEL');
+  });
+
+  for (const worker of ['true', 'false']) {
+    test(`a tiny model on a page, in a worker: ${worker}`, async () => {
+      const { result } = await inPage(plain, { worker });
+      verifyTiny(result, native);
+      assert.equal(result.info.worker, worker === 'true');
+    });
+  }
+
+  test('a tiny model on a page from Vite', async () => {
+    const { result, requests } = await inPage(await bundled(folder), {});
+    verifyTiny(result, native);
+    assert.equal(result.info.worker, true);
+    assert.match(requests.filter((url) => url.endsWith('.wasm')).join(), /^[^,]*relampago_relaxed[^,]*$/);
+  });
+
+  test('SmolLM2 in node', () => {
+    verifySmollm2(inNode('answers', MODEL, JSON.stringify(requests)));
+  });
+
+  test("the guide's sample", () => {
+    writeSamples('JavaScript', folder, 'language-models');
+    symlinkSync(MODEL, join(folder, 'smollm2-135m.gguf'));
+    const output = execFileSync('node', ['answer.js'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+    assert.equal(output, exact[1].text);
+  });
+
+  test('SmolLM2 on a page, which stays responsive', async () => {
+    symlinkSync(MODEL, join(plain, 'model.gguf'));
+    const { result } = await inPage(plain, { requests: JSON.stringify(requests) });
+    verifySmollm2(result);
+    assert.ok(result.longest < 1000, `the page could do nothing for ${result.longest} ms`);
+  });
+});
+
+function verifyTiny(result, native) {
+  for (const [source, text] of Object.entries(result.sources)) {
+    assert.equal(text, native.text, source);
+  }
+  assert.equal(result.info.architecture, 'llama');
+  assert.equal(result.info.backend, 'simd');
+  assert.equal(result.info.contextLength, 64);
+  assert.equal(result.info.vocabulary, 260);
+  assert.deepEqual(result.tokens.slice(0, 3), [257, 108, 111]);
+  assert.equal(result.tokens.length, 13);
+  assert.deepEqual(result.special, [257, 108, 111, 259]);
+  assert.equal(result.text, 'hello<|im_end|>');
+  assert.deepEqual(result.chat, native.chat);
+  for (const holds of ['bytesStay', 'seeded', 'together', 'cancelledEarly', 'usableAfter', 'isError']) {
+    assert.equal(result[holds], true, holds);
+  }
+  assert.equal(result.reason, 'enough');
+  assert.deepEqual(result.errors, {
+    aborted: 'ABORTED: aborted by the caller',
+    nearest: 'INVALID_ARGUMENT: there is no option `maxTokens`; did you mean `max_tokens`?',
+    temperature: 'INVALID_ARGUMENT: `temperature` is -1, but must be 0 or larger',
+    type: 'INVALID_ARGUMENT: `temperature` is 1, but must be a finite number',
+    prompt: 'INVALID_ARGUMENT: `prompt` is 5, but must be a string',
+    messages: 'INVALID_ARGUMENT: `messages[0].content` is undefined, but must be a string',
+    long: 'LIMIT_EXCEEDED: the number of tokens in the context is 65, beyond the limit of 64',
+    empty: 'EMPTY: `prefill` of an empty input is undefined: at least 1 value is needed',
+    token: 'INVALID_ARGUMENT: `tokens` is -1, but must be a whole number from 0 to 4,294,967,295',
+    halted: 'DISPOSED: this LanguageModel was disposed of: load it again',
+    disposed: 'DISPOSED: this LanguageModel was disposed of: load it again',
+    noModel: 'INVALID_MODEL: invalid model: the file does not begin with `GGUF`, at byte 0',
+    short: result.errors.short,
+    context: 'INVALID_ARGUMENT: `contextLength` is 10000, but must be from 1 to 256',
+    gpu: 'UNSUPPORTED: language models run on SIMD only in this version: leave `device` out',
+    source: 'INVALID_ARGUMENT: `source` is 5, but must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array',
+    loading: 'ABORTED: aborted by the caller',
+  });
+  assert.match(result.errors.short, /^INVALID_MODEL: invalid model: .* at /);
+}
+
+function verifySmollm2({ info, progress, results }) {
+  assert.equal(info.fileBytes, 98_362_432);
+  assert.deepEqual(progress.last, { loaded: 98_362_432, total: 98_362_432 });
+  results.forEach((result, i) => {
+    const { tokens, text, finish_reason } = exact[i];
+    assert.deepEqual(result.tokens, tokens);
+    assert.equal(result.finish_reason, finish_reason);
+    assert.equal(result.text, text);
+    assert.equal(result.joined, text);
+    assert.ok(result.pieces > tokens.length / 2, `${result.pieces} pieces`);
+    assert.equal(result.usage.completion_tokens, tokens.length);
+    assert.ok(result.usage.time_to_first_token_ms > 0 && result.usage.tokens_per_second > 0);
+  });
+  const speeds = results.map(({ usage }) => `${usage.prompt_tokens} + ${usage.completion_tokens} tokens: first ${usage.time_to_first_token_ms.toFixed()} ms, then ${usage.tokens_per_second.toFixed(1)}/s`);
+  console.log(`${info.instructionSet}\n${speeds.join('\n')}`);
+}
+
+function unbundled(folder) {
+  const site = join(folder, 'plain');
+  rmSync(site, { recursive: true, force: true });
+  mkdirSync(site);
+  cpSync(join(folder, 'node_modules/relampago'), join(site, 'relampago'), { recursive: true });
+  for (const file of ['llm.html', 'llm.js', 'tiny.gguf']) {
+    cpSync(join(folder, file), join(site, file));
+  }
+  const page = readFileSync(join(folder, 'llm-page.js'), 'utf8');
+  writeFileSync(join(site, 'llm-page.js'), page.replace("'relampago/llm'", "'./relampago/llm/index.js'"));
+  return site;
+}
+
+async function bundled(root) {
+  const input = join(root, 'llm.html');
+  await build({ root, logLevel: 'warn', build: { assetsInlineLimit: 0, rollupOptions: { input } } });
+  cpSync(join(root, 'tiny.gguf'), join(root, 'dist/tiny.gguf'));
+  return join(root, 'dist');
+}

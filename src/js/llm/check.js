@@ -1,0 +1,79 @@
+// Checks of what users pass. Nothing is coerced.
+
+import { RelampagoError } from './error.js';
+
+const shown = (value) => (Object(value) === value ? `an object (${value.constructor?.name})` : String(value));
+
+export const invalid = (what, value, requirement) =>
+    new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
+
+/** The number of letters to insert, remove or replace between two names. */
+const distance = (a, b) => {
+    let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+    for (let i = 1; i <= a.length; i++) {
+        const next = [i];
+        for (let j = 1; j <= b.length; j++) {
+            next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+        }
+        row = next;
+    }
+    return row[b.length];
+};
+
+/** Refuses options that do not exist; `checks` has a function for each one that does. */
+export function options(given, checks) {
+    if (given === undefined) {
+        return {};
+    }
+    if (Object(given) !== given) {
+        throw invalid('options', given, 'an object');
+    }
+    const names = Object.keys(checks);
+    const checked = {};
+    for (const name of Object.keys(given)) {
+        if (!Object.hasOwn(checks, name)) {
+            const [nearest] = [...names].sort((a, b) => distance(a, name) - distance(b, name));
+            throw new RelampagoError('INVALID_ARGUMENT', `there is no option \`${name}\`; did you mean \`${nearest}\`?`);
+        }
+        if (given[name] !== undefined) {
+            checked[name] = checks[name](given[name], name);
+        }
+    }
+    return checked;
+}
+
+const check = (valid, requirement) => (value, what) => {
+    if (!valid(value)) {
+        throw invalid(what, value, requirement);
+    }
+    return value;
+};
+
+export const number = check((value) => typeof value === 'number' && Number.isFinite(value), 'a finite number');
+export const text = check((value) => typeof value === 'string', 'a string');
+export const boolean = check((value) => typeof value === 'boolean', 'true or false');
+export const callable = check((value) => typeof value === 'function', 'a function');
+export const count = check(
+    (value) => Number.isInteger(value) && value >= 0 && value < 2 ** 32,
+    'a whole number from 0 to 4,294,967,295',
+);
+export const seed = check((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number from 0 to 2^53 - 1');
+export const abortSignal = check((value) => typeof value?.aborted === 'boolean', 'an AbortSignal');
+
+/** Stop strings: one, or a list. */
+export const stops = (value, what) => (Array.isArray(value) ? value : [value]).map((each) => text(each, what));
+
+/** The roles and contents of messages, one after the other. */
+export function messages(list) {
+    if (!Array.isArray(list) || list.length === 0) {
+        throw invalid('messages', list, 'an array of at least one message');
+    }
+    return list.flatMap((message, i) => [
+        text(message?.role, `messages[${i}].role`),
+        text(message?.content, `messages[${i}].content`),
+    ]);
+}
+
+export const aborted = (signal) => new RelampagoError('ABORTED', 'aborted by the caller', signal?.reason);
+
+export const disposed = () => new RelampagoError('DISPOSED', 'this LanguageModel was disposed of: load it again');

@@ -1,0 +1,119 @@
+// A model in the WebAssembly module of this thread: that of a worker, or the caller's own.
+
+import load, { ModelBytes } from './relampago.js';
+import { aborted, disposed } from './check.js';
+import { RelampagoError } from './error.js';
+
+let channel;
+
+/** Lets this thread do what else there is, such as to hear that a generation is cancelled. */
+const pause = () => {
+    if (globalThis.setImmediate) {
+        return new Promise(setImmediate);
+    }
+    channel ??= new MessageChannel();
+    return new Promise((resolve) => {
+        channel.port1.onmessage = resolve;
+        channel.port2.postMessage(undefined);
+    });
+};
+
+/** The module stops where it would otherwise go on with wrong data; then nothing of it is usable. */
+const known = (error) => error instanceof RelampagoError
+    ? error
+    : new RelampagoError('DEVICE_LOST', `the model's module failed, load the model again: ${error.message}`, error);
+
+export class Engine {
+    #memory;
+    #bytes;
+    #model;
+    #disposed = false;
+    #cancelled = new Set();
+    #turn = Promise.resolve();
+
+    /** Loads the module, and allocates memory for a file. */
+    async start(module, size) {
+        ({ memory: this.#memory } = await load({ module_or_path: module }));
+        this.#bytes = new ModelBytes(size);
+    }
+
+    /** Appends a piece of the file. */
+    write(piece) {
+        this.#bytes.write(piece);
+    }
+
+    /** Makes a model of the file; returns its `info`. */
+    open(options) {
+        const bytes = this.#bytes;
+        this.#bytes = undefined;
+        this.#model = bytes.load(options);
+        return this.#model.info();
+    }
+
+    tokenize(text, special) {
+        return this.#model.tokenize(text, special);
+    }
+
+    detokenize(tokens) {
+        return this.#model.detokenize(tokens);
+    }
+
+    /** One generation after the other: each needs all of the thread. `push` gets what is new. */
+    generate(number, request, push) {
+        const result = this.#turn.then(() => this.#generate(number, request, push));
+        this.#turn = result.catch(() => {});
+        return result;
+    }
+
+    async #generate(number, { messages, prompt, options }, push) {
+        const began = performance.now();
+        this.#check(number);
+        const generation = messages ? this.#model.chat(messages, options) : this.#model.complete(prompt, options);
+        try {
+            let known = 0;
+            let first;
+            for (let text; (text = generation.step()) !== undefined;) {
+                const tokens = generation.tokensAfter(known);
+                const now = performance.now();
+                known += tokens.length;
+                if (known > 0) {
+                    first ??= now;
+                }
+                push({ text, tokens, promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first });
+                await pause();
+                this.#check(number);
+            }
+            return generation.finishReason;
+        } catch (error) {
+            throw known(error);
+        } finally {
+            this.#cancelled.delete(number);
+            generation.free();
+        }
+    }
+
+    #check(number) {
+        if (this.#disposed) {
+            throw disposed();
+        }
+        if (this.#cancelled.delete(number)) {
+            throw aborted();
+        }
+    }
+
+    cancel(number) {
+        this.#cancelled.add(number);
+    }
+
+    /** The size of the module's memory in bytes, which other models of this thread share. */
+    memoryBytes() {
+        return this.#memory.buffer.byteLength;
+    }
+
+    dispose() {
+        this.#disposed = true;
+        this.#model?.free();
+        this.#bytes?.free();
+        this.#model = this.#bytes = undefined;
+    }
+}

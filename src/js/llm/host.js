@@ -1,0 +1,9 @@
+/** What differs between hosts; `node.js` sets the functions. */
+export const host = {
+    /** Whether models run in a worker by default: where there is a page to keep responsive. */
+    worker: typeof document === 'object' && typeof Worker === 'function',
+    /** Reads the WebAssembly module where `fetch` cannot. */
+    readModule: undefined,
+    /** Opens a model by its name where `fetch` cannot. */
+    openFile: undefined,
+};

@@ -1,0 +1,141 @@
+import type { ModuleSource } from './base.js';
+
+export { type ErrorCode, type ModuleSource, RelampagoError, moduleUrl } from './base.js';
+
+/**
+ * Loads the WebAssembly module. `LanguageModel.load` does that by itself; call it before only where a bundler or
+ * a server puts the module somewhere else, or to load it early. Rejects with code `NOT_LOADED`.
+ *
+ * @param source By default the file beside this one, for the engine's instruction set.
+ */
+export default function init(source?: ModuleSource | Promise<ModuleSource>): Promise<void>;
+
+/**
+ * Where a GGUF file is: a URL, a `File` or `Blob`, or its bytes. In Node a string that is no URL is a path.
+ * Bytes are copied, and stay the caller's.
+ */
+export type ModelSource = string | URL | Blob | ArrayBufferLike | ArrayBufferView;
+
+export interface LoadOptions {
+    /** Where the model runs: on SIMD, the only choice in this version. */
+    device?: 'auto' | 'simd';
+    /** Cancels loading. */
+    signal?: AbortSignal;
+    /** Is called with each piece of the file. */
+    onProgress?: (progress: LoadProgress) => void;
+    /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
+    contextLength?: number;
+    /** Whether the model runs in a worker: by default where there is a page, which stays responsive then. */
+    worker?: boolean;
+}
+
+export interface LoadProgress {
+    /** The bytes so far. */
+    loaded: number;
+    /** The bytes of the file, if they are known. */
+    total: number | undefined;
+}
+
+export interface ModelInfo {
+    /** The architecture, such as `llama`. */
+    readonly architecture: string;
+    readonly name: string;
+    /** The number of parameters. */
+    readonly parameters: number;
+    /** The number of tokens in the vocabulary. */
+    readonly vocabulary: number;
+    /** The most tokens that the model was trained for. */
+    readonly maxContextLength: number;
+    /** The most tokens of a conversation. */
+    readonly contextLength: number;
+    /** The size of the file in bytes. */
+    readonly fileBytes: number;
+    /** The size of the memory for keys and values in bytes. */
+    readonly sessionBytes: number;
+    readonly backend: 'simd';
+    /** Why it is that back-end. */
+    readonly reason: string;
+    /** The instruction set of the kernels. */
+    readonly instructionSet: string;
+    /** Whether the model runs in a worker. */
+    readonly worker: boolean;
+}
+
+/** A message of a conversation, as OpenAI's API has it. */
+export interface Message {
+    role: 'system' | 'user' | 'assistant' | (string & {});
+    content: string;
+}
+
+/** Options of a generation; those that OpenAI's API has, too, have its names. */
+export interface GenerateOptions {
+    /** The most tokens to generate, 512 by default; generation also ends where the context does. */
+    max_tokens?: number;
+    /** Divides logits; 0, the default, always takes the likeliest token. */
+    temperature?: number;
+    /** The number of the likeliest tokens to choose from; 0, the default, is all. */
+    top_k?: number;
+    /** The total probability of the likeliest tokens to choose from, 1 by default. */
+    top_p?: number;
+    /** The least probability of a token to choose from, as a fraction of the likeliest one's; 0 by default. */
+    min_p?: number;
+    /** Divides positive logits of tokens that occurred and multiplies negative ones; 1, the default, is none. */
+    repetition_penalty?: number;
+    /** The seed of the choice, random by default; the same logits and seed give the same tokens. */
+    seed?: number;
+    /** Texts that end the answer, without being part of it. */
+    stop?: string | readonly string[];
+    /** Cancels the generation between two tokens. */
+    signal?: AbortSignal;
+}
+
+/** What a generation took so far. */
+export interface Usage {
+    prompt_tokens: number;
+    completion_tokens: number;
+    total_tokens: number;
+    /** The milliseconds from the beginning of generation to the first token; null before that. */
+    time_to_first_token_ms: number | null;
+    /** The tokens per second after the first one; null before there are two. */
+    tokens_per_second: number | null;
+}
+
+/**
+ * An answer, which begins to be generated when it is first iterated over or asked for its text. Each piece of text
+ * ends with a whole character. Leaving the loop cancels the rest. A second iteration gets the whole text as one piece.
+ */
+export interface Generation extends AsyncIterable<string> {
+    /** The whole answer. */
+    text(): Promise<string>;
+    /** The ids of the tokens so far, without the one that ends the answer. */
+    readonly tokens: number[];
+    readonly usage: Usage;
+    /** `'stop'` if the model or a stop string ended the answer, `'length'` if a limit did; null before that. */
+    readonly finish_reason: 'stop' | 'length' | null;
+}
+
+/**
+ * A language model from a GGUF file. Errors are `RelampagoError`s: `INVALID_MODEL` for a file that cannot be read, is
+ * damaged or needs what this version lacks, `ABORTED` after a signal, `INVALID_ARGUMENT`, `LIMIT_EXCEEDED` where a
+ * prompt does not fit the context, `OUT_OF_MEMORY`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the worker failed.
+ */
+export class LanguageModel {
+    private constructor();
+    /** Loads a model. Its bytes go into the module's memory piece by piece. */
+    static load(source: ModelSource, options?: LoadOptions): Promise<LanguageModel>;
+    /** What the file says of the model, and where it runs. */
+    readonly info: ModelInfo;
+    /** Answers a conversation, by the file's chat template. Control tokens in messages are text. */
+    chat(messages: readonly Message[], options?: GenerateOptions): Generation;
+    /** Continues a text. */
+    complete(prompt: string, options?: GenerateOptions): Generation;
+    /** The tokens of a text; control tokens such as `<|im_end|>` are recognised in it only if `special` is true. */
+    tokenize(text: string, options?: { special?: boolean }): Promise<Uint32Array>;
+    /** The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD. */
+    detokenize(tokens: ArrayLike<number>): Promise<string>;
+    /** The size of the WebAssembly module's memory in bytes. Models without a worker share one module. */
+    memoryBytes(): Promise<number>;
+    /** Cancels what is being generated and frees the memory. */
+    dispose(): void;
+    [Symbol.dispose](): void;
+}

@@ -1,0 +1,161 @@
+import * as check from './check.js';
+import { Engine } from './engine.js';
+import { Generation } from './generation.js';
+import { host } from './host.js';
+import { compiled } from './module.js';
+import { open } from './source.js';
+import { WorkerEngine } from './worker_engine.js';
+import { RelampagoError } from './error.js';
+
+/** Pieces on their way to a worker: enough that it never waits. */
+const MOST_PIECES = 8;
+
+const device = (value) => {
+    if (value !== 'auto' && value !== 'simd') {
+        throw value === 'gpu'
+            ? new RelampagoError('UNSUPPORTED', 'language models run on SIMD only in this version: leave `device` out')
+            : check.invalid('device', value, "'auto' or 'simd'");
+    }
+};
+
+const LOAD = {
+    device,
+    signal: check.abortSignal,
+    onProgress: check.callable,
+    contextLength: check.count,
+    worker: check.boolean,
+};
+
+const GENERATE = {
+    max_tokens: check.count,
+    temperature: check.number,
+    top_k: check.count,
+    top_p: check.number,
+    min_p: check.number,
+    repetition_penalty: check.number,
+    seed: check.seed,
+    stop: check.stops,
+    signal: check.abortSignal,
+};
+
+const TOKENIZE = { special: check.boolean };
+
+const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
+
+export class LanguageModel {
+    #engine;
+    #info;
+    #generations = 0;
+    #disposed = false;
+
+    /** Use `LanguageModel.load`. */
+    constructor(engine, info) {
+        if (!(engine instanceof Engine || engine instanceof WorkerEngine)) {
+            throw new RelampagoError('UNSUPPORTED', 'models are made by LanguageModel.load');
+        }
+        this.#engine = engine;
+        this.#info = Object.freeze(info);
+    }
+
+    static async load(source, options) {
+        const { signal, onProgress, contextLength, worker = host.worker } = check.options(options, LOAD);
+        const stop = () => {
+            if (signal?.aborted) {
+                throw check.aborted(signal);
+            }
+        };
+        stop();
+        const { size, pieces } = await open(source, signal).catch((error) => {
+            stop();
+            throw error;
+        });
+        const engine = worker ? new WorkerEngine() : new Engine();
+        try {
+            await engine.start(await compiled(), size);
+            await transfer(engine, { size, pieces }, stop, onProgress);
+            const info = await engine.open({ contextLength });
+            stop();
+            const reason = 'SIMD in WebAssembly: language models do not run on GPUs in this version';
+            return new LanguageModel(engine, { ...info, backend: 'simd', reason, worker });
+        } catch (error) {
+            engine.dispose();
+            stop();
+            throw error;
+        } finally {
+            await pieces.return();
+        }
+    }
+
+    /** What the file says of the model, and where it runs. */
+    get info() {
+        return this.#info;
+    }
+
+    chat(messages, options) {
+        return this.#generation({ messages: check.messages(messages) }, options);
+    }
+
+    complete(prompt, options) {
+        return this.#generation({ prompt: check.text(prompt, 'prompt') }, options);
+    }
+
+    #generation(request, given) {
+        const { signal, ...options } = check.options(given, GENERATE);
+        options.seed ??= randomSeed();
+        const number = ++this.#generations;
+        const start = (push) => this.#used().generate(number, { ...request, options }, push);
+        return new Generation(async (push) => start(push), () => this.#engine.cancel(number), signal);
+    }
+
+    async tokenize(text, options) {
+        const { special = false } = check.options(options, TOKENIZE);
+        return this.#used().tokenize(check.text(text, 'text'), special);
+    }
+
+    async detokenize(tokens) {
+        if (typeof tokens?.length !== 'number') {
+            throw check.invalid('tokens', tokens, 'an array of token ids');
+        }
+        return this.#used().detokenize(Uint32Array.from(tokens, (token) => check.count(token, 'tokens')));
+    }
+
+    async memoryBytes() {
+        return this.#used().memoryBytes();
+    }
+
+    #used() {
+        if (this.#disposed) {
+            throw check.disposed();
+        }
+        return this.#engine;
+    }
+
+    dispose() {
+        if (!this.#disposed) {
+            this.#disposed = true;
+            this.#engine.dispose();
+        }
+    }
+
+    static {
+        if (Symbol.dispose) {
+            this.prototype[Symbol.dispose] = this.prototype.dispose;
+        }
+    }
+}
+
+/** Moves a file to an engine. */
+async function transfer(engine, { size, pieces }, stop, onProgress = () => {}) {
+    const underway = [];
+    let loaded = 0;
+    for await (const piece of pieces) {
+        stop();
+        underway.push(engine.write(piece));
+        if (underway.length === MOST_PIECES) {
+            await underway.shift();
+        }
+        loaded += piece.length;
+        onProgress({ loaded, total: size || undefined });
+    }
+    await Promise.all(underway);
+}

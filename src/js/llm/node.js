@@ -1,0 +1,41 @@
+// Node's fetch does not read files, so they are read here.
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { RelampagoError, host } from './index.js';
+
+export { LanguageModel, RelampagoError, default, moduleUrl } from './index.js';
+
+/** The path of a `file:` URL, or of a string that is no URL. */
+const pathOf = (source) => {
+    const url = Object(source) === source ? source.href : source;
+    if (/^file:/i.test(url)) {
+        return fileURLToPath(url);
+    }
+    return /^[a-z][a-z0-9+.-]+:/i.test(url) ? undefined : url;
+};
+
+host.readModule = (source) => {
+    const isName = typeof source === 'string' || source instanceof URL;
+    const path = isName ? pathOf(source) : undefined;
+    return path && readFile(path);
+};
+
+host.openFile = async (source) => {
+    const path = pathOf(source);
+    if (path === undefined) {
+        return undefined;
+    }
+    const failed = (cause) => {
+        throw new RelampagoError('INVALID_MODEL', `the model could not be read from ${path}: ${cause.message}`, cause);
+    };
+    const { size } = await stat(path).catch(failed);
+    const pieces = (async function* () {
+        try {
+            yield* createReadStream(path, { highWaterMark: 4 << 20 });
+        } catch (error) {
+            failed(error);
+        }
+    })();
+    return { size, pieces };
+};

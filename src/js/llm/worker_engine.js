@@ -1,0 +1,105 @@
+// An engine in a worker, with the methods of `Engine` as promises.
+
+import { disposed } from './check.js';
+import { RelampagoError } from './error.js';
+
+const unsupported = (reason) => new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}; \`worker: false\` does without`);
+
+export class WorkerEngine {
+    #worker;
+    #waiting = new Map();
+    #calls = 0;
+    #answered = false;
+    #loss;
+
+    constructor() {
+        try {
+            // Bundlers look for this very expression.
+            this.#worker = new Worker(new URL('./llm_worker.js', import.meta.url), { type: 'module' });
+        } catch (error) {
+            throw unsupported(error.message);
+        }
+        this.#worker.onmessage = ({ data }) => this.#settle(...data);
+        this.#worker.onerror = this.#worker.onmessageerror = (event) => {
+            event.preventDefault();
+            this.#lose(event.message ?? 'llm_worker.js, or a message from it, cannot be read');
+        };
+    }
+
+    #call(method, values, { push, transfer = [] } = {}) {
+        return new Promise((resolve, reject) => {
+            if (this.#loss) {
+                throw this.#loss;
+            }
+            const call = ++this.#calls;
+            this.#worker.postMessage([call, method, ...values], transfer);
+            this.#waiting.set(call, { resolve, reject, push });
+        });
+    }
+
+    #settle(call, value, error, piece) {
+        this.#answered = true;
+        const waiting = this.#waiting.get(call);
+        if (piece) {
+            return waiting?.push(piece);
+        }
+        this.#waiting.delete(call);
+        if (error && !error.code) {
+            return this.#lose(error.message, waiting);
+        }
+        error ? waiting?.reject(new RelampagoError(error.code, error.message)) : waiting?.resolve(value);
+    }
+
+    #lose(reason, waiting) {
+        this.#loss ??= this.#answered
+            ? new RelampagoError('DEVICE_LOST', `the model's worker failed, load the model again: ${reason}`)
+            : unsupported(reason);
+        waiting?.reject(this.#loss);
+        this.#end();
+    }
+
+    #end() {
+        this.#waiting.forEach(({ reject }) => reject(this.#loss));
+        this.#waiting.clear();
+        this.#worker.terminate();
+    }
+
+    start(module, size) {
+        return this.#call('start', [module, size]);
+    }
+
+    /** A copy of the piece goes to the worker, so that the caller's bytes stay. */
+    write(piece) {
+        const own = new Uint8Array(piece);
+        return this.#call('write', [own], { transfer: [own.buffer] });
+    }
+
+    open(options) {
+        return this.#call('open', [options]);
+    }
+
+    tokenize(text, special) {
+        return this.#call('tokenize', [text, special]);
+    }
+
+    detokenize(tokens) {
+        return this.#call('detokenize', [tokens]);
+    }
+
+    generate(number, request, push) {
+        return this.#call('generate', [number, request], { push });
+    }
+
+    cancel(number) {
+        this.#call('cancel', [number]).catch(() => {});
+    }
+
+    memoryBytes() {
+        return this.#call('memoryBytes', []);
+    }
+
+    dispose() {
+        this.#loss ??= disposed();
+        this.#end();
+    }
+}

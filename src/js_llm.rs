@@ -1,0 +1,38 @@
+//! The module `relampago/llm`: language models of [`crate::llm`] for the scripts in `js/llm/`, which check
+//! what users pass and run the module in a worker.
+//!
+//! This WebAssembly module is separate from the one that computes.
+
+// wasm-bindgen exports public items, and passes handles by value.
+#![allow(unreachable_pub, clippy::needless_pass_by_value)]
+
+mod generation;
+mod model;
+mod model_bytes;
+
+use wasm_bindgen::prelude::*;
+
+use crate::error::Error;
+use crate::js_shared;
+use js_sys::Reflect;
+
+/// Converts an error of this crate to a JavaScript error.
+fn to_js(error: &Error) -> JsValue {
+    js_shared::error(error.code(), &error.to_string(), &JsValue::UNDEFINED)
+}
+
+/// Returns a property, or undefined.
+fn get(object: &JsValue, key: &str) -> JsValue {
+    Reflect::get(object, &key.into()).unwrap_or_default()
+}
+
+/// Returns a property that the scripts have found to be a whole number below 2³² or absent.
+fn integer(object: &JsValue, key: &str) -> Option<usize> {
+    js_shared::whole(&get(object, key)).map(|value| value as usize)
+}
+
+/// Sets a property of an object that this module made.
+fn set(object: &js_sys::Object, key: &str, value: impl Into<JsValue>) {
+    // Fails on frozen objects only.
+    let _ = Reflect::set(object, &key.into(), &value.into());
+}

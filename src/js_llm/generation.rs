@@ -1,0 +1,81 @@
+//! An answer in the making, a step at a time, so that scripts may cancel it in between.
+
+use super::to_js;
+use crate::llm::{FinishReason, Generator, LanguageModel, Sequence};
+use std::cell::RefCell;
+use std::rc::Rc;
+use wasm_bindgen::prelude::*;
+
+/// An answer; its sequence goes back to the model when it is freed.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Generation {
+    model: Rc<LanguageModel>,
+    generator: Option<Generator>,
+    /// Where the sequence goes.
+    last: Rc<RefCell<Option<Sequence>>>,
+}
+
+impl Generation {
+    pub(super) fn new(
+        model: Rc<LanguageModel>,
+        generator: Generator,
+        last: Rc<RefCell<Option<Sequence>>>,
+    ) -> Self {
+        Self {
+            model,
+            generator: Some(generator),
+            last,
+        }
+    }
+}
+
+impl Drop for Generation {
+    fn drop(&mut self) {
+        *self.last.borrow_mut() = self.generator.take().map(Generator::into_sequence);
+    }
+}
+
+#[wasm_bindgen]
+impl Generation {
+    /// Reads a block of the prompt, or generates a token once all of it was read. Returns the text
+    /// that is certain by now, or nothing where generation has ended.
+    pub fn step(&mut self) -> Result<Option<String>, JsValue> {
+        let Some(generator) = &mut self.generator else {
+            return Ok(None);
+        };
+        if generator.finished().is_some() {
+            return Ok(None);
+        }
+        let read = generator.read_prompt(&self.model);
+        let text = read.and_then(|read| match read {
+            true => Ok(String::new()),
+            false => generator.step(&self.model),
+        });
+        text.map(Some).map_err(|error| to_js(&error))
+    }
+
+    /// The number of tokens of the prompt.
+    #[wasm_bindgen(getter, js_name = promptTokens)]
+    pub fn prompt_tokens(&self) -> usize {
+        self.generator.as_ref().map_or(0, Generator::prompt_tokens)
+    }
+
+    /// The tokens that were generated after the first `known` ones.
+    #[wasm_bindgen(js_name = tokensAfter)]
+    pub fn tokens_after(&self, known: usize) -> Vec<u32> {
+        let tokens = self.generator.as_ref().map_or(&[][..], Generator::tokens);
+        tokens.get(known..).unwrap_or_default().to_vec()
+    }
+
+    /// Why generation ended, in OpenAI's words.
+    #[wasm_bindgen(getter, js_name = finishReason)]
+    pub fn finish_reason(&self) -> Option<String> {
+        let reason = self.generator.as_ref()?.finished()?;
+        let reason = match reason {
+            FinishReason::Stop => "stop",
+            FinishReason::Length => "length",
+        };
+        Some(reason.to_owned())
+    }
+}

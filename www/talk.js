@@ -1,0 +1,130 @@
+// A conversation with a model from a GGUF file: `?model=` names one that the server has.
+
+import { element } from './element.js';
+import { LanguageModel } from './relampago/llm/index.js';
+
+const at = (id) => document.getElementById(id);
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed()} MB`;
+const say = (id, text) => {
+  at(id).textContent = text;
+};
+
+let model;
+/** What was said, as the model reads it. */
+let messages = [];
+/** Cancels the answer, or the loading, that is under way. */
+let underway = new AbortController();
+
+async function load(source, name) {
+  underway.abort();
+  const { signal } = (underway = new AbortController());
+  model?.dispose();
+  model = undefined;
+  messages = [];
+  at('messages').replaceChildren();
+  at('send').disabled = true;
+  at('progress').hidden = false;
+  say('status', `Loading ${name}…`);
+  try {
+    const onProgress = ({ loaded, total }) => {
+      at('progress').value = total ? loaded / total : 0;
+    };
+    const loaded = await LanguageModel.load(source, { signal, onProgress });
+    model = loaded;
+    const { info } = model;
+    say('status', `${info.name || name}: ${(info.parameters / 1e6).toFixed()} million parameters, ${megabytes(info.fileBytes)}.`);
+    say('fact-backend', `SIMD (${info.instructionSet}), ${info.worker ? 'in a worker' : 'on this page'}`);
+    say('fact-reason', info.reason);
+    say('fact-memory', megabytes(await model.memoryBytes()));
+    at('send').disabled = false;
+  } finally {
+    if (signal === underway.signal) {
+      at('progress').hidden = true;
+    }
+  }
+}
+
+function add({ role, content }) {
+  const item = element('li', role, content);
+  at('messages').append(item);
+  return item;
+}
+
+async function ask(question) {
+  const { signal } = (underway = new AbortController());
+  const message = { role: 'user', content: question };
+  add(message);
+  const item = add({ role: 'assistant', content: '…' });
+  at('send').disabled = true;
+  at('stop').disabled = false;
+  const asked = model;
+  const answer = asked.chat([...messages, message], { signal });
+  let text = '';
+  try {
+    for await (const piece of answer) {
+      text += piece;
+      item.textContent = text;
+      account(answer.usage);
+    }
+  } finally {
+    at('stop').disabled = true;
+    if (asked === model) {
+      // What got no answer is not part of the conversation.
+      if (text) {
+        messages.push(message, { role: 'assistant', content: text });
+      }
+      item.textContent = text || '(no answer)';
+      say('spoken', text);
+      say('fact-memory', megabytes(await model.memoryBytes()));
+      at('send').disabled = false;
+    }
+  }
+}
+
+function account({ time_to_first_token_ms, tokens_per_second, completion_tokens }) {
+  say('fact-first', `${time_to_first_token_ms.toFixed()} ms`);
+  say('fact-speed', tokens_per_second ? `${tokens_per_second.toFixed(1)} tokens/s, ${completion_tokens} tokens` : '…');
+}
+
+/** Shows what goes wrong. */
+async function guard(work) {
+  at('notice').hidden = true;
+  try {
+    await work();
+  } catch (error) {
+    if (error.code !== 'ABORTED') {
+      say('notice', error.message);
+      at('notice').hidden = false;
+      say('status', model ? at('status').textContent : 'No model is loaded.');
+    }
+  }
+}
+
+const choose = (file) => file && guard(() => load(file, file.name));
+
+at('file').addEventListener('change', ({ target }) => choose(target.files[0]));
+addEventListener('dragover', (event) => event.preventDefault());
+addEventListener('drop', (event) => {
+  event.preventDefault();
+  choose(event.dataTransfer.files[0]);
+});
+at('form').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const question = at('question').value.trim();
+  if (question && model && !at('send').disabled) {
+    at('question').value = '';
+    guard(() => ask(question));
+  }
+});
+at('question').addEventListener('keydown', (event) => {
+  if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
+    event.preventDefault();
+    at('form').requestSubmit();
+  }
+});
+at('stop').addEventListener('click', () => underway.abort());
+
+const served = new URLSearchParams(location.search).get('model');
+if (served) {
+  guard(() => load(served, served.split('/').at(-1)));
+}
