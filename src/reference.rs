@@ -127,7 +127,11 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::LeakyRelu { .. } | Op::Elu { .. } => x,
         Op::Sigmoid => logistic(x),
         Op::Tanh => x.tanh(),
-        Op::Swish | Op::Gelu | Op::GeluTanh if x == f64::NEG_INFINITY => 0.0,
+        Op::Swish | Op::Gelu | Op::GeluTanh | Op::Hardswish | Op::Mish
+            if x == f64::NEG_INFINITY =>
+        {
+            0.0
+        }
         Op::Swish => x * logistic(x),
         Op::Gelu => x * 0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2),
         Op::GeluTanh => return gelu_tanh(x),
@@ -142,7 +146,6 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Reciprocal => 1.0 / x,
         Op::Rsqrt => 1.0 / x.sqrt(),
         Op::Relu6 => propagate(propagate(x, 0.0, f64::max), 6.0, f64::min),
-        Op::Hardswish if x == f64::NEG_INFINITY => 0.0,
         Op::Hardswish => x * propagate(propagate(x + 3.0, 0.0, f64::max), 6.0, f64::min) / 6.0,
         Op::Sign if x == 0.0 || x.is_nan() => x,
         Op::Sign => x.signum(),
@@ -150,7 +153,6 @@ fn unary(op: &Op, x: f64) -> Expected {
         Op::Floor => x.floor(),
         Op::Ceil => x.ceil(),
         Op::Softplus => x.max(0.0) + (-x.abs()).exp().ln_1p(),
-        Op::Mish if x == f64::NEG_INFINITY => 0.0,
         Op::Mish => x * x.exp().ln_1p().tanh(),
         Op::Erf => libm::erf(x),
         Op::Sin => return periodic(x, [x.sin(), x.cos()]),
