@@ -19,7 +19,7 @@ pub(crate) struct Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// SmolLM2 with 135 million parameters, 98 MB.
+    /// `SmolLM2` with 135 million parameters, 98 MB.
     pub(crate) fn smollm2(project: &'a Project) -> Self {
         Self {
             project,
