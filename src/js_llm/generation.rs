@@ -48,9 +48,12 @@ impl Generation {
             return Ok(None);
         }
         let read = generator.read_prompt(&self.model);
-        let text = read.and_then(|read| match read {
-            true => Ok(String::new()),
-            false => generator.step(&self.model),
+        let text = read.and_then(|read| {
+            if read {
+                Ok(String::new())
+            } else {
+                generator.step(&self.model)
+            }
         });
         text.map(Some).map_err(|error| to_js(&error))
     }
@@ -68,7 +71,7 @@ impl Generation {
         tokens.get(known..).unwrap_or_default().to_vec()
     }
 
-    /// Why generation ended, in OpenAI's words.
+    /// Why generation ended, in `OpenAI`'s words.
     #[wasm_bindgen(getter, js_name = finishReason)]
     pub fn finish_reason(&self) -> Option<String> {
         let reason = self.generator.as_ref()?.finished()?;

@@ -25,7 +25,7 @@ impl Model {
         }
     }
 
-    fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::Result<Generation> {
+    fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::error::Result<Generation> {
         let last = self.last.borrow_mut().take();
         let sequence = last.map_or_else(|| Sequence::new(&self.model), Ok)?;
         let generator = Generator::new(&self.model, sequence, prompt, options_of(options))?;

@@ -47,8 +47,10 @@ impl ModelBytes {
 
     /// Makes a model of the whole file.
     pub fn load(self, options: JsValue) -> Result<Model, JsValue> {
-        let mut load = LoadOptions::default();
-        load.context_length = integer(&options, "contextLength");
+        let load = LoadOptions {
+            context_length: integer(&options, "contextLength"),
+            ..LoadOptions::default()
+        };
         let model = LanguageModel::from_bytes(self.bytes, load);
         Ok(Model::new(model.map_err(|error| to_js(&renamed(error)))?))
     }
