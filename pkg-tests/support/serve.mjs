@@ -62,7 +62,9 @@ async function answering(find) {
     try {
       const isCollector = url.pathname === COLLECTOR;
       const { headers, body } = await (isCollector ? { headers: { ...HEADERS, 'content-type': TYPES['.js'] }, body: await collector } : find(url));
-      response.writeHead(200, headers).end(isHeard(request) ? body : withCollector(headers, body));
+      const content = isHeard(request) ? body : withCollector(headers, body);
+      // Progress of a download needs the length.
+      response.writeHead(200, { ...headers, 'content-length': Buffer.byteLength(content) }).end(content);
     } catch {
       response.writeHead(404).end();
     }
