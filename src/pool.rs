@@ -38,7 +38,7 @@ use crate::ops::shape::{check_len, output_len};
 /// let (x, w) = (batch.placeholder(6), batch.upload(&[1.0, 2.0]));
 /// let y = batch.matmul(x, w, 3, 2, 1);
 /// let program = pool.compile(&batch, &[y])?;
-/// assert_eq!(program.read(&[&[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]])?, [[1.0, 2.0, 3.0]]);
+/// assert_eq!(program.read(&[(&[1.0, 0.0, 0.0, 1.0, 1.0, 1.0]).into()])?, [[1.0, 2.0, 3.0]]);
 /// # }
 /// # Ok::<(), relampago::Error>(())
 /// ```

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders of `docs/` with pages and pictures; the empty name is `docs/` itself.
-const FOLDERS: [&str; 4] = ["", "guide", "design", "performance"];
+const FOLDERS: [&str; 3] = ["", "guide", "design"];
 
 /// Pages of the repository's root, and their names in the book.
 const OF_THE_ROOT: [(&str, &str); 4] = [
