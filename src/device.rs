@@ -297,7 +297,7 @@ impl GpuDevice {
 
     /// Blocking version of [`GpuDevice::run_into_async`].
     pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-        // Waiting for what need not be waited for takes longer than a small operation.
+        // On SIMD the result is there already: a future would take longer than a small operation.
         match self.run_unless_gpu(op, inputs, out)? {
             Some(gpu) => crate::runtime::block_on(run_on_gpu(gpu, op, inputs, out)),
             None => Ok(()),

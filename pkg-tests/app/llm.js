@@ -2,7 +2,7 @@
 
 const outcome = (work) => work().then(() => 'no error', ({ code, message }) => `${code}: ${message}`);
 
-/** A greedy answer of `max_tokens` tokens with all that is told of it. */
+/** Returns a greedy answer of `max_tokens` tokens, with its tokens, pieces and usage. */
 async function greedy(model, request, max_tokens) {
   const options = { max_tokens, temperature: 0 };
   const generation = typeof request === 'string' ? model.complete(request, options) : model.chat(request, options);

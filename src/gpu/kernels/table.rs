@@ -19,7 +19,7 @@ pub(crate) struct Instance {
     pub(crate) name: &'static str,
     /// The features that are on in the conditions of shaders, of [`FEATURES`].
     pub(crate) features: &'static [&'static str],
-    /// What the shaders import from `constants` besides coefficients.
+    /// The constants, besides coefficients, that the shaders import from `constants`.
     pub(crate) constants: &'static [(&'static str, u32)],
 }
 
@@ -55,7 +55,7 @@ pub(crate) const FEATURES: &[&str] = &[
     "chromium",
 ];
 
-/// What most templates are.
+/// The facts that most templates share.
 const PLAIN: Template = Template {
     file: "",
     unchecked: false,

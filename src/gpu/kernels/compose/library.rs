@@ -15,7 +15,7 @@ pub(crate) struct Library {
     constants: BTreeMap<String, String>,
 }
 
-/// What tells variants of a file apart.
+/// The features and constants by which variants of a file differ.
 #[derive(Clone, Copy)]
 pub(super) struct Variant<'v> {
     /// The features that are on in conditions.
@@ -27,7 +27,7 @@ pub(super) struct Variant<'v> {
 /// Declarations of other files by name: the file that has it, and the text.
 pub(super) type Needed<'l> = BTreeMap<&'l str, (&'l str, String)>;
 
-/// What a name in a file refers to.
+/// The target of a name in a file.
 enum Found<'l> {
     Declaration(&'l Module, &'l Declaration),
     Constant(String),

@@ -43,7 +43,7 @@ pub(super) struct Declaration {
     pub(super) line: usize,
 }
 
-/// What ends with a semicolon or a brace, and the line on which it begins.
+/// A statement or a declaration: it ends with a semicolon or a brace, and has the line on which it begins.
 struct Statement {
     text: String,
     line: usize,
@@ -171,7 +171,7 @@ fn statements(file: &str, source: &str) -> Result<Vec<Statement>> {
     }
 }
 
-/// Returns where a statement ends in a line that begins within so many brackets.
+/// Returns where a statement ends in a line, given the number of brackets open at its beginning.
 fn end_of_statement(line: &str, depth: &mut usize) -> Option<usize> {
     for (index, character) in line.char_indices() {
         match character {

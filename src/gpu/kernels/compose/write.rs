@@ -9,7 +9,7 @@ use super::library::{Library, Variant};
 use super::module::{Declaration, Module};
 use super::table::{APART, Apart, Instance, TEMPLATES};
 
-/// What the crate includes.
+/// The files that the crate includes.
 pub(crate) struct Tables {
     /// Rust: the kernels and elementwise functions by their places in the text.
     pub(crate) rust: String,
