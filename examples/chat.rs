@@ -1,9 +1,10 @@
 //! A conversation with a language model in the terminal.
 //!
 //! `cargo run --release --features llm --example chat -- MODEL.gguf [--threads N] [--max-tokens N]
-//! [--temperature T] [--seed N] [--system TEXT]`. An empty line or the end of input ends it.
+//! [--gpu] [--temperature T] [--seed N] [--system TEXT]`. An empty line or the end of input ends it.
 
 use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions, Message};
+use relampago::{Backend, GpuDevice};
 use std::error::Error;
 use std::io::{BufRead, Write};
 use std::time::Instant;
@@ -17,6 +18,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         match argument {
             Value(value) => path = Some(value),
             Long("threads") => load.threads = Some(parser.value()?.parse()?),
+            Long("gpu") => {
+                load.device = Some(GpuDevice::builder().backend(Backend::Gpu).build()?);
+            }
             Long("max-tokens") => options.max_tokens = parser.value()?.parse()?,
             Long("temperature") => options.sampling.temperature = parser.value()?.parse()?,
             Long("seed") => options.sampling.seed = parser.value()?.parse()?,

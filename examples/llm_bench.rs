@@ -1,10 +1,11 @@
 //! Measures a language model and prints one line of JSON.
 //!
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
-//! --threads 1 --runs 3`. With `--logits K` it prints the K largest logits of each position, with
+//! --threads 1 --runs 3 --backend gpu`. With `--logits K` it prints the K largest logits of each position, with
 //! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
 
 use relampago::llm::{LanguageModel, LoadOptions};
+use relampago::{Backend, GpuDevice};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Instant;
@@ -19,6 +20,7 @@ struct Arguments {
     logits: Option<usize>,
     tokenize: Option<String>,
     special: bool,
+    device: Option<GpuDevice>,
 }
 
 fn arguments() -> Result<Arguments, Box<dyn Error>> {
@@ -46,12 +48,14 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
             }
             Long("special") => arguments.special = true,
             Long("backend") => {
-                let backend = parser.value()?.string()?;
-                if backend != "simd" {
-                    return Err(
-                        format!("back-end `{backend}` is not supported, only `simd`").into(),
-                    );
-                }
+                arguments.device = match parser.value()?.string()?.as_str() {
+                    "simd" => None,
+                    "gpu" => Some(GpuDevice::builder().backend(Backend::Gpu).build()?),
+                    other => {
+                        let known = "`simd` and `gpu` are";
+                        return Err(format!("back-end `{other}` is not supported, {known}").into());
+                    }
+                };
             }
             _ => return Err(argument.unexpected().into()),
         }
@@ -64,6 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let mut options = LoadOptions::default();
     options.threads = arguments.threads;
+    options.device = arguments.device.clone();
     options.context_length = Some(arguments.tokens.len() + arguments.n + 1);
     let model = LanguageModel::load(&arguments.model, options)?;
     let load_ms = milliseconds(start);

@@ -29,6 +29,9 @@ struct Params {
     output_rows: u32,
     output_cols: u32,
     tiles_across: u32,
+    // Weights in groups.
+    group_len: u32,
+    least: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -71,3 +74,7 @@ fn before0(i: u32) -> f32 {
 fn weights_at(row: u32, q: u32) -> vec4f {
     return vec4f();
 }
+
+// Weights in groups, and their groups' scales and offsets.
+@group(0) @binding(9) var<storage, read> words: array<u32>;
+@group(0) @binding(10) var<storage, read> scales: array<u32>;

@@ -16,9 +16,11 @@ mod tokenizer;
 
 pub use crate::tensor::ggml::WeightType;
 pub use conversation::Message;
+#[cfg(not(target_arch = "wasm32"))]
+pub use generate::Generation;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use generate::Generator;
-pub use generate::{FinishReason, GenerateOptions, Generation};
+pub use generate::{FinishReason, GenerateOptions};
 pub use gguf::{Array, Gguf, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use sampling::Sampling;

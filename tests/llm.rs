@@ -4,223 +4,18 @@
 #[path = "support/gguf.rs"]
 mod gguf;
 mod support;
+#[path = "support/transformer.rs"]
+mod transformer;
 
 use gguf::Writer;
 use relampago::InstructionSet;
 use relampago::llm::{
     FinishReason, GenerateOptions, Gguf, LanguageModel, LoadOptions, Message, WeightType,
 };
+#[cfg(feature = "gpu")]
+use relampago::{Backend, GpuDevice};
 use support::Random;
-
-const WIDTH: usize = 256;
-const HEADS: usize = 8;
-const KV_HEADS: usize = 4;
-const HEAD: usize = WIDTH / HEADS;
-const LAYERS: usize = 2;
-const EPSILON: f64 = 1e-5;
-const BASE: f64 = 10_000.0;
-
-const TYPES: [WeightType; 15] = [
-    WeightType::Q4_1,
-    WeightType::Q8_0,
-    WeightType::Q4_0,
-    WeightType::F32,
-    WeightType::F16,
-    WeightType::BF16,
-    WeightType::Q5_0,
-    WeightType::Q5_1,
-    WeightType::Q2_K,
-    WeightType::Q3_K,
-    WeightType::Q4_K,
-    WeightType::Q5_K,
-    WeightType::Q6_K,
-    WeightType::IQ4_NL,
-    WeightType::IQ4_XS,
-];
-
-/// The characters of byte-level vocabularies, in the order of the bytes.
-fn byte_tokens() -> Vec<String> {
-    let printable = |byte: u32| matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
-    let mut next = 0x100;
-    let characters = (0..256).map(|byte| {
-        if printable(byte) {
-            return char::from_u32(byte).unwrap();
-        }
-        next += 1;
-        char::from_u32(next - 1).unwrap()
-    });
-    characters.map(String::from).collect()
-}
-
-/// Metadata of a tiny model with the vocabulary of bytes, two merges and two control tokens.
-fn metadata() -> (Writer, usize) {
-    let mut writer = Writer::default();
-    writer.text("general.architecture", "llama");
-    for (key, value) in [
-        ("block_count", LAYERS),
-        ("context_length", 256),
-        ("embedding_length", WIDTH),
-        ("feed_forward_length", WIDTH),
-        ("attention.head_count", HEADS),
-        ("attention.head_count_kv", KV_HEADS),
-    ] {
-        writer.number(&format!("llama.{key}"), value as u32);
-    }
-    writer.float("llama.attention.layer_norm_rms_epsilon", EPSILON as f32);
-    let mut tokens = byte_tokens();
-    tokens.extend(["he", "hel", "<|im_start|>", "<|im_end|>"].map(String::from));
-    let types: Vec<i32> = (0..tokens.len())
-        .map(|id| if id < 258 { 1 } else { 3 })
-        .collect();
-    writer.text("tokenizer.ggml.model", "gpt2");
-    writer.text("tokenizer.ggml.pre", "smollm");
-    writer.texts("tokenizer.ggml.tokens", &tokens);
-    writer.numbers("tokenizer.ggml.token_type", &types);
-    writer.texts(
-        "tokenizer.ggml.merges",
-        &["h e".to_owned(), "he l".to_owned()],
-    );
-    writer.number("tokenizer.ggml.eos_token_id", 259);
-    writer.text(
-        "tokenizer.chat_template",
-        "{% for m in messages %}\n<|im_start|>{{ m.role }}:{{ m['content'] }}<|im_end|>{% endfor %}",
-    );
-    (writer, tokens.len())
-}
-
-/// The weights of a model, as `f64`.
-struct Oracle {
-    embedding: Vec<f64>,
-    norms: Vec<Vec<f64>>,
-    matrices: Vec<Vec<f64>>,
-}
-
-const MATRICES: [(&str, usize); 7] = [
-    ("attn_q", WIDTH),
-    ("attn_k", KV_HEADS * HEAD),
-    ("attn_v", KV_HEADS * HEAD),
-    ("attn_output", WIDTH),
-    ("ffn_gate", WIDTH),
-    ("ffn_up", WIDTH),
-    ("ffn_down", WIDTH),
-];
-
-fn random_model(seed: u64) -> (Vec<u8>, Oracle) {
-    let random = &mut Random(seed);
-    let (mut writer, vocabulary) = metadata();
-    let f32 = WeightType::F32;
-    let embedding = [WIDTH, vocabulary];
-    let embedding = writer.random("token_embd.weight", &embedding, WeightType::Q8_0, random);
-    let (mut norms, mut matrices) = (Vec::new(), Vec::new());
-    for layer in 0..LAYERS {
-        for norm in ["attn_norm", "ffn_norm"] {
-            norms.push(writer.random(&format!("blk.{layer}.{norm}.weight"), &[WIDTH], f32, random));
-        }
-        for (name, rows) in MATRICES {
-            let kind = TYPES[(matrices.len() + seed as usize) % TYPES.len()];
-            let name = format!("blk.{layer}.{name}.weight");
-            matrices.push(writer.random(&name, &[WIDTH, rows], kind, random));
-        }
-    }
-    norms.push(writer.random("output_norm.weight", &[WIDTH], f32, random));
-    let oracle = Oracle {
-        embedding,
-        norms,
-        matrices,
-    };
-    (writer.finish(), oracle)
-}
-
-fn multiply(matrix: &[f64], x: &[f64]) -> Vec<f64> {
-    let rows = matrix.chunks_exact(x.len());
-    rows.map(|row| row.iter().zip(x).map(|(w, x)| w * x).sum())
-        .collect()
-}
-
-fn norm(x: &[f64], gain: &[f64]) -> Vec<f64> {
-    let square = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
-    let scale = 1.0 / (square + EPSILON).sqrt();
-    x.iter()
-        .zip(gain)
-        .map(|(x, gain)| x * scale * gain)
-        .collect()
-}
-
-fn rotate(x: &mut [f64], position: usize) {
-    for head in x.chunks_exact_mut(HEAD) {
-        for pair in 0..HEAD / 2 {
-            let angle = position as f64 * BASE.powf(-(2.0 * pair as f64) / HEAD as f64);
-            let (sin, cos) = angle.sin_cos();
-            let (a, b) = (head[2 * pair], head[2 * pair + 1]);
-            (head[2 * pair], head[2 * pair + 1]) = (a * cos - b * sin, a * sin + b * cos);
-        }
-    }
-}
-
-impl Oracle {
-    /// The logits after each token.
-    fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
-        let row = |token: u32| self.embedding[token as usize * WIDTH..][..WIDTH].to_vec();
-        let mut xs: Vec<Vec<f64>> = tokens.iter().map(|&token| row(token)).collect();
-        for layer in 0..LAYERS {
-            self.layer(&mut xs, layer);
-        }
-        let norms = xs.iter().map(|x| norm(x, &self.norms[2 * LAYERS]));
-        norms.map(|x| multiply(&self.embedding, &x)).collect()
-    }
-
-    fn layer(&self, xs: &mut [Vec<f64>], layer: usize) {
-        let matrix = |index: usize| &self.matrices[layer * MATRICES.len() + index];
-        let (mut keys, mut values) = (Vec::new(), Vec::new());
-        for (position, x) in xs.iter_mut().enumerate() {
-            let h = norm(x, &self.norms[2 * layer]);
-            let [mut q, mut k, v] = [0, 1, 2].map(|index| multiply(matrix(index), &h));
-            rotate(&mut q, position);
-            rotate(&mut k, position);
-            keys.push(k);
-            values.push(v);
-            let mixed: Vec<f64> = (0..HEADS)
-                .flat_map(|head| attend(&q, head, &keys, &values))
-                .collect();
-            add(x, &multiply(matrix(3), &mixed));
-            let h = norm(x, &self.norms[2 * layer + 1]);
-            let [gate, up] = [4, 5].map(|index| multiply(matrix(index), &h));
-            let hidden = gate
-                .iter()
-                .zip(&up)
-                .map(|(g, u)| g / (1.0 + (-g).exp()) * u);
-            add(x, &multiply(matrix(6), &hidden.collect::<Vec<f64>>()));
-        }
-    }
-}
-
-fn attend(q: &[f64], head: usize, keys: &[Vec<f64>], values: &[Vec<f64>]) -> Vec<f64> {
-    let kv = head / (HEADS / KV_HEADS) * HEAD..(head / (HEADS / KV_HEADS) + 1) * HEAD;
-    let q = &q[head * HEAD..(head + 1) * HEAD];
-    let dot = |key: &Vec<f64>| {
-        q.iter()
-            .zip(&key[kv.clone()])
-            .map(|(q, k)| q * k)
-            .sum::<f64>()
-    };
-    let weights: Vec<f64> = keys
-        .iter()
-        .map(|key| (dot(key) / (HEAD as f64).sqrt()).exp())
-        .collect();
-    let total: f64 = weights.iter().sum();
-    let mix = |i: usize| {
-        weights
-            .iter()
-            .zip(values)
-            .map(|(w, v)| w / total * v[kv.start + i])
-            .sum()
-    };
-    (0..HEAD).map(mix).collect()
-}
-
-fn add(x: &mut [f64], more: &[f64]) {
-    x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
-}
+use transformer::{LLAMA, SHAPES, TYPES, metadata, random_model};
 
 fn load(bytes: &[u8], set: InstructionSet) -> LanguageModel {
     let mut options = LoadOptions::default();
@@ -244,33 +39,60 @@ fn assert_close(logits: &[f32], exact: &[f64], what: &str) {
     }
 }
 
+/// Compares the logits of tokens read at once and one by one.
+fn check_logits(model: &LanguageModel, tokens: &[u32], exact: &[f64], what: &str) {
+    let logits = model.session().unwrap().logits(tokens).unwrap();
+    assert_close(&logits, exact, what);
+    let mut session = model.session().unwrap();
+    let decoded = tokens.iter().map(|&token| session.decode(token).unwrap());
+    let decoded: Vec<f32> = decoded.flatten().collect();
+    assert_close(&decoded, exact, &format!("{what}, one by one"));
+}
+
+/// The architectures with matrices of every type.
+fn models() -> impl Iterator<Item = (String, Vec<u8>, Vec<u32>, Vec<f64>)> {
+    let llamas = (0..TYPES.len() as u64).map(|seed| (LLAMA, seed));
+    let others = SHAPES[1..]
+        .iter()
+        .flat_map(|&shape| [(shape, 0), (shape, 8)]);
+    llamas.chain(others).map(|(shape, seed)| {
+        let (bytes, oracle) = random_model(shape, seed);
+        let tokens = tokens(13, &mut Random(seed));
+        let exact = oracle.logits(&tokens).concat();
+        (
+            format!("{} of seed {seed}", shape.name),
+            bytes,
+            tokens,
+            exact,
+        )
+    })
+}
+
 #[test]
 fn logits_are_those_of_the_pass_in_f64() {
-    for seed in 0..TYPES.len() as u64 {
-        let (bytes, oracle) = random_model(seed);
-        let tokens = tokens(9, &mut Random(seed));
-        let exact = oracle.logits(&tokens).concat();
+    for (name, bytes, tokens, exact) in models() {
         for &set in InstructionSet::available() {
-            let model = load(&bytes, set);
-            let what = format!("seed {seed}, {}", set.name());
-            let logits = model.session().unwrap().logits(&tokens).unwrap();
-            assert_close(&logits, &exact, &what);
-            let mut session = model.session().unwrap();
-            let decoded = tokens
-                .iter()
-                .flat_map(|&token| session.decode(token).unwrap());
-            assert_close(
-                &decoded.collect::<Vec<f32>>(),
-                &exact,
-                &format!("{what}, one by one"),
-            );
+            let what = format!("{name}, {}", set.name());
+            check_logits(&load(&bytes, set), &tokens, &exact, &what);
         }
+    }
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn logits_of_a_gpu_are_those_of_the_pass_in_f64() {
+    let mut options = LoadOptions::default();
+    let device = GpuDevice::builder().backend(Backend::Gpu).build();
+    options.device = Some(device.expect("a GPU adapter, if in software"));
+    for (name, bytes, tokens, exact) in models() {
+        let model = LanguageModel::from_bytes(bytes, options.clone()).unwrap();
+        check_logits(&model, &tokens, &exact, &format!("{name}, GPU"));
     }
 }
 
 #[test]
 fn prompts_of_several_blocks_and_rewinding_change_nothing() {
-    let (bytes, oracle) = random_model(1);
+    let (bytes, oracle) = random_model(LLAMA, 1);
     let model = load(&bytes, InstructionSet::best());
     let tokens = tokens(200, &mut Random(3));
     let exact = oracle.logits(&tokens);
@@ -294,7 +116,7 @@ fn prompts_of_several_blocks_and_rewinding_change_nothing() {
 
 #[test]
 fn sessions_refuse_what_does_not_fit_and_stay_usable() {
-    let (bytes, _) = random_model(1);
+    let (bytes, _) = random_model(LLAMA, 1);
     let model = load(&bytes, InstructionSet::best());
     let mut session = model.session().unwrap();
     assert_eq!(session.prefill(&[]).unwrap_err().code(), "EMPTY");
@@ -308,7 +130,7 @@ fn sessions_refuse_what_does_not_fit_and_stay_usable() {
 
 #[test]
 fn control_tokens_come_from_the_template_only() {
-    let (bytes, _) = random_model(1);
+    let (bytes, _) = random_model(LLAMA, 1);
     let model = load(&bytes, InstructionSet::best());
     assert_eq!(model.tokenize("hello", false).unwrap(), [257, 108, 111]);
     assert_eq!(model.tokenize("<|im_end|>", true).unwrap(), [259]);
@@ -338,7 +160,7 @@ fn control_tokens_come_from_the_template_only() {
 
 #[test]
 fn generation_takes_the_likeliest_tokens() {
-    let (bytes, _) = random_model(1);
+    let (bytes, _) = random_model(LLAMA, 1);
     let model = load(&bytes, InstructionSet::best());
     let mut options = GenerateOptions::default();
     options.max_tokens = 8;
@@ -368,8 +190,8 @@ fn generation_takes_the_likeliest_tokens() {
 
 #[test]
 fn mutated_files_give_errors() {
-    let (bytes, _) = random_model(1);
-    let (mut writer, _) = metadata();
+    let (bytes, _) = random_model(LLAMA, 1);
+    let (mut writer, _) = metadata(LLAMA);
     writer.random("t", &[32, 2], WeightType::Q4_0, &mut Random(1));
     writer.random("u", &[4], WeightType::F32, &mut Random(1));
     let small = writer.finish();
@@ -420,7 +242,7 @@ fn mutated(file: &[u8], random: &mut Random) -> Vec<u8> {
 #[test]
 fn unsupported_models_are_refused_by_name() {
     for (name, expected) in [
-        ("qwen2", "missing are biases"),
+        ("gemma2", "supported are llama, qwen2, qwen3, gemma3, phi3"),
         ("unknown", "not supported"),
     ] {
         let mut writer = Writer::default();

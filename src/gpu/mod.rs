@@ -43,6 +43,8 @@ mod tiles;
 #[cfg(not(target_arch = "wasm32"))]
 mod timestamps;
 mod transfer;
+#[cfg(feature = "llm")]
+mod transformer;
 mod tune;
 #[cfg(not(target_arch = "wasm32"))]
 mod warmup;
@@ -57,6 +59,8 @@ pub(crate) use texts::Texts;
 pub(crate) use tiles::TileFold;
 #[cfg(not(target_arch = "wasm32"))]
 pub use timestamps::KernelTime;
+#[cfg(feature = "llm")]
+pub(crate) use transformer::{Attention, BlockWeights, HeadRotation, Heads, TransformerPass};
 pub(crate) use weights::Weights;
 
 use crate::error::Result;

@@ -172,7 +172,7 @@ impl<'g> Recorder<'g> {
 
     #[cfg(target_arch = "wasm32")]
     #[allow(clippy::unnecessary_wraps)] // The other one may find no memory.
-    fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
+    pub(super) fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
         let bytes = bytemuck::cast_slice(values);
         self.gpu.queue.write_buffer(buffer.raw(), 0, bytes);
         Ok(())
@@ -180,7 +180,7 @@ impl<'g> Recorder<'g> {
 
     /// Through a buffer of the pool, where wgpu would make a new one.
     #[cfg(not(target_arch = "wasm32"))]
-    fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
+    pub(super) fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
         let staging = self.gpu.pool.take(Usage::Upload, values.len())?;
         super::transfer::write(&staging.buffer, values);
         self.uploads.push((staging, buffer.clone()));

@@ -40,21 +40,17 @@ impl Drop for Generation {
 impl Generation {
     /// Reads a block of the prompt, or generates a token once all of it was read. Returns the text
     /// that is certain by now, or nothing where generation has ended.
-    pub fn step(&mut self) -> Result<Option<String>, JsValue> {
+    pub async fn step(&mut self) -> Result<Option<String>, JsValue> {
         let Some(generator) = &mut self.generator else {
             return Ok(None);
         };
         if generator.finished().is_some() {
             return Ok(None);
         }
-        let read = generator.read_prompt(&self.model);
-        let text = read.and_then(|read| {
-            if read {
-                Ok(String::new())
-            } else {
-                generator.step(&self.model)
-            }
-        });
+        let text = match generator.read_prompt(&self.model).await {
+            Ok(false) => generator.step(&self.model).await,
+            read => read.map(|_| String::new()),
+        };
         text.map(Some).map_err(|error| to_js(&error))
     }
 

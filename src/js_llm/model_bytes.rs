@@ -46,12 +46,12 @@ impl ModelBytes {
     }
 
     /// Makes a model of the whole file.
-    pub fn load(self, options: JsValue) -> Result<Model, JsValue> {
+    pub async fn load(self, options: JsValue) -> Result<Model, JsValue> {
         let load = LoadOptions {
             context_length: integer(&options, "contextLength"),
             ..LoadOptions::default()
         };
-        let model = LanguageModel::from_bytes(self.bytes, load);
+        let model = LanguageModel::from_bytes_async(self.bytes, load).await;
         Ok(Model::new(model.map_err(|error| to_js(&renamed(error)))?))
     }
 }

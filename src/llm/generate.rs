@@ -6,6 +6,8 @@ use super::sampling::{Sampler, Sampling};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
 use crate::error::Result;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::runtime::block_on;
 
 /// When generation ends and how tokens are chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,13 +86,13 @@ impl Generator {
     }
 
     /// Reads the next block of the prompt; returns whether there was one.
-    pub(crate) fn read_prompt(&mut self, model: &LanguageModel) -> Result<bool> {
+    pub(crate) async fn read_prompt(&mut self, model: &LanguageModel) -> Result<bool> {
         let rest = &self.prompt[self.read..];
         let block = &rest[..rest.len().min(BLOCK)];
         if block.is_empty() {
             return Ok(false);
         }
-        self.logits = self.sequence.read(model, block, Wanted::Last)?;
+        self.logits = self.sequence.read(model, block, Wanted::Last).await?;
         self.read += block.len();
         Ok(true)
     }
@@ -119,10 +121,10 @@ impl Generator {
 
     /// Generates a token after the prompt, and returns the text that is certain by now, which may be
     /// empty.
-    pub(crate) fn step(&mut self, model: &LanguageModel) -> Result<String> {
-        while self.read_prompt(model)? {}
+    pub(crate) async fn step(&mut self, model: &LanguageModel) -> Result<String> {
+        while self.read_prompt(model).await? {}
         if let Some(&last) = self.generated.last() {
-            self.logits = self.sequence.read(model, &[last], Wanted::Last)?;
+            self.logits = self.sequence.read(model, &[last], Wanted::Last).await?;
         }
         let token = self
             .sampler
@@ -137,7 +139,7 @@ impl Generator {
         self.held.push_str(&text);
         let text = self.release();
         let full = self.generated.len() >= self.options.max_tokens
-            || self.sequence.tokens().len() >= model.context_length;
+            || self.sequence.tokens().len() >= model.context_length();
         Ok(if full && self.finished.is_none() {
             text + &self.finish(FinishReason::Length)
         } else {
@@ -171,6 +173,7 @@ impl Generator {
 
 /// An answer that is generated as it is iterated over. Each item is a piece of text that ends with a
 /// whole character. Dropping it cancels the rest.
+#[cfg(not(target_arch = "wasm32"))]
 #[derive(Debug)]
 pub struct Generation<'a> {
     model: &'a LanguageModel,
@@ -178,6 +181,7 @@ pub struct Generation<'a> {
     failed: bool,
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 impl<'a> Generation<'a> {
     pub(super) fn new(
         model: &'a LanguageModel,
@@ -185,7 +189,7 @@ impl<'a> Generation<'a> {
         options: GenerateOptions,
     ) -> Result<Self> {
         let mut generator = Generator::new(model, Sequence::new(model)?, prompt, options)?;
-        while generator.read_prompt(model)? {}
+        while block_on(generator.read_prompt(model))? {}
         Ok(Self {
             model,
             generator,
@@ -212,12 +216,13 @@ impl<'a> Generation<'a> {
     }
 }
 
+#[cfg(not(target_arch = "wasm32"))]
 impl Iterator for Generation<'_> {
     type Item = Result<String>;
 
     fn next(&mut self) -> Option<Result<String>> {
         while !self.failed && self.generator.finished().is_none() {
-            match self.generator.step(self.model) {
+            match block_on(self.generator.step(self.model)) {
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => return Some(Ok(text)),
                 Err(error) => {

@@ -1,10 +1,11 @@
 //! The public model.
 
 use super::gguf::Gguf;
-use super::model::{KvCache, Model};
+use super::model::Model;
 use super::template::ChatTemplate;
 use super::tokenizer::{Tokenizer, token_id};
 use super::{GenerateOptions, Generation, Message, Session, Value};
+use crate::device::GpuDevice;
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
 use crate::simd::Cpu;
@@ -19,6 +20,9 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// The instruction set, the best by default.
     pub instruction_set: Option<InstructionSet>,
+    /// The device that runs the model: a device on a GPU has a copy of the weights there. Without
+    /// one the model runs on SIMD.
+    pub device: Option<GpuDevice>,
 }
 
 /// What a file says of its model.
@@ -57,7 +61,6 @@ pub struct ModelInfo {
 pub struct LanguageModel {
     pub(super) model: Model,
     pub(super) tokenizer: Tokenizer,
-    pub(super) context_length: usize,
     template: Option<ChatTemplate>,
     ends: Vec<u32>,
 }
@@ -68,46 +71,53 @@ impl LanguageModel {
     ///
     /// # Errors
     /// `InvalidModel` if the file cannot be read, is damaged or needs what is not supported;
-    /// `InvalidArgument` for options out of range.
-    #[allow(clippy::needless_pass_by_value)] // As options are passed elsewhere.
+    /// `InvalidArgument` for options out of range; `OutOfMemory`, `LimitExceeded` or `DeviceLost` if
+    /// a GPU cannot hold the weights.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub async fn load_async(
+        path: impl AsRef<std::path::Path>,
+        options: LoadOptions,
+    ) -> Result<Self> {
+        Self::new(Gguf::open(path)?, options).await
+    }
+
+    /// Blocking version of [`LanguageModel::load_async`].
     #[cfg(not(target_arch = "wasm32"))]
     pub fn load(path: impl AsRef<std::path::Path>, options: LoadOptions) -> Result<Self> {
-        Self::new(Gguf::open(path)?, &options)
+        crate::runtime::block_on(Self::load_async(path, options))
     }
 
     /// Loads a model from a file that is in memory.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::load`].
-    #[allow(clippy::needless_pass_by_value)] // As options are passed elsewhere.
-    pub fn from_bytes(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
-        Self::new(Gguf::from_bytes(bytes)?, &options)
+    /// The errors of `load_async`.
+    pub async fn from_bytes_async(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
+        Self::new(Gguf::from_bytes(bytes)?, options).await
     }
 
-    fn new(file: Gguf, options: &LoadOptions) -> Result<Self> {
+    /// Blocking version of [`LanguageModel::from_bytes_async`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn from_bytes(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
+        crate::runtime::block_on(Self::from_bytes_async(bytes, options))
+    }
+
+    async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
         let set = options.instruction_set.unwrap_or(InstructionSet::best());
-        let model = Model::new(file, Cpu::new(set, options.threads))?;
+        let cpu = Cpu::new(set, options.threads);
+        let mut model = Model::new(file, options.context_length, cpu)?;
+        if let Some(device) = &options.device {
+            model.move_to(device).await?;
+        }
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = model
             .file
             .get("tokenizer.chat_template")
             .and_then(Value::as_str);
         let template = source.map(ChatTemplate::new).transpose()?;
-        let most = model.config.context;
-        let context_length = options.context_length.unwrap_or(most.min(2048));
-        if !(1..=most).contains(&context_length) {
-            let value = context_length.to_string();
-            return Err(Error::invalid(
-                "context_length",
-                value,
-                format!("from 1 to {most}"),
-            ));
-        }
         let ends = ends(&model.file, &tokenizer);
         Ok(Self {
             model,
             tokenizer,
-            context_length,
             template,
             ends,
         })
@@ -122,7 +132,6 @@ impl LanguageModel {
                 .unwrap_or_default()
                 .to_owned()
         };
-        let elements = KvCache::elements(config, self.context_length);
         ModelInfo {
             architecture: text("general.architecture"),
             name: text("general.name"),
@@ -130,7 +139,7 @@ impl LanguageModel {
             vocabulary: self.tokenizer.len(),
             max_context_length: config.context,
             file_bytes: file.bytes(),
-            session_bytes: elements.saturating_mul(2 * size_of::<f32>()),
+            session_bytes: config.cache_len().saturating_mul(2 * size_of::<f32>()),
         }
     }
 
@@ -183,7 +192,8 @@ impl LanguageModel {
     /// Answers a conversation.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::render`] and [`Session::prefill`].
+    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
         Generation::new(self, self.conversation(messages)?, options)
     }
@@ -191,7 +201,8 @@ impl LanguageModel {
     /// Continues a text.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill`].
+    /// The errors of [`Session::prefill_async`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
         Generation::new(self, self.continuation(prompt)?, options)
     }
@@ -205,7 +216,7 @@ impl LanguageModel {
 
     /// The most tokens of a session.
     pub fn context_length(&self) -> usize {
-        self.context_length
+        self.model.config.capacity
     }
 
     /// Whether a token ends generation.

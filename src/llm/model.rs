@@ -2,36 +2,101 @@
 
 mod architecture;
 mod attention;
+mod cpu;
 mod forward;
+#[cfg(feature = "gpu")]
+mod gpu;
 mod kv_cache;
+mod rotation;
+mod steps;
 mod weights;
 
 use super::gguf::Gguf;
+use crate::device::GpuDevice;
 use crate::error::Result;
 use crate::simd::Cpu;
 pub(super) use architecture::Config;
+use cpu::CpuSequence;
 pub(super) use forward::{BLOCK, Wanted};
-pub(super) use kv_cache::KvCache;
-use weights::Layout;
+use kv_cache::KvCache;
+use steps::Steps;
+use weights::Weights;
 
-/// A model whose weights stay in the file's blocks.
+/// A model whose weights stay in blocks of few bits.
 #[derive(Debug)]
 pub(super) struct Model {
     pub(super) file: Gguf,
     pub(super) config: Config,
-    layout: Layout,
-    cpu: Cpu,
+    weights: Weights,
+    steps: Steps,
+    executor: Executor,
+}
+
+/// The back-end of a model.
+#[derive(Debug)]
+enum Executor {
+    Cpu(Cpu),
+    #[cfg(feature = "gpu")]
+    Gpu(gpu::GpuModel),
+}
+
+/// What a sequence of tokens keeps on its back-end.
+#[derive(Debug)]
+pub(super) enum State {
+    Cpu(CpuSequence),
+    #[cfg(feature = "gpu")]
+    Gpu(gpu::GpuSequence),
+}
+
+/// Tokens that go through the steps together.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// The first one's position.
+    first: usize,
+    tokens: usize,
+    /// The rows of the residual before that of the first token.
+    skipped: usize,
 }
 
 impl Model {
-    pub(super) fn new(file: Gguf, cpu: Cpu) -> Result<Self> {
-        let config = Config::new(&file)?;
-        let layout = Layout::new(&file, &config)?;
+    /// Reads what the file says of its model, whose sessions have at most `capacity` tokens.
+    pub(super) fn new(file: Gguf, capacity: Option<usize>, cpu: Cpu) -> Result<Self> {
+        let config = Config::new(&file, capacity)?;
+        let (steps, weights) = Steps::new(&file, &config)?;
         Ok(Self {
             file,
             config,
-            layout,
-            cpu,
+            weights,
+            steps,
+            executor: Executor::Cpu(cpu),
         })
+    }
+
+    /// Moves the model to a device's back-end. On a GPU it has a copy of the weights.
+    #[cfg_attr(not(feature = "gpu"), allow(clippy::unused_async))] // A GPU answers later.
+    pub(super) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
+        match device.executor() {
+            #[cfg(feature = "gpu")]
+            crate::device::executor::Executor::Gpu(gpu) => {
+                self.executor = Executor::Gpu(gpu::GpuModel::new(gpu, self).await?);
+            }
+            _ => self.executor = Executor::Cpu(device.cpu()),
+        }
+        Ok(())
+    }
+
+    /// Allocates memory for a sequence of tokens.
+    ///
+    /// # Errors
+    /// `OutOfMemory`, `LimitExceeded` if the GPU has no buffers of that size.
+    pub(super) fn state(&self) -> Result<State> {
+        let config = &self.config;
+        match &self.executor {
+            Executor::Cpu(cpu) => {
+                CpuSequence::new(*cpu, config, self.weights.vocabulary()).map(State::Cpu)
+            }
+            #[cfg(feature = "gpu")]
+            Executor::Gpu(gpu) => gpu.sequence(config).map(State::Gpu),
+        }
     }
 }

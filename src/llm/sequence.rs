@@ -1,21 +1,20 @@
 //! The tokens that a model has read, with their keys and values.
 
 use super::LanguageModel;
-use super::model::{KvCache, Wanted};
+use super::model::{State, Wanted};
 use crate::error::{Error, Result};
 
 /// A sequence of tokens. Its methods take the model that it was made for.
 #[derive(Debug)]
 pub(crate) struct Sequence {
-    cache: KvCache,
+    state: State,
     tokens: Vec<u32>,
 }
 
 impl Sequence {
     pub(crate) fn new(model: &LanguageModel) -> Result<Self> {
-        let cache = KvCache::new(&model.model.config, model.context_length)?;
         Ok(Self {
-            cache,
+            state: model.model.state()?,
             tokens: Vec::new(),
         })
     }
@@ -27,36 +26,31 @@ impl Sequence {
     /// Reads tokens and returns the wanted logits. Reads none of them if there is an error.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill`](super::Session::prefill).
-    pub(super) fn read(
+    /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
+    pub(super) async fn read(
         &mut self,
         model: &LanguageModel,
         tokens: &[u32],
         wanted: Wanted,
     ) -> Result<Vec<f32>> {
         self.check(model, tokens)?;
-        let logits = model.model.forward(&mut self.cache, tokens, wanted);
-        match logits {
-            Ok(logits) => {
-                self.tokens.extend_from_slice(tokens);
-                Ok(logits)
-            }
-            Err(error) => {
-                self.cache.len = self.tokens.len();
-                Err(error)
-            }
-        }
+        let (model, first) = (&model.model, self.tokens.len());
+        let logits = model
+            .forward(&mut self.state, first, tokens, wanted)
+            .await?;
+        self.tokens.extend_from_slice(tokens);
+        Ok(logits)
     }
 
     /// Checks whether tokens can be read.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill`](super::Session::prefill).
+    /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
     pub(super) fn check(&self, model: &LanguageModel, tokens: &[u32]) -> Result<()> {
         if tokens.is_empty() {
             return Err(Error::Empty { op: "prefill" });
         }
-        model.model.check(&self.cache, tokens)
+        model.model.check(self.tokens.len(), tokens)
     }
 
     /// Forgets all tokens but the first `len`.
@@ -73,7 +67,6 @@ impl Sequence {
             ));
         }
         self.tokens.truncate(len);
-        self.cache.len = len;
         Ok(())
     }
 

@@ -4,6 +4,8 @@ use super::LanguageModel;
 use super::model::Wanted;
 use super::sequence::Sequence;
 use crate::error::Result;
+#[cfg(not(target_arch = "wasm32"))]
+use crate::runtime::block_on;
 
 /// A sequence of tokens that a model has read, which can be continued and rewound.
 ///
@@ -31,24 +33,42 @@ impl<'a> Session<'a> {
     /// # Errors
     /// `Empty` for no tokens, `LimitExceeded` if the context has no room for them,
     /// `InvalidArgument` for a token beyond the vocabulary; none of them is read then.
+    pub async fn prefill_async(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        self.sequence.read(self.model, tokens, Wanted::Last).await
+    }
+
+    /// Blocking version of [`Session::prefill_async`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn prefill(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        self.sequence.read(self.model, tokens, Wanted::Last)
+        block_on(self.prefill_async(tokens))
     }
 
     /// Reads tokens and returns the logits after each of them, row after row.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill`].
+    /// The errors of [`Session::prefill_async`].
+    pub async fn logits_async(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        self.sequence.read(self.model, tokens, Wanted::All).await
+    }
+
+    /// Blocking version of [`Session::logits_async`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        self.sequence.read(self.model, tokens, Wanted::All)
+        block_on(self.logits_async(tokens))
     }
 
     /// Reads one token and returns the logits after it.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill`].
+    /// The errors of [`Session::prefill_async`].
+    pub async fn decode_async(&mut self, token: u32) -> Result<Vec<f32>> {
+        self.sequence.read(self.model, &[token], Wanted::Last).await
+    }
+
+    /// Blocking version of [`Session::decode_async`].
+    #[cfg(not(target_arch = "wasm32"))]
     pub fn decode(&mut self, token: u32) -> Result<Vec<f32>> {
-        self.sequence.read(self.model, &[token], Wanted::Last)
+        block_on(self.decode_async(token))
     }
 
     /// Forgets all tokens but the first `len`.

@@ -103,19 +103,86 @@ impl WeightType {
             F32 => to[0] = f32::from_le_bytes([block[0], block[1], block[2], block[3]]),
             F16 => to[0] = f16_to_f32(u16_at(block, 0)),
             BF16 => to[0] = bf16_to_f32(u16_at(block, 0)),
-            Q8_0 => simple::q8_0(block, to),
-            Q4_0 => simple::q4_0(block, to),
-            Q4_1 => simple::q4_1(block, to),
-            Q5_0 => simple::q5_0(block, to),
-            Q5_1 => simple::q5_1(block, to),
-            IQ4_NL => simple::iq4_nl(block, to),
-            IQ4_XS => simple::iq4_xs(block, to),
-            Q2_K => k_quants::q2_k(block, to),
-            Q3_K => k_quants::q3_k(block, to),
-            Q4_K => k_quants::q4_k(block, to),
-            Q5_K => k_quants::q5_k(block, to),
-            Q6_K => k_quants::q6_k(block, to),
+            _ => {
+                let mut to = to;
+                self.for_each_group(block, |group, integers| {
+                    let weights = to.split_off_mut(..integers.len()).unwrap_or_default();
+                    for (weight, &integer) in weights.iter_mut().zip(integers) {
+                        *weight = group.weight(integer);
+                    }
+                });
+            }
         }
+    }
+
+    /// Whether weights are integers with a scale for each group of them.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+    pub(crate) fn is_quantized(self) -> bool {
+        !matches!(self, F32 | F16 | BF16)
+    }
+
+    /// The number of weights in a group: 16 or 32.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+    pub(crate) fn group_len(self) -> usize {
+        if matches!(self, Q2_K | Q3_K | Q6_K) {
+            16
+        } else {
+            32
+        }
+    }
+
+    /// Whether the integers are from -8 to 15 of at most 16 different values in a row: four bits hold
+    /// them less [`WeightType::least`].
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+    pub(crate) fn has_four_bits(self) -> bool {
+        matches!(self, Q4_0 | Q4_1 | Q4_K)
+    }
+
+    /// The least integer of a type of four bits.
+    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
+    pub(crate) fn least(self) -> i8 {
+        if self == Q4_0 { -8 } else { 0 }
+    }
+
+    /// Calls `each` with the groups of a block in order. Types of one weight a block have none.
+    #[inline]
+    pub(crate) fn for_each_group(self, block: &[u8], each: impl FnMut(Group, &[i8])) {
+        match self {
+            F32 | F16 | BF16 => {}
+            Q8_0 => simple::q8_0(block, each),
+            Q4_0 => simple::q4_0(block, each),
+            Q4_1 => simple::q4_1(block, each),
+            Q5_0 => simple::q5_0(block, each),
+            Q5_1 => simple::q5_1(block, each),
+            IQ4_NL => simple::iq4_nl(block, each),
+            IQ4_XS => simple::iq4_xs(block, each),
+            Q2_K => k_quants::q2_k(block, each),
+            Q3_K => k_quants::q3_k(block, each),
+            Q4_K => k_quants::q4_k(block, each),
+            Q5_K => k_quants::q5_k(block, each),
+            Q6_K => k_quants::q6_k(block, each),
+        }
+    }
+}
+
+/// What the weights of a group have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Group {
+    pub(crate) scale: f32,
+    /// -0 where there is none: adding that changes no weight, not even the sign of a zero.
+    pub(crate) offset: f32,
+}
+
+impl Group {
+    /// A group without an offset.
+    fn scaled(scale: f32) -> Self {
+        let offset = -0.0;
+        Self { scale, offset }
+    }
+
+    /// The weight that an integer stands for.
+    fn weight(self, integer: i8) -> f32 {
+        self.scale * f32::from(integer) + self.offset
     }
 }
 

@@ -69,6 +69,16 @@ impl Writer {
         weights.into_iter().map(f64::from).collect()
     }
 
+    /// Adds a vector of `f32`.
+    pub(crate) fn values(&mut self, name: &str, values: &[f64]) {
+        let bytes = values
+            .iter()
+            .flat_map(|&value| (value as f32).to_le_bytes());
+        let tensor = (name.to_owned(), vec![values.len()], WeightType::F32);
+        self.tensors
+            .push((tensor.0, tensor.1, tensor.2, bytes.collect()));
+    }
+
     /// The file.
     pub(crate) fn finish(self) -> Vec<u8> {
         let mut file = b"GGUF".to_vec();

@@ -50,6 +50,10 @@ pub(crate) const FEATURES: &[&str] = &[
     "f16",
     "q4_0",
     "q8_0",
+    // The words of weights in groups.
+    "floats",
+    "bytes",
+    "nibbles",
     // The compilers that have different words for matrices of subgroups.
     "naga",
     "chromium",
@@ -366,6 +370,61 @@ pub(crate) const TEMPLATES: &[Template] = &[
 
 /// The kernels that are no part of that table.
 pub(crate) const APART: &[Apart] = &[
+    Apart {
+        file: "add_rows",
+        instance: instance("add_rows", &[], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "attend",
+        instance: instance("attend", &[], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "gate",
+        instance: instance("gate", &[], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "multiply_blocks",
+        instance: instance("multiply_floats", &["floats"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "multiply_blocks",
+        instance: instance("multiply_bytes", &["bytes"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "multiply_blocks",
+        instance: instance("multiply_nibbles", &["nibbles"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "multiply_blocks_tiled",
+        instance: instance("multiply_floats_tiled", &["floats"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "multiply_blocks_tiled",
+        instance: instance("multiply_bytes_tiled", &["bytes"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "multiply_blocks_tiled",
+        instance: instance("multiply_nibbles_tiled", &["nibbles"], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "norm_rows",
+        instance: instance("norm_rows", &[], &[]),
+        left_out: &[],
+    },
+    Apart {
+        file: "place_heads",
+        instance: instance("place_heads", &[], &[]),
+        left_out: &[],
+    },
     Apart {
         file: "fold_tiles",
         instance: instance("fold_tiles", &[], &[]),

@@ -43,10 +43,10 @@ export class Engine {
     }
 
     /** Makes a model of the file; returns its `info`. */
-    open(options) {
+    async open(options) {
         const bytes = this.#bytes;
         this.#bytes = undefined;
-        this.#model = bytes.load(options);
+        this.#model = await bytes.load(options);
         return this.#model.info();
     }
 
@@ -72,7 +72,7 @@ export class Engine {
         try {
             let known = 0;
             let first;
-            for (let text; (text = generation.step()) !== undefined;) {
+            for (let text; (text = await generation.step()) !== undefined;) {
                 const tokens = generation.tokensAfter(known);
                 const now = performance.now();
                 known += tokens.length;

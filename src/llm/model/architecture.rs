@@ -1,42 +1,91 @@
-//! The table of architectures, and what a file says of its model.
+//! The table of architectures, and the hyperparameters of a file's model.
 
+use super::rotation::{Pairs, Rotation};
 use crate::error::Result;
 use crate::llm::Value;
 use crate::llm::gguf::{Gguf, invalid};
 
-/// Which values a rotation takes for a pair.
+/// The function of the gate in a feed-forward network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rope {
-    /// Neighbours.
-    Interleaved,
-    /// One from each half of the head.
-    #[allow(dead_code)] // For the architectures whose rows are still missing.
-    Halves,
+pub(super) enum Activation {
+    Silu,
+    /// GELU by its approximation with tanh.
+    GeluTanh,
+}
+
+/// The layers whose attention sees only a window of positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Windows {
+    None,
+    All,
+    /// All but every sixth layer. Their rotation has a base of its own.
+    FiveOfSix,
 }
 
 /// What distinguishes an architecture.
 #[derive(Debug)]
 pub(super) struct Architecture {
     pub(super) name: &'static str,
-    pub(super) rope: Rope,
+    pub(super) pairs: Pairs,
+    pub(super) activation: Activation,
+    pub(super) windows: Windows,
+    /// Whether queries and keys are normalised head by head.
+    pub(super) norms_heads: bool,
+    /// Whether the results of attention and of the feed-forward network are normalised.
+    pub(super) norms_results: bool,
+    /// Whether embeddings are multiplied by the square root of their length.
+    pub(super) scales_embedding: bool,
+    /// Whether queries, keys and values are rows of one matrix, and gate and up rows of another.
+    pub(super) fused: bool,
 }
 
-/// The architectures that the forward pass supports.
-const ARCHITECTURES: &[Architecture] = &[Architecture {
-    name: "llama",
-    rope: Rope::Interleaved,
-}];
+/// What most architectures share.
+const PLAIN: Architecture = Architecture {
+    name: "",
+    pairs: Pairs::Halves,
+    activation: Activation::Silu,
+    windows: Windows::None,
+    norms_heads: false,
+    norms_results: false,
+    scales_embedding: false,
+    fused: false,
+};
 
-/// What known architectures need that the forward pass does not have.
-const MISSING: &[(&str, &str)] = &[
-    ("qwen2", "biases and rotation by halves"),
-    ("qwen3", "norms of queries and keys and rotation by halves"),
-    (
-        "gemma3",
-        "norms of queries and keys, norms after blocks, GELU, windows and a second rotation",
-    ),
-    ("phi3", "fused projections and rotation by halves"),
+/// The architectures that the forward pass supports.
+const ARCHITECTURES: &[Architecture] = &[
+    Architecture {
+        name: "llama",
+        pairs: Pairs::Neighbours,
+        ..PLAIN
+    },
+    Architecture {
+        name: "qwen2",
+        ..PLAIN
+    },
+    Architecture {
+        name: "qwen3",
+        norms_heads: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "gemma3",
+        activation: Activation::GeluTanh,
+        windows: Windows::FiveOfSix,
+        norms_heads: true,
+        norms_results: true,
+        scales_embedding: true,
+        ..PLAIN
+    },
+    Architecture {
+        name: "phi3",
+        windows: Windows::All,
+        fused: true,
+        ..PLAIN
+    },
 ];
+
+/// The layers of Gemma 3 with 27 billion parameters, whose scores have a scale of their own.
+const GEMMA3_27B_LAYERS: usize = 62;
 
 /// A model's hyperparameters.
 #[derive(Debug)]
@@ -48,19 +97,37 @@ pub(crate) struct Config {
     pub(crate) kv_heads: usize,
     pub(crate) head_len: usize,
     pub(crate) hidden: usize,
+    /// The most tokens that the model was trained for.
     pub(crate) context: usize,
-    pub(super) rotated: usize,
-    pub(super) rope_base: f64,
+    /// The most tokens of a session.
+    pub(crate) capacity: usize,
+    /// The rotation of layers that see everything, and that of layers with a window.
+    pub(super) rotations: [Rotation; 2],
+    pub(super) window: Option<usize>,
     pub(super) epsilon: f32,
 }
 
 impl Config {
-    pub(super) fn new(file: &Gguf) -> Result<Self> {
+    /// Reads the hyperparameters of a model whose sessions have at most `capacity` tokens, 2048 or
+    /// the model's own limit if that is smaller by default.
+    pub(super) fn new(file: &Gguf, capacity: Option<usize>) -> Result<Self> {
         let architecture = architecture(file)?;
         let keys = Keys(file, architecture.name);
         let width = keys.size("embedding_length", None)?;
         let heads = keys.size("attention.head_count", None)?;
-        let head_len = keys.size("attention.key_length", Some(width / heads))?;
+        let head_len = keys.size("attention.key_length", Some((width / heads).max(1)))?;
+        let context = keys.size("context_length", None)?;
+        let capacity = capacity.unwrap_or(context.min(2048));
+        if !(1..=context).contains(&capacity) {
+            let requirement = format!("from 1 to {context}");
+            let value = capacity.to_string();
+            return Err(crate::error::Error::invalid(
+                "context_length",
+                value,
+                requirement,
+            ));
+        }
+        let rotated = keys.size("rope.dimension_count", Some(head_len))?;
         let config = Self {
             architecture,
             layers: keys.size("block_count", None)?,
@@ -69,9 +136,10 @@ impl Config {
             kv_heads: keys.size("attention.head_count_kv", Some(heads))?,
             head_len,
             hidden: keys.size("feed_forward_length", None)?,
-            context: keys.size("context_length", None)?,
-            rotated: keys.size("rope.dimension_count", Some(head_len))?,
-            rope_base: keys.number("rope.freq_base", Some(1e4))?,
+            context,
+            capacity,
+            rotations: rotations(keys, architecture, rotated, capacity)?,
+            window: keys.window(architecture)?,
             epsilon: keys.number("attention.layer_norm_rms_epsilon", None)? as f32,
         };
         config.check(keys)?;
@@ -79,26 +147,53 @@ impl Config {
     }
 
     fn check(&self, keys: Keys<'_>) -> Result<()> {
-        let fault = |what: &str| Err(invalid(what, format!("metadata of `{}`", keys.1)));
         if !self.heads.is_multiple_of(self.kv_heads) {
-            return fault("the heads are no multiple of those of keys and values");
+            return Err(keys.invalid("the heads are no multiple of those of keys and values"));
         }
-        if self.rotated > self.head_len || !self.rotated.is_multiple_of(2) {
-            return fault("the rotated part of a head is odd or longer than the head");
+        let rotated = self.rotations[0].rotated;
+        if rotated > self.head_len || !rotated.is_multiple_of(2) {
+            return Err(keys.invalid("the rotated part of a head is odd or longer than the head"));
         }
         if keys.size("attention.value_length", Some(self.head_len))? != self.head_len {
-            return fault("values are not as long as keys");
+            return Err(keys.invalid("values are not as long as keys"));
         }
-        if !(self.rope_base > 0.0 && self.rope_base.is_finite() && self.epsilon >= 0.0) {
-            return fault(
-                "the base of the rotation or the epsilon of the norms is no positive number",
-            );
+        if !(self.epsilon >= 0.0 && self.epsilon.is_finite()) {
+            return Err(keys.invalid("the epsilon of the norms is no positive number"));
         }
-        let scaling = keys.get("rope.scaling.type").and_then(Value::as_str);
-        if scaling.is_some_and(|scaling| scaling != "none") || keys.get("expert_count").is_some() {
-            return fault("scaled rotations and experts are not supported");
+        if keys.get("expert_count").is_some() {
+            return Err(keys.invalid("experts are not supported"));
         }
         Ok(())
+    }
+
+    /// Returns whether a layer's attention sees only a window of positions.
+    pub(super) fn is_local(&self, layer: usize) -> bool {
+        self.window.is_some()
+            && match self.architecture.windows {
+                Windows::None => false,
+                Windows::All => true,
+                Windows::FiveOfSix => layer % 6 != 5,
+            }
+    }
+
+    /// Returns the factor of the products of queries and keys.
+    pub(super) fn score_scale(&self) -> f32 {
+        let is_27b = self.architecture.name == "gemma3" && self.layers == GEMMA3_27B_LAYERS;
+        let len = if is_27b {
+            self.width / self.heads
+        } else {
+            self.head_len
+        };
+        1.0 / libm::sqrtf(len as f32)
+    }
+
+    /// Returns the factor of embeddings.
+    pub(super) fn embedding_scale(&self) -> f32 {
+        if self.architecture.scales_embedding {
+            libm::sqrtf(self.width as f32)
+        } else {
+            1.0
+        }
     }
 }
 
@@ -107,12 +202,67 @@ fn architecture(file: &Gguf) -> Result<&'static Architecture> {
     const KEY: &str = "general.architecture";
     let name = file.get(KEY).and_then(Value::as_str).unwrap_or_default();
     let row = ARCHITECTURES.iter().find(|row| row.name == name);
-    let missing = MISSING.iter().find(|row| row.0 == name);
     row.ok_or_else(|| {
-        let missing = missing.map_or(String::new(), |row| format!("; missing are {}", row.1));
-        let what = format!("the architecture `{name}` is not supported{missing}");
+        let known: Vec<&str> = ARCHITECTURES.iter().map(|row| row.name).collect();
+        let known = known.join(", ");
+        let what = format!("the architecture `{name}` is not supported; supported are {known}");
         invalid(what, format!("metadata `{KEY}`"))
     })
+}
+
+/// The rotations of layers that see everything and of layers with a window.
+fn rotations(
+    keys: Keys<'_>,
+    architecture: &Architecture,
+    rotated: usize,
+    capacity: usize,
+) -> Result<[Rotation; 2]> {
+    let new = |base: f64| Rotation::new(architecture.pairs, rotated, base);
+    let mut global = new(keys.positive("rope.freq_base", 1e4)?);
+    match keys.get("rope.scaling.type").and_then(Value::as_str) {
+        None | Some("none" | "longrope") => {}
+        Some("linear") => global.divide(&[keys.positive("rope.scaling.factor", 1.0)?]),
+        Some(other) => {
+            return Err(keys.invalid(&format!("rotations scaled by `{other}` are not supported")));
+        }
+    }
+    if let Some((name, magnitude)) = factors(keys, capacity)? {
+        let factors = super::weights::vector(keys.0, name, rotated / 2)?;
+        let factors: Vec<f64> = factors.into_iter().map(f64::from).collect();
+        if !factors
+            .iter()
+            .all(|factor| *factor > 0.0 && factor.is_finite())
+        {
+            return Err(invalid(
+                "a factor that is no positive number",
+                format!("tensor `{name}`"),
+            ));
+        }
+        global.divide(&factors);
+        global.magnitude = magnitude;
+    }
+    let local = match architecture.windows {
+        Windows::FiveOfSix => new(keys.positive("rope.freq_base_swa", 1e4)?),
+        Windows::None | Windows::All => global.clone(),
+    };
+    Ok([global, local])
+}
+
+/// The tensor with a factor for each frequency, if there is one, and the factor of what is rotated:
+/// Llama 3 has one tensor, Phi 3 one for contexts as long as at first and one for longer ones.
+fn factors(keys: Keys<'_>, capacity: usize) -> Result<Option<(&'static str, f64)>> {
+    let has = |name: &&str| keys.0.tensor(name).is_some();
+    if has(&"rope_freqs.weight") {
+        return Ok(Some(("rope_freqs.weight", 1.0)));
+    }
+    let original = keys.size("rope.scaling.original_context_length", Some(capacity))?;
+    let name = if capacity > original {
+        "rope_factors_long.weight"
+    } else {
+        "rope_factors_short.weight"
+    };
+    let magnitude = keys.positive("rope.scaling.attn_factor", 1.0)?;
+    Ok(Some(name).filter(has).map(|name| (name, magnitude)))
 }
 
 /// The metadata of an architecture.
@@ -138,6 +288,26 @@ impl<'a> Keys<'a> {
     fn number(self, key: &str, default: Option<f64>) -> Result<f64> {
         let number = self.get(key).map_or(default, Value::as_f64);
         number.ok_or_else(|| self.fault(key))
+    }
+
+    fn positive(self, key: &str, default: f64) -> Result<f64> {
+        let number = self.number(key, Some(default))?;
+        let number = Some(number).filter(|number| *number > 0.0 && number.is_finite());
+        number.ok_or_else(|| self.fault(key))
+    }
+
+    /// The positions that a layer with a window sees; a file says 0 for none.
+    fn window(self, architecture: &Architecture) -> Result<Option<usize>> {
+        const KEY: &str = "attention.sliding_window";
+        let absent = self.get(KEY).is_none_or(|value| value.as_u64() == Some(0));
+        if architecture.windows == Windows::None || absent {
+            return Ok(None);
+        }
+        self.size(KEY, None).map(Some)
+    }
+
+    fn invalid(self, what: &str) -> crate::error::Error {
+        invalid(what, format!("metadata of `{}`", self.1))
     }
 
     fn fault(self, key: &str) -> crate::error::Error {

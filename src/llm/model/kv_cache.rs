@@ -8,31 +8,21 @@ use std::ops::Range;
 /// The cache of a session: of each layer and head the keys of all positions, one after the other,
 /// and the values likewise.
 #[derive(Debug)]
-pub(crate) struct KvCache {
+pub(super) struct KvCache {
     keys: Vec<f32>,
     values: Vec<f32>,
-    /// Positions that there is room for.
-    pub(crate) capacity: usize,
-    /// Positions that are filled.
-    pub(crate) len: usize,
+    capacity: usize,
     heads: usize,
     head_len: usize,
 }
 
 impl KvCache {
-    /// Returns the number of elements of the keys, which is that of the values, saturating.
-    pub(crate) fn elements(config: &Config, capacity: usize) -> usize {
-        let sizes = [config.kv_heads, capacity, config.head_len];
-        sizes.into_iter().fold(config.layers, usize::saturating_mul)
-    }
-
-    pub(crate) fn new(config: &Config, capacity: usize) -> Result<Self> {
-        let len = Self::elements(config, capacity);
+    pub(super) fn new(config: &Config) -> Result<Self> {
+        let len = config.cache_len();
         Ok(Self {
             keys: try_zeros(len)?,
             values: try_zeros(len)?,
-            capacity,
-            len: 0,
+            capacity: config.capacity,
             heads: config.kv_heads,
             head_len: config.head_len,
         })
@@ -50,19 +40,31 @@ impl KvCache {
         [&self.keys[range.clone()], &self.values[range]]
     }
 
-    /// Writes the keys and values of tokens behind those that are filled. Both are rows of all heads.
-    pub(super) fn write(&mut self, layer: usize, keys: &[f32], values: &[f32]) {
-        let row = self.heads * self.head_len;
-        for (token, (keys, values)) in keys
-            .chunks_exact(row)
-            .zip(values.chunks_exact(row))
-            .enumerate()
-        {
-            for head in 0..self.heads {
-                let start = self.range(layer, head, self.len + token).end;
-                let (to, from) = (start..start + self.head_len, head * self.head_len);
-                self.keys[to.clone()].copy_from_slice(&keys[from..from + self.head_len]);
-                self.values[to].copy_from_slice(&values[from..from + self.head_len]);
+    /// Writes the keys of tokens from position `first` on, rows of all heads.
+    pub(super) fn write_keys(&mut self, layer: usize, first: usize, rows: &[f32]) {
+        self.for_each_head(layer, first, rows, |cache, to, from| {
+            cache.keys[to].copy_from_slice(from);
+        });
+    }
+
+    /// Writes the values of tokens from position `first` on, rows of all heads.
+    pub(super) fn write_values(&mut self, layer: usize, first: usize, rows: &[f32]) {
+        self.for_each_head(layer, first, rows, |cache, to, from| {
+            cache.values[to].copy_from_slice(from);
+        });
+    }
+
+    fn for_each_head(
+        &mut self,
+        layer: usize,
+        first: usize,
+        rows: &[f32],
+        write: impl Fn(&mut Self, Range<usize>, &[f32]),
+    ) {
+        for (token, row) in rows.chunks_exact(self.heads * self.head_len).enumerate() {
+            for (head, from) in row.chunks_exact(self.head_len).enumerate() {
+                let start = self.range(layer, head, first + token).end;
+                write(self, start..start + self.head_len, from);
             }
         }
     }

@@ -1,23 +1,28 @@
 //! Where a model's weights are in the file, with their shapes checked once.
 
 use super::Config;
+use super::steps::{VectorId, WeightId};
 use crate::error::Result;
 use crate::llm::WeightType;
-use crate::llm::gguf::{Gguf, invalid};
+use crate::llm::gguf::{Gguf, TensorInfo, invalid};
 use crate::simd::BlockMatrix;
 use std::ops::Range;
 
-/// A matrix in the file.
+/// A matrix in the file, or some rows of one.
 #[derive(Clone, Debug)]
 pub(super) struct Weight {
-    kind: WeightType,
+    pub(super) kind: WeightType,
     range: Range<usize>,
     pub(super) rows: usize,
     pub(super) cols: usize,
 }
 
 impl Weight {
-    fn new(file: &Gguf, name: &str, rows: usize, cols: usize) -> Result<Self> {
+    /// Finds a matrix of `rows` rows of `cols` weights.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the file has no such tensor or it has another shape.
+    pub(super) fn new(file: &Gguf, name: &str, rows: usize, cols: usize) -> Result<Self> {
         let fault = |what: String| invalid(what, format!("tensor `{name}`"));
         let tensor = file
             .tensor(name)
@@ -37,9 +42,21 @@ impl Weight {
         })
     }
 
+    /// Some of the rows.
+    pub(super) fn rows(&self, rows: Range<usize>) -> Self {
+        let bytes = self.range.len() / self.rows;
+        let start = self.range.start;
+        Self {
+            kind: self.kind,
+            range: start + rows.start * bytes..start + rows.end * bytes,
+            rows: rows.len(),
+            cols: self.cols,
+        }
+    }
+
     /// The matrix in the file that it was found in.
     pub(super) fn matrix<'a>(&self, file: &'a Gguf) -> Result<BlockMatrix<'a>> {
-        let data = file.slice(self.range.clone());
+        let data = self.bytes(file);
         let matrix = BlockMatrix::new(self.kind, data, self.rows, self.cols);
         matrix.ok_or_else(|| {
             invalid(
@@ -48,95 +65,87 @@ impl Weight {
             )
         })
     }
-}
 
-/// The weights of a layer.
-#[derive(Debug)]
-pub(super) struct Layer {
-    pub(super) attention_norm: Vec<f32>,
-    pub(super) query: Weight,
-    pub(super) key: Weight,
-    pub(super) value: Weight,
-    pub(super) output: Weight,
-    pub(super) feed_norm: Vec<f32>,
-    pub(super) gate: Weight,
-    pub(super) up: Weight,
-    pub(super) down: Weight,
+    /// The blocks in the file that it was found in.
+    pub(super) fn bytes<'a>(&self, file: &'a Gguf) -> &'a [u8] {
+        file.slice(self.range.clone())
+    }
 }
 
 /// The weights of a model.
 #[derive(Debug)]
-pub(super) struct Layout {
-    pub(super) embedding: Weight,
-    pub(super) layers: Vec<Layer>,
-    pub(super) norm: Vec<f32>,
-    pub(super) head: Weight,
+pub(super) struct Weights {
+    /// Dequantised.
+    pub(super) vectors: Vec<Vec<f32>>,
+    /// In the file's blocks.
+    pub(super) matrices: Vec<Weight>,
+    /// The matrix whose rows are the tokens' embeddings.
+    pub(super) embedding: usize,
+    /// The matrix that gives logits, the embedding if the file has no other.
+    pub(super) head: usize,
 }
 
-impl Layout {
+impl Weights {
+    /// Finds the embedding and the head.
     pub(super) fn new(file: &Gguf, config: &Config) -> Result<Self> {
         let embedding = file.tensor("token_embd.weight");
         let vocabulary = embedding.and_then(|tensor| tensor.shape().get(1).copied());
         let vocabulary = vocabulary.unwrap_or_default();
-        let embedding = Weight::new(file, "token_embd.weight", vocabulary, config.width)?;
-        let head = match file.tensor("output.weight") {
-            Some(_) => Weight::new(file, "output.weight", vocabulary, config.width)?,
-            None => embedding.clone(),
-        };
-        let mut layers = Vec::new();
-        for index in 0..config.layers {
-            layers.push(layer(file, config, index)?);
+        let weight = |name| Weight::new(file, name, vocabulary, config.width);
+        let mut matrices = vec![weight("token_embd.weight")?];
+        if file.tensor("output.weight").is_some() {
+            matrices.push(weight("output.weight")?);
         }
         Ok(Self {
-            embedding,
-            layers,
-            norm: vector(file, "output_norm.weight", config.width)?,
-            head,
+            vectors: Vec::new(),
+            embedding: 0,
+            head: matrices.len() - 1,
+            matrices,
         })
     }
-}
 
-fn layer(file: &Gguf, config: &Config, index: usize) -> Result<Layer> {
-    let name = |part: &str| format!("blk.{index}.{part}.weight");
-    let weight = |part: &str, rows, cols| Weight::new(file, &name(part), rows, cols);
-    for part in ["attn_q", "attn_k", "attn_v", "attn_output"] {
-        let bias = format!("blk.{index}.{part}.bias");
-        if file.tensor(&bias).is_some() {
-            return Err(invalid(
-                "biases are not supported",
-                format!("tensor `{bias}`"),
-            ));
-        }
+    /// The number of tokens in the vocabulary.
+    pub(super) fn vocabulary(&self) -> usize {
+        self.matrices[self.embedding].rows
     }
-    let (width, hidden) = (config.width, config.hidden);
-    let (queries, keys) = (
-        config.heads * config.head_len,
-        config.kv_heads * config.head_len,
-    );
-    Ok(Layer {
-        attention_norm: vector(file, &name("attn_norm"), width)?,
-        query: weight("attn_q", queries, width)?,
-        key: weight("attn_k", keys, width)?,
-        value: weight("attn_v", keys, width)?,
-        output: weight("attn_output", width, queries)?,
-        feed_norm: vector(file, &name("ffn_norm"), width)?,
-        gate: weight("ffn_gate", hidden, width)?,
-        up: weight("ffn_up", hidden, width)?,
-        down: weight("ffn_down", width, hidden)?,
-    })
+
+    pub(super) fn push_vector(&mut self, vector: Vec<f32>) -> VectorId {
+        self.vectors.push(vector);
+        VectorId(self.vectors.len() - 1)
+    }
+
+    pub(super) fn push_matrix(&mut self, weight: Weight) -> WeightId {
+        self.matrices.push(weight);
+        WeightId(self.matrices.len() - 1)
+    }
 }
 
 /// A vector of weights, dequantised.
-fn vector(file: &Gguf, name: &str, len: usize) -> Result<Vec<f32>> {
-    let tensor = file.tensor(name).filter(|tensor| tensor.shape() == [len]);
-    let fault = || {
-        invalid(
-            format!("missing, or no vector of {len}"),
-            format!("tensor `{name}`"),
-        )
+///
+/// # Errors
+/// `InvalidModel` if the file has none of that length.
+pub(super) fn vector(file: &Gguf, name: &str, len: usize) -> Result<Vec<f32>> {
+    let missing = || invalid("missing", format!("tensor `{name}`"));
+    optional_vector(file, name, len)?.ok_or_else(missing)
+}
+
+/// A vector of weights, dequantised; `None` if the file has no tensor of the name.
+///
+/// # Errors
+/// `InvalidModel` if the tensor has another shape.
+pub(super) fn optional_vector(file: &Gguf, name: &str, len: usize) -> Result<Option<Vec<f32>>> {
+    let Some(tensor) = file.tensor(name) else {
+        return Ok(None);
     };
-    let tensor = tensor.ok_or_else(fault)?;
-    let mut weights = crate::alloc::try_zeros(len)?;
+    if tensor.shape() != [len] {
+        let what = format!("its shape is {:?}, but must be [{len}]", tensor.shape());
+        return Err(invalid(what, format!("tensor `{name}`")));
+    }
+    dequantized(file, tensor).map(Some)
+}
+
+fn dequantized(file: &Gguf, tensor: &TensorInfo) -> Result<Vec<f32>> {
+    let mut weights = crate::alloc::try_zeros(tensor.len())?;
     tensor
         .weight_type()
         .dequantize(file.data(tensor), &mut weights);

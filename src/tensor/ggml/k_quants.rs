@@ -1,14 +1,18 @@
 //! Blocks of 256 weights, whose groups of 16 or 32 have scales in few bits.
 
-use super::f16_at;
+use super::{Group, f16_at};
+use std::array;
 
-pub(super) fn q2_k(block: &[u8], to: &mut [f32]) {
+pub(super) fn q2_k(block: &[u8], mut each: impl FnMut(Group, &[i8])) {
     let (scales, qs) = block.split_at(16);
     let (d, dmin) = (f16_at(block, 80), f16_at(block, 82));
-    for (i, to) in to.iter_mut().enumerate() {
-        let scale = scales[i / 16];
-        let (dl, ml) = (d * f32::from(scale & 15), dmin * f32::from(scale >> 4));
-        *to = dl * f32::from(two_bits(qs, i)) - ml;
+    for (index, &scale) in scales.iter().enumerate() {
+        let group = Group {
+            scale: d * f32::from(scale & 15),
+            offset: -(dmin * f32::from(scale >> 4)),
+        };
+        let integers: [i8; 16] = array::from_fn(|i| two_bits(qs, index * 16 + i) as i8);
+        each(group, &integers);
     }
 }
 
@@ -22,72 +26,76 @@ fn four_bits(qs: &[u8], half: usize, i: usize) -> u8 {
     qs[i / (2 * half) * half + i % half] >> (4 * (i / half % 2)) & 15
 }
 
-pub(super) fn q3_k(block: &[u8], to: &mut [f32]) {
+pub(super) fn q3_k(block: &[u8], mut each: impl FnMut(Group, &[i8])) {
     let (mask, qs, scales, d) = (
         &block[..32],
         &block[32..96],
         &block[96..108],
         f16_at(block, 108),
     );
-    for (i, to) in to.iter_mut().enumerate() {
-        let group = i / 16;
-        let low = scales[group % 8] >> (4 * (group / 8)) & 15;
-        let high = scales[8 + group % 4] >> (2 * (group / 4)) & 3;
-        let dl = d * (f32::from(low | high << 4) - 32.0);
-        let missing = (mask[i % 32] >> (i / 32) & 1) ^ 1;
-        *to = dl * (f32::from(two_bits(qs, i)) - f32::from(missing * 4));
+    for index in 0..16 {
+        let low = scales[index % 8] >> (4 * (index / 8)) & 15;
+        let high = scales[8 + index % 4] >> (2 * (index / 4)) & 3;
+        let scale = d * (f32::from(low | high << 4) - 32.0);
+        let integers: [i8; 16] = array::from_fn(|i| {
+            let i = index * 16 + i;
+            let missing = (mask[i % 32] >> (i / 32) & 1) ^ 1;
+            two_bits(qs, i) as i8 - 4 * missing as i8
+        });
+        each(Group::scaled(scale), &integers);
     }
 }
 
-/// Scale and minimum of a group of 32, six bits each.
-fn scale_min(scales: &[u8], group: usize) -> (f32, f32) {
+/// The scale and the offset of a group of 32, six bits each.
+fn six_bits(block: &[u8], index: usize) -> Group {
+    let scales = &block[4..16];
     let (d, m, both) = (
-        scales[group % 4],
-        scales[4 + group % 4],
-        scales[8 + group % 4],
+        scales[index % 4],
+        scales[4 + index % 4],
+        scales[8 + index % 4],
     );
-    let (scale, min) = if group < 4 {
+    let (scale, min) = if index < 4 {
         (d & 63, m & 63)
     } else {
         (both & 15 | d >> 2 & 0x30, both >> 4 | m >> 2 & 0x30)
     };
-    (f32::from(scale), f32::from(min))
-}
-
-pub(super) fn q4_k(block: &[u8], to: &mut [f32]) {
-    let (d, dmin) = (f16_at(block, 0), f16_at(block, 2));
-    for (group, to) in to.chunks_exact_mut(32).enumerate() {
-        let (scale, min) = scale_min(&block[4..16], group);
-        let (scale, min) = (d * scale, dmin * min);
-        for (i, to) in to.iter_mut().enumerate() {
-            *to = scale * f32::from(four_bits(&block[16..], 32, group * 32 + i)) - min;
-        }
+    Group {
+        scale: f16_at(block, 0) * f32::from(scale),
+        offset: -(f16_at(block, 2) * f32::from(min)),
     }
 }
 
-pub(super) fn q5_k(block: &[u8], to: &mut [f32]) {
-    let (d, dmin) = (f16_at(block, 0), f16_at(block, 2));
-    for (group, to) in to.chunks_exact_mut(32).enumerate() {
-        let (scale, min) = scale_min(&block[4..16], group);
-        let (scale, min) = (d * scale, dmin * min);
-        for (i, to) in to.iter_mut().enumerate() {
-            let low = four_bits(&block[48..], 32, group * 32 + i);
-            let high = block[16 + i] >> group & 1;
-            *to = scale * f32::from(low | high << 4) - min;
-        }
+pub(super) fn q4_k(block: &[u8], mut each: impl FnMut(Group, &[i8])) {
+    for index in 0..8 {
+        let integers: [i8; 32] =
+            array::from_fn(|i| four_bits(&block[16..], 32, index * 32 + i) as i8);
+        each(six_bits(block, index), &integers);
     }
 }
 
-pub(super) fn q6_k(block: &[u8], to: &mut [f32]) {
+pub(super) fn q5_k(block: &[u8], mut each: impl FnMut(Group, &[i8])) {
+    for index in 0..8 {
+        let integers: [i8; 32] = array::from_fn(|i| {
+            let low = four_bits(&block[48..], 32, index * 32 + i);
+            let high = block[16 + i] >> index & 1;
+            (low | high << 4) as i8
+        });
+        each(six_bits(block, index), &integers);
+    }
+}
+
+pub(super) fn q6_k(block: &[u8], mut each: impl FnMut(Group, &[i8])) {
     let (low, high, scales, d) = (
         &block[..128],
         &block[128..192],
         &block[192..208],
         f16_at(block, 208),
     );
-    for (i, to) in to.iter_mut().enumerate() {
-        let scale = d * f32::from(scales[i / 16] as i8);
-        let q = four_bits(low, 64, i) | two_bits(high, i) << 4;
-        *to = scale * (f32::from(q) - 32.0);
+    for (index, &scale) in scales.iter().enumerate() {
+        let integers: [i8; 16] = array::from_fn(|i| {
+            let i = index * 16 + i;
+            (four_bits(low, 64, i) | two_bits(high, i) << 4) as i8 - 32
+        });
+        each(Group::scaled(d * f32::from(scale as i8)), &integers);
     }
 }

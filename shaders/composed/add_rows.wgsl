@@ -1,0 +1,24 @@
+// Adds values to others; a shorter row of them to each row.
+import package::lib::grid::workgroup_index;
+
+struct Params {
+    len: u32,
+    row: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
+
+const GROUP = 64u;
+
+@compute @workgroup_size(GROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let i = workgroup_index(group, groups) * GROUP + local;
+    if i < params.len {
+        y[i] += x[i % params.row];
+    }
+}

@@ -1,0 +1,52 @@
+// Weights in groups that have a scale and an offset, row by row. A word holds one number, four bytes with signs or
+// eight unsigned groups of four bits, the first one in the lowest bits.
+import package::kernel::{params, scales, words};
+
+// Eight weights but for their group's scale and offset.
+struct Eight {
+    low: vec4f,
+    high: vec4f,
+}
+
+// The i-th eight weights of the matrix.
+@if(floats)
+fn eight(i: u32) -> Eight {
+    return Eight(four(8u * i), four(8u * i + 4u));
+}
+
+@if(floats)
+fn four(i: u32) -> vec4f {
+    return bitcast<vec4f>(vec4u(words[i], words[i + 1u], words[i + 2u], words[i + 3u]));
+}
+
+@if(bytes)
+fn eight(i: u32) -> Eight {
+    return Eight(four(words[2u * i]), four(words[2u * i + 1u]));
+}
+
+@if(bytes)
+fn four(word: u32) -> vec4f {
+    return vec4f((vec4i(bitcast<i32>(word)) << vec4u(24u, 16u, 8u, 0u)) >> vec4u(24u));
+}
+
+@if(nibbles)
+fn eight(i: u32) -> Eight {
+    return Eight(four(words[i]), four(words[i] >> 16u));
+}
+
+@if(nibbles)
+fn four(word: u32) -> vec4f {
+    return vec4f((vec4u(word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u)) + params.least;
+}
+
+// The scale and the offset of the i-th eight weights.
+@if(floats)
+fn group_of(i: u32) -> vec2f {
+    return vec2f(1.0, 0.0);
+}
+
+@if(!floats)
+fn group_of(i: u32) -> vec2f {
+    let group = 8u * i / params.group_len;
+    return bitcast<vec2f>(vec2u(scales[2u * group], scales[2u * group + 1u]));
+}

@@ -1,0 +1,39 @@
+// Rows divided by their root mean square, times a gain: a workgroup a row.
+import package::lib::grid::workgroup_index;
+import package::lib::reduce::{SUM, workgroup_reduce};
+
+struct Params {
+    rows: u32,
+    cols: u32,
+    epsilon: f32,
+    // Rows of the input before the first one.
+    skipped: u32,
+}
+@group(0) @binding(0) var<uniform> params: Params;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read> gain: array<f32>;
+@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+
+const GROUP = 64u;
+
+@compute @workgroup_size(GROUP)
+fn main(
+    @builtin(workgroup_id) group: vec3u,
+    @builtin(num_workgroups) groups: vec3u,
+    @builtin(local_invocation_index) local: u32,
+) {
+    let row = workgroup_index(group, groups);
+    if row >= params.rows {
+        return;
+    }
+    let source = (params.skipped + row) * params.cols;
+    var squares = 0.0;
+    for (var i = local; i < params.cols; i += GROUP) {
+        squares += x[source + i] * x[source + i];
+    }
+    let square = workgroup_reduce(SUM, squares, local) / f32(params.cols);
+    let factor = 1.0 / sqrt(square + params.epsilon);
+    for (var i = local; i < params.cols; i += GROUP) {
+        y[row * params.cols + i] = x[source + i] * factor * gain[i];
+    }
+}

@@ -1,0 +1,396 @@
+//! The steps of a language model's forward pass, recorded one after the other.
+
+use std::sync::Arc;
+
+use super::context::Gpu;
+use super::kernels;
+use super::pipelines::Composed;
+use super::recorder::{GpuBuffer, Recorder};
+use crate::error::Result;
+use crate::ops::shape::check_limit;
+use crate::tensor::ggml::WeightType;
+
+/// The most elements of a head: what an invocation of [`kernels::ATTEND`] has sums for.
+const MAX_HEAD: usize = 256;
+
+/// Weights that a word, or eights of weights, must not divide.
+const EIGHT: usize = 8;
+
+/// Rows from which on a product is computed in tiles.
+const TILED_FROM: usize = 4;
+
+/// Invocations of a workgroup, each of which has an element.
+const WORKGROUP: usize = 64;
+
+/// The words of weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Words {
+    Floats,
+    Bytes,
+    Nibbles,
+}
+
+/// A matrix of weights in a GPU's memory, in as many parts as buffers must have.
+#[derive(Clone)]
+pub(crate) struct BlockWeights {
+    words: Words,
+    group_len: usize,
+    least: i8,
+    rows: usize,
+    cols: usize,
+    parts: Vec<Part>,
+}
+
+/// Some rows of a matrix.
+#[derive(Clone)]
+struct Part {
+    first: usize,
+    rows: usize,
+    words: GpuBuffer,
+    scales: GpuBuffer,
+}
+
+impl std::fmt::Debug for BlockWeights {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { rows, cols, .. } = self;
+        write!(f, "BlockWeights({:?}, {rows} × {cols})", self.words)
+    }
+}
+
+impl BlockWeights {
+    /// Copies rows of `cols` weights in ggml's blocks to a GPU.
+    ///
+    /// # Errors
+    /// `LimitExceeded` if a row is longer than a buffer or its length is no multiple of 8,
+    /// `OutOfMemory`, `DeviceLost`.
+    pub(crate) async fn new(
+        gpu: &Arc<Gpu>,
+        kind: WeightType,
+        blocks: &[u8],
+        cols: usize,
+    ) -> Result<Self> {
+        check_limit("the rest of a row of weights divided by 8", cols % EIGHT, 0)?;
+        let words = match kind {
+            _ if !kind.is_quantized() => Words::Floats,
+            _ if kind.has_four_bits() => Words::Nibbles,
+            _ => Words::Bytes,
+        };
+        let row_bytes = kind.row_bytes(cols).unwrap_or(blocks.len()).max(1);
+        let rows = blocks.len() / row_bytes;
+        let most = gpu.max_len() / cols.max(1);
+        check_limit("the length of a row of weights", cols, gpu.max_len())?;
+        let mut parts = Vec::new();
+        for (index, blocks) in blocks.chunks(most * row_bytes).enumerate() {
+            let (words, scales) = pack(kind, words, blocks)?;
+            let (words, scales, writing) = {
+                let mut recorder = Recorder::new(gpu)?;
+                let words = recorder.upload(bytemuck::cast_slice(&words))?;
+                let scales = match scales.is_empty() {
+                    true => words.clone(),
+                    false => recorder.upload(&scales)?,
+                };
+                (words, scales, recorder.submit(&[])?)
+            };
+            writing.await?;
+            parts.push(Part {
+                first: index * most,
+                rows: blocks.len() / row_bytes,
+                words,
+                scales,
+            });
+        }
+        Ok(Self {
+            words,
+            group_len: kind.group_len(),
+            least: kind.least(),
+            rows,
+            cols,
+            parts,
+        })
+    }
+}
+
+/// The words of blocks, and the scale and the offset of each group.
+fn pack(kind: WeightType, words: Words, blocks: &[u8]) -> Result<(Vec<u32>, Vec<f32>)> {
+    let len = blocks.len() / kind.block_bytes() * kind.block_len();
+    if words == Words::Floats {
+        let mut weights = crate::alloc::try_zeros(len)?;
+        kind.dequantize(blocks, &mut weights);
+        return Ok((weights.into_iter().map(f32::to_bits).collect(), Vec::new()));
+    }
+    let (mut packed, mut scales) = (Vec::new(), Vec::new());
+    let per_word = if words == Words::Nibbles { 8 } else { 4 };
+    let reserved = packed.try_reserve_exact(len / per_word);
+    let bytes = len as u64;
+    reserved.map_err(|_| crate::error::Error::OutOfMemory { bytes })?;
+    let least = kind.least();
+    for block in blocks.chunks_exact(kind.block_bytes()) {
+        kind.for_each_group(block, |group, integers| {
+            scales.extend([group.scale, group.offset]);
+            let word = |integers: &[i8]| {
+                let bits = 32 / per_word;
+                let mask = (1u32 << bits) - 1;
+                let integers = integers.iter().rev();
+                integers.fold(0u32, |word, &integer| {
+                    let integer = (i32::from(integer) - i32::from(least)) as u32;
+                    word << bits | integer & mask
+                })
+            };
+            packed.extend(integers.chunks_exact(per_word).map(word));
+        });
+    }
+    Ok((packed, scales))
+}
+
+/// How heads are normalised and rotated, and where they go.
+pub(crate) struct Heads<'a> {
+    pub(crate) tokens: usize,
+    pub(crate) heads: usize,
+    pub(crate) head_len: usize,
+    /// The position of the first token.
+    pub(crate) position: usize,
+    /// The gain of their norm and its epsilon.
+    pub(crate) gain: Option<(&'a GpuBuffer, f32)>,
+    pub(crate) rotation: Option<HeadRotation<'a>>,
+    /// The index of the first element, and the elements from a token to the next one and from a head
+    /// to the next one.
+    pub(crate) start: usize,
+    pub(crate) token_stride: usize,
+    pub(crate) head_stride: usize,
+}
+
+/// A rotation of heads.
+pub(crate) struct HeadRotation<'a> {
+    /// The cosine and the sine for each position and pair.
+    pub(crate) angles: &'a GpuBuffer,
+    pub(crate) pairs: usize,
+    pub(crate) neighbours: bool,
+}
+
+/// Attention of tokens to what is in the cache.
+pub(crate) struct Attention {
+    pub(crate) tokens: usize,
+    pub(crate) heads: usize,
+    pub(crate) kv_heads: usize,
+    pub(crate) head_len: usize,
+    /// The position of the first token.
+    pub(crate) position: usize,
+    /// The positions that the cache has room for.
+    pub(crate) capacity: usize,
+    pub(crate) window: Option<usize>,
+    pub(crate) scale: f32,
+}
+
+/// Steps on their way to one submission. Buffers have at least as many elements as the steps read
+/// and write.
+pub(crate) struct TransformerPass<'g>(Recorder<'g>);
+
+impl<'g> TransformerPass<'g> {
+    pub(crate) fn new(gpu: &'g Arc<Gpu>) -> Result<Self> {
+        Recorder::new(gpu).map(Self)
+    }
+
+    /// A buffer of `len` values, whose contents are arbitrary.
+    pub(crate) fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
+        self.0.allocate(len)
+    }
+
+    /// Copies values to a buffer before all steps.
+    pub(crate) fn write(&mut self, values: &[f32], to: &GpuBuffer) -> Result<()> {
+        self.0.send(values, &to.with_len(values.len()))
+    }
+
+    /// Copies values to a buffer of their own.
+    pub(crate) fn upload(&mut self, values: &[f32]) -> Result<GpuBuffer> {
+        self.0.upload(values)
+    }
+
+    /// Submits the steps, and returns the first `len` values of a buffer.
+    pub(crate) fn submit(
+        self,
+        read: Option<(&GpuBuffer, usize)>,
+    ) -> Result<impl Future<Output = Result<Vec<f32>>> + use<>> {
+        let reads: Vec<_> = read
+            .iter()
+            .map(|(buffer, len)| buffer.with_len(*len))
+            .collect();
+        let submitted = self.0.submit(&reads)?;
+        Ok(async move {
+            let readbacks = submitted.await?;
+            readbacks
+                .first()
+                .map_or(Ok(Vec::new()), |values| values.values())
+        })
+    }
+
+    fn record(
+        &mut self,
+        (name, source): (&'static str, &str),
+        params: &[u32],
+        inputs: &[&GpuBuffer],
+        output: &GpuBuffer,
+        workgroups: usize,
+    ) -> Result<()> {
+        let kernel = Composed {
+            name,
+            source: source.to_owned(),
+            inputs: inputs.len(),
+        };
+        self.0
+            .dispatch_composed(&kernel, params, inputs, output, workgroups)
+    }
+
+    /// `rows` rows, normalised by their root mean square and multiplied by a gain, which is as long
+    /// as they are; the first `skipped` rows of `x` are left out.
+    pub(crate) fn norm(
+        &mut self,
+        [x, gain]: [&GpuBuffer; 2],
+        y: &GpuBuffer,
+        rows: usize,
+        skipped: usize,
+        epsilon: f32,
+    ) -> Result<()> {
+        let params = [
+            rows as u32,
+            gain.len() as u32,
+            epsilon.to_bits(),
+            skipped as u32,
+        ];
+        self.record(
+            ("norm_rows", kernels::NORM_ROWS),
+            &params,
+            &[x, gain],
+            y,
+            rows,
+        )
+    }
+
+    /// `Y = X · Wᵀ` for `tokens` rows of `X`, or `Y += X · Wᵀ`.
+    pub(crate) fn multiply(
+        &mut self,
+        x: &GpuBuffer,
+        weights: &BlockWeights,
+        y: &GpuBuffer,
+        tokens: usize,
+        adds: bool,
+    ) -> Result<()> {
+        let tiled = tokens >= TILED_FROM;
+        let kernel = match (weights.words, tiled) {
+            (Words::Floats, false) => ("multiply_floats", kernels::MULTIPLY_FLOATS),
+            (Words::Bytes, false) => ("multiply_bytes", kernels::MULTIPLY_BYTES),
+            (Words::Nibbles, false) => ("multiply_nibbles", kernels::MULTIPLY_NIBBLES),
+            (Words::Floats, true) => ("multiply_floats_tiled", kernels::MULTIPLY_FLOATS_TILED),
+            (Words::Bytes, true) => ("multiply_bytes_tiled", kernels::MULTIPLY_BYTES_TILED),
+            (Words::Nibbles, true) => ("multiply_nibbles_tiled", kernels::MULTIPLY_NIBBLES_TILED),
+        };
+        for part in &weights.parts {
+            let params = [
+                tokens as u32,
+                weights.cols as u32,
+                part.rows as u32,
+                part.first as u32,
+                weights.rows as u32,
+                u32::from(adds),
+                weights.group_len as u32,
+                f32::from(weights.least).to_bits(),
+            ];
+            let workgroups = if tiled {
+                tokens.div_ceil(32) * part.rows.div_ceil(32)
+            } else {
+                tokens * part.rows.div_ceil(4)
+            };
+            self.record(
+                kernel,
+                &params,
+                &[x, &part.words, &part.scales],
+                y,
+                workgroups,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Adds `x` to the first `len` values of `y`, again and again if it is shorter.
+    pub(crate) fn add(
+        &mut self,
+        (x, row): (&GpuBuffer, usize),
+        y: &GpuBuffer,
+        len: usize,
+    ) -> Result<()> {
+        let params = [len as u32, row as u32];
+        let workgroups = len.div_ceil(WORKGROUP);
+        self.record(
+            ("add_rows", kernels::ADD_ROWS),
+            &params,
+            &[x],
+            y,
+            workgroups,
+        )
+    }
+
+    /// Writes heads where attention reads them.
+    pub(crate) fn place(&mut self, x: &GpuBuffer, heads: &Heads<'_>, y: &GpuBuffer) -> Result<()> {
+        check_limit("the length of a head", heads.head_len, MAX_HEAD)?;
+        let rotation = heads.rotation.as_ref();
+        let params = [
+            heads.tokens as u32,
+            heads.heads as u32,
+            heads.head_len as u32,
+            heads.position as u32,
+            rotation.map_or(0, |rotation| rotation.pairs as u32),
+            rotation.map_or(0, |rotation| u32::from(rotation.neighbours)),
+            u32::from(heads.gain.is_some()),
+            heads.gain.map_or(0.0, |(_, epsilon)| epsilon).to_bits(),
+            heads.start as u32,
+            heads.token_stride as u32,
+            heads.head_stride as u32,
+        ];
+        // Where there is no gain or no rotation, another buffer stands for it that is not read.
+        let gain = heads.gain.map_or(x, |(gain, _)| gain);
+        let angles = rotation.map_or(x, |rotation| rotation.angles);
+        let kernel = ("place_heads", kernels::PLACE_HEADS);
+        self.record(
+            kernel,
+            &params,
+            &[x, gain, angles],
+            y,
+            heads.tokens * heads.heads,
+        )
+    }
+
+    /// Attention of queries to keys and values of `kv_heads · capacity` rows each.
+    pub(crate) fn attend(
+        &mut self,
+        [queries, keys, values]: [&GpuBuffer; 3],
+        attention: &Attention,
+        mixed: &GpuBuffer,
+    ) -> Result<()> {
+        check_limit("the length of a head", attention.head_len, MAX_HEAD)?;
+        let params = [
+            attention.tokens as u32,
+            attention.heads as u32,
+            (attention.heads / attention.kv_heads) as u32,
+            attention.head_len as u32,
+            attention.position as u32,
+            attention.capacity as u32,
+            attention.window.unwrap_or(0) as u32,
+            attention.scale.to_bits(),
+        ];
+        let kernel = ("attend", kernels::ATTEND);
+        let workgroups = attention.tokens * attention.heads;
+        self.record(kernel, &params, &[queries, keys, values], mixed, workgroups)
+    }
+
+    /// Multiplies the activation of the first `len` values of `gate` by those of `up`.
+    pub(crate) fn gate(
+        &mut self,
+        up: &GpuBuffer,
+        gate: &GpuBuffer,
+        len: usize,
+        gelu: bool,
+    ) -> Result<()> {
+        let params = [len as u32, u32::from(gelu)];
+        let workgroups = len.div_ceil(WORKGROUP);
+        self.record(("gate", kernels::GATE), &params, &[up], gate, workgroups)
+    }
+}

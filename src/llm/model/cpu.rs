@@ -1,0 +1,249 @@
+//! The forward pass on SIMD.
+
+use super::architecture::Activation;
+use super::attention::Attention;
+use super::steps::{Place, Slot, Step, VectorId, WeightId};
+use super::{Block, Config, KvCache, Model};
+use crate::alloc::try_zeros;
+use crate::error::{Error, Result};
+use crate::ops::Op;
+use crate::simd::{Cpu, execute, multiply_blocks};
+
+/// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
+#[derive(Debug)]
+pub(in crate::llm) struct CpuSequence {
+    cpu: Cpu,
+    cache: KvCache,
+    slots: [Vec<f32>; Slot::COUNT],
+    lens: [usize; Slot::COUNT],
+}
+
+impl CpuSequence {
+    pub(super) fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Result<Self> {
+        Ok(Self {
+            cpu,
+            cache: KvCache::new(config)?,
+            slots: Default::default(),
+            lens: Slot::lens(config, vocabulary),
+        })
+    }
+
+    /// Reads a block of tokens, and returns the logits of its last `wanted` ones.
+    pub(super) fn read(
+        &mut self,
+        model: &Model,
+        first: usize,
+        tokens: &[u32],
+        wanted: usize,
+    ) -> Result<&[f32]> {
+        let mut block = Block {
+            first,
+            tokens: tokens.len(),
+            skipped: 0,
+        };
+        self.resize(Slot::Residual, block.tokens)?;
+        model.embed(tokens, &mut self.slots[Slot::Residual as usize])?;
+        Pass::new(self, model, block)?.run(&model.steps.body)?;
+        if wanted == 0 {
+            return Ok(&[]);
+        }
+        block.skipped = block.tokens - wanted;
+        block.tokens = wanted;
+        Pass::new(self, model, block)?.run(&model.steps.head)?;
+        Ok(&self.slots[Slot::Logits as usize])
+    }
+
+    /// Gives a slot as many rows; what they hold is arbitrary.
+    fn resize(&mut self, slot: Slot, rows: usize) -> Result<()> {
+        let (len, slot) = (
+            rows * self.lens[slot as usize],
+            &mut self.slots[slot as usize],
+        );
+        if let Some(more) = len.checked_sub(slot.len()) {
+            let reserved = slot.try_reserve_exact(more);
+            let bytes = (len * size_of::<f32>()) as u64;
+            reserved.map_err(|_| Error::OutOfMemory { bytes })?;
+        }
+        slot.resize(len, 0.0);
+        Ok(())
+    }
+}
+
+/// Steps over a block of tokens.
+struct Pass<'a> {
+    sequence: &'a mut CpuSequence,
+    model: &'a Model,
+    block: Block,
+    /// The cosines and sines of each rotation at the block's positions.
+    angles: [Vec<[f32; 2]>; 2],
+    attention: Attention,
+}
+
+impl<'a> Pass<'a> {
+    fn new(sequence: &'a mut CpuSequence, model: &'a Model, block: Block) -> Result<Self> {
+        let (config, end) = (&model.config, block.first + block.tokens);
+        let rotations = config.rotations.each_ref();
+        Ok(Self {
+            sequence,
+            model,
+            block,
+            angles: rotations.map(|rotation| rotation.angles(block.first..end)),
+            attention: Attention::new(config, block.tokens, end)?,
+        })
+    }
+
+    fn run(&mut self, steps: &[Step]) -> Result<()> {
+        for step in steps {
+            match *step {
+                Step::Norm { from, gain, to } => self.norm(from, gain, to)?,
+                Step::Multiply {
+                    from,
+                    weight,
+                    to,
+                    adds,
+                } => self.multiply(from, weight, to, adds)?,
+                Step::AddVector { vector, to } => self.add_vector(vector, to),
+                Step::Add { from, to } => {
+                    let [from, to] = self.rows(from, to)?;
+                    add(to, from);
+                }
+                Step::Place {
+                    from,
+                    gain,
+                    rotation,
+                    to,
+                } => self.place(from, gain, rotation, to)?,
+                Step::Attend { layer, window } => self.attend(layer, window)?,
+                Step::Activate(activation) => self.activate(activation)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a slot to read and of another one to write.
+    fn rows(&mut self, from: Slot, to: Slot) -> Result<[&mut [f32]; 2]> {
+        self.sequence.resize(to, self.block.tokens)?;
+        let slots = self
+            .sequence
+            .slots
+            .get_disjoint_mut([from as usize, to as usize]);
+        let same = |_| Error::invalid("slots", format!("{from:?} and {to:?}"), "different");
+        slots
+            .map_err(same)
+            .map(|slots| slots.map(Vec::as_mut_slice))
+    }
+
+    fn norm(&mut self, from: Slot, gain: VectorId, to: Slot) -> Result<()> {
+        let (cpu, model) = (self.sequence.cpu, self.model);
+        let gain = &model.weights.vectors[gain.0];
+        let skipped = match from {
+            Slot::Residual => self.block.skipped * gain.len(),
+            _ => 0,
+        };
+        let [from, to] = self.rows(from, to)?;
+        norm(cpu, &model.config, &from[skipped..][..to.len()], gain, to)
+    }
+
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()> {
+        let (cpu, model) = (self.sequence.cpu, self.model);
+        let weight = model.weights.matrices[weight.0].matrix(&model.file)?;
+        let product = if adds { Slot::Branch } else { to };
+        let [x, y] = self.rows(from, product)?;
+        multiply_blocks(cpu, weight, x, y)?;
+        if adds {
+            let [product, to] = self.rows(product, to)?;
+            add(to, product);
+        }
+        Ok(())
+    }
+
+    fn add_vector(&mut self, vector: VectorId, to: Slot) {
+        let vector = &self.model.weights.vectors[vector.0];
+        let rows = self.sequence.slots[to as usize].chunks_exact_mut(vector.len());
+        rows.for_each(|row| add(row, vector));
+    }
+
+    fn place(
+        &mut self,
+        from: Slot,
+        gain: Option<VectorId>,
+        rotation: Option<usize>,
+        to: Place,
+    ) -> Result<()> {
+        let (cpu, config) = (self.sequence.cpu, &self.model.config);
+        let mut rows = std::mem::take(&mut self.sequence.slots[from as usize]);
+        if let Some(gain) = gain {
+            let mut normed = try_zeros(rows.len())?;
+            let gain = &self.model.weights.vectors[gain.0];
+            norm(cpu, config, &rows, gain, &mut normed)?;
+            rows = normed;
+        }
+        if let Some(index) = rotation {
+            let rotation = &config.rotations[index];
+            let row = self.sequence.lens[from as usize];
+            let angles = self.angles[index].chunks_exact(rotation.rotated / 2);
+            for (row, angles) in rows.chunks_exact_mut(row).zip(angles) {
+                for head in row.chunks_exact_mut(config.head_len) {
+                    rotation.apply(head, angles);
+                }
+            }
+        }
+        let (cache, first) = (&mut self.sequence.cache, self.block.first);
+        match to {
+            Place::Keys(layer) => cache.write_keys(layer, first, &rows),
+            Place::Values(layer) => cache.write_values(layer, first, &rows),
+            Place::Queries => {
+                let queries = &mut self.sequence.slots[Slot::Rotated as usize];
+                std::mem::swap(queries, &mut rows);
+            }
+        }
+        self.sequence.slots[from as usize] = rows;
+        Ok(())
+    }
+
+    fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
+        let CpuSequence { cpu, slots, .. } = self.sequence;
+        let queries = std::mem::take(&mut slots[Slot::Rotated as usize]);
+        let cpu = *cpu;
+        self.sequence.resize(Slot::Mixed, self.block.tokens)?;
+        let CpuSequence { cache, slots, .. } = &mut *self.sequence;
+        let (config, first) = (&self.model.config, self.block.first);
+        let mixed = &mut slots[Slot::Mixed as usize];
+        let cache = (&*cache, layer, first);
+        self.attention
+            .run(cpu, config, cache, window, &queries, mixed)?;
+        slots[Slot::Rotated as usize] = queries;
+        Ok(())
+    }
+
+    fn activate(&mut self, activation: Activation) -> Result<()> {
+        let op = match activation {
+            Activation::Silu => Op::Swish,
+            Activation::GeluTanh => Op::GeluTanh,
+        };
+        let cpu = self.sequence.cpu;
+        let slots = &mut self.sequence.slots;
+        let gate = std::mem::take(&mut slots[Slot::Gate as usize]);
+        let mut activated = try_zeros(gate.len())?;
+        execute(cpu, &op, &[&gate], &mut activated)?;
+        for (activated, up) in activated.iter_mut().zip(&slots[Slot::Up as usize]) {
+            *activated *= up;
+        }
+        slots[Slot::Gate as usize] = activated;
+        Ok(())
+    }
+}
+
+/// Normalises rows as long as the gain.
+fn norm(cpu: Cpu, config: &Config, x: &[f32], gain: &[f32], to: &mut [f32]) -> Result<()> {
+    let op = Op::RmsNorm {
+        rows: x.len() / gain.len(),
+        cols: gain.len(),
+        epsilon: config.epsilon,
+    };
+    execute(cpu, &op, &[x, gain], to)
+}
+
+fn add(x: &mut [f32], more: &[f32]) {
+    x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
+}

@@ -1,0 +1,268 @@
+//! The forward pass as a list of steps, which every back-end runs.
+
+use super::Config;
+use super::architecture::Activation;
+use super::weights::{Weight, Weights, optional_vector, vector};
+use crate::error::Result;
+use crate::llm::gguf::Gguf;
+
+/// Values of a pass, one row for each token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// The values that pass from layer to layer.
+    Residual,
+    /// The last norm's result.
+    Normed,
+    /// The result of attention or of the feed-forward network, before its norm.
+    Branch,
+    /// All heads of queries, keys and values, as the matrices give them.
+    Queries,
+    Keys,
+    Values,
+    /// The queries' heads as attention reads them.
+    Rotated,
+    /// The result of attention, all heads.
+    Mixed,
+    Gate,
+    Up,
+    Logits,
+}
+
+impl Slot {
+    /// The number of slots.
+    pub(super) const COUNT: usize = Slot::Logits as usize + 1;
+
+    /// Returns the length of a row for each slot, by its number.
+    pub(super) fn lens(config: &Config, vocabulary: usize) -> [usize; Slot::COUNT] {
+        let (queries, keys) = config.projections();
+        let (width, hidden) = (config.width, config.hidden);
+        [
+            width, width, width, queries, keys, keys, queries, queries, hidden, hidden, vocabulary,
+        ]
+    }
+}
+
+/// A vector of weights, by its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct VectorId(pub(super) usize);
+
+/// A matrix of weights, by its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WeightId(pub(super) usize);
+
+/// Where heads are placed: in a slot, or in a layer of the cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Queries,
+    Keys(usize),
+    Values(usize),
+}
+
+/// A step of the forward pass. Rows are those of the block's tokens.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// Divides rows by their root mean square and multiplies them by a gain.
+    Norm {
+        from: Slot,
+        gain: VectorId,
+        to: Slot,
+    },
+    /// Multiplies rows by a matrix; adds the result to what is in `to` if `adds`.
+    Multiply {
+        from: Slot,
+        weight: WeightId,
+        to: Slot,
+        adds: bool,
+    },
+    /// Adds a vector to each row.
+    AddVector { vector: VectorId, to: Slot },
+    /// Adds rows to rows.
+    Add { from: Slot, to: Slot },
+    /// Writes heads where attention reads them; normalises them first if there is a gain, and then
+    /// rotates them if a rotation is named.
+    Place {
+        from: Slot,
+        gain: Option<VectorId>,
+        rotation: Option<usize>,
+        to: Place,
+    },
+    /// Attends to a layer's keys and values, of a window of positions if there is one.
+    Attend { layer: usize, window: Option<usize> },
+    /// Multiplies the gate's activation by `Up`, to `Gate`.
+    Activate(Activation),
+}
+
+/// The steps of a model: those of a block of tokens, and those from its values to logits.
+#[derive(Debug)]
+pub(super) struct Steps {
+    pub(super) body: Vec<Step>,
+    pub(super) head: Vec<Step>,
+}
+
+impl Steps {
+    /// Lists the steps of a model, and finds the weights that they need.
+    pub(super) fn new(file: &Gguf, config: &Config) -> Result<(Self, Weights)> {
+        let mut builder = Builder {
+            file,
+            config,
+            steps: Vec::new(),
+            weights: Weights::new(file, config)?,
+        };
+        for layer in 0..config.layers {
+            builder.attention(layer)?;
+            builder.feed_forward(layer)?;
+        }
+        let body = std::mem::take(&mut builder.steps);
+        builder.norm(Slot::Residual, "output_norm", Slot::Normed)?;
+        let weight = WeightId(builder.weights.head);
+        builder.multiply(Slot::Normed, weight, Slot::Logits, false);
+        let head = builder.steps;
+        Ok((Self { body, head }, builder.weights))
+    }
+}
+
+struct Builder<'a> {
+    file: &'a Gguf,
+    config: &'a Config,
+    steps: Vec<Step>,
+    weights: Weights,
+}
+
+impl Builder<'_> {
+    fn attention(&mut self, layer: usize) -> Result<()> {
+        let config = self.config;
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        self.norm(Slot::Residual, &name("attn_norm"), Slot::Normed)?;
+        let (queries, keys) = config.projections();
+        let parts = [
+            (Slot::Queries, "attn_q", queries),
+            (Slot::Keys, "attn_k", keys),
+            (Slot::Values, "attn_v", keys),
+        ];
+        if config.architecture.fused {
+            let fused = name("attn_qkv");
+            self.fused(&fused, &parts.map(|(slot, _, rows)| (slot, rows)))?;
+        } else {
+            for (slot, part, rows) in parts {
+                self.linear(Slot::Normed, &name(part), rows, slot, false)?;
+            }
+        }
+        let (local, rotation) = match config.is_local(layer) {
+            true => (config.window, 1),
+            false => (None, 0),
+        };
+        let gains = if config.architecture.norms_heads {
+            let gains = ["attn_q_norm", "attn_k_norm"];
+            let mut gain = |part| self.vector(&name(part), config.head_len);
+            [Some(gain(gains[0])?), Some(gain(gains[1])?)]
+        } else {
+            [None; 2]
+        };
+        let places = [
+            (Slot::Queries, gains[0], Some(rotation), Place::Queries),
+            (Slot::Keys, gains[1], Some(rotation), Place::Keys(layer)),
+            (Slot::Values, None, None, Place::Values(layer)),
+        ];
+        for (from, gain, rotation, to) in places {
+            self.steps.push(Step::Place {
+                from,
+                gain,
+                rotation,
+                to,
+            });
+        }
+        let window = local;
+        self.steps.push(Step::Attend { layer, window });
+        self.result(
+            Slot::Mixed,
+            &name("attn_output"),
+            &name("post_attention_norm"),
+        )
+    }
+
+    fn feed_forward(&mut self, layer: usize) -> Result<()> {
+        let config = self.config;
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        self.norm(Slot::Residual, &name("ffn_norm"), Slot::Normed)?;
+        let parts = [
+            (Slot::Gate, "ffn_gate", config.hidden),
+            (Slot::Up, "ffn_up", config.hidden),
+        ];
+        if config.architecture.fused {
+            self.fused(&name("ffn_up"), &parts.map(|(slot, _, rows)| (slot, rows)))?;
+        } else {
+            for (slot, part, rows) in parts {
+                self.linear(Slot::Normed, &name(part), rows, slot, false)?;
+            }
+        }
+        let activation = config.architecture.activation;
+        self.steps.push(Step::Activate(activation));
+        self.result(Slot::Gate, &name("ffn_down"), &name("post_ffw_norm"))
+    }
+
+    /// Adds a matrix's result to the residual, normalised where the architecture has norms there.
+    fn result(&mut self, from: Slot, name: &str, norm: &str) -> Result<()> {
+        let width = self.config.width;
+        if !self.config.architecture.norms_results {
+            return self.linear(from, name, width, Slot::Residual, true);
+        }
+        self.linear(from, name, width, Slot::Branch, false)?;
+        self.norm(Slot::Branch, norm, Slot::Normed)?;
+        self.steps.push(Step::Add {
+            from: Slot::Normed,
+            to: Slot::Residual,
+        });
+        Ok(())
+    }
+
+    /// A matrix and the bias after it, if the file has one.
+    fn linear(&mut self, from: Slot, name: &str, rows: usize, to: Slot, adds: bool) -> Result<()> {
+        let cols = self.len_of(from);
+        let weight = Weight::new(self.file, &format!("{name}.weight"), rows, cols)?;
+        let weight = self.weights.push_matrix(weight);
+        self.multiply(from, weight, to, adds);
+        if let Some(bias) = optional_vector(self.file, &format!("{name}.bias"), rows)? {
+            let vector = self.weights.push_vector(bias);
+            self.steps.push(Step::AddVector { vector, to });
+        }
+        Ok(())
+    }
+
+    /// Matrices that are rows of one tensor, one after the other, applied to `Normed`.
+    fn fused(&mut self, name: &str, parts: &[(Slot, usize)]) -> Result<()> {
+        let rows = parts.iter().map(|part| part.1).sum();
+        let name = format!("{name}.weight");
+        let all = Weight::new(self.file, &name, rows, self.config.width)?;
+        let mut first = 0;
+        for &(slot, rows) in parts {
+            let weight = self.weights.push_matrix(all.rows(first..first + rows));
+            self.multiply(Slot::Normed, weight, slot, false);
+            first += rows;
+        }
+        Ok(())
+    }
+
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) {
+        self.steps.push(Step::Multiply {
+            from,
+            weight,
+            to,
+            adds,
+        });
+    }
+
+    fn norm(&mut self, from: Slot, name: &str, to: Slot) -> Result<()> {
+        let gain = self.vector(name, self.config.width)?;
+        self.steps.push(Step::Norm { from, gain, to });
+        Ok(())
+    }
+
+    fn vector(&mut self, name: &str, len: usize) -> Result<VectorId> {
+        let vector = vector(self.file, &format!("{name}.weight"), len)?;
+        Ok(self.weights.push_vector(vector))
+    }
+
+    fn len_of(&self, slot: Slot) -> usize {
+        Slot::lens(self.config, self.weights.vocabulary())[slot as usize]
+    }
+}

@@ -1,0 +1,387 @@
+//! Tiny random models of every architecture, and their forward pass in `f64`, written independently
+//! of the library.
+
+use super::gguf::Writer;
+use crate::support::Random;
+use relampago::llm::WeightType;
+
+pub(crate) const WIDTH: usize = 256;
+pub(crate) const HEADS: usize = 8;
+pub(crate) const KV_HEADS: usize = 4;
+pub(crate) const HEAD: usize = WIDTH / HEADS;
+pub(crate) const EPSILON: f64 = 1e-5;
+const BASE: f64 = 10_000.0;
+/// Gemma's base for layers that see everything.
+const GLOBAL_BASE: f64 = 1_000_000.0;
+/// The positions that a window has.
+const WINDOW: usize = 5;
+const ROWS: usize = KV_HEADS * HEAD;
+
+pub(crate) const TYPES: [WeightType; 15] = [
+    WeightType::Q4_1,
+    WeightType::Q8_0,
+    WeightType::Q4_0,
+    WeightType::F32,
+    WeightType::F16,
+    WeightType::BF16,
+    WeightType::Q5_0,
+    WeightType::Q5_1,
+    WeightType::Q2_K,
+    WeightType::Q3_K,
+    WeightType::Q4_K,
+    WeightType::Q5_K,
+    WeightType::Q6_K,
+    WeightType::IQ4_NL,
+    WeightType::IQ4_XS,
+];
+
+/// What a random model is like.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) name: &'static str,
+    layers: usize,
+    /// Whether a rotation takes neighbours, and not one element of each half.
+    neighbours: bool,
+    biases: bool,
+    gemma: bool,
+    head_norms: bool,
+    fused: bool,
+    windows: bool,
+    /// Whether the file has a factor for each frequency of the rotation.
+    factors: bool,
+}
+
+const PLAIN: Shape = Shape {
+    name: "llama",
+    layers: 2,
+    neighbours: true,
+    biases: false,
+    gemma: false,
+    head_norms: false,
+    fused: false,
+    windows: false,
+    factors: false,
+};
+
+pub(crate) const LLAMA: Shape = PLAIN;
+
+pub(crate) const SHAPES: [Shape; 6] = [
+    LLAMA,
+    Shape {
+        factors: true,
+        ..PLAIN
+    },
+    Shape {
+        name: "qwen2",
+        neighbours: false,
+        biases: true,
+        ..PLAIN
+    },
+    Shape {
+        name: "qwen3",
+        neighbours: false,
+        head_norms: true,
+        ..PLAIN
+    },
+    Shape {
+        name: "gemma3",
+        layers: 7,
+        neighbours: false,
+        gemma: true,
+        head_norms: true,
+        windows: true,
+        ..PLAIN
+    },
+    Shape {
+        name: "phi3",
+        neighbours: false,
+        fused: true,
+        windows: true,
+        ..PLAIN
+    },
+];
+
+/// The characters of byte-level vocabularies, in the order of the bytes.
+fn byte_tokens() -> Vec<String> {
+    let printable = |byte: u32| matches!(byte, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
+    let mut next = 0x100;
+    let characters = (0..256).map(|byte| {
+        if printable(byte) {
+            return char::from_u32(byte).unwrap();
+        }
+        next += 1;
+        char::from_u32(next - 1).unwrap()
+    });
+    characters.map(String::from).collect()
+}
+
+/// Metadata of a tiny model with the vocabulary of bytes, two merges and two control tokens.
+pub(crate) fn metadata(shape: Shape) -> (Writer, usize) {
+    let mut writer = Writer::default();
+    let key = |name: &str| format!("{}.{name}", shape.name);
+    writer.text("general.architecture", shape.name);
+    for (name, value) in [
+        ("block_count", shape.layers),
+        ("context_length", 256),
+        ("embedding_length", WIDTH),
+        ("feed_forward_length", WIDTH),
+        ("attention.head_count", HEADS),
+        ("attention.head_count_kv", KV_HEADS),
+    ] {
+        writer.number(&key(name), value as u32);
+    }
+    writer.float(&key("attention.layer_norm_rms_epsilon"), EPSILON as f32);
+    if shape.windows {
+        writer.number(&key("attention.sliding_window"), WINDOW as u32);
+    }
+    if shape.gemma {
+        writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
+    }
+    let mut tokens = byte_tokens();
+    tokens.extend(["he", "hel", "<|im_start|>", "<|im_end|>"].map(String::from));
+    let types: Vec<i32> = (0..tokens.len())
+        .map(|id| if id < 258 { 1 } else { 3 })
+        .collect();
+    writer.text("tokenizer.ggml.model", "gpt2");
+    writer.text("tokenizer.ggml.pre", "smollm");
+    writer.texts("tokenizer.ggml.tokens", &tokens);
+    writer.numbers("tokenizer.ggml.token_type", &types);
+    writer.texts(
+        "tokenizer.ggml.merges",
+        &["h e".to_owned(), "he l".to_owned()],
+    );
+    writer.number("tokenizer.ggml.eos_token_id", 259);
+    writer.text(
+        "tokenizer.chat_template",
+        "{% for m in messages %}\n<|im_start|>{{ m.role }}:{{ m['content'] }}<|im_end|>{% endfor %}",
+    );
+    (writer, tokens.len())
+}
+
+/// A model's weights, as `f64`.
+pub(crate) struct Oracle {
+    shape: Shape,
+    embedding: Vec<f64>,
+    norm: Vec<f64>,
+    factors: Vec<f64>,
+    layers: Vec<Layer>,
+}
+
+#[derive(Default)]
+struct Layer {
+    attention_norm: Vec<f64>,
+    feed_norm: Vec<f64>,
+    /// The norms of the results of attention and of the feed-forward network.
+    result_norms: [Vec<f64>; 2],
+    /// The norms of the heads of queries and keys.
+    head_norms: [Vec<f64>; 2],
+    /// Queries, keys and values.
+    projections: [Vec<f64>; 3],
+    biases: [Vec<f64>; 3],
+    output: Vec<f64>,
+    gate: Vec<f64>,
+    up: Vec<f64>,
+    down: Vec<f64>,
+}
+
+/// A random file and the weights in it; matrices have the type after that of the one before.
+pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
+    let random = &mut Random(seed);
+    let (mut writer, vocabulary) = metadata(shape);
+    let q8_0 = WeightType::Q8_0;
+    let embedding = writer.random("token_embd.weight", &[WIDTH, vocabulary], q8_0, random);
+    let mut layers = Vec::new();
+    let mut matrices = seed as usize;
+    for index in 0..shape.layers {
+        let mut vector = |name: &str, len: usize| {
+            let name = format!("blk.{index}.{name}");
+            writer.random(&name, &[len], WeightType::F32, random)
+        };
+        let mut layer = Layer {
+            attention_norm: vector("attn_norm.weight", WIDTH),
+            feed_norm: vector("ffn_norm.weight", WIDTH),
+            ..Layer::default()
+        };
+        if shape.gemma {
+            let names = ["post_attention_norm.weight", "post_ffw_norm.weight"];
+            layer.result_norms = names.map(|name| vector(name, WIDTH));
+        }
+        if shape.head_norms {
+            let names = ["attn_q_norm.weight", "attn_k_norm.weight"];
+            layer.head_norms = names.map(|name| vector(name, HEAD));
+        }
+        if shape.biases {
+            let biases = [
+                ("attn_q.bias", WIDTH),
+                ("attn_k.bias", ROWS),
+                ("attn_v.bias", ROWS),
+            ];
+            layer.biases = biases.map(|(name, len)| vector(name, len));
+        }
+        let mut matrix = |name: &str, rows: usize| {
+            let kind = TYPES[matrices % TYPES.len()];
+            matrices += 1;
+            let name = format!("blk.{index}.{name}.weight");
+            writer.random(&name, &[WIDTH, rows], kind, random)
+        };
+        if shape.fused {
+            let all = matrix("attn_qkv", WIDTH + 2 * ROWS);
+            let (queries, rest) = all.split_at(WIDTH * WIDTH);
+            let (keys, values) = rest.split_at(ROWS * WIDTH);
+            layer.projections = [queries, keys, values].map(<[f64]>::to_vec);
+            let all = matrix("ffn_up", 2 * WIDTH);
+            let (gate, up) = all.split_at(WIDTH * WIDTH);
+            (layer.gate, layer.up) = (gate.to_vec(), up.to_vec());
+        } else {
+            let parts = [("attn_q", WIDTH), ("attn_k", ROWS), ("attn_v", ROWS)];
+            layer.projections = parts.map(|(name, rows)| matrix(name, rows));
+            layer.gate = matrix("ffn_gate", WIDTH);
+            layer.up = matrix("ffn_up", WIDTH);
+        }
+        layer.output = matrix("attn_output", WIDTH);
+        layer.down = matrix("ffn_down", WIDTH);
+        layers.push(layer);
+    }
+    let norm = writer.random("output_norm.weight", &[WIDTH], WeightType::F32, random);
+    let mut factors = vec![1.0; HEAD / 2];
+    if shape.factors {
+        factors = (0..HEAD / 2).map(|i| f64::from(1 + i as u32)).collect();
+        writer.values("rope_freqs.weight", &factors);
+    }
+    let oracle = Oracle {
+        shape,
+        embedding,
+        norm,
+        factors,
+        layers,
+    };
+    (writer.finish(), oracle)
+}
+
+fn multiply(matrix: &[f64], x: &[f64]) -> Vec<f64> {
+    let rows = matrix.chunks_exact(x.len());
+    rows.map(|row| row.iter().zip(x).map(|(w, x)| w * x).sum())
+        .collect()
+}
+
+/// Rows as long as the gain, normalised; as they are without a gain.
+fn norm(x: &[f64], gain: &[f64]) -> Vec<f64> {
+    if gain.is_empty() {
+        return x.to_vec();
+    }
+    let normed = x.chunks_exact(gain.len()).flat_map(|x| {
+        let square = x.iter().map(|x| x * x).sum::<f64>() / x.len() as f64;
+        let scale = 1.0 / (square + EPSILON).sqrt();
+        x.iter().zip(gain).map(move |(x, gain)| x * scale * gain)
+    });
+    normed.collect()
+}
+
+fn add(x: &mut [f64], more: &[f64]) {
+    x.iter_mut().zip(more).for_each(|(x, more)| *x += more);
+}
+
+impl Oracle {
+    /// The logits after each token.
+    pub(crate) fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
+        let scale = if self.shape.gemma {
+            (WIDTH as f64).sqrt()
+        } else {
+            1.0
+        };
+        let row = |token: u32| &self.embedding[token as usize * WIDTH..][..WIDTH];
+        let scaled = |token: &u32| row(*token).iter().map(|x| x * scale).collect();
+        let mut xs: Vec<Vec<f64>> = tokens.iter().map(scaled).collect();
+        for layer in 0..self.layers.len() {
+            self.layer(&mut xs, layer);
+        }
+        let normed = xs.iter().map(|x| norm(x, &self.norm));
+        normed.map(|x| multiply(&self.embedding, &x)).collect()
+    }
+
+    fn layer(&self, xs: &mut [Vec<f64>], index: usize) {
+        let layer = &self.layers[index];
+        let local = self.shape.windows && !(self.shape.gemma && index % 6 == 5);
+        let (mut keys, mut values) = (Vec::new(), Vec::new());
+        for (position, x) in xs.iter_mut().enumerate() {
+            let h = norm(x, &layer.attention_norm);
+            let [mut q, mut k, mut v] = layer.projections.each_ref().map(|w| multiply(w, &h));
+            for (x, bias) in [&mut q, &mut k, &mut v].into_iter().zip(&layer.biases) {
+                add(x, bias);
+            }
+            q = norm(&q, &layer.head_norms[0]);
+            k = norm(&k, &layer.head_norms[1]);
+            self.rotate(&mut q, position, local);
+            self.rotate(&mut k, position, local);
+            keys.push(k);
+            values.push(v);
+            let first = if local {
+                (position + 1).saturating_sub(WINDOW)
+            } else {
+                0
+            };
+            let mixed: Vec<f64> = (0..HEADS)
+                .flat_map(|head| attend(&q, head, &keys[first..], &values[first..]))
+                .collect();
+            add(
+                x,
+                &norm(&multiply(&layer.output, &mixed), &layer.result_norms[0]),
+            );
+            let h = norm(x, &layer.feed_norm);
+            let [gate, up] = [&layer.gate, &layer.up].map(|w| multiply(w, &h));
+            let hidden = gate.iter().zip(&up).map(|(&g, u)| self.activation(g) * u);
+            let hidden: Vec<f64> = hidden.collect();
+            add(
+                x,
+                &norm(&multiply(&layer.down, &hidden), &layer.result_norms[1]),
+            );
+        }
+    }
+
+    fn activation(&self, x: f64) -> f64 {
+        if !self.shape.gemma {
+            return x / (1.0 + (-x).exp());
+        }
+        let inner = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
+        0.5 * x * (1.0 + inner.tanh())
+    }
+
+    fn rotate(&self, x: &mut [f64], position: usize, local: bool) {
+        let base = if self.shape.gemma && !local {
+            GLOBAL_BASE
+        } else {
+            BASE
+        };
+        for head in x.chunks_exact_mut(HEAD) {
+            for pair in 0..HEAD / 2 {
+                let frequency = base.powf(-(2.0 * pair as f64) / HEAD as f64) / self.factors[pair];
+                let (sin, cos) = (position as f64 * frequency).sin_cos();
+                let [first, second] = if self.shape.neighbours {
+                    [2 * pair, 2 * pair + 1]
+                } else {
+                    [pair, pair + HEAD / 2]
+                };
+                let (a, b) = (head[first], head[second]);
+                (head[first], head[second]) = (a * cos - b * sin, a * sin + b * cos);
+            }
+        }
+    }
+}
+
+fn attend(q: &[f64], head: usize, keys: &[Vec<f64>], values: &[Vec<f64>]) -> Vec<f64> {
+    let kv = head / (HEADS / KV_HEADS) * HEAD..(head / (HEADS / KV_HEADS) + 1) * HEAD;
+    let q = &q[head * HEAD..(head + 1) * HEAD];
+    let dot = |key: &Vec<f64>| {
+        let products = q.iter().zip(&key[kv.clone()]).map(|(q, k)| q * k);
+        products.sum::<f64>() / (HEAD as f64).sqrt()
+    };
+    let scores: Vec<f64> = keys.iter().map(dot).collect();
+    let highest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Vec<f64> = scores.iter().map(|score| (score - highest).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    let mix = |i: usize| {
+        let parts = weights.iter().zip(values);
+        parts.map(|(w, v)| w / total * v[kv.start + i]).sum()
+    };
+    (0..HEAD).map(mix).collect()
+}
