@@ -5,7 +5,7 @@
 //! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
 
 use relampago::llm::{LanguageModel, LoadOptions};
-use relampago::{Backend, GpuDevice};
+use relampago::{Backend, GpuDevice, Profile};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Instant;
@@ -20,6 +20,7 @@ struct Arguments {
     logits: Option<usize>,
     tokenize: Option<String>,
     special: bool,
+    profile: bool,
     device: Option<GpuDevice>,
 }
 
@@ -46,6 +47,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 let text = parser.value()?.string()?;
                 arguments.tokenize = Some(serde_json::from_str(&text)?);
             }
+            Long("profile") => arguments.profile = true,
             Long("special") => arguments.special = true,
             Long("backend") => {
                 arguments.device = match parser.value()?.string()?.as_str() {
@@ -90,8 +92,24 @@ fn main() -> Result<(), Box<dyn Error>> {
             "{}",
             json!({ "load_ms": load_ms, "runs": runs, "tokens": tokens })
         );
+        if let (true, Some(device)) = (arguments.profile, &arguments.device) {
+            println!("{}", profile(&model, device, &arguments.tokens)?);
+        }
     }
     Ok(())
+}
+
+/// The kernels of a token after a prompt.
+fn profile(
+    model: &LanguageModel,
+    device: &GpuDevice,
+    prompt: &[u32],
+) -> relampago::Result<Profile> {
+    let mut session = model.session()?;
+    session.prefill(prompt)?;
+    let profiler = device.profile()?;
+    session.decode(prompt[0])?;
+    profiler.finish()
 }
 
 fn milliseconds(start: Instant) -> f64 {

@@ -1,9 +1,12 @@
-// Adds values to others; a shorter row of them to each row.
+// Adds a row to some columns of each row.
 import package::lib::grid::workgroup_index;
 
 struct Params {
+    rows: u32,
+    // The row's length, the first column, and the columns of Y.
     len: u32,
-    row: u32,
+    column: u32,
+    columns: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -18,7 +21,7 @@ fn main(
     @builtin(local_invocation_index) local: u32,
 ) {
     let i = workgroup_index(group, groups) * GROUP + local;
-    if i < params.len {
-        y[i] += x[i % params.row];
+    if i < params.rows * params.len {
+        y[i / params.len * params.columns + params.column + i % params.len] += x[i % params.len];
     }
 }

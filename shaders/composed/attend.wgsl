@@ -18,17 +18,18 @@ struct Params {
     scale: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> queries: array<f32>;
-@group(0) @binding(2) var<storage, read> keys: array<f32>;
-@group(0) @binding(3) var<storage, read> values: array<f32>;
-@group(0) @binding(4) var<storage, read_write> mixed: array<f32>;
+@group(0) @binding(1) var<storage, read> queries: array<vec4f>;
+// The keys of all heads and positions, then the values.
+@group(0) @binding(2) var<storage, read> cached: array<vec4f>;
+@group(0) @binding(3) var<storage, read_write> mixed: array<vec4f>;
 
 const GROUP = 64u;
 // Below every score, and not infinite: shaders may assume that nothing is.
 const LOWEST = -3e38;
 
-var<workgroup> query: array<f32, 256>;
+var<workgroup> query: array<vec4f, GROUP>;
 var<workgroup> weights: array<f32, GROUP>;
+var<workgroup> parts: array<vec4f, GROUP>;
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -40,25 +41,32 @@ fn main(
     if index >= params.tokens * params.heads {
         return;
     }
-    let head_len = params.head_len;
-    for (var i = local; i < head_len; i += GROUP) {
-        query[i] = params.scale * queries[index * head_len + i];
+    let vectors = params.head_len / 4u;
+    if local < vectors {
+        query[local] = params.scale * queries[index * vectors + local];
     }
     workgroupBarrier();
-    let cached = index % params.heads / params.shared_by * params.capacity;
+    let kv_heads = params.heads / params.shared_by;
+    let keys = index % params.heads / params.shared_by * params.capacity;
+    let values = keys + kv_heads * params.capacity;
     let end = params.position + index / params.heads + 1u;
     let start = select(0u, max(end, params.window) - params.window, params.window > 0u);
+    // For sums of values an invocation has a vector of the head and every so many-th position.
+    let sharing = GROUP / vectors;
+    let vector = local % vectors;
+    let share = local / vectors;
     var highest = LOWEST;
     var total = 0.0;
-    var sums = vec4f();
+    var sum = vec4f();
     for (var first = start; first < end; first += GROUP) {
         var score = LOWEST;
         if first + local < end {
-            let key = (cached + first + local) * head_len;
-            score = 0.0;
-            for (var i = 0u; i < head_len; i++) {
-                score += query[i] * keys[key + i];
+            let key = (keys + first + local) * vectors;
+            var products = vec4f();
+            for (var i = 0u; i < vectors; i++) {
+                products += query[i] * cached[key + i];
             }
+            score = dot(products, vec4f(1.0));
         }
         let above = max(highest, workgroup_reduce(MAX, score, local));
         let weight = select(0.0, exp(score - above), first + local < end);
@@ -66,16 +74,20 @@ fn main(
         highest = above;
         weights[local] = weight;
         total = total * correction + workgroup_reduce(SUM, weight, local);
-        sums *= correction;
-        for (var i = 0u; i < min(GROUP, end - first); i++) {
-            let value = (cached + first + i) * head_len + local;
-            for (var part = 0u; part < 4u && local + part * GROUP < head_len; part++) {
-                sums[part] += weights[i] * values[value + part * GROUP];
+        sum *= correction;
+        if share < sharing {
+            for (var i = share; i < min(GROUP, end - first); i += sharing) {
+                sum += weights[i] * cached[(values + first + i) * vectors + vector];
             }
         }
         workgroupBarrier();
     }
-    for (var part = 0u; part < 4u && local + part * GROUP < head_len; part++) {
-        mixed[index * head_len + local + part * GROUP] = sums[part] / total;
+    parts[local] = sum;
+    workgroupBarrier();
+    if local < vectors {
+        for (var i = 1u; i < sharing; i++) {
+            sum += parts[i * vectors + local];
+        }
+        mixed[index * vectors + local] = sum / total;
     }
 }

@@ -1,14 +1,16 @@
-// A gate's activation times the values that it lets pass.
+// Rows of gates and of the values that they let pass: the activation of the one times the other.
 import package::lib::grid::workgroup_index;
 
 struct Params {
     len: u32,
+    // Gates of a row, after which as many values follow.
+    hidden: u32,
     // Whether the activation is GELU by its approximation with tanh; else it is SiLU.
     gelu: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> up: array<f32>;
-@group(0) @binding(2) var<storage, read_write> gate: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@group(0) @binding(2) var<storage, read_write> y: array<f32>;
 
 const GROUP = 64u;
 
@@ -22,10 +24,11 @@ fn main(
     if i >= params.len {
         return;
     }
-    let x = gate[i];
+    let at = i / params.hidden * 2u * params.hidden + i % params.hidden;
+    let gate = x[at];
     // (1 + tanh(u)) / 2 is the logistic function of 2u, and 2 sqrt(2 / pi) = 1.5957691.
-    let cubic = 1.5957691 * (x + 0.044715 * x * x * x);
-    let exponent = -select(x, cubic, params.gelu == 1u);
+    let cubic = 1.5957691 * (gate + 0.044715 * gate * gate * gate);
+    let exponent = -select(gate, cubic, params.gelu == 1u);
     // Beyond 80 the quotient is as good as zero, and the exponential stays finite.
-    gate[i] = x / (1.0 + exp(min(exponent, 80.0))) * up[i];
+    y[i] = gate / (1.0 + exp(min(exponent, 80.0))) * x[at + params.hidden];
 }

@@ -1,12 +1,17 @@
-// Heads of queries, keys or values to where attention reads them: divided by their root mean square first if there is
-// a gain, then rotated by their position's angles. A workgroup a head.
+// Heads of queries, or of keys and values, to where attention reads them: the first ones divided by their root mean
+// square if there is a gain, then rotated by their position's angles. A workgroup a head.
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{SUM, workgroup_reduce};
 
 struct Params {
     tokens: u32,
     heads: u32,
+    // Heads that are normalised and rotated; the others are only copied.
+    turned: u32,
     head_len: u32,
+    // The first head's column, and the columns of X.
+    column: u32,
+    columns: u32,
     // The position of the first token.
     position: u32,
     // Pairs of a head that are rotated, and whether a pair is of neighbours.
@@ -43,12 +48,12 @@ fn main(
     let head = index % params.heads;
     var squares = 0.0;
     for (var i = local; i < params.head_len; i += GROUP) {
-        let value = x[index * params.head_len + i];
+        let value = x[token * params.columns + params.column + head * params.head_len + i];
         squares += value * value;
         values[i] = value;
     }
     let square = workgroup_reduce(SUM, squares, local) / f32(params.head_len);
-    if params.has_gain == 1u {
+    if params.has_gain == 1u && head < params.turned {
         let factor = 1.0 / sqrt(square + params.epsilon);
         for (var i = local; i < params.head_len; i += GROUP) {
             values[i] *= factor * gain[i];
@@ -58,7 +63,7 @@ fn main(
     let start = params.start + token * params.token_stride + head * params.head_stride;
     for (var i = local; i < params.head_len; i += GROUP) {
         var value = values[i];
-        if i < 2u * params.pairs {
+        if i < 2u * params.pairs && head < params.turned {
             let pair = select(i % params.pairs, i / 2u, params.neighbours == 1u);
             let second = select(i / params.pairs, i % 2u, params.neighbours == 1u) == 1u;
             let stride = select(params.pairs, 1u, params.neighbours == 1u);

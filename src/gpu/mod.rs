@@ -60,7 +60,7 @@ pub(crate) use tiles::TileFold;
 #[cfg(not(target_arch = "wasm32"))]
 pub use timestamps::KernelTime;
 #[cfg(feature = "llm")]
-pub(crate) use transformer::{Attention, BlockWeights, HeadRotation, Heads, TransformerPass};
+pub(crate) use transformer::{Attention, BlockWeights, HeadRotation, Heads, Norm, TransformerPass};
 pub(crate) use weights::Weights;
 
 use crate::error::Result;

@@ -1,5 +1,6 @@
 //! Pipelines, layouts and bind groups, each made once.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 #[cfg(not(target_arch = "wasm32"))]
@@ -83,7 +84,7 @@ type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
 /// parameters, inputs, one output.
 pub(super) struct Composed {
     pub(super) name: &'static str,
-    pub(super) source: String,
+    pub(super) source: Cow<'static, str>,
     pub(super) inputs: usize,
 }
 
@@ -152,7 +153,7 @@ impl Pipelines {
     pub(super) fn composed(&self, kernel: &Composed) -> wgpu::ComputePipeline {
         let source = &kernel.source;
         let create = || {
-            let module = self.create_module(kernel.name, source.clone(), false);
+            let module = self.create_module(kernel.name, source.to_string(), false);
             self.create_pipeline(kernel.name, &module, &[], Shape::plain(kernel.inputs))
         };
         self.fused(COMPOSED, source, create)

@@ -33,7 +33,7 @@ impl GpuBuffer {
     }
 
     /// Returns the same memory with another number of elements, at most its capacity.
-    pub(super) fn with_len(&self, len: usize) -> Self {
+    pub(crate) fn with_len(&self, len: usize) -> Self {
         let storage = self.storage.clone();
         let chain = None;
         Self {

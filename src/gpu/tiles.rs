@@ -21,7 +21,9 @@ impl TileFold {
         let group = format!("const GROUP = {}u;\n", gpu.adapter().group());
         Composed {
             name: "fold_tiles",
-            source: [kernels::LIBRARY, &group, &self.combine, kernels::FOLD_TILES].concat(),
+            source: [kernels::LIBRARY, &group, &self.combine, kernels::FOLD_TILES]
+                .concat()
+                .into(),
             inputs: 1,
         }
     }

@@ -6,14 +6,14 @@ use super::context::Gpu;
 use super::kernels;
 use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
 use crate::tensor::ggml::WeightType;
 
 /// The most elements of a head: what an invocation of [`kernels::ATTEND`] has sums for.
 const MAX_HEAD: usize = 256;
 
-/// Weights that a word, or eights of weights, must not divide.
+/// Weights that an invocation multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
 
 /// Rows from which on a product is computed in tiles.
@@ -58,7 +58,7 @@ impl std::fmt::Debug for BlockWeights {
 }
 
 impl BlockWeights {
-    /// Copies rows of `cols` weights in ggml's blocks to a GPU.
+    /// Copies the rows of matrices of `cols` columns, one after the other, from ggml's blocks to a GPU.
     ///
     /// # Errors
     /// `LimitExceeded` if a row is longer than a buffer or its length is no multiple of 8,
@@ -66,7 +66,7 @@ impl BlockWeights {
     pub(crate) async fn new(
         gpu: &Arc<Gpu>,
         kind: WeightType,
-        blocks: &[u8],
+        matrices: &[&[u8]],
         cols: usize,
     ) -> Result<Self> {
         check_limit("the rest of a row of weights divided by 8", cols % EIGHT, 0)?;
@@ -75,16 +75,17 @@ impl BlockWeights {
             _ if kind.has_four_bits() => Words::Nibbles,
             _ => Words::Bytes,
         };
-        let row_bytes = kind.row_bytes(cols).unwrap_or(blocks.len()).max(1);
-        let rows = blocks.len() / row_bytes;
-        let most = gpu.max_len() / cols.max(1);
         check_limit("the length of a row of weights", cols, gpu.max_len())?;
-        let mut parts = Vec::new();
-        for (index, blocks) in blocks.chunks(most * row_bytes).enumerate() {
-            let (words, scales) = pack(kind, words, blocks)?;
+        let row_bytes = kind.row_bytes(cols).unwrap_or_default().max(1);
+        let (mut parts, mut rows) = (Vec::new(), 0);
+        for blocks in divided(matrices, gpu.max_len() / cols.max(1) * row_bytes) {
+            let (mut packed, mut scales) = (Vec::new(), Vec::new());
+            for blocks in &blocks {
+                pack(kind, words, blocks, &mut packed, &mut scales)?;
+            }
             let (words, scales, writing) = {
                 let mut recorder = Recorder::new(gpu)?;
-                let words = recorder.upload(bytemuck::cast_slice(&words))?;
+                let words = recorder.upload(bytemuck::cast_slice(&packed))?;
                 let scales = match scales.is_empty() {
                     true => words.clone(),
                     false => recorder.upload(&scales)?,
@@ -92,12 +93,14 @@ impl BlockWeights {
                 (words, scales, recorder.submit(&[])?)
             };
             writing.await?;
-            parts.push(Part {
-                first: index * most,
-                rows: blocks.len() / row_bytes,
+            let part = Part {
+                first: rows,
+                rows: blocks.iter().map(|blocks| blocks.len()).sum::<usize>() / row_bytes,
                 words,
                 scales,
-            });
+            };
+            rows += part.rows;
+            parts.push(part);
         }
         Ok(Self {
             words,
@@ -110,42 +113,62 @@ impl BlockWeights {
     }
 }
 
-/// The words of blocks, and the scale and the offset of each group.
-fn pack(kind: WeightType, words: Words, blocks: &[u8]) -> Result<(Vec<u32>, Vec<f32>)> {
+/// The matrices of each buffer: all of them in one if it may have so many bytes, otherwise as many
+/// rows of one as it may have.
+fn divided<'a>(matrices: &[&'a [u8]], most: usize) -> Vec<Vec<&'a [u8]>> {
+    if matrices.iter().map(|blocks| blocks.len()).sum::<usize>() <= most {
+        return vec![matrices.to_vec()];
+    }
+    let parts = matrices.iter().flat_map(|blocks| blocks.chunks(most));
+    parts.map(|blocks| vec![blocks]).collect()
+}
+
+/// Appends the words of blocks, and the scale and the offset of each group.
+fn pack(
+    kind: WeightType,
+    words: Words,
+    blocks: &[u8],
+    packed: &mut Vec<u32>,
+    scales: &mut Vec<f32>,
+) -> Result<()> {
     let len = blocks.len() / kind.block_bytes() * kind.block_len();
     if words == Words::Floats {
         let mut weights = crate::alloc::try_zeros(len)?;
         kind.dequantize(blocks, &mut weights);
-        return Ok((weights.into_iter().map(f32::to_bits).collect(), Vec::new()));
+        packed.extend(weights.into_iter().map(f32::to_bits));
+        return Ok(());
     }
-    let (mut packed, mut scales) = (Vec::new(), Vec::new());
     let per_word = if words == Words::Nibbles { 8 } else { 4 };
+    let bits = 32 / per_word;
+    let (least, mask) = (i32::from(kind.least()), (1 << bits) - 1);
     let reserved = packed.try_reserve_exact(len / per_word);
-    let bytes = len as u64;
-    reserved.map_err(|_| crate::error::Error::OutOfMemory { bytes })?;
-    let least = kind.least();
+    reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
+    // The first integer stands in the lowest bits.
+    let word = |integers: &[i8]| {
+        let integers = integers
+            .iter()
+            .rev()
+            .map(|&integer| i32::from(integer) - least);
+        integers.fold(0, |word, integer| word << bits | integer as u32 & mask)
+    };
     for block in blocks.chunks_exact(kind.block_bytes()) {
         kind.for_each_group(block, |group, integers| {
             scales.extend([group.scale, group.offset]);
-            let word = |integers: &[i8]| {
-                let bits = 32 / per_word;
-                let mask = (1u32 << bits) - 1;
-                let integers = integers.iter().rev();
-                integers.fold(0u32, |word, &integer| {
-                    let integer = (i32::from(integer) - i32::from(least)) as u32;
-                    word << bits | integer & mask
-                })
-            };
             packed.extend(integers.chunks_exact(per_word).map(word));
         });
     }
-    Ok((packed, scales))
+    Ok(())
 }
 
 /// How heads are normalised and rotated, and where they go.
 pub(crate) struct Heads<'a> {
     pub(crate) tokens: usize,
     pub(crate) heads: usize,
+    /// The number of heads that are normalised and rotated, the first ones; the others are copied.
+    pub(crate) turned: usize,
+    /// The first head's column, and the columns that there are.
+    pub(crate) column: usize,
+    pub(crate) columns: usize,
     pub(crate) head_len: usize,
     /// The position of the first token.
     pub(crate) position: usize,
@@ -165,6 +188,15 @@ pub(crate) struct HeadRotation<'a> {
     pub(crate) angles: &'a GpuBuffer,
     pub(crate) pairs: usize,
     pub(crate) neighbours: bool,
+}
+
+/// Rows divided by their root mean square and multiplied by a gain.
+#[derive(Clone, Copy)]
+pub(crate) struct Norm<'a> {
+    pub(crate) gain: &'a GpuBuffer,
+    pub(crate) epsilon: f32,
+    /// The rows of the input before the first one.
+    pub(crate) skipped: usize,
 }
 
 /// Attention of tokens to what is in the cache.
@@ -225,7 +257,7 @@ impl<'g> TransformerPass<'g> {
 
     fn record(
         &mut self,
-        (name, source): (&'static str, &str),
+        (name, source): (&'static str, &'static str),
         params: &[u32],
         inputs: &[&GpuBuffer],
         output: &GpuBuffer,
@@ -233,23 +265,26 @@ impl<'g> TransformerPass<'g> {
     ) -> Result<()> {
         let kernel = Composed {
             name,
-            source: source.to_owned(),
+            source: source.into(),
             inputs: inputs.len(),
         };
         self.0
             .dispatch_composed(&kernel, params, inputs, output, workgroups)
     }
 
-    /// `rows` rows, normalised by their root mean square and multiplied by a gain, which is as long
-    /// as they are; the first `skipped` rows of `x` are left out.
+    /// Normalises rows as long as the gain.
     pub(crate) fn norm(
         &mut self,
-        [x, gain]: [&GpuBuffer; 2],
+        x: &GpuBuffer,
+        norm: Norm<'_>,
         y: &GpuBuffer,
         rows: usize,
-        skipped: usize,
-        epsilon: f32,
     ) -> Result<()> {
+        let Norm {
+            gain,
+            epsilon,
+            skipped,
+        } = norm;
         let params = [
             rows as u32,
             gain.len() as u32,
@@ -265,14 +300,20 @@ impl<'g> TransformerPass<'g> {
         )
     }
 
-    /// `Y = X · Wᵀ` for `tokens` rows of `X`, or `Y += X · Wᵀ`.
+    /// Returns whether a product of so many rows can normalise them itself.
+    pub(crate) fn can_normalise(tokens: usize) -> bool {
+        tokens < TILED_FROM
+    }
+
+    /// `Y = X · Wᵀ` for `tokens` rows of `X`, or `Y += X · Wᵀ`. Rows of `Y` have `stride` elements, of
+    /// which the result begins at `column`. With a norm rows of `X` are normalised first.
     pub(crate) fn multiply(
         &mut self,
         x: &GpuBuffer,
         weights: &BlockWeights,
-        y: &GpuBuffer,
-        tokens: usize,
-        adds: bool,
+        (y, column, stride): (&GpuBuffer, usize, usize),
+        (tokens, adds): (usize, bool),
+        norm: Option<Norm<'_>>,
     ) -> Result<()> {
         let tiled = tokens >= TILED_FROM;
         let kernel = match (weights.words, tiled) {
@@ -288,37 +329,45 @@ impl<'g> TransformerPass<'g> {
                 tokens as u32,
                 weights.cols as u32,
                 part.rows as u32,
-                part.first as u32,
-                weights.rows as u32,
+                (column + part.first) as u32,
+                stride as u32,
                 u32::from(adds),
                 weights.group_len as u32,
                 f32::from(weights.least).to_bits(),
+                u32::from(norm.is_some()),
+                norm.map_or(0.0, |norm| norm.epsilon).to_bits(),
+                norm.map_or(0, |norm| norm.skipped as u32),
             ];
             let workgroups = if tiled {
                 tokens.div_ceil(32) * part.rows.div_ceil(32)
             } else {
                 tokens * part.rows.div_ceil(4)
             };
-            self.record(
-                kernel,
-                &params,
-                &[x, &part.words, &part.scales],
-                y,
-                workgroups,
-            )?;
+            let inputs = if tiled {
+                &[x, &part.words, &part.scales][..]
+            } else {
+                // Where there is no norm, another buffer stands for its gain that is not read.
+                &[
+                    x,
+                    norm.map_or(x, |norm| norm.gain),
+                    &part.words,
+                    &part.scales,
+                ]
+            };
+            self.record(kernel, &params, inputs, y, workgroups)?;
         }
         Ok(())
     }
 
-    /// Adds `x` to the first `len` values of `y`, again and again if it is shorter.
+    /// Adds a vector to `rows` rows of `y`, which have `columns` elements, from `column` on.
     pub(crate) fn add(
         &mut self,
-        (x, row): (&GpuBuffer, usize),
-        y: &GpuBuffer,
-        len: usize,
+        x: &GpuBuffer,
+        (y, column, columns): (&GpuBuffer, usize, usize),
+        rows: usize,
     ) -> Result<()> {
-        let params = [len as u32, row as u32];
-        let workgroups = len.div_ceil(WORKGROUP);
+        let params = [rows, x.len(), column, columns].map(|value| value as u32);
+        let workgroups = (rows * x.len()).div_ceil(WORKGROUP);
         self.record(
             ("add_rows", kernels::ADD_ROWS),
             &params,
@@ -330,12 +379,15 @@ impl<'g> TransformerPass<'g> {
 
     /// Writes heads where attention reads them.
     pub(crate) fn place(&mut self, x: &GpuBuffer, heads: &Heads<'_>, y: &GpuBuffer) -> Result<()> {
-        check_limit("the length of a head", heads.head_len, MAX_HEAD)?;
+        check_head(heads.head_len)?;
         let rotation = heads.rotation.as_ref();
         let params = [
             heads.tokens as u32,
             heads.heads as u32,
+            heads.turned as u32,
             heads.head_len as u32,
+            heads.column as u32,
+            heads.columns as u32,
             heads.position as u32,
             rotation.map_or(0, |rotation| rotation.pairs as u32),
             rotation.map_or(0, |rotation| u32::from(rotation.neighbours)),
@@ -358,14 +410,14 @@ impl<'g> TransformerPass<'g> {
         )
     }
 
-    /// Attention of queries to keys and values of `kv_heads · capacity` rows each.
+    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each.
     pub(crate) fn attend(
         &mut self,
-        [queries, keys, values]: [&GpuBuffer; 3],
+        [queries, cached]: [&GpuBuffer; 2],
         attention: &Attention,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        check_limit("the length of a head", attention.head_len, MAX_HEAD)?;
+        check_head(attention.head_len)?;
         let params = [
             attention.tokens as u32,
             attention.heads as u32,
@@ -378,19 +430,26 @@ impl<'g> TransformerPass<'g> {
         ];
         let kernel = ("attend", kernels::ATTEND);
         let workgroups = attention.tokens * attention.heads;
-        self.record(kernel, &params, &[queries, keys, values], mixed, workgroups)
+        self.record(kernel, &params, &[queries, cached], mixed, workgroups)
     }
 
-    /// Multiplies the activation of the first `len` values of `gate` by those of `up`.
+    /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
+    /// the ones after them.
     pub(crate) fn gate(
         &mut self,
-        up: &GpuBuffer,
-        gate: &GpuBuffer,
-        len: usize,
+        x: &GpuBuffer,
+        y: &GpuBuffer,
+        [tokens, hidden]: [usize; 2],
         gelu: bool,
     ) -> Result<()> {
-        let params = [len as u32, u32::from(gelu)];
-        let workgroups = len.div_ceil(WORKGROUP);
-        self.record(("gate", kernels::GATE), &params, &[up], gate, workgroups)
+        let params = [(tokens * hidden) as u32, hidden as u32, u32::from(gelu)];
+        let workgroups = (tokens * hidden).div_ceil(WORKGROUP);
+        self.record(("gate", kernels::GATE), &params, &[x], y, workgroups)
     }
+}
+
+/// Checks whether attention works on heads of this length.
+fn check_head(len: usize) -> Result<()> {
+    check_limit("the length of a head", len, MAX_HEAD)?;
+    check_limit("the rest of a head's length divided by 4", len % 4, 0)
 }

@@ -61,7 +61,7 @@ pub(super) fn multiply_words(
     let (name, text) = matmul_of(format);
     let kernel = Composed {
         name,
-        source: text.to_owned(),
+        source: text.into(),
         inputs: 2,
     };
     let groups = across * m.div_ceil(ROWS);
@@ -79,7 +79,7 @@ fn unpack(
     let (name, text) = unpack_of(format);
     let kernel = Composed {
         name,
-        source: text.to_owned(),
+        source: text.into(),
         inputs: 1,
     };
     let params = [k, n, k.div_ceil(BLOCK)].map(|dim| dim as u32);

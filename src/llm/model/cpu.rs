@@ -222,14 +222,13 @@ impl<'a> Pass<'a> {
             Activation::GeluTanh => Op::GeluTanh,
         };
         let cpu = self.sequence.cpu;
-        let slots = &mut self.sequence.slots;
-        let gate = std::mem::take(&mut slots[Slot::Gate as usize]);
-        let mut activated = try_zeros(gate.len())?;
-        execute(cpu, &op, &[&gate], &mut activated)?;
-        for (activated, up) in activated.iter_mut().zip(&slots[Slot::Up as usize]) {
-            *activated *= up;
-        }
-        slots[Slot::Gate as usize] = activated;
+        let [gate, gated] = self.rows(Slot::Gate, Slot::Gated)?;
+        execute(cpu, &op, &[gate], gated)?;
+        let [up, gated] = self.rows(Slot::Up, Slot::Gated)?;
+        gated
+            .iter_mut()
+            .zip(up)
+            .for_each(|(gated, up)| *gated *= *up);
         Ok(())
     }
 }

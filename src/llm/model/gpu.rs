@@ -2,10 +2,12 @@
 
 use super::architecture::Activation;
 use super::rotation::Pairs;
-use super::steps::{Place, Slot, Step};
-use super::{Block, Config, Model};
+use super::steps::{Place, Slot, Step, WeightId};
+use super::{BLOCK, Block, Config, Model};
 use crate::error::Result;
-use crate::gpu::{Attention, BlockWeights, Gpu, GpuBuffer, HeadRotation, Heads, TransformerPass};
+use crate::gpu::{
+    Attention, BlockWeights, Gpu, GpuBuffer, HeadRotation, Heads, Norm, TransformerPass,
+};
 use std::sync::Arc;
 
 /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
@@ -14,29 +16,82 @@ const LOGIT_ROWS: usize = 8;
 /// A model's weights on a GPU, and memory for the values of a pass.
 pub(super) struct GpuModel {
     gpu: Arc<Gpu>,
-    matrices: Vec<BlockWeights>,
+    /// The model's steps, with successive matrices for the same rows as one.
+    body: Vec<Step>,
+    /// The matrices by number; none where another one holds its rows.
+    matrices: Vec<Option<BlockWeights>>,
     vectors: Vec<GpuBuffer>,
     /// The cosines and sines of each rotation for all positions of a session.
     angles: [GpuBuffer; 2],
-    slots: Vec<GpuBuffer>,
-    lens: [usize; Slot::COUNT],
+    slots: Slots,
 }
 
 impl std::fmt::Debug for GpuModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "GpuModel({} matrices)", self.matrices.len())
+        write!(f, "GpuModel({} steps)", self.body.len())
     }
 }
 
-/// The keys and the values of a sequence, for each layer.
-pub(in crate::llm) struct GpuSequence {
-    keys: Vec<GpuBuffer>,
-    values: Vec<GpuBuffer>,
-}
+/// The keys and then the values of a sequence, for each layer.
+pub(in crate::llm) struct GpuSequence(Vec<GpuBuffer>);
 
 impl std::fmt::Debug for GpuSequence {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "GpuSequence({} layers)", self.keys.len())
+        write!(f, "GpuSequence({} layers)", self.0.len())
+    }
+}
+
+/// The memory of slots. The rows of some lie beside each other, so that one matrix may give them.
+struct Slots {
+    buffers: Vec<GpuBuffer>,
+    lens: [usize; Slot::COUNT],
+}
+
+/// Slots that lie beside each other.
+const BESIDE: [&[Slot]; 9] = [
+    &[Slot::Residual],
+    &[Slot::Normed],
+    &[Slot::Branch],
+    &[Slot::Queries, Slot::Keys, Slot::Values],
+    &[Slot::Rotated],
+    &[Slot::Mixed],
+    &[Slot::Gate, Slot::Up],
+    &[Slot::Gated],
+    &[Slot::Logits],
+];
+
+impl Slots {
+    /// Allocates the slots of a block.
+    fn new(lens: [usize; Slot::COUNT], pass: &mut TransformerPass<'_>) -> Result<Self> {
+        let buffers = BESIDE.iter().map(|slots| {
+            let rows = match slots {
+                [Slot::Logits] => LOGIT_ROWS,
+                _ => BLOCK,
+            };
+            let len: usize = slots.iter().map(|&slot| lens[slot as usize]).sum();
+            pass.allocate(rows * len)
+        });
+        let buffers = buffers.collect::<Result<_>>()?;
+        Ok(Self { buffers, lens })
+    }
+
+    fn len(&self, slot: Slot) -> usize {
+        self.lens[slot as usize]
+    }
+
+    /// Returns a slot's buffer, its first column there, and the number of columns.
+    fn get(&self, slot: Slot) -> (&GpuBuffer, usize, usize) {
+        let index = BESIDE.iter().position(|slots| slots.contains(&slot));
+        let index = index.unwrap_or_default();
+        let len = |slots: &[Slot]| slots.iter().map(|&slot| self.len(slot)).sum();
+        let before = BESIDE[index].split(|&other| other == slot).next();
+        let column = before.map_or(0, len);
+        (&self.buffers[index], column, len(BESIDE[index]))
+    }
+
+    /// Returns the buffer of a slot that has one of its own.
+    fn own(&self, slot: Slot) -> &GpuBuffer {
+        self.get(slot).0
     }
 }
 
@@ -49,12 +104,26 @@ impl GpuModel {
         let Model {
             config, weights, ..
         } = model;
+        let (body, joined) = join(model);
         let mut matrices = Vec::new();
-        for weight in &weights.matrices {
-            let blocks = weight.bytes(&model.file);
-            matrices.push(BlockWeights::new(gpu, weight.kind, blocks, weight.cols).await?);
+        for (index, weight) in weights.matrices.iter().enumerate() {
+            let rows = match joined.iter().find(|rows| rows.contains(&index)) {
+                Some(rows) if rows[0] == index => rows.clone(),
+                Some(_) => Vec::new(),
+                None => vec![index],
+            };
+            let blocks = rows
+                .iter()
+                .map(|&row| weights.matrices[row].bytes(&model.file));
+            let blocks: Vec<&[u8]> = blocks.collect();
+            // The embedding's rows are read from the file, unless it gives logits, too.
+            let unused = index == weights.embedding && index != weights.head;
+            matrices.push(if blocks.is_empty() || unused {
+                None
+            } else {
+                Some(BlockWeights::new(gpu, weight.kind, &blocks, weight.cols).await?)
+            });
         }
-        let lens = Slot::lens(config, weights.vocabulary());
         let angles = config.rotations.each_ref();
         let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
         let (vectors, angles, slots, writing) = {
@@ -65,38 +134,26 @@ impl GpuModel {
                 pass.upload(angles[0].as_flattened())?,
                 pass.upload(angles[1].as_flattened())?,
             ];
-            let rows = |slot: usize| match slot {
-                slot if slot == Slot::Logits as usize => LOGIT_ROWS,
-                _ => super::BLOCK,
-            };
-            let slots = lens.iter().enumerate();
-            let slots = slots.map(|(slot, len)| pass.allocate(rows(slot) * len));
-            let slots = slots.collect::<Result<Vec<_>>>()?;
+            let slots = Slots::new(Slot::lens(config, weights.vocabulary()), &mut pass)?;
             (vectors, angles, slots, pass.submit(None)?)
         };
         writing.await?;
         Ok(Self {
             gpu: gpu.clone(),
+            body,
             matrices,
             vectors,
             angles,
             slots,
-            lens,
         })
     }
 
     /// Allocates the memory of a sequence.
     pub(super) fn sequence(&self, config: &Config) -> Result<GpuSequence> {
         let mut pass = TransformerPass::new(&self.gpu)?;
-        let len = config.kv_heads * config.capacity * config.head_len;
-        let mut layers = || {
-            let layers = (0..config.layers).map(|_| pass.allocate(len));
-            layers.collect::<Result<Vec<_>>>()
-        };
-        Ok(GpuSequence {
-            keys: layers()?,
-            values: layers()?,
-        })
+        let len = 2 * config.kv_heads * config.capacity * config.head_len;
+        let layers = (0..config.layers).map(|_| pass.allocate(len));
+        layers.collect::<Result<_>>().map(GpuSequence)
     }
 
     /// Reads a block of tokens, and returns the logits of its last `wanted` ones.
@@ -119,8 +176,9 @@ impl GpuModel {
         // What is recorded lives between two awaits.
         let mut submitted = {
             let mut pass = Pass::new(self, model, sequence, block)?;
-            pass.begin(&embedded)?;
-            pass.run(&model.steps.body)?;
+            let residual = self.slots.own(Slot::Residual);
+            pass.recorder.write(&embedded, residual)?;
+            pass.run(&self.body)?;
             block.skipped = tokens.len() - wanted;
             block.tokens = wanted.min(LOGIT_ROWS);
             pass.block = block;
@@ -138,6 +196,43 @@ impl GpuModel {
     }
 }
 
+/// Joins successive products of the same rows whose weights have one type and whose results lie beside
+/// each other. Returns the steps, and the numbers of the matrices that become one.
+fn join(model: &Model) -> (Vec<Step>, Vec<Vec<usize>>) {
+    let matrices = &model.weights.matrices;
+    let (mut steps, mut joined): (Vec<Step>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+    let mut slots: Vec<Slot> = Vec::new();
+    for &step in &model.steps.body {
+        let Step::Multiply {
+            weight: WeightId(weight),
+            to,
+            adds: false,
+            ..
+        } = step
+        else {
+            slots.clear();
+            steps.push(step);
+            continue;
+        };
+        let mut beside = slots.clone();
+        beside.push(to);
+        let is_beside = BESIDE
+            .iter()
+            .any(|all| all.windows(beside.len()).any(|part| part == beside));
+        let same = |rows: &&mut Vec<usize>| matrices[rows[0]].kind == matrices[weight].kind;
+        match joined.last_mut().filter(same) {
+            Some(rows) if !slots.is_empty() && is_beside => rows.push(weight),
+            _ => {
+                joined.push(vec![weight]);
+                beside = vec![to];
+                steps.push(step);
+            }
+        }
+        slots = beside;
+    }
+    (steps, joined)
+}
+
 /// Steps over a block of tokens.
 struct Pass<'a> {
     on: &'a GpuModel,
@@ -145,6 +240,8 @@ struct Pass<'a> {
     sequence: &'a GpuSequence,
     block: Block,
     recorder: TransformerPass<'a>,
+    /// The norm that the next product may compute itself.
+    pending: Option<(Slot, Norm<'a>)>,
 }
 
 impl<'a> Pass<'a> {
@@ -160,31 +257,17 @@ impl<'a> Pass<'a> {
             sequence,
             block,
             recorder: TransformerPass::new(&on.gpu)?,
+            pending: None,
         })
-    }
-
-    fn slot(&self, slot: Slot) -> &'a GpuBuffer {
-        &self.on.slots[slot as usize]
-    }
-
-    /// Adds up the number of elements in the block's rows of a slot.
-    fn len(&self, slot: Slot) -> usize {
-        self.block.tokens * self.on.lens[slot as usize]
-    }
-
-    /// Writes the residual.
-    fn begin(&mut self, embedded: &[f32]) -> Result<()> {
-        let to = self.slot(Slot::Residual);
-        self.recorder.write(embedded, to)
     }
 
     /// Adds the steps from the block's residual to logits, if it has rows, and submits all.
     fn submit(mut self) -> Result<impl Future<Output = Result<Vec<f32>>> + use<>> {
-        let len = self.len(Slot::Logits);
+        let len = self.block.tokens * self.on.slots.len(Slot::Logits);
         if len > 0 {
             self.run(&self.model.steps.head)?;
         }
-        let logits = self.slot(Slot::Logits);
+        let logits = self.on.slots.own(Slot::Logits);
         self.recorder.submit(Some((logits, len)))
     }
 
@@ -193,37 +276,44 @@ impl<'a> Pass<'a> {
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
-        let (config, on, tokens) = (&self.model.config, self.on, self.block.tokens);
+        let (on, tokens) = (self.on, self.block.tokens);
+        let slots = &on.slots;
         match *step {
             Step::Norm { from, gain, to } => {
-                let skipped = match from {
-                    Slot::Residual => self.block.skipped,
-                    _ => 0,
+                let norm = Norm {
+                    gain: &on.vectors[gain.0],
+                    epsilon: self.model.config.epsilon,
+                    skipped: match from {
+                        Slot::Residual => self.block.skipped,
+                        _ => 0,
+                    },
                 };
-                let inputs = [self.slot(from), &on.vectors[gain.0]];
-                let to = self.slot(to);
+                // Norms of results are added to the residual; the others precede products.
+                if from == Slot::Residual && TransformerPass::can_normalise(tokens) {
+                    self.pending = Some((from, norm));
+                    return Ok(());
+                }
+                self.pending = None;
                 self.recorder
-                    .norm(inputs, to, tokens, skipped, config.epsilon)
+                    .norm(slots.own(from), norm, slots.own(to), tokens)
             }
             Step::Multiply {
                 from,
                 weight,
                 to,
                 adds,
-            } => {
-                let (from, to) = (self.slot(from), self.slot(to));
-                let weights = &on.matrices[weight.0];
-                self.recorder.multiply(from, weights, to, tokens, adds)
-            }
+            } => self.multiply(from, weight, to, adds),
             Step::AddVector { vector, to } => {
-                let (vector, len) = (&on.vectors[vector.0], self.len(to));
-                let to = self.slot(to);
-                self.recorder.add((vector, vector.len()), to, len)
+                let vector = &on.vectors[vector.0];
+                let (to, column, columns) = slots.get(to);
+                self.recorder.add(vector, (to, column, columns), tokens)
             }
             Step::Add { from, to } => {
-                let len = self.len(to);
-                let (from, to) = (self.slot(from), self.slot(to));
-                self.recorder.add((from, len), to, len)
+                // One long row.
+                let len = tokens * slots.len(to);
+                let from = slots.own(from).clone();
+                self.recorder
+                    .add(&from.with_len(len), (slots.own(to), 0, len), 1)
             }
             Step::Place {
                 from,
@@ -231,81 +321,98 @@ impl<'a> Pass<'a> {
                 rotation,
                 to,
             } => {
-                let gain = gain.map(|gain| (&on.vectors[gain.0], config.epsilon));
-                let rotation = rotation.map(|index| self.rotation(index));
+                let gain = gain.map(|gain| (&on.vectors[gain.0], self.model.config.epsilon));
                 self.place(from, gain, rotation, to)
             }
-            Step::Attend { layer, window } => {
-                let attention = Attention {
-                    tokens,
-                    heads: config.heads,
-                    kv_heads: config.kv_heads,
-                    head_len: config.head_len,
-                    position: self.block.first,
-                    capacity: config.capacity,
-                    window,
-                    scale: config.score_scale(),
-                };
-                let (keys, values) = (&self.sequence.keys[layer], &self.sequence.values[layer]);
-                let inputs = [self.slot(Slot::Rotated), keys, values];
-                let mixed = self.slot(Slot::Mixed);
-                self.recorder.attend(inputs, &attention, mixed)
-            }
+            Step::Attend { layer, window } => self.attend(layer, window),
             Step::Activate(activation) => {
-                let len = self.len(Slot::Gate);
-                let (up, gate) = (self.slot(Slot::Up), self.slot(Slot::Gate));
+                let (gate, hidden) = (slots.own(Slot::Gate), slots.len(Slot::Gate));
                 let gelu = activation == Activation::GeluTanh;
-                self.recorder.gate(up, gate, len, gelu)
+                let to = slots.own(Slot::Gated);
+                self.recorder.gate(gate, to, [tokens, hidden], gelu)
             }
         }
     }
 
-    fn rotation(&self, index: usize) -> HeadRotation<'a> {
-        let rotation = &self.model.config.rotations[index];
-        HeadRotation {
-            angles: &self.on.angles[index],
-            pairs: rotation.rotated / 2,
-            neighbours: rotation.pairs == Pairs::Neighbours,
-        }
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()> {
+        let on = self.on;
+        let Some(weights) = &on.matrices[weight.0] else {
+            return Ok(());
+        };
+        let pending = self.pending.filter(|_| from == Slot::Normed);
+        let (from, norm) = match pending {
+            Some((from, norm)) => (from, Some(norm)),
+            None => (from, None),
+        };
+        let (from, to) = (on.slots.own(from), on.slots.get(to));
+        let how = (self.block.tokens, adds);
+        self.recorder.multiply(from, weights, to, how, norm)
+    }
+
+    fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
+        let (config, slots) = (&self.model.config, &self.on.slots);
+        let attention = Attention {
+            tokens: self.block.tokens,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_len: config.head_len,
+            position: self.block.first,
+            capacity: config.capacity,
+            window,
+            scale: config.score_scale(),
+        };
+        let inputs = [slots.own(Slot::Rotated), &self.sequence.0[layer]];
+        self.recorder
+            .attend(inputs, &attention, slots.own(Slot::Mixed))
     }
 
     fn place(
         &mut self,
         from: Slot,
         gain: Option<(&GpuBuffer, f32)>,
-        rotation: Option<HeadRotation<'_>>,
+        rotation: Option<usize>,
         to: Place,
     ) -> Result<()> {
-        let (config, Block { first, tokens, .. }) = (&self.model.config, self.block);
-        let (heads, head_len) = (
-            self.on.lens[from as usize] / config.head_len,
-            config.head_len,
-        );
-        let cached = |buffer| {
-            (
-                buffer,
-                first * head_len,
-                head_len,
-                config.capacity * head_len,
-            )
+        let (config, slots) = (&self.model.config, &self.on.slots);
+        let (x, column, columns) = slots.get(from);
+        let head_len = config.head_len;
+        let own = slots.len(from) / head_len;
+        let (y, heads, strides) = match to {
+            Place::Queries => (slots.own(Slot::Rotated), own, [0, own * head_len, head_len]),
+            // Values stand after keys in their slots and in the cache, and are copied with them.
+            Place::Keys(layer) => {
+                let head_stride = config.capacity * head_len;
+                let start = self.block.first * head_len;
+                (
+                    &self.sequence.0[layer],
+                    2 * own,
+                    [start, head_len, head_stride],
+                )
+            }
+            Place::Values(_) => return Ok(()),
         };
-        let (to, start, token_stride, head_stride) = match to {
-            Place::Queries => (self.slot(Slot::Rotated), 0, heads * head_len, head_len),
-            Place::Keys(layer) => cached(&self.sequence.keys[layer]),
-            Place::Values(layer) => cached(&self.sequence.values[layer]),
-        };
+        let [start, token_stride, head_stride] = strides;
         let placed = Heads {
-            tokens,
+            tokens: self.block.tokens,
             heads,
+            turned: own,
+            column,
+            columns,
             head_len,
-            position: first,
+            position: self.block.first,
             gain,
-            rotation,
+            rotation: rotation.map(|index| {
+                let rotation = &config.rotations[index];
+                HeadRotation {
+                    angles: &self.on.angles[index],
+                    pairs: rotation.rotated / 2,
+                    neighbours: rotation.pairs == Pairs::Neighbours,
+                }
+            }),
             start,
             token_stride,
             head_stride,
         };
-        let from = self.slot(from);
-        self.recorder.place(from, &placed, to)
+        self.recorder.place(x, &placed, y)
     }
 }

@@ -23,8 +23,10 @@ pub(super) enum Slot {
     Rotated,
     /// The result of attention, all heads.
     Mixed,
+    /// The feed-forward network's gate, the values that it lets pass, and what passes.
     Gate,
     Up,
+    Gated,
     Logits,
 }
 
@@ -37,7 +39,8 @@ impl Slot {
         let (queries, keys) = config.projections();
         let (width, hidden) = (config.width, config.hidden);
         [
-            width, width, width, queries, keys, keys, queries, queries, hidden, hidden, vocabulary,
+            width, width, width, queries, keys, keys, queries, queries, hidden, hidden, hidden,
+            vocabulary,
         ]
     }
 }
@@ -88,7 +91,7 @@ pub(super) enum Step {
     },
     /// Attends to a layer's keys and values, of a window of positions if there is one.
     Attend { layer: usize, window: Option<usize> },
-    /// Multiplies the gate's activation by `Up`, to `Gate`.
+    /// Multiplies the gate's activation by `Up`, to `Gated`.
     Activate(Activation),
 }
 
@@ -197,7 +200,7 @@ impl Builder<'_> {
         }
         let activation = config.architecture.activation;
         self.steps.push(Step::Activate(activation));
-        self.result(Slot::Gate, &name("ffn_down"), &name("post_ffw_norm"))
+        self.result(Slot::Gated, &name("ffn_down"), &name("post_ffw_norm"))
     }
 
     /// Adds a matrix's result to the residual, normalised where the architecture has norms there.
