@@ -5,6 +5,8 @@
 
 mod conversation;
 mod generate;
+#[cfg(not(target_arch = "wasm32"))]
+mod generation;
 mod gguf;
 mod language_model;
 mod model;
@@ -16,11 +18,11 @@ mod tokenizer;
 
 pub use crate::tensor::ggml::WeightType;
 pub use conversation::Message;
-#[cfg(not(target_arch = "wasm32"))]
-pub use generate::Generation;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use generate::Generator;
 pub use generate::{FinishReason, GenerateOptions};
+#[cfg(not(target_arch = "wasm32"))]
+pub use generation::Generation;
 pub use gguf::{Array, Gguf, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use sampling::Sampling;

@@ -33,7 +33,7 @@ async function load(source, name) {
     model = loaded;
     const { info } = model;
     say('status', `${info.name || name}: ${(info.parameters / 1e6).toFixed()} million parameters, ${megabytes(info.fileBytes)}.`);
-    say('fact-backend', `SIMD (${info.instructionSet}), ${info.worker ? 'in a worker' : 'on this page'}`);
+    say('fact-backend', `${info.backend === 'gpu' ? 'GPU' : `SIMD (${info.instructionSet})`}, ${info.worker ? 'in a worker' : 'on this page'}`);
     say('fact-reason', info.reason);
     say('fact-memory', megabytes(await model.memoryBytes()));
     at('send').disabled = false;

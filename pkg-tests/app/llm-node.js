@@ -11,6 +11,7 @@ if (what === 'tiny') {
   const bytes = new Uint8Array(readFileSync(file));
   const sources = { path: file, url: pathToFileURL(file), text: pathToFileURL(file).href, blob: new Blob([bytes]), buffer: bytes.buffer };
   result = await everything(llm, bytes, sources, {});
+  result.gpu = await llm.LanguageModel.load(file, { device: 'gpu' }).catch(({ code }) => code);
   result.missing = await llm.LanguageModel.load('absent.gguf').catch(({ code }) => code);
 } else {
   result = await answers(llm, file, JSON.parse(requests));

@@ -2,7 +2,10 @@ import * as llm from 'relampago/llm';
 import { answers, everything } from './llm.js';
 
 const query = new URLSearchParams(location.search);
-const options = query.has('worker') ? { worker: query.get('worker') === 'true' } : {};
+const options = {
+  worker: query.has('worker') ? query.get('worker') === 'true' : undefined,
+  device: query.get('device') ?? undefined,
+};
 
 /** The longest time in milliseconds that the page could do nothing. */
 let longest = 0;

@@ -86,7 +86,7 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
   errors.noModel = await outcome(() => LanguageModel.load(new Uint8Array(100), options));
   errors.short = await outcome(() => LanguageModel.load(bytes.subarray(0, 5000), options));
   errors.context = await outcome(() => LanguageModel.load(bytes, { ...options, contextLength: 10_000 }));
-  errors.gpu = await outcome(() => LanguageModel.load(bytes, { ...options, device: 'gpu' }));
+  errors.device = await outcome(() => LanguageModel.load(bytes, { ...options, device: 'cpu' }));
   errors.source = await outcome(() => LanguageModel.load(5, options));
   errors.loading = await outcome(() => LanguageModel.load(bytes, { ...options, signal: AbortSignal.abort() }));
   result.isError = await LanguageModel.load(new Uint8Array(100), options).catch((error) => error instanceof RelampagoError);

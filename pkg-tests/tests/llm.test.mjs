@@ -44,6 +44,7 @@ describe('relampago/llm', () => {
     verifyTiny(result, native);
     assert.equal(result.info.worker, false);
     assert.equal(result.missing, 'INVALID_MODEL');
+    assert.equal(result.gpu, 'NO_GPU');
   });
 
   for (const worker of ['true', 'false']) {
@@ -53,6 +54,11 @@ describe('relampago/llm', () => {
       assert.equal(result.info.worker, worker === 'true');
     });
   }
+
+  test('a tiny model on the GPU of a page, in software', async () => {
+    const { result } = await inPage(plain, { device: 'gpu' });
+    verifyTiny(result, native, 'gpu');
+  });
 
   test('a tiny model on a page from Vite', async () => {
     const { result, requests } = await inPage(await bundled(folder), {});
@@ -80,12 +86,12 @@ describe('relampago/llm', () => {
   });
 });
 
-function verifyTiny(result, native) {
+function verifyTiny(result, native, backend = 'simd') {
   for (const [source, text] of Object.entries(result.sources)) {
     assert.equal(text, native.text, source);
   }
   assert.equal(result.info.architecture, 'llama');
-  assert.equal(result.info.backend, 'simd');
+  assert.equal(result.info.backend, backend);
   assert.equal(result.info.contextLength, 64);
   assert.equal(result.info.vocabulary, 260);
   assert.deepEqual(result.tokens.slice(0, 3), [257, 108, 111]);
@@ -112,7 +118,7 @@ function verifyTiny(result, native) {
     noModel: 'INVALID_MODEL: invalid model: the file does not begin with `GGUF`, at byte 0',
     short: result.errors.short,
     context: 'INVALID_ARGUMENT: `contextLength` is 10000, but must be from 1 to 256',
-    gpu: 'UNSUPPORTED: language models run on SIMD only in this version: leave `device` out',
+    device: "INVALID_ARGUMENT: `device` is cpu, but must be 'auto', 'gpu' or 'simd'",
     source: 'INVALID_ARGUMENT: `source` is 5, but must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array',
     loading: 'ABORTED: aborted by the caller',
   });

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::context::Gpu;
 use super::kernels;
 use super::pipelines::Composed;
+use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
@@ -86,9 +87,10 @@ impl BlockWeights {
             let (words, scales, writing) = {
                 let mut recorder = Recorder::new(gpu)?;
                 let words = recorder.upload(bytemuck::cast_slice(&packed))?;
-                let scales = match scales.is_empty() {
-                    true => words.clone(),
-                    false => recorder.upload(&scales)?,
+                let scales = if scales.is_empty() {
+                    words.clone()
+                } else {
+                    recorder.upload(&scales)?
                 };
                 (words, scales, recorder.submit(&[])?)
             };
@@ -163,7 +165,8 @@ fn pack(
 /// How heads are normalised and rotated, and where they go.
 pub(crate) struct Heads<'a> {
     pub(crate) tokens: usize,
-    pub(crate) heads: usize,
+    /// The number of heads.
+    pub(crate) count: usize,
     /// The number of heads that are normalised and rotated, the first ones; the others are copied.
     pub(crate) turned: usize,
     /// The first head's column, and the columns that there are.
@@ -249,9 +252,7 @@ impl<'g> TransformerPass<'g> {
         let submitted = self.0.submit(&reads)?;
         Ok(async move {
             let readbacks = submitted.await?;
-            readbacks
-                .first()
-                .map_or(Ok(Vec::new()), |values| values.values())
+            readbacks.first().map_or(Ok(Vec::new()), Readback::values)
         })
     }
 
@@ -383,7 +384,7 @@ impl<'g> TransformerPass<'g> {
         let rotation = heads.rotation.as_ref();
         let params = [
             heads.tokens as u32,
-            heads.heads as u32,
+            heads.count as u32,
             heads.turned as u32,
             heads.head_len as u32,
             heads.column as u32,
@@ -406,7 +407,7 @@ impl<'g> TransformerPass<'g> {
             &params,
             &[x, gain, angles],
             y,
-            heads.tokens * heads.heads,
+            heads.tokens * heads.count,
         )
     }
 

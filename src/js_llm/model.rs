@@ -2,6 +2,7 @@
 
 use super::generation::Generation;
 use super::{get, integer, set, to_js};
+use crate::device::Backend;
 use crate::instruction_set::InstructionSet;
 use crate::llm::{GenerateOptions, Generator, LanguageModel, Message, Sequence};
 use js_sys::{Array, Object};
@@ -13,57 +14,66 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Model {
-    model: Rc<LanguageModel>,
+    language: Rc<LanguageModel>,
     last: Rc<RefCell<Option<Sequence>>>,
+    /// Why it runs on its back-end.
+    reason: String,
 }
 
 impl Model {
-    pub(super) fn new(model: LanguageModel) -> Self {
+    pub(super) fn new(model: LanguageModel, reason: String) -> Self {
         Self {
-            model: Rc::new(model),
+            language: Rc::new(model),
             last: Rc::default(),
+            reason,
         }
     }
 
     fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::error::Result<Generation> {
         let last = self.last.borrow_mut().take();
-        let sequence = last.map_or_else(|| Sequence::new(&self.model), Ok)?;
-        let generator = Generator::new(&self.model, sequence, prompt, options_of(options))?;
-        let (model, last) = (Rc::clone(&self.model), Rc::clone(&self.last));
+        let sequence = last.map_or_else(|| Sequence::new(&self.language), Ok)?;
+        let generator = Generator::new(&self.language, sequence, prompt, options_of(options))?;
+        let (model, last) = (Rc::clone(&self.language), Rc::clone(&self.last));
         Ok(Generation::new(model, generator, last))
     }
 }
 
 #[wasm_bindgen]
 impl Model {
-    /// What `LanguageModel.info` is in JavaScript, without the back-end's reason.
+    /// What `LanguageModel.info` is in JavaScript, without whether it is in a worker.
     pub fn info(&self) -> Object {
-        let (info, object) = (self.model.info(), Object::new());
+        let (info, object) = (self.language.info(), Object::new());
         set(&object, "architecture", info.architecture);
         set(&object, "name", info.name);
         for (key, value) in [
             ("parameters", info.parameters),
             ("vocabulary", info.vocabulary),
             ("maxContextLength", info.max_context_length),
-            ("contextLength", self.model.context_length()),
+            ("contextLength", self.language.context_length()),
             ("fileBytes", info.file_bytes),
             ("sessionBytes", info.session_bytes),
         ] {
             set(&object, key, value as f64);
         }
+        let backend = match info.backend {
+            Backend::Gpu => "gpu",
+            _ => "simd",
+        };
+        set(&object, "backend", backend);
+        set(&object, "reason", self.reason.as_str());
         set(&object, "instructionSet", InstructionSet::best().name());
         object
     }
 
     /// The tokens of a text.
     pub fn tokenize(&self, text: &str, special: bool) -> Result<Vec<u32>, JsValue> {
-        let tokens = self.model.tokenize(text, special);
+        let tokens = self.language.tokenize(text, special);
         tokens.map_err(|error| to_js(&error))
     }
 
     /// The text of tokens.
     pub fn detokenize(&self, tokens: Vec<u32>) -> String {
-        self.model.detokenize(&tokens)
+        self.language.detokenize(&tokens)
     }
 
     /// Answers a conversation: the role and the content of each message, one after the other.
@@ -73,14 +83,14 @@ impl Model {
             .iter()
             .map(|[role, content]| Message::new(role.as_str(), content.as_str()))
             .collect();
-        let prompt = self.model.conversation(&messages);
+        let prompt = self.language.conversation(&messages);
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
         generation.map_err(|error| to_js(&error))
     }
 
     /// Continues a text.
     pub fn complete(&self, prompt: &str, options: JsValue) -> Result<Generation, JsValue> {
-        let prompt = self.model.continuation(prompt);
+        let prompt = self.language.continuation(prompt);
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
         generation.map_err(|error| to_js(&error))
     }

@@ -1,7 +1,8 @@
 //! A model's file on its way into this module's memory.
 
 use super::model::Model;
-use super::{integer, to_js};
+use super::{get, integer, to_js};
+use crate::device::{Backend, GpuDevice};
 use crate::error::Error;
 use crate::llm::{LanguageModel, LoadOptions};
 use js_sys::Uint8Array;
@@ -45,15 +46,34 @@ impl ModelBytes {
         Ok(())
     }
 
-    /// Makes a model of the whole file.
+    /// Makes a model of the whole file. `device` is `simd`, `gpu`, or `auto`: a hardware GPU that can hold
+    /// the weights if there is one, else SIMD.
     pub async fn load(self, options: JsValue) -> Result<Model, JsValue> {
         let load = LoadOptions {
             context_length: integer(&options, "contextLength"),
             ..LoadOptions::default()
         };
         let model = LanguageModel::from_bytes_async(self.bytes, load).await;
-        Ok(Model::new(model.map_err(|error| to_js(&renamed(error)))?))
+        let mut model = model.map_err(|error| to_js(&renamed(error)))?;
+        let device = get(&options, "device").as_string();
+        let reason = match device.as_deref() {
+            Some("simd") => Ok("SIMD was asked for".to_owned()),
+            Some("gpu") => move_to_gpu(&mut model, Backend::Gpu).await,
+            _ => {
+                let moved = move_to_gpu(&mut model, Backend::Auto).await;
+                moved.or_else(|error| Ok(format!("the GPU cannot run this model: {error}")))
+            }
+        };
+        let reason = reason.map_err(|error| to_js(&error))?;
+        Ok(Model::new(model, reason))
     }
+}
+
+/// Moves a model to the GPU that the browser offers; returns why it is on the back-end that it is on.
+async fn move_to_gpu(model: &mut LanguageModel, backend: Backend) -> Result<String, Error> {
+    let device = GpuDevice::builder().backend(backend).build_async().await?;
+    model.move_to(&device).await?;
+    Ok(device.info().reason)
 }
 
 /// Gives the option in an error the name that JavaScript has for it.

@@ -6,8 +6,6 @@ use super::sampling::{Sampler, Sampling};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
 use crate::error::Result;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::runtime::block_on;
 
 /// When generation ends and how tokens are chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -168,69 +166,5 @@ impl Generator {
     fn finish(&mut self, reason: FinishReason) -> String {
         self.finished = Some(reason);
         std::mem::take(&mut self.held) + &self.stream.finish()
-    }
-}
-
-/// An answer that is generated as it is iterated over. Each item is a piece of text that ends with a
-/// whole character. Dropping it cancels the rest.
-#[cfg(not(target_arch = "wasm32"))]
-#[derive(Debug)]
-pub struct Generation<'a> {
-    model: &'a LanguageModel,
-    generator: Generator,
-    failed: bool,
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-impl<'a> Generation<'a> {
-    pub(super) fn new(
-        model: &'a LanguageModel,
-        prompt: Vec<u32>,
-        options: GenerateOptions,
-    ) -> Result<Self> {
-        let mut generator = Generator::new(model, Sequence::new(model)?, prompt, options)?;
-        while block_on(generator.read_prompt(model))? {}
-        Ok(Self {
-            model,
-            generator,
-            failed: false,
-        })
-    }
-
-    /// The tokens generated so far, without the one that ends the answer.
-    pub fn tokens(&self) -> &[u32] {
-        self.generator.tokens()
-    }
-
-    /// Why generation ended, if it has.
-    pub fn finish_reason(&self) -> Option<FinishReason> {
-        self.generator.finished()
-    }
-
-    /// The rest of the answer.
-    ///
-    /// # Errors
-    /// The first one of generation.
-    pub fn text(self) -> Result<String> {
-        self.collect()
-    }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-impl Iterator for Generation<'_> {
-    type Item = Result<String>;
-
-    fn next(&mut self) -> Option<Result<String>> {
-        while !self.failed && self.generator.finished().is_none() {
-            match block_on(self.generator.step(self.model)) {
-                Ok(text) if text.is_empty() => {}
-                Ok(text) => return Some(Ok(text)),
-                Err(error) => {
-                    self.failed = true;
-                    return Some(Err(error));
-                }
-            }
-        }
-        None
     }
 }

@@ -4,8 +4,8 @@ use super::gguf::Gguf;
 use super::model::Model;
 use super::template::ChatTemplate;
 use super::tokenizer::{Tokenizer, token_id};
-use super::{GenerateOptions, Generation, Message, Session, Value};
-use crate::device::GpuDevice;
+use super::{Message, Session, Value};
+use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
 use crate::simd::Cpu;
@@ -41,6 +41,8 @@ pub struct ModelInfo {
     pub max_context_length: usize,
     /// The size of the file in bytes.
     pub file_bytes: usize,
+    /// The back-end that runs the model.
+    pub backend: Backend,
     /// The size of a session's cache in bytes.
     pub session_bytes: usize,
 }
@@ -104,10 +106,7 @@ impl LanguageModel {
     async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
         let set = options.instruction_set.unwrap_or(InstructionSet::best());
         let cpu = Cpu::new(set, options.threads);
-        let mut model = Model::new(file, options.context_length, cpu)?;
-        if let Some(device) = &options.device {
-            model.move_to(device).await?;
-        }
+        let model = Model::new(file, options.context_length, cpu)?;
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = model
             .file
@@ -115,12 +114,21 @@ impl LanguageModel {
             .and_then(Value::as_str);
         let template = source.map(ChatTemplate::new).transpose()?;
         let ends = ends(&model.file, &tokenizer);
-        Ok(Self {
+        let mut model = Self {
             model,
             tokenizer,
             template,
             ends,
-        })
+        };
+        if let Some(device) = &options.device {
+            model.move_to(device).await?;
+        }
+        Ok(model)
+    }
+
+    /// Moves the model to a device; it stays where it is if there is an error.
+    pub(crate) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
+        self.model.move_to(device).await
     }
 
     /// What the file says of the model.
@@ -139,6 +147,7 @@ impl LanguageModel {
             vocabulary: self.tokenizer.len(),
             max_context_length: config.context,
             file_bytes: file.bytes(),
+            backend: self.model.backend(),
             session_bytes: config.cache_len().saturating_mul(2 * size_of::<f32>()),
         }
     }
@@ -187,24 +196,6 @@ impl LanguageModel {
             id.map_or(String::new(), |id| self.detokenize(&[id]))
         };
         template.render(messages, &token("bos"), &token("eos"))
-    }
-
-    /// Answers a conversation.
-    ///
-    /// # Errors
-    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
-        Generation::new(self, self.conversation(messages)?, options)
-    }
-
-    /// Continues a text.
-    ///
-    /// # Errors
-    /// The errors of [`Session::prefill_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
-        Generation::new(self, self.continuation(prompt)?, options)
     }
 
     /// The tokens of a text to continue.

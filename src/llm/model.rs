@@ -12,7 +12,7 @@ mod steps;
 mod weights;
 
 use super::gguf::Gguf;
-use crate::device::GpuDevice;
+use crate::device::{Backend, GpuDevice};
 use crate::error::Result;
 use crate::simd::Cpu;
 pub(super) use architecture::Config;
@@ -43,7 +43,7 @@ enum Executor {
 /// What a sequence of tokens keeps on its back-end.
 #[derive(Debug)]
 pub(super) enum State {
-    Cpu(CpuSequence),
+    Cpu(Box<CpuSequence>),
     #[cfg(feature = "gpu")]
     Gpu(gpu::GpuSequence),
 }
@@ -85,6 +85,15 @@ impl Model {
         Ok(())
     }
 
+    /// Returns the back-end that runs the model.
+    pub(super) fn backend(&self) -> Backend {
+        match &self.executor {
+            Executor::Cpu(_) => Backend::Simd,
+            #[cfg(feature = "gpu")]
+            Executor::Gpu(_) => Backend::Gpu,
+        }
+    }
+
     /// Allocates memory for a sequence of tokens.
     ///
     /// # Errors
@@ -93,7 +102,8 @@ impl Model {
         let config = &self.config;
         match &self.executor {
             Executor::Cpu(cpu) => {
-                CpuSequence::new(*cpu, config, self.weights.vocabulary()).map(State::Cpu)
+                let sequence = CpuSequence::new(*cpu, config, self.weights.vocabulary());
+                sequence.map(Box::new).map(State::Cpu)
             }
             #[cfg(feature = "gpu")]
             Executor::Gpu(gpu) => gpu.sequence(config).map(State::Gpu),

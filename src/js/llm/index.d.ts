@@ -17,8 +17,11 @@ export default function init(source?: ModuleSource | Promise<ModuleSource>): Pro
 export type ModelSource = string | URL | Blob | ArrayBufferLike | ArrayBufferView;
 
 export interface LoadOptions {
-    /** Where the model runs: on SIMD, the only choice in this version. */
-    device?: 'auto' | 'simd';
+    /**
+     * Where the model runs. `'auto'`, the default, is a hardware GPU if there is one that can hold the weights, else
+     * SIMD; `'gpu'` is any GPU, one in software too, or an error.
+     */
+    device?: 'auto' | 'gpu' | 'simd';
     /** Cancels loading. */
     signal?: AbortSignal;
     /** Is called with each piece of the file. */
@@ -52,7 +55,7 @@ export interface ModelInfo {
     readonly fileBytes: number;
     /** The size of the memory for keys and values in bytes. */
     readonly sessionBytes: number;
-    readonly backend: 'simd';
+    readonly backend: 'gpu' | 'simd';
     /** Why it is that back-end. */
     readonly reason: string;
     /** The instruction set of the kernels. */

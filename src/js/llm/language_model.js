@@ -10,12 +10,13 @@ import { RelampagoError } from './error.js';
 /** Pieces on their way to a worker: enough that it never waits. */
 const MOST_PIECES = 8;
 
-const device = (value) => {
-    if (value !== 'auto' && value !== 'simd') {
-        throw value === 'gpu'
-            ? new RelampagoError('UNSUPPORTED', 'language models run on SIMD only in this version: leave `device` out')
-            : check.invalid('device', value, "'auto' or 'simd'");
+const DEVICES = ['auto', 'gpu', 'simd'];
+
+const device = (value, what) => {
+    if (!DEVICES.includes(value)) {
+        throw check.invalid(what, value, "'auto', 'gpu' or 'simd'");
     }
+    return value;
 };
 
 const LOAD = {
@@ -58,7 +59,7 @@ export class LanguageModel {
     }
 
     static async load(source, options) {
-        const { signal, onProgress, contextLength, worker = host.worker } = check.options(options, LOAD);
+        const { device, signal, onProgress, contextLength, worker = host.worker } = check.options(options, LOAD);
         const stop = () => {
             if (signal?.aborted) {
                 throw check.aborted(signal);
@@ -73,10 +74,9 @@ export class LanguageModel {
         try {
             await engine.start(await compiled(), size);
             await transfer(engine, { size, pieces }, stop, onProgress);
-            const info = await engine.open({ contextLength });
+            const info = await engine.open({ contextLength, device });
             stop();
-            const reason = 'SIMD in WebAssembly: language models do not run on GPUs in this version';
-            return new LanguageModel(engine, { ...info, backend: 'simd', reason, worker });
+            return new LanguageModel(engine, { ...info, worker });
         } catch (error) {
             engine.dispose();
             stop();

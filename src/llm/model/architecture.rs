@@ -24,6 +24,7 @@ pub(super) enum Windows {
 
 /// What distinguishes an architecture.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // Columns of a table.
 pub(super) struct Architecture {
     pub(super) name: &'static str,
     pub(super) pairs: Pairs,

@@ -88,7 +88,9 @@ impl Model {
         let rows = rows.chunks_exact_mut(self.config.width);
         for (&token, row) in tokens.iter().zip(rows) {
             embedding.dequantize_row(token as usize, row);
-            row.iter_mut().for_each(|x| *x *= scale);
+            for x in row {
+                *x *= scale;
+            }
         }
         Ok(())
     }

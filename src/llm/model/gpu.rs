@@ -377,7 +377,7 @@ impl<'a> Pass<'a> {
         let (x, column, columns) = slots.get(from);
         let head_len = config.head_len;
         let own = slots.len(from) / head_len;
-        let (y, heads, strides) = match to {
+        let (y, count, strides) = match to {
             Place::Queries => (slots.own(Slot::Rotated), own, [0, own * head_len, head_len]),
             // Values stand after keys in their slots and in the cache, and are copied with them.
             Place::Keys(layer) => {
@@ -394,7 +394,7 @@ impl<'a> Pass<'a> {
         let [start, token_stride, head_stride] = strides;
         let placed = Heads {
             tokens: self.block.tokens,
-            heads,
+            count,
             turned: own,
             column,
             columns,

@@ -11,7 +11,7 @@ pub(super) enum Pairs {
     Halves,
 }
 
-/// A rotation of heads by angles that grow with the position (Su et al., "RoFormer", 2021).
+/// A rotation of heads by angles that grow with the position (Su et al., "`RoFormer`", 2021).
 #[derive(Clone, Debug)]
 pub(super) struct Rotation {
     pub(super) pairs: Pairs,

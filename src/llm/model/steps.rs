@@ -150,10 +150,8 @@ impl Builder<'_> {
                 self.linear(Slot::Normed, &name(part), rows, slot, false)?;
             }
         }
-        let (local, rotation) = match config.is_local(layer) {
-            true => (config.window, 1),
-            false => (None, 0),
-        };
+        let local = config.is_local(layer);
+        let rotation = usize::from(local);
         let gains = if config.architecture.norms_heads {
             let gains = ["attn_q_norm", "attn_k_norm"];
             let mut gain = |part| self.vector(&name(part), config.head_len);
@@ -174,7 +172,7 @@ impl Builder<'_> {
                 to,
             });
         }
-        let window = local;
+        let window = config.window.filter(|_| local);
         self.steps.push(Step::Attend { layer, window });
         self.result(
             Slot::Mixed,
