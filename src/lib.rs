@@ -44,7 +44,7 @@ mod device;
 mod error;
 #[cfg(all(not(target_arch = "wasm32"), any(feature = "gpu", feature = "cuda")))]
 mod files;
-#[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
+#[cfg(feature = "gpu")]
 mod gpu;
 mod graph;
 mod instruction_set;
