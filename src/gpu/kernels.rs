@@ -66,6 +66,10 @@ impl Text {
 }
 
 impl Function {
+    pub(super) fn all() -> &'static [Self] {
+        FUNCTIONS
+    }
+
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         FUNCTIONS.iter().find(|function| function.name == name)
     }

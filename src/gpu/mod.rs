@@ -35,6 +35,8 @@ mod pool;
 mod readback;
 mod recorder;
 mod row_ops;
+#[cfg(not(all(target_arch = "wasm32", feature = "js")))] // Its module loads the texts later.
+pub mod shaders;
 #[cfg(not(target_arch = "wasm32"))]
 mod subgroups;
 #[cfg(all(test, not(target_arch = "wasm32")))]
