@@ -14,12 +14,16 @@ mod compose;
 #[path = "src/gpu/kernels/table.rs"]
 mod table;
 
+#[path = "src/ops/custom/words.rs"]
+mod words;
+
 fn main() {
     for path in [
         "build.rs",
         "shaders",
         "src/coefficients.rs",
         "src/gpu/kernels",
+        "src/ops/custom/words.rs",
     ] {
         println!("cargo::rerun-if-changed={path}");
     }

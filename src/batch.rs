@@ -17,10 +17,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
-use crate::device::executor::Executor;
+use crate::device::executor::{Executor, Running};
 use crate::error::{Error, Result};
 use crate::graph::node::live;
-use crate::graph::{Explanation, Fetched, Node, Plan, Repeat, Source};
+use crate::graph::{Explanation, Node, Plan, Repeat, Source};
 use crate::ops::Op;
 use crate::ops::shape::output_len;
 use run::Runtime;
@@ -182,7 +182,7 @@ impl GpuCommandBatch {
         for &id in outputs {
             indices.push(self.index("outputs", id)?);
         }
-        Ok(self.runtime(&indices, self.device.executor().clone()))
+        Ok(self.runtime(&indices, self.device.executor()))
     }
 
     /// Returns the recorded graph, the node indices of the outputs and the lengths of the
@@ -212,9 +212,7 @@ impl GpuCommandBatch {
         self.check_recording()?;
         let ends = self.ends();
         let (values, running) = self.start(&ends)?;
-        if let Some(running) = running {
-            running.await?;
-        }
+        running.finished().await?;
         let mut results = vec![None; self.nodes.len()];
         for (end, value) in ends.into_iter().zip(values) {
             results[end] = Some(value);
@@ -374,23 +372,16 @@ impl GpuCommandBatch {
         (0..ends.len()).filter(|&node| ends[node]).collect()
     }
 
-    #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
-    fn start(
-        &self,
-        outputs: &[usize],
-    ) -> Result<(
-        Vec<Storage>,
-        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
-    )> {
+    fn start(&self, outputs: &[usize]) -> Result<(Vec<Storage>, Running)> {
         if !self.placeholders.is_empty() {
             return Err(Error::Unbound);
         }
         let executor = self.executor_for(outputs);
-        self.runtime(outputs, executor)
+        self.runtime(outputs, &executor)
             .start(&[], Repeat::ONCE, false)
     }
 
-    fn runtime(&self, outputs: &[usize], executor: Executor) -> Runtime {
+    fn runtime(&self, outputs: &[usize], executor: &Executor) -> Runtime {
         let plan = Plan::new(&self.nodes, outputs, self.optimised);
         let (inputs, placeholders) = (self.inputs.clone(), self.placeholders.clone());
         Runtime::new(self.device.clone(), executor, plan, inputs, placeholders)
@@ -400,28 +391,28 @@ impl GpuCommandBatch {
     /// is there already, or any operation alone would be sent there and all of them fit.
     fn executor_for(&self, outputs: &[usize]) -> Executor {
         let own = self.device.executor();
-        if own.gpu().is_none() || self.needs_gpu(outputs) {
-            return own.clone();
+        match own.max_len() {
+            Some(max_len) if !self.needs_gpu(outputs, max_len) => Executor::Cpu(self.device.cpu()),
+            _ => own.clone(),
         }
-        Executor::Cpu(self.device.cpu())
     }
 
-    fn needs_gpu(&self, outputs: &[usize]) -> bool {
+    fn needs_gpu(&self, outputs: &[usize], max_len: usize) -> bool {
         let live = live(&self.nodes, outputs);
-        let (mut chosen, mut longest) = (None, 0);
+        let (mut chosen, mut longest) = (false, 0);
         for (node, _) in self.nodes.iter().zip(live).filter(|(_, live)| *live) {
             longest = longest.max(node.len);
             match &node.source {
-                Source::Input(index) if self.inputs[*index].gpu().is_some() => {
+                Source::Input(index) if self.inputs[*index].host().is_none() => {
                     return true;
                 }
-                Source::Op { op, inputs } if chosen.is_none() => {
-                    chosen = self.device.gpu_for(op, &self.lens(inputs));
+                Source::Op { op, inputs } if !chosen => {
+                    chosen = self.device.uses_gpu(op, &self.lens(inputs));
                 }
                 _ => {}
             }
         }
-        chosen.is_some_and(|gpu| longest <= gpu.max_len() || self.device.insists_on_gpu())
+        chosen && (longest <= max_len || self.device.insists_on_gpu())
     }
 }
 

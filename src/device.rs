@@ -1,9 +1,12 @@
 //! [`GpuDevice`]: the entry point to every back-end.
 
+// First, so that its macros can be used by the others.
+#[macro_use]
+pub(crate) mod executor;
+
 mod accumulate;
 pub(crate) mod buffer;
 mod builder;
-pub(crate) mod executor;
 #[cfg(not(target_arch = "wasm32"))]
 mod former_names;
 mod info;
@@ -14,8 +17,6 @@ pub(crate) mod profile;
 pub(crate) mod tiled_reduce;
 mod tuning;
 mod views;
-#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-mod without_cuda;
 
 use std::sync::Arc;
 
@@ -27,19 +28,14 @@ pub use info::DeviceInfo;
 pub use tuning::Tuning;
 
 use crate::alloc::try_zeros;
-#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-pub(crate) use crate::cuda::{CudaBackend, CudaValues};
 use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
-use crate::gpu::Gpu;
 use crate::ops::Op;
 use crate::ops::policy::Policy;
 use crate::ops::shape::{check_len, output_len};
 use crate::runtime::NATIVE;
-use crate::simd::{self, Cpu};
+use crate::simd::Cpu;
 use executor::Executor;
-#[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-pub(crate) use without_cuda::{CudaBackend, CudaValues};
 
 /// The back-end that runs operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -104,7 +100,7 @@ impl GpuDevice {
 
     /// Returns whether a hardware GPU is available. Software adapters do not count.
     pub async fn is_available_async() -> bool {
-        Gpu::open(&crate::gpu::Options::default()).await.is_ok()
+        Self::builder().open_gpus(1).await.is_ok()
     }
 
     /// Opens a new device with the options of this one, for use after a device loss.
@@ -118,24 +114,13 @@ impl GpuDevice {
     /// Returns the back-end that was chosen: [`Backend::Gpu`] or [`Backend::Simd`], or
     /// `Backend::Cuda` if it was requested (feature `cuda`).
     pub fn backend(&self) -> Backend {
-        match self.inner.executor {
-            Executor::Cpu(_) => Backend::Simd,
-            Executor::Gpu(_) => Backend::Gpu,
-            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-            Executor::Cuda(_) => Backend::Cuda,
-            #[cfg(not(all(feature = "cuda", not(target_arch = "wasm32"))))]
-            Executor::Cuda(ref cuda) => match **cuda {},
-        }
+        self.inner.executor.backend()
     }
 
     /// Returns the back-end, the adapter, their properties and the reason for the choice.
     pub fn info(&self) -> DeviceInfo {
-        let (executor, reason) = (&self.inner.executor, self.inner.reason.clone());
-        let info = DeviceInfo::new(self.backend(), executor.gpu(), self.inner.cpu.isa, reason);
-        match executor {
-            Executor::Cuda(cuda) => info.of_cuda(cuda.name()),
-            Executor::Cpu(_) | Executor::Gpu(_) => info,
-        }
+        let (cpu, reason) = (self.inner.cpu, self.inner.reason.clone());
+        self.inner.executor.info(cpu, reason)
     }
 
     /// Returns the thresholds from which single operations run on the GPU.
@@ -160,11 +145,10 @@ impl GpuDevice {
     /// Returns the wgpu device, for use by other code; `None` on SIMD.
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Device> {
-        self.gpu().map(|gpu| &gpu.device)
-    }
-
-    pub(crate) fn gpu(&self) -> Option<&Arc<Gpu>> {
-        self.inner.executor.gpu()
+        match &self.inner.executor {
+            Executor::Gpu(gpu) => Some(&gpu.device),
+            Executor::Cpu(_) | Executor::Cuda(_) => None,
+        }
     }
 
     pub(crate) fn executor(&self) -> &Executor {
@@ -175,12 +159,20 @@ impl GpuDevice {
         self.inner.cpu
     }
 
-    /// Returns the GPU, if this operation should run there.
-    pub(crate) fn gpu_for(&self, op: &Op, inputs: &[usize]) -> Option<&Arc<Gpu>> {
-        let gpu = self.gpu()?;
-        let fits = || fits(gpu, op, inputs);
-        (self.insists_on_gpu() || (self.inner.builder.policy.prefers_gpu(op, inputs) && fits()))
-            .then_some(gpu)
+    /// Returns whether this operation should run on a GPU of this device.
+    pub(crate) fn uses_gpu(&self, op: &Op, inputs: &[usize]) -> bool {
+        let (executor, policy) = (&self.inner.executor, self.inner.builder.policy);
+        executor.max_len().is_some_and(|max_len| {
+            self.insists_on_gpu() || (policy.prefers_gpu(op, inputs) && fits(max_len, op, inputs))
+        })
+    }
+
+    /// Returns the back-end that should run this operation.
+    pub(crate) fn executor_for(&self, op: &Op, inputs: &[usize]) -> Executor {
+        match &self.inner.executor {
+            Executor::Gpu(_) if !self.uses_gpu(op, inputs) => Executor::Cpu(self.cpu()),
+            own => own.clone(),
+        }
     }
 
     pub(crate) fn insists_on_gpu(&self) -> bool {
@@ -195,31 +187,16 @@ impl GpuDevice {
     /// Runs an operation that is chosen at run time, and writes its result to `out`. On an error
     /// `out` is left unchanged. The result of a reduction is one element.
     pub async fn run_into_async(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-        match self.run_unless_gpu(op, inputs, out)? {
-            Some(gpu) => run_on_gpu(gpu, op, inputs, out).await,
-            None => Ok(()),
-        }
+        let executor = self.executor_of_call(op, inputs, out)?;
+        executor.run(op, inputs, out).await
     }
 
-    /// Runs an operation on SIMD, or returns the GPU that should run it.
-    fn run_unless_gpu(
-        &self,
-        op: &Op,
-        inputs: &[&[f32]],
-        out: &mut [f32],
-    ) -> Result<Option<&Arc<Gpu>>> {
+    /// Checks the lengths of a call, and returns the back-end that should run it.
+    fn executor_of_call(&self, op: &Op, inputs: &[&[f32]], out: &[f32]) -> Result<Executor> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         check_len(op.output(), output_len(op, &lens)?, out.len())?;
         self.check()?;
-        let gpu = self.gpu_for(op, &lens);
-        match (&gpu, &self.inner.executor) {
-            (Some(_), _) => {}
-            (None, Executor::Cuda(cuda)) => cuda.run(op, inputs, out)?,
-            (None, Executor::Cpu(_) | Executor::Gpu(_)) => {
-                simd::execute(self.cpu(), op, inputs, out)?;
-            }
-        }
-        Ok(gpu)
+        Ok(self.executor_for(op, &lens))
     }
 
     /// Runs an operation like [`GpuDevice::run_into_async`] and returns its result in a new vector.
@@ -283,9 +260,7 @@ impl GpuDevice {
     pub async fn warmup_async(&self, operations: &[(Op, &[usize])]) -> Result<()> {
         for (op, lens) in operations {
             let len = output_len(op, lens)?;
-            if let Some(gpu) = self.gpu_for(op, lens) {
-                gpu.warm(op, lens, len).await?;
-            }
+            self.executor_for(op, lens).warm(op, lens, len).await?;
         }
         Ok(())
     }
@@ -298,10 +273,11 @@ impl GpuDevice {
     /// Blocking version of [`GpuDevice::run_into_async`].
     pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         // On SIMD the result is there already: a future would take longer than a small operation.
-        match self.run_unless_gpu(op, inputs, out)? {
-            Some(gpu) => crate::runtime::block_on(run_on_gpu(gpu, op, inputs, out)),
-            None => Ok(()),
+        let executor = self.executor_of_call(op, inputs, out)?;
+        if executor.run_now(op, inputs, out)? {
+            return Ok(());
         }
+        crate::runtime::block_on(executor.run(op, inputs, out))
     }
 
     /// Blocking version of [`GpuDevice::run_async`].
@@ -316,29 +292,11 @@ impl std::fmt::Debug for GpuDevice {
     }
 }
 
-/// Whether the GPU's buffers can hold the inputs and, on native targets, the result, which may be
-/// longer for a matmul.
-fn fits(gpu: &Gpu, op: &Op, inputs: &[usize]) -> bool {
-    if NATIVE && output_len(op, inputs).is_ok_and(|len| len > gpu.max_len()) {
+/// Returns whether buffers of `max_len` elements can hold the inputs and, on native targets, the result, which may
+/// be longer for a matmul.
+fn fits(max_len: usize, op: &Op, inputs: &[usize]) -> bool {
+    if NATIVE && output_len(op, inputs).is_ok_and(|len| len > max_len) {
         return false;
     }
-    inputs.iter().all(|&len| len <= gpu.max_len())
-}
-
-/// Runs a validated operation on the GPU. An elementwise one is split into pieces that fit into a
-/// buffer binding.
-async fn run_on_gpu(gpu: &Arc<Gpu>, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-    let piece = gpu.max_len();
-    if !op.is_elementwise() || out.len() <= piece {
-        return gpu.run_into(op, inputs, out).await;
-    }
-    // Into new memory first: a failure half-way must leave `out` as it was.
-    let mut whole = try_zeros(out.len())?;
-    for (index, part) in whole.chunks_mut(piece).enumerate() {
-        let range = index * piece..index * piece + part.len();
-        let inputs: Vec<&[f32]> = inputs.iter().map(|input| &input[range.clone()]).collect();
-        gpu.run_into(op, &inputs, part).await?;
-    }
-    out.copy_from_slice(&whole);
-    Ok(())
+    inputs.iter().all(|&len| len <= max_len)
 }

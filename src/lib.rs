@@ -44,7 +44,7 @@ mod device;
 mod error;
 #[cfg(all(not(target_arch = "wasm32"), any(feature = "gpu", feature = "cuda")))]
 mod files;
-#[cfg_attr(not(feature = "gpu"), path = "gpu/absent.rs")]
+#[cfg(feature = "gpu")]
 mod gpu;
 mod graph;
 mod instruction_set;
@@ -89,6 +89,8 @@ pub use device::{Backend, DeviceBuilder, DeviceInfo, GpuDevice};
 pub use error::{Error, Result};
 #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
 pub use gpu::KernelTime;
+#[cfg(all(feature = "gpu", not(all(target_arch = "wasm32", feature = "js"))))]
+pub use gpu::shaders;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
 pub use ops::ConvLayer;

@@ -12,8 +12,9 @@
 //!     [{ parameter: value, … }, …];
 //! ```
 //!
-//! A row without parameters has no braces and no list. The list has the parameters that an
-//! elementwise operation is tested with. Other operations need inputs that fit their parameters, so
+//! Between the documentation and the names may stand `#[doc(alias = "…")]`, names by which rustdoc finds
+//! the operation. A row without parameters has no braces and no list. The list has the parameters that
+//! an elementwise operation is tested with. Other operations need inputs that fit their parameters, so
 //! their cases stand in the tests.
 //!
 //! `ulp` is the stated accuracy: the distance from the true result, in units of `f32::EPSILON`
@@ -46,39 +47,48 @@ macro_rules! for_each_op {
                 /// Exponential linear unit: `y = x` where `x > 0`, `alpha · (eˣ − 1)` elsewhere.
                 elu elu_async elu Elu(x) -> y { alpha: f32 } Transcendental, 3.0, [{ alpha: 1.0 }, { alpha: 0.3 }];
                 /// Logistic function: `y = 1 / (1 + e⁻ˣ)`.
+                #[doc(alias = "logistic")]
                 sigmoid sigmoid_async sigmoid Sigmoid(x) -> y Transcendental, 3.0;
                 /// Hyperbolic tangent.
                 tanh tanh_async tanh Tanh(x) -> y Transcendental, 3.0;
                 /// Swish, also called `SiLU`: `y = x / (1 + e⁻ˣ)`; its limit 0 at −∞.
+                #[doc(alias = "silu")]
                 swish swish_async swish Swish(x) -> y Transcendental, 4.0;
                 /// Gaussian error linear unit, exact: `y = x · Φ(x) = x/2 · (1 + erf(x/√2))`; its limit 0 at −∞.
                 gelu gelu_async gelu Gelu(x) -> y Transcendental, 6.0;
                 /// Gaussian error linear unit by the tanh formula (Hendrycks and Gimpel, 2016):
                 /// `y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³)))`; its limit 0 at −∞.
+                #[doc(alias = "gelu_new")]
                 gelu_tanh gelu_tanh_async geluTanh GeluTanh(x) -> y Transcendental, 4.0;
                 /// Clamp: `y = min(max(x, min), max)`. `min` may not exceed `max`, nor be NaN.
+                #[doc(alias = "clamp")]
                 clip clip_async clip Clip(x) -> y { min: f32, max: f32 } Elementwise, 0.5, [{ min: -1.5, max: 2.5 }, { min: f32::NEG_INFINITY, max: 0.0 }];
                 /// Exponential: `y = eˣ`.
                 exp exp_async exp Exp(x) -> y Transcendental, 2.0;
                 /// Natural logarithm; NaN below zero, −∞ at zero.
+                #[doc(alias = "ln")]
                 log log_async log Log(x) -> y Transcendental, 2.0;
                 /// Square root; NaN below zero.
                 sqrt sqrt_async sqrt Sqrt(x) -> y Elementwise, 4.0;
                 /// Absolute value.
                 abs abs_async abs Abs(x) -> y Elementwise, 0.5;
                 /// Negation: `y = −x`.
+                #[doc(alias = "negate")]
                 neg neg_async neg Neg(x) -> y Elementwise, 0.5;
                 /// Multiplication by a constant: `y = factor · x`.
                 scale scale_async scale Scale(x) -> y { factor: f32 } Elementwise, 0.5, [{ factor: 2.5 }, { factor: -0.3 }];
                 /// Square: `y = x²`.
                 square square_async square Square(x) -> y Elementwise, 0.5;
                 /// Reciprocal: `y = 1 / x`; ∞ with the sign of `x` at zero.
+                #[doc(alias = "recip")]
                 reciprocal reciprocal_async reciprocal Reciprocal(x) -> y Elementwise, 4.0;
                 /// Reciprocal of the square root: `y = 1 / √x`; NaN below zero, ∞ with the sign of `x` at zero.
+                #[doc(alias = "inverse_sqrt")]
                 rsqrt rsqrt_async rsqrt Rsqrt(x) -> y Elementwise, 4.0;
                 /// Rectified linear unit with an upper bound: `y = min(max(x, 0), 6)`.
                 relu6 relu6_async relu6 Relu6(x) -> y Elementwise, 0.5;
                 /// Hard swish (Howard et al., 2019): `y = x · min(max(x + 3, 0), 6) / 6`; its limit 0 at −∞.
+                #[doc(alias = "hard_swish")]
                 hardswish hardswish_async hardswish Hardswish(x) -> y Elementwise, 2.0;
                 /// Sign: −1 below zero, 1 above; a zero stays what it is.
                 sign sign_async sign Sign(x) -> y Elementwise, 0.5;
@@ -100,12 +110,17 @@ macro_rules! for_each_op {
                 /// Cosine of an angle in radians, accurate and defined as the sine.
                 cos cos_async cos Cos(x) -> y Transcendental, 2.0;
                 /// Elementwise sum: `y = a + b`.
+                #[doc(alias = "add")]
                 vec_add vec_add_async vecAdd VecAdd(a, b) -> y Elementwise, 0.5;
                 /// Elementwise difference: `y = a − b`.
+                #[doc(alias = "subtract")]
                 sub sub_async sub Sub(a, b) -> y Elementwise, 0.5;
                 /// Elementwise product: `y = a · b`.
+                #[doc(alias = "multiply")]
+                #[doc(alias = "hadamard")]
                 mul mul_async mul Mul(a, b) -> y Elementwise, 0.5;
                 /// Elementwise quotient: `y = a / b`.
+                #[doc(alias = "divide")]
                 div div_async div Div(a, b) -> y Elementwise, 4.0;
                 /// Elementwise minimum; NaN where either input is NaN.
                 minimum minimum_async minimum Minimum(a, b) -> y Elementwise, 0.5;
@@ -113,14 +128,18 @@ macro_rules! for_each_op {
                 maximum maximum_async maximum Maximum(a, b) -> y Elementwise, 0.5;
                 /// Power `y = aᵇ`, with C's special cases: 1 where `b` is 0 or `a` is 1, even beside NaN; NaN where `a` is
                 /// negative and finite and `b` no integer.
+                #[doc(alias = "power")]
                 pow pow_async pow Pow(a, b) -> y Transcendental, 8.0;
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
+                #[doc(alias = "add_bias")]
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;
                 /// Softmax of one vector: `yᵢ = exp(xᵢ − max x) / Σⱼ exp(xⱼ − max x)`.
                 softmax softmax_async softmax Softmax(x) -> y Softmax, 8.0;
                 /// Logarithm of the softmax of one vector: `yᵢ = xᵢ − max x − log Σⱼ exp(xⱼ − max x)`.
+                #[doc(alias = "logsoftmax")]
                 log_softmax log_softmax_async logSoftmax LogSoftmax(x) -> y Softmax, 8.0;
                 /// Softmax of each row of a row-major `rows × cols` matrix.
+                #[doc(alias = "batched softmax")]
                 softmax_rows softmax_rows_async softmaxRows SoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
                 /// Logarithm of the softmax of each row of a row-major `rows × cols` matrix.
                 log_softmax_rows log_softmax_rows_async logSoftmaxRows LogSoftmaxRows(x) -> y { rows: usize, cols: usize } Softmax, 8.0;
@@ -128,36 +147,58 @@ macro_rules! for_each_op {
                 /// `rows × cols` matrix: `y = (x − mean) / √(variance + epsilon) · gain + bias`, where
                 /// `variance = Σ (x − mean)² / cols`. `gain` and `bias` have `cols` values, `epsilon`
                 /// is positive.
+                #[doc(alias = "layernorm")]
                 layer_norm layer_norm_async layerNorm LayerNorm(x, gain, bias) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
                 /// Root mean square normalisation (Zhang and Sennrich, 2019) of each row of a row-major
                 /// `rows × cols` matrix: `y = x / √(Σ x² / cols + epsilon) · gain`. `gain` has `cols`
                 /// values, `epsilon` is positive.
+                #[doc(alias = "rmsnorm")]
                 rms_norm rms_norm_async rmsNorm RmsNorm(x, gain) -> y { rows: usize, cols: usize, epsilon: f32 } Softmax, 8.0;
                 /// Two-dimensional convolutions of images with many channels by many filters, with the
                 /// batch, groups, strides, dilation and padding of its [`ConvLayer`].
+                #[doc(alias = "conv2d")]
+                #[doc(alias = "convolution")]
                 convolve_layer convolve_layer_async convolveLayer ConvolveLayer(input, weights) -> result { options: ConvLayer } Convolution, 64.0;
                 /// Matrix product `C = A · B` of row-major matrices, `m × k` times `k × n`; zeros where `k` is 0.
+                #[doc(alias = "gemm")]
+                #[doc(alias = "mm")]
+                #[doc(alias = "dot")]
                 matmul matmul_async matmul Matmul(a, b) -> c { m: usize, k: usize, n: usize } Matmul, 64.0;
                 /// Matrix product `C = A · B` as [`Matmul`] says: its operands may be stored transposed.
+                #[doc(alias = "gemm")]
+                #[doc(alias = "mm")]
                 matmul_with matmul_with_async matmulWith MatmulWith(a, b) -> c { options: Matmul } Matmul, 64.0;
                 /// Transpose of a row-major `rows × cols` matrix.
+                #[doc(alias = "permute")]
                 transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
                 /// with the stride and padding of its [`Conv2d`].
+                #[doc(alias = "conv2d")]
+                #[doc(alias = "convolution")]
+                #[doc(alias = "cross_correlation")]
                 convolve2d_with convolve2d_with_async convolve2d Convolve2d(input, kernel) -> result { options: Conv2d } Convolution, 32.0;
             }
             scalars {
                 /// Dot product `Σ aᵢ · bᵢ`; 0 of no values.
+                #[doc(alias = "inner_product")]
                 dot dot_async dot Dot(a, b) -> f32 Reduction, 8.0;
                 /// Sum of all values; 0 of no values.
+                #[doc(alias = "reduce_sum")]
                 sum sum_async sum Sum(x) -> f32 Reduction, 8.0;
                 /// Largest value; NaN where any is NaN.
+                #[doc(alias = "reduce_max")]
+                #[doc(alias = "amax")]
                 max max_async max Max(x) -> f32 Reduction, 0.5;
                 /// Smallest value; NaN where any is NaN.
+                #[doc(alias = "reduce_min")]
+                #[doc(alias = "amin")]
                 min min_async min Min(x) -> f32 Reduction, 0.5;
                 /// Arithmetic mean.
+                #[doc(alias = "reduce_mean")]
+                #[doc(alias = "average")]
                 mean mean_async mean Mean(x) -> f32 Reduction, 8.0;
                 /// Index of the first largest value, or of the first NaN where there is one.
+                #[doc(alias = "arg_max")]
                 argmax argmax_async argmax Argmax(x) -> usize Reduction, 0.5;
             }
         }
@@ -297,16 +338,16 @@ impl Parameter for f32 {
 /// Emits [`Op`] and its metadata from the table.
 macro_rules! define_ops {
     (
-        vectors { $( $(#[doc = $vdoc:literal])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
-        scalars { $( $(#[doc = $sdoc:literal])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
+        vectors { $( $(#[doc = $vdoc:literal])* $(#[doc(alias = $valias:literal)])* $vname:ident $vasync:ident $vjs:ident $vop:ident ($($vin:ident),+) -> $vout:ident $({ $($vp:ident: $vt:ty),+ })? $vclass:ident, $vulp:literal $(, $vsamples:tt)?; )* }
+        scalars { $( $(#[doc = $sdoc:literal])* $(#[doc(alias = $salias:literal)])* $sname:ident $sasync:ident $sjs:ident $sop:ident ($($sin:ident),+) -> $sout:ident $sclass:ident, $sulp:literal; )* }
     ) => {
         /// One operation with its parameters; its inputs are given beside it.
         #[derive(Clone, Debug, PartialEq)]
         #[allow(missing_docs)] // Fields are named and documented by the methods of the same name.
         #[non_exhaustive]
         pub enum Op {
-            $( $(#[doc = $vdoc])* $vop $({ $($vp: $vt),+ })?, )*
-            $( $(#[doc = $sdoc])* $sop, )*
+            $( $(#[doc = $vdoc])* $(#[doc(alias = $valias)])* $vop $({ $($vp: $vt),+ })?, )*
+            $( $(#[doc = $sdoc])* $(#[doc(alias = $salias)])* $sop, )*
             /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
             Custom(CustomCall),
         }

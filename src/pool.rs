@@ -262,7 +262,7 @@ impl DeviceBuilder {
     /// The errors of [`DeviceBuilder::build_async`].
     pub async fn build_pool_async(self) -> Result<GpuDevicePool> {
         #[cfg(not(target_arch = "wasm32"))]
-        let devices = self.build_all().await?;
+        let devices = self.build_some(usize::MAX).await?;
         #[cfg(target_arch = "wasm32")]
         let devices = [self.build_async().await?];
         GpuDevicePool::from_devices(devices)

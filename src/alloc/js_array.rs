@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use js_sys::Float32Array;
 use wasm_bindgen::prelude::*;
 
+use crate::alloc::try_written;
 use crate::error::{Error, Result};
 
 #[wasm_bindgen(raw_module = "./arrays.js")]
@@ -73,6 +74,17 @@ pub(crate) fn copy(array: &Float32Array, len: usize) -> Result<Float32Array> {
     let values = part(array, 0, len).ok_or_else(lost)?;
     copy.set(&values, 0);
     Ok(copy)
+}
+
+/// Copies an array's values.
+pub(crate) fn values(array: &Float32Array) -> Result<Vec<f32>> {
+    let len = array.length() as usize;
+    let write = |places: &mut [_]| {
+        let whole = read_uninit(array, 0, places);
+        whole.then_some(()).ok_or_else(lost)
+    };
+    // SAFETY: `read_uninit` fills all places or returns false.
+    unsafe { try_written(len, write) }
 }
 
 /// The requirement on an array, for error messages.

@@ -37,6 +37,7 @@ impl GpuCommandBatch {
     /// [`GpuDevice::convolve2d_async`](crate::GpuDevice::convolve2d_async). For batches, channels,
     /// groups and dilation see [`crate::ConvLayer`].
     #[doc(alias = "conv2d")]
+    #[doc(alias = "convolution")]
     #[track_caller]
     pub fn convolve2d(
         &mut self,

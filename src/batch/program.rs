@@ -3,6 +3,7 @@
 use crate::batch::run::{Argument, Runtime};
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::device::executor::Running;
 use crate::error::{Error, Result};
 use crate::graph::{Explanation, Fetched, Repeat, Source};
 use crate::graph::{Node, Plan};
@@ -57,7 +58,7 @@ impl Program {
         let plan = Plan::new(nodes, outputs, true);
         Self::new(Runtime::new(
             device.clone(),
-            device.executor().clone(),
+            device.executor(),
             plan,
             inputs,
             placeholders,
@@ -82,10 +83,8 @@ impl Program {
     /// The errors of [`Program::run_async`].
     pub async fn read_async(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         let (buffers, running) = self.start(arguments, 1, &[], true)?;
-        let mut values = Vec::new();
-        if let Some(running) = running {
-            values.extend(running.await?.into_iter().map(in_memory));
-        }
+        let fetched = running.finished().await?;
+        let mut values: Vec<_> = fetched.into_iter().map(in_memory).collect();
         for buffer in &buffers {
             if !matches!(buffer.storage, Storage::Gpu(_)) {
                 values.push(buffer.read_async().await?);
@@ -118,9 +117,7 @@ impl Program {
         feedback: &[(usize, usize)],
     ) -> Result<Vec<DeviceBuffer>> {
         let (buffers, running) = self.start(arguments, times, feedback, false)?;
-        if let Some(running) = running {
-            running.await?;
-        }
+        running.finished().await?;
         Ok(buffers)
     }
 
@@ -145,19 +142,15 @@ impl Program {
         !self.runtime.executor.is_cpu()
     }
 
-    /// Starts a run. Returns the results and, on a GPU, a future of its outcome, with the results'
-    /// values if `read` is set. The arguments are no longer borrowed afterwards.
-    #[allow(clippy::type_complexity)] // As `Runtime::start` has it.
+    /// Starts a run. Returns the results and the run, which on a GPU brings their values to the host if `read` is
+    /// set. The arguments are no longer borrowed afterwards.
     pub(crate) fn start(
         &self,
         arguments: &[Argument<'_>],
         times: usize,
         feedback: &[(usize, usize)],
         read: bool,
-    ) -> Result<(
-        Vec<DeviceBuffer>,
-        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
-    )> {
+    ) -> Result<(Vec<DeviceBuffer>, Running)> {
         if times == 0 {
             return Err(Error::invalid("times", "0", "at least 1"));
         }

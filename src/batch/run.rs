@@ -1,14 +1,10 @@
 //! A plan together with its device.
 
-use std::sync::Arc;
-
-use crate::device::CudaValues;
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
-use crate::device::executor::{Executor, PlanExecutor, foreign};
+use crate::device::executor::{Executor, PlanExecutor, Running};
 use crate::error::{Error, Result};
-use crate::gpu::GpuBuffer;
-use crate::graph::{Binding, Fetched, Plan, Repeat, Source};
+use crate::graph::{Binding, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
 
 /// An argument for a placeholder of a [`Program`](crate::Program).
@@ -62,7 +58,7 @@ pub(crate) struct Runtime {
 impl Runtime {
     pub(crate) fn new(
         device: GpuDevice,
-        executor: Executor,
+        executor: &Executor,
         plan: Plan,
         inputs: Vec<DeviceBuffer>,
         placeholders: Vec<usize>,
@@ -85,37 +81,17 @@ impl Runtime {
         Ok(())
     }
 
-    /// Runs the plan. On a GPU the results can be used at once; the future returns errors of the
-    /// run and, if `read` is set, the results' values, copied in the same submission.
-    #[allow(clippy::type_complexity)] // Results now, and a future of values.
+    /// Runs the plan. Its results can be used at once. The run brings their values to the host, in the same
+    /// submission, if the back-end is a GPU and `read` is set.
     pub(crate) fn start(
         &self,
         arguments: &[Argument<'_>],
         repeat: Repeat<'_>,
         read: bool,
-    ) -> Result<(
-        Vec<Storage>,
-        Option<impl Future<Output = Result<Vec<Fetched>>> + use<>>,
-    )> {
-        Ok(match &self.executor {
-            PlanExecutor::Cpu(cpu, state) => {
-                let bindings = self.bindings(arguments, on_host)?;
-                let values = state.run(&self.plan, *cpu, bindings, repeat)?;
-                (values.into_iter().map(Storage::Host).collect(), None)
-            }
-            PlanExecutor::Gpu(gpu, texts) => {
-                let bindings = self.bindings(arguments, on_gpu)?;
-                let plan = (&self.plan, texts);
-                let (buffers, running) = gpu.run_plan(plan, bindings, repeat, read)?;
-                let results = buffers.into_iter().map(Storage::Gpu).collect();
-                (results, Some(running))
-            }
-            PlanExecutor::Cuda(cuda) => {
-                let bindings = self.bindings(arguments, on_cuda)?;
-                let values = cuda.run_plan(&self.plan, bindings, repeat)?;
-                (values.into_iter().map(Storage::Cuda).collect(), None)
-            }
-        })
+    ) -> Result<(Vec<Storage>, Running)> {
+        self.check_arguments(arguments)?;
+        let bindings = self.bindings(arguments);
+        self.executor.run(&self.plan, bindings, repeat, read)
     }
 
     /// Runs the plan once and copies the results to `outs`, which have their lengths.
@@ -124,55 +100,37 @@ impl Runtime {
         arguments: &[Argument<'_>],
         outs: &mut [&mut [f32]],
     ) -> Result<()> {
-        match &self.executor {
-            PlanExecutor::Cpu(cpu, state) => {
-                let bindings = self.bindings(arguments, on_host)?;
-                let results = state.run(&self.plan, *cpu, bindings, Repeat::ONCE)?;
-                for (out, result) in outs.iter_mut().zip(results) {
-                    out.copy_from_slice(&result);
-                }
-            }
-            PlanExecutor::Gpu(gpu, texts) => {
-                let bindings = self.bindings(arguments, on_gpu)?;
-                gpu.read_plan((&self.plan, texts), bindings, outs).await?;
-            }
-            PlanExecutor::Cuda(cuda) => {
-                let bindings = self.bindings(arguments, on_cuda)?;
-                let results = cuda.run_plan(&self.plan, bindings, Repeat::ONCE)?;
-                for (out, result) in outs.iter_mut().zip(results) {
-                    out.copy_from_slice(&cuda.read(&result)?);
-                }
-            }
-        }
-        Ok(())
+        self.check_arguments(arguments)?;
+        let bindings = self.bindings(arguments);
+        self.executor.read_into(&self.plan, bindings, outs).await
     }
 
-    /// Returns the binding of each node; `of` converts a buffer for the back-end.
-    fn bindings<'a, B>(
+    /// Returns the binding of each node.
+    fn bindings<'a>(
         &'a self,
-        arguments: &[Argument<'a>],
-        of: fn(&'a Storage) -> Result<Binding<'a, B>>,
-    ) -> Result<Vec<Binding<'a, B>>> {
+        arguments: &'a [Argument<'a>],
+    ) -> impl Iterator<Item = Binding<'a, &'a Storage>> {
+        let nodes = self.plan.nodes.iter();
+        nodes.map(|node| match &node.source {
+            Source::Op { .. } => Binding::Nothing,
+            Source::Upload(values) => Binding::Values(values),
+            Source::Input(index) => Binding::Buffer(&self.inputs[*index].storage),
+            Source::Placeholder(place) => match arguments[*place] {
+                Argument::Values(values) => Binding::Values(values),
+                Argument::Buffer(buffer) => Binding::Buffer(&buffer.storage),
+                #[cfg(all(target_arch = "wasm32", feature = "js"))]
+                Argument::Array(values) => Binding::Array(values),
+            },
+        })
+    }
+
+    fn check_arguments(&self, arguments: &[Argument<'_>]) -> Result<()> {
         self.device.check()?;
         check_len("arguments", self.placeholders.len(), arguments.len())?;
-        for (place, argument) in arguments.iter().enumerate() {
-            self.check(argument, self.placeholders[place])?;
+        for (argument, &len) in arguments.iter().zip(&self.placeholders) {
+            self.check(argument, len)?;
         }
-        let mut bindings = Vec::new();
-        for node in &self.plan.nodes {
-            bindings.push(match &node.source {
-                Source::Op { .. } => Binding::Nothing,
-                Source::Upload(values) => Binding::Values(values),
-                Source::Input(index) => of(&self.inputs[*index].storage)?,
-                Source::Placeholder(place) => match arguments[*place] {
-                    Argument::Values(values) => Binding::Values(values),
-                    Argument::Buffer(buffer) => of(&buffer.storage)?,
-                    #[cfg(all(target_arch = "wasm32", feature = "js"))]
-                    Argument::Array(values) => Binding::Array(values),
-                },
-            });
-        }
-        Ok(bindings)
+        Ok(())
     }
 
     fn check(&self, argument: &Argument<'_>, len: usize) -> Result<()> {
@@ -186,32 +144,5 @@ impl Runtime {
             #[cfg(all(target_arch = "wasm32", feature = "js"))]
             Argument::Array(values) => check_len("argument", len, values.length() as usize),
         }
-    }
-}
-
-// Without the feature `gpu` there is no such buffer.
-#[cfg_attr(not(feature = "gpu"), allow(unreachable_code))]
-fn on_gpu(storage: &Storage) -> Result<Binding<'_, GpuBuffer>> {
-    Ok(match storage {
-        Storage::Gpu(buffer) => Binding::Buffer(buffer.clone()),
-        Storage::Host(values) => Binding::Values(values),
-        Storage::Cuda(_) => return Err(foreign()),
-    })
-}
-
-fn on_host(storage: &Storage) -> Result<Binding<'_, Arc<Vec<f32>>>> {
-    match storage {
-        Storage::Host(values) => Ok(Binding::Buffer(values.clone())),
-        Storage::Gpu(_) | Storage::Cuda(_) => Err(foreign()),
-    }
-}
-
-// Without the feature `cuda` there is no such buffer.
-#[cfg_attr(not(feature = "cuda"), allow(unreachable_code))]
-fn on_cuda(storage: &Storage) -> Result<Binding<'_, CudaValues>> {
-    match storage {
-        Storage::Host(values) => Ok(Binding::Values(values)),
-        Storage::Cuda(values) => Ok(Binding::Buffer(values.clone())),
-        Storage::Gpu(_) => Err(foreign()),
     }
 }

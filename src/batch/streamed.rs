@@ -43,7 +43,7 @@ impl Program {
             }
             functions += usize::from(op.class() == OpClass::Transcendental);
             let lens = vec![plan.len(kernel); op.inputs().len()];
-            if functions > MAX_FUNCTIONS || device.gpu_for(op, &lens).is_some() {
+            if functions > MAX_FUNCTIONS || device.uses_gpu(op, &lens) {
                 return false;
             }
         }

@@ -18,6 +18,9 @@ pub(crate) struct CudaBackend {
     cpu: Cpu,
 }
 
+/// A back-end that its users share.
+pub(crate) type SharedCuda = Arc<CudaBackend>;
+
 /// An operation that has a CUDA kernel.
 pub(super) enum Work {
     Unary(Unary),

@@ -51,7 +51,7 @@ mod row_ops;
 mod stream;
 mod values;
 
-pub(crate) use backend::CudaBackend;
+pub(crate) use backend::{CudaBackend, SharedCuda};
 pub use buffer::{CudaBuffer, Element};
 pub use device::CudaDevice;
 pub use error::{Error, Result};

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::device::{CudaValues, GpuDevice};
+use crate::device::GpuDevice;
+use crate::device::executor::{CudaValues, GpuBuffer};
 use crate::error::Result;
-use crate::gpu::GpuBuffer;
 
 /// A buffer of `f32` elements on a device, made by [`GpuDevice::upload_async`] or kept from a
 /// batch. Every batch of that device can use it. Clones share the memory, which is released with
@@ -16,6 +16,7 @@ pub struct DeviceBuffer {
 }
 
 #[derive(Clone)]
+#[allow(dead_code)] // Without its feature, a variant is never constructed.
 pub(crate) enum Storage {
     Host(Arc<Vec<f32>>),
     Gpu(GpuBuffer),
@@ -31,8 +32,8 @@ impl DeviceBuffer {
     pub fn len(&self) -> usize {
         match &self.storage {
             Storage::Host(values) => values.len(),
-            Storage::Gpu(buffer) => buffer.len(),
-            Storage::Cuda(values) => values.len(),
+            Storage::Gpu(buffer) => with_gpu!(buffer, buffer.len()),
+            Storage::Cuda(values) => with_cuda!(values, values.len()),
         }
     }
 
@@ -66,7 +67,10 @@ impl DeviceBuffer {
     /// may be longer than [`DeviceBuffer::len`].
     #[cfg(feature = "gpu")]
     pub fn as_wgpu(&self) -> Option<&wgpu::Buffer> {
-        self.gpu().map(GpuBuffer::raw)
+        match &self.storage {
+            Storage::Host(_) | Storage::Cuda(_) => None,
+            Storage::Gpu(buffer) => Some(buffer.raw()),
+        }
     }
 
     /// Returns the elements if they are in host memory.
@@ -74,13 +78,6 @@ impl DeviceBuffer {
         match &self.storage {
             Storage::Host(values) => Some(values),
             Storage::Gpu(_) | Storage::Cuda(_) => None,
-        }
-    }
-
-    pub(crate) fn gpu(&self) -> Option<&GpuBuffer> {
-        match &self.storage {
-            Storage::Host(_) | Storage::Cuda(_) => None,
-            Storage::Gpu(buffer) => Some(buffer),
         }
     }
 }

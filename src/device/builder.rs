@@ -1,13 +1,11 @@
 //! Options set before a device is built.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::executor::Executor;
 use super::{Backend, GpuDevice, Inner};
-#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-use crate::device::CudaBackend;
 use crate::error::Result;
-use crate::gpu::{Gpu, Options, Preference};
 use crate::ops::policy::Policy;
 use crate::simd::{Cpu, InstructionSet};
 
@@ -23,12 +21,16 @@ use crate::simd::{Cpu, InstructionSet};
 /// # Ok::<(), relampago::Error>(())
 /// ```
 #[derive(Clone, Debug, Default)]
+#[allow(dead_code)] // Only GPUs read the last fields.
 pub struct DeviceBuilder {
     pub(super) backend: Backend,
     pub(super) policy: Policy,
     pub(super) instruction_set: Option<InstructionSet>,
     pub(super) threads: Option<usize>,
-    pub(super) gpu: Options,
+    /// Whether to multiply matrices in f16 on a GPU if the adapter supports it.
+    half_precision: bool,
+    /// The folder for compiled pipelines.
+    pipelines: Option<PathBuf>,
 }
 
 impl DeviceBuilder {
@@ -77,11 +79,10 @@ impl DeviceBuilder {
     /// started with `--enable-unsafe-webgpu`.
     #[must_use]
     pub fn half_precision(self, half_precision: bool) -> Self {
-        let gpu = Options {
+        Self {
             half_precision,
-            ..self.gpu
-        };
-        Self { gpu, ..self }
+            ..self
+        }
     }
 
     /// Builds the device.
@@ -90,50 +91,66 @@ impl DeviceBuilder {
     /// `NoGpu` if [`Backend::Gpu`] was required and there is no adapter, or if `Backend::Cuda` was
     /// required and there is no driver or no NVIDIA GPU.
     pub async fn build_async(self) -> Result<GpuDevice> {
-        #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-        if self.backend == Backend::Cuda {
-            return self.build_cuda();
-        }
-        let opened = match self.options() {
-            Some(options) => Some(Gpu::open(&options).await),
-            None => None,
+        Ok(self.build_some(1).await?.swap_remove(0))
+    }
+
+    /// Builds a device for each of the best GPUs, at most `most`, or one SIMD device.
+    ///
+    /// # Errors
+    /// The errors of [`DeviceBuilder::build_async`].
+    pub(crate) async fn build_some(self, most: usize) -> Result<Vec<GpuDevice>> {
+        let insisted = self.backend == Backend::Gpu;
+        let (gpus, reason) = match self.backend {
+            Backend::Simd => (Vec::new(), "SIMD was asked for".to_owned()),
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Backend::Cuda => return Ok(vec![self.build_cuda()?]),
+            Backend::Auto | Backend::Gpu => match self.open_gpus(most).await {
+                Ok(gpus) if insisted => (gpus, "a GPU was asked for".to_owned()),
+                Ok(gpus) => (gpus, "there is a GPU".to_owned()),
+                Err(error) if insisted => return Err(error),
+                Err(error) => (Vec::new(), error.to_string()),
+            },
         };
-        let (gpu, reason) = self.settled(opened)?;
-        Ok(self.finish(gpu, reason))
+        if gpus.is_empty() {
+            return Ok(vec![self.finish(None, reason)]);
+        }
+        let finish = |gpu| self.clone().finish(Some(gpu), reason.clone());
+        Ok(gpus.into_iter().map(finish).collect())
     }
 
     /// Opens the first NVIDIA GPU, with SIMD beside it.
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
     fn build_cuda(self) -> Result<GpuDevice> {
-        let cpu = self.cpu();
-        let cuda = Executor::Cuda(Arc::new(CudaBackend::open(cpu)?));
+        let cuda = Executor::Cuda(Arc::new(crate::cuda::CudaBackend::open(self.cpu())?));
         let reason = "CUDA was asked for; what it has no kernel for runs on SIMD".to_owned();
-        Ok(self.finish_with(cuda, cpu, reason))
+        Ok(self.finish(Some(cuda), reason))
     }
 
-    /// Returns the options for opening a GPU, or `None` if no GPU is wanted.
-    fn options(&self) -> Option<Options> {
-        let mut options = self.gpu.clone();
-        match self.backend {
-            Backend::Simd => return None,
-            Backend::Gpu => options.preference = Preference::Any,
-            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-            Backend::Cuda => return None,
-            Backend::Auto => {}
-        }
-        Some(options)
+    /// Opens the best GPUs, at least one and at most `most`.
+    ///
+    /// # Errors
+    /// `NoGpu` if there is none.
+    #[cfg(feature = "gpu")]
+    pub(super) async fn open_gpus(&self, most: usize) -> Result<Vec<Executor>> {
+        use crate::gpu::{Gpu, Options, Preference};
+        let options = Options {
+            preference: if self.backend == Backend::Gpu {
+                Preference::Any
+            } else {
+                Preference::Hardware
+            },
+            half_precision: self.half_precision,
+            pipelines: self.pipelines.clone(),
+        };
+        let gpus = Gpu::open_some(&options, most).await?;
+        Ok(gpus.into_iter().map(Executor::Gpu).collect())
     }
 
-    /// Returns the opened GPU, if any, and the reason for the choice.
-    fn settled<T>(&self, opened: Option<Result<T>>) -> Result<(Option<T>, String)> {
-        let insisted = self.backend == Backend::Gpu;
-        Ok(match opened {
-            None => (None, "SIMD was asked for".to_owned()),
-            Some(Ok(gpu)) if insisted => (Some(gpu), "a GPU was asked for".to_owned()),
-            Some(Ok(gpu)) => (Some(gpu), "there is a GPU".to_owned()),
-            Some(Err(error)) if insisted => return Err(error),
-            Some(Err(error)) => (None, error.to_string()),
-        })
+    #[cfg(not(feature = "gpu"))]
+    #[allow(clippy::unused_async, clippy::unused_self)] // The other one opens what the options ask for.
+    pub(super) async fn open_gpus(&self, _: usize) -> Result<Vec<Executor>> {
+        let reason = "this build lacks the feature `gpu`".into();
+        Err(crate::error::Error::NoGpu { reason })
     }
 
     /// Uses a wgpu device that the caller owns, with its limits and features, for everything that
@@ -148,7 +165,8 @@ impl DeviceBuilder {
     /// thread that has used Vulkan ends while another short-lived thread closes a device.
     #[cfg(feature = "gpu")]
     pub fn adopt(self, device: wgpu::Device, queue: wgpu::Queue) -> GpuDevice {
-        if self.options().is_none() {
+        use crate::gpu::Gpu;
+        if !matches!(self.backend, Backend::Auto | Backend::Gpu) {
             let reason = "the back-end that was asked for has no use for the caller's own device";
             return self.finish(None, reason.to_owned());
         }
@@ -157,20 +175,17 @@ impl DeviceBuilder {
             return self.finish(None, reason);
         }
         let reason = "the caller's own device was given".to_owned();
-        self.finish(Some(Arc::new(Gpu::adopt(device, queue))), reason)
+        let gpu = Executor::Gpu(Arc::new(Gpu::adopt(device, queue)));
+        self.finish(Some(gpu), reason)
     }
 
-    fn finish(self, gpu: Option<Arc<Gpu>>, reason: String) -> GpuDevice {
+    /// Returns the device, on SIMD if there is no other back-end.
+    fn finish(self, executor: Option<Executor>, reason: String) -> GpuDevice {
         let cpu = self.cpu();
-        let executor = gpu.map_or(Executor::Cpu(cpu), Executor::Gpu);
-        self.finish_with(executor, cpu, reason)
-    }
-
-    fn finish_with(self, executor: Executor, cpu: Cpu, reason: String) -> GpuDevice {
         GpuDevice {
             inner: Arc::new(Inner {
                 builder: self,
-                executor,
+                executor: executor.unwrap_or(Executor::Cpu(cpu)),
                 cpu,
                 reason,
             }),
@@ -194,35 +209,11 @@ impl DeviceBuilder {
     ///
     /// Vulkan supports such caches. Without this option only the driver's own cache remains.
     #[must_use]
-    pub fn pipeline_cache(self, folder: impl Into<std::path::PathBuf>) -> Self {
-        let pipelines = Some(folder.into());
-        let gpu = Options {
-            pipelines,
-            ..self.gpu
-        };
-        Self { gpu, ..self }
-    }
-
-    /// Builds one device for each GPU, or one SIMD device.
-    ///
-    /// # Errors
-    /// The errors of [`DeviceBuilder::build_async`].
-    pub(crate) async fn build_all(self) -> Result<Vec<GpuDevice>> {
-        #[cfg(feature = "cuda")]
-        if self.backend == Backend::Cuda {
-            return Ok(vec![self.build_cuda()?]);
+    pub fn pipeline_cache(self, folder: impl Into<PathBuf>) -> Self {
+        Self {
+            pipelines: Some(folder.into()),
+            ..self
         }
-        let opened = match self.options() {
-            Some(options) => Some(Gpu::open_all(&options).await),
-            None => None,
-        };
-        let (gpus, reason) = self.settled(opened)?;
-        let gpus = gpus.unwrap_or_default();
-        if gpus.is_empty() {
-            return Ok(vec![self.finish(None, reason)]);
-        }
-        let finish = |gpu| self.clone().finish(Some(gpu), reason.clone());
-        Ok(gpus.into_iter().map(finish).collect())
     }
 
     /// Blocking version of [`DeviceBuilder::build_async`].

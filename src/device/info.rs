@@ -1,10 +1,8 @@
 //! Information about a device and the reason for its choice.
 
 use std::fmt;
-use std::sync::Arc;
 
 use super::Backend;
-use crate::gpu::Gpu;
 use crate::ops::HalfPrecision;
 use crate::simd::InstructionSet;
 
@@ -28,38 +26,6 @@ pub struct DeviceInfo {
     pub max_buffer_len: Option<usize>,
     /// Whether the GPU multiplies matrices in f16, or the reason why not.
     pub half_precision: HalfPrecision,
-}
-
-impl DeviceInfo {
-    pub(super) fn new(
-        backend: Backend,
-        gpu: Option<&Arc<Gpu>>,
-        instruction_set: InstructionSet,
-        reason: String,
-    ) -> Self {
-        let adapter = gpu.map(|gpu| gpu.adapter());
-        Self {
-            backend,
-            reason,
-            adapter: adapter.map(|adapter| adapter.name.clone()),
-            api: adapter.map(|adapter| adapter.api.clone()),
-            software: adapter.is_some_and(|adapter| adapter.software),
-            instruction_set,
-            max_buffer_len: gpu.map(|gpu| gpu.max_len()),
-            half_precision: gpu.map_or(HalfPrecision::NoGpu, |gpu| gpu.half_precision()),
-        }
-    }
-}
-
-impl DeviceInfo {
-    /// Returns this information with the name of an NVIDIA GPU.
-    pub(super) fn of_cuda(self, name: &str) -> Self {
-        Self {
-            adapter: Some(name.to_owned()),
-            api: Some("cuda".to_owned()),
-            ..self
-        }
-    }
 }
 
 impl fmt::Display for DeviceInfo {

@@ -1,13 +1,10 @@
 //! [`GpuMatmulCache`]: named weights, prepared once for many matmuls.
 
-mod placed;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(crate) use placed::Placed;
-
 use crate::device::GpuDevice;
+use crate::device::executor::Placed;
 use crate::error::{Error, Result};
 use crate::ops::shape::{check_len, product};
 #[cfg(not(target_arch = "wasm32"))]
@@ -145,7 +142,7 @@ impl GpuMatmulCache {
 
     /// Returns the memory that all weights take, in bytes.
     pub fn weight_bytes(&self) -> usize {
-        self.weights.values().map(|weights| weights.bytes).sum()
+        self.weights.values().map(|weights| weights.bytes()).sum()
     }
 
     /// Returns the device that matmuls run on.

@@ -97,6 +97,7 @@ impl GpuDevice {
     /// padding see [`GpuDevice::convolve2d_with_async`]; for batches, channels, groups and dilation
     /// see [`crate::ConvLayer`].
     #[doc(alias = "conv2d")]
+    #[doc(alias = "convolution")]
     #[allow(clippy::too_many_arguments)] // As users of other libraries know it.
     pub async fn convolve2d_async(
         &self,
@@ -115,6 +116,7 @@ impl GpuDevice {
 
     /// Blocking version of [`GpuDevice::convolve2d_async`].
     #[doc(alias = "conv2d")]
+    #[doc(alias = "convolution")]
     #[cfg(not(target_arch = "wasm32"))]
     #[allow(clippy::too_many_arguments)]
     pub fn convolve2d(

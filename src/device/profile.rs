@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::device::GpuDevice;
+use crate::device::executor::Executor;
 use crate::error::{Error, Result};
 use crate::gpu::KernelTime;
 
@@ -48,9 +49,10 @@ impl GpuDevice {
     /// # Errors
     /// `NoGpu` on SIMD, `Gpu` if the adapter has no timestamps.
     pub fn profile(&self) -> Result<Profiler> {
-        let gpu = self.gpu().ok_or_else(|| Error::NoGpu {
-            reason: "kernels on SIMD are not timed".into(),
-        })?;
+        let Executor::Gpu(gpu) = self.executor() else {
+            let reason = "kernels on SIMD are not timed".into();
+            return Err(Error::NoGpu { reason });
+        };
         let number = gpu.start_profiling()?;
         let device = self.clone();
         Ok(Profiler { device, number })
@@ -63,9 +65,9 @@ impl Profiler {
     /// # Errors
     /// `DeviceLost`, and other errors of the GPU.
     pub fn finish(self) -> Result<Profile> {
-        let kernels = match self.device.gpu() {
-            Some(gpu) => gpu.finish_profiling(self.number)?,
-            None => Vec::new(),
+        let kernels = match self.device.executor() {
+            Executor::Gpu(gpu) => gpu.finish_profiling(self.number)?,
+            Executor::Cpu(_) | Executor::Cuda(_) => Vec::new(),
         };
         Ok(Profile { kernels })
     }
@@ -73,7 +75,7 @@ impl Profiler {
 
 impl Drop for Profiler {
     fn drop(&mut self) {
-        if let Some(gpu) = self.device.gpu() {
+        if let Executor::Gpu(gpu) = self.device.executor() {
             gpu.stop_profiling(self.number);
         }
     }

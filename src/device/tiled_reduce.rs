@@ -1,10 +1,8 @@
 //! Tiled reductions as methods of the device.
 
-use std::sync::Arc;
-
 use crate::device::GpuDevice;
+use crate::device::executor::Executor;
 use crate::error::Result;
-use crate::gpu::{Gpu, TileFold};
 use crate::ops::Op;
 use crate::ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
 use crate::ops::shape::{check_len, product};
@@ -28,13 +26,10 @@ impl GpuDevice {
     ) -> Result<Partials> {
         let matrix = check_matrix(data, rows, cols)?;
         let tiles = PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?;
-        match self.gpu_to_fold::<O>(data)? {
-            Some((gpu, fold)) => Ok(Partials {
-                values: gpu.fold_tiles(&fold, data, [rows, cols]).await?,
-                tile_count: tiles.tile_count(),
-            }),
-            None => simd::fold_tiles::<O>(self.cpu(), &matrix.bind(data)?, &tiles),
-        }
+        let (executor, shape) = (self.executor_to_fold::<O>(data)?, [rows, cols]);
+        executor
+            .fold_tiles::<O>(self.cpu(), &tiles, data, shape)
+            .await
     }
 
     /// Reduces all elements to one value: see [`crate::tiled_reduce_2d`].
@@ -47,26 +42,21 @@ impl GpuDevice {
         rows: usize,
         cols: usize,
     ) -> Result<f32> {
-        let matrix = check_matrix(data, rows, cols)?;
-        match self.gpu_to_fold::<O>(data)? {
-            Some((gpu, fold)) => gpu.fold_all_tiles(&fold, data, [rows, cols]).await,
-            None => fold_all::<O>(self.cpu(), &matrix.bind(data)?),
-        }
+        let matrix = check_matrix(data, rows, cols)?.bind(data)?;
+        let executor = self.executor_to_fold::<O>(data)?;
+        executor
+            .fold_all::<O>(self.cpu(), &matrix, [rows, cols])
+            .await
     }
 
-    /// Returns the GPU that should run the reduction and its form there; `None` for empty data.
-    fn gpu_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Option<(&Arc<Gpu>, TileFold)>> {
+    /// Returns the back-end that should run the reduction.
+    fn executor_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Executor> {
         self.check()?;
-        let gpu = O::wgsl().zip(self.gpu_for(&Op::Sum, &[data.len()]));
-        match gpu.filter(|_| !data.is_empty()) {
-            #[cfg(feature = "gpu")]
-            Some((expression, gpu)) => {
-                let combine = crate::ops::custom::combine(expression)?;
-                let identity = O::identity();
-                Ok(Some((gpu, TileFold { combine, identity })))
-            }
-            _ => Ok(None),
-        }
+        Ok(if O::wgsl().is_some() && !data.is_empty() {
+            self.executor_for(&Op::Sum, &[data.len()])
+        } else {
+            Executor::Cpu(self.cpu())
+        })
     }
 }
 
@@ -188,7 +178,7 @@ fn every_thread() -> Cpu {
 }
 
 /// Reduces tiles, then tiles of the results, until one value is left.
-fn fold_all<O: ReduceOp>(cpu: Cpu, values: &BoundView<'_>) -> Result<f32> {
+pub(super) fn fold_all<O: ReduceOp>(cpu: Cpu, values: &BoundView<'_>) -> Result<f32> {
     let partials = simd::fold_tiles::<O>(cpu, values, &tiles_of(*values.view())?)?;
     match partials.values[..] {
         [] => Ok(O::identity()),

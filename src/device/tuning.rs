@@ -62,10 +62,7 @@ impl GpuDevice {
         lens: &[usize],
     ) -> Result<Vec<(&'static str, f64)>> {
         let len = output_len(op, lens)?;
-        match self.gpu_for(op, lens) {
-            Some(gpu) => gpu.tune(op, lens, len).await,
-            None => Ok(Vec::new()),
-        }
+        self.executor_for(op, lens).tune(op, lens, len).await
     }
 
     /// Blocking version of [`GpuDevice::tune_async`].

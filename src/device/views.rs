@@ -56,11 +56,11 @@ impl GpuDevice {
         let whole =
             StoredMatrix::without_copy(a).is_some() && StoredMatrix::without_copy(b).is_some();
         let [m, k, n] = shape;
-        let on_gpu = self.gpu_for(&Op::Matmul { m, k, n }, &[m * k, k * n]);
+        let on_gpu = self.uses_gpu(&Op::Matmul { m, k, n }, &[m * k, k * n]);
         let (Some(a_plane), Some(b_plane)) = (a.plane(), b.plane()) else {
             return Ok(false);
         };
-        if whole || on_gpu.is_some() {
+        if whole || on_gpu {
             return Ok(false);
         }
         let (a, b) = ((a.data(), a_plane), (b.data(), b_plane));

@@ -7,7 +7,7 @@ use js_sys::Float32Array;
 
 use super::context::Gpu;
 use super::readback::Readback;
-use super::recorder::{GpuBuffer, Recorder};
+use super::recorder::{GpuBuffer, Recorder, Submitted};
 use crate::alloc::js_array;
 use crate::error::{Error, Result};
 use crate::graph::{Binding, Repeat};
@@ -36,11 +36,11 @@ impl Gpu {
         }
         Ok(async move {
             if pieces.len() == 1 {
-                return array(&pieces.remove(0).await?);
+                return array(&pieces.remove(0).finished().await?);
             }
             let (whole, mut at) = (js_array::zeros(len)?, 0);
             for piece in pieces {
-                let piece = array(&piece.await?)?;
+                let piece = array(&piece.finished().await?)?;
                 whole.set(&piece, at);
                 at += piece.length();
             }
@@ -53,32 +53,30 @@ impl Gpu {
         op: &Op,
         inputs: &[Float32Array],
         len: usize,
-    ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
+    ) -> Result<Submitted> {
         let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
         let plan = self.plan_of_one(op, &lens, len)?;
         let mut bindings: Vec<Binding<'_, _>> = inputs.iter().map(Binding::Array).collect();
         bindings.push(Binding::Nothing);
         let plan = (&plan.0, &plan.1);
-        Ok(self.record_plan(plan, bindings, Repeat::ONCE, true)?.1)
+        Ok(self.run_plan(plan, bindings, Repeat::ONCE, true)?.1)
     }
 
-    /// Copies values to a buffer that stays on the GPU. They are read now; the future returns
-    /// errors.
-    #[allow(clippy::type_complexity)] // A buffer now, and a future.
+    /// Copies values to a buffer that stays on the GPU. They are read now; the submission reports errors.
     pub(crate) fn upload_array(
         self: &Arc<Self>,
         values: &Float32Array,
-    ) -> Result<(GpuBuffer, impl Future<Output = Result<()>> + use<>)> {
+    ) -> Result<(GpuBuffer, Submitted)> {
         let mut recorder = Recorder::new(self)?;
         let buffer = recorder.upload_array(values)?;
         let writing = recorder.submit(&[])?;
-        Ok((buffer, async { writing.await.map(drop) }))
+        Ok((buffer, writing))
     }
 
     /// A buffer's values.
     pub(crate) async fn read_array(self: &Arc<Self>, buffer: &GpuBuffer) -> Result<Float32Array> {
         let reading = Recorder::new(self)?.submit(std::slice::from_ref(buffer))?;
-        array(&reading.await?)
+        array(&reading.finished().await?)
     }
 }
 

@@ -98,21 +98,15 @@ impl Adapter {
 }
 
 impl Gpu {
-    /// Opens the best adapter that will do.
+    /// Opens the best adapters that meet the options, at least one and at most `most`; a software one if there is
+    /// no other.
     #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) async fn open(options: &Options) -> Result<Arc<Self>> {
-        let mut adapters = find_adapters(options.preference).await?;
-        Self::open_on(&adapters.swap_remove(0), options).await
-    }
-
-    /// Opens every adapter that will do, a software one if there is no other.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) async fn open_all(options: &Options) -> Result<Vec<Arc<Self>>> {
-        let mut all = Vec::new();
-        for adapter in find_adapters(options.preference).await? {
-            all.push(Self::open_on(&adapter, options).await?);
+    pub(crate) async fn open_some(options: &Options, most: usize) -> Result<Vec<Arc<Self>>> {
+        let mut opened = Vec::new();
+        for adapter in find_adapters(options.preference).await?.iter().take(most) {
+            opened.push(Self::open_on(adapter, options).await?);
         }
-        Ok(all)
+        Ok(opened)
     }
 
     #[cfg(not(target_arch = "wasm32"))]
@@ -135,9 +129,9 @@ impl Gpu {
         Ok(Arc::new(gpu))
     }
 
-    /// Opens the adapter that the browser offers, if it will do.
+    /// Opens the adapter that the browser offers, if it meets the options.
     #[cfg(target_arch = "wasm32")]
-    pub(crate) async fn open(options: &Options) -> Result<Arc<Self>> {
+    pub(crate) async fn open_some(options: &Options, _: usize) -> Result<Vec<Arc<Self>>> {
         check_environment()?;
         let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
         let instance = wgpu::Instance::new(descriptor);
@@ -160,7 +154,7 @@ impl Gpu {
                 gpu.adapter.name
             )));
         }
-        Ok(Arc::new(gpu))
+        Ok(vec![Arc::new(gpu)])
     }
 
     /// A device that nobody else has.

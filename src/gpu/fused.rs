@@ -10,7 +10,7 @@ mod custom;
 
 use std::fmt::Write as _;
 
-use super::kernels::{Function, Kernel, Text};
+use super::kernels::{self, Function, Kernel, Text};
 use super::recorder::GpuBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{Chain, Operand, Step};
@@ -58,6 +58,22 @@ impl Addition {
             vectors: kernel.vectors,
             ..Self::default()
         }
+    }
+
+    /// Makes an elementwise kernel of one operation, whose parameters are zeros.
+    pub(super) fn alone(function: &Function) -> Self {
+        let mut addition = Self::new(&kernels::ELEMENTWISE);
+        let name = addition.define(function, [0.0; 2]);
+        let mut operands = "value".to_owned();
+        if function.text.get().contains("b: real") {
+            let _ = write!(operands, ", e{}[i]", addition.bind(1, false));
+        }
+        let _ = write!(
+            addition.functions,
+            "fn after(i: u32, value: real) -> real {{\nreturn {name}({operands});\n}}\n"
+        );
+        addition.replaced.push("after".to_owned());
+        addition
     }
 
     /// Tells additions to the same kernel apart; empty where nothing is added.
@@ -152,7 +168,7 @@ impl Addition {
         let function = Function::named(name).ok_or_else(|| Error::Gpu {
             message: format!("there is no function for {name}"),
         })?;
-        let name = self.define(function, step);
+        let name = self.define(function, step.op.scalars());
         Ok(format!("{name}({operands})"))
     }
 
@@ -167,7 +183,7 @@ impl Addition {
     }
 
     /// Adds an operation's function, a second one where it has parameters; its name.
-    fn define(&mut self, function: &Function, step: &Step) -> String {
+    fn define(&mut self, function: &Function, scalars: [f32; 2]) -> String {
         for item in function.items {
             if !self.items.contains(item) {
                 self.items.push(*item);
@@ -180,7 +196,7 @@ impl Addition {
         let name =
             declared[..declared.bytes().position(|byte| byte == b'(').unwrap_or(0)].to_owned();
         if numbered {
-            for (prefix, value) in ["a", "b"].into_iter().zip(step.op.scalars()) {
+            for (prefix, value) in ["a", "b"].into_iter().zip(scalars) {
                 self.parameter(prefix, &number, "f32", value.to_bits());
             }
         } else if self.defined.contains(&function.name) {

@@ -12,6 +12,9 @@ mod tests;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(super) use on_demand::load;
 
+#[cfg(all(test, not(target_arch = "wasm32")))]
+use crate::ops::custom::words;
+
 /// A piece of the shaders' text, from a place to another.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Text(usize, usize);
@@ -66,6 +69,10 @@ impl Text {
 }
 
 impl Function {
+    pub(super) fn all() -> &'static [Self] {
+        FUNCTIONS
+    }
+
     pub(super) fn named(name: &str) -> Option<&'static Self> {
         FUNCTIONS.iter().find(|function| function.name == name)
     }

@@ -7,6 +7,7 @@
 // Code that only native targets run is compiled for WebAssembly as well, where the linker removes it.
 #![cfg_attr(target_arch = "wasm32", allow(dead_code))]
 
+mod accumulate;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod arrays;
 #[cfg(not(target_arch = "wasm32"))]
@@ -34,6 +35,8 @@ mod pool;
 mod readback;
 mod recorder;
 mod row_ops;
+#[cfg(not(all(target_arch = "wasm32", feature = "js")))] // Its module loads the texts later.
+pub mod shaders;
 #[cfg(not(target_arch = "wasm32"))]
 mod subgroups;
 #[cfg(all(test, not(target_arch = "wasm32")))]
@@ -54,37 +57,58 @@ use std::sync::Arc;
 
 pub(crate) use context::Gpu;
 pub(crate) use options::{Options, Preference};
-pub(crate) use recorder::GpuBuffer;
+pub(crate) use recorder::{GpuBuffer, Submitted};
 pub(crate) use texts::Texts;
-pub(crate) use tiles::TileFold;
 #[cfg(not(target_arch = "wasm32"))]
 pub use timestamps::KernelTime;
 #[cfg(feature = "llm")]
 pub(crate) use transformer::{Attention, BlockWeights, HeadRotation, Heads, Norm, TransformerPass};
-pub(crate) use weights::Weights;
+pub(crate) use weights::GpuWeights;
 
+use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::{Binding, Node, Plan, Repeat, Source};
 use crate::ops::Op;
 use readback::Readback;
 use recorder::Recorder;
 
+/// A GPU that its users share.
+pub(crate) type SharedGpu = Arc<Gpu>;
+
 /// The interface of the GPU back-end to the rest of the crate. Lengths are validated.
 impl Gpu {
-    /// Runs one operation from and to host memory, in one submission.
-    pub(crate) async fn run_into(
+    /// Runs one operation from and to host memory. An elementwise one is split into pieces that fit into a
+    /// buffer binding.
+    pub(crate) async fn run(
         self: &Arc<Self>,
         op: &Op,
         inputs: &[&[f32]],
         out: &mut [f32],
     ) -> Result<()> {
+        let piece = self.max_len();
+        if !op.is_elementwise() || out.len() <= piece {
+            return self.run_into(op, inputs, out).await;
+        }
+        // Into new memory first: a failure half-way must leave `out` as it was.
+        let mut whole = try_zeros(out.len())?;
+        for (index, part) in whole.chunks_mut(piece).enumerate() {
+            let range = index * piece..index * piece + part.len();
+            let inputs: Vec<&[f32]> = inputs.iter().map(|input| &input[range.clone()]).collect();
+            self.run_into(op, &inputs, part).await?;
+        }
+        out.copy_from_slice(&whole);
+        Ok(())
+    }
+
+    /// Runs one operation from and to host memory, in one submission.
+    async fn run_into(self: &Arc<Self>, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         let plan = self.plan_of_one(op, &lens, out.len())?;
         let bindings = inputs.iter().copied().map(Binding::Values);
         let bindings = bindings.chain([Binding::Nothing]).collect();
         let plan = (&plan.0, &plan.1);
-        let reading = self.record_plan(plan, bindings, Repeat::ONCE, true)?.1;
-        copy_first(&reading.await?, out)
+        let reading = self.run_plan(plan, bindings, Repeat::ONCE, true)?.1;
+        copy_first(&reading.finished().await?, out)
     }
 
     /// Returns a cached plan of one operation on inputs of these lengths, with a result of `len`
@@ -113,17 +137,15 @@ impl Gpu {
             let mut recorder = Recorder::new(self)?;
             (recorder.upload(values)?, recorder.submit(&[])?)
         };
-        writing.await?;
+        writing.finished().await?;
         Ok(buffer)
     }
 
     /// Copies a buffer's values to the host.
     pub(crate) async fn read(self: &Arc<Self>, buffer: &GpuBuffer) -> Result<Vec<f32>> {
         let reading = Recorder::new(self)?.submit(std::slice::from_ref(buffer))?;
-        reading
-            .await?
-            .first()
-            .map_or(Ok(Vec::new()), Readback::values)
+        let readbacks = reading.finished().await?;
+        readbacks.first().map_or(Ok(Vec::new()), Readback::values)
     }
 }
 

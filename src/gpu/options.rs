@@ -17,6 +17,5 @@ pub(crate) struct Options {
     /// Whether to multiply matrices in f16 if the adapter supports it.
     pub(crate) half_precision: bool,
     /// The folder for compiled pipelines.
-    #[cfg(not(target_arch = "wasm32"))]
     pub(crate) pipelines: Option<std::path::PathBuf>,
 }

@@ -4,39 +4,14 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::Gpu;
 use super::fused::{Addition, Fusion};
-use super::readback::Readback;
-use super::recorder::{GpuBuffer, Recorder};
+use super::recorder::{GpuBuffer, Recorder, Submitted};
 use super::texts::Texts;
 use crate::error::Result;
-use crate::graph::{Binding, Fetched, Kernel, Operand, Plan, Repeat};
+use crate::graph::{Binding, Kernel, Operand, Plan, Repeat};
 use crate::ops::OpClass;
 use crate::runtime::NATIVE;
 
 impl Gpu {
-    /// Records and submits a plan. The outputs' buffers can be used at once; the future returns
-    /// errors, or the outputs' values if `read` is set.
-    #[allow(clippy::type_complexity)] // Buffers now, and a future of values.
-    pub(crate) fn run_plan(
-        self: &Arc<Self>,
-        plan: (&Plan, &Texts),
-        bindings: Vec<Binding<'_, GpuBuffer>>,
-        repeat: Repeat<'_>,
-        read: bool,
-    ) -> Result<(
-        Vec<GpuBuffer>,
-        impl Future<Output = Result<Vec<Fetched>>> + use<>,
-    )> {
-        let (outputs, running) = self.record_plan(plan, bindings, repeat, read)?;
-        let values = async move {
-            let mut all = Vec::new();
-            for readback in running.await? {
-                all.push(readback.fetched()?);
-            }
-            Ok(all)
-        };
-        Ok((outputs, values))
-    }
-
     /// Runs a plan once and copies the outputs to `outs`, which have their lengths.
     pub(crate) async fn read_plan(
         self: &Arc<Self>,
@@ -44,22 +19,21 @@ impl Gpu {
         bindings: Vec<Binding<'_, GpuBuffer>>,
         outs: &mut [&mut [f32]],
     ) -> Result<()> {
-        let running = self.record_plan(plan, bindings, Repeat::ONCE, true)?.1;
-        let readbacks = running.await?;
+        let running = self.run_plan(plan, bindings, Repeat::ONCE, true)?.1;
+        let readbacks = running.finished().await?;
         let mut pairs = readbacks.iter().zip(outs);
         pairs.try_for_each(|(readback, out)| readback.copy_to(out))
     }
 
-    pub(super) fn record_plan(
+    /// Records and submits a plan. The outputs' buffers can be used at once. The submission brings the outputs'
+    /// values to the host if `read` is set.
+    pub(crate) fn run_plan(
         self: &Arc<Self>,
         plan: (&Plan, &Texts),
         bindings: Vec<Binding<'_, GpuBuffer>>,
         repeat: Repeat<'_>,
         read: bool,
-    ) -> Result<(
-        Vec<GpuBuffer>,
-        impl Future<Output = Result<Vec<Readback>>> + use<>,
-    )> {
+    ) -> Result<(Vec<GpuBuffer>, Submitted)> {
         let mut recorder = Recorder::new(self)?;
         let mut resident = Vec::new();
         let once = repeat.times == 1;

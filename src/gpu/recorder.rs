@@ -2,6 +2,8 @@
 
 mod submit;
 
+pub(crate) use submit::Submitted;
+
 use std::sync::{Arc, OnceLock};
 
 use super::context::Gpu;

@@ -3,12 +3,14 @@
 mod choices;
 mod long;
 
-use super::tiles::TileFold;
 use super::{Gpu, Options, Preference};
 use crate::batch::{BufferId, GpuCommandBatch};
+use crate::device::executor::Executor;
 use crate::device::{Backend, DeviceBuilder, GpuDevice};
+use crate::error::Result;
 use crate::ops::HalfPrecision;
 use crate::ops::policy::Policy;
+use crate::ops::reduce_op::MaxOp;
 use crate::ops::{Conv2d, Op};
 use crate::{reference, runtime};
 use std::sync::Arc;
@@ -16,6 +18,12 @@ use std::sync::Arc;
 fn noise(len: usize, seed: usize) -> Vec<f32> {
     let value = |i: usize| ((i * 7_919 + seed * 104_729) % 1_009) as f32 / 504.5 - 1.0;
     (0..len).map(value).collect()
+}
+
+/// Opens the best adapter that meets the options.
+fn open(options: &Options) -> Result<Arc<Gpu>> {
+    let mut opened = runtime::block_on(Gpu::open_some(options, 1))?;
+    Ok(opened.swap_remove(0))
 }
 
 fn any() -> Options {
@@ -28,7 +36,7 @@ fn any() -> Options {
 
 /// Opens a device with the kernels of hardware adapters, or of software adapters, on any adapter.
 fn pretend(software: bool) -> Arc<Gpu> {
-    let opened = runtime::block_on(Gpu::open(&any()));
+    let opened = open(&any());
     let mut gpu = opened.expect("the tests need an adapter, llvmpipe for one");
     let only = Arc::get_mut(&mut gpu).expect("nothing else holds it yet");
     only.adapter.software = software;
@@ -157,7 +165,9 @@ fn dropped_profiler_stops_timing() {
     let Ok(profiler) = device.profile() else {
         return; // The adapter keeps no timestamps.
     };
-    let gpu = device.gpu().unwrap();
+    let Executor::Gpu(gpu) = device.executor() else {
+        panic!("a GPU was adopted");
+    };
     let is_timed = || gpu.stamps_for(["relu"].into_iter()).is_some();
     assert!(is_timed());
     drop(profiler);
@@ -229,13 +239,9 @@ fn reductions_are_correct_with_large_and_small_workgroups() {
 fn tiled_reductions_are_correct_with_large_and_small_workgroups() {
     let [rows, cols] = [50, 37];
     let data = noise(rows * cols, 1);
-    let largest = TileFold {
-        combine: crate::ops::custom::combine("maximum(a, b)").unwrap(),
-        identity: f32::NEG_INFINITY,
-    };
     for software in [true, false] {
         let gpu = pretend(software);
-        let tiles = runtime::block_on(gpu.fold_tiles(&largest, &data, [rows, cols])).unwrap();
+        let tiles = runtime::block_on(gpu.fold_tiles::<MaxOp>(&data, [rows, cols])).unwrap();
         assert_eq!(tiles.len(), 4 * 3);
         for (place, &tile) in tiles.iter().enumerate() {
             let [top, left] = [16 * (place / 3), 16 * (place % 3)];
@@ -352,7 +358,7 @@ fn f16_matmul_is_within_stated_error() {
         half_precision: true,
         ..any()
     };
-    let gpu = runtime::block_on(Gpu::open(&options)).expect("an adapter, llvmpipe for one");
+    let gpu = open(&options).expect("an adapter, llvmpipe for one");
     let used = gpu.half_precision() == HalfPrecision::Used;
     println!("{}", gpu.half_precision());
     for [m, k, n] in [
@@ -418,7 +424,7 @@ fn f16_matmul_propagates_nan_and_overflow() {
         half_precision: true,
         ..any()
     };
-    let gpu = runtime::block_on(Gpu::open(&options)).expect("an adapter, llvmpipe for one");
+    let gpu = open(&options).expect("an adapter, llvmpipe for one");
     let (m, k, n) = (3, 4, 2);
     let a = [
         [f32::NAN, 0.0, 0.0, 0.0],

@@ -8,15 +8,27 @@ use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::ops::reduce_op::TILE_SIZE;
+use crate::ops::custom::combine;
+use crate::ops::reduce_op::{ReduceOp, TILE_SIZE};
 
 /// A reduction: the function `combine` with all functions that it calls, and the identity.
-pub(crate) struct TileFold {
-    pub(crate) combine: String,
-    pub(crate) identity: f32,
+struct TileFold {
+    combine: String,
+    identity: f32,
 }
 
 impl TileFold {
+    /// Returns the reduction that an operation's WGSL expression describes.
+    ///
+    /// # Errors
+    /// `Wgsl` if the expression is invalid or there is none.
+    fn of<O: ReduceOp>() -> Result<Self> {
+        Ok(Self {
+            combine: combine(O::wgsl().unwrap_or_default())?,
+            identity: O::identity(),
+        })
+    }
+
     fn kernel(&self, gpu: &Gpu) -> Composed {
         let group = format!("const GROUP = {}u;\n", gpu.adapter().group());
         Composed {
@@ -31,12 +43,15 @@ impl TileFold {
 
 impl Gpu {
     /// A value for each tile of a row-major matrix that has at least one value, row by row.
-    pub(crate) async fn fold_tiles(
+    ///
+    /// # Errors
+    /// `Wgsl` if the operation's expression is invalid, and device errors.
+    pub(crate) async fn fold_tiles<O: ReduceOp>(
         self: &Arc<Self>,
-        fold: &TileFold,
         data: &[f32],
         shape: [usize; 2],
     ) -> Result<Vec<f32>> {
+        let fold = TileFold::of::<O>()?;
         let (len, reading) = {
             let mut recorder = Recorder::new(self)?;
             let x = recorder.upload(data)?;
@@ -44,18 +59,18 @@ impl Gpu {
             (y.len(), recorder.submit(&[y])?)
         };
         let mut values = try_zeros(len)?;
-        copy_first(&reading.await?, &mut values)?;
+        copy_first(&reading.finished().await?, &mut values)?;
         Ok(values)
     }
 
     /// Reduces a matrix that is not empty to one value: tiles of the results of tiles, in one
     /// submission.
-    pub(crate) async fn fold_all_tiles(
+    pub(crate) async fn fold_all_tiles<O: ReduceOp>(
         self: &Arc<Self>,
-        fold: &TileFold,
         data: &[f32],
         mut shape: [usize; 2],
     ) -> Result<f32> {
+        let fold = TileFold::of::<O>()?;
         let reading = {
             let mut recorder = Recorder::new(self)?;
             let kernel = fold.kernel(self);
@@ -70,7 +85,7 @@ impl Gpu {
             recorder.submit(&[x])?
         };
         let mut value = [0.0];
-        copy_first(&reading.await?, &mut value)?;
+        copy_first(&reading.finished().await?, &mut value)?;
         Ok(value[0])
     }
 }

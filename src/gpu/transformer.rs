@@ -94,7 +94,7 @@ impl BlockWeights {
                 };
                 (words, scales, recorder.submit(&[])?)
             };
-            writing.await?;
+            writing.finished().await?;
             let part = Part {
                 first: rows,
                 rows: blocks.iter().map(|blocks| blocks.len()).sum::<usize>() / row_bytes,
@@ -251,7 +251,7 @@ impl<'g> TransformerPass<'g> {
             .collect();
         let submitted = self.0.submit(&reads)?;
         Ok(async move {
-            let readbacks = submitted.await?;
+            let readbacks = submitted.finished().await?;
             readbacks.first().map_or(Ok(Vec::new()), Readback::values)
         })
     }

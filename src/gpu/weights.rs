@@ -9,6 +9,7 @@ use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::Result;
+use crate::tensor::BoundView;
 use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
 
 /// Rows of a workgroup's part of the result, which has the columns of a group.
@@ -89,14 +90,28 @@ fn unpack(
 }
 
 impl Gpu {
-    /// Copies words of weights to a buffer that stays on the GPU.
-    pub(crate) async fn upload_words(self: &Arc<Self>, words: &[u32]) -> Result<GpuBuffer> {
-        self.upload(bytemuck::cast_slice(words)).await
+    /// Copies weights to buffers that stay on the GPU.
+    pub(crate) async fn upload_weights(
+        self: &Arc<Self>,
+        weights: &BoundView<'_>,
+    ) -> Result<GpuWeights> {
+        let values = self.upload(&weights.contiguous()?).await?;
+        Ok(GpuWeights::Values(values))
+    }
+
+    /// Copies quantized weights to buffers that stay on the GPU.
+    pub(crate) async fn upload_quantized(
+        self: &Arc<Self>,
+        weights: &QuantizedWeights,
+    ) -> Result<GpuWeights> {
+        let words = self.upload(bytemuck::cast_slice(&weights.words)).await?;
+        let tiles = self.weights_in_tiles(weights).await?;
+        Ok(GpuWeights::Words(weights.format(), words, tiles))
     }
 
     /// Returns f16 weights in the layout of cooperative matrices, in addition to their words;
     /// `None` if matmuls do not run in f16.
-    pub(crate) async fn weights_in_tiles(
+    async fn weights_in_tiles(
         self: &Arc<Self>,
         weights: &QuantizedWeights,
     ) -> Result<Option<GpuBuffer>> {
@@ -112,14 +127,14 @@ impl Gpu {
             let tiles = f16_matmul::in_tiles(&mut recorder, &values, [k, n])?;
             (tiles, recorder.submit(&[])?)
         };
-        writing.await?;
+        writing.finished().await?;
         Ok(Some(tiles))
     }
 
     /// `C = A · W` of row-major matrices, `m × k` times `k × n`, whose lengths were validated.
     pub(crate) async fn multiply_by(
         self: &Arc<Self>,
-        weights: Weights<'_>,
+        weights: &GpuWeights,
         a: &[f32],
         c: &mut [f32],
         shape: [usize; 3],
@@ -134,22 +149,30 @@ impl Gpu {
             weights.multiply(&mut recorder, &a, &output, shape)?;
             recorder.submit(&[output])?
         };
-        copy_first(&reading.await?, c)
+        copy_first(&reading.finished().await?, c)
     }
 }
 
 /// Weights in a GPU's memory.
-#[derive(Clone, Copy)]
-pub(crate) enum Weights<'w> {
-    Values(&'w GpuBuffer),
+pub(crate) enum GpuWeights {
+    Values(GpuBuffer),
     /// Quantized weights and, if matmuls run in f16, a second copy in f16 tiles.
-    Words(WeightFormat, &'w GpuBuffer, Option<&'w GpuBuffer>),
+    Words(WeightFormat, GpuBuffer, Option<GpuBuffer>),
 }
 
-impl Weights<'_> {
+impl GpuWeights {
+    /// Returns the size in bytes.
+    pub(crate) fn bytes(&self) -> usize {
+        let words = match self {
+            Self::Values(values) => values.len(),
+            Self::Words(_, words, tiles) => words.len() + tiles.as_ref().map_or(0, GpuBuffer::len),
+        };
+        words * size_of::<u32>()
+    }
+
     /// Records a product; by the tiles, where there are some and rows enough.
     fn multiply(
-        self,
+        &self,
         recorder: &mut Recorder<'_>,
         a: &GpuBuffer,
         c: &GpuBuffer,
@@ -163,7 +186,7 @@ impl Weights<'_> {
                 f16_matmul::by_tiles(recorder, [a, tiles], c, [m, k, n])
             }
             Self::Words(format, words, _) => {
-                multiply_words(recorder, format, [a, words], c, [m, k, n])
+                multiply_words(recorder, *format, [a, words], c, [m, k, n])
             }
         }
     }

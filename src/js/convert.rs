@@ -5,7 +5,7 @@ use js_sys::{Array, Float32Array, Reflect};
 use wasm_bindgen::prelude::*;
 
 use crate::alloc::js_array as array;
-use crate::alloc::try_written;
+pub(super) use crate::alloc::js_array::values;
 use crate::error::{Error, Result};
 use crate::js_shared::whole;
 use crate::ops::ConvLayer;
@@ -172,17 +172,6 @@ pub(super) fn arrays(names: &[&'static str], arguments: &Array) -> Result<Vec<Fl
     pairs
         .map(|(what, index)| array(arguments.get(index), what))
         .collect()
-}
-
-/// Copies an array's values.
-pub(super) fn values(array: &Float32Array) -> Result<Vec<f32>> {
-    let len = array.length() as usize;
-    let write = |places: &mut [_]| {
-        let whole = array::read_uninit(array, 0, places);
-        whole.then_some(()).ok_or_else(array::lost)
-    };
-    // SAFETY: `read_uninit` fills all places or returns false.
-    unsafe { try_written(len, write) }
 }
 
 /// Copies the values of an argument that must be a `Float32Array`.

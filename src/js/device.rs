@@ -1,8 +1,6 @@
 //! `GpuDevice` and `DeviceBuffer`.
 
 use std::cell::RefCell;
-use std::future::ready;
-use std::sync::Arc;
 
 use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
@@ -13,9 +11,8 @@ use super::error::{Work, begun, promise, to_js};
 use super::ops;
 use super::simd;
 use super::types::*;
-use crate::alloc::js_array as array;
 use crate::batch::GpuCommandBatch;
-use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::device::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 
@@ -110,15 +107,10 @@ impl JsDevice {
         let mut begin = || -> Result<Work> {
             let device = self.handle()?;
             let values = convert::array(values.clone(), "values")?;
-            let Some(gpu) = device.gpu().cloned() else {
-                let storage = Storage::Host(Arc::new(convert::values(&values)?));
-                let buffer = JsBuffer::from(DeviceBuffer::new(device, storage));
-                return Ok(Box::pin(ready(Ok(buffer.into()))));
-            };
-            let (buffer, writing) = gpu.upload_array(&values)?;
-            let buffer = DeviceBuffer::new(device, Storage::Gpu(buffer));
+            let (storage, writing) = device.executor().upload_array(&values)?;
+            let buffer = DeviceBuffer::new(device, storage);
             Ok(Box::pin(async {
-                writing.await?;
+                writing.finished().await?;
                 Ok(JsBuffer::from(buffer).into())
             }))
         };
@@ -230,11 +222,8 @@ pub(super) fn read(
     let work = async move {
         let buffer = buffer?;
         buffer.device().check()?;
-        let array = match (&buffer.storage, buffer.device().gpu()) {
-            (Storage::Gpu(values), Some(gpu)) => gpu.read_array(values).await?,
-            _ => array::of(buffer.host().unwrap_or_default())?,
-        };
-        Ok(array.into())
+        let executor = buffer.device().executor();
+        Ok(executor.read_array(&buffer.storage).await?.into())
     };
     promise(options, Box::pin(work)).unchecked_into()
 }

@@ -95,10 +95,7 @@ impl JsProgram {
             let program = self.handle()?;
             let (buffers, running) = program.start(&borrowed, times, &feedback, read)?;
             Ok(Box::pin(async move {
-                let mut values = Vec::new();
-                if let Some(running) = running {
-                    values = running.await?;
-                }
+                let values = running.finished().await?;
                 let list = Array::new();
                 for (place, buffer) in buffers.into_iter().enumerate() {
                     let on_host = buffer.host().filter(|_| read);

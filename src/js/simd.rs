@@ -1,8 +1,6 @@
 //! Operations on SIMD directly between JavaScript's arrays. Operations that can run piece by piece
 //! never hold a whole array in WebAssembly's memory.
 
-use std::sync::Arc;
-
 use js_sys::{Array, Float32Array};
 use wasm_bindgen::{JsCast, JsValue};
 
@@ -11,8 +9,8 @@ use crate::alloc::js_array as array;
 use crate::alloc::scratch::Scratch;
 use crate::batch::Program;
 use crate::device::GpuDevice;
+use crate::device::executor::Executor;
 use crate::error::{Error, Result};
-use crate::gpu::Gpu;
 use crate::ops::shape::{MAX_EXACT_INDEX, output_len};
 use crate::ops::{Op, Padding};
 use crate::simd::{self, stream};
@@ -24,7 +22,7 @@ pub(super) fn run(
     op: &Op,
     inputs: &[Float32Array],
     into: JsValue,
-    on_gpu: &mut dyn FnMut(&Arc<Gpu>, usize) -> Result<()>,
+    on_gpu: &mut dyn FnMut(&Executor, usize) -> Result<()>,
 ) -> Result<JsValue> {
     let lens: Vec<usize> = inputs.iter().map(|x| x.length() as usize).collect();
     let long_search = matches!(op, Op::Argmax) && lens[0] > MAX_EXACT_INDEX;
@@ -35,8 +33,8 @@ pub(super) fn run(
     };
     device.check()?;
     // A GPU's result is an `f32`, which has not every index.
-    if let Some(gpu) = device.gpu_for(op, &lens).filter(|_| !long_search) {
-        return on_gpu(gpu, len).map(|()| JsValue::UNDEFINED);
+    if !long_search && device.uses_gpu(op, &lens) {
+        return on_gpu(device.executor(), len).map(|()| JsValue::UNDEFINED);
     }
     let cpu = device.cpu();
     let banded = matches!(op, Op::Convolve2d { options } if options.padding == Padding::Valid);

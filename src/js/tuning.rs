@@ -37,17 +37,13 @@ impl JsDevice {
     /// Serialises all choices.
     #[wasm_bindgen(skip_typescript)]
     pub fn choices(&self) -> Result<Vec<u8>, JsValue> {
-        let device = self.get()?;
-        Ok(device.gpu().map(|gpu| gpu.choices()).unwrap_or_default())
+        Ok(self.get()?.executor().choices())
     }
 
     /// Loads serialised choices, unless they are damaged.
     #[wasm_bindgen(skip_typescript, js_name = adoptChoices)]
     pub fn adopt_choices(&self, choices: &[u8]) -> Result<(), JsValue> {
-        let device = self.get()?;
-        if let Some(gpu) = device.gpu() {
-            gpu.adopt_choices(choices);
-        }
+        self.get()?.executor().adopt_choices(choices);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Custom elementwise operations: a function in Rust and its equivalent in WGSL.
 
 mod wgsl;
+pub(crate) mod words;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -39,7 +39,7 @@ const ONE_BITS: i32 = 127 << 23;
 const RAISED_ONE_BITS: i32 = (127 + 126) << 23;
 
 /// A number in every lane, for kernels. It stands beside another one, so that compilers to WebAssembly do not
-/// see which of both is loaded.
+/// see which of both is loaded. On native targets they do: the machine code is the same as by `splat`.
 macro_rules! constant {
     ($isa:expr, $value:expr) => {
         $isa.constant(&[$value, f32::NAN][0])

@@ -10,6 +10,7 @@ use wgpu::naga::{AddressSpace, Module, StorageAccess};
 
 use super::{ALL, FUNCTIONS, Function, Kernel, Text};
 use crate::gpu::fused::Addition;
+use crate::gpu::shaders;
 
 /// The module of a text, unless a driver would refuse it.
 fn validated(name: &str, source: &str) -> Module {
@@ -61,6 +62,21 @@ fn kernels_are_valid_and_bind_as_agreed() {
         let source = Addition::new(kernel).source(kernel);
         binds_as_agreed(kernel, &validated(kernel.name, &source));
     }
+}
+
+#[test]
+fn every_name_has_a_valid_text() {
+    let mut names: Vec<&str> = shaders::names().collect();
+    for name in &names {
+        let source = shaders::source(name).expect("a listed name has a text");
+        let module = validated(name, &source);
+        assert_eq!(module.entry_points.len(), 1, "{name}");
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count);
+    assert_eq!(shaders::source("nothing"), None);
 }
 
 /// A function, called on single values or on vectors.

@@ -10,16 +10,43 @@ use crate::gpu::pool::PooledBuffer;
 use crate::gpu::readback::Readback;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::gpu::timestamps::Submission as Stamped;
+use crate::graph::Fetched;
 
 #[cfg(target_arch = "wasm32")]
 type Stamped = std::convert::Infallible;
 
+/// Submitted work whose outcome is not known yet.
+pub(crate) struct Submitted {
+    outcome: Outcome,
+    readbacks: Vec<Readback>,
+    /// Memory that the GPU copies from. If it were back in the pool earlier, it could not be mapped again.
+    #[cfg(not(target_arch = "wasm32"))]
+    _uploads: Vec<PooledBuffer>,
+}
+
+impl Submitted {
+    /// Waits for the work, and returns the values that it brings to the host.
+    pub(crate) async fn finished(self) -> Result<Vec<Readback>> {
+        self.outcome.known().await?;
+        for readback in &self.readbacks {
+            readback.arrived().await?;
+        }
+        Ok(self.readbacks)
+    }
+
+    /// Waits for the work, and returns copies of the values.
+    pub(crate) async fn fetched(self) -> Result<Vec<Fetched>> {
+        let mut all = Vec::new();
+        for readback in self.finished().await? {
+            all.push(readback.fetched()?);
+        }
+        Ok(all)
+    }
+}
+
 impl Recorder<'_> {
     /// Submits everything, and brings the values of `reads` to the host.
-    pub(crate) fn submit(
-        mut self,
-        reads: &[GpuBuffer],
-    ) -> Result<impl Future<Output = Result<Vec<Readback>>> + use<>> {
+    pub(crate) fn submit(mut self, reads: &[GpuBuffer]) -> Result<Submitted> {
         let gpu = self.gpu.clone();
         let mut encoder = gpu
             .device
@@ -43,17 +70,11 @@ impl Recorder<'_> {
             readback.start(&submission);
         }
         let outcome = Outcome::of(&gpu, self.scopes, self.bytes)?;
-        // Back in the pool before the GPU has read them, they could not be mapped again.
-        #[cfg(not(target_arch = "wasm32"))]
-        let uploads: Vec<PooledBuffer> = self.uploads.into_iter().map(|(from, _)| from).collect();
-        Ok(async move {
-            outcome.known().await?;
-            for readback in &readbacks {
-                readback.arrived().await?;
-            }
+        Ok(Submitted {
+            outcome,
+            readbacks,
             #[cfg(not(target_arch = "wasm32"))]
-            drop(uploads);
-            Ok(readbacks)
+            _uploads: self.uploads.into_iter().map(|(from, _)| from).collect(),
         })
     }
 

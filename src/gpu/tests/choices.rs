@@ -232,7 +232,7 @@ fn choices_persist_unless_the_file_is_damaged() {
         pipelines: Some(folder.clone()),
         ..any()
     };
-    let open = || runtime::block_on(Gpu::open(&options)).unwrap();
+    let open = || super::open(&options).unwrap();
     let (key, op) = (Key::softmax([2, 40]), Op::SoftmaxRows { rows: 2, cols: 40 });
     let gpu = open();
     let times = runtime::block_on(gpu.tune(&op, &[80], 80)).unwrap();
@@ -259,7 +259,7 @@ fn devices_sharing_a_folder_merge_choices() {
         pipelines: Some(folder.clone()),
         ..any()
     };
-    let open = || runtime::block_on(Gpu::open(&options)).unwrap();
+    let open = || super::open(&options).unwrap();
     let gpus = [open(), open()];
     for (gpu, cols) in gpus.iter().zip([40, 48]) {
         let op = Op::SoftmaxRows { rows: 2, cols };

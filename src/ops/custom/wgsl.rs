@@ -4,6 +4,8 @@
 #[cfg(any(feature = "gpu", test))]
 use std::sync::LazyLock;
 
+use super::words::{is_of_word, words};
+
 /// Library functions on scalars: the name in a user's text, and the name in kernels, where the
 /// vector version may have the first.
 const FUNCTIONS: &[(&str, &str)] = &[
@@ -20,10 +22,6 @@ const TYPES: &[(&str, &str)] = &[("real", "f32"), ("word", "u32"), ("truth", "bo
 pub(super) fn is_identifier(name: &str) -> bool {
     let digit = |first: char| first.is_ascii_digit();
     !name.is_empty() && !name.starts_with(digit) && name.chars().all(is_of_word)
-}
-
-fn is_of_word(character: char) -> bool {
-    character.is_ascii_alphanumeric() || character == '_'
 }
 
 /// Returns a function on scalars without its name; `text` is its body or the expression that it
@@ -70,18 +68,6 @@ fn renamed(text: &str, names: &[&[(&str, &str)]]) -> String {
     renamed
 }
 
-/// Splits a text at the boundaries of words.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let in_word = is_of_word(rest.chars().next()?);
-        let end = rest.find(|character| is_of_word(character) != in_word);
-        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        Some(word)
-    })
-}
-
 /// Accepts every text. In WebAssembly the browser validates WGSL, and without the feature `gpu`
 /// nothing uses it.
 #[cfg(any(target_arch = "wasm32", not(feature = "gpu")))]
@@ -102,7 +88,8 @@ mod naga {
     use wgpu::naga::{Module, Span, WithSpan};
 
     use crate::error::{Error, Result};
-    use crate::ops::custom::wgsl::{FUNCTIONS, around, library, renamed, words};
+    use crate::ops::custom::wgsl::{FUNCTIONS, around, library, renamed};
+    use crate::ops::custom::words::words;
 
     /// Returns `Wgsl` unless `function`, which was made of `text`, takes `arity` scalars, returns a
     /// scalar and has no side effects.

@@ -29,6 +29,7 @@ pub(crate) use library::Library;
 pub(crate) use write::{own_text, tables};
 
 use super::table;
+use super::words::{is_of_word, words};
 
 /// A mistake in a shader, where it stands.
 #[derive(Debug, PartialEq)]
@@ -67,20 +68,4 @@ fn identifiers(text: &str) -> impl Iterator<Item = &str> {
         let is_member = std::mem::replace(&mut after_point, word.ends_with('.'));
         word.starts_with(is_of_word) && !is_member
     })
-}
-
-/// Splits a text at the boundaries of words.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let in_word = is_of_word(rest.chars().next()?);
-        let end = rest.find(|character| is_of_word(character) != in_word);
-        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        Some(word)
-    })
-}
-
-fn is_of_word(character: char) -> bool {
-    character.is_ascii_alphanumeric() || character == '_'
 }

@@ -42,13 +42,19 @@ pub(crate) fn tables(library: &Library, target: Target) -> Result<Tables> {
         "static FUNCTIONS: &[Function] = &{};",
         list(functions)
     );
-    let _ = writeln!(
-        rust,
-        "#[cfg(test)] static ALL: &[&Kernel] = &{};",
-        list(all)
-    );
+    let _ = writeln!(rust, "pub(super) static ALL: &[&Kernel] = &{};", list(all));
     let _ = writeln!(rust, "pub(super) const KERNELS: usize = {};", kernels.len());
     let _ = writeln!(rust, "const LENGTH: usize = {};", texts.all.len());
+    let whole = APART.iter().filter(|apart| apart.left_out.is_empty());
+    let whole = whole.map(|apart| {
+        let name = apart.instance.name;
+        format!("({name:?}, {})", name.to_uppercase())
+    });
+    let _ = writeln!(
+        rust,
+        "pub(super) static TEXTS: &[(&str, &str)] = &{};",
+        list(whole)
+    );
     for apart in APART {
         let (name, text) = (
             apart.instance.name.to_uppercase(),

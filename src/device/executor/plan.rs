@@ -1,0 +1,149 @@
+//! Plans on each back-end.
+
+use std::sync::Arc;
+
+use super::variants::{CudaValues, GpuBuffer, SharedCuda, SharedGpu, Submitted, Texts};
+use super::{Executor, foreign};
+use crate::cpu::PlanState;
+use crate::device::buffer::Storage;
+use crate::error::Result;
+use crate::graph::{Binding, Fetched, Plan, Repeat};
+use crate::simd::Cpu;
+
+/// The back-end of a plan, with what it keeps of the plan from run to run.
+#[allow(dead_code)] // Without its feature, a variant is never constructed.
+pub(crate) enum PlanExecutor {
+    Cpu(Cpu, PlanState),
+    Gpu(SharedGpu, Texts),
+    Cuda(SharedCuda),
+}
+
+/// A run that the host has started. Its results can be used at once.
+pub(crate) struct Running(pub(super) Option<Submitted>);
+
+impl Running {
+    /// Waits for the run. Returns the results' values if they were requested and a GPU has them.
+    ///
+    /// # Errors
+    /// The errors of the run.
+    pub(crate) async fn finished(self) -> Result<Vec<Fetched>> {
+        match self.0 {
+            None => Ok(Vec::new()),
+            Some(submitted) => with_gpu!(submitted, submitted.fetched().await),
+        }
+    }
+}
+
+impl PlanExecutor {
+    pub(crate) fn new(executor: &Executor, plan: &Plan) -> Self {
+        match executor {
+            Executor::Cpu(cpu) => Self::Cpu(*cpu, PlanState::default()),
+            Executor::Gpu(gpu) => with_gpu!(gpu, Self::Gpu(gpu.clone(), Texts::new(plan))),
+            Executor::Cuda(cuda) => with_cuda!(cuda, Self::Cuda(cuda.clone())),
+        }
+    }
+
+    pub(crate) fn is_cpu(&self) -> bool {
+        matches!(self, Self::Cpu(..))
+    }
+
+    /// Runs a plan. The run brings the results' values to the host, in the same submission, if the back-end is a
+    /// GPU and `read` is set.
+    pub(crate) fn run<'a>(
+        &self,
+        plan: &Plan,
+        bindings: impl Iterator<Item = Binding<'a, &'a Storage>>,
+        repeat: Repeat<'_>,
+        read: bool,
+    ) -> Result<(Vec<Storage>, Running)> {
+        Ok(match self {
+            Self::Cpu(cpu, state) => {
+                let values = state.run(plan, *cpu, bound(bindings, Storage::on_host)?, repeat)?;
+                let results = values.into_iter().map(Storage::Host).collect();
+                (results, Running(None))
+            }
+            Self::Gpu(gpu, texts) => with_gpu!(gpu, {
+                let bindings = bound(bindings, Storage::on_gpu)?;
+                let (buffers, submitted) = gpu.run_plan((plan, texts), bindings, repeat, read)?;
+                let results = buffers.into_iter().map(Storage::Gpu).collect();
+                (results, Running(Some(submitted)))
+            }),
+            Self::Cuda(cuda) => with_cuda!(cuda, {
+                let bindings = bound(bindings, Storage::on_cuda)?;
+                let values = cuda.run_plan(plan, bindings, repeat)?;
+                let results = values.into_iter().map(Storage::Cuda).collect();
+                (results, Running(None))
+            }),
+        })
+    }
+
+    /// Runs a plan once and copies the results to `outs`, which have their lengths.
+    pub(crate) async fn read_into<'a>(
+        &self,
+        plan: &Plan,
+        bindings: impl Iterator<Item = Binding<'a, &'a Storage>>,
+        outs: &mut [&mut [f32]],
+    ) -> Result<()> {
+        match self {
+            Self::Gpu(gpu, texts) => with_gpu!(gpu, {
+                let bindings = bound(bindings, Storage::on_gpu)?;
+                gpu.read_plan((plan, texts), bindings, outs).await
+            }),
+            Self::Cpu(..) | Self::Cuda(_) => {
+                let results = self.run(plan, bindings, Repeat::ONCE, false)?.0;
+                for (out, result) in outs.iter_mut().zip(results) {
+                    match (&result, self) {
+                        (Storage::Host(values), _) => out.copy_from_slice(values),
+                        (Storage::Cuda(values), Self::Cuda(cuda)) => {
+                            with_cuda!(cuda, out.copy_from_slice(&cuda.read(values)?));
+                        }
+                        _ => return Err(foreign()),
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Replaces the buffers of bindings by those of a back-end.
+fn bound<'a, B>(
+    bindings: impl Iterator<Item = Binding<'a, &'a Storage>>,
+    of: impl Fn(&'a Storage) -> Result<Binding<'a, B>>,
+) -> Result<Vec<Binding<'a, B>>> {
+    let bound = bindings.map(|binding| match binding {
+        Binding::Nothing => Ok(Binding::Nothing),
+        Binding::Values(values) => Ok(Binding::Values(values)),
+        Binding::Buffer(storage) => of(storage),
+        #[cfg(all(target_arch = "wasm32", feature = "js"))]
+        Binding::Array(values) => Ok(Binding::Array(values)),
+    });
+    bound.collect()
+}
+
+/// The bindings of buffers to the nodes of a plan.
+#[allow(dead_code)] // Without its feature, nothing calls a back-end's method.
+impl Storage {
+    fn on_host(&self) -> Result<Binding<'_, Arc<Vec<f32>>>> {
+        match self {
+            Self::Host(values) => Ok(Binding::Buffer(values.clone())),
+            Self::Gpu(_) | Self::Cuda(_) => Err(foreign()),
+        }
+    }
+
+    fn on_gpu(&self) -> Result<Binding<'_, GpuBuffer>> {
+        match self {
+            Self::Host(values) => Ok(Binding::Values(values)),
+            Self::Gpu(buffer) => with_gpu!(buffer, Ok(Binding::Buffer(buffer.clone()))),
+            Self::Cuda(_) => Err(foreign()),
+        }
+    }
+
+    fn on_cuda(&self) -> Result<Binding<'_, CudaValues>> {
+        match self {
+            Self::Host(values) => Ok(Binding::Values(values)),
+            Self::Cuda(values) => with_cuda!(values, Ok(Binding::Buffer(values.clone()))),
+            Self::Gpu(_) => Err(foreign()),
+        }
+    }
+}
