@@ -13,8 +13,8 @@ export const contestants = [
 export const gpuContestants = [
   { name: 'relampago', module: 'relampago', build: 'relaxed', backend: 'auto', ours: true },
   { name: 'relampago, GPU', module: 'relampago', build: 'relaxed', backend: 'gpu', ours: true },
-  // Products only, where the browser offers matrices of subgroups; off by binary16's roundings.
-  { name: 'relampago, binary16', module: 'relampago', build: 'relaxed', backend: 'gpu', halves: 'yes', ours: true, tolerance: 2 ** -10 },
+  // Products only, where the browser offers matrices of subgroups; off by f16's roundings.
+  { name: 'relampago, f16', module: 'relampago', build: 'relaxed', backend: 'gpu', halves: 'yes', ours: true, tolerance: 2 ** -10 },
   { name: 'onnxruntime-web, WebGPU', module: 'ort_gpu', package: 'onnxruntime-web' },
   { name: 'tfjs-webgpu', module: 'tfjs_gpu', package: '@tensorflow/tfjs-backend-webgpu' },
   { name: 'jax-js, WebGPU', module: 'jax', backend: 'webgpu', package: '@jax-js/jax' },

@@ -20,7 +20,7 @@ FLAGS = [
     "--headless=new", "--no-sandbox", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--enable-unsafe-webgpu",
     "--enable-features=Vulkan", "--use-vulkan=native", "--use-angle=vulkan",
-    # Without it Chromium has no binary16 on NVIDIA's GPUs.
+    # Without it Chromium has no f16 on NVIDIA's GPUs.
     "--enable-dawn-features=vulkan_enable_f16_on_nvidia",
     "--ignore-gpu-blocklist", "--disable-vulkan-surface", "--remote-debugging-port=0",
 ]
@@ -88,7 +88,7 @@ def main():
     if "failure" in result:
         sys.exit(result["failure"])
     options.out.with_suffix(".md").write_text(result["markdown"])
-    print(result["adapter"], result["agent"], result["versions"], result["markdown"], sep="\n")
+    print(result["markdown"])
 
 
 main()

@@ -1,4 +1,4 @@
-// The results as Markdown.
+// The results as a section of Markdown. It runs in Node and on the page itself.
 
 import { comparison } from './compare.mjs';
 
@@ -14,19 +14,26 @@ export function report(results) {
   return `${sections.filter(Boolean).join('\n\n')}\n`;
 }
 
-// What the rows say, without where and when.
-export function tables(rows) {
+function tables(rows) {
   const { contestants } = rows.reduce((a, b) => (b.contestants.length > a.contestants.length ? b : a));
   const names = contestants.map(({ name }) => name);
-  return [times(rows, contestants), LEGEND, rates(rows, names), notes(rows)].filter(Boolean).join('\n\n');
+  return [times(rows, contestants), rates(rows, names), notes(rows)].filter(Boolean).join('\n\n');
 }
 
-function introduction({ date, cpu, cores, chromium, node, load, versions, rounds }) {
-  const loads = `load ${load.before[0].toFixed(2)} before and ${load.after[0].toFixed(2)} after`;
+// A page does not know the processor that it runs on.
+function introduction({ date, command, cpu, cores, load, adapter, chromium, versions, rounds }) {
   const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
-  return `${date.slice(0, 10)}, ${cpu}, ${cores} cores (${loads}), Chromium ${chromium}, Node ${node}, ` +
-    `${packages.join(', ')}. Milliseconds from Float32Array to Float32Array, on one thread where a row does not say two, ` +
-    `medians of ${rounds} rounds, in which all take turns.`;
+  const facts = [
+    `date: ${date.slice(0, 10)}`,
+    `command: \`${command}\``,
+    cpu && `processor: ${cpu}, ${cores} cores`,
+    load && `load: ${load.before[0].toFixed(2)} before, ${load.after[0].toFixed(2)} after`,
+    `browser: Chromium ${chromium}`,
+    `packages: ${packages.join(', ')}`,
+    `medians of ${rounds} rounds`,
+  ];
+  const heading = adapter === undefined ? `SIMD, ${cpu}` : `WebGPU, ${adapter || 'unknown adapter'}`;
+  return [`## ${heading}\n`, ...facts.filter(Boolean).map((fact) => `- ${fact}`)].join('\n');
 }
 
 function times(rows, contestants) {
@@ -38,12 +45,8 @@ function times(rows, contestants) {
     const ratio = (name) => ratios.find((of) => of.name === name)?.ratio.toFixed(2) ?? '–';
     return [row.name, ...cells, best, ...ours.map(ratio)];
   });
-  return table(['', ...names, 'fastest other', ...ours.map((name) => `× ${name}`)], body);
+  return table(['ms', ...names, 'fastest other', ...ours.map((name) => `× ${name}`)], body);
 }
-
-const LEGEND = '×: the time of the fastest other over ours. –: it has no such thing. ' +
-  '†: less accurate than asked, see below; it counts all the same. ' +
-  'resident: the data stay on the device, each step takes the result of the one before.';
 
 const find = (row, name) => row.contestants.find((contestant) => contestant.name === name);
 

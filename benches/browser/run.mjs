@@ -67,8 +67,10 @@ async function measure(options) {
 
 function machine() {
   const processors = cpus();
+  const given = process.argv.slice(2);
   return {
     date: new Date().toISOString(),
+    command: ['cargo xtask bench browser', ...(given.length > 0 ? ['--', ...given] : [])].join(' '),
     cpu: processors[0].model.trim(),
     cores: processors.length,
     node: process.versions.node,

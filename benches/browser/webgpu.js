@@ -3,7 +3,7 @@
 // and go to the URL of a server that takes them (`drive.py`), if there is one.
 
 import { gpuContestants, query } from './contestants.mjs';
-import { tables } from './report.mjs';
+import { report } from './report.mjs';
 import { gpuRows } from './rows.js';
 import { raceRow } from './turns.mjs';
 
@@ -21,8 +21,17 @@ async function run() {
     console.log(row.name);
     rows.push({ ...row, contestants: await raceRow(racers, row, Number(rounds)) });
   }
-  const versions = VERSIONS; // What the packages' own files say, put here by `site.mjs`.
-  return { adapter: await adapter(), agent: navigator.userAgent, versions, rounds, rows, markdown: tables(rows) };
+  const results = {
+    date: new Date().toISOString(),
+    command: 'cargo xtask bench browser -- --bundle',
+    adapter: await adapter(),
+    chromium: navigator.userAgent.match(/Chrome\/([\d.]+)/)?.[1],
+    versions: VERSIONS, // What the packages' own files say, put here by `site.mjs`.
+    rounds,
+    rows,
+    startup: [],
+  };
+  return { ...results, markdown: report(results) };
 }
 
 function open(contestant) {

@@ -11,6 +11,8 @@ mod peer;
 mod plain;
 mod race;
 mod report;
+#[path = "../report_head.rs"]
+mod report_head;
 mod resident;
 #[path = "../resnet.rs"]
 mod resnet;
@@ -93,7 +95,7 @@ fn main() -> Result<()> {
         peer::measure()
     };
     let report = report::Report {
-        adapter: device.info().to_string(),
+        device: device.info(),
         rounds: options.rounds,
         ceilings,
         rows,

@@ -1,14 +1,16 @@
 //! The figures as JSON and as Markdown tables.
 
 use crate::ceilings::Ceilings;
+use crate::report_head::head;
 use crate::{Row, Trip, peer};
+use relampago::DeviceInfo;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
 pub(crate) struct Report {
-    pub(crate) adapter: String,
+    pub(crate) device: DeviceInfo,
     pub(crate) rounds: usize,
     pub(crate) ceilings: Ceilings,
     pub(crate) rows: Vec<Row>,
@@ -39,9 +41,12 @@ impl Report {
     }
 
     pub(crate) fn markdown(&self) -> String {
-        let mut text = format!(
-            "- {}\n- medians of {} samples\n- ceilings: {:.1} TFLOP/s of multiply–adds, {:.0} GB/s of copies\n",
-            self.adapter,
+        let adapter = self.device.adapter.as_deref().unwrap_or("Unknown adapter");
+        let mut text = head(adapter, "gpu");
+        let _ = writeln!(
+            text,
+            "- device: {}\n- medians of {} samples\n- ceilings: {:.1} TFLOP/s of multiply–adds, {:.0} GB/s of copies",
+            self.device,
             self.rounds,
             self.ceilings.fma * 1e-3,
             self.copy_ceiling(),
@@ -109,7 +114,7 @@ impl Report {
             each.collect()
         };
         json!({
-            "adapter": self.adapter,
+            "device": self.device.to_string(),
             "rounds": self.rounds,
             "multiply-adds, GFLOP/s": self.ceilings.fma,
             "copies, GB/s": self.copy_ceiling(),

@@ -70,13 +70,13 @@ fn in_halves(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Row
     let device = builder.half_precision(true).build()?;
     let half_precision = device.info().half_precision;
     if half_precision != HalfPrecision::Used {
-        println!("no products in binary16: {half_precision}");
+        println!("no matmuls in f16: {half_precision}");
         return Ok(Vec::new());
     }
     let mut rows = Vec::new();
     for dims in IN_HALVES {
         let mut task = product(dims.map(|d| d.div_ceil(options.divide)));
-        task.name += ", binary16";
+        task.name += ", f16";
         if wanted(&task.name) {
             let row = row(&device, task, options.rounds)?;
             rows.push(Row {

@@ -46,7 +46,7 @@ with torch.inference_mode():
         resident(f"matmul {m}×{k}×{n}", lambda: torch.mm(a, b, out=c))
     for n in (1024, 2048, 4096, 8192, 4095):
         a, b, c = noise(n, n).half(), noise(n, n).half(), torch.empty(n, n, device="cuda").half()
-        resident(f"matmul {n}×{n}×{n}, binary16", lambda: torch.mm(a, b, out=c))
+        resident(f"matmul {n}×{n}×{n}, f16", lambda: torch.mm(a, b, out=c))
     x, z, y = noise(LEN), noise(LEN), torch.empty(LEN, device="cuda")
     resident("copy", lambda: y.copy_(x))
     resident(f"relu {LEN}", lambda: torch.relu(x))

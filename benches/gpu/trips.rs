@@ -11,6 +11,8 @@ use relampago::{
 use std::hint::black_box;
 
 const MILLION: usize = 1_000_000;
+/// F16 weights on a device that multiplies in f16.
+const F16_MATMUL: &str = "f16, multiplied in f16";
 
 /// A function that fills a million elements and has no peer.
 type FillOnly<'a> = &'a mut (dyn FnMut(&mut [f32]) -> relampago::Result<()> + Send);
@@ -68,7 +70,7 @@ fn cached(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Trip>>
     let name = |m: usize, what: &str| format!("{m}×{side}×{side} of cached {what}");
     // Eight matrices of weights take a while.
     let some = |m: &usize| {
-        ["Q8_0", "Q4_0", "f16", "binary16"]
+        ["Q8_0", "Q4_0", "f16", F16_MATMUL]
             .iter()
             .any(|what| wanted(&name(*m, what)))
     };
@@ -82,7 +84,7 @@ fn cached(options: &Options, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Trip>>
         ("Q4_0", (&plain, "Q4_0"), ("f32", (&plain, "F32"))),
         ("f16", (&plain, "F16"), ("f32", (&plain, "F32"))),
         (
-            "binary16",
+            F16_MATMUL,
             (&halves, "F16"),
             ("f16, in f32", (&plain, "F16")),
         ),

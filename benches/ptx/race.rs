@@ -3,6 +3,9 @@
 //!
 //! `cargo run --release --manifest-path benches/ptx/Cargo.toml`
 
+#[path = "../report_head.rs"]
+mod report_head;
+
 use relampago::ptx;
 use relampago::ptx::kernels::QuantFormat;
 use std::hint::black_box;
@@ -81,10 +84,9 @@ fn rate(write: &Write) -> (f64, usize) {
 }
 
 fn main() {
-    println!(
-        "{:18} {:>12} {:>8} {:>12} {:>8} {:>7}",
-        "", "ours, 1/s", "bytes", "peer, 1/s", "bytes", "ratio"
-    );
+    println!("{}", report_head::head("Generating kernels", "ptx"));
+    println!("| kernel | ours, 1/s | bytes | aprender-gpu, 1/s | bytes | ours ÷ peer |");
+    println!("|---|---:|---:|---:|---:|---:|");
     // Seconds and bytes of one text of each.
     let (mut mine, mut other) = ((0.0, 0), (0.0, 0));
     for (name, ours, theirs) in racers() {
@@ -101,23 +103,16 @@ fn main() {
         mine = (mine.0 + 1.0 / a, mine.1 + bytes_a);
         other = (other.0 + 1.0 / b, other.1 + bytes_b);
         println!(
-            "{name:18} {a:12.0} {bytes_a:8} {b:12.0} {bytes_b:8} {:7.2}",
+            "| {name} | {a:.0} | {bytes_a} | {b:.0} | {bytes_b} | {:.2} |",
             a / b
         );
     }
     println!(
-        "{:18} {:12.0} {:8} {:12.0} {:8} {:7.2}",
-        "all eight",
+        "| all eight | {:.0} | {} | {:.0} | {} | {:.2} |",
         8.0 / mine.0,
         mine.1,
         8.0 / other.0,
         other.1,
         other.0 / mine.0
-    );
-    let speed = |(seconds, bytes): (f64, usize)| bytes as f64 / seconds / 1e6;
-    let (mine, other) = (speed(mine), speed(other));
-    println!(
-        "MB of text a second: {mine:.0} and {other:.0}, {:.2}",
-        mine / other
     );
 }

@@ -1,9 +1,12 @@
 """Measures a bundle of PTX kernels beside PyTorch (cuBLAS) in one process, on random normal data.
 
-python3 benches/ptx/run.py FOLDER [RESULTS.json [PATTERN]], the pattern of the kernels' names
+python3 benches/ptx/run.py FOLDER [RESULTS.json [PATTERN]], the pattern of the kernels' names. Writes RESULTS.md too,
+for `cargo xtask bench ptx --save --from RESULTS.md`.
 """
 
+import datetime
 import json
+import pathlib
 import sys
 
 import torch
@@ -17,12 +20,31 @@ torch.backends.cuda.matmul.allow_tf32 = False
 L2_BYTES = 256 << 20
 
 
-def report(what, shape, ours, theirs, unit, error):
-    row = dict(kernel=what, shape=shape, ours=ours, theirs=theirs, unit=unit,
-               percent=100 * ours / theirs if theirs else None, error=error)
-    results.append(row)
-    print(f"{what:34} {shape:>18} {ours:8.1f} {theirs:8.1f} {unit:8} {100 * ours / theirs:6.1f}%  error {error:.1e}",
+def report(what, shape, ours, theirs, unit, error, copy=None):
+    """Rates of ours, of PyTorch and of a copy; one of the last two may be missing."""
+    percent = 100 * ours / (theirs or copy)
+    results.append(dict(kernel=what, shape=shape, ours=ours, theirs=theirs, copy=copy, unit=unit, percent=percent,
+                        error=error))
+    print(f"{what:34} {shape:>18} {ours:8.1f} {theirs or copy:8.1f} {unit:8} {percent:6.1f}%  error {error:.1e}",
           flush=True)
+
+
+def rate(value):
+    return "–" if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def markdown():
+    """The results as a section of Markdown."""
+    lines = [f"## {torch.cuda.get_device_name()}", "",
+             f"- date: {datetime.date.today()}",
+             "- command: `cargo xtask bench ptx`, and there `python3 run.py kernels results.json`",
+             f"- PyTorch {torch.__version__}", "",
+             "| kernel | shape | ours | PyTorch | copy | unit | error |",
+             "|---|---|---:|---:|---:|---|---:|"]
+    for row in results:
+        rates = " | ".join(rate(row[who]) for who in ["ours", "theirs", "copy"])
+        lines.append(f"| {row['kernel']} | {row['shape']} | {rates} | {row['unit']} | {row['error']:.0e} |")
+    return "\n".join(lines) + "\n"
 
 
 def relative(actual, expected):
@@ -100,8 +122,7 @@ def measure_rows(name, launch, x, y, reference, check_rows):
     ours = gigabytes / median_seconds([launch])
     copy = gigabytes / median_seconds([lambda: torch.add(x, 0, out=y)])
     torch_ = gigabytes / median_seconds([lambda: reference(x)])
-    report(name, "x".join(map(str, x.shape)), ours, copy, "GB/s", error)
-    print(f"{'':34} {'PyTorch itself':>18} {torch_:8.1f}")
+    report(name, "x".join(map(str, x.shape)), ours, torch_, "GB/s", error, copy)
 
 
 def rows(name, reference, cols, extra={}):
@@ -289,7 +310,7 @@ def gemv(method, format_, rows_, cols):
     big = torch.empty(1 << 28, device="cuda")
     other = torch.empty_like(big)
     copy = 2 * big.numel() * 4 / 1e9 / median_seconds([lambda: torch.add(big, 0, out=other)])
-    report(name, f"{rows_}x{cols}", ours, copy, "GB/s", error)
+    report(name, f"{rows_}x{cols}", ours, None, "GB/s", error, copy)
 
 
 print(torch.cuda.get_device_name(), torch.__version__)
@@ -359,5 +380,6 @@ for cols in [1024, 4096, 16384, 32768, 65536, 131072, 262144]:
             rows_in_parts(kind, function, (256 << 20) // 4 // cols, cols, extra)
             rows_in_parts(kind, function, 4, cols, extra)
 if len(sys.argv) > 2:
-    with open(sys.argv[2], "w") as file:
-        json.dump(results, file, indent=1)
+    path = pathlib.Path(sys.argv[2])
+    path.write_text(json.dumps(results, indent=1))
+    path.with_suffix(".md").write_text(markdown())

@@ -8,6 +8,8 @@ mod machine;
 mod products;
 mod race;
 mod report;
+#[path = "../report_head.rs"]
+mod report_head;
 #[path = "../resnet.rs"]
 mod resnet;
 mod tiles;

@@ -1,5 +1,6 @@
 //! The figures as JSON, as a Markdown table and as a chart.
 
+use crate::report_head::head;
 use crate::{Row, machine};
 use plotters::prelude::*;
 use serde_json::{Map, Value, json};
@@ -15,10 +16,11 @@ pub(crate) struct Report<'a> {
 }
 
 impl Row {
-    /// The best peer's median time over ours: more than 1 where we are faster.
+    /// The best peer's median time over ours: more than 1 where we are faster. Ours on one thread is no peer.
     fn ratio(&self) -> f64 {
-        let medians = self.contestants.iter().map(|(_, times)| times.median);
-        let best_peer = medians.skip(1).fold(f64::INFINITY, f64::min);
+        let peers = self.contestants.iter().skip(1);
+        let peers = peers.filter(|(name, _)| name != "relampago, 1 thread");
+        let best_peer = peers.fold(f64::INFINITY, |best, (_, times)| best.min(times.median));
         best_peer / self.contestants[0].1.median
     }
 }
@@ -42,7 +44,9 @@ impl<'a> Report<'a> {
     }
 
     pub(crate) fn markdown(&self) -> String {
-        let mut text = String::new();
+        let processor = self.machine["processor"].as_str();
+        let processor = processor.unwrap_or("Unknown processor");
+        let mut text = head(&format!("{processor}, threads: {}", self.threads), "simd");
         for (key, value) in self.machine.as_object().into_iter().flatten() {
             let _ = writeln!(
                 text,
@@ -50,11 +54,7 @@ impl<'a> Report<'a> {
                 value.as_str().unwrap_or(&value.to_string())
             );
         }
-        let _ = writeln!(
-            text,
-            "- medians of {} samples; threads: {}\n",
-            self.rounds, self.threads
-        );
+        let _ = writeln!(text, "- medians of {} samples\n", self.rounds);
         text.push_str("| | µs | rate | peers, µs | best peer ÷ ours |\n|---|---|---|---|---|\n");
         for row in self.rows {
             let ours = row.contestants[0].1.median;

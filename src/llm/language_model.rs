@@ -68,39 +68,12 @@ pub struct LanguageModel {
 }
 
 impl LanguageModel {
-    /// Loads a model from a file, which is mapped into memory and must not change while the model
-    /// is there.
-    ///
-    /// # Errors
-    /// `InvalidModel` if the file cannot be read, is damaged or needs what is not supported;
-    /// `InvalidArgument` for options out of range; `OutOfMemory`, `LimitExceeded` or `DeviceLost` if
-    /// a GPU cannot hold the weights.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub async fn load_async(
-        path: impl AsRef<std::path::Path>,
-        options: LoadOptions,
-    ) -> Result<Self> {
-        Self::new(Gguf::open(path)?, options).await
-    }
-
-    /// Blocking version of [`LanguageModel::load_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn load(path: impl AsRef<std::path::Path>, options: LoadOptions) -> Result<Self> {
-        crate::runtime::block_on(Self::load_async(path, options))
-    }
-
     /// Loads a model from a file that is in memory.
     ///
     /// # Errors
     /// The errors of `load_async`.
     pub async fn from_bytes_async(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
         Self::new(Gguf::from_bytes(bytes)?, options).await
-    }
-
-    /// Blocking version of [`LanguageModel::from_bytes_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn from_bytes(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
-        crate::runtime::block_on(Self::from_bytes_async(bytes, options))
     }
 
     async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
@@ -213,6 +186,34 @@ impl LanguageModel {
     /// Whether a token ends generation.
     pub fn is_end(&self, token: u32) -> bool {
         self.ends.contains(&token)
+    }
+}
+
+/// Files, and blocking versions.
+#[cfg(not(target_arch = "wasm32"))]
+impl LanguageModel {
+    /// Loads a model from a file, which is mapped into memory and must not change while the model
+    /// is there.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the file cannot be read, is damaged or needs what is not supported;
+    /// `InvalidArgument` for options out of range; `OutOfMemory`, `LimitExceeded` or `DeviceLost` if
+    /// a GPU cannot hold the weights.
+    pub async fn load_async(
+        path: impl AsRef<std::path::Path>,
+        options: LoadOptions,
+    ) -> Result<Self> {
+        Self::new(Gguf::open(path)?, options).await
+    }
+
+    /// Blocking version of [`LanguageModel::load_async`].
+    pub fn load(path: impl AsRef<std::path::Path>, options: LoadOptions) -> Result<Self> {
+        crate::runtime::block_on(Self::load_async(path, options))
+    }
+
+    /// Blocking version of [`LanguageModel::from_bytes_async`].
+    pub fn from_bytes(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
+        crate::runtime::block_on(Self::from_bytes_async(bytes, options))
     }
 }
 

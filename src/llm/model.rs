@@ -1,5 +1,8 @@
 //! A model: its hyperparameters, its weights, and the forward pass.
 
+// A GPU answers later than the call returns; SIMD has nothing to wait for.
+#![cfg_attr(not(feature = "gpu"), allow(clippy::unused_async))]
+
 mod architecture;
 mod attention;
 mod cpu;
@@ -73,7 +76,6 @@ impl Model {
     }
 
     /// Moves the model to a device's back-end. On a GPU it has a copy of the weights.
-    #[cfg_attr(not(feature = "gpu"), allow(clippy::unused_async))] // A GPU answers later.
     pub(super) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
         match device.executor() {
             #[cfg(feature = "gpu")]

@@ -4,8 +4,6 @@ use super::LanguageModel;
 use super::model::Wanted;
 use super::sequence::Sequence;
 use crate::error::Result;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::runtime::block_on;
 
 /// A sequence of tokens that a model has read, which can be continued and rewound.
 ///
@@ -37,24 +35,12 @@ impl<'a> Session<'a> {
         self.sequence.read(self.model, tokens, Wanted::Last).await
     }
 
-    /// Blocking version of [`Session::prefill_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn prefill(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        block_on(self.prefill_async(tokens))
-    }
-
     /// Reads tokens and returns the logits after each of them, row after row.
     ///
     /// # Errors
     /// The errors of [`Session::prefill_async`].
     pub async fn logits_async(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         self.sequence.read(self.model, tokens, Wanted::All).await
-    }
-
-    /// Blocking version of [`Session::logits_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        block_on(self.logits_async(tokens))
     }
 
     /// Reads one token and returns the logits after it.
@@ -65,17 +51,30 @@ impl<'a> Session<'a> {
         self.sequence.read(self.model, &[token], Wanted::Last).await
     }
 
-    /// Blocking version of [`Session::decode_async`].
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn decode(&mut self, token: u32) -> Result<Vec<f32>> {
-        block_on(self.decode_async(token))
-    }
-
     /// Forgets all tokens but the first `len`.
     ///
     /// # Errors
     /// `InvalidArgument` if there are fewer.
     pub fn rewind(&mut self, len: usize) -> Result<()> {
         self.sequence.rewind(len)
+    }
+}
+
+/// Blocking versions.
+#[cfg(not(target_arch = "wasm32"))]
+impl Session<'_> {
+    /// Blocking version of [`Session::prefill_async`].
+    pub fn prefill(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        crate::runtime::block_on(self.prefill_async(tokens))
+    }
+
+    /// Blocking version of [`Session::logits_async`].
+    pub fn logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
+        crate::runtime::block_on(self.logits_async(tokens))
+    }
+
+    /// Blocking version of [`Session::decode_async`].
+    pub fn decode(&mut self, token: u32) -> Result<Vec<f32>> {
+        crate::runtime::block_on(self.decode_async(token))
     }
 }

@@ -115,35 +115,6 @@ impl WeightType {
         }
     }
 
-    /// Whether weights are integers with a scale for each group of them.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
-    pub(crate) fn is_quantized(self) -> bool {
-        !matches!(self, F32 | F16 | BF16)
-    }
-
-    /// The number of weights in a group: 16 or 32.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
-    pub(crate) fn group_len(self) -> usize {
-        if matches!(self, Q2_K | Q3_K | Q6_K) {
-            16
-        } else {
-            32
-        }
-    }
-
-    /// Whether the integers are from -8 to 15 of at most 16 different values in a row: four bits hold
-    /// them less [`WeightType::least`].
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
-    pub(crate) fn has_four_bits(self) -> bool {
-        matches!(self, Q4_0 | Q4_1 | Q4_K)
-    }
-
-    /// The least integer of a type of four bits.
-    #[cfg_attr(not(feature = "gpu"), allow(dead_code))]
-    pub(crate) fn least(self) -> i8 {
-        if self == Q4_0 { -8 } else { 0 }
-    }
-
     /// Calls `each` with the groups of a block in order. Types of one weight a block have none.
     #[inline]
     pub(crate) fn for_each_group(self, block: &[u8], each: impl FnMut(Group, &[i8])) {
@@ -162,6 +133,34 @@ impl WeightType {
             Q5_K => k_quants::q5_k(block, each),
             Q6_K => k_quants::q6_k(block, each),
         }
+    }
+}
+
+/// What a GPU's words depend on.
+#[cfg(feature = "gpu")]
+impl WeightType {
+    /// Whether weights are integers with a scale for each group of them.
+    pub(crate) fn is_quantized(self) -> bool {
+        !matches!(self, F32 | F16 | BF16)
+    }
+
+    /// The number of weights in a group: 16 or 32.
+    pub(crate) fn group_len(self) -> usize {
+        if matches!(self, Q2_K | Q3_K | Q6_K) {
+            16
+        } else {
+            32
+        }
+    }
+
+    /// Whether four bits hold the integers less [`WeightType::least`].
+    pub(crate) fn has_four_bits(self) -> bool {
+        matches!(self, Q4_0 | Q4_1 | Q4_K)
+    }
+
+    /// The least integer of a type of four bits.
+    pub(crate) fn least(self) -> i8 {
+        if self == Q4_0 { -8 } else { 0 }
     }
 }
 

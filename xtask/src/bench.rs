@@ -1,10 +1,11 @@
 //! `cargo xtask bench`: the benchmarks, each beside its peers, with what they need in place.
 
-use crate::package;
 use crate::project::Project;
 use crate::setup::{self, Scope};
+use crate::{package, performance};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use std::path::{Path, PathBuf};
 use xshell::cmd;
 
 #[derive(Args)]
@@ -12,6 +13,12 @@ pub(crate) struct Options {
     /// The benchmark to run
     #[arg(value_enum)]
     what: Benchmark,
+    /// Write the report into the benchmark's page of docs/performance
+    #[arg(long)]
+    save: bool,
+    /// Save this report, which another machine wrote, and measure nothing
+    #[arg(long, value_name = "REPORT.md", requires = "save")]
+    from: Option<PathBuf>,
     /// Passed on to the benchmark; `--help` lists what it takes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
@@ -31,18 +38,42 @@ enum Benchmark {
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let (sh, arguments) = (&project.sh, &options.arguments);
+    let (name, arguments) = (options.what.name(), &options.arguments);
+    if let Some(report) = &options.from {
+        return performance::save(project, name, report);
+    }
+    let report = project.target("bench").join(format!("{name}.md"));
+    project.sh.remove_path(&report)?;
     match options.what {
-        Benchmark::Simd => cmd!(
-            sh,
-            "cargo run --release -p relampago-benches --bin bench-simd -- {arguments...}"
-        )
-        .run()?,
+        Benchmark::Simd => simd(project, arguments)?,
         Benchmark::Browser => browser(project, arguments)?,
-        Benchmark::Ptx => ptx(project)?,
+        Benchmark::Ptx => ptx(project, &report)?,
         Benchmark::Gpu => gpu(project, arguments)?,
     }
+    if options.save {
+        performance::save(project, name, &report)?;
+    }
     Ok(())
+}
+
+impl Benchmark {
+    /// The name of the report and of the page.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Simd => "simd",
+            Self::Browser => "browser",
+            Self::Ptx => "ptx",
+            Self::Gpu => "gpu",
+        }
+    }
+}
+
+fn simd(project: &Project, arguments: &[String]) -> Result<()> {
+    let command = cmd!(
+        project.sh,
+        "cargo run --release -p relampago-benches --bin bench-simd -- {arguments...}"
+    );
+    Ok(command.run()?)
 }
 
 /// Leaves the program in a folder of its own too: the machine with the GPU needs no Rust.
@@ -63,7 +94,7 @@ fn gpu(project: &Project, arguments: &[String]) -> Result<()> {
 }
 
 /// Writes the kernels beside the script that measures them: the machine with the GPU needs no Rust.
-fn ptx(project: &Project) -> Result<()> {
+fn ptx(project: &Project, report: &Path) -> Result<()> {
     let sh = &project.sh;
     let folder = project.target("bench/ptx");
     sh.remove_path(&folder)?;
@@ -78,13 +109,15 @@ fn ptx(project: &Project) -> Result<()> {
     }
     let race = project.root.join("benches/ptx/Cargo.toml");
     let target = project.target("");
-    cmd!(
+    let written = cmd!(
         sh,
         "cargo run --release --manifest-path {race} --target-dir {target}"
-    )
-    .run()?;
+    );
+    let written = written.read()?;
+    println!("{written}");
+    sh.write_file(report, written)?;
     println!(
-        "copy {} to the machine, and there: python3 run.py kernels results.json",
+        "copy {} to the machine, and there: python3 run.py kernels results.json; it writes results.md, too",
         folder.display()
     );
     Ok(())

@@ -5,6 +5,7 @@ mod demo;
 mod docs;
 mod files;
 mod package;
+mod performance;
 mod progress;
 mod project;
 mod serve;

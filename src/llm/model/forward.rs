@@ -25,7 +25,6 @@ impl Model {
     ///
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost` and `Gpu`.
-    #[cfg_attr(not(feature = "gpu"), allow(clippy::unused_async))] // A GPU answers later.
     pub(crate) async fn forward(
         &self,
         state: &mut State,

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Folders of `docs/` with pages and pictures; the empty name is `docs/` itself.
-const FOLDERS: [&str; 3] = ["", "guide", "design"];
+const FOLDERS: [&str; 4] = ["", "guide", "design", "performance"];
 
 /// Pages of the repository's root, and their names in the book.
 const OF_THE_ROOT: [(&str, &str); 4] = [
@@ -67,6 +67,5 @@ fn is_page(path: &Path) -> bool {
 }
 
 fn is_picture(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|extension| extension == "svg" || extension == "jpg")
+    path.extension().is_some_and(|extension| extension == "jpg")
 }
