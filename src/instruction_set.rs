@@ -69,7 +69,10 @@ impl fmt::Display for InstructionSet {
 
 #[cfg(target_arch = "x86_64")]
 fn detect() -> &'static [InstructionSet] {
-    let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+    // Every CPU with AVX2 converts f16, but a hypervisor may hide it.
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c");
     let avx512 = is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512dq")

@@ -302,6 +302,21 @@ pub(super) trait Isa: Copy {
         self.sub_bits(self.xor_bits(bytes, sign), sign)
     }
 
+    /// An f16 in every lane.
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
+    #[inline(always)]
+    fn splat_f16(self, bits: u16) -> Self::F32 {
+        /// 2¹¹², which makes up for the difference of the exponents' biases.
+        const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
+        let bits = u32::from(bits);
+        let finite = f32::from_bits((bits & 0x7fff) << 13) * REBIAS;
+        // From 2¹⁶ on it is none, but an infinity or a NaN.
+        let beyond = if finite < 65_536.0 { 0 } else { 0xff << 23 };
+        self.splat(f32::from_bits(
+            finite.to_bits() | beyond | (bits & 0x8000) << 16,
+        ))
+    }
+
     /// Integers of magnitude below 2²² as numbers.
     #[inline(always)]
     fn bits_to_float(self, x: Self::Bits) -> Self::F32 {

@@ -1,6 +1,8 @@
 //! Unit tests of the instruction sets' primitives, the elementary functions and the kernels'
 //! inner paths. The conformance suite tests every operation through its public entry.
 
+#[cfg(feature = "llm")]
+mod ggml;
 mod isa;
 mod math;
 mod ops;

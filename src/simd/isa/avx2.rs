@@ -6,7 +6,7 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(super) struct Avx2(());
 
-#[target_feature(enable = "avx2,fma")]
+#[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn run<K: Kernel>(kernel: K) -> K::Output {
     kernel.run(Avx2(()))
 }
@@ -52,6 +52,7 @@ impl Isa for Avx2 {
         fn shr_exponent(x: __m256i) -> __m256i = _mm256_srai_epi32::<23>(x);
         fn half_bits(x: __m256i) -> __m256i = _mm256_srai_epi32::<1>(x);
         fn bits_to_float(x: __m256i) -> __m256 = _mm256_cvtepi32_ps(x);
+        fn splat_f16(bits: u16) -> __m256 = _mm256_cvtph_ps(_mm_set1_epi16(bits as i16));
     }
 
     #[inline(always)]

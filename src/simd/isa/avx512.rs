@@ -53,6 +53,7 @@ impl Isa for Avx512 {
         fn shr_exponent(x: __m512i) -> __m512i = _mm512_srai_epi32::<23>(x);
         fn half_bits(x: __m512i) -> __m512i = _mm512_srai_epi32::<1>(x);
         fn bits_to_float(x: __m512i) -> __m512 = _mm512_cvtepi32_ps(x);
+        fn splat_f16(bits: u16) -> __m512 = _mm512_cvtph_ps(_mm256_set1_epi16(bits as i16));
     }
 
     #[inline(always)]

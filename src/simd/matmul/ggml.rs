@@ -1,13 +1,18 @@
 //! Products with weights in ggml's blocks, which are read where a file has them.
 
+mod gemv;
+
 use super::panel::{KC, Part, Strips};
 use super::tile::VECTORS;
 use super::{Matrix, multiply, pack, pieces};
+use crate::alloc::scratch::Scratch;
 use crate::error::Result;
 use crate::ops::OpClass;
-use crate::simd::isa::{Isa, Kernel, MAX_LANES, dispatch};
+use crate::simd::isa::{Isa, MAX_LANES, dispatch};
 use crate::simd::threads::{Cpu, share_out};
 use crate::tensor::ggml::{MAX_BLOCK, WeightType};
+use crate::tensor::quantized::half::f16_to_f32;
+use gemv::{Gemv, Prepare, prepared_len};
 
 /// Rows from which on weights are unpacked for a product of blocks.
 const GEMM_ROWS: usize = 4;
@@ -82,150 +87,26 @@ pub(crate) fn multiply_blocks(
     }
 }
 
-/// `y = W · x`, each row's products added up as its blocks are unpacked.
+/// `y = W · x`.
 fn gemv(cpu: Cpu, weights: BlockMatrix<'_>, x: &[f32], y: &mut [f32]) -> Result<()> {
+    let mut room = Scratch::new(prepared_len(x.len()))?;
+    let prepare = Prepare {
+        kind: weights.kind,
+        x,
+        room: &mut room,
+    };
+    let x = dispatch(cpu.isa, prepare);
     let pieces = cpu.split((weights.rows * weights.cols) as u64 * 2, OpClass::Reduction);
     share_out(pieces, 1, y, |first, y| {
-        dispatch(
-            cpu.isa,
-            Gemv {
-                weights,
-                first,
-                x,
-                y,
-            },
-        );
+        let product = Gemv {
+            weights,
+            first,
+            x,
+            y,
+        };
+        dispatch(cpu.isa, product);
         Ok(())
     })
-}
-
-/// Some rows of a product with a vector.
-struct Gemv<'a> {
-    weights: BlockMatrix<'a>,
-    first: usize,
-    x: &'a [f32],
-    y: &'a mut [f32],
-}
-
-impl Kernel for Gemv<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self, isa: I) {
-        for (i, y) in self.y.iter_mut().enumerate() {
-            let row = self.weights.row(self.first + i);
-            *y = match self.weights.kind {
-                WeightType::Q8_0 => short_blocks::<I, 34>(isa, row, self.x, q8_0),
-                WeightType::Q4_0 => short_blocks::<I, 18>(isa, row, self.x, q4_0),
-                WeightType::Q4_1 => short_blocks::<I, 20>(isa, row, self.x, q4_1),
-                kind => any_blocks(isa, kind, row, self.x),
-            };
-        }
-    }
-}
-
-/// The dot product of a row of 32-weight blocks of `BYTES` bytes each.
-#[inline(always)]
-fn short_blocks<I: Isa, const BYTES: usize>(
-    isa: I,
-    row: &[u8],
-    x: &[f32],
-    add: impl Fn(I, &[u8; BYTES], &[f32; 32], [I::F32; 2]) -> [I::F32; 2],
-) -> f32 {
-    let (blocks, _) = row.as_chunks::<BYTES>();
-    let (x, _) = x.as_chunks::<32>();
-    let mut sums = [isa.splat(0.0); 2];
-    for (block, x) in blocks.iter().zip(x) {
-        isa.prefetch(block.as_ptr().wrapping_add(1024).cast());
-        sums = add(isa, block, x, sums);
-    }
-    sum_of(isa, isa.add(sums[0], sums[1]))
-}
-
-#[inline(always)]
-fn sum_of<I: Isa>(isa: I, sums: I::F32) -> f32 {
-    isa.to_array(sums)[..I::LANES].iter().sum()
-}
-
-/// A finite binary16 without a branch.
-#[inline(always)]
-fn scale(low: u8, high: u8) -> f32 {
-    /// 2¹¹², which makes up for the difference of the exponents' biases.
-    const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
-    let bits = u32::from(u16::from_le_bytes([low, high]));
-    let magnitude = f32::from_bits((bits & 0x7fff) << 13) * REBIAS;
-    f32::from_bits(magnitude.to_bits() | (bits & 0x8000) << 16)
-}
-
-#[inline(always)]
-fn q8_0<I: Isa>(isa: I, block: &[u8; 34], x: &[f32; 32], sums: [I::F32; 2]) -> [I::F32; 2] {
-    let mut sum = isa.splat(0.0);
-    for at in (0..32).step_by(I::LANES) {
-        // SAFETY: 32 bytes follow the scale, of which `LANES` divide the number.
-        let q = unsafe { isa.load_signed_bytes(block.as_ptr().add(2 + at)) };
-        sum = isa.mul_add(isa.bits_to_float(q), isa.load(&x[at..]), sum);
-    }
-    let d = isa.splat(scale(block[0], block[1]));
-    [isa.mul_add(sum, d, sums[0]), sums[1]]
-}
-
-/// The sums of 16 bytes' low and high halves times `x`, each half less `bias`.
-#[inline(always)]
-fn nibbles<I: Isa>(isa: I, bytes: &[u8; 16], x: &[f32; 32], bias: i32) -> I::F32 {
-    let mut sums = [isa.splat(0.0); 2];
-    for at in (0..16).step_by(I::LANES) {
-        // SAFETY: there are 16 bytes, of which `LANES` divide the number.
-        let q = unsafe { isa.load_bytes(bytes.as_ptr().add(at)) };
-        let bias = isa.splat_bits(bias);
-        let low = isa.sub_bits(isa.and_bits(q, isa.splat_bits(15)), bias);
-        let high = isa.sub_bits(isa.shr_bits(q, 4), bias);
-        sums[0] = isa.mul_add(isa.bits_to_float(low), isa.load(&x[at..]), sums[0]);
-        sums[1] = isa.mul_add(isa.bits_to_float(high), isa.load(&x[16 + at..]), sums[1]);
-    }
-    isa.add(sums[0], sums[1])
-}
-
-#[inline(always)]
-fn tail<const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; 16] {
-    let (_, bytes) = block.split_last_chunk().unwrap_or((&[], &[0; 16]));
-    bytes
-}
-
-#[inline(always)]
-fn q4_0<I: Isa>(isa: I, block: &[u8; 18], x: &[f32; 32], sums: [I::F32; 2]) -> [I::F32; 2] {
-    let d = isa.splat(scale(block[0], block[1]));
-    [
-        isa.mul_add(nibbles(isa, tail(block), x, 8), d, sums[0]),
-        sums[1],
-    ]
-}
-
-#[inline(always)]
-fn q4_1<I: Isa>(isa: I, block: &[u8; 20], x: &[f32; 32], sums: [I::F32; 2]) -> [I::F32; 2] {
-    let d = isa.splat(scale(block[0], block[1]));
-    let m = isa.splat(scale(block[2], block[3]));
-    let mut total = isa.splat(0.0);
-    for at in (0..32).step_by(I::LANES) {
-        total = isa.add(total, isa.load(&x[at..]));
-    }
-    let sum = nibbles(isa, tail(block), x, 0);
-    [isa.mul_add(sum, d, sums[0]), isa.mul_add(total, m, sums[1])]
-}
-
-/// The dot product of a row of any blocks, unpacked piece by piece.
-#[inline(always)]
-fn any_blocks<I: Isa>(isa: I, kind: WeightType, row: &[u8], x: &[f32]) -> f32 {
-    let bytes = MAX_BLOCK / kind.block_len() * kind.block_bytes();
-    let mut weights = [0.0; MAX_BLOCK];
-    let mut sum = isa.splat(0.0);
-    for (blocks, x) in row.chunks(bytes).zip(x.chunks(MAX_BLOCK)) {
-        kind.dequantize(blocks, &mut weights);
-        let weights = &weights[..x.len()];
-        for (w, x) in weights.chunks(I::LANES).zip(x.chunks(I::LANES)) {
-            sum = isa.mul_add(isa.load_first(w, 0.0), isa.load_first(x, 0.0), sum);
-        }
-    }
-    sum_of(isa, sum)
 }
 
 // A panel starts with a block.
@@ -245,6 +126,17 @@ impl Strips for BlockMatrix<'_> {
         // SAFETY: there are as many rows as a strip is wide at most, of `KC` values.
         unsafe { pack::strip(isa, rows, [part.cols, wide], part.depth, to) };
     }
+}
+
+#[inline(always)]
+fn scale(low: u8, high: u8) -> f32 {
+    f16_to_f32(u16::from_le_bytes([low, high]))
+}
+
+#[inline(always)]
+fn tail<const BYTES: usize>(block: &[u8; BYTES]) -> &[u8; 16] {
+    let (_, bytes) = block.split_last_chunk().unwrap_or((&[], &[0; 16]));
+    bytes
 }
 
 /// Writes the weights of blocks, vector by vector for the commonest types.
