@@ -77,6 +77,7 @@ pub(crate) struct Variant {
 }
 
 /// A finished build: wasm-bindgen's output folder and the optimised module.
+#[derive(Clone)]
 pub(super) struct Built {
     pub(super) name: &'static str,
     pub(super) folder: PathBuf,
