@@ -1,3 +1,6 @@
+import { RelampagoError } from './error.js';
+import { located } from './loader.js';
+
 // The smallest modules that tell: a function that computes a vector, and says whether it is not zero.
 const zero = [65, 0, 253, 17];
 const nan = [65, 127, 253, 17];
@@ -12,7 +15,7 @@ const gives = (...code) => {
 };
 
 /** The instruction set that this engine should get a module for; undefined if it lacks SIMD. */
-export const chosen = () => {
+const chosen = () => {
     // What relaxed_max and relaxed_min give of a number and NaN, and whether relaxed_nmadd rounds once,
     // engines may choose; here it must be NaN, and once.
     if (gives(
@@ -23,3 +26,15 @@ export const chosen = () => {
     }
     return gives(...nan) ? 'simd128' : undefined;
 };
+
+/** The module for this engine's instruction set. */
+export const moduleUrl = located(() => {
+    switch (chosen()) {
+        case 'relaxed':
+            return new URL('./relampago_relaxed.wasm', import.meta.url);
+        case 'simd128':
+            return new URL('./relampago_simd128.wasm', import.meta.url);
+        default:
+            throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
+    }
+});

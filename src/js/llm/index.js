@@ -1,5 +1,6 @@
 export { RelampagoError } from './error.js';
 export { LanguageModel } from './language_model.js';
-export { init as default, moduleUrl } from './module.js';
+export { moduleUrl } from './instructions.js';
+export { init as default } from './module.js';
 /** For node.js; no part of the interface. */
 export { host } from './host.js';

@@ -1,9 +1,8 @@
 // The WebAssembly module, compiled once and then sent to workers.
 
 import { host } from './host.js';
-import { loader, located } from './loader.js';
-import { RelampagoError } from './error.js';
-import { chosen } from './instructions.js';
+import { moduleUrl } from './instructions.js';
+import { loader } from './loader.js';
 
 let module;
 
@@ -21,18 +20,6 @@ async function compile({ module_or_path }) {
         module = isModule ? source : await WebAssembly.compile(source);
     }
 }
-
-/** The module for this engine's instruction set. */
-export const moduleUrl = located(() => {
-    switch (chosen()) {
-        case 'relaxed':
-            return new URL('./relampago_relaxed.wasm', import.meta.url);
-        case 'simd128':
-            return new URL('./relampago_simd128.wasm', import.meta.url);
-        default:
-            throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
-    }
-});
 
 const start = loader(compile, moduleUrl);
 

@@ -1,8 +1,9 @@
 import { GpuDevice, RelampagoError, load } from './core.js';
-import { chosen } from './instructions.js';
-import { loader, located } from './loader.js';
+import { moduleUrl } from './instructions.js';
+import { loader } from './loader.js';
 import { remembering } from './tuning.js';
 
+export { moduleUrl } from './instructions.js';
 export { provideShaders } from './shaders_loader.js';
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView,
@@ -27,17 +28,5 @@ const open = async (options) => {
 GpuDevice.create = async (options) => remembering(await open(options));
 // The name that the Rust crate has for it.
 GpuDevice.newAsync = (options) => GpuDevice.create(options);
-
-/** The module for this engine's instruction set. */
-export const moduleUrl = located(() => {
-    switch (chosen()) {
-        case 'relaxed':
-            return new URL('./relampago_relaxed.wasm', import.meta.url);
-        case 'simd128':
-            return new URL('./relampago_simd128.wasm', import.meta.url);
-        default:
-            throw new RelampagoError('UNSUPPORTED', 'this engine lacks WebAssembly SIMD');
-    }
-});
 
 export default loader(load, moduleUrl);
