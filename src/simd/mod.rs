@@ -7,6 +7,9 @@
 // Target features reach a kernel only through inlining: see `isa`.
 #![allow(clippy::inline_always)]
 
+#[cfg(feature = "llm")]
+#[allow(dead_code)] // The forward pass does not use it yet.
+mod attention;
 mod convolve;
 mod elementwise;
 mod functions;
@@ -31,6 +34,9 @@ mod transpose;
 mod values;
 
 pub(crate) use crate::instruction_set::InstructionSet;
+#[cfg(feature = "llm")]
+#[allow(unused_imports)] // As above.
+pub(crate) use attention::{AttentionShape, attention};
 pub(crate) use elementwise::repeat;
 pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
 pub(crate) use matmul::multiply_add;
