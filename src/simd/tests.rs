@@ -2,6 +2,10 @@
 //! inner paths. The conformance suite tests every operation through its public entry.
 
 #[cfg(feature = "llm")]
+mod attention;
+#[cfg(feature = "llm")]
+mod gated;
+#[cfg(feature = "llm")]
 mod ggml;
 mod isa;
 mod math;

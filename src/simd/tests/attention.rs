@@ -1,0 +1,144 @@
+//! Attention beside the same in `f64`.
+
+use super::{noise, on_each};
+use crate::simd::{AttentionShape, Cpu, attention};
+
+/// The largest difference from the exact result, for values in [−1, 1).
+const TOLERANCE: f64 = 2e-5;
+
+fn exact(shape: &AttentionShape, queries: &[f32], keys: &[f32], values: &[f32]) -> Vec<f64> {
+    let len = shape.head_len;
+    let mut out = Vec::new();
+    for (index, query) in queries.chunks_exact(len).enumerate() {
+        let (token, head) = (index / shape.heads, index % shape.heads);
+        let start = head / (shape.heads / shape.kv_heads) * shape.capacity;
+        let position = shape.first + token;
+        let seen = |&at: &usize| shape.window.is_none_or(|window| at + window > position);
+        let seen: Vec<usize> = (0..=position).filter(seen).collect();
+        let score = |&at: &usize| {
+            let key = &keys[(start + at) * len..][..len];
+            let terms = query.iter().zip(key);
+            let score = terms
+                .map(|(q, k)| f64::from(*q) * f64::from(*k))
+                .sum::<f64>();
+            let score = score * f64::from(shape.scale);
+            let cap = shape.soft_cap.map(f64::from);
+            cap.map_or(score, |cap| cap * (score / cap).tanh())
+        };
+        let scores: Vec<f64> = seen.iter().map(score).collect();
+        let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
+        let sum: f64 = weights.iter().sum();
+        out.extend((0..len).map(|i| {
+            let value = |at: usize| f64::from(values[(start + at) * len + i]);
+            let terms = seen.iter().zip(&weights);
+            terms.map(|(&at, weight)| weight * value(at)).sum::<f64>() / sum
+        }));
+    }
+    out
+}
+
+fn check(shape: AttentionShape, threads: usize) {
+    let rows = shape.tokens * shape.heads * shape.head_len;
+    let cache = shape.kv_heads * shape.capacity * shape.head_len;
+    let queries: Vec<f32> = noise(rows, 1).iter().map(|x| 3.0 * x).collect();
+    let (mut keys, mut values) = (noise(cache, 2), noise(cache, 3));
+    let expected = exact(&shape, &queries, &keys, &values);
+    // What lies behind the last position must not be read.
+    for cache in [&mut keys, &mut values] {
+        for head in cache.chunks_exact_mut(shape.capacity * shape.head_len) {
+            head[(shape.first + shape.tokens) * shape.head_len..].fill(f32::NAN);
+        }
+    }
+    on_each(|isa| {
+        let mut out = vec![f32::NAN; rows];
+        attention(
+            Cpu { isa, threads },
+            shape,
+            &queries,
+            &keys,
+            &values,
+            &mut out,
+        )
+        .unwrap();
+        for (at, (out, expected)) in out.iter().zip(&expected).enumerate() {
+            let difference = (f64::from(*out) - expected).abs();
+            assert!(
+                difference <= TOLERANCE,
+                "{isa} {shape:?} {at}: {out}, {expected}"
+            );
+        }
+    });
+}
+
+/// Shapes of all kinds, the same every time.
+fn shapes() -> impl Iterator<Item = AttentionShape> {
+    let mut state = 1_u32;
+    let mut below = move |limit: usize| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 8) as usize % limit
+    };
+    let shape = move |_| {
+        let kv_heads = 1 + below(3);
+        let head_len = [1, 3, 8, 16, 20, 31, 64, 80, 100][below(9)];
+        let tokens = [1, 1, 2, 7, 8, 33, 70][below(7)];
+        let first = [0, 1, 5, 40, 300][below(5)];
+        AttentionShape {
+            tokens,
+            first,
+            heads: kv_heads * (1 + below(6)),
+            kv_heads,
+            head_len,
+            capacity: first + tokens + below(3),
+            scale: 1.0 / (head_len as f32).sqrt(),
+            window: [None, Some(1), Some(9), Some(64)][below(4)],
+            soft_cap: [None, None, Some(0.7), Some(30.0)][below(4)],
+        }
+    };
+    (0..if cfg!(target_arch = "wasm32") {
+        40
+    } else {
+        200
+    })
+        .map(shape)
+}
+
+#[test]
+fn attention_is_that_in_f64() {
+    shapes().for_each(|shape| check(shape, 1));
+}
+
+#[test]
+fn sharing_among_threads_changes_no_result() {
+    for (tokens, first) in [(1, 3000), (3, 2000), (100, 300)] {
+        let shape = AttentionShape {
+            tokens,
+            first,
+            heads: 6,
+            kv_heads: 2,
+            head_len: 64,
+            capacity: 3001,
+            scale: 0.125,
+            window: Some(1000),
+            soft_cap: None,
+        };
+        let rows = tokens * shape.row_len();
+        let cache = shape.kv_heads * shape.capacity * shape.head_len;
+        let (queries, keys, values) = (noise(rows, 1), noise(cache, 2), noise(cache, 3));
+        on_each(|isa| {
+            let results = [1, 2, 3].map(|threads| {
+                let mut out = vec![f32::NAN; rows];
+                let cpu = Cpu { isa, threads };
+                attention(cpu, shape, &queries, &keys, &values, &mut out).unwrap();
+                out
+            });
+            assert!(results.iter().all(|result| result == &results[0]), "{isa}");
+        });
+    }
+}
+
+impl AttentionShape {
+    fn row_len(&self) -> usize {
+        self.heads * self.head_len
+    }
+}
