@@ -4,7 +4,6 @@
 #![cfg_attr(not(feature = "gpu"), allow(clippy::unused_async))]
 
 mod architecture;
-mod attention;
 mod cpu;
 mod forward;
 #[cfg(feature = "gpu")]

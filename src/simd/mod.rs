@@ -8,14 +8,12 @@
 #![allow(clippy::inline_always)]
 
 #[cfg(feature = "llm")]
-#[allow(dead_code)] // The forward pass does not use it yet.
 mod attention;
 mod convolve;
 mod elementwise;
 mod functions;
 mod fused_loop;
 #[cfg(feature = "llm")]
-#[allow(dead_code)] // The forward pass does not use it yet.
 mod gated;
 mod isa;
 #[cfg(target_arch = "wasm32")]
@@ -38,12 +36,10 @@ mod values;
 
 pub(crate) use crate::instruction_set::InstructionSet;
 #[cfg(feature = "llm")]
-#[allow(unused_imports)] // As above.
 pub(crate) use attention::{AttentionShape, attention};
 pub(crate) use elementwise::repeat;
 pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
 #[cfg(feature = "llm")]
-#[allow(unused_imports)] // As above.
 pub(crate) use gated::{Gate, gated};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;

@@ -1,13 +1,12 @@
 //! The forward pass on SIMD.
 
 use super::architecture::Activation;
-use super::attention::Attention;
 use super::steps::{Place, Slot, Step, VectorId, WeightId};
 use super::{Block, Config, KvCache, Model};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use crate::ops::Op;
-use crate::simd::{Cpu, execute, multiply_blocks};
+use crate::simd::{AttentionShape, Cpu, Gate, attention, execute, gated, multiply_blocks};
 
 /// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
 #[derive(Debug)]
@@ -76,7 +75,6 @@ struct Pass<'a> {
     block: Block,
     /// The cosines and sines of each rotation at the block's positions.
     angles: [Vec<[f32; 2]>; 2],
-    attention: Attention,
 }
 
 impl<'a> Pass<'a> {
@@ -88,7 +86,6 @@ impl<'a> Pass<'a> {
             model,
             block,
             angles: rotations.map(|rotation| rotation.angles(block.first..end)),
-            attention: Attention::new(config, block.tokens, end)?,
         })
     }
 
@@ -202,33 +199,39 @@ impl<'a> Pass<'a> {
     }
 
     fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
-        let CpuSequence { cpu, slots, .. } = self.sequence;
-        let queries = std::mem::take(&mut slots[Slot::Rotated as usize]);
-        let cpu = *cpu;
+        let (config, cpu) = (&self.model.config, self.sequence.cpu);
+        let shape = AttentionShape {
+            tokens: self.block.tokens,
+            first: self.block.first,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_len: config.head_len,
+            capacity: config.capacity,
+            scale: config.score_scale(),
+            window,
+            soft_cap: None,
+        };
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
-        let CpuSequence { cache, slots, .. } = &mut *self.sequence;
-        let (config, first) = (&self.model.config, self.block.first);
-        let mixed = &mut slots[Slot::Mixed as usize];
-        let cache = (&*cache, layer, first);
-        self.attention
-            .run(cpu, config, cache, window, &queries, mixed)?;
-        slots[Slot::Rotated as usize] = queries;
-        Ok(())
+        // Out of their array, so that the queries can be read beside them.
+        let mut mixed = std::mem::take(&mut self.sequence.slots[Slot::Mixed as usize]);
+        let [keys, values] = self.sequence.cache.layer(layer);
+        let queries = &self.sequence.slots[Slot::Rotated as usize];
+        let attended = attention(cpu, shape, queries, keys, values, &mut mixed);
+        self.sequence.slots[Slot::Mixed as usize] = mixed;
+        attended
     }
 
     fn activate(&mut self, activation: Activation) -> Result<()> {
-        let op = match activation {
-            Activation::Silu => Op::Swish,
-            Activation::GeluTanh => Op::GeluTanh,
+        let gate = match activation {
+            Activation::Silu => Gate::Silu,
+            Activation::GeluTanh => Gate::GeluTanh,
         };
         let cpu = self.sequence.cpu;
-        let [gate, gated] = self.rows(Slot::Gate, Slot::Gated)?;
-        execute(cpu, &op, &[gate], gated)?;
-        let [up, gated] = self.rows(Slot::Up, Slot::Gated)?;
-        gated
-            .iter_mut()
-            .zip(up)
-            .for_each(|(gated, up)| *gated *= *up);
+        self.sequence.resize(Slot::Gated, self.block.tokens)?;
+        let slots = [Slot::Gate, Slot::Up, Slot::Gated].map(|slot| slot as usize);
+        if let Ok([x, up, to]) = self.sequence.slots.get_disjoint_mut(slots) {
+            gated(cpu, gate, x, up, to);
+        }
         Ok(())
     }
 }

@@ -28,15 +28,10 @@ impl KvCache {
         })
     }
 
-    /// The first `len` positions of a layer and head.
-    fn range(&self, layer: usize, head: usize, len: usize) -> Range<usize> {
-        let start = (layer * self.heads + head) * self.capacity * self.head_len;
-        start..start + len * self.head_len
-    }
-
-    /// The keys and the values of the first `len` positions.
-    pub(super) fn read(&self, layer: usize, head: usize, len: usize) -> [&[f32]; 2] {
-        let range = self.range(layer, head, len);
+    /// The keys and the values of a layer: for each head rows of as many positions as there is room for.
+    pub(super) fn layer(&self, layer: usize) -> [&[f32]; 2] {
+        let len = self.heads * self.capacity * self.head_len;
+        let range = layer * len..(layer + 1) * len;
         [&self.keys[range.clone()], &self.values[range]]
     }
 
@@ -63,7 +58,8 @@ impl KvCache {
     ) {
         for (token, row) in rows.chunks_exact(self.heads * self.head_len).enumerate() {
             for (head, from) in row.chunks_exact(self.head_len).enumerate() {
-                let start = self.range(layer, head, first + token).end;
+                let head = (layer * self.heads + head) * self.capacity;
+                let start = (head + first + token) * self.head_len;
                 write(self, start..start + self.head_len, from);
             }
         }
