@@ -71,7 +71,7 @@ impl LanguageModel {
     /// Answers a conversation.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`].
+    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`](super::Session::prefill_async).
     pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
         Generation::new(self, self.conversation(messages)?, options)
     }
@@ -79,7 +79,7 @@ impl LanguageModel {
     /// Continues a text.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill_async`].
+    /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
     pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
         Generation::new(self, self.continuation(prompt)?, options)
     }

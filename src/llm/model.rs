@@ -39,7 +39,7 @@ pub(super) struct Model {
 enum Executor {
     Cpu(Cpu),
     #[cfg(feature = "gpu")]
-    Gpu(gpu::GpuModel),
+    Gpu(Box<gpu::GpuModel>),
 }
 
 /// What a sequence of tokens keeps on its back-end.
@@ -79,7 +79,8 @@ impl Model {
         match device.executor() {
             #[cfg(feature = "gpu")]
             crate::device::executor::Executor::Gpu(gpu) => {
-                self.executor = Executor::Gpu(gpu::GpuModel::new(gpu, self).await?);
+                let model = gpu::GpuModel::new(gpu, self).await?;
+                self.executor = Executor::Gpu(Box::new(model));
             }
             _ => self.executor = Executor::Cpu(device.cpu()),
         }

@@ -42,13 +42,13 @@ impl CpuSequence {
         };
         self.resize(Slot::Residual, block.tokens)?;
         model.embed(tokens, &mut self.slots[Slot::Residual as usize])?;
-        Pass::new(self, model, block)?.run(&model.steps.body)?;
+        Pass::new(self, model, block).run(&model.steps.body)?;
         if wanted == 0 {
             return Ok(&[]);
         }
         block.skipped = block.tokens - wanted;
         block.tokens = wanted;
-        Pass::new(self, model, block)?.run(&model.steps.head)?;
+        Pass::new(self, model, block).run(&model.steps.head)?;
         Ok(&self.slots[Slot::Logits as usize])
     }
 
@@ -78,15 +78,15 @@ struct Pass<'a> {
 }
 
 impl<'a> Pass<'a> {
-    fn new(sequence: &'a mut CpuSequence, model: &'a Model, block: Block) -> Result<Self> {
+    fn new(sequence: &'a mut CpuSequence, model: &'a Model, block: Block) -> Self {
         let (config, end) = (&model.config, block.first + block.tokens);
         let rotations = config.rotations.each_ref();
-        Ok(Self {
+        Self {
             sequence,
             model,
             block,
             angles: rotations.map(|rotation| rotation.angles(block.first..end)),
-        })
+        }
     }
 
     fn run(&mut self, steps: &[Step]) -> Result<()> {
