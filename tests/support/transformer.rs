@@ -49,7 +49,7 @@ pub(crate) struct Shape {
     windows: bool,
     /// Whether the file has a factor for each frequency of the rotation.
     factors: bool,
-    /// Whether the tokenizer is SentencePiece's, and not one of byte-level pairs.
+    /// Whether the tokenizer is `SentencePiece`'s, and not one of byte-level pairs.
     pieces: bool,
 }
 
@@ -174,7 +174,7 @@ fn write_byte_pairs(writer: &mut Writer) -> usize {
     tokens.len()
 }
 
-/// Writes a vocabulary of SentencePiece like Gemma's, which begins texts with a token, as its
+/// Writes a vocabulary of `SentencePiece` like Gemma's, which begins texts with a token, as its
 /// template does; returns the number of tokens.
 fn write_pieces(writer: &mut Writer) -> usize {
     let control = [

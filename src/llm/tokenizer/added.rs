@@ -125,12 +125,10 @@ impl AddedTokens {
                 continue;
             }
             let added = self.sorted[occurrence.index];
-            let is_space = |at: &usize| {
-                *at < text.len() && !taken[*at] && matches!(text[*at], b' ' | b'\t'..=b'\r')
-            };
+            let is_space = |at: &usize| !taken[*at] && matches!(text[*at], b' ' | b'\t'..=b'\r');
             let mut place = start..end;
             if added.strips {
-                place.end += (end..).take_while(is_space).count();
+                place.end += (end..text.len()).take_while(is_space).count();
             }
             taken[place.clone()].fill(true);
             found.push((added.id, place));

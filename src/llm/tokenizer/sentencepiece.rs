@@ -1,4 +1,4 @@
-//! Tokenizers of SentencePiece: pairs of pieces are merged, those first whose piece has the highest
+//! Tokenizers of `SentencePiece`: pairs of pieces are merged, those first whose piece has the highest
 //! score. Characters without a piece become the tokens of their bytes.
 
 use super::chain::Chain;
@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 /// Stands for a space in pieces.
 const SPACE: char = '\u{2581}';
 
-/// A tokenizer of SentencePiece.
+/// A tokenizer of `SentencePiece`.
 #[derive(Debug)]
 pub(super) struct SentencePiece {
     /// The scores of the tokens.
