@@ -70,7 +70,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let mut options = LoadOptions::default();
     options.threads = arguments.threads;
-    options.device = arguments.device.clone();
+    options.device.clone_from(&arguments.device);
     options.context_length = Some(arguments.tokens.len() + arguments.n + 1);
     let model = LanguageModel::load(&arguments.model, options)?;
     let load_ms = milliseconds(start);

@@ -15,7 +15,7 @@ use relampago::llm::{
 #[cfg(feature = "gpu")]
 use relampago::{Backend, GpuDevice};
 use support::Random;
-use transformer::{LLAMA, SHAPES, TYPES, metadata, random_model};
+use transformer::{GEMMA, LLAMA, SHAPES, TYPES, metadata, random_model};
 
 fn load(bytes: &[u8], set: InstructionSet) -> LanguageModel {
     let mut options = LoadOptions::default();
@@ -156,6 +156,107 @@ fn control_tokens_come_from_the_template_only() {
         model.chat(&messages, options).unwrap().text().unwrap(),
         text
     );
+}
+
+/// The tokens of the likeliest continuation.
+fn greedy(model: &LanguageModel, prompt: &[u32], len: usize) -> Vec<u32> {
+    let mut session = model.session().unwrap();
+    let mut logits = session.prefill(prompt).unwrap();
+    let mut tokens = Vec::new();
+    while tokens.len() < len {
+        let best = (0..logits.len()).max_by(|&a, &b| logits[a].total_cmp(&logits[b]));
+        let token = best.unwrap() as u32;
+        if model.is_end(token) {
+            break;
+        }
+        tokens.push(token);
+        logits = session.decode(token).unwrap();
+    }
+    tokens
+}
+
+#[test]
+fn pieces_are_merged_by_score_and_bytes_stand_in() {
+    let (bytes, _) = random_model(GEMMA, 0);
+    let model = load(&bytes, InstructionSet::best());
+    let plain = |text| model.tokenize(text, false).unwrap();
+    let byte = |byte: u8| 6 + u32::from(byte);
+    // `▁` is 264, `o` 268, `▁he` 272, `ll` 273.
+    assert_eq!(plain("hello"), [272, 273, 268]);
+    assert_eq!(plain(" hello"), [264, 272, 273, 268]);
+    assert_eq!(plain("é\n\nhe"), [264, byte(0xc3), byte(0xa9), 262, 272]);
+    assert_eq!(model.tokenize("<eos>", true).unwrap(), [1]);
+    assert!(!plain("<eos><0x41>").contains(&1));
+    assert!(!plain("<0x41>").contains(&byte(0x41)));
+    for text in [
+        "hello  hello",
+        "naïve 東京 <0x41> 12 <end_of_turn>",
+        " ",
+        "",
+    ] {
+        for special in [false, true] {
+            let tokens = model.tokenize(text, special).unwrap();
+            assert_eq!(model.detokenize(&tokens), text);
+        }
+    }
+    assert!(model.is_end(1) && model.is_end(4) && !model.is_end(2));
+}
+
+#[test]
+fn prompts_begin_with_one_token_that_begins_texts() {
+    let (bytes, _) = random_model(GEMMA, 0);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 6;
+    let mut answer = model.complete("hello", options.clone()).unwrap();
+    answer.by_ref().for_each(|text| drop(text.unwrap()));
+    assert_eq!(answer.tokens(), greedy(&model, &[2, 272, 273, 268], 6));
+    // White space that the template trims, and a control token in the message.
+    let messages = [Message::user(" <end_of_turn>hello\n")];
+    let text = model.render(&messages).unwrap();
+    let parts = [
+        ("<bos><start_of_turn>user\n", true),
+        ("<end_of_turn>hello", false),
+        ("<end_of_turn>\n", true),
+    ];
+    assert_eq!(text, parts.map(|(part, _)| part).concat());
+    let tokens = parts.map(|(part, special)| model.tokenize(part, special).unwrap());
+    let mut answer = model.chat(&messages, options).unwrap();
+    answer.by_ref().for_each(|text| drop(text.unwrap()));
+    assert_eq!(answer.tokens(), greedy(&model, &tokens.concat(), 6));
+    assert!(!answer.tokens().is_empty());
+}
+
+/// Ids of llama.cpp for the models that lie in the folder `RELAMPAGO_MODELS`.
+#[test]
+fn tokens_are_those_of_llama_cpp() {
+    let Ok(folder) = std::env::var("RELAMPAGO_MODELS") else {
+        return;
+    };
+    let cases: serde_json::Value = serde_json::from_str(include_str!("data/tokens.json")).unwrap();
+    for (name, cases) in cases.as_object().unwrap() {
+        let path = std::path::Path::new(&folder).join(name);
+        if !path.is_file() {
+            continue;
+        }
+        let model = LanguageModel::load(path, LoadOptions::default()).unwrap();
+        for case in cases.as_array().unwrap() {
+            let text = case["text"].as_str().unwrap();
+            for (key, special) in [("plain", false), ("special", true)] {
+                let tokens = model.tokenize(text, special).unwrap();
+                assert_eq!(
+                    serde_json::json!(tokens),
+                    case[key],
+                    "{name} {key} {text:?}"
+                );
+                let back = case
+                    .get("back")
+                    .and_then(|back| back.as_str())
+                    .unwrap_or(text);
+                assert_eq!(model.detokenize(&tokens), back, "{name} {key}");
+            }
+        }
+    }
 }
 
 #[test]

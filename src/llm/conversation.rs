@@ -48,19 +48,20 @@ impl LanguageModel {
         let plain = self.render(messages)?;
         let marked: Vec<Message> = messages.iter().map(mark).collect();
         let marked = self.render(&marked)?;
-        // A template that changes the contents, by trimming for example, is taken as it is if no
-        // control token stands in them.
-        let mut parts = Vec::new();
-        for (index, part) in marked.split(MARK).enumerate() {
-            parts.push((part, index % 2 == 0));
-        }
-        let same = parts.iter().map(|(part, _)| *part).collect::<String>() == plain;
-        if !same {
-            return self.unmarked(&plain, messages);
-        }
-        let mut tokens = Vec::new();
-        for (part, special) in parts {
-            tokens.extend(self.tokenize(part, special)?);
+        let parts = marked.split(MARK).enumerate();
+        let parts = parts.map(|(index, part)| (part, index % 2 == 0));
+        // A template that changes the contents is taken as it is if no control token stands in
+        // them.
+        let mut tokens = if marked.replace(MARK, "") == plain {
+            self.tokenizer.encode_parts(parts)?
+        } else {
+            self.unmarked(&plain, messages)?
+        };
+        // Many templates write the first token themselves.
+        if let Some(begin) = self.tokenizer.begin()
+            && tokens.first() != Some(&begin)
+        {
+            tokens.insert(0, begin);
         }
         Ok(tokens)
     }
@@ -81,7 +82,15 @@ impl LanguageModel {
     }
 }
 
+/// White space around the content stays outside the marks, since some templates trim it.
 fn mark(message: &Message) -> Message {
     let content = message.content.replace(MARK, "");
-    Message::new(message.role.clone(), format!("{MARK}{content}{MARK}"))
+    let (start, end) = (content.trim_start(), content.trim_end());
+    let before = &content[..content.len() - start.len()];
+    let after = &content[end.len()..];
+    let content = content.trim();
+    // Content of nothing but white space stands before the marks.
+    let after = if content.is_empty() { "" } else { after };
+    let content = format!("{before}{MARK}{content}{MARK}{after}");
+    Message::new(message.role.clone(), content)
 }

@@ -135,12 +135,9 @@ impl LanguageModel {
     }
 
     /// The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD.
+    /// A space that the tokenizer puts before every text is left out.
     pub fn detokenize(&self, tokens: &[u32]) -> String {
-        let mut bytes = Vec::new();
-        for &token in tokens {
-            self.tokenizer.decode(token, true, &mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
+        String::from_utf8_lossy(&self.tokenizer.decode_all(tokens)).into_owned()
     }
 
     /// A new sequence of tokens.
@@ -164,16 +161,14 @@ impl LanguageModel {
             )
         };
         let template = self.template.as_ref().ok_or_else(missing)?;
-        let token = |name: &str| {
-            let id = token_id(&self.model.file, name);
-            id.map_or(String::new(), |id| self.detokenize(&[id]))
-        };
-        template.render(messages, &token("bos"), &token("eos"))
+        let token = |id: Option<u32>| id.map_or(String::new(), |id| self.detokenize(&[id]));
+        let (bos, eos) = (self.tokenizer.bos(), self.tokenizer.eos());
+        template.render(messages, &token(bos), &token(eos))
     }
 
     /// The tokens of a text to continue.
     pub(crate) fn continuation(&self, prompt: &str) -> Result<Vec<u32>> {
-        let mut tokens: Vec<u32> = self.tokenizer.bos().into_iter().collect();
+        let mut tokens: Vec<u32> = self.tokenizer.begin().into_iter().collect();
         tokens.extend(self.tokenizer.encode(prompt, false)?);
         Ok(tokens)
     }
@@ -219,12 +214,15 @@ impl LanguageModel {
 
 /// The tokens that end generation: those that the file names, and the usual ones of chat templates.
 fn ends(file: &Gguf, tokenizer: &Tokenizer) -> Vec<u32> {
-    let named = ["eos", "eot", "eom"].into_iter();
+    let named = ["eot", "eom"].into_iter();
     let named = named.filter_map(|name| token_id(file, name));
+    let named = named.chain(tokenizer.eos());
     let usual = [
         "<|im_end|>",
         "<|endoftext|>",
         "<|eot_id|>",
+        "<|eom_id|>",
+        "<|end_of_text|>",
         "<|end|>",
         "<end_of_turn>",
     ];

@@ -1,58 +1,78 @@
 //! Text to tokens and back, from what a GGUF file holds.
 
+mod added;
 mod bpe;
 mod byte_level;
+mod chain;
 mod decode;
+mod sentencepiece;
 mod split;
 mod vocabulary;
 
 use super::Value;
 use super::gguf::{Gguf, invalid};
 use crate::error::Result;
-use bpe::Merges;
+use added::{AddedTokens, Fragment};
+use byte_level::ByteLevel;
 pub(super) use decode::Utf8Stream;
-use split::Pretokenizer;
-use vocabulary::{Added, Vocabulary};
+use sentencepiece::SentencePiece;
+use std::ops::Range;
+use vocabulary::{TokenKind, Vocabulary};
 
-/// A tokenizer of byte-level pairs.
+/// The tokenizer of a file.
 #[derive(Debug)]
 pub(super) struct Tokenizer {
     vocabulary: Vocabulary,
-    merges: Merges,
-    splitter: Pretokenizer,
-    /// The tokens of the 256 bytes, of which a file may leave some out.
-    bytes: Vec<Option<u32>>,
-    /// The token that begins every text, if the file asks for one.
+    added: AddedTokens,
+    algorithm: Algorithm,
     bos: Option<u32>,
+    eos: Option<u32>,
+    /// Whether every text begins with `bos`.
+    adds_bos: bool,
+}
+
+#[derive(Debug)]
+enum Algorithm {
+    ByteLevel(ByteLevel),
+    SentencePiece(SentencePiece),
 }
 
 impl Tokenizer {
     /// Reads the tokenizer of a file.
     pub(super) fn new(file: &Gguf) -> Result<Self> {
-        let text = |key: &str| file.get(key).and_then(Value::as_str).unwrap_or_default();
-        let model = text("tokenizer.ggml.model");
-        if model != "gpt2" {
-            let what = format!("a tokenizer of kind `{model}`, but only `gpt2` is supported");
-            return Err(invalid(what, "metadata `tokenizer.ggml.model`"));
-        }
-        let splitter = Pretokenizer::new(text("tokenizer.ggml.pre"))?;
+        const KEY: &str = "tokenizer.ggml.model";
         let vocabulary = Vocabulary::new(file)?;
-        let merges = Merges::new(file, &vocabulary)?;
-        let bytes = byte_level::tokens(&vocabulary);
-        let begins = file
-            .get("tokenizer.ggml.add_bos_token")
-            .and_then(Value::as_bool);
-        let bos = begins
-            .unwrap_or(false)
-            .then(|| token_id(file, "bos"))
-            .flatten()
-            .filter(|&id| (id as usize) < vocabulary.len());
+        let valid = |id: &u32| (*id as usize) < vocabulary.len();
+        let special = |name: &str| token_id(file, name).filter(valid);
+        // SentencePiece has its special tokens at fixed places if the file does not name them.
+        let fixed = |name: &str, id: u32| special(name).or(Some(id).filter(valid));
+        let model = file.get(KEY).and_then(Value::as_str).unwrap_or_default();
+        let (algorithm, bos, eos) = match model {
+            "gpt2" => {
+                let algorithm = Algorithm::ByteLevel(ByteLevel::new(file, &vocabulary)?);
+                (algorithm, special("bos"), special("eos"))
+            }
+            "llama" => {
+                let unknown = fixed("unknown", 0);
+                let pieces = SentencePiece::new(file, &vocabulary, unknown)?;
+                let algorithm = Algorithm::SentencePiece(pieces);
+                (algorithm, fixed("bos", 1), fixed("eos", 2))
+            }
+            _ => {
+                let what =
+                    format!("a tokenizer of kind `{model}`, but `gpt2` and `llama` are supported");
+                return Err(invalid(what, format!("metadata `{KEY}`")));
+            }
+        };
+        let adds_bos = file.get("tokenizer.ggml.add_bos_token");
+        let adds_bos = adds_bos.and_then(Value::as_bool);
         Ok(Self {
-            vocabulary,
-            merges,
-            splitter,
-            bytes,
+            adds_bos: adds_bos.unwrap_or(algorithm.adds_bos()),
+            added: AddedTokens::new(&vocabulary, strips(file)),
+            algorithm,
             bos,
+            eos,
+            vocabulary,
         })
     }
 
@@ -61,9 +81,19 @@ impl Tokenizer {
         self.vocabulary.len()
     }
 
-    /// The token that begins every text.
+    /// The token that every text begins with, if the file asks for one.
+    pub(super) fn begin(&self) -> Option<u32> {
+        self.bos.filter(|_| self.adds_bos)
+    }
+
+    /// The token that begins texts.
     pub(super) fn bos(&self) -> Option<u32> {
         self.bos
+    }
+
+    /// The token that ends texts.
+    pub(super) fn eos(&self) -> Option<u32> {
+        self.eos
     }
 
     /// The token of this text, special ones included.
@@ -73,40 +103,103 @@ impl Tokenizer {
 
     /// The tokens of a text. Control tokens are recognised in it only if `special` is true.
     pub(super) fn encode(&self, text: &str, special: bool) -> Result<Vec<u32>> {
-        let mut tokens = Vec::new();
-        let mut rest = text;
-        while let Some((at, id, len)) = self.vocabulary.first_added(rest, special) {
-            self.encode_plain(&rest[..at], &mut tokens)?;
-            tokens.push(id);
-            rest = &rest[at + len..];
-        }
-        self.encode_plain(rest, &mut tokens)?;
-        Ok(tokens)
+        self.encode_parts([(text, special)].into_iter())
     }
 
-    /// Appends a text's tokens. Bytes without a token are left out; nothing is merged across them.
-    fn encode_plain(&self, text: &str, tokens: &mut Vec<u32>) -> Result<()> {
-        for word in self.splitter.split(text)? {
-            let bytes: Vec<Option<u32>> = word
-                .bytes()
-                .map(|byte| self.bytes[usize::from(byte)])
-                .collect();
-            for run in bytes.split(Option::is_none) {
-                self.merges.merge(run.iter().flatten(), tokens);
+    /// The tokens of a text in parts, which may be merged across their borders. Control tokens are
+    /// recognised within the parts that are marked as special.
+    pub(super) fn encode_parts<'a>(
+        &self,
+        parts: impl Iterator<Item = (&'a str, bool)>,
+    ) -> Result<Vec<u32>> {
+        let (mut text, mut template) = (String::new(), Vec::new());
+        for (part, special) in parts {
+            let start = text.len();
+            text.push_str(part);
+            if special && !part.is_empty() {
+                template.push(start..text.len());
             }
         }
-        Ok(())
+        self.encode_ranges(&text, &template)
+    }
+
+    fn encode_ranges(&self, text: &str, template: &[Range<usize>]) -> Result<Vec<u32>> {
+        let (mut tokens, mut first) = (Vec::new(), true);
+        for fragment in self.added.split(&self.vocabulary, text, template) {
+            match fragment {
+                Fragment::Token(id) => tokens.push(id),
+                Fragment::Text(text) => {
+                    self.algorithm
+                        .encode(&self.vocabulary, text, first, &mut tokens)?;
+                }
+            }
+            first = matches!(fragment, Fragment::Token(_));
+        }
+        Ok(tokens)
     }
 
     /// Appends the bytes of a token; those of control tokens only if `special` is true.
     pub(super) fn decode(&self, token: u32, special: bool, to: &mut Vec<u8>) {
-        let Some(text) = self.vocabulary.text(token) else {
-            return;
-        };
-        match self.vocabulary.added(token) {
-            None => byte_level::decode(text, to),
-            Some(Added::Control) if !special => {}
-            Some(_) => to.extend_from_slice(text),
+        let text = self.vocabulary.text(token);
+        match self.vocabulary.kind(token) {
+            TokenKind::Normal => self.algorithm.decode(text, to),
+            TokenKind::Byte => to.extend(byte(text)),
+            TokenKind::UserDefined => to.extend_from_slice(text),
+            TokenKind::Control | TokenKind::Unknown if special => to.extend_from_slice(text),
+            TokenKind::Control | TokenKind::Unknown | TokenKind::Unused => {}
+        }
+    }
+
+    /// The bytes of a whole text's tokens, without a space that encoding put before the text.
+    pub(super) fn decode_all(&self, tokens: &[u32]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (index, &token) in tokens.iter().enumerate() {
+            self.decode(token, true, &mut bytes);
+            if index == 0 && self.algorithm.adds_space() && bytes.starts_with(b" ") {
+                bytes.remove(0);
+            }
+        }
+        bytes
+    }
+}
+
+impl Algorithm {
+    /// Whether texts begin with a token if the file does not say so.
+    fn adds_bos(&self) -> bool {
+        match self {
+            Self::ByteLevel(algorithm) => algorithm.adds_bos(),
+            Self::SentencePiece(_) => true,
+        }
+    }
+
+    /// Whether a space is put before a text.
+    fn adds_space(&self) -> bool {
+        match self {
+            Self::ByteLevel(_) => false,
+            Self::SentencePiece(algorithm) => algorithm.adds_space(),
+        }
+    }
+
+    /// Appends the tokens of a text, which follows a special token or nothing if `first` is true.
+    fn encode(
+        &self,
+        vocabulary: &Vocabulary,
+        text: &str,
+        first: bool,
+        to: &mut Vec<u32>,
+    ) -> Result<()> {
+        match self {
+            Self::ByteLevel(algorithm) => return algorithm.encode(vocabulary, text, to),
+            Self::SentencePiece(algorithm) => algorithm.encode(vocabulary, text, first, to),
+        }
+        Ok(())
+    }
+
+    /// Appends the bytes that a normal token stands for.
+    fn decode(&self, text: &[u8], to: &mut Vec<u8>) {
+        match self {
+            Self::ByteLevel(_) => byte_level::decode(text, to),
+            Self::SentencePiece(_) => sentencepiece::decode(text, to),
         }
     }
 }
@@ -117,19 +210,17 @@ pub(super) fn token_id(file: &Gguf, name: &str) -> Option<u32> {
     u32::try_from(id.as_u64()?).ok()
 }
 
-#[cfg(test)]
-mod tests {
-    use super::byte_level;
+/// The byte of a token such as `<0x0A>`.
+fn byte(text: &[u8]) -> Option<u8> {
+    let digits = text.strip_prefix(b"<0x")?.strip_suffix(b">")?;
+    u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+}
 
-    #[test]
-    fn every_byte_has_a_character_of_its_own() {
-        let mut seen = std::collections::HashSet::new();
-        for byte in 0..=255u8 {
-            let character = byte_level::character(byte);
-            assert!(seen.insert(character));
-            let (mut text, mut bytes) = ([0; 4], Vec::new());
-            byte_level::decode(character.encode_utf8(&mut text).as_bytes(), &mut bytes);
-            assert_eq!(bytes, [byte]);
-        }
-    }
+/// Says by its text whether an added token takes the white space after it. Files do not say so;
+/// nearly all of the added tokens of Phi 3 do.
+fn strips(file: &Gguf) -> impl Fn(&str) -> bool {
+    let name = file.get("general.name").and_then(Value::as_str);
+    let name = name.unwrap_or_default().to_lowercase();
+    let phi3 = name.contains("phi-3") || name.contains("phi3");
+    move |token| phi3 && !matches!(token, "<unk>" | "<s>" | "<|endoftext|>")
 }

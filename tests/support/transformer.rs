@@ -37,6 +37,7 @@ pub(crate) const TYPES: [WeightType; 15] = [
 
 /// What a random model is like.
 #[derive(Clone, Copy, Debug)]
+#[allow(clippy::struct_excessive_bools)] // Columns of a table.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     layers: usize,
@@ -49,6 +50,8 @@ pub(crate) struct Shape {
     windows: bool,
     /// Whether the file has a factor for each frequency of the rotation.
     factors: bool,
+    /// Whether the tokenizer is `SentencePiece`'s, and not one of byte-level pairs.
+    pieces: bool,
 }
 
 const PLAIN: Shape = Shape {
@@ -61,9 +64,21 @@ const PLAIN: Shape = Shape {
     fused: false,
     windows: false,
     factors: false,
+    pieces: false,
 };
 
 pub(crate) const LLAMA: Shape = PLAIN;
+
+pub(crate) const GEMMA: Shape = Shape {
+    name: "gemma3",
+    layers: 7,
+    neighbours: false,
+    gemma: true,
+    head_norms: true,
+    windows: true,
+    pieces: true,
+    ..PLAIN
+};
 
 pub(crate) const SHAPES: [Shape; 6] = [
     LLAMA,
@@ -83,15 +98,7 @@ pub(crate) const SHAPES: [Shape; 6] = [
         head_norms: true,
         ..PLAIN
     },
-    Shape {
-        name: "gemma3",
-        layers: 7,
-        neighbours: false,
-        gemma: true,
-        head_norms: true,
-        windows: true,
-        ..PLAIN
-    },
+    GEMMA,
     Shape {
         name: "phi3",
         neighbours: false,
@@ -115,7 +122,7 @@ fn byte_tokens() -> Vec<String> {
     characters.map(String::from).collect()
 }
 
-/// Metadata of a tiny model with the vocabulary of bytes, two merges and two control tokens.
+/// Metadata of a tiny model; returns the number of tokens, too.
 pub(crate) fn metadata(shape: Shape) -> (Writer, usize) {
     let mut writer = Writer::default();
     let key = |name: &str| format!("{}.{name}", shape.name);
@@ -137,6 +144,16 @@ pub(crate) fn metadata(shape: Shape) -> (Writer, usize) {
     if shape.gemma {
         writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
     }
+    let tokens = if shape.pieces {
+        write_pieces(&mut writer)
+    } else {
+        write_byte_pairs(&mut writer)
+    };
+    (writer, tokens)
+}
+
+/// Writes a vocabulary of bytes, two merges and two control tokens; returns the number of tokens.
+fn write_byte_pairs(writer: &mut Writer) -> usize {
     let mut tokens = byte_tokens();
     tokens.extend(["he", "hel", "<|im_start|>", "<|im_end|>"].map(String::from));
     let types: Vec<i32> = (0..tokens.len())
@@ -155,7 +172,46 @@ pub(crate) fn metadata(shape: Shape) -> (Writer, usize) {
         "tokenizer.chat_template",
         "{% for m in messages %}\n<|im_start|>{{ m.role }}:{{ m['content'] }}<|im_end|>{% endfor %}",
     );
-    (writer, tokens.len())
+    tokens.len()
+}
+
+/// Writes a vocabulary of `SentencePiece` like Gemma's, which begins texts with a token, as its
+/// template does; returns the number of tokens.
+fn write_pieces(writer: &mut Writer) -> usize {
+    let control = [
+        "<pad>",
+        "<eos>",
+        "<bos>",
+        "<start_of_turn>",
+        "<end_of_turn>",
+    ];
+    let mut tokens: Vec<(String, i32, i32)> = control.map(|text| (text.to_owned(), 0, 3)).into();
+    tokens.push(("<unk>".to_owned(), 0, 2));
+    tokens.extend((0..256).map(|byte| (format!("<0x{byte:02X}>"), 0, 6)));
+    tokens.extend(["\n\n", "\n"].map(|text| (text.to_owned(), 0, 4)));
+    let pieces = [
+        "▁", "h", "e", "l", "o", "s", "<", ">", "▁he", "ll", "he", "lo", "hell", "lla",
+    ];
+    let scored = pieces.iter().zip(1..);
+    tokens.extend(scored.map(|(text, rank)| ((*text).to_owned(), -rank, 1)));
+    let column = |value: fn(&(String, i32, i32)) -> i32| tokens.iter().map(value).collect();
+    let (scores, types): (Vec<i32>, Vec<i32>) = (column(|token| token.1), column(|token| token.2));
+    let texts: Vec<String> = tokens.iter().map(|token| token.0.clone()).collect();
+    writer.text("tokenizer.ggml.model", "llama");
+    writer.texts("tokenizer.ggml.tokens", &texts);
+    writer.numbers("tokenizer.ggml.scores", &scores);
+    writer.numbers("tokenizer.ggml.token_type", &types);
+    writer.number("tokenizer.ggml.bos_token_id", 2);
+    writer.number("tokenizer.ggml.eos_token_id", 1);
+    writer.number("tokenizer.ggml.unknown_token_id", 5);
+    writer.text(
+        "tokenizer.chat_template",
+        concat!(
+            "{{ bos_token }}{% for m in messages %}<start_of_turn>{{ m.role }}\n",
+            "{{ m['content'] | trim }}<end_of_turn>\n{% endfor %}"
+        ),
+    );
+    tokens.len()
 }
 
 /// A model's weights, as `f64`.

@@ -1,5 +1,6 @@
 //! Merging of pairs, those first that the file lists first.
 
+use super::chain::Chain;
 use super::vocabulary::Vocabulary;
 use crate::error::Result;
 use crate::llm::Value;
@@ -18,7 +19,7 @@ impl Merges {
         let place = || format!("metadata `{KEY}`");
         let merges = file.get(KEY).and_then(Value::as_array);
         let merges = merges.ok_or_else(|| invalid("no array of merges", place()))?;
-        let mut pairs = HashMap::new();
+        let mut pairs = HashMap::with_capacity(merges.len());
         let mut joined = Vec::new();
         for (rank, merge) in merges.iter().enumerate() {
             let Value::String(text) = merge else {
@@ -41,9 +42,9 @@ impl Merges {
 
     /// Merges a word's tokens and appends what is left of them.
     pub(super) fn merge<'a>(&self, tokens: impl Iterator<Item = &'a u32>, to: &mut Vec<u32>) {
-        let mut word = Word::new(tokens.copied().map(Some).collect());
+        let mut word = Chain::new(tokens.copied());
         let mut queue = BinaryHeap::new();
-        for left in 1..word.tokens.len() {
+        for left in 1..word.len() {
             self.offer(&word, left - 1, &mut queue);
         }
         while let Some(Reverse((_, left, pair, both))) = queue.pop() {
@@ -51,15 +52,15 @@ impl Merges {
             if word.pair(left) == Some(pair) {
                 word.join(left, both);
                 self.offer(&word, left, &mut queue);
-                if let Some(before) = word.before[left] {
+                if let Some(before) = word.before(left) {
                     self.offer(&word, before, &mut queue);
                 }
             }
         }
-        to.extend(word.tokens.into_iter().flatten());
+        to.extend(word.into_symbols());
     }
 
-    fn offer(&self, word: &Word, left: usize, queue: &mut BinaryHeap<Reverse<Candidate>>) {
+    fn offer(&self, word: &Chain<u32>, left: usize, queue: &mut BinaryHeap<Reverse<Candidate>>) {
         let Some(pair) = word.pair(left) else {
             return;
         };
@@ -71,38 +72,3 @@ impl Merges {
 
 /// Rank, position of the left token, the pair and what it becomes.
 type Candidate = (u32, usize, (u32, u32), u32);
-
-/// A word's tokens as a linked list; what was joined to the left is gone.
-struct Word {
-    tokens: Vec<Option<u32>>,
-    before: Vec<Option<usize>>,
-    after: Vec<usize>,
-}
-
-impl Word {
-    fn new(tokens: Vec<Option<u32>>) -> Self {
-        let len = tokens.len();
-        Self {
-            tokens,
-            before: (0..len).map(|at| at.checked_sub(1)).collect(),
-            after: (1..=len).collect(),
-        }
-    }
-
-    /// A token and the one after it.
-    fn pair(&self, left: usize) -> Option<(u32, u32)> {
-        let right = *self.tokens.get(self.after[left])?;
-        Some((self.tokens[left]?, right?))
-    }
-
-    /// Replaces a pair by one token.
-    fn join(&mut self, left: usize, both: u32) {
-        let right = self.after[left];
-        self.tokens[left] = Some(both);
-        self.tokens[right] = None;
-        self.after[left] = self.after[right];
-        if let Some(before) = self.before.get_mut(self.after[left]) {
-            *before = Some(left);
-        }
-    }
-}

@@ -5,9 +5,44 @@ use crate::llm::Value;
 use crate::llm::gguf::{Gguf, invalid};
 use std::hash::{BuildHasher, RandomState};
 
-const CONTROL: u64 = 3;
-const USER_DEFINED: u64 = 4;
 const KEY: &str = "tokenizer.ggml.tokens";
+const TYPES: &str = "tokenizer.ggml.token_type";
+
+/// Tokens that end or structure texts, which some files describe as text.
+const CONTROL: &[&str] = &[
+    "</s>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<end_of_turn>",
+    "<end_of_utterance>",
+    "<EOT>",
+    "<|fim_prefix|>",
+    "<|fim_suffix|>",
+    "<|fim_middle|>",
+    "<|fim_pad|>",
+    "<|fim_repo|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+    "<fim_prefix>",
+    "<fim_suffix>",
+    "<fim_middle>",
+    "<fim_pad>",
+    "<fim-prefix>",
+    "<fim-suffix>",
+    "<fim-middle>",
+    "<fim-pad>",
+    "<fim-repo>",
+    "<PRE>",
+    "<SUF>",
+    "<MID>",
+    "<PAD>",
+    "<REPO>",
+    "<reponame>",
+];
 
 /// All tokens.
 #[derive(Debug)]
@@ -16,18 +51,42 @@ pub(super) struct Vocabulary {
     texts: Vec<u8>,
     /// Where each text ends.
     ends: Vec<u32>,
+    kinds: Vec<TokenKind>,
     /// Open addressing: a token and one, or 0, at its text's hash or behind it.
     table: Vec<u32>,
     hasher: RandomState,
-    /// The added tokens, the longest first.
-    added: Vec<(u32, Added)>,
+    /// The length of the longest text in bytes.
+    longest: usize,
 }
 
-/// The kinds of tokens that are found in a text before it is split into words.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Added {
+/// What a token stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// Text in the writing of the tokenizer.
+    Normal,
+    /// Text without a token.
+    Unknown,
+    /// The structure of a conversation, for example.
     Control,
+    /// Text as it is.
     UserDefined,
+    /// A byte, written `<0x0A>`.
+    Byte,
+    /// Nothing.
+    Unused,
+}
+
+impl TokenKind {
+    fn new(number: Option<u64>) -> Self {
+        match number {
+            Some(1) => Self::Normal,
+            Some(2) => Self::Unknown,
+            Some(3) => Self::Control,
+            Some(4) => Self::UserDefined,
+            Some(6) => Self::Byte,
+            _ => Self::Unused,
+        }
+    }
 }
 
 impl Vocabulary {
@@ -39,10 +98,11 @@ impl Vocabulary {
             tokens.ok_or_else(|| invalid("no array of up to 16 million tokens", &place))?;
         let mut vocabulary = Self {
             texts: Vec::new(),
-            ends: Vec::new(),
+            ends: Vec::with_capacity(tokens.len()),
+            kinds: kinds(file, tokens.len())?,
             table: vec![0; (tokens.len() * 2).next_power_of_two()],
             hasher: RandomState::new(),
-            added: Vec::new(),
+            longest: 0,
         };
         for token in tokens.iter() {
             let Value::String(text) = token else {
@@ -50,7 +110,11 @@ impl Vocabulary {
             };
             vocabulary.push(text)?;
         }
-        vocabulary.read_types(file)?;
+        for text in CONTROL {
+            if let Some(id) = vocabulary.id(text.as_bytes()) {
+                vocabulary.kinds[id as usize] = TokenKind::Control;
+            }
+        }
         Ok(vocabulary)
     }
 
@@ -61,6 +125,7 @@ impl Vocabulary {
             end.map_err(|_| invalid("more than 4 GB of tokens", format!("metadata `{KEY}`")))?;
         let id = self.ends.len() as u32;
         self.ends.push(end);
+        self.longest = self.longest.max(text.len());
         let slot = self.slot(text);
         // The first of equal tokens counts.
         if self.table[slot] == 0 {
@@ -74,39 +139,12 @@ impl Vocabulary {
         let mask = self.table.len() - 1;
         let mut slot = self.hasher.hash_one(text) as usize & mask;
         while let Some(id) = self.table[slot].checked_sub(1) {
-            if self.text(id) == Some(text) {
+            if self.text(id) == text {
                 break;
             }
             slot = (slot + 1) & mask;
         }
         slot
-    }
-
-    fn read_types(&mut self, file: &Gguf) -> Result<()> {
-        let Some(types) = file.get("tokenizer.ggml.token_type") else {
-            return Ok(());
-        };
-        let types = types.as_array().filter(|types| types.len() == self.len());
-        let types = types.ok_or_else(|| {
-            invalid(
-                "not as many types as tokens",
-                "metadata `tokenizer.ggml.token_type`",
-            )
-        })?;
-        for (id, kind) in types.iter().enumerate() {
-            let kind = match kind.as_u64() {
-                Some(CONTROL) => Added::Control,
-                Some(USER_DEFINED) => Added::UserDefined,
-                _ => continue,
-            };
-            self.added.push((id as u32, kind));
-        }
-        let texts = |id: u32| self.text(id).unwrap_or_default();
-        let mut added = self.added.clone();
-        added.retain(|&(id, _)| !texts(id).is_empty());
-        added.sort_by_key(|&(id, _)| std::cmp::Reverse(texts(id).len()));
-        self.added = added;
-        Ok(())
     }
 
     pub(super) fn len(&self) -> usize {
@@ -115,35 +153,33 @@ impl Vocabulary {
 
     /// The token of a text.
     pub(super) fn id(&self, text: &[u8]) -> Option<u32> {
+        if text.len() > self.longest {
+            return None;
+        }
         self.table[self.slot(text)].checked_sub(1)
     }
 
-    /// A token's text.
-    pub(super) fn text(&self, id: u32) -> Option<&[u8]> {
-        let end = *self.ends.get(id as usize)? as usize;
-        let start = (id as usize)
-            .checked_sub(1)
-            .map_or(0, |before| self.ends[before] as usize);
-        self.texts.get(start..end)
+    /// A token's text, which is empty for a token beyond the vocabulary.
+    pub(super) fn text(&self, id: u32) -> &[u8] {
+        let end = |id: u32| self.ends.get(id as usize).map(|&end| end as usize);
+        let range = end(id).map(|to| id.checked_sub(1).and_then(end).unwrap_or(0)..to);
+        range.map_or(&[], |range| &self.texts[range])
     }
 
-    /// Returns the kind of an added token, or `None` for any other token.
-    pub(super) fn added(&self, id: u32) -> Option<Added> {
-        let (_, kind) = self.added.iter().find(|(added, _)| *added == id)?;
-        Some(*kind)
+    /// A token's kind.
+    pub(super) fn kind(&self, id: u32) -> TokenKind {
+        let kind = self.kinds.get(id as usize);
+        kind.copied().unwrap_or(TokenKind::Unused)
     }
+}
 
-    /// The first added token in a text, its position and its length; of several there the longest.
-    /// Control tokens count only if `control` is true.
-    pub(super) fn first_added(&self, text: &str, control: bool) -> Option<(usize, u32, usize)> {
-        let tokens = self
-            .added
-            .iter()
-            .filter(|(_, kind)| control || *kind != Added::Control);
-        let found = tokens.filter_map(|&(id, _)| {
-            let token = std::str::from_utf8(self.text(id)?).ok()?;
-            Some((text.find(token)?, id, token.len()))
-        });
-        found.min_by_key(|&(at, _, len)| (at, std::cmp::Reverse(len)))
-    }
+/// The kinds of all tokens, which are normal if the file does not say otherwise.
+fn kinds(file: &Gguf, len: usize) -> Result<Vec<TokenKind>> {
+    let Some(types) = file.get(TYPES) else {
+        return Ok(vec![TokenKind::Normal; len]);
+    };
+    let types = types.as_array().filter(|types| types.len() == len);
+    let fault = || invalid("not as many types as tokens", format!("metadata `{TYPES}`"));
+    let types = types.ok_or_else(fault)?.iter();
+    Ok(types.map(|kind| TokenKind::new(kind.as_u64())).collect())
 }

@@ -143,6 +143,8 @@ fn site(context: &Context) -> Result<()> {
 
 fn native(context: &Context) -> Result<()> {
     let test = cmd!(context.project.sh, "cargo test {TESTED...} --no-fail-fast");
+    let models = context.project.cache.join("models");
+    let test = test.env("RELAMPAGO_MODELS", models);
     Ok(with_gpu(context, test)?.run()?)
 }
 
