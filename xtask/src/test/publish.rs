@@ -23,7 +23,8 @@ pub(super) fn package(context: &Context) -> Result<()> {
     // Outside the checkout, whose workspace and configuration a stranger does not have.
     let unpacked = sh.create_temp_dir()?;
     let folder = unpacked.path();
-    cmd!(sh, "tar -xzf {archive} --strip-components 1 -C {folder}").run()?;
+    // With the present as their time: cargo would take the same old time for the same files.
+    cmd!(sh, "tar -xzmf {archive} --strip-components 1 -C {folder}").run()?;
     let target = project.target("publish");
     let _inside = sh.push_dir(folder);
     cmd!(
