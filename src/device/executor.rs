@@ -2,7 +2,7 @@
 
 // Without a feature, nothing uses the arguments of the arms that `variants` leaves out, waits or fails in them.
 #![cfg_attr(
-    not(all(feature = "gpu", feature = "cuda")),
+    not(all(feature = "gpu", feature = "cuda", not(target_arch = "wasm32"))),
     allow(unused_variables, clippy::unnecessary_wraps, clippy::unused_async)
 )]
 
