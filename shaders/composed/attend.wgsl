@@ -51,7 +51,7 @@ fn main(
     let values = keys + kv_heads * params.capacity;
     let end = params.position + index / params.heads + 1u;
     let start = select(0u, max(end, params.window) - params.window, params.window > 0u);
-    // For sums of values an invocation has a vector of the head and every so many-th position.
+    // In the sum of values an invocation adds one vector of the head, at every `sharing`-th position.
     let sharing = GROUP / vectors;
     let vector = local % vectors;
     let share = local / vectors;

@@ -115,8 +115,8 @@ impl BlockWeights {
     }
 }
 
-/// The matrices of each buffer: all of them in one if it may have so many bytes, otherwise as many
-/// rows of one as it may have.
+/// Divides matrices among buffers of at most `most` bytes: all of them in one buffer if they fit,
+/// otherwise some rows of one matrix in each.
 fn divided<'a>(matrices: &[&'a [u8]], most: usize) -> Vec<Vec<&'a [u8]>> {
     if matrices.iter().map(|blocks| blocks.len()).sum::<usize>() <= most {
         return vec![matrices.to_vec()];
@@ -301,7 +301,7 @@ impl<'g> TransformerPass<'g> {
         )
     }
 
-    /// Returns whether a product of so many rows can normalise them itself.
+    /// Returns whether [`TransformerPass::multiply`] can normalise this number of rows itself.
     pub(crate) fn can_normalise(tokens: usize) -> bool {
         tokens < TILED_FROM
     }

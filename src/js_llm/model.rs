@@ -40,7 +40,7 @@ impl Model {
 
 #[wasm_bindgen]
 impl Model {
-    /// What `LanguageModel.info` is in JavaScript, without whether it is in a worker.
+    /// Returns the properties of JavaScript's `LanguageModel.info`, except `worker`.
     pub fn info(&self) -> Object {
         let (info, object) = (self.language.info(), Object::new());
         set(&object, "architecture", info.architecture);

@@ -42,7 +42,7 @@ enum Executor {
     Gpu(Box<gpu::GpuModel>),
 }
 
-/// What a sequence of tokens keeps on its back-end.
+/// The memory of a sequence of tokens on its back-end.
 #[derive(Debug)]
 pub(super) enum State {
     Cpu(Box<CpuSequence>),

@@ -136,7 +136,7 @@ impl WeightType {
     }
 }
 
-/// What a GPU's words depend on.
+/// The properties that the layout of weights on a GPU depends on.
 #[cfg(feature = "gpu")]
 impl WeightType {
     /// Whether weights are integers with a scale for each group of them.
@@ -164,7 +164,7 @@ impl WeightType {
     }
 }
 
-/// What the weights of a group have in common.
+/// The scale and the offset that the weights of a group share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Group {
     pub(crate) scale: f32,

@@ -1,4 +1,4 @@
-//! What the variants for a GPU hold, and the bodies of match arms for them.
+//! The types that the variants for a GPU hold, and the bodies of match arms for them.
 //!
 //! A build without a feature holds a type without values instead, which has no methods. Such an arm never runs,
 //! so that its body is left out.

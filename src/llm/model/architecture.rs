@@ -40,7 +40,7 @@ pub(super) struct Architecture {
     pub(super) fused: bool,
 }
 
-/// What most architectures share.
+/// The columns that most architectures share.
 const PLAIN: Architecture = Architecture {
     name: "",
     pairs: Pairs::Halves,

@@ -35,20 +35,21 @@ impl CpuSequence {
         tokens: &[u32],
         wanted: usize,
     ) -> Result<&[f32]> {
-        let mut block = Block {
+        let block = Block {
             first,
             tokens: tokens.len(),
             skipped: 0,
         };
         self.resize(Slot::Residual, block.tokens)?;
         model.embed(tokens, &mut self.slots[Slot::Residual as usize])?;
-        Pass::new(self, model, block).run(&model.steps.body)?;
+        let mut pass = Pass::new(self, model, block);
+        pass.run(&model.steps.body)?;
         if wanted == 0 {
             return Ok(&[]);
         }
-        block.skipped = block.tokens - wanted;
-        block.tokens = wanted;
-        Pass::new(self, model, block).run(&model.steps.head)?;
+        pass.block.skipped = tokens.len() - wanted;
+        pass.block.tokens = wanted;
+        pass.run(&model.steps.head)?;
         Ok(&self.slots[Slot::Logits as usize])
     }
 

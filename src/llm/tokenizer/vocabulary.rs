@@ -59,7 +59,7 @@ pub(super) struct Vocabulary {
     longest: usize,
 }
 
-/// What a token stands for.
+/// The meaning of a token's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// Text in the writing of the tokenizer.

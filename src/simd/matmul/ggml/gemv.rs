@@ -18,7 +18,7 @@ const GROUP: usize = 32;
 /// Zen 3.
 const AHEAD: usize = 4096;
 
-/// What the rows of a product need of `x`, computed once.
+/// Values derived from `x`, computed once for all rows of a product.
 #[derive(Clone, Copy)]
 pub(super) struct Prepared<'a> {
     x: &'a [f32],
@@ -149,7 +149,7 @@ impl Kernel for Gemv<'_> {
     }
 }
 
-/// What a block of one group is multiplied by.
+/// The factors of a block of one group.
 #[derive(Clone, Copy)]
 struct Operand<'a> {
     x: &'a [f32; GROUP],
@@ -291,7 +291,7 @@ impl Kernel for Dequantized<'_> {
 fn widen<I: Isa>(isa: I, bits: I::Bits) -> I::F32 {
     /// 2¹¹², which makes up for the difference of the exponents' biases.
     const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
-    /// What separates the exponents of 2¹⁶ and of infinity.
+    /// The exclusive or of the exponents of 2¹⁶ and of infinity.
     const TO_INFINITY: i32 = (0xff ^ (127 + 16)) << 23;
     let digits = isa.and_bits(isa.shr_bits(bits, 3), constant_bits!(isa, 0x0fff_e000));
     let finite = isa.mul(isa.reinterpret(digits), constant!(isa, REBIAS));
@@ -376,7 +376,7 @@ const BITS: [i32; 16] = {
     bits
 };
 
-/// What makes 16 of the values of [`BITS`].
+/// Factors that make each of [`BITS`] 16.
 const FIFTH: [f32; 16] = {
     let mut factors = [0.0; 16];
     let mut i = 0;
