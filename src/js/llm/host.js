@@ -6,4 +6,6 @@ export const host = {
     readModule: undefined,
     /** Opens a model by its name where `fetch` cannot. */
     openFile: undefined,
+    /** The bytes of a part, the attempts for it, and the wait after the first one. Tests lower these. */
+    download: { partBytes: 8 << 20, attempts: 5, waitMs: 250 },
 };
