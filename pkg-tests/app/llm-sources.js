@@ -2,7 +2,7 @@
 
 /** Lowers what the tests would wait for: 64 KiB a part, so that a tiny model has several. `host` is internal. */
 export function hurry({ host }) {
-  host.download = { partBytes: 65_536, attempts: 3, waitMs: 5 };
+  host.download = { partBytes: 65_536, attempts: 3, waitMs: 5, silenceMs: 1000 };
 }
 
 /** Loads a model and lets it answer. `abortAfter` is the number of bytes after which loading is aborted. */

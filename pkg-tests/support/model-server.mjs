@@ -19,6 +19,9 @@ function ranges({ file, request, response, etag }) {
   response.writeHead(206, { ...headers, 'content-length': part.length }).end(part);
 }
 
+/** Closes a connection soon: browsers drop what they have not read when they hear of it. */
+const breakOff = (response) => setTimeout(() => response.socket.destroy(), 30);
+
 /** Sends `bytes` of an answer, and closes the connection. */
 function truncated(call, bytes) {
   const { response } = call;
@@ -27,7 +30,7 @@ function truncated(call, bytes) {
     if (body.length <= bytes) {
       return end(body);
     }
-    response.write(body.subarray(0, bytes), () => response.destroy());
+    response.write(body.subarray(0, bytes), () => breakOff(response));
     return response;
   };
   ranges(call);
@@ -65,7 +68,7 @@ const BEHAVIOURS = {
   /** The one answer breaks. */
   halved({ file, response, etag }) {
     response.writeHead(200, { etag, 'content-length': file.length });
-    response.write(file.subarray(0, file.length >> 1), () => response.destroy());
+    response.write(file.subarray(0, file.length >> 1), () => breakOff(response));
   },
 
   /** The first answer for each part is an error that passes. */
@@ -108,6 +111,19 @@ const BEHAVIOURS = {
   /** The answer to a range is everything, after the first one. */
   forgetful(call) {
     call.count > 3 ? BEHAVIOURS.plain(call) : ranges(call);
+  },
+
+  /** The first answer for each part never comes, or stops after 1000 bytes. */
+  silent(call) {
+    const { request, response, file, etag, times } = call;
+    const from = Number(/=(\d+)/.exec(request.headers.range)[1]);
+    if (request.headers.range === 'bytes=0-0' || times > 1 || from % 65_536 !== 0) {
+      ranges(call);
+    } else if ((from / 65_536) % 2 === 0) {
+      const to = Math.min(from + 65_536, file.length) - 1;
+      response.writeHead(206, { etag, 'content-range': `bytes ${from}-${to}/${file.length}`, 'content-length': to + 1 - from });
+      response.write(file.subarray(from, from + 1000));
+    }
   },
 
   /** Parts after the first ones never arrive. */

@@ -1,18 +1,9 @@
 // Work on the parts of a file: several at a time, results in order.
 
+import { linked } from './linked.js';
+
 /** The number of parts under way: enough to use a connection, few enough for memory. */
 const AT_A_TIME = 3;
-
-/** A controller that a signal aborts, too, until `unlink` is called. */
-function linked(signal) {
-    const controller = new AbortController();
-    const abort = () => controller.abort(signal.reason);
-    signal?.addEventListener('abort', abort);
-    if (signal?.aborted) {
-        abort();
-    }
-    return { controller, unlink: () => signal?.removeEventListener('abort', abort) };
-}
 
 /** Yields `get(0, signal)` to `get(count - 1, signal)` in order. At the end nothing is under way any more. */
 export async function* inOrder(count, get, signal) {

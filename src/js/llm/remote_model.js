@@ -3,7 +3,9 @@
 import { CachedModel } from './cached_model.js';
 import { host } from './host.js';
 import { inOrder } from './in_order.js';
-import { connect, kindOf, readBody, readRange } from './remote_file.js';
+import { kindOf } from './http.js';
+import { connect, readBody } from './remote_file.js';
+import { readRange } from './remote_range.js';
 import { regroup } from './stream.js';
 
 /** Opens a model. `arrived` is called with the number of bytes whenever some arrive. */
