@@ -39,6 +39,15 @@ function truncated(call, bytes) {
 const BEHAVIOURS = {
   ranges,
 
+  /** Answers take a while. */
+  slow(call) {
+    waiting.most = Math.max(waiting.most, ++waiting.now);
+    setTimeout(() => {
+      waiting.now--;
+      ranges(call);
+    }, 30);
+  },
+
   /** One answer with everything. */
   plain({ file, response, etag }) {
     response.writeHead(200, { etag, 'content-length': file.length }).end(file);
@@ -113,6 +122,11 @@ const BEHAVIOURS = {
     call.count > 3 ? BEHAVIOURS.plain(call) : ranges(call);
   },
 
+  /** The one answer stops. */
+  mute({ file, response, etag }) {
+    response.writeHead(200, { etag, 'content-length': file.length }).write(file.subarray(0, 1000));
+  },
+
   /** The first answer for each part never comes, or stops after 1000 bytes. */
   silent(call) {
     const { request, response, file, etag, times } = call;
@@ -134,6 +148,9 @@ const BEHAVIOURS = {
   },
 };
 
+/** Requests that wait for `slow`, and the most that there were at a time. */
+export const waiting = { now: 0, most: 0 };
+
 /** Returns a handler of requests that serves `file`, and what tests can ask and change. */
 export function modelServer(file) {
   const etag = `"${createHash('sha256').update(file).digest('hex').slice(0, 16)}"`;
@@ -151,10 +168,15 @@ export function modelServer(file) {
       return true;
     }
     response.setHeader('cross-origin-resource-policy', 'same-origin');
-    const count = of(pathname).length;
-    const times = of(pathname).filter((range) => range === request.headers.range).length;
-    BEHAVIOURS[behaviour]({ file, request, response, etag, count, times, isFreed: state.freed.has(pathname) });
+    const calls = of(pathname);
+    const times = calls.filter((range) => range === request.headers.range).length;
+    BEHAVIOURS[behaviour]({ file, request, response, etag, count: calls.length, times, isFreed: state.freed.has(pathname) });
     return true;
   };
-  return { answer, state, requestsTo: of, forget: (path) => requests.delete(path) };
+  return {
+    answer,
+    state,
+    requestsTo: of,
+    forget: (path) => requests.delete(path),
+  };
 }

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { ENGINES, launch } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
-import { modelServer } from '../support/model-server.mjs';
+import { modelServer, waiting } from '../support/model-server.mjs';
 import { serve } from '../support/serve.mjs';
 import { writeTinyModel } from '../support/tiny-model.mjs';
 import { unbundled } from '../support/unbundled.mjs';
@@ -48,9 +48,10 @@ describe('sources of models', () => {
   for (const host of ['node', 'chromium']) {
     describe(host, () => {
       let visit;
+      let complaints;
       let close;
       before(async () => {
-        ({ visit, close } = await (host === 'node' ? inNode(folder, server.url) : inPage(server.url)));
+        ({ visit, complaints, close } = await (host === 'node' ? inNode(folder, server.url) : inPage(server.url)));
       });
       after(() => close?.());
       const path = (behaviour) => `/models/${behaviour}/${host}`;
@@ -64,6 +65,12 @@ describe('sources of models', () => {
         assert.equal(requests.length, 1 + parts());
         assert.equal(requests[0], 'bytes=0-0');
         assert.deepEqual(requests.slice(1).sort(), expectedRanges(file.length).sort());
+      });
+
+      test('three parts are fetched at a time', async () => {
+        waiting.most = 0;
+        verify(await load('slow'), fresh);
+        assert.equal(waiting.most, 3);
       });
 
       test('servers without ranges send one stream', async () => {
@@ -99,6 +106,10 @@ describe('sources of models', () => {
 
       test('a stream that breaks is an error', async () => {
         requireError(await load('halved'), /^NETWORK: .*halved\/\w+: it broke off after \d+ bytes: /);
+      });
+
+      test('a stream that falls silent is an error', async () => {
+        requireError(await load('mute'), /^NETWORK: .*mute\/\w+: it broke off after 1000 bytes: nothing arrived for 1 s$/);
       });
 
       test('a missing file is an error', async () => {
@@ -137,6 +148,10 @@ describe('sources of models', () => {
 
       test('a source that is no URL is an error', async () => {
         requireError(await visit('http://'), /^INVALID_ARGUMENT: `source` is http:\/\/, but must be a URL$/);
+      });
+
+      test('no error is left unhandled', () => {
+        assert.deepEqual(complaints, []);
       });
     });
   }
@@ -363,7 +378,8 @@ async function inNode(folder, url) {
   const { hurry, visit } = await at('llm-sources.js');
   hurry(await at('node_modules/relampago/llm/index.js'));
   const llm = await at('node_modules/relampago/llm/node.js');
-  return { visit: (source, options) => visit(llm, source.startsWith('/') ? url + source : source, options) };
+  // Node itself ends at an unhandled error.
+  return { visit: (source, options) => visit(llm, source.startsWith('/') ? url + source : source, options), complaints: [] };
 }
 
 async function inPage(url, engine) {
@@ -371,10 +387,12 @@ async function inPage(url, engine) {
   const close = () => browser.close();
   try {
     const page = await browser.newPage();
+    const complaints = [];
+    page.on('pageerror', (error) => complaints.push(String(error)));
     await page.goto(`${url}/llm-sources.html`);
     await page.waitForFunction(() => Boolean(globalThis.visit));
     const visit = (source, options = {}) => page.evaluate(([source, options]) => globalThis.visit(source, options), [source, options]);
-    return { visit, close };
+    return { visit, complaints, close };
   } catch (error) {
     await close();
     throw error;

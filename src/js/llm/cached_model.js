@@ -73,8 +73,8 @@ export class CachedModel {
         return known?.version === version && (size === 0 || size === known.size);
     }
 
-    async #describe({ url, size, version }) {
-        const description = { url, size, version, partBytes: host.download.partBytes };
+    async #describe({ url, size, version, partBytes = host.download.partBytes }) {
+        const description = { url, size, version, partBytes };
         this.#folder = await this.#models.getDirectoryHandle(this.#name, { create: true });
         await writeDescription(this.#folder, description);
         this.#description = description;

@@ -47,10 +47,18 @@ export const writePart = (folder, index, bytes) => write(folder, String(index), 
 
 export const writeDescription = (folder, description) => write(folder, DESCRIPTION, JSON.stringify(description));
 
-/** Reads a model's folder: its description, and the files of its parts by their index. */
-export async function readFolder(folder) {
+async function readDescription(folder) {
     const file = await (await folder.getFileHandle(DESCRIPTION)).getFile();
     const description = JSON.parse(await file.text());
+    if (!(description.partBytes > 0)) {
+        throw new Error(`the description of a model has ${description.partBytes} bytes a part`);
+    }
+    return description;
+}
+
+/** Reads a model's folder: its description, and the files of its parts by their index. */
+export async function readFolder(folder) {
+    const description = await readDescription(folder);
     const parts = new Map();
     for await (const [name, handle] of folder.entries()) {
         if (/^\d+$/.test(name)) {

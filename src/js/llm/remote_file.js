@@ -4,35 +4,36 @@ import { describe, failure, isTransient, request, untilSilent } from './http.js'
 
 /**
  * Asks for a file. Returns its size and version, either of which may be unknown, and `body` with all of it where
- * the server does not send ranges.
+ * the server does not send ranges, on a `connection` to be ended.
  */
 export async function connect(url, signal) {
     const ranged = await requestRange(url, signal);
-    if (ranged?.status === 206) {
-        const { size, version, from } = describe(ranged);
-        await ranged.arrayBuffer().catch(() => {}); // So that the connection can be used again.
+    if (ranged?.response.status === 206) {
+        const { size, version, from } = describe(ranged.response);
+        await ranged.response.arrayBuffer().catch(() => {}); // So that the connection can be used again.
+        ranged.connection.end();
         if (from === 0) {
             return { url, size, version };
         }
     }
-    const isAnswer = ranged && ranged.status !== 206 && ranged.status !== 416;
+    const isAnswer = ranged && ![206, 416].includes(ranged.response.status);
     return whole(url, isAnswer ? ranged : await requestWhole(url, signal));
+}
+
+/** Requests a URL, and gives up if no answer comes. */
+async function requestInTime(url, signal, range) {
+    const connection = untilSilent(signal);
+    try {
+        return { response: await request(url, connection.signal, range), connection };
+    } finally {
+        connection.rest();
+    }
 }
 
 /** Requests one byte. Other sites may refuse requests with ranges, or hide which range they send. */
 async function requestRange(url, signal) {
     // The ranges of other schemes differ from browser to browser.
     return /^https?:/.test(url) ? requestInTime(url, signal, 'bytes=0-0').catch(() => {}) : undefined;
-}
-
-/** Requests a URL, and gives up if no answer comes; its body may take as long as it likes. */
-async function requestInTime(url, signal, range) {
-    const connection = untilSilent(signal);
-    try {
-        return await request(url, connection.signal, range);
-    } finally {
-        connection.rest();
-    }
 }
 
 async function requestWhole(url, signal) {
@@ -43,34 +44,34 @@ async function requestWhole(url, signal) {
     }
 }
 
-function whole(url, response) {
+function whole(url, { response, connection }) {
     const { ok, status, body } = response;
     if (!ok) {
+        connection.end();
         throw failure(url, `the server answers ${status}`, { kind: isTransient(status) ? 'unreachable' : undefined });
     }
     const { size, version } = describe(response);
-    return { url, size, version, body };
+    return { url, size, version, body, connection };
 }
 
 /** The pieces of a body. `arrived` is called with the length of each. */
-export async function* readBody({ url, size, body }, signal, arrived) {
+export async function* readBody({ url, size, body, connection }, signal, arrived) {
     const reader = body.getReader();
     let loaded = 0;
-    try {
-        for (;;) {
-            const { done, value, error } = await reader.read().catch((error) => ({ error }));
-            if (error) {
-                throw signal?.aborted ? error : failure(url, `it broke off after ${loaded} bytes: ${error.message}`, { cause: error });
-            }
-            if (done) {
-                break;
-            }
-            loaded += value.length;
-            arrived(value.length);
-            yield value;
+    for (;;) {
+        connection.heard();
+        const { done, value, error } = await reader.read().catch((error) => ({ error }));
+        connection.rest();
+        if (error) {
+            const reason = `it broke off after ${loaded} bytes: ${error.message}`;
+            throw signal?.aborted ? error : failure(url, reason, { cause: error });
         }
-    } finally {
-        await reader.cancel().catch(() => {});
+        if (done) {
+            break;
+        }
+        loaded += value.length;
+        arrived(value.length);
+        yield value;
     }
     if (size && loaded !== size) {
         throw failure(url, `it ended after ${loaded} of ${size} bytes`);

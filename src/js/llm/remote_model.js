@@ -2,8 +2,8 @@
 
 import { CachedModel } from './cached_model.js';
 import { host } from './host.js';
-import { inOrder } from './in_order.js';
 import { kindOf } from './http.js';
+import { inOrder } from './in_order.js';
 import { connect, readBody } from './remote_file.js';
 import { readRange } from './remote_range.js';
 import { regroup } from './stream.js';
@@ -81,18 +81,22 @@ class RemoteModel {
 
     async *#stream() {
         const pieces = readBody(this.#file, this.#signal, this.#arrived);
+        if (!this.#store) {
+            yield* pieces;
+            return;
+        }
         let [index, loaded] = [0, 0];
         for await (const part of regroup(pieces, this.#partBytes)) {
-            await this.#store?.save(index++, part);
+            await this.#store.save(index++, part);
             loaded += part.length;
             yield part;
         }
-        await this.#store?.finish(loaded);
+        await this.#store.finish(loaded);
     }
 
     /** Ends the use of the connection and of the copy. */
     async close() {
-        await this.#file.body?.cancel().catch(() => {}); // One that was read is closed already.
+        this.#file.connection?.end();
         await this.#copy?.close();
     }
 }
