@@ -13,16 +13,24 @@ export class CachedModel {
     #unlock;
     #failed = false;
 
-    /** Waits until nobody else has the model open. Returns undefined where there is no OPFS. */
+    /** Waits until nobody else has the model open. Returns undefined where nothing can be cached. */
     static async open(url, signal) {
-        const models = await modelsFolder({ create: true });
-        if (!models) {
+        try {
+            const models = await modelsFolder({ create: true });
+            return models && (await CachedModel.#openIn(models, await nameOf(url), signal));
+        } catch (error) {
+            if (signal?.aborted) {
+                throw error;
+            }
             return undefined;
         }
+    }
+
+    static async #openIn(models, name, signal) {
         const model = new CachedModel();
         model.#models = models;
-        model.#name = await nameOf(url);
-        model.#unlock = await lockModel(model.#name, signal);
+        model.#name = name;
+        model.#unlock = await lockModel(name, signal);
         await model.#read().catch(() => {}); // There is none, or what there is will be replaced.
         return model;
     }

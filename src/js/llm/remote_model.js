@@ -40,6 +40,8 @@ class RemoteModel {
     #partBytes;
     #signal;
     #arrived;
+    /** The buffer of a part that the module has copied. The collector may come too late for the next part. */
+    #spare;
 
     /** `copy` is what is open, and `store` the same unless this file is not to be cached. */
     constructor(file, copy, store, signal, arrived) {
@@ -59,24 +61,37 @@ class RemoteModel {
         return this.#store?.isComplete ?? false;
     }
 
+    /** The pieces of the file. The memory of one is used again once the next is asked for. */
     pieces() {
         return this.#file.body && !this.cached ? this.#stream() : this.#parts();
     }
 
-    #parts() {
-        const part = async (index, signal) => {
-            const start = index * this.#partBytes;
-            const length = Math.min(this.#partBytes, this.size - start);
-            const stored = await this.#store?.read(index, length);
-            if (stored) {
-                this.#arrived(length);
-                return stored;
-            }
-            const bytes = await readRange(this.#file, start, length, signal, this.#arrived);
-            await this.#store?.save(index, bytes);
-            return bytes;
-        };
-        return inOrder(Math.ceil(this.size / this.#partBytes), part, this.#signal);
+    async *#parts() {
+        const parts = inOrder(Math.ceil(this.size / this.#partBytes), (...part) => this.#part(...part), this.#signal);
+        for await (const bytes of parts) {
+            yield bytes;
+            this.#spare = bytes.buffer;
+        }
+    }
+
+    async #part(index, signal) {
+        const start = index * this.#partBytes;
+        const length = Math.min(this.#partBytes, this.size - start);
+        const stored = await this.#store?.read(index, length);
+        if (stored) {
+            this.#arrived(length);
+            return stored;
+        }
+        const bytes = new Uint8Array(this.#takeBuffer(), 0, length);
+        await readRange(this.#file, start, bytes, signal, this.#arrived);
+        await this.#store?.save(index, bytes);
+        return bytes;
+    }
+
+    #takeBuffer() {
+        const buffer = this.#spare ?? new ArrayBuffer(this.#partBytes);
+        this.#spare = undefined;
+        return buffer;
     }
 
     async *#stream() {

@@ -6,17 +6,17 @@ import { host } from './host.js';
 /** The part of a range that is worth another attempt, however many there were. */
 const PROGRESS = 1 / 8;
 
-/** Fetches a range of bytes. After a failure of the network it goes on where that broke off. */
-export async function readRange(file, start, length, signal, arrived) {
+/** Fills `bytes` from byte `start` of a file. After a failure of the network it goes on where that broke off. */
+export async function readRange(file, start, bytes, signal, arrived) {
     const { attempts, waitMs } = host.download;
-    const part = { start, bytes: new Uint8Array(length), filled: 0 };
+    const part = { start, bytes, filled: 0 };
     for (let failures = 0; ;) {
         const before = part.filled;
         const error = await fill(part, file, signal, arrived);
         if (!error) {
-            return part.bytes;
+            return;
         }
-        failures = part.filled - before >= length * PROGRESS ? 1 : failures + 1;
+        failures = part.filled - before >= bytes.length * PROGRESS ? 1 : failures + 1;
         if (failures === attempts) {
             const place = `byte ${start + part.filled} of ${file.size}`;
             throw failure(file.url, `it broke off ${failures} times, at last at ${place}: ${error.message}`, { cause: error });
