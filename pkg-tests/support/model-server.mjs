@@ -104,6 +104,16 @@ const BEHAVIOURS = {
     ranges(call);
   },
 
+  /** The file is said to be larger than any memory. */
+  endless({ response, etag }) {
+    response.writeHead(206, { etag, 'content-range': 'bytes 0-0/1000000000000000', 'content-length': 1 }).end('G');
+  },
+
+  /** The file is elsewhere, as signed URLs of a content network are. */
+  moved({ response, path }) {
+    response.writeHead(302, { location: path.replace('moved', 'ranges') }).end();
+  },
+
   missing: ({ response }) => response.writeHead(404).end(),
 
   /** The file is removed in mid-download. */
@@ -170,7 +180,7 @@ export function modelServer(file) {
     response.setHeader('cross-origin-resource-policy', 'same-origin');
     const calls = of(pathname);
     const times = calls.filter((range) => range === request.headers.range).length;
-    BEHAVIOURS[behaviour]({ file, request, response, etag, count: calls.length, times, isFreed: state.freed.has(pathname) });
+    BEHAVIOURS[behaviour]({ path: pathname, file, request, response, etag, count: calls.length, times, isFreed: state.freed.has(pathname) });
     return true;
   };
   return {

@@ -58,7 +58,7 @@ describe('memory of language models', () => {
   });
 });
 
-/** Loads a model so many times, in the page; returns the bytes of the last one's module. */
+/** Loads a model `count` times, in the page; returns the bytes of the last one's module. */
 async function loads(count) {
   const bytes = await (await fetch('tiny.gguf')).arrayBuffer();
   let module;

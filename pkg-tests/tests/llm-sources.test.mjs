@@ -133,6 +133,14 @@ describe('sources of models', () => {
         requireError(await load('changing'), /^NETWORK: .* it changed during the download: its version is "\d+" of 881376 bytes, but was "\d+" of 881376 bytes$/);
       });
 
+      test('redirects are followed', async () => {
+        verify(await load('moved'), fresh);
+      });
+
+      test('a file larger than memory is an error', async () => {
+        requireError(await load('endless'), /^OUT_OF_MEMORY: /);
+      });
+
       test('loading can be aborted in mid-download', async () => {
         assert.equal((await load('stuck', { abortAfter: 100_000 })).error, 'ABORTED: aborted by the caller');
       });
@@ -311,9 +319,7 @@ describe('sources of models', () => {
       models.state.freed.delete(path);
       const tab = await visitor.again();
       tab.visit(path).catch(() => {});
-      for (let tries = 0; tries < 200 && !((await visitor.cached())[0]?.bytes >= 2 * PART); tries++) {
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await until(async () => (await visitor.cached())[0]?.bytes >= 2 * PART);
       await tab.page.close();
       const [{ bytes }] = await visitor.cached();
       models.state.freed.add(path);
@@ -328,6 +334,26 @@ describe('sources of models', () => {
       results.forEach(({ text }) => assert.equal(text, native.text));
       assert.deepEqual(results.map(({ from }) => from).sort(), ['cache', 'cache', 'network']);
       assert.equal(requested(path), 3 + parts());
+    });
+
+    cacheTest('a tab that waits for another one can be aborted, and `evict` waits', 'stuck', async (visitor, path) => {
+      models.state.freed.delete(path);
+      const tab = await visitor.again();
+      const first = visitor.page.evaluate((path) => {
+        globalThis.controller = new AbortController();
+        return globalThis.LanguageModel.load(path, { signal: globalThis.controller.signal }).catch(({ code }) => code);
+      }, path);
+      await until(() => requested(path) > 5);
+      const waiting = await tab.page.evaluate(async (path) => {
+        const signal = AbortSignal.timeout(300);
+        return globalThis.LanguageModel.load(path, { signal }).catch(({ code }) => code);
+      }, path);
+      assert.equal(waiting, 'ABORTED');
+      const evicted = tab.evict(path);
+      await visitor.page.evaluate(() => globalThis.controller.abort());
+      assert.equal(await first, 'ABORTED');
+      assert.equal(await evicted, true);
+      assert.deepEqual(await tab.cached(), []);
     });
 
     cacheTest('a full quota leaves the model without a copy', 'ranges', async (visitor, path) => {
@@ -362,6 +388,12 @@ describe('sources of models', () => {
     });
   });
 });
+
+async function until(holds) {
+  for (let tries = 0; tries < 200 && !(await holds()); tries++) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
 
 /** Lets pages connect to other sites. */
 const withConnections = (headers) => {
