@@ -3,14 +3,19 @@
 
 #[path = "support/gguf.rs"]
 mod gguf;
+#[path = "llm/lora.rs"]
+mod lora;
+#[path = "llm/sessions.rs"]
+mod sessions;
 mod support;
 #[path = "support/transformer.rs"]
 mod transformer;
 
-use gguf::Writer;
+use gguf::RandomTensors;
 use relampago::InstructionSet;
 use relampago::llm::{
-    FinishReason, GenerateOptions, Gguf, LanguageModel, LoadOptions, Message, WeightType,
+    FinishReason, GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions, Message,
+    WeightType,
 };
 #[cfg(feature = "gpu")]
 use relampago::{Backend, GpuDevice};
@@ -346,8 +351,8 @@ fn unsupported_models_are_refused_by_name() {
         ("gemma2", "supported are llama, qwen2, qwen3, gemma3, phi3"),
         ("unknown", "not supported"),
     ] {
-        let mut writer = Writer::default();
-        writer.text("general.architecture", name);
+        let mut writer = GgufWriter::default();
+        writer.string("general.architecture", name);
         let error = LanguageModel::from_bytes(writer.finish(), LoadOptions::default()).unwrap_err();
         let message = error.to_string();
         assert!(

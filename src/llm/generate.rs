@@ -1,10 +1,11 @@
 //! Generation: an iterator of text.
 
-use super::LanguageModel;
+use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{BLOCK, Wanted};
 use super::sampling::{Sampler, Sampling};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
+use super::{LanguageModel, ScaledLora};
 use crate::error::Result;
 
 /// When generation ends and how tokens are chosen.
@@ -17,6 +18,11 @@ pub struct GenerateOptions {
     pub stop: Vec<String>,
     /// The choice of tokens.
     pub sampling: Sampling,
+    /// The adapters to answer with.
+    pub lora: Vec<ScaledLora>,
+    /// Of how many of the likeliest tokens to report probabilities beside that of each chosen one; none
+    /// reports no probabilities.
+    pub logprobs: Option<usize>,
 }
 
 impl Default for GenerateOptions {
@@ -25,6 +31,8 @@ impl Default for GenerateOptions {
             max_tokens: 512,
             stop: Vec::new(),
             sampling: Sampling::default(),
+            lora: Vec::new(),
+            logprobs: None,
         }
     }
 }
@@ -55,6 +63,7 @@ pub(crate) struct Generator {
     /// Text that may be the beginning of a stop string.
     held: String,
     generated: Vec<u32>,
+    logprobs: Vec<TokenLogprobs>,
     finished: Option<FinishReason>,
 }
 
@@ -67,6 +76,7 @@ impl Generator {
         options: GenerateOptions,
     ) -> Result<Self> {
         options.sampling.check()?;
+        sequence.set_lora(model, &options.lora)?;
         let read = sequence.keep_prefix(&prompt)?;
         sequence.check(model, &prompt[read..])?;
         Ok(Self {
@@ -80,6 +90,7 @@ impl Generator {
             stream: Utf8Stream::default(),
             held: String::new(),
             generated: Vec::new(),
+            logprobs: Vec::new(),
         })
     }
 
@@ -98,6 +109,11 @@ impl Generator {
     /// The tokens generated so far, without the one that ends the answer.
     pub(crate) fn tokens(&self) -> &[u32] {
         &self.generated
+    }
+
+    /// The probabilities of these tokens, if they were asked for.
+    pub(crate) fn logprobs(&self) -> &[TokenLogprobs] {
+        &self.logprobs
     }
 
     /// Why generation ended, if it has.
@@ -124,6 +140,10 @@ impl Generator {
         if let Some(&last) = self.generated.last() {
             self.logits = self.sequence.read(model, &[last], Wanted::Last).await?;
         }
+        let distribution = self
+            .options
+            .logprobs
+            .map(|top| (top, Distribution::new(&self.logits)));
         let token = self
             .sampler
             .choose(&mut self.logits, self.sequence.tokens());
@@ -131,6 +151,9 @@ impl Generator {
             return Ok(self.finish(FinishReason::Stop));
         }
         self.generated.push(token);
+        if let Some((top, distribution)) = distribution {
+            self.logprobs.push(distribution.of(token, top));
+        }
         let mut bytes = Vec::new();
         model.tokenizer.decode(token, false, &mut bytes);
         let text = self.stream.push(&bytes);
