@@ -35,6 +35,8 @@ pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use logprobs::{Candidate, TokenLogprobs};
 pub use lora::{Lora, LoraOptions, QkvLora, ScaledLora};
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use model::Wanted;
 pub use sampling::Sampling;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use sequence::Sequence;

@@ -17,7 +17,7 @@ const SAMPLE: usize = 64;
 
 impl Sequence {
     /// Writes the sequence: the header, the tokens, and then keys and values as little-endian `f32`.
-    pub(super) async fn save(&self, model: &LanguageModel) -> Result<Vec<u8>> {
+    pub(crate) async fn save(&self, model: &LanguageModel) -> Result<Vec<u8>> {
         let tokens = self.tokens();
         let cache = model.model.export(self.state(), tokens.len()).await?;
         let len = HEADER + 4 * (tokens.len() + cache.len());
@@ -37,7 +37,7 @@ impl Sequence {
     /// # Errors
     /// `InvalidModel` for other bytes or another model's, `LimitExceeded` if the context has no room for its tokens,
     /// the errors of [`Sequence::set_lora`].
-    pub(super) async fn load(
+    pub(crate) async fn load(
         model: &LanguageModel,
         bytes: &[u8],
         lora: &[ScaledLora],

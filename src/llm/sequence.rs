@@ -26,20 +26,20 @@ impl Sequence {
         })
     }
 
-    pub(super) fn tokens(&self) -> &[u32] {
+    pub(crate) fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    pub(super) fn state(&self) -> &State {
+    pub(crate) fn state(&self) -> &State {
         &self.state
     }
 
-    pub(super) fn lora(&self) -> &[ScaledLora] {
+    pub(crate) fn lora(&self) -> &[ScaledLora] {
         &self.lora
     }
 
     /// Replaces the tokens, with their keys and values as [`Model::export`](super::model::Model::export) returns them.
-    pub(super) async fn restore(
+    pub(crate) async fn restore(
         &mut self,
         model: &LanguageModel,
         tokens: Vec<u32>,
@@ -56,7 +56,7 @@ impl Sequence {
     ///
     /// # Errors
     /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
-    pub(super) async fn read(
+    pub(crate) async fn read(
         &mut self,
         model: &LanguageModel,
         tokens: &[u32],
@@ -75,7 +75,7 @@ impl Sequence {
     ///
     /// # Errors
     /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
-    pub(super) fn check(&self, model: &LanguageModel, tokens: &[u32]) -> Result<()> {
+    pub(crate) fn check(&self, model: &LanguageModel, tokens: &[u32]) -> Result<()> {
         if tokens.is_empty() {
             return Err(Error::Empty { op: "prefill" });
         }
@@ -87,7 +87,7 @@ impl Sequence {
     ///
     /// # Errors
     /// `Foreign` for another model's adapter, `InvalidArgument` for a scale that is not finite.
-    pub(super) fn set_lora(&mut self, model: &LanguageModel, lora: &[ScaledLora]) -> Result<()> {
+    pub(crate) fn set_lora(&mut self, model: &LanguageModel, lora: &[ScaledLora]) -> Result<()> {
         if self.lora != lora {
             let scaled = scaled(lora);
             model.model.check_adapters(&scaled)?;
@@ -101,7 +101,7 @@ impl Sequence {
     ///
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`.
-    pub(super) async fn fork(&self, model: &LanguageModel) -> Result<Self> {
+    pub(crate) async fn fork(&self, model: &LanguageModel) -> Result<Self> {
         let cache = model.model.export(&self.state, self.tokens.len()).await?;
         let mut fork = Self {
             state: model.model.state()?,
@@ -117,7 +117,7 @@ impl Sequence {
     ///
     /// # Errors
     /// `InvalidArgument` if there are fewer.
-    pub(super) fn rewind(&mut self, len: usize) -> Result<()> {
+    pub(crate) fn rewind(&mut self, len: usize) -> Result<()> {
         if len > self.tokens.len() {
             let most = self.tokens.len();
             return Err(Error::invalid(
@@ -132,7 +132,7 @@ impl Sequence {
 
     /// Forgets all tokens from the first one on that differs from `prompt`, and at least the last
     /// one of `prompt`. Returns the number of tokens that remain.
-    pub(super) fn keep_prefix(&mut self, prompt: &[u32]) -> Result<usize> {
+    pub(crate) fn keep_prefix(&mut self, prompt: &[u32]) -> Result<usize> {
         let same = |(a, b): &(&u32, &u32)| a == b;
         let common = self.tokens.iter().zip(prompt).take_while(same).count();
         let len = common.min(prompt.len().saturating_sub(1));

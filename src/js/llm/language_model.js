@@ -1,6 +1,8 @@
 import * as check from './check.js';
 import { Engine } from './engine.js';
 import { Generation } from './generation.js';
+import { Lora } from './lora.js';
+import { Session } from './session.js';
 import { host } from './host.js';
 import { compiled } from './module.js';
 import { open } from './source.js';
@@ -34,9 +36,31 @@ const GENERATE = {
     top_p: check.number,
     min_p: check.number,
     repetition_penalty: check.number,
+    presence_penalty: check.number,
+    frequency_penalty: check.number,
+    logit_bias: check.biases,
+    logprobs: check.boolean,
+    top_logprobs: check.count,
+    lora: (value) => value,
     seed: check.seed,
     stop: check.stops,
     signal: check.abortSignal,
+};
+
+const LORA = { alpha: check.number, signal: check.abortSignal };
+
+const SESSION = { lora: (value) => value };
+
+const POOLINGS = ['mean', 'last'];
+
+const EMBED = {
+    pooling: (value, what) => {
+        if (!POOLINGS.includes(value)) {
+            throw check.invalid(what, value, "'mean' or 'last'");
+        }
+        return value;
+    },
+    normalize: check.boolean,
 };
 
 const TOKENIZE = { special: check.boolean };
@@ -102,9 +126,38 @@ export class LanguageModel {
     #generation(request, given) {
         const { signal, ...options } = check.options(given, GENERATE);
         options.seed ??= randomSeed();
+        options.lora = this.#pairs(options.lora);
+        // OpenAI's two options are one here.
+        options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
         const number = ++this.#generations;
         const start = (push) => this.#used().generate(number, { ...request, options }, push);
         return new Generation(async (push) => start(push), () => this.#engine.cancel(number), signal);
+    }
+
+    #pairs(lora = []) {
+        return Lora.pairs(lora, 'lora', this.#engine);
+    }
+
+    async loadLora(source, options) {
+        const { alpha, signal } = check.options(options, LORA);
+        const bytes = await wholeFile(source, signal);
+        return new Lora(this.#engine, await this.#used().addLora(bytes, alpha));
+    }
+
+    async session(options) {
+        const { lora } = check.options(options, SESSION);
+        return new Session(this.#engine, await this.#used().openSession(undefined, this.#pairs(lora)));
+    }
+
+    async loadSession(saved, options) {
+        const { lora } = check.options(options, SESSION);
+        const bytes = check.bytes(saved, 'saved');
+        return new Session(this.#engine, await this.#used().openSession(bytes, this.#pairs(lora)));
+    }
+
+    async embed(texts, options) {
+        const { pooling, normalize = true } = check.options(options, EMBED);
+        return this.#used().embed(check.texts(texts, 'texts'), pooling === 'last', normalize);
     }
 
     async tokenize(text, options) {
@@ -113,10 +166,7 @@ export class LanguageModel {
     }
 
     async detokenize(tokens) {
-        if (typeof tokens?.length !== 'number') {
-            throw check.invalid('tokens', tokens, 'an array of token ids');
-        }
-        return this.#used().detokenize(Uint32Array.from(tokens, (token) => check.count(token, 'tokens')));
+        return this.#used().detokenize(check.tokens(tokens));
     }
 
     async memoryBytes() {

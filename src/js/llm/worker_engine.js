@@ -90,6 +90,30 @@ export class WorkerEngine {
         return this.#call('generate', [number, request], { push });
     }
 
+    addLora(bytes, alpha) {
+        return this.#call('addLora', [bytes, alpha]);
+    }
+
+    removeLora(number) {
+        this.#call('removeLora', [number]).catch(() => {});
+    }
+
+    embed(texts, last, normalize) {
+        return this.#call('embed', [texts, last, normalize]);
+    }
+
+    openSession(saved, lora) {
+        return this.#call('openSession', [saved, lora]);
+    }
+
+    session(number, method, values) {
+        return this.#call('session', [number, method, values]);
+    }
+
+    closeSession(number) {
+        this.#call('closeSession', [number]).catch(() => {});
+    }
+
     cancel(number) {
         this.#call('cancel', [number]).catch(() => {});
     }
