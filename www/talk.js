@@ -9,6 +9,14 @@ const say = (id, text) => {
   at(id).textContent = text;
 };
 
+/** What is said of where a file came from. */
+function origin({ source, cached }) {
+  if (source === 'cache') {
+    return ', from the copy in this browser';
+  }
+  return cached ? ', downloaded and stored in this browser' : '';
+}
+
 let model;
 /** What was said, as the model reads it. */
 let messages = [];
@@ -32,7 +40,7 @@ async function load(source, name) {
     const loaded = await LanguageModel.load(source, { signal, onProgress });
     model = loaded;
     const { info } = model;
-    say('status', `${info.name || name}: ${(info.parameters / 1e6).toFixed()} million parameters, ${megabytes(info.fileBytes)}.`);
+    say('status', `${info.name || name}: ${(info.parameters / 1e6).toFixed()} million parameters, ${megabytes(info.fileBytes)}${origin(info)}.`);
     say('fact-backend', `${info.backend === 'gpu' ? 'GPU' : `SIMD (${info.instructionSet})`}, ${info.worker ? 'in a worker' : 'on this page'}`);
     say('fact-reason', info.reason);
     say('fact-memory', megabytes(await model.memoryBytes()));

@@ -1,7 +1,7 @@
 // Compiled, never run: the entry for language models, as `tsc --strict` sees it.
 
 import init, { LanguageModel, RelampagoError, moduleUrl } from 'relampago/llm';
-import type { GenerateOptions, Generation, LoadProgress, Message, ModelInfo, Usage } from 'relampago/llm';
+import type { CachedModel, GenerateOptions, Generation, LoadProgress, Message, ModelInfo, Usage } from 'relampago/llm';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -16,11 +16,16 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
     signal,
     onProgress: (progress) => exactly<LoadProgress>(progress),
     contextLength: 512,
+    cache: false,
     worker: false,
   });
   exactly<ModelInfo>(model.info);
   exactly<'gpu' | 'simd'>(model.info.backend);
   exactly<number>(model.info.parameters);
+  exactly<'network' | 'cache' | 'local'>(model.info.source);
+  exactly<boolean>(model.info.cached);
+  exactly<CachedModel[]>(await LanguageModel.cached());
+  exactly<boolean>(await LanguageModel.evict('model.gguf'));
   const messages: Message[] = [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Why?' }];
   const options: GenerateOptions = { max_tokens: 5, temperature: 0.5, top_p: 0.9, top_k: 40, min_p: 0.1, repetition_penalty: 1.1, seed: 1, stop: ['a'], signal };
   const answer = model.chat(messages, options);

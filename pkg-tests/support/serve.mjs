@@ -29,16 +29,17 @@ const requests = new Map();
 export const requestsTo = (origin) => requests.get(origin) ?? [];
 
 /**
- * Serves a folder. `headers` changes those of every answer; a path that ends in `missing` is not there.
+ * Serves a folder. `headers` changes those of every answer; a path that ends in `missing` is not there. `answer` may
+ * answer a request instead, and then returns true.
  */
-export function serve(folder, { headers = (own) => own, missing } = {}) {
+export function serve(folder, { headers = (own) => own, missing, answer } = {}) {
   return answering(async ({ pathname }) => {
     if (missing !== undefined && pathname.endsWith(missing)) {
       return undefined;
     }
     const type = TYPES[extname(pathname)];
     return { headers: headers({ ...HEADERS, 'content-type': type }), body: await readFile(join(folder, normalize(pathname))) };
-  });
+  }, answer);
 }
 
 /** Serves what `origin` does, under another port. */
@@ -50,11 +51,14 @@ export function relay(origin) {
   });
 }
 
-async function answering(find) {
+async function answering(find, answer = () => false) {
   const paths = [];
   const server = createServer(async (request, response) => {
     const url = new URL(request.url, 'http://localhost');
     paths.push(request.url);
+    if (answer(request, response, url)) {
+      return;
+    }
     if (url.pathname === '/favicon.ico') {
       response.writeHead(204).end();
       return;

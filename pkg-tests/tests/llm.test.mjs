@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, symlinkSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -13,6 +13,7 @@ import { fresh } from '../support/install.mjs';
 import { writeTinyModel } from '../support/tiny-model.mjs';
 import { serve } from '../support/serve.mjs';
 import { exact, requests } from '../support/smollm2.mjs';
+import { unbundled } from '../support/unbundled.mjs';
 
 const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
 
@@ -24,7 +25,7 @@ describe('relampago/llm', () => {
   before(async () => {
     folder = fresh('llm');
     native = writeTinyModel(folder);
-    plain = unbundled(folder);
+    plain = unbundled(folder, 'llm', ['llm.js', 'tiny.gguf']);
     browser = await launch();
   });
   after(() => browser?.close());
@@ -140,19 +141,6 @@ function verifySmollm2({ info, progress, results }) {
   });
   const speeds = results.map(({ usage }) => `${usage.prompt_tokens} + ${usage.completion_tokens} tokens: first ${usage.time_to_first_token_ms.toFixed()} ms, then ${usage.tokens_per_second.toFixed(1)}/s`);
   console.log(`${info.instructionSet}\n${speeds.join('\n')}`);
-}
-
-function unbundled(folder) {
-  const site = join(folder, 'plain');
-  rmSync(site, { recursive: true, force: true });
-  mkdirSync(site);
-  cpSync(join(folder, 'node_modules/relampago'), join(site, 'relampago'), { recursive: true });
-  for (const file of ['llm.html', 'llm.js', 'tiny.gguf']) {
-    cpSync(join(folder, file), join(site, file));
-  }
-  const page = readFileSync(join(folder, 'llm-page.js'), 'utf8');
-  writeFileSync(join(site, 'llm-page.js'), page.replace("'relampago/llm'", "'./relampago/llm/index.js'"));
-  return site;
 }
 
 async function bundled(root) {

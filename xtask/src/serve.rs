@@ -10,6 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
+use std::time::UNIX_EPOCH;
 
 const POLICY: &str = "Content-Security-Policy";
 
@@ -60,7 +61,10 @@ fn answer(connection: &TcpStream, folder: &Path) -> io::Result<()> {
     let file = url.and_then(|url| resolve(folder, url));
     let relaxed = url.is_some_and(|url| url.starts_with("/docs/"));
     let response = match file.and_then(|path| Some((fs::read(&path).ok()?, path))) {
-        Some((content, path)) => response("200 OK", mime(&path), &content, relaxed),
+        Some((content, path)) => {
+            let head = format!("200 OK\r\nETag: {}", etag(&path)?);
+            response(&head, mime(&path), &content, relaxed)
+        }
         None => response(
             "404 Not Found",
             mime(Path::new("404.txt")),
@@ -71,9 +75,18 @@ fn answer(connection: &TcpStream, folder: &Path) -> io::Result<()> {
     (&*connection).write_all(&response?)
 }
 
-fn response(status: &str, mime: &str, content: &[u8], relaxed: bool) -> io::Result<Vec<u8>> {
+/// Names the version of a file: pages cache language models by it.
+fn etag(path: &Path) -> io::Result<String> {
+    let file = fs::metadata(path)?;
+    let modified = file.modified()?.duration_since(UNIX_EPOCH);
+    let time = modified.map_err(io::Error::other)?.as_nanos();
+    Ok(format!("\"{:x}-{time:x}\"", file.len()))
+}
+
+/// Puts an answer together; `head` is the status, and headers of this answer alone.
+fn response(head: &str, mime: &str, content: &[u8], relaxed: bool) -> io::Result<Vec<u8>> {
     let mut response = Vec::with_capacity(content.len() + 1024);
-    write!(response, "HTTP/1.1 {status}\r\nConnection: close\r\n")?;
+    write!(response, "HTTP/1.1 {head}\r\nConnection: close\r\n")?;
     for &(name, value) in HEADERS {
         let value = if relaxed && name == POLICY {
             POLICY_OF_DOCUMENTATION

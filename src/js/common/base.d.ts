@@ -13,6 +13,7 @@ export type ErrorCode =
     | 'INVALID_MODEL'
     | 'LENGTH_MISMATCH'
     | 'LIMIT_EXCEEDED'
+    | 'NETWORK'
     | 'NOT_EXECUTED'
     | 'NOT_LOADED'
     | 'NO_GPU'

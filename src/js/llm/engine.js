@@ -33,9 +33,10 @@ export class Engine {
     #cancelled = new Set();
     #turn = Promise.resolve();
 
-    /** Loads the module, and allocates memory for a file. */
+    /** Loads the module, and allocates memory for a file, in place of one that was begun. */
     async start(module, size) {
         ({ memory: this.#memory } = await load({ module_or_path: module }));
+        this.#bytes?.free();
         this.#bytes = new ModelBytes(size);
     }
 

@@ -6,4 +6,9 @@ export const host = {
     readModule: undefined,
     /** Opens a model by its name where `fetch` cannot. */
     openFile: undefined,
+    /**
+     * The bytes of a part, the vain attempts for it, the wait after the first one, and how long a connection may be silent.
+     * Tests lower these.
+     */
+    download: { partBytes: 8 << 20, attempts: 5, waitMs: 250, silenceMs: 30_000 },
 };

@@ -22,9 +22,14 @@ export interface LoadOptions {
      * SIMD; `'gpu'` is any GPU, one in software too, or an error.
      */
     device?: 'auto' | 'gpu' | 'simd';
-    /** Cancels loading. */
+    /**
+     * Whether a model from a URL is stored in the browser (in the Origin Private File System), and read from there the
+     * next time: true by default. Where there is no such store, as in Node, or no room in it, models load without.
+     */
+    cache?: boolean;
+    /** Cancels loading. What was downloaded stays in the cache, and the next `load` goes on from there. */
     signal?: AbortSignal;
-    /** Is called with each piece of the file. */
+    /** Is called whenever bytes of the file arrive. If the file changes during a download, it begins anew. */
     onProgress?: (progress: LoadProgress) => void;
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number;
@@ -62,6 +67,21 @@ export interface ModelInfo {
     readonly instructionSet: string;
     /** Whether the model runs in a worker. */
     readonly worker: boolean;
+    /** Where the file came from: a server, the cache, or else a `File`, bytes or a path. */
+    readonly source: 'network' | 'cache' | 'local';
+    /** Whether the cache has the file now. */
+    readonly cached: boolean;
+}
+
+/** A model in the cache. */
+export interface CachedModel {
+    readonly url: string;
+    /** The bytes that are stored. */
+    readonly bytes: number;
+    /** The bytes of the file, if they are known. */
+    readonly total: number | undefined;
+    /** Whether the file is stored as a whole; otherwise `load` downloads only what is missing. */
+    readonly complete: boolean;
 }
 
 /** A message of a conversation, as OpenAI's API has it. */
@@ -118,14 +138,19 @@ export interface Generation extends AsyncIterable<string> {
 }
 
 /**
- * A language model from a GGUF file. Errors are `RelampagoError`s: `INVALID_MODEL` for a file that cannot be read, is
- * damaged or needs what this version lacks, `ABORTED` after a signal, `INVALID_ARGUMENT`, `LIMIT_EXCEEDED` where a
- * prompt does not fit the context, `OUT_OF_MEMORY`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the worker failed.
+ * A language model from a GGUF file. Errors are `RelampagoError`s: `NETWORK` for a download that fails, `INVALID_MODEL`
+ * for a file that cannot be read, is damaged or needs what this version lacks, `ABORTED` after a signal,
+ * `INVALID_ARGUMENT`, `LIMIT_EXCEEDED` where a prompt does not fit the context, `OUT_OF_MEMORY`, `DISPOSED`,
+ * `UNSUPPORTED`, and `DEVICE_LOST` if the worker failed.
  */
 export class LanguageModel {
     private constructor();
     /** Loads a model. Its bytes go into the module's memory piece by piece. */
     static load(source: ModelSource, options?: LoadOptions): Promise<LanguageModel>;
+    /** Lists the models in the cache; none where there is no cache, as in Node. */
+    static cached(): Promise<CachedModel[]>;
+    /** Removes a model from the cache, once no `load` of it is under way. Resolves to whether it was there. */
+    static evict(url: string | URL): Promise<boolean>;
     /** What the file says of the model, and where it runs. */
     readonly info: ModelInfo;
     /** Answers a conversation, by the file's chat template. Control tokens in messages are text. */

@@ -1,16 +1,22 @@
+import { cachedModels, evict } from './cached_models.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
 import { Generation } from './generation.js';
 import { Lora } from './lora.js';
 import { Session } from './session.js';
 import { host } from './host.js';
+import { kindOf } from './http.js';
 import { compiled } from './module.js';
-import { open } from './source.js';
+import { open, resolve } from './source.js';
+import { split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
 import { RelampagoError } from './error.js';
 
 /** Pieces on their way to a worker: enough that it never waits. */
 const MOST_PIECES = 8;
+
+/** The most bytes of a piece. */
+const PIECE = 4 << 20;
 
 const DEVICES = ['auto', 'gpu', 'simd'];
 
@@ -22,6 +28,7 @@ const device = (value, what) => {
 };
 
 const LOAD = {
+    cache: check.boolean,
     device,
     signal: check.abortSignal,
     onProgress: check.callable,
@@ -83,31 +90,34 @@ export class LanguageModel {
     }
 
     static async load(source, options) {
-        const { device, signal, onProgress, contextLength, worker = host.worker } = check.options(options, LOAD);
+        const { cache = true, device, signal, onProgress, contextLength, worker = host.worker } = check.options(options, LOAD);
         const stop = () => {
             if (signal?.aborted) {
                 throw check.aborted(signal);
             }
         };
         stop();
-        const { size, pieces } = await open(source, signal).catch((error) => {
-            stop();
-            throw error;
-        });
         const engine = worker ? new WorkerEngine() : new Engine();
         try {
-            await engine.start(await compiled(), size);
-            await transfer(engine, { size, pieces }, stop, onProgress);
+            const origin = await fill(engine, source, { cache, signal, onProgress }, stop);
             const info = await engine.open({ contextLength, device });
             stop();
-            return new LanguageModel(engine, { ...info, worker });
+            return new LanguageModel(engine, { ...info, worker, ...origin });
         } catch (error) {
             engine.dispose();
             stop();
             throw error;
-        } finally {
-            await pieces.return();
         }
+    }
+
+    /** Lists the models that are cached. */
+    static async cached() {
+        return cachedModels();
+    }
+
+    /** Removes a model from the cache. */
+    static async evict(url) {
+        return evict(resolve(url));
     }
 
     /** What the file says of the model, and where it runs. */
@@ -194,18 +204,40 @@ export class LanguageModel {
     }
 }
 
-/** Moves a file to an engine. */
-async function transfer(engine, { size, pieces }, stop, onProgress = () => {}) {
+/** Moves a file to an engine, once more if it changes in between. Returns where it comes from. */
+async function fill(engine, source, options, stop) {
+    try {
+        return await move(engine, source, options, stop);
+    } catch (error) {
+        if (kindOf(error) !== 'changed') {
+            throw error;
+        }
+        return move(engine, source, options, stop);
+    }
+}
+
+async function move(engine, source, options, stop) {
+    const file = await open(source, options);
+    try {
+        await engine.start(await compiled(), file.size);
+        await transfer(engine, file.pieces(), stop);
+    } finally {
+        await file.close();
+    }
+    const { source: from, cached } = file;
+    return { source: from, cached };
+}
+
+async function transfer(engine, pieces, stop) {
     const underway = [];
-    let loaded = 0;
-    for await (const piece of pieces) {
+    for await (const piece of split(pieces, PIECE)) {
         stop();
-        underway.push(engine.write(piece));
+        const written = Promise.resolve(engine.write(piece));
+        written.catch(() => {}); // It is awaited in its turn, or loading ends before.
+        underway.push(written);
         if (underway.length === MOST_PIECES) {
             await underway.shift();
         }
-        loaded += piece.length;
-        onProgress({ loaded, total: size || undefined });
     }
     await Promise.all(underway);
 }

@@ -1,78 +1,62 @@
 // Where the bytes of a model come from: pieces that are read one after the other.
 
 import { invalid } from './check.js';
-import { RelampagoError } from './error.js';
 import { host } from './host.js';
+import { openRemote } from './remote_model.js';
+import { chunks, split } from './stream.js';
 
 /** The most bytes of a piece, so that what is on its way to the module stays small. */
 const PIECE = 4 << 20;
 
 /**
- * Opens a source: a URL, a Blob or bytes. Returns its size in bytes, 0 if it is not known, and its pieces.
- * @returns {Promise<{ size: number, pieces: AsyncIterable<Uint8Array> }>}
+ * Opens a source: a URL, a Blob or bytes. Returns its size in bytes, 0 if it is not known, where it comes from, and
+ * whether it is cached once its pieces were read. `onProgress` is called as bytes arrive.
+ * @returns {Promise<{ size: number, source: string, cached: boolean, pieces: () => AsyncGenerator<Uint8Array>, close: () => Promise<void> }>}
  */
-export async function open(source, signal) {
+export async function open(source, { cache, signal, onProgress }) {
+    let size;
+    let loaded = 0;
+    const arrived = (bytes) => onProgress?.({ loaded: (loaded += bytes), total: size || undefined });
+    const file = (await openLocal(source, arrived)) ?? (await openRemote(resolve(source), { cache, signal }, arrived));
+    size = file.size;
+    return file;
+}
+
+async function openLocal(source, arrived) {
     const kind = Object.prototype.toString.call(source).slice(8, -1);
     if (kind === 'Blob' || kind === 'File') {
-        return { size: source.size, pieces: split(stream(source.stream())) };
+        return local(source.size, chunks(source.stream()), arrived);
     }
     if (ArrayBuffer.isView(source)) {
-        const bytes = new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
-        return { size: bytes.length, pieces: split([bytes]) };
+        return local(source.byteLength, [new Uint8Array(source.buffer, source.byteOffset, source.byteLength)], arrived);
     }
     if (kind === 'ArrayBuffer' || kind === 'SharedArrayBuffer') {
-        return { size: source.byteLength, pieces: split([new Uint8Array(source)]) };
+        return local(source.byteLength, [new Uint8Array(source)], arrived);
     }
     if (kind === 'String' || kind === 'URL') {
-        const opened = (await host.openFile?.(source)) ?? (await download(source, signal));
-        return { size: opened.size, pieces: split(opened.pieces) };
+        const file = await host.openFile?.(source);
+        return file && local(file.size, file.pieces, arrived);
     }
     throw invalid('source', source, 'a URL, a File, a Blob, an ArrayBuffer or a Uint8Array');
 }
 
-async function download(url, signal) {
-    const failed = (reason, cause) => new RelampagoError('INVALID_MODEL', `the model could not be loaded from ${url}: ${reason}`, cause);
-    let response;
-    try {
-        response = await fetch(url, { signal });
-    } catch (error) {
-        throw signal?.aborted ? error : failed(error.message, error);
-    }
-    if (!response.ok) {
-        throw failed(`the server answers ${response.status}`);
-    }
-    // The length of compressed content is not that of the model.
-    const length = response.headers.has('content-encoding') ? 0 : Number(response.headers.get('content-length'));
-    const pieces = (async function* () {
-        try {
-            yield* stream(response.body);
-        } catch (error) {
-            throw signal?.aborted ? error : failed(error.message, error);
+function local(size, bytes, arrived) {
+    const pieces = async function* () {
+        for await (const piece of split(bytes, PIECE)) {
+            arrived(piece.length);
+            yield piece;
         }
-    })();
-    return { size: length, pieces };
+    };
+    return { size, source: 'local', cached: false, pieces, close: async () => bytes.return?.() };
 }
 
-/** A stream's pieces; not every browser iterates over streams. */
-async function* stream(readable) {
-    const reader = readable.getReader();
+/** Returns the URL that a page means by a source. */
+export function resolve(source) {
     try {
-        for (;;) {
-            const { done, value } = await reader.read();
-            if (done) {
-                return;
-            }
-            yield value;
-        }
-    } finally {
-        await reader.cancel().catch(() => {});
-    }
-}
-
-async function* split(pieces) {
-    for await (const piece of pieces) {
-        for (let at = 0; at < piece.length; at += PIECE) {
-            yield piece.subarray(at, at + PIECE);
-        }
+        const url = new URL(source, globalThis.document?.baseURI ?? globalThis.location?.href);
+        url.hash = '';
+        return url.href;
+    } catch {
+        throw invalid('source', source, 'a URL');
     }
 }

@@ -1,0 +1,160 @@
+// A server of one file, whose behaviour is the first part of a model's path: `/models/BEHAVIOUR/NAME`. Each path has a
+// state of its own.
+
+import { createHash } from 'node:crypto';
+
+const RANGE = /^bytes=(\d+)-(\d+)$/;
+
+/** Answers a request for a range, or for everything, as servers with `Accept-Ranges` do. */
+function ranges({ file, request, response, etag }) {
+  const range = RANGE.exec(request.headers.range ?? '');
+  const headers = { 'accept-ranges': 'bytes', ...(etag && { etag }) };
+  if (!range) {
+    response.writeHead(200, { ...headers, 'content-length': file.length }).end(file);
+    return;
+  }
+  const [from, to] = [Number(range[1]), Math.min(Number(range[2]), file.length - 1)];
+  const part = file.subarray(from, to + 1);
+  headers['content-range'] = `bytes ${from}-${to}/${file.length}`;
+  response.writeHead(206, { ...headers, 'content-length': part.length }).end(part);
+}
+
+/** Closes a connection soon: browsers drop what they have not read when they hear of it. */
+const breakOff = (response) => setTimeout(() => response.socket.destroy(), 30);
+
+/** Sends `bytes` of an answer, and closes the connection. */
+function truncated(call, bytes) {
+  const { response } = call;
+  const end = response.end.bind(response);
+  response.end = (body) => {
+    if (body.length <= bytes) {
+      return end(body);
+    }
+    response.write(body.subarray(0, bytes), () => breakOff(response));
+    return response;
+  };
+  ranges(call);
+}
+
+const BEHAVIOURS = {
+  ranges,
+
+  /** One answer with everything. */
+  plain({ file, response, etag }) {
+    response.writeHead(200, { etag, 'content-length': file.length }).end(file);
+  },
+
+  /** One answer of unknown length. */
+  chunked({ file, response, etag }) {
+    response.writeHead(200, { etag }).write(file.subarray(0, 1000));
+    response.end(file.subarray(1000));
+  },
+
+  /** No ETag, only a date. */
+  dated(call) {
+    call.response.setHeader('last-modified', 'Wed, 25 Nov 2026 10:00:00 GMT');
+    ranges({ ...call, etag: undefined });
+  },
+
+  /** Nothing that names the version. */
+  unnamed: (call) => ranges({ ...call, etag: undefined }),
+
+  /** Each connection breaks after so many bytes; a part arrives in two attempts. */
+  breaking: (call) => truncated(call, 40_000),
+
+  /** Each connection breaks after so few bytes that no number of attempts is enough. */
+  broken: (call) => truncated(call, 100),
+
+  /** The one answer breaks. */
+  halved({ file, response, etag }) {
+    response.writeHead(200, { etag, 'content-length': file.length });
+    response.write(file.subarray(0, file.length >> 1), () => breakOff(response));
+  },
+
+  /** The first answer for each part is an error that passes. */
+  busy(call) {
+    const { request, response, times } = call;
+    request.headers.range !== 'bytes=0-0' && times === 1 ? response.writeHead(503).end() : ranges(call);
+  },
+
+  /** The file is there, and later the server is out of order. */
+  failing(call) {
+    call.isFreed ? call.response.writeHead(503).end() : ranges(call);
+  },
+
+  /** Other sites may read everything. */
+  shared(call) {
+    call.response.setHeader('access-control-allow-origin', '*');
+    call.response.setHeader('access-control-expose-headers', 'content-range, etag');
+    ranges(call);
+  },
+
+  /** Other sites may read the file, but neither its ranges nor its version. */
+  hiding(call) {
+    call.response.setHeader('access-control-allow-origin', '*');
+    ranges(call);
+  },
+
+  missing: ({ response }) => response.writeHead(404).end(),
+
+  /** The file is removed in mid-download. */
+  lost(call) {
+    call.count > 5 ? call.response.writeHead(404).end() : ranges(call);
+  },
+
+  /** The file is replaced once in mid-download. */
+  replaced: (call) => ranges({ ...call, etag: call.count > 5 ? '"new"' : '"old"' }),
+
+  /** The file changes all the time. */
+  changing: (call) => ranges({ ...call, etag: `"${call.count >> 2}"` }),
+
+  /** The answer to a range is everything, after the first one. */
+  forgetful(call) {
+    call.count > 3 ? BEHAVIOURS.plain(call) : ranges(call);
+  },
+
+  /** The first answer for each part never comes, or stops after 1000 bytes. */
+  silent(call) {
+    const { request, response, file, etag, times } = call;
+    const from = Number(/=(\d+)/.exec(request.headers.range)[1]);
+    if (request.headers.range === 'bytes=0-0' || times > 1 || from % 65_536 !== 0) {
+      ranges(call);
+    } else if ((from / 65_536) % 2 === 0) {
+      const to = Math.min(from + 65_536, file.length) - 1;
+      response.writeHead(206, { etag, 'content-range': `bytes ${from}-${to}/${file.length}`, 'content-length': to + 1 - from });
+      response.write(file.subarray(from, from + 1000));
+    }
+  },
+
+  /** Parts after the first ones never arrive. */
+  stuck(call) {
+    if (call.count <= 5 || call.isFreed) {
+      ranges(call);
+    }
+  },
+};
+
+/** Returns a handler of requests that serves `file`, and what tests can ask and change. */
+export function modelServer(file) {
+  const etag = `"${createHash('sha256').update(file).digest('hex').slice(0, 16)}"`;
+  const requests = new Map();
+  const state = { down: false, freed: new Set() };
+  const of = (path) => requests.get(path) ?? [];
+  const answer = (request, response, { pathname }) => {
+    const [, models, behaviour] = pathname.split('/');
+    if (models !== 'models') {
+      return false;
+    }
+    requests.set(pathname, [...of(pathname), request.headers.range]);
+    if (state.down) {
+      request.socket.destroy();
+      return true;
+    }
+    response.setHeader('cross-origin-resource-policy', 'same-origin');
+    const count = of(pathname).length;
+    const times = of(pathname).filter((range) => range === request.headers.range).length;
+    BEHAVIOURS[behaviour]({ file, request, response, etag, count, times, isFreed: state.freed.has(pathname) });
+    return true;
+  };
+  return { answer, state, requestsTo: of, forget: (path) => requests.delete(path) };
+}

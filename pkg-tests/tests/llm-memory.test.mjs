@@ -1,0 +1,81 @@
+// The memory of language models is flat: after many loads it is what it was after a few.
+
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { launch } from '../support/browser.mjs';
+import { fresh } from '../support/install.mjs';
+import { serve } from '../support/serve.mjs';
+import { writeTinyModel } from '../support/tiny-model.mjs';
+import { unbundled } from '../support/unbundled.mjs';
+
+const FEW = 20;
+const MANY = 200;
+
+describe('memory of language models', () => {
+  let folder;
+  before(() => {
+    folder = fresh('llm-memory');
+    writeTinyModel(folder);
+  });
+
+  test('of the module that models share', async () => {
+    const { LanguageModel } = await import(pathToFileURL(join(folder, 'node_modules/relampago/llm/node.js')));
+    const bytes = readFileSync(join(folder, 'tiny.gguf'));
+    let few;
+    let last;
+    for (let loads = 1; loads <= MANY; loads++) {
+      const model = await LanguageModel.load(bytes);
+      await model.complete('hello', { max_tokens: 1 }).text();
+      last = await model.memoryBytes();
+      few = loads === FEW ? last : few;
+      model.dispose();
+    }
+    assert.equal(last, few);
+  });
+
+  const onLinux = { skip: process.platform !== 'linux' };
+  test('of models in workers', onLinux, async () => {
+    const server = await serve(unbundled(folder, 'llm-sources', ['llm-sources.js', 'tiny.gguf']));
+    const browser = await launch();
+    try {
+      const page = await browser.newPage();
+      await page.goto(`${server.url}/llm-sources.html`);
+      await page.waitForFunction(() => Boolean(globalThis.visit));
+      await page.evaluate(loads, FEW);
+      const few = await residentBytes(browser);
+      const module = await page.evaluate(loads, MANY - FEW);
+      const many = await residentBytes(browser);
+      console.log(`pages take ${few / 1e6} MB after ${FEW} loads, ${many / 1e6} MB after ${MANY}`);
+      const leak = (MANY - FEW) * module;
+      assert.ok(many - few < leak / 4, `${few} bytes after ${FEW} loads, ${many} after ${MANY}`);
+    } finally {
+      await browser.close();
+      server.close();
+    }
+  });
+});
+
+/** Loads a model so many times, in the page; returns the bytes of the last one's module. */
+async function loads(count) {
+  const bytes = await (await fetch('tiny.gguf')).arrayBuffer();
+  let module;
+  for (let i = 0; i < count; i++) {
+    const model = await globalThis.LanguageModel.load(bytes, { worker: true, device: 'simd' });
+    await model.complete('hello', { max_tokens: 1 }).text();
+    module = await model.memoryBytes();
+    model.dispose();
+  }
+  return module;
+}
+
+/** The memory that the browser's pages take. What their scripts report takes a minute. */
+async function residentBytes(browser) {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send('SystemInfo.getProcessInfo');
+  const pages = processInfo.filter(({ type }) => type === 'renderer');
+  const kilobytes = pages.map(({ id }) => Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${id}/status`, 'utf8'))[1]));
+  return kilobytes.reduce((sum, each) => sum + each * 1024, 0);
+}

@@ -1,0 +1,122 @@
+// The copy of a model from a URL.
+
+import { host } from './host.js';
+import { hasRoom, lockModel, modelsFolder, nameOf, readFolder, sizeOf, writeDescription, writePart } from './opfs.js';
+
+/** The copy of one model: absent, partial or complete. Nobody else has it open. */
+export class CachedModel {
+    #models;
+    #name;
+    #folder;
+    #description;
+    #parts = new Map();
+    #unlock;
+    #failed = false;
+
+    /** Waits until nobody else has the model open. Returns undefined where there is no OPFS. */
+    static async open(url, signal) {
+        const models = await modelsFolder({ create: true });
+        if (!models) {
+            return undefined;
+        }
+        const model = new CachedModel();
+        model.#models = models;
+        model.#name = await nameOf(url);
+        model.#unlock = await lockModel(model.#name, signal);
+        await model.#read().catch(() => {}); // There is none, or what there is will be replaced.
+        return model;
+    }
+
+    async #read() {
+        const folder = await this.#models.getDirectoryHandle(this.#name);
+        const { description, parts } = await readFolder(folder);
+        this.#folder = folder;
+        this.#description = description;
+        this.#parts = parts;
+    }
+
+    get isComplete() {
+        return !this.#failed && this.#description?.size > 0 && sizeOf(this.#parts) === this.#description.size;
+    }
+
+    /** The file that this is a copy of, as `connect` describes files, and the bytes of each part but the last one. */
+    get file() {
+        return this.#description;
+    }
+
+    /** Prepares for a file: only parts of the same version stay. Returns whether it can and may be cached. */
+    async begin(file) {
+        if (file.version === undefined) {
+            return false; // The next load could not find out whether the copy is current.
+        }
+        try {
+            if (!this.#isOf(file)) {
+                await this.#remove();
+            }
+            if (this.isComplete) {
+                return true;
+            }
+            const hasEnough = await hasRoom(file.size - sizeOf(this.#parts));
+            if (hasEnough && !this.#description) {
+                await this.#describe(file);
+            }
+            return hasEnough;
+        } catch {
+            this.#failed = true;
+            return false;
+        }
+    }
+
+    /** The size of a file may be unknown until its end. */
+    #isOf({ size, version }) {
+        const known = this.#description;
+        return known?.version === version && (size === 0 || size === known.size);
+    }
+
+    async #describe({ url, size, version }) {
+        const description = { url, size, version, partBytes: host.download.partBytes };
+        this.#folder = await this.#models.getDirectoryHandle(this.#name, { create: true });
+        await writeDescription(this.#folder, description);
+        this.#description = description;
+    }
+
+    /** Returns the bytes of a part, if it is there. */
+    async read(index, length) {
+        const part = this.#parts.get(index);
+        return part?.size === length ? part.arrayBuffer().then((bytes) => new Uint8Array(bytes), () => {}) : undefined;
+    }
+
+    /** Stores a part. If that fails, as beyond the quota, the model loads without a copy. */
+    async save(index, bytes) {
+        await this.#attempt(async () => this.#parts.set(index, await writePart(this.#folder, index, bytes)));
+    }
+
+    /** Stores the size of a file where it was not known before. */
+    async finish(size) {
+        await this.#attempt(async () => this.#description.size || (await this.#describe({ ...this.#description, size })));
+    }
+
+    async #attempt(work) {
+        try {
+            if (!this.#failed) {
+                await work();
+            }
+        } catch {
+            this.#failed = true;
+        }
+    }
+
+    async #remove() {
+        this.#description = undefined;
+        this.#parts.clear();
+        await this.#models.removeEntry(this.#name, { recursive: true }).catch(() => {}); // There may be none.
+    }
+
+    /** Lets others open the model. Nothing of it may be under way. */
+    async close() {
+        if (this.#failed) {
+            await this.#remove();
+        }
+        this.#unlock();
+    }
+}

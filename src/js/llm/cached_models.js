@@ -1,0 +1,39 @@
+// What is cached, and its removal.
+
+import { lockModel, modelsFolder, nameOf, readFolder, sizeOf } from './opfs.js';
+
+/** Lists the models that are cached, in whole or in part. */
+export async function cachedModels() {
+    const models = await modelsFolder();
+    const found = [];
+    for await (const folder of models?.values() ?? []) {
+        const read = await readFolder(folder).catch(() => {}); // Another tab may have removed it.
+        if (read) {
+            const { url, size } = read.description;
+            const bytes = sizeOf(read.parts);
+            found.push({ url, bytes, total: size || undefined, complete: bytes === size });
+        }
+    }
+    return found;
+}
+
+/** Removes a model once no load of it is under way. Returns whether there was one. */
+export async function evict(url) {
+    const models = await modelsFolder();
+    if (!models) {
+        return false;
+    }
+    const name = await nameOf(url);
+    const unlock = await lockModel(name);
+    try {
+        await models.removeEntry(name, { recursive: true });
+        return true;
+    } catch (error) {
+        if (error.name === 'NotFoundError') {
+            return false;
+        }
+        throw error;
+    } finally {
+        unlock();
+    }
+}

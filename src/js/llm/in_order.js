@@ -1,0 +1,26 @@
+// Work on the parts of a file: several at a time, results in order.
+
+import { linked } from './linked.js';
+
+/** The number of parts under way: enough to use a connection, few enough for memory. */
+const AT_A_TIME = 3;
+
+/** Yields `get(0, signal)` to `get(count - 1, signal)` in order. At the end nothing is under way any more. */
+export async function* inOrder(count, get, signal) {
+    const { controller, unlink } = linked(signal);
+    const underway = [];
+    try {
+        for (let next = 0; underway.length > 0 || next < count;) {
+            while (next < count && underway.length < AT_A_TIME) {
+                const part = get(next++, controller.signal);
+                part.catch(() => {}); // It is awaited in its turn, or an earlier one fails.
+                underway.push(part);
+            }
+            yield await underway.shift();
+        }
+    } finally {
+        controller.abort();
+        unlink();
+        await Promise.allSettled(underway);
+    }
+}

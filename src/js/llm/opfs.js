@@ -1,0 +1,69 @@
+// Folders of models in the Origin Private File System (OPFS), which all tabs of an origin share.
+//
+// Each model is a folder with a description and a file for each part. A part is written as a whole or not at all: what
+// a download leaves behind when it breaks off, or when its tab ends, is always usable.
+
+import { lock } from './lock.js';
+
+const FOLDER = 'relampago-models';
+const DESCRIPTION = 'model.json';
+
+/** The folder of all models; undefined where there is none, or where only workers may write files. */
+export async function modelsFolder(options) {
+    if (!globalThis.FileSystemFileHandle?.prototype.createWritable) {
+        return undefined;
+    }
+    try {
+        const origin = await navigator.storage.getDirectory();
+        return await origin.getDirectoryHandle(FOLDER, options);
+    } catch {
+        return undefined; // Windows may be private, and nothing may have been cached yet.
+    }
+}
+
+/** The name of a URL's folder. */
+export async function nameOf(url) {
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(url));
+    return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** Waits until no other tab uses a model; returns the function that ends its use. */
+export const lockModel = (name, signal) => lock(`${FOLDER}/${name}`, signal);
+
+async function write(folder, name, content) {
+    const file = await folder.getFileHandle(name, { create: true });
+    const writable = await file.createWritable();
+    try {
+        await writable.write(content);
+        await writable.close();
+    } catch (error) {
+        await writable.abort().catch(() => {});
+        throw error;
+    }
+    return file.getFile();
+}
+
+export const writePart = (folder, index, bytes) => write(folder, String(index), bytes);
+
+export const writeDescription = (folder, description) => write(folder, DESCRIPTION, JSON.stringify(description));
+
+/** Reads a model's folder: its description, and the files of its parts by their index. */
+export async function readFolder(folder) {
+    const file = await (await folder.getFileHandle(DESCRIPTION)).getFile();
+    const description = JSON.parse(await file.text());
+    const parts = new Map();
+    for await (const [name, handle] of folder.entries()) {
+        if (/^\d+$/.test(name)) {
+            parts.set(Number(name), await handle.getFile());
+        }
+    }
+    return { description, parts };
+}
+
+export const sizeOf = (parts) => [...parts.values()].reduce((sum, { size }) => sum + size, 0);
+
+/** Whether the origin may store as many bytes more, as far as the browser reports. */
+export async function hasRoom(bytes) {
+    const { quota = Infinity, usage = 0 } = (await navigator.storage.estimate?.().catch(() => {})) ?? {};
+    return usage + bytes <= quota;
+}

@@ -1,0 +1,99 @@
+// A range of bytes of a file on a server.
+
+import { describe, failure, isTransient, request, untilSilent } from './http.js';
+import { host } from './host.js';
+
+/** The part of a range that is worth another attempt, however many there were. */
+const PROGRESS = 1 / 8;
+
+/** Fetches a range of bytes. After a failure of the network it goes on where that broke off. */
+export async function readRange(file, start, length, signal, arrived) {
+    const { attempts, waitMs } = host.download;
+    const part = { start, bytes: new Uint8Array(length), filled: 0 };
+    for (let failures = 0; ;) {
+        const before = part.filled;
+        const error = await fill(part, file, signal, arrived);
+        if (!error) {
+            return part.bytes;
+        }
+        failures = part.filled - before >= length * PROGRESS ? 1 : failures + 1;
+        if (failures === attempts) {
+            const place = `byte ${start + part.filled} of ${file.size}`;
+            throw failure(file.url, `it broke off ${failures} times, at last at ${place}: ${error.message}`, { cause: error });
+        }
+        await wait(waitMs * 2 ** (failures - 1), signal);
+    }
+}
+
+/** Fetches what a part lacks. Returns an error if another attempt may help, and throws others. */
+async function fill(part, file, signal, arrived) {
+    const connection = untilSilent(signal);
+    try {
+        const from = part.start + part.filled;
+        const range = `bytes=${from}-${part.start + part.bytes.length - 1}`;
+        const response = await request(file.url, connection.signal, range).catch((error) => ({ error }));
+        signal?.throwIfAborted();
+        if (response.error || isTransient(response.status)) {
+            return response.error ?? new Error(`the server answers ${response.status}`);
+        }
+        requireSame(file, response, from);
+        const error = await append(part, response.body, (bytes) => {
+            connection.heard();
+            arrived(bytes);
+        });
+        signal?.throwIfAborted();
+        return error;
+    } finally {
+        connection.end();
+    }
+}
+
+/** Appends a body to a part. Returns an error if the part lacks bytes then. */
+async function append(part, body, arrived) {
+    const reader = body.getReader();
+    for (;;) {
+        const { done, value, error } = await reader.read().catch((error) => ({ error }));
+        const missing = part.bytes.length - part.filled;
+        if (missing === 0) {
+            return undefined;
+        }
+        if (error || done) {
+            return error ?? new Error('the server closed the connection');
+        }
+        const fits = value.subarray(0, missing);
+        part.bytes.set(fits, part.filled);
+        part.filled += fits.length;
+        arrived(fits.length);
+    }
+}
+
+/**
+ * Checks that an answer is the range from byte `from` of the file as it was first. `If-Range` would be a header for
+ * which other sites need to be asked first, and the answer says which version it is of, anyway.
+ */
+function requireSame({ url, size, version }, response, from) {
+    const { ok, status } = response;
+    const now = describe(response);
+    const isSame = now.size === size && now.version === version;
+    if (status === 416 || (ok && !isSame)) {
+        const shown = ({ size, version }) => `${version ?? 'unnamed'} of ${size} bytes`;
+        const change = `its version is ${shown(now)}, but was ${shown({ size, version })}`;
+        throw failure(url, `it changed during the download: ${change}`, { kind: 'changed' });
+    }
+    if (status !== 206 || now.from !== from) {
+        throw failure(url, `the server answers ${status} to a request for a range from byte ${from} of ${size}`);
+    }
+}
+
+/** Waits, or throws what a signal is aborted with. */
+function wait(ms, signal) {
+    return new Promise((resolve, reject) => {
+        const end = () => {
+            clearTimeout(timer);
+            signal?.removeEventListener('abort', end);
+            signal?.aborted ? reject(signal.reason) : resolve();
+        };
+        const timer = setTimeout(end, ms);
+        signal?.addEventListener('abort', end);
+    });
+}
