@@ -30,7 +30,7 @@ impl Sequence {
         &self.tokens
     }
 
-    pub(crate) fn state(&self) -> &State {
+    pub(super) fn state(&self) -> &State {
         &self.state
     }
 

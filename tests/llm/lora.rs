@@ -64,6 +64,11 @@ fn gguf(shape: Shape, parts: &[Part]) -> Vec<u8> {
     writer.finish()
 }
 
+/// A random adapter's file.
+pub(crate) fn file_of(shape: Shape, seed: u64) -> Vec<u8> {
+    gguf(shape, &parts(shape, &mut Random(seed)))
+}
+
 /// PEFT's file: rows of queries and keys are in the order of halves.
 fn safetensors(shape: Shape, parts: &[Part]) -> Vec<u8> {
     let names = [

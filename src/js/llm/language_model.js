@@ -7,7 +7,7 @@ import { Session } from './session.js';
 import { host } from './host.js';
 import { kindOf } from './http.js';
 import { compiled } from './module.js';
-import { open, resolve } from './source.js';
+import { open, resolve, wholeFile } from './source.js';
 import { split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
 import { RelampagoError } from './error.js';
