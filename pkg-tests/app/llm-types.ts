@@ -46,6 +46,9 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<number>(lora.layers);
   model.complete('Once', { lora: [lora, { lora, scale: 0.5 }], logit_bias: { 5: -100 }, logprobs: true, top_logprobs: 3 });
   exactly<TokenLogprobs[]>(answer.logprobs);
+  exactly<void>(await model.reload());
+  exactly<void>(await model.reload(file, { signal }));
+  model.complete('Once', { after: answer.tokens });
   const session = await model.session({ lora });
   exactly<Float32Array>(await session.prefill([1, 2]));
   exactly<Float32Array>(await session.decode(1));

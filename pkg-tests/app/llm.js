@@ -64,6 +64,13 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   await forbidden.text();
   result.otherToken = forbidden.tokens[0] !== answer.tokens[0];
 
+  const after = await model.complete('hello', { max_tokens: 8, after: answer.tokens, lora: [] }).text();
+  result.continued = result.plain.endsWith(after) && after.length < result.plain.length;
+  errors.noSource = await outcome(() => model.reload());
+  await model.reload(bytes);
+  result.afterReload = await text({ lora: { lora, scale: 2 } });
+  result.sessionAfterReload = (await session.decode(2)).join() === (await loaded.decode(2)).join();
+
   const withLora = await model.session({ lora });
   errors.otherAdapters = await outcome(() => model.loadSession(saved, { lora }));
   errors.full = await outcome(() => session.prefill(new Uint32Array(65)));

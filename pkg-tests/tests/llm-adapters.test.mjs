@@ -58,7 +58,8 @@ function verify(result, native) {
   assertClose(result.vector, native.vector, 'vector');
   assert.deepEqual(result.loaded, [257, 108, 111]);
   assert.deepEqual(result.forked, [257, 108, 111, 1]);
-  for (const holds of ['rewound', 'same', 'otherToken']) {
+  assert.equal(result.afterReload, native.adapted);
+  for (const holds of ['rewound', 'same', 'otherToken', 'continued', 'sessionAfterReload']) {
     assert.equal(result[holds], true, holds);
   }
   assert.equal(result.logprobs.length, 2);
@@ -76,6 +77,7 @@ function verify(result, native) {
   delete errors.noAdapter;
   delete errors.otherAdapters;
   assert.deepEqual(errors, {
+    noSource: 'INVALID_ARGUMENT: `source` is undefined, but must be given again: the bytes that the model was loaded from are not kept',
     full: errors.full,
     rewind: errors.rewind,
     pooling: "INVALID_ARGUMENT: `pooling` is max, but must be 'mean' or 'last'",

@@ -71,7 +71,9 @@ impl Generation {
     /// it, and then the token and its logarithm for it and for each of these.
     #[wasm_bindgen(js_name = logprobsAfter)]
     pub fn logprobs_after(&self, known: usize) -> Vec<f64> {
-        let all = self.generator.as_ref().map_or(&[][..], Generator::logprobs);
+        let generator = self.generator.as_ref();
+        let all = generator.map_or(&[][..], Generator::logprobs);
+        let known = known.saturating_sub(generator.map_or(0, Generator::resumed));
         let all = all.get(known..).unwrap_or_default().iter();
         let numbers = all.flat_map(|one| {
             let candidates = [one.chosen].into_iter().chain(one.top.iter().copied());

@@ -183,6 +183,10 @@ fn options_of(object: &JsValue) -> GenerateOptions {
         let stop = Array::from(&stop);
         options.stop = stop.iter().filter_map(|text| text.as_string()).collect();
     }
+    options.after = numbers(object, "after")
+        .into_iter()
+        .map(|token| token as u32)
+        .collect();
     let sampling = &mut options.sampling;
     let float = |key, value: &mut f32| {
         if let Some(number) = get(object, key).as_f64() {

@@ -16,6 +16,9 @@ pub struct GenerateOptions {
     pub max_tokens: usize,
     /// Texts that end the answer, without being part of it.
     pub stop: Vec<String>,
+    /// Tokens of the answer that exist already, such as those of a generation that a lost device cut off.
+    /// Generation goes on after them: it returns the text that follows theirs.
+    pub after: Vec<u32>,
     /// The choice of tokens.
     pub sampling: Sampling,
     /// The adapters to answer with.
@@ -30,6 +33,7 @@ impl Default for GenerateOptions {
         Self {
             max_tokens: 512,
             stop: Vec::new(),
+            after: Vec::new(),
             sampling: Sampling::default(),
             lora: Vec::new(),
             logprobs: None,
@@ -62,7 +66,11 @@ pub(crate) struct Generator {
     stream: Utf8Stream,
     /// Text that may be the beginning of a stop string.
     held: String,
+    /// The tokens of the answer, of which the last one may not be in the sequence yet.
     generated: Vec<u32>,
+    unread: Option<u32>,
+    /// The number of tokens of the answer that existed before.
+    resumed: usize,
     logprobs: Vec<TokenLogprobs>,
     finished: Option<FinishReason>,
 }
@@ -72,14 +80,16 @@ impl Generator {
     pub(crate) fn new(
         model: &LanguageModel,
         mut sequence: Sequence,
-        prompt: Vec<u32>,
-        options: GenerateOptions,
+        mut prompt: Vec<u32>,
+        mut options: GenerateOptions,
     ) -> Result<Self> {
         options.sampling.check()?;
         sequence.set_lora(model, &options.lora)?;
+        let after = std::mem::take(&mut options.after);
+        prompt.extend(&after);
         let read = sequence.keep_prefix(&prompt)?;
         sequence.check(model, &prompt[read..])?;
-        Ok(Self {
+        let mut generator = Self {
             sequence,
             prompt,
             read,
@@ -90,8 +100,17 @@ impl Generator {
             stream: Utf8Stream::default(),
             held: String::new(),
             generated: Vec::new(),
+            unread: None,
+            resumed: after.len(),
             logprobs: Vec::new(),
-        })
+        };
+        generator.sampler.skip(after.len());
+        for token in after {
+            // The text that is certain by now was returned before.
+            drop(generator.accept(model, token));
+        }
+        generator.unread = None;
+        Ok(generator)
     }
 
     /// Reads the next block of the prompt; returns whether there was one.
@@ -111,7 +130,13 @@ impl Generator {
         &self.generated
     }
 
-    /// The probabilities of these tokens, if they were asked for.
+    /// The number of tokens of the answer that existed before.
+    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+    pub(crate) fn resumed(&self) -> usize {
+        self.resumed
+    }
+
+    /// The probabilities of the tokens that did not exist before, if they were asked for.
     pub(crate) fn logprobs(&self) -> &[TokenLogprobs] {
         &self.logprobs
     }
@@ -130,15 +155,16 @@ impl Generator {
     /// The number of tokens of the prompt.
     #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
     pub(crate) fn prompt_tokens(&self) -> usize {
-        self.prompt.len()
+        self.prompt.len() - self.resumed
     }
 
     /// Generates a token after the prompt, and returns the text that is certain by now, which may be
     /// empty.
     pub(crate) async fn step(&mut self, model: &LanguageModel) -> Result<String> {
         while self.read_prompt(model).await? {}
-        if let Some(&last) = self.generated.last() {
-            self.logits = self.sequence.read(model, &[last], Wanted::Last).await?;
+        if let Some(token) = self.unread {
+            self.logits = self.sequence.read(model, &[token], Wanted::Last).await?;
+            self.unread = None;
         }
         let distribution = self
             .options
@@ -150,10 +176,16 @@ impl Generator {
         if model.is_end(token) {
             return Ok(self.finish(FinishReason::Stop));
         }
-        self.generated.push(token);
         if let Some((top, distribution)) = distribution {
             self.logprobs.push(distribution.of(token, top));
         }
+        Ok(self.accept(model, token))
+    }
+
+    /// Adds a token to the answer, and returns the text that is certain by now.
+    fn accept(&mut self, model: &LanguageModel, token: u32) -> String {
+        self.generated.push(token);
+        self.unread = Some(token);
         let mut bytes = Vec::new();
         model.tokenizer.decode(token, false, &mut bytes);
         let text = self.stream.push(&bytes);
@@ -161,11 +193,10 @@ impl Generator {
         let text = self.release();
         let full = self.generated.len() >= self.options.max_tokens
             || self.sequence.tokens().len() >= model.context_length();
-        Ok(if full && self.finished.is_none() {
-            text + &self.finish(FinishReason::Length)
-        } else {
-            text
-        })
+        if full && self.finished.is_none() {
+            return text + &self.finish(FinishReason::Length);
+        }
+        text
     }
 
     /// What of the held text can no longer belong to a stop string.

@@ -86,6 +86,9 @@ impl Sampling {
     }
 }
 
+/// What `SplitMix64` adds to its state for a number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// Chooses tokens one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct Sampler {
@@ -97,6 +100,14 @@ impl Sampler {
     pub(super) fn new(options: Sampling) -> Self {
         let state = options.seed;
         Self { options, state }
+    }
+
+    /// Goes on as if tokens had been chosen, so many.
+    pub(super) fn skip(&mut self, tokens: usize) {
+        if self.options.temperature != 0.0 {
+            let steps = (tokens as u64).wrapping_mul(STEP);
+            self.state = self.state.wrapping_add(steps);
+        }
     }
 
     /// The next token; `seen` are those that occurred.
@@ -170,7 +181,7 @@ impl Sampler {
 
     /// A number from 0 to below 1: `SplitMix64`.
     fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.state = self.state.wrapping_add(STEP);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -3,12 +3,13 @@
 use super::transformer::{GEMMA, LLAMA, WIDTH, random_model};
 use super::{assert_close, load, tokens};
 use crate::support::Random;
-use relampago::InstructionSet;
 use relampago::llm::{
-    EmbedOptions, ForwardPass, GenerateOptions, Gguf, LanguageModel, LoadOptions, Pooling, QkvLora,
+    EmbedOptions, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel, LoadOptions,
+    Pooling, QkvLora,
 };
 #[cfg(feature = "gpu")]
 use relampago::{Backend, GpuDevice};
+use relampago::{Error, InstructionSet};
 
 /// Options for the back-ends: SIMD, and a GPU if the library has one.
 fn backends() -> Vec<LoadOptions> {
@@ -157,6 +158,68 @@ fn probabilities_are_those_of_the_logits() {
         assert!((f64::from(logprobs.chosen.logprob) - logprob(token)).abs() < 1e-5);
         logits = session.decode(token).unwrap();
     }
+}
+
+fn finish(answer: Result<Generation<'_>, Error>) -> (String, Vec<u32>, Result<(), Error>) {
+    let (mut text, mut answer) = (String::new(), answer.unwrap());
+    loop {
+        match answer.next() {
+            Some(Ok(piece)) => text.push_str(&piece),
+            Some(Err(error)) => return (text, answer.tokens().to_vec(), Err(error)),
+            None => return (text, answer.tokens().to_vec(), Ok(())),
+        }
+    }
+}
+
+#[test]
+fn answers_go_on_after_tokens_that_exist() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 24;
+    options.sampling.temperature = 3.0;
+    options.sampling.seed = 11;
+    let (whole, tokens, _) = finish(model.complete("hello", options.clone()));
+    let mut before = String::new();
+    for cut in 0..tokens.len() {
+        options.after = tokens[..cut].to_vec();
+        let (text, all, _) = finish(model.complete("hello", options.clone()));
+        assert_eq!(all, tokens, "after {cut}");
+        let returned = whole.strip_suffix(&text).unwrap();
+        assert!(returned.starts_with(&before), "after {cut}");
+        before = returned.to_owned();
+    }
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn answers_go_on_after_a_lost_device() {
+    let gpu = || GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    let (bytes, _) = random_model(LLAMA, 1);
+    let (mut load, device) = (LoadOptions::default(), gpu());
+    load.device = Some(device.clone());
+    let mut model = LanguageModel::from_bytes(bytes, load).unwrap();
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 12;
+    let (whole, tokens, _) = finish(model.complete("hello", options.clone()));
+    let mut answer = model.complete("hello", options.clone()).unwrap();
+    let mut text = answer.next().unwrap().unwrap();
+    device.as_wgpu().unwrap().destroy();
+    let error = answer.find_map(|piece| match piece {
+        Ok(piece) => {
+            text.push_str(&piece);
+            None
+        }
+        Err(error) => Some(error),
+    });
+    assert_eq!(error.unwrap().code(), "DEVICE_LOST");
+    options.after = answer.tokens().to_vec();
+    assert!(options.after.len() < tokens.len());
+    model.move_to(&gpu()).unwrap();
+    let (rest, all, end) = finish(model.complete("hello", options));
+    end.unwrap();
+    assert_eq!(all, tokens);
+    assert_eq!(text + &rest, whole);
 }
 
 #[test]

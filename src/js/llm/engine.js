@@ -21,7 +21,7 @@ const pause = () => {
 /** The module stops where it would otherwise go on with wrong data; then nothing of it is usable. */
 const known = (error) => error instanceof RelampagoError
     ? error
-    : new RelampagoError('DEVICE_LOST', `the model's module failed, load the model again: ${error.message}`, error);
+    : new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
 
 export class Engine {
     #memory;

@@ -114,6 +114,11 @@ export interface GenerateOptions {
     logprobs?: boolean;
     /** Of how many of the likeliest tokens `logprobs` has the probabilities, too; 0 by default. */
     top_logprobs?: number;
+    /**
+     * Tokens of the answer that exist already, such as those of a generation that a lost device cut off. Generation goes
+     * on after them: it returns the text that follows theirs. `seed` has to be the same.
+     */
+    after?: ArrayLike<number>;
     /** Adapters of the model to answer with. */
     lora?: LoraChoice;
     /** The seed of the choice, random by default; the same logits and seed give the same tokens. */
@@ -220,6 +225,12 @@ export class LanguageModel {
     static cached(): Promise<CachedModel[]>;
     /** Removes a model from the cache, once no `load` of it is under way. Resolves to whether it was there. */
     static evict(url: string | URL): Promise<boolean>;
+    /**
+     * Loads the model anew from its source, which the cache has where there is one, after `DEVICE_LOST`: adapters are
+     * loaded and sessions read again, what is being generated ends with `DISPOSED`. An answer that was cut off goes on
+     * with the option `after`. A model from bytes needs its source here.
+     */
+    reload(source?: ModelSource, options?: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
     /** What the file says of the model, and where it runs. */
     readonly info: ModelInfo;
     /** Answers a conversation, by the file's chat template. Control tokens in messages are text. */

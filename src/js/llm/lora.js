@@ -2,16 +2,26 @@ import * as check from './check.js';
 
 /** An adapter of a model. */
 export class Lora {
-    #engine;
+    #current;
+    #file;
+    #alpha;
+    #all;
     #number;
-    #layers;
+    #layers = 0;
     #disposed = false;
 
-    /** Use `model.loadLora`. */
-    constructor(engine, [number, layers]) {
-        this.#engine = engine;
-        this.#number = number;
-        this.#layers = layers;
+    /** Use `model.loadLora`. `current` has the model's engine, `all` the adapters of the model. */
+    constructor(current, file, alpha, all) {
+        this.#current = current;
+        this.#file = file;
+        this.#alpha = alpha;
+        this.#all = all;
+    }
+
+    /** Gives the adapter to the model's engine, which a reload has replaced. */
+    async renew() {
+        [this.#number, this.#layers] = await this.#current.engine.addLora(this.#file, this.#alpha);
+        this.#all.add(this);
     }
 
     /** The number of linear layers that it changes. */
@@ -22,18 +32,19 @@ export class Lora {
     dispose() {
         if (!this.#disposed) {
             this.#disposed = true;
-            this.#engine.removeLora(this.#number);
+            this.#all.delete(this);
+            this.#current.engine.removeLora(this.#number);
         }
     }
 
-    /** Pairs of the module's number and a factor, for adapters of a model's engine. */
-    static pairs(list, what, engine) {
+    /** Pairs of the module's number and a factor, for adapters of a model. */
+    static pairs(list, what, current) {
         return (Array.isArray(list) ? list : [list]).flatMap((each, i) => {
             const { lora, scale = 1 } = each instanceof Lora ? { lora: each } : Object(each);
             if (!(lora instanceof Lora)) {
                 throw check.invalid(`${what}[${i}]`, each, 'a Lora, or an object { lora, scale }');
             }
-            if (lora.#engine !== engine) {
+            if (lora.#current !== current) {
                 throw check.invalid(`${what}[${i}]`, each, 'an adapter of this model');
             }
             if (lora.#disposed) {

@@ -52,7 +52,7 @@ export class WorkerEngine {
 
     #lose(reason, waiting) {
         this.#loss ??= this.#answered
-            ? new RelampagoError('DEVICE_LOST', `the model's worker failed, load the model again: ${reason}`)
+            ? new RelampagoError('DEVICE_LOST', `the model's worker failed, reload the model: ${reason}`)
             : unsupported(reason);
         waiting?.reject(this.#loss);
         this.#end();
