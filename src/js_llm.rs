@@ -9,6 +9,7 @@
 mod generation;
 mod model;
 mod model_bytes;
+mod session;
 
 use wasm_bindgen::prelude::*;
 

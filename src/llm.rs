@@ -4,13 +4,19 @@
 //! [`Gguf`] reads files of any content.
 
 mod conversation;
+mod embedding;
+mod fingerprint;
+mod forward_pass;
 mod generate;
 #[cfg(not(target_arch = "wasm32"))]
 mod generation;
 mod gguf;
 mod language_model;
+mod logprobs;
+mod lora;
 mod model;
 mod sampling;
+mod saved;
 mod sequence;
 mod session;
 mod template;
@@ -18,13 +24,19 @@ mod tokenizer;
 
 pub use crate::tensor::ggml::WeightType;
 pub use conversation::Message;
+pub use embedding::{EmbedOptions, Pooling};
+pub use forward_pass::ForwardPass;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use generate::Generator;
 pub use generate::{FinishReason, GenerateOptions};
 #[cfg(not(target_arch = "wasm32"))]
 pub use generation::Generation;
-pub use gguf::{Array, Gguf, TensorInfo, Value};
+pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
+pub use logprobs::{Candidate, TokenLogprobs};
+pub use lora::{Lora, LoraOptions, QkvLora, ScaledLora};
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use model::Wanted;
 pub use sampling::Sampling;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use sequence::Sequence;

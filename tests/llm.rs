@@ -3,14 +3,19 @@
 
 #[path = "support/gguf.rs"]
 mod gguf;
+#[path = "llm/lora.rs"]
+mod lora;
+#[path = "llm/sessions.rs"]
+mod sessions;
 mod support;
 #[path = "support/transformer.rs"]
 mod transformer;
 
-use gguf::Writer;
+use gguf::RandomTensors;
 use relampago::InstructionSet;
 use relampago::llm::{
-    FinishReason, GenerateOptions, Gguf, LanguageModel, LoadOptions, Message, WeightType,
+    FinishReason, GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions, Message,
+    WeightType,
 };
 #[cfg(feature = "gpu")]
 use relampago::{Backend, GpuDevice};
@@ -283,7 +288,22 @@ fn generation_takes_the_likeliest_tokens() {
     if let Ok(folder) = std::env::var("RELAMPAGO_TINY_MODEL") {
         let mut chat = model.chat(&[Message::user("hello")], options).unwrap();
         chat.by_ref().for_each(|text| drop(text.unwrap()));
-        let json = serde_json::json!({ "text": text, "chat": chat.tokens() }).to_string();
+        let adapter = lora::file_of(LLAMA, 21);
+        let lora = model.lora_from_bytes(adapter.clone(), Default::default());
+        let lora = lora.unwrap().scaled(2.0);
+        let mut with_lora = GenerateOptions::default();
+        with_lora.max_tokens = 8;
+        with_lora.lora = vec![lora];
+        let vector = model.embed(&["hello"], Default::default()).unwrap();
+        let json = serde_json::json!({
+            "text": text,
+            "chat": chat.tokens(),
+            "adapted": model.complete("hello", with_lora).unwrap().text().unwrap(),
+            "vector": vector[0],
+            "logits": model.session().unwrap().prefill(&prompt).unwrap(),
+        });
+        let json = json.to_string();
+        std::fs::write(format!("{folder}/tiny-lora.gguf"), adapter).unwrap();
         std::fs::write(format!("{folder}/tiny.gguf"), &bytes).unwrap();
         std::fs::write(format!("{folder}/tiny.json"), json).unwrap();
     }
@@ -346,8 +366,8 @@ fn unsupported_models_are_refused_by_name() {
         ("gemma2", "supported are llama, qwen2, qwen3, gemma3, phi3"),
         ("unknown", "not supported"),
     ] {
-        let mut writer = Writer::default();
-        writer.text("general.architecture", name);
+        let mut writer = GgufWriter::default();
+        writer.string("general.architecture", name);
         let error = LanguageModel::from_bytes(writer.finish(), LoadOptions::default()).unwrap_err();
         let message = error.to_string();
         assert!(

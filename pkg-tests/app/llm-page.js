@@ -1,5 +1,5 @@
 import * as llm from 'relampago/llm';
-import { answers, everything } from './llm.js';
+import { answers, deeper, everything } from './llm.js';
 
 const query = new URLSearchParams(location.search);
 const options = {
@@ -19,6 +19,9 @@ setInterval(() => {
 async function tiny() {
   const response = await fetch('tiny.gguf');
   const bytes = new Uint8Array(await response.arrayBuffer());
+  if (query.has('deeper')) {
+    return deeper(llm, bytes, 'tiny-lora.gguf', options);
+  }
   const file = new File([bytes], 'tiny.gguf');
   const sources = { url: 'tiny.gguf', absolute: new URL('tiny.gguf', location), file, buffer: bytes.buffer };
   return everything(llm, bytes, sources, options);

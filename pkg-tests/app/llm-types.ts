@@ -1,7 +1,7 @@
 // Compiled, never run: the entry for language models, as `tsc --strict` sees it.
 
-import init, { LanguageModel, RelampagoError, moduleUrl } from 'relampago/llm';
-import type { CachedModel, GenerateOptions, Generation, LoadProgress, Message, ModelInfo, Usage } from 'relampago/llm';
+import init, { LanguageModel, Lora, RelampagoError, Session, moduleUrl } from 'relampago/llm';
+import type { CachedModel, GenerateOptions, Generation, LoadProgress, Message, ModelInfo, TokenLogprobs, Usage } from 'relampago/llm';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -41,6 +41,21 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<Uint32Array>(await model.tokenize('text', { special: true }));
   exactly<string>(await model.detokenize([1, 2]));
   exactly<number>(await model.memoryBytes());
+  const lora = await model.loadLora('adapter.gguf', { alpha: 16, signal });
+  exactly<Lora>(lora);
+  exactly<number>(lora.layers);
+  model.complete('Once', { lora: [lora, { lora, scale: 0.5 }], logit_bias: { 5: -100 }, logprobs: true, top_logprobs: 3 });
+  exactly<TokenLogprobs[]>(answer.logprobs);
+  exactly<void>(await model.reload());
+  exactly<void>(await model.reload(file, { signal }));
+  model.complete('Once', { after: answer.tokens });
+  const session = await model.session({ lora });
+  exactly<Float32Array>(await session.prefill([1, 2]));
+  exactly<Float32Array>(await session.decode(1));
+  exactly<Uint32Array>(await session.tokens());
+  exactly<Session>(await session.fork());
+  exactly<Session>(await model.loadSession(await session.save(), { lora: { lora } }));
+  exactly<Float32Array[]>(await model.embed(['a', 'b'], { pooling: 'last', normalize: false }));
   exactly<void>(model.dispose());
 }
 

@@ -28,6 +28,69 @@ export async function answers({ LanguageModel }, source, requests, options) {
   return { info, memory, progress: { first: progress[0], last: progress.at(-1) }, results };
 }
 
+/** Adapters, sessions, embeddings and probabilities, on a tiny model. */
+export async function deeper({ LanguageModel }, bytes, adapter, options) {
+  const model = await LanguageModel.load(bytes, { ...options, contextLength: 64 });
+  const result = { errors: {} };
+  const { errors } = result;
+  const text = (more) => model.complete('hello', { max_tokens: 8, ...more }).text();
+  const lora = await model.loadLora(adapter);
+  result.layers = lora.layers;
+  result.plain = await text();
+  result.adapted = await text({ lora: { lora, scale: 2 } });
+  result.again = await text();
+
+  const tokens = await model.tokenize('hello');
+  const session = await model.session();
+  result.logits = [...(await session.prefill(tokens))];
+  const saved = await session.save();
+  const fork = await session.fork();
+  await fork.decode(1);
+  await session.rewind(1);
+  const rows = await session.logits(tokens.subarray(1));
+  result.rewound = rows.slice(-result.logits.length).every((x, i) => Math.abs(x - result.logits[i]) < 1e-3);
+  const loaded = await model.loadSession(saved);
+  result.loaded = [...(await loaded.tokens())];
+  result.same = (await loaded.decode(1)).join() === (await session.decode(1)).join();
+  result.forked = [...(await fork.tokens())];
+
+  [result.vector] = await model.embed(['hello'], { pooling: 'mean' });
+  result.vector = [...result.vector];
+  const answer = model.complete('hello', { max_tokens: 2, logprobs: true, top_logprobs: 2 });
+  await answer.text();
+  result.logprobs = answer.logprobs;
+  result.ids = answer.tokens;
+  const forbidden = model.complete('hello', { max_tokens: 1, logit_bias: { [answer.tokens[0]]: -100 } });
+  await forbidden.text();
+  result.otherToken = forbidden.tokens[0] !== answer.tokens[0];
+
+  const after = await model.complete('hello', { max_tokens: 8, after: answer.tokens, lora: [] }).text();
+  result.continued = result.plain.endsWith(after) && after.length < result.plain.length;
+  errors.noSource = await outcome(() => model.reload());
+  await model.reload(bytes);
+  result.afterReload = await text({ lora: { lora, scale: 2 } });
+  result.sessionAfterReload = (await session.decode(2)).join() === (await loaded.decode(2)).join();
+
+  const withLora = await model.session({ lora });
+  errors.otherAdapters = await outcome(() => model.loadSession(saved, { lora }));
+  errors.full = await outcome(() => session.prefill(new Uint32Array(65)));
+  errors.rewind = await outcome(() => session.rewind(70));
+  errors.pooling = await outcome(() => model.embed('hello', { pooling: 'max' }));
+  errors.noLora = await outcome(() => text({ lora: 5 }));
+  errors.noAdapter = await outcome(() => model.loadLora(bytes));
+  lora.dispose();
+  errors.gone = await outcome(() => text({ lora }));
+  withLora.dispose();
+  session.dispose();
+  errors.closed = await outcome(() => session.decode(1));
+  const other = await LanguageModel.load(bytes, options);
+  errors.foreign = await outcome(() => other.complete('hello', { lora }).text());
+  other.dispose();
+  model.dispose();
+  errors.disposed = await outcome(() => fork.decode(1));
+  return result;
+}
+
 /** All of the interface, on a tiny model with the vocabulary of bytes. */
 export async function everything({ LanguageModel, RelampagoError }, bytes, sources, options) {
   const result = { sources: {}, errors: {} };

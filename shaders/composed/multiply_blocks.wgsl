@@ -1,4 +1,4 @@
-// Y = X · Wᵀ for few rows of X: sixteen invocations share the eights of a row of W. Each workgroup may normalise its
+// Y = s · X · Wᵀ for few rows of X: sixteen invocations share the eights of a row of W. Each workgroup may normalise its
 // row of X first, which takes less time than a kernel of its own.
 import package::composed::blocks::{eight, group_of};
 import package::lib::grid::workgroup_index;
@@ -17,6 +17,8 @@ struct Params {
     // Weights in a group, and the least integer of four bits.
     group_len: u32,
     least: f32,
+    // The factor s.
+    scale: f32,
     // Whether to divide rows of X by their root mean square and multiply them by a gain, and the rows before the
     // first one.
     normalises: u32,
@@ -84,6 +86,6 @@ fn main(
     }
     if local % LANES == 0u && row < params.rows {
         let at = token * params.stride + params.first + row;
-        y[at] = factor * sums[local] + select(0.0, y[at], params.adds == 1u);
+        y[at] = params.scale * factor * sums[local] + select(0.0, y[at], params.adds == 1u);
     }
 }

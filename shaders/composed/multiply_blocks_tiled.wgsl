@@ -1,4 +1,4 @@
-// Y = X · Wᵀ for many rows of X: a workgroup computes a tile of 32 rows and 32 columns, an invocation four by four of
+// Y = s · X · Wᵀ for many rows of X: a workgroup computes a tile of 32 rows and 32 columns, an invocation four by four of
 // it. Slabs of 32 columns of X and W lie in the workgroup's memory.
 import package::composed::blocks::{eight, group_of};
 import package::lib::grid::workgroup_index;
@@ -13,6 +13,7 @@ struct Params {
     adds: u32,
     group_len: u32,
     least: f32,
+    scale: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
@@ -87,7 +88,7 @@ fn main(
             let row = first_row + right + 8u * column;
             if token < params.tokens && row < params.rows {
                 let at = token * params.stride + params.first + row;
-                y[at] = sums[line][column] + select(0.0, y[at], params.adds == 1u);
+                y[at] = params.scale * sums[line][column] + select(0.0, y[at], params.adds == 1u);
             }
         }
     }

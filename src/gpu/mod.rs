@@ -62,7 +62,9 @@ pub(crate) use texts::Texts;
 #[cfg(not(target_arch = "wasm32"))]
 pub use timestamps::KernelTime;
 #[cfg(feature = "llm")]
-pub(crate) use transformer::{Attention, BlockWeights, HeadRotation, Heads, Norm, TransformerPass};
+pub(crate) use transformer::{
+    Attention, BlockWeights, HeadRotation, Heads, Norm, Product, TransformerPass,
+};
 pub(crate) use weights::GpuWeights;
 
 use crate::alloc::try_zeros;

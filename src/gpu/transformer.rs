@@ -202,6 +202,27 @@ pub(crate) struct Norm<'a> {
     pub(crate) skipped: usize,
 }
 
+/// A product of rows by a matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct Product {
+    pub(crate) rows: usize,
+    /// Whether it is added to what the result's buffer holds.
+    pub(crate) adds: bool,
+    /// The factor of the product.
+    pub(crate) scale: f32,
+}
+
+impl Product {
+    /// The plain product of rows.
+    pub(crate) fn of(rows: usize) -> Self {
+        Self {
+            rows,
+            adds: false,
+            scale: 1.0,
+        }
+    }
+}
+
 /// Attention of tokens to what is in the cache.
 pub(crate) struct Attention {
     pub(crate) tokens: usize,
@@ -306,16 +327,17 @@ impl<'g> TransformerPass<'g> {
         tokens < TILED_FROM
     }
 
-    /// `Y = X · Wᵀ` for `tokens` rows of `X`, or `Y += X · Wᵀ`. Rows of `Y` have `stride` elements, of
-    /// which the result begins at `column`. With a norm rows of `X` are normalised first.
+    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. Rows of `Y` have `stride` elements, of which the result
+    /// begins at `column`. With a norm rows of `X` are normalised first.
     pub(crate) fn multiply(
         &mut self,
         x: &GpuBuffer,
         weights: &BlockWeights,
         (y, column, stride): (&GpuBuffer, usize, usize),
-        (tokens, adds): (usize, bool),
+        product: Product,
         norm: Option<Norm<'_>>,
     ) -> Result<()> {
+        let tokens = product.rows;
         let tiled = tokens >= TILED_FROM;
         let kernel = match (weights.words, tiled) {
             (Words::Floats, false) => ("multiply_floats", kernels::MULTIPLY_FLOATS),
@@ -332,9 +354,10 @@ impl<'g> TransformerPass<'g> {
                 part.rows as u32,
                 (column + part.first) as u32,
                 stride as u32,
-                u32::from(adds),
+                u32::from(product.adds),
                 weights.group_len as u32,
                 f32::from(weights.least).to_bits(),
+                product.scale.to_bits(),
                 u32::from(norm.is_some()),
                 norm.map_or(0.0, |norm| norm.epsilon).to_bits(),
                 norm.map_or(0, |norm| norm.skipped as u32),

@@ -67,6 +67,22 @@ impl Generation {
         tokens.get(known..).unwrap_or_default().to_vec()
     }
 
+    /// The probabilities of the tokens after the first `known` ones: for each the number of candidates beside
+    /// it, and then the token and its logarithm for it and for each of these.
+    #[wasm_bindgen(js_name = logprobsAfter)]
+    pub fn logprobs_after(&self, known: usize) -> Vec<f64> {
+        let generator = self.generator.as_ref();
+        let all = generator.map_or(&[][..], Generator::logprobs);
+        let known = known.saturating_sub(generator.map_or(0, Generator::resumed));
+        let all = all.get(known..).unwrap_or_default().iter();
+        let numbers = all.flat_map(|one| {
+            let candidates = [one.chosen].into_iter().chain(one.top.iter().copied());
+            let numbers = candidates.flat_map(|one| [f64::from(one.token), f64::from(one.logprob)]);
+            [one.top.len() as f64].into_iter().chain(numbers)
+        });
+        numbers.collect()
+    }
+
     /// Why generation ended, in `OpenAI`'s words.
     #[wasm_bindgen(getter, js_name = finishReason)]
     pub fn finish_reason(&self) -> Option<String> {

@@ -1,10 +1,14 @@
 //! A model that answers.
 
 use super::generation::Generation;
+use super::session::{Loras, Session};
 use super::{get, integer, set, to_js};
 use crate::device::Backend;
 use crate::instruction_set::InstructionSet;
-use crate::llm::{GenerateOptions, Generator, LanguageModel, Message, Sequence};
+use crate::llm::{
+    EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
+    Sequence,
+};
 use js_sys::{Array, Object};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -16,6 +20,7 @@ use wasm_bindgen::prelude::*;
 pub struct Model {
     language: Rc<LanguageModel>,
     last: Rc<RefCell<Option<Sequence>>>,
+    loras: RefCell<Loras>,
     /// Why it runs on its back-end.
     reason: String,
 }
@@ -25,6 +30,7 @@ impl Model {
         Self {
             language: Rc::new(model),
             last: Rc::default(),
+            loras: RefCell::default(),
             reason,
         }
     }
@@ -32,7 +38,9 @@ impl Model {
     fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::error::Result<Generation> {
         let last = self.last.borrow_mut().take();
         let sequence = last.map_or_else(|| Sequence::new(&self.language), Ok)?;
-        let generator = Generator::new(&self.language, sequence, prompt, options_of(options))?;
+        let mut generate = options_of(options);
+        generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"));
+        let generator = Generator::new(&self.language, sequence, prompt, generate)?;
         let (model, last) = (Rc::clone(&self.language), Rc::clone(&self.last));
         Ok(Generation::new(model, generator, last))
     }
@@ -76,6 +84,61 @@ impl Model {
         self.language.detokenize(&tokens)
     }
 
+    /// Makes an adapter of a file; returns its number and the number of layers that it changes.
+    #[wasm_bindgen(js_name = addLora)]
+    pub async fn add_lora(
+        &self,
+        bytes: Vec<u8>,
+        alpha: Option<f32>,
+    ) -> Result<Vec<usize>, JsValue> {
+        let options = LoraOptions { alpha };
+        let lora = self.language.lora_from_bytes_async(bytes, options).await;
+        let lora = lora.map_err(|error| to_js(&error))?;
+        let layers = lora.layers();
+        Ok(vec![self.loras.borrow_mut().add(lora), layers])
+    }
+
+    /// Releases an adapter.
+    #[wasm_bindgen(js_name = removeLora)]
+    pub fn remove_lora(&self, number: usize) {
+        self.loras.borrow_mut().remove(number);
+    }
+
+    /// The vectors of texts, one after the other.
+    pub async fn embed(
+        &self,
+        texts: Vec<String>,
+        last: bool,
+        normalize: bool,
+    ) -> Result<Vec<f32>, JsValue> {
+        let options = EmbedOptions {
+            pooling: if last { Pooling::Last } else { Pooling::Mean },
+            normalize,
+        };
+        let vectors = self.language.embed_async(&texts, options).await;
+        vectors
+            .map(|vectors| vectors.concat())
+            .map_err(|error| to_js(&error))
+    }
+
+    /// A new sequence, or one that was saved, with adapters: pairs of a number and a factor.
+    pub async fn session(
+        &self,
+        saved: Option<Vec<u8>>,
+        lora: Vec<f64>,
+    ) -> Result<Session, JsValue> {
+        let (model, lora) = (&*self.language, self.loras.borrow().scaled(&lora));
+        let sequence = match saved {
+            Some(bytes) => Sequence::load(model, &bytes, &lora).await,
+            None => Sequence::new(model).and_then(|mut sequence| {
+                sequence.set_lora(model, &lora)?;
+                Ok(sequence)
+            }),
+        };
+        let sequence = sequence.map_err(|error| to_js(&error))?;
+        Ok(Session::new(Rc::clone(&self.language), sequence))
+    }
+
     /// Answers a conversation: the role and the content of each message, one after the other.
     pub fn chat(&self, messages: Vec<String>, options: JsValue) -> Result<Generation, JsValue> {
         let (messages, _) = messages.as_chunks::<2>();
@@ -96,6 +159,19 @@ impl Model {
     }
 }
 
+/// Returns an array of numbers that the scripts made; an absent one is empty.
+fn numbers(object: &JsValue, key: &str) -> Vec<f64> {
+    let numbers = get(object, key);
+    if !Array::is_array(&numbers) {
+        return Vec::new();
+    }
+    let numbers = Array::from(&numbers);
+    numbers
+        .iter()
+        .filter_map(|number| number.as_f64())
+        .collect()
+}
+
 /// Options whose types the scripts have checked; ranges are checked where they are used.
 fn options_of(object: &JsValue) -> GenerateOptions {
     let mut options = GenerateOptions::default();
@@ -107,6 +183,10 @@ fn options_of(object: &JsValue) -> GenerateOptions {
         let stop = Array::from(&stop);
         options.stop = stop.iter().filter_map(|text| text.as_string()).collect();
     }
+    options.after = numbers(object, "after")
+        .into_iter()
+        .map(|token| token as u32)
+        .collect();
     let sampling = &mut options.sampling;
     let float = |key, value: &mut f32| {
         if let Some(number) = get(object, key).as_f64() {
@@ -117,11 +197,20 @@ fn options_of(object: &JsValue) -> GenerateOptions {
     float("top_p", &mut sampling.top_p);
     float("min_p", &mut sampling.min_p);
     float("repetition_penalty", &mut sampling.repetition_penalty);
+    float("presence_penalty", &mut sampling.presence_penalty);
+    float("frequency_penalty", &mut sampling.frequency_penalty);
+    let biases = numbers(object, "logit_bias");
+    let (biases, _) = biases.as_chunks::<2>();
+    let biases = biases.iter();
+    sampling.logit_bias = biases
+        .map(|&[token, bias]| (token as u32, bias as f32))
+        .collect();
     if let Some(tokens) = integer(object, "top_k") {
         sampling.top_k = tokens;
     }
     if let Some(seed) = get(object, "seed").as_f64() {
         sampling.seed = seed as u64;
     }
+    options.logprobs = integer(object, "top_logprobs");
     options
 }

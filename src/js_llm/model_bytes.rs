@@ -72,7 +72,7 @@ impl ModelBytes {
 /// Moves a model to the GPU that the browser offers; returns why it is on the back-end that it is on.
 async fn move_to_gpu(model: &mut LanguageModel, backend: Backend) -> Result<String, Error> {
     let device = GpuDevice::builder().backend(backend).build_async().await?;
-    model.move_to(&device).await?;
+    model.move_to_async(&device).await?;
     Ok(device.info().reason)
 }
 

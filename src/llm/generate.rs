@@ -1,10 +1,11 @@
 //! Generation: an iterator of text.
 
-use super::LanguageModel;
+use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{BLOCK, Wanted};
 use super::sampling::{Sampler, Sampling};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
+use super::{LanguageModel, ScaledLora};
 use crate::error::Result;
 
 /// When generation ends and how tokens are chosen.
@@ -15,8 +16,16 @@ pub struct GenerateOptions {
     pub max_tokens: usize,
     /// Texts that end the answer, without being part of it.
     pub stop: Vec<String>,
+    /// Tokens of the answer that exist already, such as those of a generation that a lost device cut off.
+    /// Generation goes on after them: it returns the text that follows theirs.
+    pub after: Vec<u32>,
     /// The choice of tokens.
     pub sampling: Sampling,
+    /// The adapters to answer with.
+    pub lora: Vec<ScaledLora>,
+    /// Of how many of the likeliest tokens to report probabilities beside that of each chosen one; none
+    /// reports no probabilities.
+    pub logprobs: Option<usize>,
 }
 
 impl Default for GenerateOptions {
@@ -24,7 +33,10 @@ impl Default for GenerateOptions {
         Self {
             max_tokens: 512,
             stop: Vec::new(),
+            after: Vec::new(),
             sampling: Sampling::default(),
+            lora: Vec::new(),
+            logprobs: None,
         }
     }
 }
@@ -54,7 +66,12 @@ pub(crate) struct Generator {
     stream: Utf8Stream,
     /// Text that may be the beginning of a stop string.
     held: String,
+    /// The tokens of the answer, of which the last one may not be in the sequence yet.
     generated: Vec<u32>,
+    unread: Option<u32>,
+    /// The number of tokens of the answer that existed before.
+    resumed: usize,
+    logprobs: Vec<TokenLogprobs>,
     finished: Option<FinishReason>,
 }
 
@@ -63,13 +80,16 @@ impl Generator {
     pub(crate) fn new(
         model: &LanguageModel,
         mut sequence: Sequence,
-        prompt: Vec<u32>,
-        options: GenerateOptions,
+        mut prompt: Vec<u32>,
+        mut options: GenerateOptions,
     ) -> Result<Self> {
         options.sampling.check()?;
+        sequence.set_lora(model, &options.lora)?;
+        let after = std::mem::take(&mut options.after);
+        prompt.extend(&after);
         let read = sequence.keep_prefix(&prompt)?;
         sequence.check(model, &prompt[read..])?;
-        Ok(Self {
+        let mut generator = Self {
             sequence,
             prompt,
             read,
@@ -80,7 +100,17 @@ impl Generator {
             stream: Utf8Stream::default(),
             held: String::new(),
             generated: Vec::new(),
-        })
+            unread: None,
+            resumed: after.len(),
+            logprobs: Vec::new(),
+        };
+        generator.sampler.skip(after.len());
+        for token in after {
+            // The text that is certain by now was returned before.
+            drop(generator.accept(model, token));
+        }
+        generator.unread = None;
+        Ok(generator)
     }
 
     /// Reads the next block of the prompt; returns whether there was one.
@@ -100,6 +130,17 @@ impl Generator {
         &self.generated
     }
 
+    /// The number of tokens of the answer that existed before.
+    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+    pub(crate) fn resumed(&self) -> usize {
+        self.resumed
+    }
+
+    /// The probabilities of the tokens that did not exist before, if they were asked for.
+    pub(crate) fn logprobs(&self) -> &[TokenLogprobs] {
+        &self.logprobs
+    }
+
     /// Why generation ended, if it has.
     pub(crate) fn finished(&self) -> Option<FinishReason> {
         self.finished
@@ -114,23 +155,37 @@ impl Generator {
     /// The number of tokens of the prompt.
     #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
     pub(crate) fn prompt_tokens(&self) -> usize {
-        self.prompt.len()
+        self.prompt.len() - self.resumed
     }
 
     /// Generates a token after the prompt, and returns the text that is certain by now, which may be
     /// empty.
     pub(crate) async fn step(&mut self, model: &LanguageModel) -> Result<String> {
         while self.read_prompt(model).await? {}
-        if let Some(&last) = self.generated.last() {
-            self.logits = self.sequence.read(model, &[last], Wanted::Last).await?;
+        if let Some(token) = self.unread {
+            self.logits = self.sequence.read(model, &[token], Wanted::Last).await?;
+            self.unread = None;
         }
+        let distribution = self
+            .options
+            .logprobs
+            .map(|top| (top, Distribution::new(&self.logits)));
         let token = self
             .sampler
             .choose(&mut self.logits, self.sequence.tokens());
         if model.is_end(token) {
             return Ok(self.finish(FinishReason::Stop));
         }
+        if let Some((top, distribution)) = distribution {
+            self.logprobs.push(distribution.of(token, top));
+        }
+        Ok(self.accept(model, token))
+    }
+
+    /// Adds a token to the answer, and returns the text that is certain by now.
+    fn accept(&mut self, model: &LanguageModel, token: u32) -> String {
         self.generated.push(token);
+        self.unread = Some(token);
         let mut bytes = Vec::new();
         model.tokenizer.decode(token, false, &mut bytes);
         let text = self.stream.push(&bytes);
@@ -138,11 +193,10 @@ impl Generator {
         let text = self.release();
         let full = self.generated.len() >= self.options.max_tokens
             || self.sequence.tokens().len() >= model.context_length();
-        Ok(if full && self.finished.is_none() {
-            text + &self.finish(FinishReason::Length)
-        } else {
-            text
-        })
+        if full && self.finished.is_none() {
+            return text + &self.finish(FinishReason::Length);
+        }
+        text
     }
 
     /// What of the held text can no longer belong to a stop string.

@@ -2,7 +2,7 @@
 
 use super::generate::Generator;
 use super::sequence::Sequence;
-use super::{FinishReason, GenerateOptions, LanguageModel, Message};
+use super::{FinishReason, GenerateOptions, LanguageModel, Message, TokenLogprobs};
 use crate::error::Result;
 use crate::runtime::block_on;
 
@@ -33,6 +33,11 @@ impl<'a> Generation<'a> {
     /// The tokens generated so far, without the one that ends the answer.
     pub fn tokens(&self) -> &[u32] {
         self.generator.tokens()
+    }
+
+    /// The probabilities of these tokens, if [`GenerateOptions::logprobs`] asked for them.
+    pub fn logprobs(&self) -> &[TokenLogprobs] {
+        self.generator.logprobs()
     }
 
     /// Why generation ended, if it has.

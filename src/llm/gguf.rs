@@ -7,6 +7,7 @@ mod cursor;
 mod source;
 mod tensors;
 mod value;
+mod writer;
 
 use crate::error::{Error, Result};
 use cursor::Cursor;
@@ -15,6 +16,7 @@ use std::collections::HashMap;
 pub use tensors::TensorInfo;
 use value::Stored;
 pub use value::{Array, Value};
+pub use writer::GgufWriter;
 
 /// An error about a place in the file.
 pub(super) fn invalid(what: impl Into<String>, place: impl Into<String>) -> Error {

@@ -94,13 +94,19 @@ impl LanguageModel {
             ends,
         };
         if let Some(device) = &options.device {
-            model.move_to(device).await?;
+            model.move_to_async(device).await?;
         }
         Ok(model)
     }
 
-    /// Moves the model to a device; it stays where it is if there is an error.
-    pub(crate) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
+    /// Moves the model to a device: another one, or a new one in place of a lost one. The model stays where it
+    /// is if there is an error. Adapters that it made before have to be made anew.
+    ///
+    /// An answer that a lost device cut off goes on with [`GenerateOptions::after`](super::GenerateOptions::after).
+    ///
+    /// # Errors
+    /// `OutOfMemory`, `LimitExceeded` or `DeviceLost` if a GPU cannot hold the weights.
+    pub async fn move_to_async(&mut self, device: &GpuDevice) -> Result<()> {
         self.model.move_to(device).await
     }
 
@@ -204,6 +210,11 @@ impl LanguageModel {
     /// Blocking version of [`LanguageModel::load_async`].
     pub fn load(path: impl AsRef<std::path::Path>, options: LoadOptions) -> Result<Self> {
         crate::runtime::block_on(Self::load_async(path, options))
+    }
+
+    /// Blocking version of [`LanguageModel::move_to_async`].
+    pub fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
+        crate::runtime::block_on(self.move_to_async(device))
     }
 
     /// Blocking version of [`LanguageModel::from_bytes_async`].

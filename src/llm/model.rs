@@ -3,6 +3,7 @@
 // A GPU answers later than the call returns; SIMD has nothing to wait for.
 #![cfg_attr(not(feature = "gpu"), allow(clippy::unused_async))]
 
+mod adapter;
 mod architecture;
 mod cpu;
 mod forward;
@@ -17,10 +18,13 @@ use super::gguf::Gguf;
 use crate::device::{Backend, GpuDevice};
 use crate::error::Result;
 use crate::simd::Cpu;
+pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
 use cpu::CpuSequence;
-pub(super) use forward::{BLOCK, Wanted};
+pub(crate) use forward::Wanted;
+pub(super) use forward::{BLOCK, BlockRequest, Input, Output};
 use kv_cache::KvCache;
+use std::sync::Arc;
 use steps::Steps;
 use weights::Weights;
 
@@ -32,6 +36,8 @@ pub(super) struct Model {
     weights: Weights,
     steps: Steps,
     executor: Executor,
+    /// A place in memory that is this model's alone, by which its adapters are known.
+    identity: Arc<()>,
 }
 
 /// The back-end of a model.
@@ -71,10 +77,12 @@ impl Model {
             weights,
             steps,
             executor: Executor::Cpu(cpu),
+            identity: Arc::default(),
         })
     }
 
-    /// Moves the model to a device's back-end. On a GPU it has a copy of the weights.
+    /// Moves the model to a device's back-end. On a GPU it has a copy of the weights. Adapters stay
+    /// where they are, and have to be made anew.
     pub(super) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
         match device.executor() {
             #[cfg(feature = "gpu")]
@@ -84,6 +92,7 @@ impl Model {
             }
             _ => self.executor = Executor::Cpu(device.cpu()),
         }
+        self.identity = Arc::default();
         Ok(())
     }
 

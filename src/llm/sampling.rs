@@ -16,6 +16,12 @@ pub struct Sampling {
     pub min_p: f32,
     /// Divides positive logits of tokens that occurred and multiplies negative ones; 1 is none.
     pub repetition_penalty: f32,
+    /// Is subtracted from logits of tokens that occurred.
+    pub presence_penalty: f32,
+    /// Is subtracted from logits once for each time that their token occurred.
+    pub frequency_penalty: f32,
+    /// Is added to the logits of these tokens.
+    pub logit_bias: Vec<(u32, f32)>,
     /// The seed of the choice; the same logits and seed give the same tokens.
     pub seed: u64,
 }
@@ -28,6 +34,9 @@ impl Default for Sampling {
             top_p: 1.0,
             min_p: 0.0,
             repetition_penalty: 1.0,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+            logit_bias: Vec::new(),
             seed: 0,
         }
     }
@@ -60,9 +69,25 @@ impl Sampling {
             "from 0 to 1",
         )?;
         let valid = penalty > 0.0 && penalty.is_finite();
-        check("repetition_penalty", penalty, valid, "larger than 0")
+        check("repetition_penalty", penalty, valid, "larger than 0")?;
+        for (what, penalty) in [
+            ("presence_penalty", self.presence_penalty),
+            ("frequency_penalty", self.frequency_penalty),
+        ] {
+            check(what, penalty, penalty.is_finite(), "finite")?;
+        }
+        // Minus infinity forbids a token.
+        let biases = self.logit_bias.iter().map(|&(_, bias)| bias);
+        let mut refused = biases.filter(|&bias| bias.is_nan() || bias == f32::INFINITY);
+        match refused.next() {
+            Some(bias) => check("logit_bias", bias, false, "below infinity, and no NaN"),
+            None => Ok(()),
+        }
     }
 }
+
+/// What `SplitMix64` adds to its state for a number.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Chooses tokens one after the other.
 #[derive(Clone, Debug)]
@@ -75,6 +100,14 @@ impl Sampler {
     pub(super) fn new(options: Sampling) -> Self {
         let state = options.seed;
         Self { options, state }
+    }
+
+    /// Goes on as if tokens had been chosen, so many.
+    pub(super) fn skip(&mut self, tokens: usize) {
+        if self.options.temperature != 0.0 {
+            let steps = (tokens as u64).wrapping_mul(STEP);
+            self.state = self.state.wrapping_add(steps);
+        }
     }
 
     /// The next token; `seen` are those that occurred.
@@ -96,16 +129,23 @@ impl Sampler {
     }
 
     fn penalise(&self, logits: &mut [f32], seen: &[u32]) {
-        let penalty = self.options.repetition_penalty;
-        if penalty == 1.0 {
+        let options = &self.options;
+        for &(token, bias) in &options.logit_bias {
+            if let Some(logit) = logits.get_mut(token as usize) {
+                *logit += bias;
+            }
+        }
+        let penalty = options.repetition_penalty;
+        let (presence, frequency) = (options.presence_penalty, options.frequency_penalty);
+        if penalty == 1.0 && presence == 0.0 && frequency == 0.0 {
             return;
         }
         let mut seen = seen.to_vec();
         seen.sort_unstable();
-        seen.dedup();
-        for token in seen {
-            if let Some(logit) = logits.get_mut(token as usize) {
+        for same in seen.chunk_by(|a, b| a == b) {
+            if let Some(logit) = logits.get_mut(same[0] as usize) {
                 *logit *= if *logit > 0.0 { 1.0 / penalty } else { penalty };
+                *logit -= presence + frequency * same.len() as f32;
             }
         }
     }
@@ -141,7 +181,7 @@ impl Sampler {
 
     /// A number from 0 to below 1: `SplitMix64`.
     fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.state = self.state.wrapping_add(STEP);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -1,7 +1,9 @@
 //! The tokens that a model has read, with their keys and values.
 
 use super::LanguageModel;
-use super::model::{State, Wanted};
+use super::ScaledLora;
+use super::lora::scaled;
+use super::model::{Scaled, State, Wanted};
 use crate::error::{Error, Result};
 
 /// A sequence of tokens. Its methods take the model that it was made for.
@@ -9,6 +11,9 @@ use crate::error::{Error, Result};
 pub(crate) struct Sequence {
     state: State,
     tokens: Vec<u32>,
+    lora: Vec<ScaledLora>,
+    /// The same as the forward pass takes them.
+    scaled: Vec<Scaled>,
 }
 
 impl Sequence {
@@ -16,18 +21,42 @@ impl Sequence {
         Ok(Self {
             state: model.model.state()?,
             tokens: Vec::new(),
+            lora: Vec::new(),
+            scaled: Vec::new(),
         })
     }
 
-    pub(super) fn tokens(&self) -> &[u32] {
+    pub(crate) fn tokens(&self) -> &[u32] {
         &self.tokens
     }
 
-    /// Reads tokens and returns the wanted logits. Reads none of them if there is an error.
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    pub(crate) fn lora(&self) -> &[ScaledLora] {
+        &self.lora
+    }
+
+    /// Replaces the tokens, with their keys and values as [`Model::export`](super::model::Model::export) returns them.
+    pub(crate) async fn restore(
+        &mut self,
+        model: &LanguageModel,
+        tokens: Vec<u32>,
+        cache: &[f32],
+    ) -> Result<()> {
+        self.tokens.clear();
+        let import = model.model.import(&mut self.state, tokens.len(), cache);
+        import.await?;
+        self.tokens = tokens;
+        Ok(())
+    }
+
+    /// Reads tokens and returns what is wanted of them. Reads none of them if there is an error.
     ///
     /// # Errors
     /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
-    pub(super) async fn read(
+    pub(crate) async fn read(
         &mut self,
         model: &LanguageModel,
         tokens: &[u32],
@@ -36,7 +65,7 @@ impl Sequence {
         self.check(model, tokens)?;
         let (model, first) = (&model.model, self.tokens.len());
         let logits = model
-            .forward(&mut self.state, first, tokens, wanted)
+            .forward(&mut self.state, first, tokens, wanted, &self.scaled)
             .await?;
         self.tokens.extend_from_slice(tokens);
         Ok(logits)
@@ -46,18 +75,49 @@ impl Sequence {
     ///
     /// # Errors
     /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
-    pub(super) fn check(&self, model: &LanguageModel, tokens: &[u32]) -> Result<()> {
+    pub(crate) fn check(&self, model: &LanguageModel, tokens: &[u32]) -> Result<()> {
         if tokens.is_empty() {
             return Err(Error::Empty { op: "prefill" });
         }
         model.model.check(self.tokens.len(), tokens)
     }
 
+    /// Sets the adapters that later reads go through. Forgets all tokens if they change, since keys and
+    /// values depend on them.
+    ///
+    /// # Errors
+    /// `Foreign` for another model's adapter, `InvalidArgument` for a scale that is not finite.
+    pub(crate) fn set_lora(&mut self, model: &LanguageModel, lora: &[ScaledLora]) -> Result<()> {
+        if self.lora != lora {
+            let scaled = scaled(lora);
+            model.model.check_adapters(&scaled)?;
+            (self.lora, self.scaled) = (lora.to_vec(), scaled);
+            self.tokens.clear();
+        }
+        Ok(())
+    }
+
+    /// Copies the sequence.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `DeviceLost`.
+    pub(crate) async fn fork(&self, model: &LanguageModel) -> Result<Self> {
+        let cache = model.model.export(&self.state, self.tokens.len()).await?;
+        let mut fork = Self {
+            state: model.model.state()?,
+            tokens: Vec::new(),
+            lora: self.lora.clone(),
+            scaled: self.scaled.clone(),
+        };
+        fork.restore(model, self.tokens.clone(), &cache).await?;
+        Ok(fork)
+    }
+
     /// Forgets all tokens but the first `len`.
     ///
     /// # Errors
     /// `InvalidArgument` if there are fewer.
-    pub(super) fn rewind(&mut self, len: usize) -> Result<()> {
+    pub(crate) fn rewind(&mut self, len: usize) -> Result<()> {
         if len > self.tokens.len() {
             let most = self.tokens.len();
             return Err(Error::invalid(
@@ -72,7 +132,7 @@ impl Sequence {
 
     /// Forgets all tokens from the first one on that differs from `prompt`, and at least the last
     /// one of `prompt`. Returns the number of tokens that remain.
-    pub(super) fn keep_prefix(&mut self, prompt: &[u32]) -> Result<usize> {
+    pub(crate) fn keep_prefix(&mut self, prompt: &[u32]) -> Result<usize> {
         let same = |(a, b): &(&u32, &u32)| a == b;
         let common = self.tokens.iter().zip(prompt).take_while(same).count();
         let len = common.min(prompt.len().saturating_sub(1));

@@ -1,9 +1,10 @@
 //! A sequence of tokens that users read, continue and rewind.
 
-use super::LanguageModel;
 use super::model::Wanted;
 use super::sequence::Sequence;
-use crate::error::Result;
+use super::{LanguageModel, ScaledLora};
+use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// A sequence of tokens that a model has read, which can be continued and rewound.
 ///
@@ -58,6 +59,78 @@ impl<'a> Session<'a> {
     pub fn rewind(&mut self, len: usize) -> Result<()> {
         self.sequence.rewind(len)
     }
+
+    /// Sets the adapters that later tokens are read with; none is the model itself. If they are not the
+    /// ones so far, all tokens are forgotten: their keys and values depend on the adapters.
+    ///
+    /// # Errors
+    /// `Foreign` for another model's adapter, `InvalidArgument` for a scale that is not finite.
+    pub fn set_lora(&mut self, lora: &[ScaledLora]) -> Result<()> {
+        self.sequence.set_lora(self.model, lora)
+    }
+
+    /// Forgets the tokens of a range, and reads those after it again at their new positions. This makes
+    /// room in a context that is full, at the cost of a prefill; returns the logits after the last token.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the range is not one of tokens, the errors of [`Session::prefill_async`]. What was
+    /// read again before an error stays.
+    pub async fn remove_async(&mut self, range: Range<usize>) -> Result<Vec<f32>> {
+        let len = self.tokens().len();
+        if range.start > range.end || range.end >= len {
+            let value = format!("{range:?}");
+            let requirement = format!("ascending and before the last of {len} tokens");
+            return Err(Error::invalid("range", value, requirement));
+        }
+        let rest = self.tokens()[range.end..].to_vec();
+        self.rewind(range.start)?;
+        self.prefill_async(&rest).await
+    }
+
+    /// Copies the session, so that both can be continued.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `DeviceLost`.
+    pub async fn fork_async(&self) -> Result<Self> {
+        Ok(Self {
+            model: self.model,
+            sequence: self.sequence.fork(self.model).await?,
+        })
+    }
+
+    /// Returns the session as bytes, for [`LanguageModel::load_session_async`]: the tokens with their keys and
+    /// values.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `DeviceLost`.
+    pub async fn save_async(&self) -> Result<Vec<u8>> {
+        self.sequence.save(self.model).await
+    }
+}
+
+impl LanguageModel {
+    /// Makes a session of the bytes that [`Session::save_async`] returned, on any back-end. `lora` are the
+    /// adapters that it had, whose weights are not part of the bytes.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the bytes are damaged, or another model or other adapters wrote them;
+    /// `LimitExceeded` if the context is too short; `OutOfMemory`, `DeviceLost`.
+    pub async fn load_session_async(
+        &self,
+        bytes: &[u8],
+        lora: &[ScaledLora],
+    ) -> Result<Session<'_>> {
+        Ok(Session {
+            model: self,
+            sequence: Sequence::load(self, bytes, lora).await?,
+        })
+    }
+
+    /// Blocking version of [`LanguageModel::load_session_async`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn load_session(&self, bytes: &[u8], lora: &[ScaledLora]) -> Result<Session<'_>> {
+        crate::runtime::block_on(self.load_session_async(bytes, lora))
+    }
 }
 
 /// Blocking versions.
@@ -71,6 +144,21 @@ impl Session<'_> {
     /// Blocking version of [`Session::logits_async`].
     pub fn logits(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.logits_async(tokens))
+    }
+
+    /// Blocking version of [`Session::remove_async`].
+    pub fn remove(&mut self, range: Range<usize>) -> Result<Vec<f32>> {
+        crate::runtime::block_on(self.remove_async(range))
+    }
+
+    /// Blocking version of [`Session::fork_async`].
+    pub fn fork(&self) -> Result<Self> {
+        crate::runtime::block_on(self.fork_async())
+    }
+
+    /// Blocking version of [`Session::save_async`].
+    pub fn save(&self) -> Result<Vec<u8>> {
+        crate::runtime::block_on(self.save_async())
     }
 
     /// Blocking version of [`Session::decode_async`].

@@ -1,9 +1,9 @@
 //! Tiny random models of every architecture, and their forward pass in `f64`, written independently
 //! of the library.
 
-use super::gguf::Writer;
+use super::gguf::RandomTensors;
 use crate::support::Random;
-use relampago::llm::WeightType;
+use relampago::llm::{GgufWriter, WeightType};
 
 pub(crate) const WIDTH: usize = 256;
 pub(crate) const HEADS: usize = 8;
@@ -40,7 +40,7 @@ pub(crate) const TYPES: [WeightType; 15] = [
 #[allow(clippy::struct_excessive_bools)] // Columns of a table.
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
-    layers: usize,
+    pub(crate) layers: usize,
     /// Whether a rotation takes neighbours, and not one element of each half.
     neighbours: bool,
     biases: bool,
@@ -123,10 +123,10 @@ fn byte_tokens() -> Vec<String> {
 }
 
 /// Metadata of a tiny model; returns the number of tokens, too.
-pub(crate) fn metadata(shape: Shape) -> (Writer, usize) {
-    let mut writer = Writer::default();
+pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
+    let mut writer = GgufWriter::default();
     let key = |name: &str| format!("{}.{name}", shape.name);
-    writer.text("general.architecture", shape.name);
+    writer.string("general.architecture", shape.name);
     for (name, value) in [
         ("block_count", shape.layers),
         ("context_length", 256),
@@ -135,11 +135,11 @@ pub(crate) fn metadata(shape: Shape) -> (Writer, usize) {
         ("attention.head_count", HEADS),
         ("attention.head_count_kv", KV_HEADS),
     ] {
-        writer.number(&key(name), value as u32);
+        writer.unsigned(&key(name), value as u32);
     }
     writer.float(&key("attention.layer_norm_rms_epsilon"), EPSILON as f32);
     if shape.windows {
-        writer.number(&key("attention.sliding_window"), WINDOW as u32);
+        writer.unsigned(&key("attention.sliding_window"), WINDOW as u32);
     }
     if shape.gemma {
         writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
@@ -153,22 +153,22 @@ pub(crate) fn metadata(shape: Shape) -> (Writer, usize) {
 }
 
 /// Writes a vocabulary of bytes, two merges and two control tokens; returns the number of tokens.
-fn write_byte_pairs(writer: &mut Writer) -> usize {
+fn write_byte_pairs(writer: &mut GgufWriter) -> usize {
     let mut tokens = byte_tokens();
     tokens.extend(["he", "hel", "<|im_start|>", "<|im_end|>"].map(String::from));
     let types: Vec<i32> = (0..tokens.len())
         .map(|id| if id < 258 { 1 } else { 3 })
         .collect();
-    writer.text("tokenizer.ggml.model", "gpt2");
-    writer.text("tokenizer.ggml.pre", "smollm");
-    writer.texts("tokenizer.ggml.tokens", &tokens);
-    writer.numbers("tokenizer.ggml.token_type", &types);
-    writer.texts(
+    writer.string("tokenizer.ggml.model", "gpt2");
+    writer.string("tokenizer.ggml.pre", "smollm");
+    writer.strings("tokenizer.ggml.tokens", &tokens);
+    writer.integers("tokenizer.ggml.token_type", &types);
+    writer.strings(
         "tokenizer.ggml.merges",
         &["h e".to_owned(), "he l".to_owned()],
     );
-    writer.number("tokenizer.ggml.eos_token_id", 259);
-    writer.text(
+    writer.unsigned("tokenizer.ggml.eos_token_id", 259);
+    writer.string(
         "tokenizer.chat_template",
         "{% for m in messages %}\n<|im_start|>{{ m.role }}:{{ m['content'] }}<|im_end|>{% endfor %}",
     );
@@ -177,7 +177,7 @@ fn write_byte_pairs(writer: &mut Writer) -> usize {
 
 /// Writes a vocabulary of `SentencePiece` like Gemma's, which begins texts with a token, as its
 /// template does; returns the number of tokens.
-fn write_pieces(writer: &mut Writer) -> usize {
+fn write_pieces(writer: &mut GgufWriter) -> usize {
     let control = [
         "<pad>",
         "<eos>",
@@ -197,14 +197,14 @@ fn write_pieces(writer: &mut Writer) -> usize {
     let column = |value: fn(&(String, i32, i32)) -> i32| tokens.iter().map(value).collect();
     let (scores, types): (Vec<i32>, Vec<i32>) = (column(|token| token.1), column(|token| token.2));
     let texts: Vec<String> = tokens.iter().map(|token| token.0.clone()).collect();
-    writer.text("tokenizer.ggml.model", "llama");
-    writer.texts("tokenizer.ggml.tokens", &texts);
-    writer.numbers("tokenizer.ggml.scores", &scores);
-    writer.numbers("tokenizer.ggml.token_type", &types);
-    writer.number("tokenizer.ggml.bos_token_id", 2);
-    writer.number("tokenizer.ggml.eos_token_id", 1);
-    writer.number("tokenizer.ggml.unknown_token_id", 5);
-    writer.text(
+    writer.string("tokenizer.ggml.model", "llama");
+    writer.strings("tokenizer.ggml.tokens", &texts);
+    writer.integers("tokenizer.ggml.scores", &scores);
+    writer.integers("tokenizer.ggml.token_type", &types);
+    writer.unsigned("tokenizer.ggml.bos_token_id", 2);
+    writer.unsigned("tokenizer.ggml.eos_token_id", 1);
+    writer.unsigned("tokenizer.ggml.unknown_token_id", 5);
+    writer.string(
         "tokenizer.chat_template",
         concat!(
             "{{ bos_token }}{% for m in messages %}<start_of_turn>{{ m.role }}\n",
@@ -302,7 +302,10 @@ pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
     let mut factors = vec![1.0; HEAD / 2];
     if shape.factors {
         factors = (0..HEAD / 2).map(|i| f64::from(1 + i as u32)).collect();
-        writer.values("rope_freqs.weight", &factors);
+        let values: Vec<f32> = factors.iter().map(|&x| x as f32).collect();
+        writer
+            .f32_tensor("rope_freqs.weight", &[values.len()], &values)
+            .unwrap();
     }
     let oracle = Oracle {
         shape,
@@ -338,8 +341,56 @@ fn add(x: &mut [f64], more: &[f64]) {
 }
 
 impl Oracle {
+    /// Adds to the weights of a layer's tensor, by its name in the file.
+    pub(crate) fn add(&mut self, layer: usize, name: &str, more: &[f64]) {
+        let Layer {
+            projections: [q, k, v],
+            output,
+            gate,
+            up,
+            down,
+            ..
+        } = &mut self.layers[layer];
+        let parts = match name {
+            "attn_q" => vec![q],
+            "attn_k" => vec![k],
+            "attn_v" => vec![v],
+            "attn_qkv" => vec![q, k, v],
+            "attn_output" => vec![output],
+            "ffn_gate" => vec![gate],
+            "ffn_up" if self.shape.fused => vec![gate, up],
+            "ffn_up" => vec![up],
+            _ => vec![down],
+        };
+        let mut rest = more;
+        for part in parts {
+            let (more, after) = rest.split_at(part.len());
+            add(part, more);
+            rest = after;
+        }
+        assert!(rest.is_empty());
+    }
+
+    /// The linear layers of a block and their rows.
+    pub(crate) fn linear(shape: Shape) -> Vec<(&'static str, usize)> {
+        let mut all = vec![("attn_output", WIDTH), ("ffn_down", WIDTH)];
+        if shape.fused {
+            all.extend([("attn_qkv", WIDTH + 2 * ROWS), ("ffn_up", 2 * WIDTH)]);
+        } else {
+            all.extend([("attn_q", WIDTH), ("attn_k", ROWS), ("attn_v", ROWS)]);
+            all.extend([("ffn_gate", WIDTH), ("ffn_up", WIDTH)]);
+        }
+        all
+    }
+
     /// The logits after each token.
     pub(crate) fn logits(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
+        let normed = self.hidden(tokens).into_iter();
+        normed.map(|x| multiply(&self.embedding, &x)).collect()
+    }
+
+    /// The values after the last norm.
+    pub(crate) fn hidden(&self, tokens: &[u32]) -> Vec<Vec<f64>> {
         let scale = if self.shape.gemma {
             (WIDTH as f64).sqrt()
         } else {
@@ -351,8 +402,7 @@ impl Oracle {
         for layer in 0..self.layers.len() {
             self.layer(&mut xs, layer);
         }
-        let normed = xs.iter().map(|x| norm(x, &self.norm));
-        normed.map(|x| multiply(&self.embedding, &x)).collect()
+        xs.iter().map(|x| norm(x, &self.norm)).collect()
     }
 
     fn layer(&self, xs: &mut [Vec<f64>], index: usize) {

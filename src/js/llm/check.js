@@ -60,6 +60,25 @@ export const count = check(
 export const seed = check((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number from 0 to 2^53 - 1');
 export const abortSignal = check((value) => typeof value?.aborted === 'boolean', 'an AbortSignal');
 
+/** Token ids. */
+export function tokens(list) {
+    if (typeof list?.length !== 'number' || typeof list === 'string') {
+        throw invalid('tokens', list, 'an array of token ids');
+    }
+    return Uint32Array.from(list, (token) => count(token, 'tokens'));
+}
+
+/** Biases by token id, as pairs. */
+export function biases(object, what) {
+    if (Object(object) !== object) {
+        throw invalid(what, object, 'an object of numbers by token id');
+    }
+    return Object.entries(object).flatMap(([id, bias]) => [count(Number(id), what), number(bias, `${what}[${id}]`)]);
+}
+
+/** Texts: one, or a list. */
+export const texts = (value, what) => (Array.isArray(value) ? value : [value]).map((each, i) => text(each, `${what}[${i}]`));
+
 /** Stop strings: one, or a list. */
 export const stops = (value, what) => (Array.isArray(value) ? value : [value]).map((each) => text(each, what));
 
@@ -74,6 +93,18 @@ export function messages(list) {
     ]);
 }
 
+/** Bytes, whose buffer stays the caller's. */
+export function bytes(value, what) {
+    if (ArrayBuffer.isView(value)) {
+        return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+    }
+    if (!(value instanceof ArrayBuffer)) {
+        throw invalid(what, value, 'an ArrayBuffer or a Uint8Array');
+    }
+    return new Uint8Array(value);
+}
+
 export const aborted = (signal) => new RelampagoError('ABORTED', 'aborted by the caller', signal?.reason);
 
-export const disposed = () => new RelampagoError('DISPOSED', 'this LanguageModel was disposed of: load it again');
+export const disposed = (what = 'LanguageModel') =>
+    new RelampagoError('DISPOSED', `this ${what} was disposed of: ${what === 'LanguageModel' ? 'load it again' : 'make a new one'}`);

@@ -21,13 +21,15 @@ const pause = () => {
 /** The module stops where it would otherwise go on with wrong data; then nothing of it is usable. */
 const known = (error) => error instanceof RelampagoError
     ? error
-    : new RelampagoError('DEVICE_LOST', `the model's module failed, load the model again: ${error.message}`, error);
+    : new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
 
 export class Engine {
     #memory;
     #bytes;
     #model;
     #disposed = false;
+    #sessions = new Map();
+    #numbers = 0;
     #cancelled = new Set();
     #turn = Promise.resolve();
 
@@ -59,11 +61,63 @@ export class Engine {
         return this.#model.detokenize(tokens);
     }
 
-    /** One generation after the other: each needs all of the thread. `push` gets what is new. */
-    generate(number, request, push) {
-        const result = this.#turn.then(() => this.#generate(number, request, push));
+    /** One after the other: each needs all of the thread, and the model's memory. */
+    #inTurn(work) {
+        const result = this.#turn.then(() => {
+            this.#check();
+            return work();
+        });
         this.#turn = result.catch(() => {});
-        return result;
+        return result.catch((error) => {
+            throw known(error);
+        });
+    }
+
+    /** Makes an adapter of a file; returns its number and the number of layers that it changes. */
+    addLora(bytes, alpha) {
+        return this.#inTurn(async () => [...await this.#model.addLora(bytes, alpha)]);
+    }
+
+    removeLora(number) {
+        this.#model?.removeLora(number);
+    }
+
+    embed(texts, last, normalize) {
+        return this.#inTurn(async () => {
+            const all = await this.#model.embed(texts, last, normalize);
+            const length = all.length / texts.length;
+            return texts.map((_, i) => all.slice(i * length, (i + 1) * length));
+        });
+    }
+
+    /** Makes a session, of saved bytes if there are any; returns its number. */
+    openSession(saved, lora) {
+        return this.#inTurn(async () => this.#keep(await this.#model.session(saved, lora)));
+    }
+
+    #keep(session) {
+        this.#sessions.set(++this.#numbers, session);
+        return this.#numbers;
+    }
+
+    /** Calls a method of a session. */
+    session(number, method, values) {
+        return this.#inTurn(async () => {
+            const result = await this.#sessions.get(number)[method](...values);
+            return method === 'fork' ? this.#keep(result) : result;
+        });
+    }
+
+    closeSession(number) {
+        this.#inTurn(() => {
+            this.#sessions.get(number)?.free();
+            this.#sessions.delete(number);
+        }).catch(() => {});
+    }
+
+    /** `push` gets what is new. */
+    generate(number, request, push) {
+        return this.#inTurn(() => this.#generate(number, request, push));
     }
 
     async #generate(number, { messages, prompt, options }, push) {
@@ -80,13 +134,12 @@ export class Engine {
                 if (known > 0) {
                     first ??= now;
                 }
-                push({ text, tokens, promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first });
+                const logprobs = generation.logprobsAfter(known - tokens.length);
+                push({ text, tokens, logprobs, promptTokens: generation.promptTokens, toFirst: first && first - began, sinceFirst: first && now - first });
                 await pause();
                 this.#check(number);
             }
             return generation.finishReason;
-        } catch (error) {
-            throw known(error);
         } finally {
             this.#cancelled.delete(number);
             generation.free();
@@ -113,6 +166,8 @@ export class Engine {
 
     dispose() {
         this.#disposed = true;
+        this.#sessions.forEach((session) => session.free());
+        this.#sessions.clear();
         this.#model?.free();
         this.#bytes?.free();
         this.#model = this.#bytes = undefined;

@@ -15,6 +15,7 @@ export class Generation {
     #error;
     #finishReason = null;
     #tokens = [];
+    #logprobs = [];
     #times = {};
 
     /** `start` begins to generate with a function for pieces; `cancel` ends that. */
@@ -27,6 +28,11 @@ export class Generation {
     /** The ids of the tokens generated so far. */
     get tokens() {
         return [...this.#tokens];
+    }
+
+    /** For each of these tokens its probability and that of the likeliest ones, if they were asked for. */
+    get logprobs() {
+        return [...this.#logprobs];
     }
 
     /** Why generation ended: 'stop' or 'length'; null before it has. */
@@ -109,8 +115,9 @@ export class Generation {
         }
     }
 
-    #push({ text, tokens, promptTokens, toFirst, sinceFirst }) {
+    #push({ text, tokens, logprobs, promptTokens, toFirst, sinceFirst }) {
         this.#tokens.push(...tokens);
+        this.#logprobs.push(...candidates(logprobs));
         this.#times = { promptTokens, toFirst, sinceFirst };
         this.#text += text;
         if (text) {
@@ -118,4 +125,16 @@ export class Generation {
             this.#wake();
         }
     }
+}
+
+/** Lists what the module packs: a count, and pairs of a token and its logarithm, of which the first is the chosen one. */
+function candidates(numbers) {
+    const all = [];
+    for (let at = 0; at < numbers.length;) {
+        const count = numbers[at++] + 1;
+        const pairs = Array.from({ length: count }, (_, i) => ({ id: numbers[at + 2 * i], logprob: numbers[at + 2 * i + 1] }));
+        at += 2 * count;
+        all.push({ ...pairs[0], top_logprobs: pairs.slice(1) });
+    }
+    return all;
 }

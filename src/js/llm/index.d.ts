@@ -104,12 +104,49 @@ export interface GenerateOptions {
     min_p?: number;
     /** Divides positive logits of tokens that occurred and multiplies negative ones; 1, the default, is none. */
     repetition_penalty?: number;
+    /** Is subtracted from logits of tokens that occurred, 0 by default. */
+    presence_penalty?: number;
+    /** Is subtracted from logits once for each time that their token occurred, 0 by default. */
+    frequency_penalty?: number;
+    /** Is added to the logits of tokens, by their ids; `-Infinity` is not a number here, -100 forbids a token. */
+    logit_bias?: Readonly<Record<number, number>>;
+    /** Whether the answer has `logprobs`. */
+    logprobs?: boolean;
+    /** Of how many of the likeliest tokens `logprobs` has the probabilities, too; 0 by default. */
+    top_logprobs?: number;
+    /**
+     * Tokens of the answer that exist already, such as those of a generation that a lost device cut off. Generation goes
+     * on after them: it returns the text that follows theirs. `seed` has to be the same.
+     */
+    after?: ArrayLike<number>;
+    /** Adapters of the model to answer with. */
+    lora?: LoraChoice;
     /** The seed of the choice, random by default; the same logits and seed give the same tokens. */
     seed?: number;
     /** Texts that end the answer, without being part of it. */
     stop?: string | readonly string[];
     /** Cancels the generation between two tokens. */
     signal?: AbortSignal;
+}
+
+/** An adapter of a model, with a factor of its effect, 1 by default; or several. */
+export type LoraChoice = Lora | ScaledLora | readonly (Lora | ScaledLora)[];
+
+export interface ScaledLora {
+    lora: Lora;
+    scale?: number;
+}
+
+/** A token, and the natural logarithm of the probability that the model gave it. */
+export interface Candidate {
+    id: number;
+    logprob: number;
+}
+
+/** The probabilities of a token of the answer: the softmax of the model's own logits. */
+export interface TokenLogprobs extends Candidate {
+    /** The likeliest tokens in its place, in descending order. */
+    top_logprobs: Candidate[];
 }
 
 /** What a generation took so far. */
@@ -132,9 +169,46 @@ export interface Generation extends AsyncIterable<string> {
     text(): Promise<string>;
     /** The ids of the tokens so far, without the one that ends the answer. */
     readonly tokens: number[];
+    /** The probabilities of these tokens, if the option `logprobs` asked for them; otherwise empty. */
+    readonly logprobs: TokenLogprobs[];
     readonly usage: Usage;
     /** `'stop'` if the model or a stop string ended the answer, `'length'` if a limit did; null before that. */
     readonly finish_reason: 'stop' | 'length' | null;
+}
+
+/** A low-rank adapter of a model's linear layers (LoRA), made by `model.loadLora`. */
+export class Lora {
+    private constructor();
+    /** The number of linear layers that it changes. */
+    readonly layers: number;
+    /** Frees its memory, once no session and no generation uses it. */
+    dispose(): void;
+    [Symbol.dispose](): void;
+}
+
+/**
+ * Tokens that a model has read, made by `model.session` or `model.loadSession`. Calls run one after the other. A
+ * context that has no room for tokens gives `LIMIT_EXCEEDED`, and none of them is read.
+ */
+export class Session {
+    private constructor();
+    /** Reads tokens; returns the logits after the last one, one for each token of the vocabulary. */
+    prefill(tokens: ArrayLike<number>): Promise<Float32Array>;
+    /** Reads a token; returns the logits after it. */
+    decode(token: number): Promise<Float32Array>;
+    /** Reads tokens; returns the logits after each of them, row after row. */
+    logits(tokens: ArrayLike<number>): Promise<Float32Array>;
+    /** The tokens so far. */
+    tokens(): Promise<Uint32Array>;
+    /** Forgets all tokens but the first `length`. */
+    rewind(length: number): Promise<void>;
+    /** Copies the session, so that both can be continued. */
+    fork(): Promise<Session>;
+    /** The session as bytes, for `model.loadSession`. */
+    save(): Promise<Uint8Array>;
+    /** Frees its memory. */
+    dispose(): void;
+    [Symbol.dispose](): void;
 }
 
 /**
@@ -151,12 +225,32 @@ export class LanguageModel {
     static cached(): Promise<CachedModel[]>;
     /** Removes a model from the cache, once no `load` of it is under way. Resolves to whether it was there. */
     static evict(url: string | URL): Promise<boolean>;
+    /**
+     * Loads the model anew from its source, which the cache has where there is one, after `DEVICE_LOST`: adapters are
+     * loaded and sessions read again, what is being generated ends with `DISPOSED`. An answer that was cut off goes on
+     * with the option `after`. A model from bytes needs its source here.
+     */
+    reload(source?: ModelSource, options?: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
     /** What the file says of the model, and where it runs. */
     readonly info: ModelInfo;
     /** Answers a conversation, by the file's chat template. Control tokens in messages are text. */
     chat(messages: readonly Message[], options?: GenerateOptions): Generation;
     /** Continues a text. */
     complete(prompt: string, options?: GenerateOptions): Generation;
+    /**
+     * Loads an adapter: a GGUF file, or a safetensors file with PEFT's names, which needs `alpha`, the `lora_alpha` of
+     * its `adapter_config.json`. `INVALID_MODEL` if it does not fit the model.
+     */
+    loadLora(source: ModelSource, options?: { alpha?: number; signal?: AbortSignal }): Promise<Lora>;
+    /** Makes a session without tokens. */
+    session(options?: { lora?: LoraChoice }): Promise<Session>;
+    /** Makes a session of what `session.save` returned for the same model and the same adapters. */
+    loadSession(saved: ArrayBuffer | ArrayBufferView, options?: { lora?: LoraChoice }): Promise<Session>;
+    /**
+     * Returns a vector for each text: the mean of its tokens' values after the last norm, or those of its last token,
+     * divided by the vector's length unless `normalize` is false.
+     */
+    embed(texts: string | readonly string[], options?: { pooling?: 'mean' | 'last'; normalize?: boolean }): Promise<Float32Array[]>;
     /** The tokens of a text; control tokens such as `<|im_end|>` are recognised in it only if `special` is true. */
     tokenize(text: string, options?: { special?: boolean }): Promise<Uint32Array>;
     /** The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD. */

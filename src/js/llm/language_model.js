@@ -2,19 +2,13 @@ import { cachedModels, evict } from './cached_models.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
 import { Generation } from './generation.js';
+import { Lora } from './lora.js';
+import { Session } from './session.js';
 import { host } from './host.js';
-import { kindOf } from './http.js';
-import { compiled } from './module.js';
-import { open, resolve } from './source.js';
-import { split } from './stream.js';
+import { start } from './loading.js';
+import { resolve, wholeFile } from './source.js';
 import { WorkerEngine } from './worker_engine.js';
 import { RelampagoError } from './error.js';
-
-/** Pieces on their way to a worker: enough that it never waits. */
-const MOST_PIECES = 8;
-
-/** The most bytes of a piece. */
-const PIECE = 4 << 20;
 
 const DEVICES = ['auto', 'gpu', 'simd'];
 
@@ -41,48 +35,87 @@ const GENERATE = {
     top_p: check.number,
     min_p: check.number,
     repetition_penalty: check.number,
+    presence_penalty: check.number,
+    frequency_penalty: check.number,
+    logit_bias: check.biases,
+    logprobs: check.boolean,
+    top_logprobs: check.count,
+    lora: (value) => value,
+    after: check.tokens,
     seed: check.seed,
     stop: check.stops,
     signal: check.abortSignal,
+};
+
+const LORA = { alpha: check.number, signal: check.abortSignal };
+
+const SESSION = { lora: (value) => value };
+
+const POOLINGS = ['mean', 'last'];
+
+const EMBED = {
+    pooling: (value, what) => {
+        if (!POOLINGS.includes(value)) {
+            throw check.invalid(what, value, "'mean' or 'last'");
+        }
+        return value;
+    },
+    normalize: check.boolean,
 };
 
 const TOKENIZE = { special: check.boolean };
 
 const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
 
+const RELOAD = { signal: check.abortSignal, onProgress: check.callable };
+
+/** Whether a source can be read again without keeping bytes of the caller's. */
+const isLasting = (source) => typeof source === 'string' || !(source instanceof ArrayBuffer || ArrayBuffer.isView(source));
+
 export class LanguageModel {
-    #engine;
+    /** The engine, which a reload replaces; sessions and adapters look for it here. */
+    #current;
     #info;
+    #source;
+    #options;
+    #loras = new Set();
+    #sessions = new Set();
     #generations = 0;
     #disposed = false;
 
     /** Use `LanguageModel.load`. */
-    constructor(engine, info) {
+    constructor({ engine, info } = {}, source, options) {
         if (!(engine instanceof Engine || engine instanceof WorkerEngine)) {
             throw new RelampagoError('UNSUPPORTED', 'models are made by LanguageModel.load');
         }
-        this.#engine = engine;
-        this.#info = Object.freeze(info);
+        this.#current = { engine };
+        this.#info = info;
+        this.#source = isLasting(source) ? source : undefined;
+        this.#options = options;
     }
 
     static async load(source, options) {
-        const { cache = true, device, signal, onProgress, contextLength, worker = host.worker } = check.options(options, LOAD);
-        const stop = () => {
-            if (signal?.aborted) {
-                throw check.aborted(signal);
-            }
-        };
-        stop();
-        const engine = worker ? new WorkerEngine() : new Engine();
-        try {
-            const origin = await fill(engine, source, { cache, signal, onProgress }, stop);
-            const info = await engine.open({ contextLength, device });
-            stop();
-            return new LanguageModel(engine, { ...info, worker, ...origin });
-        } catch (error) {
+        const { signal, onProgress, ...lasting } = { cache: true, worker: host.worker, ...check.options(options, LOAD) };
+        return new LanguageModel(await start(source, { ...lasting, signal, onProgress }), source, lasting);
+    }
+
+    /** Loads the model anew, with its adapters and sessions. */
+    async reload(source = this.#source, options) {
+        const { signal, onProgress } = check.options(options, RELOAD);
+        this.#used();
+        if (source === undefined) {
+            throw check.invalid('source', source, 'given again: the bytes that the model was loaded from are not kept');
+        }
+        this.#current.engine.dispose();
+        const { engine, info } = await start(source, { ...this.#options, signal, onProgress });
+        if (this.#disposed) {
             engine.dispose();
-            stop();
-            throw error;
+            this.#used();
+        }
+        this.#current.engine = engine;
+        this.#info = info;
+        for (const each of [...this.#loras, ...this.#sessions]) {
+            await each.renew();
         }
     }
 
@@ -112,9 +145,46 @@ export class LanguageModel {
     #generation(request, given) {
         const { signal, ...options } = check.options(given, GENERATE);
         options.seed ??= randomSeed();
+        options.lora = this.#pairs(options.lora);
+        // OpenAI's two options are one here.
+        options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
         const number = ++this.#generations;
         const start = (push) => this.#used().generate(number, { ...request, options }, push);
-        return new Generation(async (push) => start(push), () => this.#engine.cancel(number), signal);
+        return new Generation(async (push) => start(push), () => this.#current.engine.cancel(number), signal);
+    }
+
+    #pairs(lora = []) {
+        return Lora.pairs(lora, 'lora', this.#current);
+    }
+
+    async loadLora(source, options) {
+        const { alpha, signal } = check.options(options, LORA);
+        this.#used();
+        const lora = new Lora(this.#current, await wholeFile(source, signal), alpha, this.#loras);
+        await lora.renew();
+        return lora;
+    }
+
+    async session(options) {
+        const { lora } = check.options(options, SESSION);
+        return this.#session(undefined, lora);
+    }
+
+    async loadSession(saved, options) {
+        const { lora } = check.options(options, SESSION);
+        const bytes = check.bytes(saved, 'saved');
+        return this.#session(bytes, lora);
+    }
+
+    #session(saved, lora = []) {
+        const engine = this.#used();
+        const open = async () => engine.openSession(saved, this.#pairs(lora));
+        return Session.open(this.#current, this.#sessions, () => this.#pairs(lora), open);
+    }
+
+    async embed(texts, options) {
+        const { pooling, normalize = true } = check.options(options, EMBED);
+        return this.#used().embed(check.texts(texts, 'texts'), pooling === 'last', normalize);
     }
 
     async tokenize(text, options) {
@@ -123,10 +193,7 @@ export class LanguageModel {
     }
 
     async detokenize(tokens) {
-        if (typeof tokens?.length !== 'number') {
-            throw check.invalid('tokens', tokens, 'an array of token ids');
-        }
-        return this.#used().detokenize(Uint32Array.from(tokens, (token) => check.count(token, 'tokens')));
+        return this.#used().detokenize(check.tokens(tokens));
     }
 
     async memoryBytes() {
@@ -137,13 +204,13 @@ export class LanguageModel {
         if (this.#disposed) {
             throw check.disposed();
         }
-        return this.#engine;
+        return this.#current.engine;
     }
 
     dispose() {
         if (!this.#disposed) {
             this.#disposed = true;
-            this.#engine.dispose();
+            this.#current.engine.dispose();
         }
     }
 
@@ -152,42 +219,4 @@ export class LanguageModel {
             this.prototype[Symbol.dispose] = this.prototype.dispose;
         }
     }
-}
-
-/** Moves a file to an engine, once more if it changes in between. Returns where it comes from. */
-async function fill(engine, source, options, stop) {
-    try {
-        return await move(engine, source, options, stop);
-    } catch (error) {
-        if (kindOf(error) !== 'changed') {
-            throw error;
-        }
-        return move(engine, source, options, stop);
-    }
-}
-
-async function move(engine, source, options, stop) {
-    const file = await open(source, options);
-    try {
-        await engine.start(await compiled(), file.size);
-        await transfer(engine, file.pieces(), stop);
-    } finally {
-        await file.close();
-    }
-    const { source: from, cached } = file;
-    return { source: from, cached };
-}
-
-async function transfer(engine, pieces, stop) {
-    const underway = [];
-    for await (const piece of split(pieces, PIECE)) {
-        stop();
-        const written = Promise.resolve(engine.write(piece));
-        written.catch(() => {}); // It is awaited in its turn, or loading ends before.
-        underway.push(written);
-        if (underway.length === MOST_PIECES) {
-            await underway.shift();
-        }
-    }
-    await Promise.all(underway);
 }

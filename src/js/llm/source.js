@@ -1,6 +1,6 @@
 // Where the bytes of a model come from: pieces that are read one after the other.
 
-import { invalid } from './check.js';
+import { aborted, invalid } from './check.js';
 import { host } from './host.js';
 import { openRemote } from './remote_model.js';
 import { chunks, split } from './stream.js';
@@ -58,5 +58,21 @@ export function resolve(source) {
         return url.href;
     } catch {
         throw invalid('source', source, 'a URL');
+    }
+}
+
+/** Reads a source of some megabytes whole. */
+export async function wholeFile(source, signal) {
+    const file = await open(source, { cache: false, signal });
+    try {
+        const pieces = [];
+        for await (const piece of file.pieces()) {
+            pieces.push(piece.slice());
+        }
+        return new Uint8Array(await new Blob(pieces).arrayBuffer());
+    } catch (error) {
+        throw signal?.aborted ? aborted(signal) : error;
+    } finally {
+        await file.close();
     }
 }

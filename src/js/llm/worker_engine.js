@@ -52,7 +52,7 @@ export class WorkerEngine {
 
     #lose(reason, waiting) {
         this.#loss ??= this.#answered
-            ? new RelampagoError('DEVICE_LOST', `the model's worker failed, load the model again: ${reason}`)
+            ? new RelampagoError('DEVICE_LOST', `the model's worker failed, reload the model: ${reason}`)
             : unsupported(reason);
         waiting?.reject(this.#loss);
         this.#end();
@@ -88,6 +88,30 @@ export class WorkerEngine {
 
     generate(number, request, push) {
         return this.#call('generate', [number, request], { push });
+    }
+
+    addLora(bytes, alpha) {
+        return this.#call('addLora', [bytes, alpha]);
+    }
+
+    removeLora(number) {
+        this.#call('removeLora', [number]).catch(() => {});
+    }
+
+    embed(texts, last, normalize) {
+        return this.#call('embed', [texts, last, normalize]);
+    }
+
+    openSession(saved, lora) {
+        return this.#call('openSession', [saved, lora]);
+    }
+
+    session(number, method, values) {
+        return this.#call('session', [number, method, values]);
+    }
+
+    closeSession(number) {
+        this.#call('closeSession', [number]).catch(() => {});
     }
 
     cancel(number) {

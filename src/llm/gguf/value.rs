@@ -12,8 +12,8 @@ pub(super) const LEAST_BYTES: usize = 8 + 4 + 1;
 const MOST_KEY: usize = 65_535;
 
 const BOOL: u32 = 7;
-const STRING: u32 = 8;
-const ARRAY: u32 = 9;
+pub(super) const STRING: u32 = 8;
+pub(super) const ARRAY: u32 = 9;
 
 /// A value of the metadata.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,20 +1,26 @@
 //! The forward pass on SIMD.
 
+use super::adapter::Part;
 use super::architecture::Activation;
 use super::steps::{Place, Slot, Step, VectorId, WeightId};
-use super::{Block, Config, KvCache, Model};
+use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use crate::ops::Op;
-use crate::simd::{AttentionShape, Cpu, Gate, attention, execute, gated, multiply_blocks};
+use crate::simd::{
+    AttentionShape, BlockMatrix, Cpu, Gate, attention, execute, gated, multiply_blocks,
+};
+use crate::tensor::ggml::WeightType;
 
 /// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
 #[derive(Debug)]
 pub(in crate::llm) struct CpuSequence {
     cpu: Cpu,
-    cache: KvCache,
+    pub(super) cache: KvCache,
     slots: [Vec<f32>; Slot::COUNT],
     lens: [usize; Slot::COUNT],
+    /// What an adapter's first matrix gives, and what it adds.
+    low_rank: [Vec<f32>; 2],
 }
 
 impl CpuSequence {
@@ -24,48 +30,70 @@ impl CpuSequence {
             cache: KvCache::new(config)?,
             slots: Default::default(),
             lens: Slot::lens(config, vocabulary),
+            low_rank: Default::default(),
         })
     }
 
-    /// Reads a block of tokens, and returns the logits of its last `wanted` ones.
-    pub(super) fn read(
-        &mut self,
-        model: &Model,
-        first: usize,
-        tokens: &[u32],
-        wanted: usize,
-    ) -> Result<&[f32]> {
+    /// Reads a block of tokens, and returns what is wanted of them.
+    pub(super) fn read(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
+        let tokens = request.tokens(model.config.width);
         let block = Block {
-            first,
-            tokens: tokens.len(),
+            first: request.first,
+            tokens,
             skipped: 0,
         };
-        self.resize(Slot::Residual, block.tokens)?;
-        model.embed(tokens, &mut self.slots[Slot::Residual as usize])?;
-        let mut pass = Pass::new(self, model, block);
-        pass.run(&model.steps.body)?;
-        if wanted == 0 {
-            return Ok(&[]);
+        self.resize(Slot::Residual, tokens)?;
+        model.embed(request.input, &mut self.slots[Slot::Residual as usize])?;
+        let steps = &model.steps;
+        let mut pass = Pass::new(self, model, request.adapters, block);
+        for layer in &steps.layers[request.layers.clone()] {
+            pass.run(layer)?;
         }
-        pass.block.skipped = tokens.len() - wanted;
-        pass.block.tokens = wanted;
-        pass.run(&model.steps.head)?;
-        Ok(&self.slots[Slot::Logits as usize])
+        let slot = match request.output {
+            Output::Residual => Slot::Residual,
+            Output::Normed => {
+                pass.run(&[steps.norm])?;
+                Slot::Normed
+            }
+            Output::Logits(0) => return Ok(&[]),
+            Output::Logits(wanted) => {
+                pass.block.skipped = tokens - wanted;
+                pass.block.tokens = wanted;
+                pass.run(&[steps.norm, steps.head])?;
+                Slot::Logits
+            }
+        };
+        Ok(&self.slots[slot as usize])
     }
 
     /// Gives a slot as many rows; what they hold is arbitrary.
     fn resize(&mut self, slot: Slot, rows: usize) -> Result<()> {
-        let (len, slot) = (
-            rows * self.lens[slot as usize],
-            &mut self.slots[slot as usize],
-        );
-        if let Some(more) = len.checked_sub(slot.len()) {
-            let reserved = slot.try_reserve_exact(more);
-            let bytes = (len * size_of::<f32>()) as u64;
-            reserved.map_err(|_| Error::OutOfMemory { bytes })?;
-        }
-        slot.resize(len, 0.0);
-        Ok(())
+        let len = rows * self.lens[slot as usize];
+        resize(&mut self.slots[slot as usize], len)
+    }
+}
+
+fn resize(values: &mut Vec<f32>, len: usize) -> Result<()> {
+    if let Some(more) = len.checked_sub(values.len()) {
+        let reserved = values.try_reserve_exact(more);
+        let bytes = (len * size_of::<f32>()) as u64;
+        reserved.map_err(|_| Error::OutOfMemory { bytes })?;
+    }
+    values.resize(len, 0.0);
+    Ok(())
+}
+
+/// `y = x · Wᵀ` for each row of `x`, for `rows` rows of weights.
+fn multiply_floats(
+    cpu: Cpu,
+    (weights, rows, cols): (&[f32], usize, usize),
+    x: &[f32],
+    y: &mut [f32],
+) -> Result<()> {
+    let bytes = bytemuck::cast_slice(weights);
+    match BlockMatrix::new(WeightType::F32, bytes, rows, cols) {
+        Some(weights) => multiply_blocks(cpu, weights, x, y),
+        None => Ok(()),
     }
 }
 
@@ -73,18 +101,25 @@ impl CpuSequence {
 struct Pass<'a> {
     sequence: &'a mut CpuSequence,
     model: &'a Model,
+    adapters: &'a [Scaled],
     block: Block,
     /// The cosines and sines of each rotation at the block's positions.
     angles: [Vec<[f32; 2]>; 2],
 }
 
 impl<'a> Pass<'a> {
-    fn new(sequence: &'a mut CpuSequence, model: &'a Model, block: Block) -> Self {
+    fn new(
+        sequence: &'a mut CpuSequence,
+        model: &'a Model,
+        adapters: &'a [Scaled],
+        block: Block,
+    ) -> Self {
         let (config, end) = (&model.config, block.first + block.tokens);
         let rotations = config.rotations.each_ref();
         Self {
             sequence,
             model,
+            adapters,
             block,
             angles: rotations.map(|rotation| rotation.angles(block.first..end)),
         }
@@ -144,14 +179,40 @@ impl<'a> Pass<'a> {
 
     fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()> {
         let (cpu, model) = (self.sequence.cpu, self.model);
-        let weight = model.weights.matrices[weight.0].matrix(&model.file)?;
+        let matrix = model.weights.matrices[weight.0].matrix(&model.file)?;
         let product = if adds { Slot::Branch } else { to };
         let [x, y] = self.rows(from, product)?;
-        multiply_blocks(cpu, weight, x, y)?;
+        multiply_blocks(cpu, matrix, x, y)?;
+        for (adapter, scale) in self.adapters {
+            if let Some(part) = adapter.on_cpu(weight.0) {
+                self.adapt(part, *scale, from, product)?;
+            }
+        }
         if adds {
             let [product, to] = self.rows(product, to)?;
             add(to, product);
         }
+        Ok(())
+    }
+
+    /// Adds the product of an adapter's two matrices.
+    fn adapt(&mut self, part: &Part, scale: f32, from: Slot, to: Slot) -> Result<()> {
+        let (cpu, tokens) = (self.sequence.cpu, self.block.tokens);
+        let rows = part.b.len() / part.rank;
+        let cols = part.a.len() / part.rank;
+        // Out of the sequence, so that its slots can be read beside them.
+        let mut low_rank = std::mem::take(&mut self.sequence.low_rank);
+        let [low, more] = &mut low_rank;
+        resize(low, tokens * part.rank)?;
+        resize(more, tokens * rows)?;
+        let [x, y] = self.rows(from, to)?;
+        multiply_floats(cpu, (&part.a, part.rank, cols), x, low)?;
+        for x in low.iter_mut() {
+            *x *= scale;
+        }
+        multiply_floats(cpu, (&part.b, rows, part.rank), low, more)?;
+        add(y, more);
+        self.sequence.low_rank = low_rank;
         Ok(())
     }
 

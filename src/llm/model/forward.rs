@@ -1,25 +1,68 @@
 //! The forward pass: blocks of tokens through all layers.
 
+use super::{Config, Model, Scaled, State};
 #[cfg(feature = "gpu")]
-use super::Executor;
-use super::{Config, Model, State};
+use super::{Executor, KvCache};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Tokens that go through the layers at a time.
 pub(crate) const BLOCK: usize = 128;
 
-/// Of which tokens logits are wanted.
+/// The result that is wanted of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Of the last one.
+    /// The logits of the last one.
     Last,
-    /// Of all.
+    /// The logits of all.
     All,
+    /// The values of all after the last norm, from which logits are computed.
+    Hidden,
+}
+
+/// What goes through layers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Input<'a> {
+    Tokens(&'a [u32]),
+    /// Rows as long as embeddings.
+    Rows(&'a [f32]),
+}
+
+/// What a block returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// The logits of the last tokens, so many.
+    Logits(usize),
+    /// The values of all tokens after the last layer.
+    Residual,
+    /// The same after the last norm.
+    Normed,
+}
+
+/// A block of at most [`BLOCK`] tokens on its way through layers.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockRequest<'a> {
+    /// The first token's position.
+    pub(crate) first: usize,
+    pub(crate) input: Input<'a>,
+    pub(crate) layers: Range<usize>,
+    pub(crate) output: Output,
+    pub(crate) adapters: &'a [Scaled],
+}
+
+impl BlockRequest<'_> {
+    /// Returns the number of tokens for a model of this width.
+    pub(super) fn tokens(&self, width: usize) -> usize {
+        match self.input {
+            Input::Tokens(tokens) => tokens.len(),
+            Input::Rows(rows) => rows.len() / width,
+        }
+    }
 }
 
 impl Model {
-    /// Reads tokens after the first `first` ones and returns logits: rows of as many values as there
-    /// are tokens in the vocabulary.
+    /// Reads tokens after the first `first` ones and returns what is wanted, row after row. Logits are
+    /// as many as there are tokens in the vocabulary.
     ///
     /// The tokens must have passed [`Model::check`].
     ///
@@ -31,29 +74,87 @@ impl Model {
         mut first: usize,
         tokens: &[u32],
         wanted: Wanted,
+        adapters: &[Scaled],
     ) -> Result<Vec<f32>> {
-        let mut logits = Vec::new();
+        let mut results = Vec::new();
         let blocks = tokens.len().div_ceil(BLOCK);
         for (index, block) in tokens.chunks(BLOCK).enumerate() {
-            let rows = match wanted {
-                Wanted::All => block.len(),
-                Wanted::Last => usize::from(index + 1 == blocks),
+            let request = BlockRequest {
+                first,
+                input: Input::Tokens(block),
+                layers: 0..self.config.layers,
+                output: match wanted {
+                    Wanted::All => Output::Logits(block.len()),
+                    Wanted::Last => Output::Logits(usize::from(index + 1 == blocks)),
+                    Wanted::Hidden => Output::Normed,
+                },
+                adapters,
             };
-            match state {
-                State::Cpu(sequence) => {
-                    logits.extend_from_slice(sequence.read(self, first, block, rows)?);
-                }
-                #[cfg(feature = "gpu")]
-                State::Gpu(sequence) => {
-                    let Executor::Gpu(gpu) = &self.executor else {
-                        return Err(foreign());
-                    };
-                    logits.extend(gpu.read(self, sequence, first, block, rows).await?);
-                }
-            }
+            results.extend(self.read(state, &request).await?);
             first += block.len();
         }
-        Ok(logits)
+        Ok(results)
+    }
+
+    /// Reads a block.
+    ///
+    /// # Errors
+    /// The errors of [`Model::forward`], and `Foreign` for another model's memory.
+    pub(crate) async fn read(
+        &self,
+        state: &mut State,
+        request: &BlockRequest<'_>,
+    ) -> Result<Vec<f32>> {
+        match state {
+            State::Cpu(sequence) => sequence.read(self, request).map(<[f32]>::to_vec),
+            #[cfg(feature = "gpu")]
+            State::Gpu(sequence) => {
+                let Executor::Gpu(gpu) = &self.executor else {
+                    return Err(foreign());
+                };
+                gpu.read(self, sequence, request).await
+            }
+        }
+    }
+
+    /// Returns the keys and values of the first `len` tokens of a sequence: for each layer and each head
+    /// its keys, position by position, and after all heads' keys the values likewise.
+    ///
+    /// # Errors
+    /// `OutOfMemory`; on a GPU also `DeviceLost`; `Foreign` for another model's memory.
+    pub(crate) async fn export(&self, state: &State, len: usize) -> Result<Vec<f32>> {
+        match state {
+            State::Cpu(sequence) => sequence.cache.export(len),
+            #[cfg(feature = "gpu")]
+            State::Gpu(sequence) => {
+                let Executor::Gpu(gpu) = &self.executor else {
+                    return Err(foreign());
+                };
+                let mut cache = KvCache::new(&self.config)?;
+                cache.set_layers(&gpu.download(sequence).await?);
+                cache.export(len)
+            }
+        }
+    }
+
+    /// Replaces the keys and values of a sequence by those of `len` tokens that [`Model::export`] returned.
+    ///
+    /// # Errors
+    /// The errors of [`Model::export`].
+    pub(crate) async fn import(&self, state: &mut State, len: usize, values: &[f32]) -> Result<()> {
+        match state {
+            State::Cpu(sequence) => sequence.cache.import(len, values),
+            #[cfg(feature = "gpu")]
+            State::Gpu(sequence) => {
+                let Executor::Gpu(gpu) = &self.executor else {
+                    return Err(foreign());
+                };
+                let mut cache = KvCache::new(&self.config)?;
+                cache.import(len, values);
+                gpu.upload(sequence, cache.layers()).await?;
+            }
+        }
+        Ok(())
     }
 
     /// Checks whether tokens can be read after the first `first` ones.
@@ -61,27 +162,48 @@ impl Model {
     /// # Errors
     /// `LimitExceeded` if the cache has no room for them, `InvalidArgument` for an unknown token.
     pub(crate) fn check(&self, first: usize, tokens: &[u32]) -> Result<()> {
-        let vocabulary = self.weights.vocabulary();
-        if let Some(token) = tokens.iter().find(|&&token| token as usize >= vocabulary) {
-            return Err(Error::invalid(
+        self.check_tokens(tokens)?;
+        self.check_room(first, tokens.len())
+    }
+
+    pub(crate) fn check_tokens(&self, tokens: &[u32]) -> Result<()> {
+        let vocabulary = self.vocabulary();
+        match tokens.iter().find(|&&token| token as usize >= vocabulary) {
+            Some(token) => Err(Error::invalid(
                 "tokens",
                 token.to_string(),
                 format!("below {vocabulary}"),
-            ));
+            )),
+            None => Ok(()),
         }
-        let capacity = self.config.capacity;
-        if tokens.len() > capacity - first {
-            return Err(Error::LimitExceeded {
-                what: "the number of tokens in the context",
-                value: (first + tokens.len()) as u64,
-                limit: capacity as u64,
-            });
-        }
-        Ok(())
     }
 
-    /// Writes the embeddings of tokens.
-    pub(super) fn embed(&self, tokens: &[u32], rows: &mut [f32]) -> Result<()> {
+    pub(crate) fn check_room(&self, first: usize, count: usize) -> Result<()> {
+        let capacity = self.config.capacity;
+        if count <= capacity - first {
+            return Ok(());
+        }
+        Err(Error::LimitExceeded {
+            what: "the number of tokens in the context",
+            value: (first + count) as u64,
+            limit: capacity as u64,
+        })
+    }
+
+    /// The number of tokens in the vocabulary.
+    pub(crate) fn vocabulary(&self) -> usize {
+        self.weights.vocabulary()
+    }
+
+    /// Writes the values that enter the first layer.
+    pub(crate) fn embed(&self, input: Input<'_>, rows: &mut [f32]) -> Result<()> {
+        let tokens = match input {
+            Input::Tokens(tokens) => tokens,
+            Input::Rows(values) => {
+                rows.copy_from_slice(values);
+                return Ok(());
+            }
+        };
         let scale = self.config.embedding_scale();
         let embedding = self.weights.matrices[self.weights.embedding].matrix(&self.file)?;
         let rows = rows.chunks_exact_mut(self.config.width);
@@ -110,6 +232,11 @@ impl Config {
     pub(crate) fn cache_len(&self) -> usize {
         let sizes = [self.kv_heads, self.capacity, self.head_len];
         sizes.into_iter().fold(self.layers, usize::saturating_mul)
+    }
+
+    /// Returns the number of elements that the cache has for a token.
+    pub(crate) fn cached_per_token(&self) -> usize {
+        2 * self.layers * self.kv_heads * self.head_len
     }
 
     /// Returns the length of a token's queries, and of its keys.

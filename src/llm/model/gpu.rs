@@ -1,13 +1,16 @@
 //! The forward pass on a GPU.
 
+mod adapter;
+
 use super::architecture::Activation;
 use super::rotation::Pairs;
 use super::steps::{Place, Slot, Step, WeightId};
-use super::{BLOCK, Block, Config, Model};
+use super::{BLOCK, Block, BlockRequest, Config, Model, Output, Scaled};
 use crate::error::Result;
 use crate::gpu::{
-    Attention, BlockWeights, Gpu, GpuBuffer, HeadRotation, Heads, Norm, TransformerPass,
+    Attention, BlockWeights, Gpu, GpuBuffer, HeadRotation, Heads, Norm, Product, TransformerPass,
 };
+pub(super) use adapter::GpuAdapter;
 use std::sync::Arc;
 
 /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
@@ -16,8 +19,10 @@ const LOGIT_ROWS: usize = 8;
 /// A model's weights on a GPU, and memory for the values of a pass.
 pub(super) struct GpuModel {
     gpu: Arc<Gpu>,
-    /// The model's steps, with successive matrices for the same rows as one.
-    body: Vec<Step>,
+    /// The steps of each layer, with successive matrices for the same rows as one.
+    layers: Vec<Vec<Step>>,
+    /// The numbers of the matrices that became one.
+    joined: Vec<Vec<usize>>,
     /// The matrices by number; none where another one holds its rows.
     matrices: Vec<Option<BlockWeights>>,
     vectors: Vec<GpuBuffer>,
@@ -28,7 +33,7 @@ pub(super) struct GpuModel {
 
 impl std::fmt::Debug for GpuModel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "GpuModel({} steps)", self.body.len())
+        write!(f, "GpuModel({} layers)", self.layers.len())
     }
 }
 
@@ -104,7 +109,7 @@ impl GpuModel {
         let Model {
             config, weights, ..
         } = model;
-        let (body, joined) = join(model);
+        let (layers, joined) = join(model);
         let mut matrices = Vec::new();
         for (index, weight) in weights.matrices.iter().enumerate() {
             let rows = match joined.iter().find(|rows| rows.contains(&index)) {
@@ -140,7 +145,8 @@ impl GpuModel {
         writing.await?;
         Ok(Self {
             gpu: gpu.clone(),
-            body,
+            layers,
+            joined,
             matrices,
             vectors,
             angles,
@@ -156,53 +162,104 @@ impl GpuModel {
         layers.collect::<Result<_>>().map(GpuSequence)
     }
 
-    /// Reads a block of tokens, and returns the logits of its last `wanted` ones.
+    /// Reads a block of tokens, and returns what is wanted of them.
     pub(super) async fn read(
         &self,
         model: &Model,
         sequence: &GpuSequence,
-        first: usize,
-        tokens: &[u32],
-        wanted: usize,
+        request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        let mut embedded = crate::alloc::try_zeros(tokens.len() * model.config.width)?;
-        model.embed(tokens, &mut embedded)?;
+        let width = model.config.width;
+        let tokens = request.tokens(width);
         let mut block = Block {
-            first,
-            tokens: tokens.len(),
+            first: request.first,
+            tokens,
             skipped: 0,
         };
-        let mut logits = Vec::new();
+        let mut embedded = crate::alloc::try_zeros(tokens * width)?;
+        model.embed(request.input, &mut embedded)?;
+        let pass = |block| Pass::new(self, model, sequence, request.adapters, block);
         // What is recorded lives between two awaits.
-        let mut submitted = {
-            let mut pass = Pass::new(self, model, sequence, block)?;
+        let submitted = {
+            let mut pass = pass(block)?;
             let residual = self.slots.own(Slot::Residual);
             pass.recorder.write(&embedded, residual)?;
-            pass.run(&self.body)?;
-            block.skipped = tokens.len() - wanted;
-            block.tokens = wanted.min(LOGIT_ROWS);
-            pass.block = block;
-            pass.submit()?
-        };
-        loop {
-            logits.extend(submitted.await?);
-            block.skipped += block.tokens;
-            if block.skipped >= tokens.len() {
-                return Ok(logits);
+            for layer in &self.layers[request.layers.clone()] {
+                pass.run(layer)?;
             }
-            block.tokens = (tokens.len() - block.skipped).min(LOGIT_ROWS);
-            submitted = Pass::new(self, model, sequence, block)?.submit()?;
+            let slot = match request.output {
+                Output::Residual => Slot::Residual,
+                Output::Normed => {
+                    pass.run(&[model.steps.norm])?;
+                    pass.normalise()?;
+                    Slot::Normed
+                }
+                Output::Logits(wanted) => {
+                    block.skipped = tokens - wanted;
+                    block.tokens = wanted.min(LOGIT_ROWS);
+                    pass.logits(block)?;
+                    Slot::Logits
+                }
+            };
+            pass.submit(slot)?
+        };
+        let mut results = submitted.await?;
+        let is_whole = !matches!(request.output, Output::Logits(_));
+        loop {
+            block.skipped += block.tokens;
+            if is_whole || block.skipped >= tokens {
+                return Ok(results);
+            }
+            block.tokens = (tokens - block.skipped).min(LOGIT_ROWS);
+            let submitted = {
+                let mut pass = pass(block)?;
+                pass.logits(block)?;
+                pass.submit(Slot::Logits)?
+            };
+            results.extend(submitted.await?);
         }
+    }
+
+    /// Returns a sequence's keys and values, layer by layer as they lie in its buffers.
+    pub(super) async fn download(&self, sequence: &GpuSequence) -> Result<Vec<f32>> {
+        let mut values = Vec::new();
+        for layer in &sequence.0 {
+            let reading = TransformerPass::new(&self.gpu)?.submit(Some((layer, layer.len())))?;
+            values.extend(reading.await?);
+        }
+        Ok(values)
+    }
+
+    /// Replaces a sequence's keys and values.
+    pub(super) async fn upload(&self, sequence: &GpuSequence, values: &[f32]) -> Result<()> {
+        let mut rest = values;
+        for layer in &sequence.0 {
+            let values = rest.split_off(..layer.len()).unwrap_or_default();
+            let writing = {
+                let mut pass = TransformerPass::new(&self.gpu)?;
+                pass.write(values, layer)?;
+                pass.submit(None)?
+            };
+            writing.await?;
+        }
+        Ok(())
     }
 }
 
 /// Joins successive products of the same rows whose weights have one type and whose results lie beside
-/// each other. Returns the steps, and the numbers of the matrices that become one.
-fn join(model: &Model) -> (Vec<Step>, Vec<Vec<usize>>) {
+/// each other. Returns the steps of each layer, and the numbers of the matrices that become one.
+fn join(model: &Model) -> (Vec<Vec<Step>>, Vec<Vec<usize>>) {
+    let mut joined = Vec::new();
+    let layers = model.steps.layers.iter();
+    let layers = layers.map(|steps| join_layer(model, steps, &mut joined));
+    (layers.collect(), joined)
+}
+
+fn join_layer(model: &Model, all: &[Step], joined: &mut Vec<Vec<usize>>) -> Vec<Step> {
     let matrices = &model.weights.matrices;
-    let (mut steps, mut joined): (Vec<Step>, Vec<Vec<usize>>) = (Vec::new(), Vec::new());
+    let mut steps: Vec<Step> = Vec::new();
     let mut slots: Vec<Slot> = Vec::new();
-    for &step in &model.steps.body {
+    for &step in all {
         let Step::Multiply {
             weight: WeightId(weight),
             to,
@@ -230,7 +287,7 @@ fn join(model: &Model) -> (Vec<Step>, Vec<Vec<usize>>) {
         }
         slots = beside;
     }
-    (steps, joined)
+    steps
 }
 
 /// Steps over a block of tokens.
@@ -238,10 +295,19 @@ struct Pass<'a> {
     on: &'a GpuModel,
     model: &'a Model,
     sequence: &'a GpuSequence,
+    adapters: &'a [Scaled],
     block: Block,
     recorder: TransformerPass<'a>,
     /// The norm that the next product may compute itself.
-    pending: Option<(Slot, Norm<'a>)>,
+    pending: Option<PendingNorm<'a>>,
+}
+
+/// A norm that is not recorded yet.
+#[derive(Clone, Copy)]
+struct PendingNorm<'a> {
+    from: Slot,
+    norm: Norm<'a>,
+    to: Slot,
 }
 
 impl<'a> Pass<'a> {
@@ -249,26 +315,44 @@ impl<'a> Pass<'a> {
         on: &'a GpuModel,
         model: &'a Model,
         sequence: &'a GpuSequence,
+        adapters: &'a [Scaled],
         block: Block,
     ) -> Result<Self> {
         Ok(Self {
             on,
             model,
             sequence,
+            adapters,
             block,
             recorder: TransformerPass::new(&on.gpu)?,
             pending: None,
         })
     }
 
-    /// Adds the steps from the block's residual to logits, if it has rows, and submits all.
-    fn submit(mut self) -> Result<impl Future<Output = Result<Vec<f32>>> + use<>> {
-        let len = self.block.tokens * self.on.slots.len(Slot::Logits);
-        if len > 0 {
-            self.run(&self.model.steps.head)?;
+    /// Adds the steps from a block's residual to logits, if it has rows.
+    fn logits(&mut self, block: Block) -> Result<()> {
+        self.block = block;
+        if block.tokens == 0 {
+            return Ok(());
         }
-        let logits = self.on.slots.own(Slot::Logits);
-        self.recorder.submit(Some((logits, len)))
+        self.run(&[self.model.steps.norm, self.model.steps.head])
+    }
+
+    /// Submits what is recorded, and returns the block's rows of a slot that has a buffer of its own.
+    fn submit(self, slot: Slot) -> Result<impl Future<Output = Result<Vec<f32>>> + use<>> {
+        let len = self.block.tokens * self.on.slots.len(slot);
+        let values = self.on.slots.own(slot);
+        self.recorder.submit(Some((values, len)))
+    }
+
+    /// Records the norm that no product computes.
+    fn normalise(&mut self) -> Result<()> {
+        let Some(PendingNorm { from, norm, to }) = self.pending.take() else {
+            return Ok(());
+        };
+        let (slots, tokens) = (&self.on.slots, self.block.tokens);
+        self.recorder
+            .norm(slots.own(from), norm, slots.own(to), tokens)
     }
 
     fn run(&mut self, steps: &[Step]) -> Result<()> {
@@ -289,13 +373,11 @@ impl<'a> Pass<'a> {
                     },
                 };
                 // Norms of results are added to the residual; the others precede products.
+                self.pending = Some(PendingNorm { from, norm, to });
                 if from == Slot::Residual && TransformerPass::can_normalise(tokens) {
-                    self.pending = Some((from, norm));
                     return Ok(());
                 }
-                self.pending = None;
-                self.recorder
-                    .norm(slots.own(from), norm, slots.own(to), tokens)
+                self.normalise()
             }
             Step::Multiply {
                 from,
@@ -341,12 +423,26 @@ impl<'a> Pass<'a> {
         };
         let pending = self.pending.filter(|_| from == Slot::Normed);
         let (from, norm) = match pending {
-            Some((from, norm)) => (from, Some(norm)),
+            Some(PendingNorm { from, norm, .. }) => (from, Some(norm)),
             None => (from, None),
         };
-        let (from, to) = (on.slots.own(from), on.slots.get(to));
-        let how = (self.block.tokens, adds);
-        self.recorder.multiply(from, weights, to, how, norm)
+        let (from, (to, mut column, columns)) = (on.slots.own(from), on.slots.get(to));
+        let product = Product {
+            adds,
+            ..Product::of(self.block.tokens)
+        };
+        let result = (to, column, columns);
+        self.recorder
+            .multiply(from, weights, result, product, norm)?;
+        if self.adapters.is_empty() {
+            return Ok(());
+        }
+        let joined = on.joined.iter().find(|rows| rows.contains(&weight.0));
+        for &matrix in joined.map_or(&[weight.0][..], Vec::as_slice) {
+            self.adapt(matrix, (from, norm), (to, column, columns))?;
+            column += self.model.weights.matrices[matrix].rows;
+        }
+        Ok(())
     }
 
     fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {

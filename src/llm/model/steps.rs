@@ -95,11 +95,15 @@ pub(super) enum Step {
     Activate(Activation),
 }
 
-/// The steps of a model: those of a block of tokens, and those from its values to logits.
+/// The steps of a model.
 #[derive(Debug)]
 pub(super) struct Steps {
-    pub(super) body: Vec<Step>,
-    pub(super) head: Vec<Step>,
+    /// The steps of each layer.
+    pub(super) layers: Vec<Vec<Step>>,
+    /// The norm after the last layer.
+    pub(super) norm: Step,
+    /// The product that gives logits.
+    pub(super) head: Step,
 }
 
 impl Steps {
@@ -111,16 +115,24 @@ impl Steps {
             steps: Vec::new(),
             weights: Weights::new(file, config)?,
         };
+        let mut layers = Vec::new();
         for layer in 0..config.layers {
             builder.attention(layer)?;
             builder.feed_forward(layer)?;
+            layers.push(std::mem::take(&mut builder.steps));
         }
-        let body = std::mem::take(&mut builder.steps);
-        builder.norm(Slot::Residual, "output_norm", Slot::Normed)?;
-        let weight = WeightId(builder.weights.head);
-        builder.multiply(Slot::Normed, weight, Slot::Logits, false);
-        let head = builder.steps;
-        Ok((Self { body, head }, builder.weights))
+        let norm = Step::Norm {
+            from: Slot::Residual,
+            gain: builder.vector("output_norm", config.width)?,
+            to: Slot::Normed,
+        };
+        let head = Step::Multiply {
+            from: Slot::Normed,
+            weight: WeightId(builder.weights.head),
+            to: Slot::Logits,
+            adds: false,
+        };
+        Ok((Self { layers, norm, head }, builder.weights))
     }
 }
 

@@ -7,10 +7,14 @@ use crate::llm::WeightType;
 use crate::llm::gguf::{Gguf, TensorInfo, invalid};
 use crate::simd::BlockMatrix;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// A matrix in the file, or some rows of one.
 #[derive(Clone, Debug)]
 pub(super) struct Weight {
+    /// The tensor's name, and the first row in it.
+    pub(super) tensor: Arc<str>,
+    pub(super) first_row: usize,
     pub(super) kind: WeightType,
     range: Range<usize>,
     pub(super) rows: usize,
@@ -35,6 +39,8 @@ impl Weight {
             return Err(fault(what));
         }
         Ok(Self {
+            tensor: name.into(),
+            first_row: 0,
             kind: tensor.weight_type(),
             range: tensor.range(),
             rows,
@@ -47,6 +53,8 @@ impl Weight {
         let bytes = self.range.len() / self.rows;
         let start = self.range.start;
         Self {
+            tensor: self.tensor.clone(),
+            first_row: self.first_row + rows.start,
             kind: self.kind,
             range: start + rows.start * bytes..start + rows.end * bytes,
             rows: rows.len(),

@@ -82,7 +82,7 @@ impl fmt::Display for Constants {
         let Constants { first, last, step } = *self;
         match i64::from(last) - i64::from(first) {
             0 => write!(f, "{first}"),
-            range if range == step.into() => write!(f, "{first} or {last}"),
+            range if range == i64::from(step) => write!(f, "{first} or {last}"),
             _ if step == 1 => write!(f, "{first} to {last}"),
             _ => write!(f, "a multiple of {step} from {first} to {last}"),
         }

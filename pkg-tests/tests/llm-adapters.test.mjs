@@ -1,0 +1,92 @@
+// Adapters, sessions, embeddings and probabilities of language models, in Node and in Chromium.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { launch, outcome } from '../support/browser.mjs';
+import { fresh } from '../support/install.mjs';
+import { serve } from '../support/serve.mjs';
+import { writeTinyModel } from '../support/tiny-model.mjs';
+import { unbundled } from '../support/unbundled.mjs';
+
+describe('adapters and sessions of relampago/llm', () => {
+  let folder;
+  let site;
+  let native;
+  let browser;
+  before(async () => {
+    folder = fresh('llm-adapters');
+    native = writeTinyModel(folder);
+    site = unbundled(folder);
+    cpSync(join(folder, 'tiny-lora.gguf'), join(site, 'tiny-lora.gguf'));
+    browser = await launch();
+  });
+  after(() => browser?.close());
+
+  test('in node', () => {
+    const output = execFileSync('node', ['llm-node.js', 'deeper', 'tiny.gguf', 'tiny-lora.gguf'], { cwd: folder, encoding: 'utf8' });
+    verify(JSON.parse(output), native);
+  });
+
+  for (const query of [{ worker: 'true' }, { worker: 'false' }, { device: 'gpu' }]) {
+    test(`on a page with ${JSON.stringify(query)}`, async () => {
+      const server = await serve(site);
+      try {
+        const { result } = await outcome(browser, `${server.url}/llm.html?deeper&${new URLSearchParams(query)}`);
+        verify(result, native);
+      } finally {
+        server.close();
+      }
+    });
+  }
+});
+
+function assertClose(values, exact, what) {
+  assert.equal(values.length, exact.length, what);
+  const size = Math.sqrt(exact.reduce((sum, x) => sum + x * x, 0) / exact.length);
+  values.forEach((value, i) => assert.ok(Math.abs(value - exact[i]) <= 1e-3 * size, `${what}[${i}]: ${value}, natively ${exact[i]}`));
+}
+
+function verify(result, native) {
+  assert.equal(result.layers, 14);
+  assert.equal(result.plain, native.text);
+  assert.equal(result.again, native.text);
+  assert.equal(result.adapted, native.adapted);
+  assertClose(result.logits, native.logits, 'logits');
+  assertClose(result.vector, native.vector, 'vector');
+  assert.deepEqual(result.loaded, [257, 108, 111]);
+  assert.deepEqual(result.forked, [257, 108, 111, 1]);
+  assert.equal(result.afterReload, native.adapted);
+  for (const holds of ['rewound', 'same', 'otherToken', 'continued', 'sessionAfterReload']) {
+    assert.equal(result[holds], true, holds);
+  }
+  assert.equal(result.logprobs.length, 2);
+  const best = Math.max(...native.logits);
+  const total = native.logits.reduce((sum, x) => sum + Math.exp(x - best), 0);
+  result.logprobs.forEach(({ id, logprob, top_logprobs: [first, second] }, i) => {
+    assert.equal(id, result.ids[i]);
+    assert.deepEqual(first, { id, logprob });
+    assert.ok(second.logprob <= logprob);
+  });
+  assert.ok(Math.abs(result.logprobs[0].logprob + Math.log(total)) < 1e-3);
+  const { errors } = result;
+  assert.match(errors.noAdapter, /^INVALID_MODEL: .*it is `nothing`, but must be `adapter`/);
+  assert.match(errors.otherAdapters, /^INVALID_MODEL: .*with other adapters/);
+  delete errors.noAdapter;
+  delete errors.otherAdapters;
+  assert.deepEqual(errors, {
+    noSource: 'INVALID_ARGUMENT: `source` is undefined, but must be given again: the bytes that the model was loaded from are not kept',
+    full: errors.full,
+    rewind: errors.rewind,
+    pooling: "INVALID_ARGUMENT: `pooling` is max, but must be 'mean' or 'last'",
+    noLora: 'INVALID_ARGUMENT: `lora[0]` is 5, but must be a Lora, or an object { lora, scale }',
+    gone: 'DISPOSED: this Lora was disposed of: make a new one',
+    closed: 'DISPOSED: this Session was disposed of: make a new one',
+    foreign: 'INVALID_ARGUMENT: `lora[0]` is an object (Lora), but must be an adapter of this model',
+    disposed: 'DISPOSED: this LanguageModel was disposed of: load it again',
+  });
+  assert.match(errors.full, /^LIMIT_EXCEEDED: the number of tokens in the context is \d+, beyond the limit of 64$/);
+  assert.match(errors.rewind, /^INVALID_ARGUMENT: `len` is 70, but must be at most \d+$/);
+}

@@ -1,0 +1,74 @@
+// From a source to an engine that has the model.
+
+import * as check from './check.js';
+import { Engine } from './engine.js';
+import { kindOf } from './http.js';
+import { compiled } from './module.js';
+import { open } from './source.js';
+import { split } from './stream.js';
+import { WorkerEngine } from './worker_engine.js';
+
+/** Pieces on their way to a worker: enough that it never waits. */
+const MOST_PIECES = 8;
+
+/** The most bytes of a piece. */
+const PIECE = 4 << 20;
+
+/** Loads a model; returns its engine and its `info`. */
+export async function start(source, { cache, device, signal, onProgress, contextLength, worker }) {
+    const stop = () => {
+        if (signal?.aborted) {
+            throw check.aborted(signal);
+        }
+    };
+    stop();
+    const engine = worker ? new WorkerEngine() : new Engine();
+    try {
+        const origin = await fill(engine, source, { cache, signal, onProgress }, stop);
+        const info = await engine.open({ contextLength, device });
+        stop();
+        return { engine, info: Object.freeze({ ...info, worker, ...origin }) };
+    } catch (error) {
+        engine.dispose();
+        stop();
+        throw error;
+    }
+}
+
+/** Moves a file to an engine, once more if it changes in between. Returns where it comes from. */
+async function fill(engine, source, options, stop) {
+    try {
+        return await move(engine, source, options, stop);
+    } catch (error) {
+        if (kindOf(error) !== 'changed') {
+            throw error;
+        }
+        return move(engine, source, options, stop);
+    }
+}
+
+async function move(engine, source, options, stop) {
+    const file = await open(source, options);
+    try {
+        await engine.start(await compiled(), file.size);
+        await transfer(engine, file.pieces(), stop);
+    } finally {
+        await file.close();
+    }
+    const { source: from, cached } = file;
+    return { source: from, cached };
+}
+
+async function transfer(engine, pieces, stop) {
+    const underway = [];
+    for await (const piece of split(pieces, PIECE)) {
+        stop();
+        const written = Promise.resolve(engine.write(piece));
+        written.catch(() => {}); // It is awaited in its turn, or loading ends before.
+        underway.push(written);
+        if (underway.length === MOST_PIECES) {
+            await underway.shift();
+        }
+    }
+    await Promise.all(underway);
+}

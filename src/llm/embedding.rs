@@ -1,0 +1,92 @@
+//! Embeddings of texts.
+
+use super::LanguageModel;
+use super::model::Wanted;
+use super::sequence::Sequence;
+use crate::error::Result;
+
+/// How the values of a text's tokens become one vector.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pooling {
+    /// The mean of all tokens.
+    #[default]
+    Mean,
+    /// The last token, which has seen all others.
+    Last,
+}
+
+/// How texts are embedded.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct EmbedOptions {
+    /// How tokens become one vector.
+    pub pooling: Pooling,
+    /// Whether vectors are divided by their Euclidean length, so that products of two are cosines.
+    pub normalize: bool,
+}
+
+impl Default for EmbedOptions {
+    fn default() -> Self {
+        Self {
+            pooling: Pooling::default(),
+            normalize: true,
+        }
+    }
+}
+
+impl LanguageModel {
+    /// Returns a vector for each text: the values after the model's last norm, pooled.
+    ///
+    /// # Errors
+    /// `Empty` for a text of no tokens, `LimitExceeded` for one that is longer than the context;
+    /// `OutOfMemory`, `DeviceLost`.
+    pub async fn embed_async(
+        &self,
+        texts: &[impl AsRef<str>],
+        options: EmbedOptions,
+    ) -> Result<Vec<Vec<f32>>> {
+        let mut sequence = Sequence::new(self)?;
+        let mut vectors = Vec::new();
+        for text in texts {
+            let tokens = self.continuation(text.as_ref())?;
+            sequence.rewind(0)?;
+            let rows = sequence.read(self, &tokens, Wanted::Hidden).await?;
+            let mut vector = pool(&rows, self.model.config.width, options.pooling);
+            if options.normalize {
+                normalize(&mut vector);
+            }
+            vectors.push(vector);
+        }
+        Ok(vectors)
+    }
+
+    /// Blocking version of [`LanguageModel::embed_async`].
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn embed(&self, texts: &[impl AsRef<str>], options: EmbedOptions) -> Result<Vec<Vec<f32>>> {
+        crate::runtime::block_on(self.embed_async(texts, options))
+    }
+}
+
+fn pool(rows: &[f32], width: usize, pooling: Pooling) -> Vec<f32> {
+    if pooling == Pooling::Last {
+        return rows[rows.len() - width..].to_vec();
+    }
+    let count = (rows.len() / width) as f64;
+    let mean = |column: usize| {
+        let column = rows[column..].iter().step_by(width);
+        column.map(|&x| f64::from(x)).sum::<f64>() / count
+    };
+    (0..width).map(|column| mean(column) as f32).collect()
+}
+
+/// Divides a vector by its length, unless that is 0.
+fn normalize(vector: &mut [f32]) {
+    let squares = vector.iter().map(|&x| f64::from(x) * f64::from(x));
+    let length = squares.sum::<f64>().sqrt();
+    if length > 0.0 {
+        for x in vector {
+            *x = (f64::from(*x) / length) as f32;
+        }
+    }
+}

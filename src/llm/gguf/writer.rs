@@ -1,0 +1,144 @@
+//! A writer of GGUF files.
+
+use super::value::{ARRAY, STRING};
+use crate::error::{Error, Result};
+use crate::tensor::ggml::WeightType;
+
+/// The types of numbers in metadata.
+const U32: u32 = 4;
+const I32: u32 = 5;
+const F32: u32 = 6;
+
+/// The alignment of tensors, which is the format's default.
+const ALIGNMENT: usize = 32;
+
+/// A GGUF file of version 3 in the making, for models and adapters that a program computes.
+///
+/// ```
+/// use relampago::llm::{Gguf, GgufWriter, WeightType};
+///
+/// let mut writer = GgufWriter::default();
+/// writer.string("general.architecture", "llama");
+/// writer.f32_tensor("output_norm.weight", &[2], &[1.0, 1.0])?;
+/// let file = Gguf::from_bytes(writer.finish())?;
+/// assert_eq!(file.tensors()[0].weight_type(), WeightType::F32);
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct GgufWriter {
+    metadata: Vec<u8>,
+    entries: u64,
+    /// The table of tensors, and their data.
+    table: Vec<u8>,
+    tensors: u64,
+    data: Vec<u8>,
+}
+
+fn string(text: &str) -> impl Iterator<Item = u8> {
+    let len = text.len() as u64;
+    len.to_le_bytes().into_iter().chain(text.bytes())
+}
+
+impl GgufWriter {
+    fn entry(&mut self, key: &str, kind: u32, value: impl IntoIterator<Item = u8>) {
+        self.metadata.extend(string(key));
+        self.metadata.extend(kind.to_le_bytes());
+        self.metadata.extend(value);
+        self.entries += 1;
+    }
+
+    fn array(&mut self, key: &str, kind: u32, len: usize, values: impl Iterator<Item = u8>) {
+        let header = kind.to_le_bytes().into_iter();
+        let header = header.chain((len as u64).to_le_bytes());
+        self.entry(key, ARRAY, header.chain(values));
+    }
+
+    /// Adds a string to the metadata.
+    pub fn string(&mut self, key: &str, value: &str) {
+        self.entry(key, STRING, string(value));
+    }
+
+    /// Adds an unsigned integer to the metadata.
+    pub fn unsigned(&mut self, key: &str, value: u32) {
+        self.entry(key, U32, value.to_le_bytes());
+    }
+
+    /// Adds a number to the metadata.
+    pub fn float(&mut self, key: &str, value: f32) {
+        self.entry(key, F32, value.to_le_bytes());
+    }
+
+    /// Adds an array of strings to the metadata.
+    pub fn strings(&mut self, key: &str, values: &[impl AsRef<str>]) {
+        let bytes = values.iter().flat_map(|value| string(value.as_ref()));
+        self.array(key, STRING, values.len(), bytes);
+    }
+
+    /// Adds an array of integers to the metadata.
+    pub fn integers(&mut self, key: &str, values: &[i32]) {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+        self.array(key, I32, values.len(), bytes);
+    }
+
+    /// Adds a tensor of weights in blocks. `shape` has the innermost dimension first: a matrix's columns, then its
+    /// rows.
+    ///
+    /// # Errors
+    /// `LengthMismatch` if `blocks` has another number of bytes than the shape needs.
+    pub fn tensor(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        kind: WeightType,
+        blocks: &[u8],
+    ) -> Result<()> {
+        let row = shape.first().and_then(|&cols| kind.row_bytes(cols));
+        let rows = shape.iter().skip(1);
+        let expected = rows.fold(row.unwrap_or_default(), |bytes, &len| {
+            bytes.saturating_mul(len)
+        });
+        if blocks.len() != expected || row.is_none() {
+            return Err(Error::LengthMismatch {
+                what: "blocks",
+                expected,
+                actual: blocks.len(),
+            });
+        }
+        self.table.extend(string(name));
+        self.table.extend((shape.len() as u32).to_le_bytes());
+        let shape = shape.iter().flat_map(|&len| (len as u64).to_le_bytes());
+        self.table.extend(shape);
+        self.table.extend(kind.id().to_le_bytes());
+        self.table.extend((self.data.len() as u64).to_le_bytes());
+        self.tensors += 1;
+        self.data.extend(blocks);
+        let len = self.data.len().next_multiple_of(ALIGNMENT);
+        self.data.resize(len, 0);
+        Ok(())
+    }
+
+    /// Adds a tensor of `f32`.
+    ///
+    /// # Errors
+    /// `LengthMismatch` if `values` has another number of elements than the shape.
+    pub fn f32_tensor(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<()> {
+        let bytes: Vec<u8> = values
+            .iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect();
+        self.tensor(name, shape, WeightType::F32, &bytes)
+    }
+
+    /// Returns the file.
+    pub fn finish(self) -> Vec<u8> {
+        let mut file = b"GGUF".to_vec();
+        file.extend(3u32.to_le_bytes());
+        file.extend(self.tensors.to_le_bytes());
+        file.extend(self.entries.to_le_bytes());
+        file.extend(self.metadata);
+        file.extend(self.table);
+        file.resize(file.len().next_multiple_of(ALIGNMENT), 0);
+        file.extend(self.data);
+        file
+    }
+}

@@ -1,0 +1,84 @@
+//! Adapters in GGUF files, as llama.cpp's `convert_lora_to_gguf.py` writes them.
+
+use super::LoraOptions;
+use crate::alloc::try_zeros;
+use crate::error::Result;
+use crate::llm::gguf::{Gguf, TensorInfo, Value, invalid};
+use crate::llm::model::{LowRank, Model};
+
+/// Endings of the names of A and B.
+const A: &str = ".lora_a";
+const B: &str = ".lora_b";
+
+/// Reads the matrices of an adapter for a model of the same architecture.
+pub(super) fn read(bytes: Vec<u8>, model: &Model, options: &LoraOptions) -> Result<Vec<LowRank>> {
+    let file = Gguf::from_bytes(bytes)?;
+    expect(&file, "general.type", "adapter")?;
+    expect(&file, "adapter.type", "lora")?;
+    let architecture = model.file.get("general.architecture");
+    let architecture = architecture.and_then(Value::as_str).unwrap_or_default();
+    expect(&file, "general.architecture", architecture)?;
+    let alpha = file
+        .get("adapter.lora.alpha")
+        .and_then(Value::as_f64)
+        .map(|alpha| alpha as f32);
+    let alpha = options.alpha.or(alpha);
+    let mut all = Vec::new();
+    for a in file.tensors() {
+        let Some(tensor) = a.name().strip_suffix(A) else {
+            if a.name().ends_with(B) {
+                continue;
+            }
+            let what = format!("its name ends neither in `{A}` nor in `{B}`");
+            return Err(invalid(what, place(a)));
+        };
+        let b = file.tensor(&format!("{tensor}{B}"));
+        let b =
+            b.ok_or_else(|| invalid(format!("there is no `{tensor}{B}` beside it"), place(a)))?;
+        let rank = a.shape().get(1).copied().unwrap_or_default();
+        if a.shape().len() != 2 || b.shape().len() != 2 || b.shape()[0] != rank {
+            let what = format!(
+                "the shapes of A and B are {:?} and {:?}",
+                a.shape(),
+                b.shape()
+            );
+            return Err(invalid(what, place(a)));
+        }
+        let mut low_rank = LowRank {
+            tensor: tensor.to_owned(),
+            rank,
+            a: values(&file, a)?,
+            b: values(&file, b)?,
+        };
+        low_rank.scale_by_rank(alpha)?;
+        all.push(low_rank);
+    }
+    let pairs = file.tensors().len();
+    if pairs != 2 * all.len() || all.is_empty() {
+        let what = format!("{pairs} tensors are not pairs of A and B");
+        return Err(invalid(what, "the table of tensors"));
+    }
+    Ok(all)
+}
+
+fn place(tensor: &TensorInfo) -> String {
+    format!("tensor `{}`", tensor.name())
+}
+
+fn expect(file: &Gguf, key: &str, wanted: &str) -> Result<()> {
+    let value = file.get(key).and_then(Value::as_str);
+    if value == Some(wanted) {
+        return Ok(());
+    }
+    let has = value.unwrap_or("nothing");
+    let what = format!("it is `{has}`, but must be `{wanted}`");
+    Err(invalid(what, format!("metadata `{key}`")))
+}
+
+fn values(file: &Gguf, tensor: &TensorInfo) -> Result<Vec<f32>> {
+    let mut values = try_zeros(tensor.len())?;
+    tensor
+        .weight_type()
+        .dequantize(file.data(tensor), &mut values);
+    Ok(values)
+}

@@ -1,0 +1,203 @@
+//! Low-rank matrices that are added to a model's weights as it runs (`LoRA`, Hu et al. 2021).
+
+use super::rotation::Pairs;
+use super::{Executor, Model};
+use crate::alloc::try_zeros;
+use crate::error::{Error, Result};
+use crate::llm::gguf::invalid;
+use std::sync::Arc;
+
+/// Ranks are filled with zeros up to a multiple of this, as long as the eights of a GPU's kernels.
+const RANK_STEP: usize = 8;
+
+/// `B · A`, which is added to the weights of a tensor.
+#[derive(Debug)]
+pub(in crate::llm) struct LowRank {
+    /// The tensor's name.
+    pub(in crate::llm) tensor: String,
+    pub(in crate::llm) rank: usize,
+    /// `rank` rows, as long as the tensor's.
+    pub(in crate::llm) a: Vec<f32>,
+    /// As many rows as the tensor has, of `rank` elements. Their scale is included.
+    pub(in crate::llm) b: Vec<f32>,
+}
+
+/// The part of a [`LowRank`] that belongs to one matrix of a model.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) rank: usize,
+    pub(super) a: Vec<f32>,
+    pub(super) b: Vec<f32>,
+}
+
+/// Low-rank matrices for the matrices of one model, on its back-end.
+#[derive(Debug)]
+pub(in crate::llm) struct Adapter {
+    /// The model's.
+    identity: Arc<()>,
+    pub(super) parts: Parts,
+}
+
+/// The parts by the number of their matrix.
+#[derive(Debug)]
+pub(super) enum Parts {
+    Cpu(Vec<Option<Part>>),
+    #[cfg(feature = "gpu")]
+    Gpu(super::gpu::GpuAdapter),
+}
+
+/// An adapter with the factor by which its products are multiplied.
+pub(in crate::llm) type Scaled = (Arc<Adapter>, f32);
+
+impl Model {
+    /// Puts rows that are in the order of Hugging Face's models into that of the file: those of queries
+    /// and keys are permuted where rotations take neighbours, head by head.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the rows are not the heads that the model has.
+    pub(in crate::llm) fn in_file_order(
+        &self,
+        tensor: &str,
+        rows: usize,
+        values: Vec<f32>,
+    ) -> Result<Vec<f32>> {
+        let config = &self.config;
+        let permuted = [".attn_q.weight", ".attn_k.weight"];
+        let permuted = permuted.iter().any(|ending| tensor.ends_with(ending));
+        if !permuted || config.architecture.pairs != Pairs::Neighbours {
+            return Ok(values);
+        }
+        let head = config.head_len;
+        if !rows.is_multiple_of(head) || !head.is_multiple_of(2) {
+            let what = format!("its {rows} rows are not heads of {head}");
+            return Err(invalid(what, format!("adapter of `{tensor}`")));
+        }
+        let cols = values.len() / rows.max(1);
+        let mut ordered = try_zeros(values.len())?;
+        for (index, to) in ordered.chunks_exact_mut(cols.max(1)).enumerate() {
+            let within = index % head;
+            let from = index - within + within % 2 * (head / 2) + within / 2;
+            to.copy_from_slice(&values[from * cols..][..cols]);
+        }
+        Ok(ordered)
+    }
+
+    /// Finds the matrices that low-rank matrices belong to, and moves them to the model's back-end.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the model has no such linear layer or it has another shape; `OutOfMemory`; on a
+    /// GPU `DeviceLost` and `LimitExceeded`.
+    pub(in crate::llm) async fn adapter(&self, all: &[LowRank]) -> Result<Adapter> {
+        let mut parts: Vec<Option<Part>> = Vec::new();
+        parts.resize_with(self.weights.matrices.len(), || None);
+        for low_rank in all {
+            self.check_low_rank(low_rank)?;
+            for (index, part) in parts.iter_mut().enumerate() {
+                let weight = &self.weights.matrices[index];
+                if *weight.tensor == *low_rank.tensor {
+                    let rows = weight.first_row..weight.first_row + weight.rows;
+                    *part = Some(low_rank.part(rows, weight.cols)?);
+                }
+            }
+        }
+        let parts = match &self.executor {
+            Executor::Cpu(_) => Parts::Cpu(parts),
+            #[cfg(feature = "gpu")]
+            Executor::Gpu(gpu) => Parts::Gpu(gpu.adapter(&self.weights, &parts).await?),
+        };
+        let identity = self.identity.clone();
+        Ok(Adapter { identity, parts })
+    }
+
+    fn check_low_rank(&self, low_rank: &LowRank) -> Result<()> {
+        let LowRank { tensor, rank, a, b } = low_rank;
+        let fault = |what: &str| Err(invalid(what, format!("adapter of `{tensor}`")));
+        if **tensor == *self.weights.matrices[self.weights.embedding].tensor {
+            return fault(
+                "adapters of the embedding are not supported, only those of linear layers",
+            );
+        }
+        let of_tensor = self.weights.matrices.iter();
+        let of_tensor = of_tensor.filter(|weight| *weight.tensor == **tensor);
+        let shape = of_tensor.map(|weight| (weight.first_row + weight.rows, weight.cols));
+        let Some((rows, cols)) = shape.max() else {
+            return fault("the model has no linear layer of this name");
+        };
+        if *rank == 0 || a.len() != rank * cols || b.len() != rows * rank {
+            let (a, b) = (a.len(), b.len());
+            return fault(&format!(
+                "A and B of rank {rank} have {a} and {b} elements, but {rows} rows of {cols} weights \
+                 need {} and {}",
+                rank * cols,
+                rows * rank
+            ));
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// `Foreign` if another model made an adapter, `InvalidArgument` for a scale that is not finite.
+    pub(in crate::llm) fn check_adapters(&self, adapters: &[Scaled]) -> Result<()> {
+        for (adapter, scale) in adapters {
+            if !Arc::ptr_eq(&adapter.identity, &self.identity) {
+                return Err(Error::Foreign {
+                    what: "lora",
+                    owner: "model",
+                });
+            }
+            if !scale.is_finite() {
+                return Err(Error::invalid("scale", scale.to_string(), "finite"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LowRank {
+    /// Multiplies B by `alpha / rank`, or leaves it where there is no `alpha`, or one of 0, which files
+    /// of no scale have.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `alpha` is not finite.
+    pub(in crate::llm) fn scale_by_rank(&mut self, alpha: Option<f32>) -> Result<()> {
+        let alpha = alpha.filter(|&alpha| alpha != 0.0);
+        let scale = alpha.map_or(1.0, |alpha| alpha / self.rank.max(1) as f32);
+        if !scale.is_finite() {
+            return Err(Error::invalid("alpha", scale.to_string(), "finite"));
+        }
+        self.b.iter_mut().for_each(|x| *x *= scale);
+        Ok(())
+    }
+
+    /// Copies what belongs to some rows of the tensor.
+    fn part(&self, rows: std::ops::Range<usize>, cols: usize) -> Result<Part> {
+        let rank = self.rank.next_multiple_of(RANK_STEP);
+        let mut a = try_zeros(rank * cols)?;
+        a[..self.a.len()].copy_from_slice(&self.a);
+        let mut b = try_zeros(rows.len() * rank)?;
+        let from = self.b[rows.start * self.rank..].chunks_exact(self.rank);
+        for (to, from) in b.chunks_exact_mut(rank).zip(from) {
+            to[..self.rank].copy_from_slice(from);
+        }
+        Ok(Part { rank, a, b })
+    }
+}
+
+impl Adapter {
+    /// The part of a matrix on the CPU.
+    pub(super) fn on_cpu(&self, matrix: usize) -> Option<&Part> {
+        match &self.parts {
+            Parts::Cpu(parts) => parts.get(matrix)?.as_ref(),
+            #[cfg(feature = "gpu")]
+            Parts::Gpu(_) => None,
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    pub(super) fn on_gpu(&self) -> Option<&super::gpu::GpuAdapter> {
+        match &self.parts {
+            Parts::Cpu(_) => None,
+            Parts::Gpu(adapter) => Some(adapter),
+        }
+    }
+}

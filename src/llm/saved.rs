@@ -1,0 +1,93 @@
+//! Sequences as bytes.
+
+use super::gguf::invalid;
+use super::sequence::Sequence;
+use super::{LanguageModel, ScaledLora, fingerprint};
+use crate::alloc::try_zeros;
+use crate::error::{Error, Result};
+
+/// What saved sequences begin with: the format and its version.
+const MAGIC: &[u8; 8] = b"RLPGSEQ1";
+
+/// The lengths of the magic, the fingerprint and the number of tokens.
+const HEADER: usize = 8 + 8 + 4;
+
+/// The bytes of a tensor's beginning that the fingerprint includes.
+const SAMPLE: usize = 64;
+
+impl Sequence {
+    /// Writes the sequence: the header, the tokens, and then keys and values as little-endian `f32`.
+    pub(crate) async fn save(&self, model: &LanguageModel) -> Result<Vec<u8>> {
+        let tokens = self.tokens();
+        let cache = model.model.export(self.state(), tokens.len()).await?;
+        let len = HEADER + 4 * (tokens.len() + cache.len());
+        let mut bytes = Vec::new();
+        let reserved = bytes.try_reserve_exact(len);
+        reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
+        bytes.extend(MAGIC);
+        bytes.extend(fingerprint(model, self.lora()).to_le_bytes());
+        bytes.extend((tokens.len() as u32).to_le_bytes());
+        bytes.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
+        bytes.extend(cache.iter().flat_map(|value| value.to_le_bytes()));
+        Ok(bytes)
+    }
+
+    /// Reads a sequence that the same model saved with the same adapters.
+    ///
+    /// # Errors
+    /// `InvalidModel` for other bytes or another model's, `LimitExceeded` if the context has no room for its tokens,
+    /// the errors of [`Sequence::set_lora`].
+    pub(crate) async fn load(
+        model: &LanguageModel,
+        bytes: &[u8],
+        lora: &[ScaledLora],
+    ) -> Result<Self> {
+        let fault = |what: &str| Err(invalid(what, "a saved session"));
+        if bytes.len() < HEADER || !bytes.starts_with(MAGIC) {
+            return fault("it does not begin as a session of this version");
+        }
+        let mut sequence = Self::new(model)?;
+        sequence.set_lora(model, lora)?;
+        let (header, rest) = bytes.split_at(HEADER);
+        if header[8..16] != fingerprint(model, lora).to_le_bytes() {
+            return fault("another model wrote it, or the same one with other adapters");
+        }
+        let count = header[16..].iter().rev();
+        let count = count.fold(0, |count, &byte| count << 8 | usize::from(byte));
+        let (words, more) = rest.as_chunks::<4>();
+        let cached = count.checked_mul(model.model.config.cached_per_token());
+        let total = cached.and_then(|cached| cached.checked_add(count));
+        if total != Some(words.len()) || !more.is_empty() {
+            return fault("its length is not that of its tokens");
+        }
+        let (tokens, cache) = words.split_at(count);
+        let tokens: Vec<u32> = tokens
+            .iter()
+            .map(|&word| u32::from_le_bytes(word))
+            .collect();
+        model.model.check(0, &tokens)?;
+        let mut values = try_zeros(cache.len())?;
+        let from = cache.iter().map(|&word| f32::from_le_bytes(word));
+        values
+            .iter_mut()
+            .zip(from)
+            .for_each(|(to, from)| *to = from);
+        sequence.restore(model, tokens, &values).await?;
+        Ok(sequence)
+    }
+}
+
+/// A hash of the model's file, without most of its weights, and of adapters.
+fn fingerprint(model: &LanguageModel, lora: &[ScaledLora]) -> u64 {
+    let file = &model.model.file;
+    let tensors = file.tensors().iter();
+    let header = tensors.clone().map(|tensor| tensor.range().start).min();
+    let header = file.slice(0..header.unwrap_or_default());
+    let samples = tensors.map(|tensor| &file.data(tensor)[..file.data(tensor).len().min(SAMPLE)]);
+    let lora: Vec<[u8; 8]> = lora
+        .iter()
+        .map(|one| one.fingerprint().to_le_bytes())
+        .collect();
+    let lora = lora.iter().map(|bytes| &bytes[..]);
+    fingerprint::of([header].into_iter().chain(samples).chain(lora))
+}

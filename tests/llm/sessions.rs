@@ -1,0 +1,263 @@
+//! Sessions that are copied, saved and cut; embeddings, probabilities, and layers by themselves.
+
+use super::transformer::{GEMMA, LLAMA, WIDTH, random_model};
+use super::{assert_close, load, tokens};
+use crate::support::Random;
+use relampago::llm::{
+    EmbedOptions, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel, LoadOptions,
+    Pooling, QkvLora,
+};
+#[cfg(feature = "gpu")]
+use relampago::{Backend, GpuDevice};
+use relampago::{Error, InstructionSet};
+
+/// Options for the back-ends: SIMD, and a GPU if the library has one.
+fn backends() -> Vec<LoadOptions> {
+    #[allow(unused_mut)] // Without GPUs there is only one.
+    let mut all = vec![LoadOptions::default()];
+    #[cfg(feature = "gpu")]
+    {
+        let mut options = LoadOptions::default();
+        let device = GpuDevice::builder().backend(Backend::Gpu).build();
+        options.device = Some(device.expect("a GPU adapter, if in software"));
+        all.push(options);
+    }
+    all
+}
+
+#[test]
+fn forks_and_saved_sessions_go_on_alike() {
+    let (bytes, oracle) = random_model(GEMMA, 0);
+    let tokens = tokens(12, &mut Random(1));
+    let exact = oracle.logits(&tokens);
+    let mut saved = Vec::new();
+    for options in backends() {
+        let model = LanguageModel::from_bytes(bytes.clone(), options).unwrap();
+        let mut session = model.session().unwrap();
+        session.prefill(&tokens[..10]).unwrap();
+        saved.push(session.save().unwrap());
+        let mut fork = session.fork().unwrap();
+        let original = session.decode(tokens[10]).unwrap();
+        assert_eq!(fork.tokens(), &tokens[..10]);
+        fork.decode(3).unwrap();
+        fork.rewind(10).unwrap();
+        assert_eq!(fork.decode(tokens[10]).unwrap(), original);
+        let last = session.decode(tokens[11]).unwrap();
+        assert_close(&last, &exact[11], "after a fork");
+        // Also those that the other back-end saved.
+        for bytes in &saved {
+            let mut loaded = model.load_session(bytes, &[]).unwrap();
+            assert_eq!(loaded.tokens(), &tokens[..10]);
+            let logits = loaded.logits(&tokens[10..]).unwrap();
+            assert_close(&logits, &exact[10..].concat(), "loaded");
+        }
+    }
+}
+
+#[test]
+fn damaged_and_foreign_sessions_are_refused() {
+    let (bytes, _) = random_model(LLAMA, 0);
+    let model = load(&bytes, InstructionSet::best());
+    let mut session = model.session().unwrap();
+    session.prefill(&[1, 2, 3]).unwrap();
+    let saved = session.save().unwrap();
+    let code =
+        |model: &LanguageModel, bytes: &[u8]| model.load_session(bytes, &[]).unwrap_err().code();
+    for len in (0..saved.len()).step_by(37) {
+        assert_eq!(code(&model, &saved[..len]), "INVALID_MODEL");
+    }
+    let mut other = saved.clone();
+    other[16..20].fill(0xff);
+    assert_eq!(code(&model, &other), "INVALID_MODEL");
+    let (bytes, _) = random_model(LLAMA, 1);
+    assert_eq!(
+        code(&load(&bytes, InstructionSet::best()), &saved),
+        "INVALID_MODEL"
+    );
+    let mut options = LoadOptions::default();
+    options.context_length = Some(2);
+    let (bytes, _) = random_model(LLAMA, 0);
+    let short = LanguageModel::from_bytes(bytes, options).unwrap();
+    assert_eq!(code(&short, &saved), "LIMIT_EXCEEDED");
+}
+
+#[test]
+fn removed_tokens_were_never_there() {
+    let (bytes, oracle) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let tokens = tokens(9, &mut Random(2));
+    let mut session = model.session().unwrap();
+    session.prefill(&tokens).unwrap();
+    let rest = [&tokens[..2], &tokens[5..]].concat();
+    let logits = session.remove(2..5).unwrap();
+    assert_eq!(session.tokens(), rest);
+    assert_close(&logits, oracle.logits(&rest).last().unwrap(), "removed");
+    assert_eq!(session.remove(3..6).unwrap_err().code(), "INVALID_ARGUMENT");
+    assert_eq!(session.tokens(), rest);
+}
+
+#[test]
+fn embeddings_are_pooled_values_after_the_last_norm() {
+    let (bytes, oracle) = random_model(LLAMA, 1);
+    let text = "hello, world";
+    for options in backends() {
+        let model = LanguageModel::from_bytes(bytes.clone(), options).unwrap();
+        let tokens = model.tokenize(text, false).unwrap();
+        let hidden = oracle.hidden(&tokens);
+        let mean: Vec<f64> = (0..WIDTH)
+            .map(|i| hidden.iter().map(|row| row[i]).sum::<f64>() / hidden.len() as f64)
+            .collect();
+        let length = mean.iter().map(|x| x * x).sum::<f64>().sqrt();
+        let unit: Vec<f64> = mean.iter().map(|x| x / length).collect();
+        let mut options = EmbedOptions::default();
+        let vectors = model.embed(&[text, "other"], options.clone()).unwrap();
+        assert_eq!(vectors.len(), 2);
+        assert_close(&vectors[0], &unit, "mean");
+        options.pooling = Pooling::Last;
+        options.normalize = false;
+        let vectors = model.embed(&[text], options.clone()).unwrap();
+        assert_close(&vectors[0], hidden.last().unwrap(), "last");
+        assert_eq!(
+            model.embed(&[""], options.clone()).unwrap_err().code(),
+            "EMPTY"
+        );
+        let long = "hel".repeat(257);
+        assert_eq!(
+            model.embed(&[long], options).unwrap_err().code(),
+            "LIMIT_EXCEEDED"
+        );
+    }
+}
+
+#[test]
+fn probabilities_are_those_of_the_logits() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 4;
+    options.logprobs = Some(3);
+    options.sampling.temperature = 2.0;
+    options.sampling.seed = 3;
+    let mut answer = model.complete("hello", options).unwrap();
+    answer.by_ref().for_each(|text| drop(text.unwrap()));
+    let mut session = model.session().unwrap();
+    let prompt = model.tokenize("hello", false).unwrap();
+    let mut logits = session.prefill(&prompt).unwrap();
+    assert_eq!(answer.logprobs().len(), answer.tokens().len());
+    for (&token, logprobs) in answer.tokens().iter().zip(answer.logprobs()) {
+        let total: f64 = logits.iter().map(|&x| f64::from(x).exp()).sum();
+        let logprob = |token: u32| f64::from(logits[token as usize]) - total.ln();
+        assert_eq!(logprobs.chosen.token, token);
+        assert_eq!(logprobs.top.len(), 3);
+        let mut order: Vec<u32> = (0..logits.len() as u32).collect();
+        order.sort_by(|&a, &b| logits[b as usize].total_cmp(&logits[a as usize]));
+        for (candidate, &token) in logprobs.top.iter().zip(&order) {
+            assert_eq!(candidate.token, token);
+            assert!((f64::from(candidate.logprob) - logprob(token)).abs() < 1e-5);
+        }
+        assert!((f64::from(logprobs.chosen.logprob) - logprob(token)).abs() < 1e-5);
+        logits = session.decode(token).unwrap();
+    }
+}
+
+fn finish(answer: Result<Generation<'_>, Error>) -> (String, Vec<u32>, Result<(), Error>) {
+    let (mut text, mut answer) = (String::new(), answer.unwrap());
+    loop {
+        match answer.next() {
+            Some(Ok(piece)) => text.push_str(&piece),
+            Some(Err(error)) => return (text, answer.tokens().to_vec(), Err(error)),
+            None => return (text, answer.tokens().to_vec(), Ok(())),
+        }
+    }
+}
+
+#[test]
+fn answers_go_on_after_tokens_that_exist() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 24;
+    options.sampling.temperature = 3.0;
+    options.sampling.seed = 11;
+    let (whole, tokens, _) = finish(model.complete("hello", options.clone()));
+    let mut before = String::new();
+    for cut in 0..tokens.len() {
+        options.after = tokens[..cut].to_vec();
+        let (text, all, _) = finish(model.complete("hello", options.clone()));
+        assert_eq!(all, tokens, "after {cut}");
+        let returned = whole.strip_suffix(&text).unwrap();
+        assert!(returned.starts_with(&before), "after {cut}");
+        before = returned.to_owned();
+    }
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn answers_go_on_after_a_lost_device() {
+    let gpu = || GpuDevice::builder().backend(Backend::Gpu).build().unwrap();
+    let (bytes, _) = random_model(LLAMA, 1);
+    let (mut load, device) = (LoadOptions::default(), gpu());
+    load.device = Some(device.clone());
+    let mut model = LanguageModel::from_bytes(bytes, load).unwrap();
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 12;
+    let (whole, tokens, _) = finish(model.complete("hello", options.clone()));
+    let mut answer = model.complete("hello", options.clone()).unwrap();
+    let mut text = answer.next().unwrap().unwrap();
+    device.as_wgpu().unwrap().destroy();
+    let error = answer.find_map(|piece| match piece {
+        Ok(piece) => {
+            text.push_str(&piece);
+            None
+        }
+        Err(error) => Some(error),
+    });
+    assert_eq!(error.unwrap().code(), "DEVICE_LOST");
+    options.after = answer.tokens().to_vec();
+    assert!(options.after.len() < tokens.len());
+    model.move_to(&gpu()).unwrap();
+    let (rest, all, end) = finish(model.complete("hello", options));
+    end.unwrap();
+    assert_eq!(all, tokens);
+    assert_eq!(text + &rest, whole);
+}
+
+#[test]
+fn layers_by_themselves_are_the_whole_pass() {
+    for shape in [LLAMA, GEMMA] {
+        let (bytes, oracle) = random_model(shape, 0);
+        let tokens = tokens(140, &mut Random(4));
+        let exact = oracle.logits(&tokens);
+        for options in backends() {
+            let file = Gguf::from_bytes(bytes.clone()).unwrap();
+            let mut pass = ForwardPass::new(file, options).unwrap();
+            let layers = pass.layers();
+            let rows = pass.embed(&tokens).unwrap();
+            let (first, last) = rows.split_at(139 * pass.width());
+            let mut rows = first.to_vec();
+            for layer in 0..layers {
+                rows = pass.forward(layer..layer + 1, &rows).unwrap();
+            }
+            assert_close(
+                &pass.logits(&rows).unwrap(),
+                &exact[..139].concat(),
+                "one by one",
+            );
+            let last = pass.forward(0..layers, last).unwrap();
+            assert_close(&pass.logits(&last).unwrap(), &exact[139], "a stack");
+            let ones = QkvLora::new(1, 1.0).q(vec![0.01; WIDTH], vec![0.01; WIDTH]);
+            pass.set_qkv_lora(&[(0, ones)]).unwrap();
+            let adapted = pass.forward(0..layers, first).unwrap();
+            assert_ne!(adapted, rows);
+            pass.set_qkv_lora(&[]).unwrap();
+            pass.forward(0..1, &rows[..WIDTH]).unwrap();
+            let mut code = |layers, rows: &[f32]| pass.forward(layers, rows).unwrap_err().code();
+            assert_eq!(code(0..2, &rows[..WIDTH]), "INVALID_ARGUMENT");
+            assert_eq!(code(0..0, &rows[..WIDTH]), "INVALID_ARGUMENT");
+            assert_eq!(code(layers..layers + 1, &rows[..WIDTH]), "INVALID_ARGUMENT");
+            assert_eq!(code(0..1, &rows[..5]), "LENGTH_MISMATCH");
+            assert_eq!(code(1..2, &vec![0.0; 257 * WIDTH]), "LIMIT_EXCEEDED");
+            assert_eq!(pass.embed(&[5000]).unwrap_err().code(), "INVALID_ARGUMENT");
+        }
+    }
+}
