@@ -26,8 +26,6 @@ pub use crate::tensor::ggml::WeightType;
 pub use conversation::Message;
 pub use embedding::{EmbedOptions, Pooling};
 pub use forward_pass::ForwardPass;
-#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
-pub(crate) use generate::Generator;
 pub use generate::{FinishReason, GenerateOptions};
 #[cfg(not(target_arch = "wasm32"))]
 pub use generation::Generation;
@@ -35,9 +33,7 @@ pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use logprobs::{Candidate, TokenLogprobs};
 pub use lora::{Lora, LoraOptions, QkvLora, ScaledLora};
-#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
-pub(crate) use model::Wanted;
 pub use sampling::Sampling;
-#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
-pub(crate) use sequence::Sequence;
 pub use session::Session;
+#[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+pub(crate) use {generate::Generator, model::Wanted, sequence::Sequence};

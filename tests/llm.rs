@@ -14,10 +14,9 @@ mod transformer;
 use gguf::RandomTensors;
 use relampago::InstructionSet;
 use relampago::llm::{
-    FinishReason, GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions, Message,
-    WeightType,
+    EmbedOptions, FinishReason, GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions,
+    LoraOptions, Message, WeightType,
 };
-#[cfg(feature = "gpu")]
 use relampago::{Backend, GpuDevice};
 use support::Random;
 use transformer::{GEMMA, LLAMA, SHAPES, TYPES, metadata, random_model};
@@ -83,7 +82,6 @@ fn logits_are_those_of_the_pass_in_f64() {
     }
 }
 
-#[cfg(feature = "gpu")]
 #[test]
 fn logits_of_a_gpu_are_those_of_the_pass_in_f64() {
     let mut options = LoadOptions::default();
@@ -289,12 +287,12 @@ fn generation_takes_the_likeliest_tokens() {
         let mut chat = model.chat(&[Message::user("hello")], options).unwrap();
         chat.by_ref().for_each(|text| drop(text.unwrap()));
         let adapter = lora::file_of(LLAMA, 21);
-        let lora = model.lora_from_bytes(adapter.clone(), Default::default());
+        let lora = model.lora_from_bytes(adapter.clone(), LoraOptions::default());
         let lora = lora.unwrap().scaled(2.0);
         let mut with_lora = GenerateOptions::default();
         with_lora.max_tokens = 8;
         with_lora.lora = vec![lora];
-        let vector = model.embed(&["hello"], Default::default()).unwrap();
+        let vector = model.embed(&["hello"], EmbedOptions::default()).unwrap();
         let json = serde_json::json!({
             "text": text,
             "chat": chat.tokens(),

@@ -73,7 +73,9 @@ impl Generation {
     pub fn logprobs_after(&self, known: usize) -> Vec<f64> {
         let generator = self.generator.as_ref();
         let all = generator.map_or(&[][..], Generator::logprobs);
-        let known = known.saturating_sub(generator.map_or(0, Generator::resumed));
+        // Tokens that existed before have none.
+        let tokens = generator.map_or(0, |generator| generator.tokens().len());
+        let known = known.saturating_sub(tokens - all.len().min(tokens));
         let all = all.get(known..).unwrap_or_default().iter();
         let numbers = all.flat_map(|one| {
             let candidates = [one.chosen].into_iter().chain(one.top.iter().copied());

@@ -130,12 +130,6 @@ impl Generator {
         &self.generated
     }
 
-    /// The number of tokens of the answer that existed before.
-    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
-    pub(crate) fn resumed(&self) -> usize {
-        self.resumed
-    }
-
     /// The probabilities of the tokens that did not exist before, if they were asked for.
     pub(crate) fn logprobs(&self) -> &[TokenLogprobs] {
         &self.logprobs
@@ -153,7 +147,6 @@ impl Generator {
     }
 
     /// The number of tokens of the prompt.
-    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
     pub(crate) fn prompt_tokens(&self) -> usize {
         self.prompt.len() - self.resumed
     }

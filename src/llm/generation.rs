@@ -30,6 +30,11 @@ impl<'a> Generation<'a> {
         })
     }
 
+    /// The number of tokens of the prompt.
+    pub fn prompt_tokens(&self) -> usize {
+        self.generator.prompt_tokens()
+    }
+
     /// The tokens generated so far, without the one that ends the answer.
     pub fn tokens(&self) -> &[u32] {
         self.generator.tokens()

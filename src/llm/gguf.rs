@@ -51,7 +51,7 @@ impl Gguf {
     /// # Errors
     /// `InvalidModel` says what is wrong, and where.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
-        Self::parse(Source::Bytes(bytes))
+        Self::parse(Source::new(bytes))
     }
 
     /// Maps a file into memory and reads it. The file must not change while it is open.

@@ -1,13 +1,9 @@
 //! A model: its hyperparameters, its weights, and the forward pass.
 
-// A GPU answers later than the call returns; SIMD has nothing to wait for.
-#![cfg_attr(not(feature = "gpu"), allow(clippy::unused_async))]
-
 mod adapter;
 mod architecture;
 mod cpu;
 mod forward;
-#[cfg(feature = "gpu")]
 mod gpu;
 mod kv_cache;
 mod rotation;
@@ -44,7 +40,6 @@ pub(super) struct Model {
 #[derive(Debug)]
 enum Executor {
     Cpu(Cpu),
-    #[cfg(feature = "gpu")]
     Gpu(Box<gpu::GpuModel>),
 }
 
@@ -52,7 +47,6 @@ enum Executor {
 #[derive(Debug)]
 pub(super) enum State {
     Cpu(Box<CpuSequence>),
-    #[cfg(feature = "gpu")]
     Gpu(gpu::GpuSequence),
 }
 
@@ -85,7 +79,6 @@ impl Model {
     /// where they are, and have to be made anew.
     pub(super) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
         match device.executor() {
-            #[cfg(feature = "gpu")]
             crate::device::executor::Executor::Gpu(gpu) => {
                 let model = gpu::GpuModel::new(gpu, self).await?;
                 self.executor = Executor::Gpu(Box::new(model));
@@ -100,7 +93,6 @@ impl Model {
     pub(super) fn backend(&self) -> Backend {
         match &self.executor {
             Executor::Cpu(_) => Backend::Simd,
-            #[cfg(feature = "gpu")]
             Executor::Gpu(_) => Backend::Gpu,
         }
     }
@@ -116,7 +108,6 @@ impl Model {
                 let sequence = CpuSequence::new(*cpu, config, self.weights.vocabulary());
                 sequence.map(Box::new).map(State::Cpu)
             }
-            #[cfg(feature = "gpu")]
             Executor::Gpu(gpu) => gpu.sequence(config).map(State::Gpu),
         }
     }

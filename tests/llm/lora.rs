@@ -7,7 +7,6 @@ use relampago::InstructionSet;
 use relampago::llm::{
     GenerateOptions, GgufWriter, LanguageModel, LoadOptions, Lora, LoraOptions, QkvLora, ScaledLora,
 };
-#[cfg(feature = "gpu")]
 use relampago::{Backend, GpuDevice};
 
 const RANK: usize = 5;
@@ -169,7 +168,6 @@ fn adapters_give_the_logits_of_merged_weights() {
     }
 }
 
-#[cfg(feature = "gpu")]
 #[test]
 fn adapters_give_the_logits_of_merged_weights_on_a_gpu() {
     let mut options = LoadOptions::default();

@@ -7,22 +7,15 @@ use relampago::llm::{
     EmbedOptions, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel, LoadOptions,
     Pooling, QkvLora,
 };
-#[cfg(feature = "gpu")]
 use relampago::{Backend, GpuDevice};
 use relampago::{Error, InstructionSet};
 
-/// Options for the back-ends: SIMD, and a GPU if the library has one.
-fn backends() -> Vec<LoadOptions> {
-    #[allow(unused_mut)] // Without GPUs there is only one.
-    let mut all = vec![LoadOptions::default()];
-    #[cfg(feature = "gpu")]
-    {
-        let mut options = LoadOptions::default();
-        let device = GpuDevice::builder().backend(Backend::Gpu).build();
-        options.device = Some(device.expect("a GPU adapter, if in software"));
-        all.push(options);
-    }
-    all
+/// Options for SIMD and for a GPU.
+fn backends() -> [LoadOptions; 2] {
+    let mut on_gpu = LoadOptions::default();
+    let device = GpuDevice::builder().backend(Backend::Gpu).build();
+    on_gpu.device = Some(device.expect("a GPU adapter, if in software"));
+    [LoadOptions::default(), on_gpu]
 }
 
 #[test]
@@ -191,7 +184,6 @@ fn answers_go_on_after_tokens_that_exist() {
     }
 }
 
-#[cfg(feature = "gpu")]
 #[test]
 fn answers_go_on_after_a_lost_device() {
     let gpu = || GpuDevice::builder().backend(Backend::Gpu).build().unwrap();

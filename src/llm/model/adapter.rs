@@ -42,7 +42,6 @@ pub(in crate::llm) struct Adapter {
 #[derive(Debug)]
 pub(super) enum Parts {
     Cpu(Vec<Option<Part>>),
-    #[cfg(feature = "gpu")]
     Gpu(super::gpu::GpuAdapter),
 }
 
@@ -102,7 +101,6 @@ impl Model {
         }
         let parts = match &self.executor {
             Executor::Cpu(_) => Parts::Cpu(parts),
-            #[cfg(feature = "gpu")]
             Executor::Gpu(gpu) => Parts::Gpu(gpu.adapter(&self.weights, &parts).await?),
         };
         let identity = self.identity.clone();
@@ -188,12 +186,10 @@ impl Adapter {
     pub(super) fn on_cpu(&self, matrix: usize) -> Option<&Part> {
         match &self.parts {
             Parts::Cpu(parts) => parts.get(matrix)?.as_ref(),
-            #[cfg(feature = "gpu")]
             Parts::Gpu(_) => None,
         }
     }
 
-    #[cfg(feature = "gpu")]
     pub(super) fn on_gpu(&self) -> Option<&super::gpu::GpuAdapter> {
         match &self.parts {
             Parts::Cpu(_) => None,

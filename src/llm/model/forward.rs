@@ -1,7 +1,6 @@
 //! The forward pass: blocks of tokens through all layers.
 
 use super::{Config, Model, Scaled, State};
-#[cfg(feature = "gpu")]
 use super::{Executor, KvCache};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -107,7 +106,6 @@ impl Model {
     ) -> Result<Vec<f32>> {
         match state {
             State::Cpu(sequence) => sequence.read(self, request).map(<[f32]>::to_vec),
-            #[cfg(feature = "gpu")]
             State::Gpu(sequence) => {
                 let Executor::Gpu(gpu) = &self.executor else {
                     return Err(foreign());
@@ -125,7 +123,6 @@ impl Model {
     pub(crate) async fn export(&self, state: &State, len: usize) -> Result<Vec<f32>> {
         match state {
             State::Cpu(sequence) => sequence.cache.export(len),
-            #[cfg(feature = "gpu")]
             State::Gpu(sequence) => {
                 let Executor::Gpu(gpu) = &self.executor else {
                     return Err(foreign());
@@ -144,7 +141,6 @@ impl Model {
     pub(crate) async fn import(&self, state: &mut State, len: usize, values: &[f32]) -> Result<()> {
         match state {
             State::Cpu(sequence) => sequence.cache.import(len, values),
-            #[cfg(feature = "gpu")]
             State::Gpu(sequence) => {
                 let Executor::Gpu(gpu) = &self.executor else {
                     return Err(foreign());
@@ -218,7 +214,6 @@ impl Model {
 }
 
 /// The error of a sequence that another model made.
-#[cfg(feature = "gpu")]
 fn foreign() -> Error {
     Error::Foreign {
         what: "session",

@@ -79,12 +79,10 @@ impl KvCache {
     }
 
     /// The rows of all layers as they lie in memory.
-    #[cfg(feature = "gpu")]
     pub(super) fn layers(&self) -> &[f32] {
         &self.values
     }
 
-    #[cfg(feature = "gpu")]
     pub(super) fn set_layers(&mut self, values: &[f32]) {
         self.values.copy_from_slice(values);
     }
