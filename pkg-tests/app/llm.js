@@ -33,7 +33,7 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   const model = await LanguageModel.load(bytes, { ...options, contextLength: 64 });
   const result = { errors: {} };
   const { errors } = result;
-  const text = (more) => model.complete('hello', { max_tokens: 8, ...more }).text();
+  const text = async (more) => model.complete('hello', { max_tokens: 8, ...more }).text();
   const lora = await model.loadLora(adapter);
   result.layers = lora.layers;
   result.plain = await text();
@@ -84,7 +84,7 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   session.dispose();
   errors.closed = await outcome(() => session.decode(1));
   const other = await LanguageModel.load(bytes, options);
-  errors.foreign = await outcome(() => other.complete('hello', { lora }).text());
+  errors.foreign = await outcome(async () => other.complete('hello', { lora }).text());
   other.dispose();
   model.dispose();
   errors.disposed = await outcome(() => fork.decode(1));

@@ -2,8 +2,6 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { launch, outcome } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
@@ -19,8 +17,7 @@ describe('adapters and sessions of relampago/llm', () => {
   before(async () => {
     folder = fresh('llm-adapters');
     native = writeTinyModel(folder);
-    site = unbundled(folder);
-    cpSync(join(folder, 'tiny-lora.gguf'), join(site, 'tiny-lora.gguf'));
+    site = unbundled(folder, 'llm', ['llm.js', 'tiny.gguf', 'tiny-lora.gguf']);
     browser = await launch();
   });
   after(() => browser?.close());

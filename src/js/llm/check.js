@@ -61,11 +61,11 @@ export const seed = check((value) => Number.isSafeInteger(value) && value >= 0, 
 export const abortSignal = check((value) => typeof value?.aborted === 'boolean', 'an AbortSignal');
 
 /** Token ids. */
-export function tokens(list) {
+export function tokens(list, what = 'tokens') {
     if (typeof list?.length !== 'number' || typeof list === 'string') {
-        throw invalid('tokens', list, 'an array of token ids');
+        throw invalid(what, list, 'an array of token ids');
     }
-    return Uint32Array.from(list, (token) => count(token, 'tokens'));
+    return Uint32Array.from(list, (token) => count(token, what));
 }
 
 /** Biases by token id, as pairs. */

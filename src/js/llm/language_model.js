@@ -41,7 +41,7 @@ const GENERATE = {
     logprobs: check.boolean,
     top_logprobs: check.count,
     lora: (value) => value,
-    after: check.tokens,
+    after: (list, what) => [...check.tokens(list, what)],
     seed: check.seed,
     stop: check.stops,
     signal: check.abortSignal,
