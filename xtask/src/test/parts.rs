@@ -28,10 +28,6 @@ pub(super) const PARTS: &[Part] = &[
         run: clippy_wasm,
     },
     Part {
-        name: "docs",
-        run: rustdoc,
-    },
-    Part {
         name: "native",
         run: native,
     },
@@ -124,14 +120,6 @@ fn clippy_wasm(context: &Context) -> Result<()> {
     );
     let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
     Ok(clippy.run()?)
-}
-
-fn rustdoc(context: &Context) -> Result<()> {
-    let doc = cmd!(
-        context.project.sh,
-        "cargo doc --workspace --no-deps --all-features"
-    );
-    Ok(doc.env("RUSTDOCFLAGS", "-D warnings").run()?)
 }
 
 /// Builds the documentation's site with the types of the package that was built, and checks its links.
