@@ -81,7 +81,7 @@ function verify(result, native) {
     noLora: 'INVALID_ARGUMENT: `lora[0]` is 5, but must be a Lora, or an object { lora, scale }',
     gone: 'DISPOSED: this Lora was disposed of: make a new one',
     closed: 'DISPOSED: this Session was disposed of: make a new one',
-    foreign: 'INVALID_ARGUMENT: `lora[0]` is an object (Lora), but must be an adapter of this model',
+    foreign: 'FOREIGN: `lora[0]` belongs to another model: load it for this one',
     disposed: 'DISPOSED: this LanguageModel was disposed of: load it again',
   });
   assert.match(errors.full, /^LIMIT_EXCEEDED: the number of tokens in the context is \d+, beyond the limit of 64$/);

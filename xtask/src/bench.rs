@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: the benchmarks, each beside its peers, with what they need in place.
 
 use crate::project::Project;
-use crate::setup::{self, Scope};
+use crate::setup::{self, Model, Scope};
 use crate::{package, performance};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
@@ -33,6 +33,8 @@ enum Benchmark {
     /// PTX written beside aprender-gpu, and a folder of kernels, to measure beside cuBLAS where there
     /// is a GPU and no Rust
     Ptx,
+    /// A language model beside llama.cpp, natively and in Chromium
+    Llm,
     /// The GPU back-end beside the hardware's ceilings, `PyTorch`, a plain wgpu loop and SIMD
     Gpu,
 }
@@ -48,6 +50,7 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         Benchmark::Simd => simd(project, arguments)?,
         Benchmark::Browser => browser(project, arguments)?,
         Benchmark::Ptx => ptx(project, &report)?,
+        Benchmark::Llm => llm(project, arguments, &report)?,
         Benchmark::Gpu => gpu(project, arguments)?,
     }
     if options.save {
@@ -63,6 +66,7 @@ impl Benchmark {
             Self::Simd => "simd",
             Self::Browser => "browser",
             Self::Ptx => "ptx",
+            Self::Llm => "llm",
             Self::Gpu => "gpu",
         }
     }
@@ -121,6 +125,28 @@ fn ptx(project: &Project, report: &Path) -> Result<()> {
         folder.display()
     );
     Ok(())
+}
+
+fn llm(project: &Project, arguments: &[String], report: &Path) -> Result<()> {
+    let sh = &project.sh;
+    let tools = setup::ensure(project, Scope::LlmBench)?;
+    let package = package::run(project, &tools)?.folder;
+    cmd!(
+        sh,
+        "cargo build --release -p relampago --features llm --example llm_bench"
+    )
+    .run()?;
+    let program = format!("llm_bench{}", std::env::consts::EXE_SUFFIX);
+    let command = cmd!(sh, "node benches/llm/run.mjs {arguments...}")
+        .env(
+            "RELAMPAGO_BENCH",
+            project.target("release/examples").join(program),
+        )
+        .env("RELAMPAGO_MODEL", Model::smollm2(project).path())
+        .env("RELAMPAGO_PACKAGE", package)
+        .env("RELAMPAGO_REPORT", report)
+        .env("XLLAMACPP", setup::xllamacpp(project));
+    Ok(command.run()?)
 }
 
 fn browser(project: &Project, arguments: &[String]) -> Result<()> {

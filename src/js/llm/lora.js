@@ -1,4 +1,5 @@
 import * as check from './check.js';
+import { RelampagoError } from './error.js';
 
 /** An adapter of a model. */
 export class Lora {
@@ -45,7 +46,7 @@ export class Lora {
                 throw check.invalid(`${what}[${i}]`, each, 'a Lora, or an object { lora, scale }');
             }
             if (lora.#current !== current) {
-                throw check.invalid(`${what}[${i}]`, each, 'an adapter of this model');
+                throw new RelampagoError('FOREIGN', `\`${what}[${i}]\` belongs to another model: load it for this one`);
             }
             if (lora.#disposed) {
                 throw check.disposed('Lora');

@@ -20,6 +20,7 @@ use crate::project::Project;
 use anyhow::{Context, Result, bail};
 pub(crate) use model::Model;
 use std::fs::{self, File};
+use std::path::PathBuf;
 use std::time::Instant;
 pub(crate) use tools::Tools;
 pub(crate) use wasm_target::TARGET;
@@ -36,6 +37,8 @@ pub(crate) enum Scope {
     Everything,
     /// The package, Chromium, and the peers that the package is measured beside.
     BrowserBench,
+    /// The same for language models.
+    LlmBench,
 }
 
 impl Scope {
@@ -66,6 +69,11 @@ pub(crate) fn ensure_model(project: &Project, model: Model) -> Result<()> {
     install_missing(project, &[Box::new(model)])
 }
 
+/// The folder of llama.cpp's Python package.
+pub(crate) fn xllamacpp(project: &Project) -> PathBuf {
+    wheel::Wheel::xllamacpp(project).folder()
+}
+
 /// Installs what `scope` lacks and returns where the tools are.
 pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
     let started = Instant::now();
@@ -91,6 +99,11 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
     ];
     if scope == Scope::BrowserBench {
         all.push(npm("benches/browser"));
+    }
+    if scope == Scope::LlmBench {
+        all.push(npm("benches/llm"));
+        all.push(Box::new(wheel::Wheel::xllamacpp(project)));
+        all.push(Box::new(Model::smollm2(project)));
     }
     if scope.has_site() {
         all.push(npm("docs/site"));

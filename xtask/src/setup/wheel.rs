@@ -54,7 +54,18 @@ impl<'a> Wheel<'a> {
         }
     }
 
-    fn folder(&self) -> PathBuf {
+    /// llama.cpp, beside which language models are measured.
+    pub(super) fn xllamacpp(project: &'a Project) -> Self {
+        Self {
+            project,
+            name: "xllamacpp 2026.10.11549",
+            package: "xllamacpp==2026.10.11549",
+            program: "xllamacpp/__init__.py",
+            linux: false,
+        }
+    }
+
+    pub(super) fn folder(&self) -> PathBuf {
         self.project.cache.join(self.package.replace("==", "-"))
     }
 

@@ -1,0 +1,64 @@
+// One answer of one library: how long the file, the prompt and the answer take.
+
+const query = Object.fromEntries(new URLSearchParams(location.search));
+const tokens = Number(query.tokens);
+/** The ends of answers are forbidden, so that all answers are as long. */
+const bias = Object.fromEntries(query.ends.split(',').map((id) => [id, -100]));
+
+const contestants = {
+  async relampago(model) {
+    const { LanguageModel } = await import('./relampago/llm/index.js');
+    return timed(
+      () => LanguageModel.load(model, { device: query.device, contextLength: 512, cache: false }),
+      async (loaded, first) => {
+        const answer = loaded.complete(query.prompt, { max_tokens: tokens, temperature: 0, logit_bias: bias });
+        for await (const _ of answer) {
+          first();
+        }
+        return answer.usage;
+      },
+    );
+  },
+
+  async wllama(model) {
+    const { Wllama } = await import('./wllama/index.js');
+    const wllama = new Wllama({ default: new URL('./wllama/wasm/wllama.wasm', location).href }, { suppressNativeLog: true });
+    return timed(
+      async () => {
+        const file = await (await fetch(model)).blob();
+        await wllama.loadModel([file], { n_ctx: 512, n_threads: 1, n_gpu_layers: 0 });
+        return wllama;
+      },
+      async (loaded, first) => {
+        const request = { prompt: query.prompt, max_tokens: tokens, temperature: 0, logit_bias: bias, stream: true };
+        let usage = {};
+        for await (const chunk of await loaded.createCompletion(request)) {
+          first();
+          const { timings } = chunk;
+          if (timings) {
+            usage = { prompt_tokens: timings.cache_n + timings.prompt_n, completion_tokens: timings.predicted_n };
+          }
+        }
+        return usage;
+      },
+    );
+  },
+};
+
+/** Times of a load and of an answer, of which `first` is told each piece. */
+async function timed(load, answer) {
+  const began = performance.now();
+  const loaded = await load();
+  const ready = performance.now();
+  let first;
+  const { prompt_tokens, completion_tokens } = await answer(loaded, () => {
+    first ??= performance.now();
+  });
+  const end = performance.now();
+  return {
+    load_ms: ready - began,
+    runs: [{ prefill_ms: first - ready, decode_ms: end - first, n_prompt: prompt_tokens, n_gen: completion_tokens - 1 }],
+  };
+}
+
+globalThis.outcome = contestants[query.contestant](new URL('model.gguf', location).href);
