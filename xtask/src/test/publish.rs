@@ -21,13 +21,11 @@ pub(super) fn package(context: &Context) -> Result<()> {
     let version = project.locked_version("relampago")?;
     let archive = project.target(format!("package/relampago-{version}.crate"));
     // Outside the checkout, whose workspace and configuration a stranger does not have.
-    let folder = project.cache.join("publish");
-    sh.remove_path(&folder)?;
-    sh.create_dir(&folder)?;
+    let unpacked = sh.create_temp_dir()?;
+    let folder = unpacked.path();
     // With the present as their time: cargo would take the same old time for the same files.
     cmd!(sh, "tar -xzmf {archive} --strip-components 1 -C {folder}").run()?;
-    // The packaged manifest has the workspace's profiles, so its dependencies are compiled already.
-    let target = project.target("");
+    let target = project.target("publish");
     let _inside = sh.push_dir(folder);
     cmd!(
         sh,
