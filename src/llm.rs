@@ -11,6 +11,7 @@ mod generate;
 #[cfg(not(target_arch = "wasm32"))]
 mod generation;
 mod gguf;
+mod json_schema;
 mod language_model;
 mod logprobs;
 mod lora;

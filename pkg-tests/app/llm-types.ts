@@ -48,7 +48,8 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<TokenLogprobs[]>(answer.logprobs);
   exactly<void>(await model.reload());
   exactly<void>(await model.reload(file, { signal }));
-  model.complete('Once', { after: answer.tokens });
+  model.complete('Once', { after: answer.tokens, response_format: { type: 'json_object' } });
+  model.complete('Once', { response_format: { type: 'json_schema', json_schema: { schema: { type: 'integer' } } } });
   const session = await model.session({ lora });
   exactly<Float32Array>(await session.prefill([1, 2]));
   exactly<Float32Array>(await session.decode(1));

@@ -71,6 +71,13 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   result.afterReload = await text({ lora: { lora, scale: 2 } });
   result.sessionAfterReload = (await session.decode(2)).join() === (await loaded.decode(2)).join();
 
+  const schema = { type: 'object', properties: { ready: { type: 'boolean' } }, required: ['ready'], additionalProperties: false };
+  const json = { temperature: 2, seed: 1, max_tokens: 60, response_format: { type: 'json_schema', json_schema: { schema } } };
+  result.json = await model.complete('hello', json).text();
+  const unsupported = { type: 'json_schema', json_schema: { schema: { not: {} } } };
+  errors.schema = await outcome(() => text({ response_format: unsupported }));
+  errors.format = await outcome(() => text({ response_format: { type: 'xml' } }));
+
   const withLora = await model.session({ lora });
   errors.otherAdapters = await outcome(() => model.loadSession(saved, { lora }));
   errors.full = await outcome(() => session.prefill(new Uint32Array(65)));

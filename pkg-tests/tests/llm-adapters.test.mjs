@@ -68,13 +68,17 @@ function verify(result, native) {
     assert.ok(second.logprob <= logprob);
   });
   assert.ok(Math.abs(result.logprobs[0].logprob + Math.log(total)) < 1e-3);
+  assert.match(result.json, /^\{\s*"ready"\s*:\s*(true|false)\s*\}$/);
   const { errors } = result;
+  assert.match(errors.schema, /^INVALID_ARGUMENT: .*but must be valid: /);
+  delete errors.schema;
   assert.match(errors.noAdapter, /^INVALID_MODEL: .*it is `nothing`, but must be `adapter`/);
   assert.match(errors.otherAdapters, /^INVALID_MODEL: .*with other adapters/);
   delete errors.noAdapter;
   delete errors.otherAdapters;
   assert.deepEqual(errors, {
     noSource: 'INVALID_ARGUMENT: `source` is undefined, but must be given again: the bytes that the model was loaded from are not kept',
+    format: "INVALID_ARGUMENT: `response_format.type` is xml, but must be 'text', 'json_object' or 'json_schema'",
     full: errors.full,
     rewind: errors.rewind,
     pooling: "INVALID_ARGUMENT: `pooling` is max, but must be 'mean' or 'last'",

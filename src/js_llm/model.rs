@@ -183,6 +183,7 @@ fn options_of(object: &JsValue) -> GenerateOptions {
         let stop = Array::from(&stop);
         options.stop = stop.iter().filter_map(|text| text.as_string()).collect();
     }
+    options.json_schema = get(object, "json_schema").as_string();
     options.after = numbers(object, "after")
         .into_iter()
         .map(|token| token as u32)

@@ -1,5 +1,6 @@
 //! Generation: an iterator of text.
 
+use super::json_schema::Constraint;
 use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{BLOCK, Wanted};
 use super::sampling::{Sampler, Sampling};
@@ -21,6 +22,9 @@ pub struct GenerateOptions {
     pub after: Vec<u32>,
     /// The choice of tokens.
     pub sampling: Sampling,
+    /// A JSON schema, as JSON. The answer is JSON that it allows, and ends where that is complete;
+    /// `{"type": "object"}` is any object.
+    pub json_schema: Option<String>,
     /// The adapters to answer with.
     pub lora: Vec<ScaledLora>,
     /// Of how many of the likeliest tokens to report probabilities beside that of each chosen one; none
@@ -35,6 +39,7 @@ impl Default for GenerateOptions {
             stop: Vec::new(),
             after: Vec::new(),
             sampling: Sampling::default(),
+            json_schema: None,
             lora: Vec::new(),
             logprobs: None,
         }
@@ -61,6 +66,7 @@ pub(crate) struct Generator {
     read: usize,
     options: GenerateOptions,
     sampler: Sampler,
+    constraint: Option<Constraint>,
     /// After the last token that was read; empty as long as the prompt is not.
     logits: Vec<f32>,
     stream: Utf8Stream,
@@ -94,6 +100,10 @@ impl Generator {
             prompt,
             read,
             sampler: Sampler::new(options.sampling.clone()),
+            constraint: match &options.json_schema {
+                Some(schema) => Some(Constraint::new(model, schema)?),
+                None => None,
+            },
             finished: (options.max_tokens == 0).then_some(FinishReason::Length),
             options,
             logits: Vec::new(),
@@ -107,7 +117,7 @@ impl Generator {
         generator.sampler.skip(after.len());
         for token in after {
             // The text that is certain by now was returned before.
-            drop(generator.accept(model, token));
+            drop(generator.accept(model, token)?);
         }
         generator.unread = None;
         Ok(generator)
@@ -163,6 +173,9 @@ impl Generator {
             .options
             .logprobs
             .map(|top| (top, Distribution::new(&self.logits)));
+        if let Some(constraint) = &mut self.constraint {
+            constraint.mask(&mut self.logits)?;
+        }
         let token = self
             .sampler
             .choose(&mut self.logits, self.sequence.tokens());
@@ -172,11 +185,15 @@ impl Generator {
         if let Some((top, distribution)) = distribution {
             self.logprobs.push(distribution.of(token, top));
         }
-        Ok(self.accept(model, token))
+        self.accept(model, token)
     }
 
     /// Adds a token to the answer, and returns the text that is certain by now.
-    fn accept(&mut self, model: &LanguageModel, token: u32) -> String {
+    fn accept(&mut self, model: &LanguageModel, token: u32) -> Result<String> {
+        let complete = match &mut self.constraint {
+            Some(constraint) => constraint.accept(token)?,
+            None => false,
+        };
         self.generated.push(token);
         self.unread = Some(token);
         let mut bytes = Vec::new();
@@ -186,10 +203,15 @@ impl Generator {
         let text = self.release();
         let full = self.generated.len() >= self.options.max_tokens
             || self.sequence.tokens().len() >= model.context_length();
-        if full && self.finished.is_none() {
-            return text + &self.finish(FinishReason::Length);
+        if self.finished.is_some() || !(complete || full) {
+            return Ok(text);
         }
-        text
+        let reason = if complete {
+            FinishReason::Stop
+        } else {
+            FinishReason::Length
+        };
+        Ok(text + &self.finish(reason))
     }
 
     /// What of the held text can no longer belong to a stop string.

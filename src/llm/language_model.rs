@@ -9,6 +9,8 @@ use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
 use crate::simd::Cpu;
+use llguidance::toktrie::TokEnv;
+use std::sync::OnceLock;
 
 /// How a model is loaded.
 #[derive(Clone, Debug, Default)]
@@ -59,12 +61,19 @@ pub struct ModelInfo {
 /// }
 /// # Ok::<(), relampago::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct LanguageModel {
     pub(super) model: Model,
     pub(super) tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
-    ends: Vec<u32>,
+    pub(super) ends: Vec<u32>,
+    /// The vocabulary for grammars, once one is used.
+    pub(super) trie: OnceLock<TokEnv>,
+}
+
+impl std::fmt::Debug for LanguageModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "LanguageModel({:?})", self.info())
+    }
 }
 
 impl LanguageModel {
@@ -92,6 +101,7 @@ impl LanguageModel {
             tokenizer,
             template,
             ends,
+            trie: OnceLock::new(),
         };
         if let Some(device) = &options.device {
             model.move_to_async(device).await?;

@@ -125,7 +125,8 @@ impl Sampler {
                 return token;
             }
         }
-        candidates.last().map_or(0, |&(token, _)| token)
+        // Rounding leaves a rest. The first one is the likeliest; the last ones may be forbidden.
+        candidates.first().map_or(0, |&(token, _)| token)
     }
 
     fn penalise(&self, logits: &mut [f32], seen: &[u32]) {

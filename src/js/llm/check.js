@@ -76,6 +76,25 @@ export function biases(object, what) {
     return Object.entries(object).flatMap(([id, bias]) => [count(Number(id), what), number(bias, `${what}[${id}]`)]);
 }
 
+/** The schema, as JSON, of OpenAI's `response_format`; undefined for text. */
+export function responseFormat(format, what) {
+    switch (format?.type) {
+        case 'text':
+            return undefined;
+        case 'json_object':
+            return '{"type":"object"}';
+        case 'json_schema': {
+            const schema = format.json_schema?.schema;
+            if (Object(schema) !== schema) {
+                throw invalid(`${what}.json_schema.schema`, schema, 'a JSON schema');
+            }
+            return JSON.stringify(schema);
+        }
+        default:
+            throw invalid(`${what}.type`, format?.type, "'text', 'json_object' or 'json_schema'");
+    }
+}
+
 /** Texts: one, or a list. */
 export const texts = (value, what) => (Array.isArray(value) ? value : [value]).map((each, i) => text(each, `${what}[${i}]`));
 

@@ -115,6 +115,11 @@ export interface GenerateOptions {
     /** Of how many of the likeliest tokens `logprobs` has the probabilities, too; 0 by default. */
     top_logprobs?: number;
     /**
+     * The form of the answer: any text, any JSON object, or JSON that a schema allows. `INVALID_ARGUMENT` for a schema that
+     * needs what is not supported; nothing in it is ignored.
+     */
+    response_format?: ResponseFormat;
+    /**
      * Tokens of the answer that exist already, such as those of a generation that a lost device cut off. Generation goes
      * on after them: it returns the text that follows theirs. `seed` has to be the same.
      */
@@ -128,6 +133,12 @@ export interface GenerateOptions {
     /** Cancels the generation between two tokens. */
     signal?: AbortSignal;
 }
+
+/** As in OpenAI's API. */
+export type ResponseFormat =
+    | { type: 'text' }
+    | { type: 'json_object' }
+    | { type: 'json_schema'; json_schema: { schema: object } };
 
 /** An adapter of a model, with a factor of its effect, 1 by default; or several. */
 export type LoraChoice = Lora | ScaledLora | readonly (Lora | ScaledLora)[];

@@ -41,6 +41,7 @@ const GENERATE = {
     logprobs: check.boolean,
     top_logprobs: check.count,
     lora: (value) => value,
+    response_format: check.responseFormat,
     after: (list, what) => [...check.tokens(list, what)],
     seed: check.seed,
     stop: check.stops,
@@ -146,6 +147,7 @@ export class LanguageModel {
         const { signal, ...options } = check.options(given, GENERATE);
         options.seed ??= randomSeed();
         options.lora = this.#pairs(options.lora);
+        options.json_schema = options.response_format;
         // OpenAI's two options are one here.
         options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
         const number = ++this.#generations;
