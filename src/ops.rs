@@ -24,6 +24,7 @@
 mod conv2d;
 pub(crate) mod custom;
 mod half_precision;
+pub(crate) mod indices;
 mod layer;
 pub(crate) mod policy;
 pub(crate) mod reduce_op;
@@ -171,6 +172,13 @@ macro_rules! for_each_op {
                 /// Transpose of a row-major `rows × cols` matrix.
                 #[doc(alias = "permute")]
                 transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Rows of a row-major `rows × cols` table, one for each index. Indices are whole numbers from 0,
+                /// stored as `f32`, so a table has at most 2²⁴ rows. An index beyond the table is an error where
+                /// the host has the indices; where a batch computes them, its row is NaN.
+                #[doc(alias = "embedding")]
+                #[doc(alias = "index_select")]
+                #[doc(alias = "take")]
+                gather_rows gather_rows_async gatherRows GatherRows(table, indices) -> y { rows: usize, cols: usize } Movement, 0.5;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
                 /// with the stride and padding of its [`Conv2d`].
                 #[doc(alias = "conv2d")]

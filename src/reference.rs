@@ -79,6 +79,7 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Matmul { m, k, n } => matmul(x, inputs[1], Matmul::new(m, k, n)),
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
+        Op::GatherRows { rows, cols } => gather_rows(x, inputs[1], [rows, cols]),
         Op::Convolve2d { ref options } => convolve2d(x, inputs[1], options),
         Op::ConvolveLayer { ref options } => convolve_layer(x, inputs[1], options),
         Op::Dot => vec![sum(x
@@ -334,6 +335,15 @@ fn matmul(a: &[f32], b: &[f32], options: Matmul) -> Vec<Expected> {
 fn transpose(x: &[f32], rows: usize, cols: usize) -> Vec<Expected> {
     let at = |i: usize| Expected::exact(wide(x[i % rows * cols + i / rows]));
     (0..rows * cols).map(at).collect()
+}
+
+fn gather_rows(table: &[f32], indices: &[f32], [rows, cols]: [usize; 2]) -> Vec<Expected> {
+    let element = |index: f32, col: usize| {
+        let row = (0..rows).find(|&row| row as f64 == wide(index));
+        Expected::exact(row.map_or(f64::NAN, |row| wide(table[row * cols + col])))
+    };
+    let of_row = |&index: &f32| (0..cols).map(move |col| element(index, col));
+    indices.iter().flat_map(of_row).collect()
 }
 
 fn convolve2d(input: &[f32], kernel: &[f32], conv: &Conv2d) -> Vec<Expected> {

@@ -83,6 +83,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), value())
             .prop_map(|(rows, cols, epsilon)| Op::RmsNorm { rows, cols, epsilon }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::Transpose { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::GatherRows { rows, cols }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
         2 => matmul().prop_map(|options| Op::MatmulWith { options }),
         2 => conv().prop_map(|options| Op::Convolve2d { options }),
@@ -101,6 +102,7 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
         Op::BiasAdd { rows, cols } | Op::RmsNorm { rows, cols, .. } => {
             vec![area(rows, cols), area(1, cols)]
         }
+        Op::GatherRows { rows, cols } => vec![area(rows, cols), free],
         Op::LayerNorm { rows, cols, .. } => {
             vec![area(rows, cols), area(1, cols), area(1, cols)]
         }
@@ -131,6 +133,15 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
     }
 }
 
+/// Makes indices below `count` of elements, unless some shall be wrong.
+fn as_indices(elements: &mut [f32], count: usize, seed: u64) {
+    if count > 0 && seed % 4 > 0 {
+        for element in elements {
+            *element = (element.abs() as usize % count) as f32;
+        }
+    }
+}
+
 /// Mostly the lengths wanted, sometimes others, sometimes too few inputs or too many.
 fn case() -> impl Strategy<Value = Case> {
     let wrong = prop_oneof![6 => Just(None), 1 => (0..3usize, 0..100usize).prop_map(Some)];
@@ -155,10 +166,11 @@ fn case() -> impl Strategy<Value = Case> {
                 }
                 values
             };
-            Case {
-                op,
-                inputs: lens.into_iter().map(fill).collect(),
+            let mut inputs: Vec<Vec<f32>> = lens.into_iter().map(fill).collect();
+            if let (Op::GatherRows { rows, .. }, Some(indices)) = (&op, inputs.get_mut(1)) {
+                as_indices(indices, *rows, seed);
             }
+            Case { op, inputs }
         })
 }
 

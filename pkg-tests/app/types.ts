@@ -37,6 +37,7 @@ async function vectors(device: GpuDevice, signal: AbortSignal, x: Float32Array, 
     device.minimum(x, y), device.maximum(x, y), device.biasAdd(x, y, 2, 3),
     device.softmax(x), device.logSoftmax(x), device.softmaxRows(x, 2, 3), device.logSoftmaxRows(x, 2, 3),
     device.matmul(x, y, 2, 3, 4), device.transpose(x, 2, 3),
+    device.gatherRows(x, y, 2, 3),
     device.convolve2d(x, y, { inputRows: 9, inputCols: 9, kernelRows: 3, kernelCols: 3 }),
   ];
   exactly<Promise<Float32Array>[]>(plain);

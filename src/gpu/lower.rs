@@ -22,6 +22,8 @@ const MAX_VALUES_PER_SOFTWARE_PARTIAL: usize = 1 << 15;
 const MIN_VALUES_PER_PARTIAL: usize = 8192;
 /// Side of a workgroup's tile of the transpose kernel.
 const TRANSPOSE_TILE: usize = 16;
+/// Elements that a workgroup of the gather kernel copies.
+const GATHER_CHUNK: usize = 1024;
 
 /// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
 #[derive(Clone, Copy)]
@@ -74,6 +76,10 @@ pub(super) fn lower(
         Op::Matmul { m, k, n } => matmul(recorder, inputs, output, &Matmul::new(m, k, n)),
         Op::MatmulWith { ref options } => matmul(recorder, inputs, output, options),
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
+        Op::GatherRows { rows, cols } => {
+            // Every index is of the same table: there is one row of elements.
+            gather(recorder, inputs, output, rows, [cols, output.len, 0])
+        }
         Op::Convolve2d { ref options } => {
             super::convolve2d::convolve2d(recorder, inputs, output, options)
         }
@@ -191,6 +197,21 @@ fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Res
     recorder.dispatch(&kernels::ARGMAX, &first, &[x], &pairs, groups)?;
     let second = params(groups, 1, true, false);
     recorder.dispatch(&kernels::ARGMAX, &second, &[&pairs], output, 1)
+}
+
+/// Elements by index; indices are below `count`. The last parameters are the number of elements for each index, of
+/// those that belong to one row of the table, and the distance of its rows.
+fn gather(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    count: usize,
+    [span, per_row, stride]: [usize; 3],
+) -> Result<()> {
+    let params = [output.len, count, span, per_row, stride].map(|size| size as u32);
+    let workgroups = output.len.div_ceil(GATHER_CHUNK);
+    let inputs = [&inputs[0], &inputs[1]];
+    recorder.dispatch(&kernels::GATHER, &params, &inputs, output, workgroups)
 }
 
 fn transpose(

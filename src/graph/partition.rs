@@ -278,6 +278,7 @@ fn rows_of(op: &Op, len: usize) -> Option<usize> {
             Some(options.output_shape().0)
         }
         Op::ConvolveLayer { options } => Some(options.batch),
+        Op::GatherRows { cols, .. } => len.checked_div(cols),
         _ if op.is_elementwise() => Some(len),
         _ => op.by_rows().map(|[rows, _]| rows),
     }
@@ -289,6 +290,7 @@ fn need(op: &Op, operand: usize) -> Need {
         op.by_rows().is_some() || matches!(op.class(), OpClass::Matmul | OpClass::Convolution);
     match op {
         Op::Convolve2d { .. } if operand == 0 => Need::Band,
+        Op::GatherRows { .. } if operand == 0 => Need::Whole,
         _ if shared && operand > 0 => Need::Whole,
         _ => Need::Rows,
     }

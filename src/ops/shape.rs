@@ -6,7 +6,7 @@ use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op, Padding};
 
-/// The largest index that the `f32` result of a batch's `argmax` holds exactly: 2²⁴.
+/// The number of indices that `f32` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
 
 /// Checks the lengths of an operation's inputs against each other and its parameters.
@@ -31,6 +31,11 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         | Op::Transpose { rows, cols } => {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
+        }
+        Op::GatherRows { rows, cols } => {
+            check_limit("the number of rows of `table`", rows, MAX_EXACT_INDEX)?;
+            expect(0, product("table", rows, cols)?)?;
+            product("y", len(1), cols)
         }
         Op::LayerNorm {
             rows,
@@ -156,7 +161,7 @@ fn check_epsilon(epsilon: f32) -> Result<()> {
 }
 
 /// Formats a number. Rust's own formatting would be a tenth of the WebAssembly module.
-fn number(value: f32) -> String {
+pub(crate) fn number(value: f32) -> String {
     #[cfg(target_arch = "wasm32")]
     use wasm_bindgen::JsCast as _;
     #[cfg(target_arch = "wasm32")]

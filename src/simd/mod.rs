@@ -15,6 +15,7 @@ mod functions;
 mod fused_loop;
 #[cfg(feature = "llm")]
 mod gated;
+mod gather;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
@@ -117,6 +118,9 @@ fn execute_in_pieces(
         }
         Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
+        Op::GatherRows { rows, cols } => {
+            return gather::gather_rows(pieces, [x, b], [rows, cols], out);
+        }
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::ConvolveLayer { options } => {
             return layer::convolve_layer(isa, pieces, &options, [x, b], out);

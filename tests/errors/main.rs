@@ -85,6 +85,42 @@ fn invalid_layers_return_errors() {
 }
 
 #[test]
+fn wrong_indices_return_errors_or_give_nan() {
+    for device in devices() {
+        let (rows, cols) = (3, 2);
+        let op = Op::GatherRows { rows, cols };
+        let table = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let wrong = [3.0, -1.0, 0.5, 1e30, f32::INFINITY, f32::NAN];
+        for index in wrong {
+            let error = device.run(&op, &[&table, &[0.0, index]]).unwrap_err();
+            assert_eq!(error.code(), "INVALID_ARGUMENT");
+            let expected =
+                format!("`indices` is {index}, but must be whole numbers from 0 and below 3");
+            assert_eq!(error.to_string(), expected);
+            let mut batch = GpuCommandBatch::new(device.clone());
+            let [table, indices] = [&table[..], &[index]].map(|values| batch.upload(values));
+            let _ = batch.gather_rows(table, indices, rows, cols);
+            assert_eq!(code(batch.execute_sync()), "INVALID_ARGUMENT");
+        }
+        // Only the device has these.
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let indices = [[2.0].as_slice(), &wrong, &[1.0]].concat();
+        let indices = batch.input(&device.upload(&indices).unwrap());
+        let table = batch.upload(&table);
+        let y = batch.gather_rows(table, indices, rows, cols);
+        batch.execute_sync().unwrap();
+        let y = batch.read_sync(y).unwrap();
+        assert_eq!((&y[..2], &y[14..]), (&[5.0, 6.0][..], &[3.0, 4.0][..]));
+        assert!(y[2..14].iter().all(|y| y.is_nan()), "{y:?}");
+        let huge = Op::GatherRows {
+            rows: (1 << 24) + 1,
+            cols: 0,
+        };
+        assert_eq!(code(device.run(&huge, &[&[], &[]])), "LIMIT_EXCEEDED");
+    }
+}
+
+#[test]
 fn invalid_arguments_return_their_codes() {
     for device in devices() {
         let run = |op: Op, inputs: &[&[f32]]| code(device.run(&op, inputs));

@@ -129,6 +129,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "gather",
+        instances: &[instance("gather", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "halves",
         instances: &[instance("halves", &[], &[])],
         ..PLAIN
