@@ -131,6 +131,15 @@ macro_rules! for_each_op {
                 /// negative and finite and `b` no integer.
                 #[doc(alias = "power")]
                 pow pow_async pow Pow(a, b) -> y Transcendental, 8.0;
+                /// Gated activation with swish: `y = a / (1 + e⁻ᵃ) · b`, where a gate below 1.2e-38 counts as 0.
+                #[doc(alias = "swiglu")]
+                #[doc(alias = "silu_and_mul")]
+                silu_mul silu_mul_async siluMul SiluMul(a, b) -> y Transcendental, 5.0;
+                /// Gated activation with GELU by the tanh formula: `y = gelu_tanh(a) · b`, where a gate
+                /// below 1.2e-38 counts as 0.
+                #[doc(alias = "geglu")]
+                #[doc(alias = "gelu_and_mul")]
+                gelu_mul gelu_mul_async geluMul GeluMul(a, b) -> y Transcendental, 5.0;
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
                 #[doc(alias = "add_bias")]
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;

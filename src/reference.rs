@@ -98,6 +98,8 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Minimum => zip(inputs, |a, b| propagate(a, b, f64::min)),
         Op::Maximum => zip(inputs, |a, b| propagate(a, b, f64::max)),
         Op::Pow => zip(inputs, f64::powf),
+        Op::SiluMul => gated(&Op::Swish, inputs),
+        Op::GeluMul => gated(&Op::GeluTanh, inputs),
         Op::Custom(ref call) => custom(call, inputs),
         _ => x.iter().map(|&x| unary(op, wide(x))).collect(),
     }
@@ -205,6 +207,23 @@ fn zip(inputs: &[&[f32]], f: impl Fn(f64, f64) -> f64) -> Vec<Expected> {
     pairs
         .map(|(&a, &b)| Expected::exact(f(wide(a), wide(b))))
         .collect()
+}
+
+/// An activation times the second input.
+fn gated(activation: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
+    let tiny = f64::from(f32::MIN_POSITIVE);
+    // What may count as zero before it is multiplied.
+    let flushed = tiny / f64::from(f32::EPSILON);
+    let product = |(&a, &b): (&f32, &f32)| {
+        let gate = unary(activation, wide(a));
+        let value = if gate.value.abs() < tiny {
+            0.0
+        } else {
+            gate.value
+        };
+        Expected::new(value * wide(b), (gate.magnitude + flushed) * wide(b).abs())
+    };
+    inputs[0].iter().zip(inputs[1]).map(product).collect()
 }
 
 fn bias_add(x: &[f32], bias: &[f32], rows: usize, cols: usize) -> Vec<Expected> {

@@ -186,6 +186,7 @@ fn is_judged(case: &Case) -> bool {
             | Op::Sum
             | Op::Mean
             | Op::GeluTanh
+            | Op::GeluMul
             | Op::LayerNorm { .. }
             | Op::RmsNorm { .. }
     );

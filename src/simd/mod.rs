@@ -13,8 +13,6 @@ mod convolve;
 mod elementwise;
 mod functions;
 mod fused_loop;
-#[cfg(feature = "llm")]
-mod gated;
 mod gather;
 mod isa;
 #[cfg(target_arch = "wasm32")]
@@ -40,8 +38,6 @@ pub(crate) use crate::instruction_set::InstructionSet;
 pub(crate) use attention::{AttentionShape, attention};
 pub(crate) use elementwise::repeat;
 pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
-#[cfg(feature = "llm")]
-pub(crate) use gated::{Gate, gated};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
 #[cfg(feature = "llm")]

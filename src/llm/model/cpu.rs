@@ -6,7 +6,7 @@ use super::{Block, Config, KvCache, Model};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use crate::ops::Op;
-use crate::simd::{AttentionShape, Cpu, Gate, attention, execute, gated, multiply_blocks};
+use crate::simd::{AttentionShape, Cpu, attention, execute, multiply_blocks};
 
 /// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
 #[derive(Debug)]
@@ -223,17 +223,17 @@ impl<'a> Pass<'a> {
     }
 
     fn activate(&mut self, activation: Activation) -> Result<()> {
-        let gate = match activation {
-            Activation::Silu => Gate::Silu,
-            Activation::GeluTanh => Gate::GeluTanh,
+        let op = match activation {
+            Activation::Silu => Op::SiluMul,
+            Activation::GeluTanh => Op::GeluMul,
         };
         let cpu = self.sequence.cpu;
         self.sequence.resize(Slot::Gated, self.block.tokens)?;
         let slots = [Slot::Gate, Slot::Up, Slot::Gated].map(|slot| slot as usize);
-        if let Ok([x, up, to]) = self.sequence.slots.get_disjoint_mut(slots) {
-            gated(cpu, gate, x, up, to);
+        match self.sequence.slots.get_disjoint_mut(slots) {
+            Ok([gate, up, to]) => execute(cpu, &op, &[gate, up], to),
+            Err(_) => Ok(()),
         }
-        Ok(())
     }
 }
 
