@@ -188,6 +188,22 @@ macro_rules! for_each_op {
                 #[doc(alias = "index_select")]
                 #[doc(alias = "take")]
                 gather_rows gather_rows_async gatherRows GatherRows(table, indices) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Elements of each row of a row-major `rows × cols` matrix, `k` by their indices within the row:
+                /// row-major `rows × k`. Indices are as in `gather_rows`.
+                #[doc(alias = "gather")]
+                #[doc(alias = "take_along_axis")]
+                #[doc(alias = "take_along_dim")]
+                take_along_rows take_along_rows_async takeAlongRows TakeAlongRows(x, indices) -> y { rows: usize, cols: usize, k: usize } Movement, 0.5;
+                /// Index of the largest element of each row of a row-major `rows × cols` matrix: of the first
+                /// largest one, or of the first NaN. A row has at most 2²⁴ elements.
+                #[doc(alias = "argmax")]
+                argmax_rows argmax_rows_async argmaxRows ArgmaxRows(x) -> indices { rows: usize, cols: usize } Reduction, 0.5;
+                /// Indices of the `k` largest elements of each row of a row-major `rows × cols` matrix, from the
+                /// largest on: row-major `rows × k`. NaN comes before numbers, and of equal elements the first.
+                /// `take_along_rows` returns the elements. A row has at most 2²⁴ elements.
+                #[doc(alias = "topk")]
+                #[doc(alias = "argsort")]
+                top_k_rows top_k_rows_async topKRows TopKRows(x) -> indices { rows: usize, cols: usize, k: usize } Reduction, 0.5;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
                 /// with the stride and padding of its [`Conv2d`].
                 #[doc(alias = "conv2d")]

@@ -84,6 +84,9 @@ fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(rows, cols, epsilon)| Op::RmsNorm { rows, cols, epsilon }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::Transpose { rows, cols }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::GatherRows { rows, cols }),
+        1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
+        1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
         2 => matmul().prop_map(|options| Op::MatmulWith { options }),
         2 => conv().prop_map(|options| Op::Convolve2d { options }),
@@ -103,11 +106,14 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             vec![area(rows, cols), area(1, cols)]
         }
         Op::GatherRows { rows, cols } => vec![area(rows, cols), free],
+        Op::TakeAlongRows { rows, cols, k } => vec![area(rows, cols), area(rows, k)],
         Op::LayerNorm { rows, cols, .. } => {
             vec![area(rows, cols), area(1, cols), area(1, cols)]
         }
         Op::SoftmaxRows { rows, cols }
         | Op::LogSoftmaxRows { rows, cols }
+        | Op::ArgmaxRows { rows, cols }
+        | Op::TopKRows { rows, cols, .. }
         | Op::Transpose { rows, cols } => {
             vec![area(rows, cols)]
         }
@@ -167,8 +173,12 @@ fn case() -> impl Strategy<Value = Case> {
                 values
             };
             let mut inputs: Vec<Vec<f32>> = lens.into_iter().map(fill).collect();
-            if let (Op::GatherRows { rows, .. }, Some(indices)) = (&op, inputs.get_mut(1)) {
-                as_indices(indices, *rows, seed);
+            match (&op, inputs.get_mut(1)) {
+                (Op::GatherRows { rows: count, .. }, Some(indices))
+                | (Op::TakeAlongRows { cols: count, .. }, Some(indices)) => {
+                    as_indices(indices, *count, seed);
+                }
+                _ => {}
             }
             Case { op, inputs }
         })

@@ -38,6 +38,7 @@ async function vectors(device: GpuDevice, signal: AbortSignal, x: Float32Array, 
     device.softmax(x), device.logSoftmax(x), device.softmaxRows(x, 2, 3), device.logSoftmaxRows(x, 2, 3),
     device.matmul(x, y, 2, 3, 4), device.transpose(x, 2, 3),
     device.gatherRows(x, y, 2, 3),
+    device.takeAlongRows(x, y, 2, 3, 2), device.argmaxRows(x, 2, 3), device.topKRows(x, 2, 3, 2),
     device.convolve2d(x, y, { inputRows: 9, inputCols: 9, kernelRows: 3, kernelCols: 3 }),
   ];
   exactly<Promise<Float32Array>[]>(plain);

@@ -80,6 +80,9 @@ pub(super) fn lower(
             // Every index is of the same table: there is one row of elements.
             gather(recorder, inputs, output, rows, [cols, output.len, 0])
         }
+        Op::TakeAlongRows { cols, k, .. } => gather(recorder, inputs, output, cols, [1, k, cols]),
+        Op::ArgmaxRows { cols, .. } => row_ops::top_k(recorder, x, output, [output.len, cols, 1]),
+        Op::TopKRows { rows, cols, k } => row_ops::top_k(recorder, x, output, [rows, cols, k]),
         Op::Convolve2d { ref options } => {
             super::convolve2d::convolve2d(recorder, inputs, output, options)
         }

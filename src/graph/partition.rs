@@ -279,6 +279,9 @@ fn rows_of(op: &Op, len: usize) -> Option<usize> {
         }
         Op::ConvolveLayer { options } => Some(options.batch),
         Op::GatherRows { cols, .. } => len.checked_div(cols),
+        Op::TakeAlongRows { rows, .. }
+        | Op::ArgmaxRows { rows, .. }
+        | Op::TopKRows { rows, .. } => Some(rows),
         _ if op.is_elementwise() => Some(len),
         _ => op.by_rows().map(|[rows, _]| rows),
     }
@@ -325,6 +328,9 @@ fn of_rows(op: &Op, rows: usize) -> Op {
             cols,
             epsilon,
         },
+        Op::TakeAlongRows { cols, k, .. } => Op::TakeAlongRows { rows, cols, k },
+        Op::ArgmaxRows { cols, .. } => Op::ArgmaxRows { rows, cols },
+        Op::TopKRows { cols, k, .. } => Op::TopKRows { rows, cols, k },
         Op::Matmul { k, n, .. } => Op::Matmul { m: rows, k, n },
         Op::MatmulWith { options } => Op::MatmulWith {
             options: Matmul { m: rows, ..options },

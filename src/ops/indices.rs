@@ -8,6 +8,7 @@ use crate::ops::shape::number;
 pub(crate) fn index_input(op: &Op) -> Option<(usize, usize)> {
     match *op {
         Op::GatherRows { rows, .. } => Some((1, rows)),
+        Op::TakeAlongRows { cols, .. } => Some((1, cols)),
         _ => None,
     }
 }

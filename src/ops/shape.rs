@@ -37,6 +37,23 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("table", rows, cols)?)?;
             product("y", len(1), cols)
         }
+        Op::TakeAlongRows { rows, cols, k } => {
+            check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
+            expect(0, product("x", rows, cols)?)?;
+            let len = product("indices", rows, k)?;
+            expect(1, len)?;
+            Ok(len)
+        }
+        Op::ArgmaxRows { rows, cols } => {
+            check_ranking(op, [rows, cols, 1])?;
+            expect(0, product("x", rows, cols)?)?;
+            Ok(rows)
+        }
+        Op::TopKRows { rows, cols, k } => {
+            check_ranking(op, [rows, cols, k])?;
+            expect(0, product("x", rows, cols)?)?;
+            product("indices", rows, k)
+        }
         Op::LayerNorm {
             rows,
             cols,
@@ -134,6 +151,19 @@ fn check_not_empty(op: &Op, len: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::Empty { op: op.name() })
+}
+
+/// Checks that the `k` largest of `cols` elements have indices that `f32` holds.
+fn check_ranking(op: &Op, [rows, cols, k]: [usize; 3]) -> Result<()> {
+    check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
+    if rows > 0 && k > 0 {
+        check_not_empty(op, cols)?;
+    }
+    if k <= cols || rows == 0 {
+        return Ok(());
+    }
+    let requirement = format!("at most `cols` ({cols})");
+    Err(invalid("k", k, requirement))
 }
 
 pub(crate) fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {

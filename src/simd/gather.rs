@@ -25,3 +25,22 @@ pub(super) fn gather_rows(
         Ok(())
     })
 }
+
+/// Copies `k` elements of each row by their indices within the row; NaN for an index that is none.
+pub(super) fn take_along_rows(
+    pieces: usize,
+    [x, indices]: [&[f32]; 2],
+    [cols, k]: [usize; 2],
+    out: &mut [f32],
+) -> Result<()> {
+    share_out(pieces, k.max(1), out, |at, out| {
+        let indices = indices[at..].chunks(k.max(1));
+        for ((out, indices), row) in out.chunks_mut(k.max(1)).zip(indices).zip(at / k.max(1)..) {
+            let row = &x[row * cols..][..cols];
+            for (out, &index) in out.iter_mut().zip(indices) {
+                *out = position(index, cols).map_or(f32::NAN, |place| row[place]);
+            }
+        }
+        Ok(())
+    })
+}

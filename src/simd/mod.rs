@@ -21,6 +21,7 @@ mod layer;
 mod math;
 mod matmul;
 mod norm;
+mod ranking;
 mod reduce;
 #[cfg(not(target_arch = "wasm32"))]
 mod short_rows;
@@ -117,6 +118,11 @@ fn execute_in_pieces(
         Op::GatherRows { rows, cols } => {
             return gather::gather_rows(pieces, [x, b], [rows, cols], out);
         }
+        Op::TakeAlongRows { cols, k, .. } => {
+            return gather::take_along_rows(pieces, [x, b], [cols, k], out);
+        }
+        Op::ArgmaxRows { cols, .. } => return ranking::argmax_rows(isa, pieces, x, cols, out),
+        Op::TopKRows { cols, k, .. } => return ranking::top_k_rows(isa, pieces, x, [cols, k], out),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::ConvolveLayer { options } => {
             return layer::convolve_layer(isa, pieces, &options, [x, b], out);

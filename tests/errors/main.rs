@@ -121,6 +121,26 @@ fn wrong_indices_return_errors_or_give_nan() {
 }
 
 #[test]
+fn invalid_rankings_return_errors() {
+    for device in devices() {
+        let top = |rows, cols, k| device.run(&Op::TopKRows { rows, cols, k }, &[&[1.0; 6]]);
+        assert_eq!(top(2, 3, 2), Ok(vec![0.0, 1.0, 0.0, 1.0]));
+        assert_eq!(top(2, 3, 0), Ok(vec![]));
+        let error = top(2, 3, 4).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`k` is 4, but must be at most `cols` (3)"
+        );
+        assert_eq!(code(top(2, 0, 1)), "EMPTY");
+        assert_eq!(code(top(2, 4, 1)), "LENGTH_MISMATCH");
+        assert_eq!(code(top(1, (1 << 24) + 1, 1)), "LIMIT_EXCEEDED");
+        let (rows, cols) = (2, 0);
+        let empty = device.run(&Op::ArgmaxRows { rows, cols }, &[&[]]);
+        assert_eq!(code(empty), "EMPTY");
+    }
+}
+
+#[test]
 fn invalid_arguments_return_their_codes() {
     for device in devices() {
         let run = |op: Op, inputs: &[&[f32]]| code(device.run(&op, inputs));

@@ -16,6 +16,21 @@ const TABLES: [(usize, usize, usize); 9] = [
     (1_000, 64, 999),
 ];
 
+/// Rows, columns and ranks.
+const RANKINGS: [(usize, usize, usize); 11] = [
+    (0, 0, 3),
+    (0, 5, 2),
+    (4, 0, 0),
+    (4, 5, 0),
+    (1, 1, 1),
+    (9, 4, 4),
+    (33, 65, 7),
+    (2, 4_099, 50),
+    (3, 70_001, 5),
+    (700, 8, 2),
+    (2, 1_000, 1_000),
+];
+
 /// Indices of `len` elements below `count`; the last one and the first one are among them.
 fn indices(random: &mut Random, len: usize, count: usize) -> Vec<f32> {
     let mut indices: Vec<f32> = (0..len).map(|_| random.below(count) as f32).collect();
@@ -37,6 +52,44 @@ pub fn index_cases() -> Vec<Case> {
         let table = random.values(rows * cols);
         let inputs = vec![table, indices(&mut random, len, rows)];
         cases.push(Case::new(Op::GatherRows { rows, cols }, inputs));
+    }
+    for (rows, cols, k) in RANKINGS {
+        // Whole numbers, of which many are equal.
+        let whole: Vec<f32> = random
+            .values(rows * cols)
+            .iter()
+            .map(|x| x.round())
+            .collect();
+        for x in [random.values(rows * cols), whole] {
+            let taken = indices(&mut random, rows * k, cols);
+            let op = Op::TakeAlongRows { rows, cols, k };
+            cases.push(Case::new(op, vec![x.clone(), taken]));
+            cases.push(Case::new(Op::TopKRows { rows, cols, k }, vec![x.clone()]));
+            if cols > 0 || rows == 0 {
+                cases.push(Case::new(Op::ArgmaxRows { rows, cols }, vec![x]));
+            }
+        }
+    }
+    // Rows that rise or fall, of one value, and of special ones.
+    let n = 600;
+    let rising: Vec<f32> = (0..n).map(|i| i as f32).collect();
+    let falling: Vec<f32> = (0..n).map(|i| -(i as f32)).collect();
+    let special = SPECIAL.repeat(n / SPECIAL.len() + 1)[..n].to_vec();
+    let lowest = vec![f32::NEG_INFINITY; n];
+    let x = [
+        rising,
+        falling,
+        vec![3.0; n],
+        special,
+        vec![f32::NAN; n],
+        lowest,
+    ]
+    .concat();
+    let (rows, cols) = (x.len() / n, n);
+    cases.push(Case::new(Op::ArgmaxRows { rows, cols }, vec![x.clone()]));
+    for k in [1, 7, 100] {
+        let op = Op::TopKRows { rows, cols, k };
+        cases.push(Case::new(op, vec![x.clone()]));
     }
     let (rows, cols) = (SPECIAL.len(), 1);
     let inputs = vec![SPECIAL.to_vec(), (0..rows).map(|i| i as f32).collect()];

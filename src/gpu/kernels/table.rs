@@ -359,6 +359,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "top_k",
+        instances: &[instance("top_k", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "transpose",
         instances: &[instance("transpose", &[], &[])],
         ..PLAIN
