@@ -26,14 +26,18 @@ pub(crate) mod custom;
 mod half_precision;
 pub(crate) mod indices;
 mod layer;
+mod matmul;
 pub(crate) mod policy;
 pub(crate) mod reduce_op;
+mod rope;
 pub(crate) mod shape;
 
 use crate::ops::custom::CustomCall;
 pub use conv2d::{Conv2d, Padding};
 pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
+pub use matmul::Matmul;
+pub use rope::Rope;
 
 /// Hands the op table to the macro named: first the operations whose result is a slice, then
 /// those whose result is one value.
@@ -204,6 +208,10 @@ macro_rules! for_each_op {
                 #[doc(alias = "topk")]
                 #[doc(alias = "argsort")]
                 top_k_rows top_k_rows_async topKRows TopKRows(x) -> indices { rows: usize, cols: usize, k: usize } Reduction, 0.5;
+                /// Rotary position embedding (Su et al., 2021) of heads, as its [`Rope`] says: pairs of elements are
+                /// rotated by angles that grow with the token's position.
+                #[doc(alias = "rotary embedding")]
+                rope rope_async rope Rope(x) -> y { options: Rope } Movement, 2.0;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
                 /// with the stride and padding of its [`Conv2d`].
                 #[doc(alias = "conv2d")]
@@ -255,56 +263,8 @@ pub enum OpClass {
     Matmul,
     /// Two-dimensional convolutions.
     Convolution,
-    /// Values moved, not computed.
+    /// Values moved or rotated; bound by memory.
     Movement,
-}
-
-/// Shape and storage of a matrix product `C = A · B`, `m × k` times `k × n`. Matrices are stored
-/// row by row, or column by column where they are said to be transposed: a transposed `B`, as
-/// the weights of most models are, is an `n × k` matrix stored row by row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Matmul {
-    /// Rows of `A` and `C`.
-    pub m: usize,
-    /// Columns of `A`, rows of `B`.
-    pub k: usize,
-    /// Columns of `B` and `C`.
-    pub n: usize,
-    /// Whether `A` is stored as a `k × m` matrix.
-    pub transpose_a: bool,
-    /// Whether `B` is stored as an `n × k` matrix.
-    pub transpose_b: bool,
-}
-
-impl Matmul {
-    /// A product of matrices that are both stored row by row.
-    pub fn new(m: usize, k: usize, n: usize) -> Self {
-        Self {
-            m,
-            k,
-            n,
-            transpose_a: false,
-            transpose_b: false,
-        }
-    }
-
-    /// The same product of an `A` stored column by column.
-    #[must_use]
-    pub fn transpose_a(self) -> Self {
-        Self {
-            transpose_a: true,
-            ..self
-        }
-    }
-
-    /// The same product with a `B` stored column by column.
-    #[must_use]
-    pub fn transpose_b(self) -> Self {
-        Self {
-            transpose_b: true,
-            ..self
-        }
-    }
 }
 
 /// A row of the op table, for what lists operations: documentation, bindings, tests.
@@ -361,6 +321,7 @@ impl Parameter for usize {}
 impl Parameter for Conv2d {}
 impl Parameter for ConvLayer {}
 impl Parameter for Matmul {}
+impl Parameter for Rope {}
 impl Parameter for f32 {
     fn push_to(&self, list: &mut ScalarList) {
         list.values[list.len] = *self;

@@ -9,8 +9,11 @@
 //! is what roundings come to that go either way. After a term that is millions of times the others
 //! all of these may be rounded away, half a unit each: up to 256 one after the other in a product.
 
+mod transformer;
+
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
+use transformer::{gather_rows, rope, take_along_rows, top_k};
 
 /// A true result and the magnitude that its error is measured against.
 #[derive(Clone, Copy, Debug)]
@@ -80,6 +83,7 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
         Op::GatherRows { rows, cols } => gather_rows(x, inputs[1], [rows, cols]),
+        Op::Rope { ref options } => rope(x, options),
         Op::TakeAlongRows { cols, k, .. } => take_along_rows(x, inputs[1], [cols, k]),
         Op::ArgmaxRows { cols, .. } => x.chunks(cols.max(1)).map(argmax).collect(),
         Op::TopKRows { cols, k, .. } => x
@@ -360,43 +364,6 @@ fn matmul(a: &[f32], b: &[f32], options: Matmul) -> Vec<Expected> {
 fn transpose(x: &[f32], rows: usize, cols: usize) -> Vec<Expected> {
     let at = |i: usize| Expected::exact(wide(x[i % rows * cols + i / rows]));
     (0..rows * cols).map(at).collect()
-}
-
-fn gather_rows(table: &[f32], indices: &[f32], [rows, cols]: [usize; 2]) -> Vec<Expected> {
-    let element = |index: f32, col: usize| {
-        let row = (0..rows).find(|&row| row as f64 == wide(index));
-        Expected::exact(row.map_or(f64::NAN, |row| wide(table[row * cols + col])))
-    };
-    let of_row = |&index: &f32| (0..cols).map(move |col| element(index, col));
-    indices.iter().flat_map(of_row).collect()
-}
-
-fn take_along_rows(x: &[f32], indices: &[f32], [cols, k]: [usize; 2]) -> Vec<Expected> {
-    let element = |(i, &index): (usize, &f32)| {
-        let col = (0..cols).find(|&col| col as f64 == wide(index));
-        Expected::exact(col.map_or(f64::NAN, |col| wide(x[i / k * cols + col])))
-    };
-    indices.iter().enumerate().map(element).collect()
-}
-
-/// The indices of a sorted row.
-fn top_k(row: &[f32], k: usize) -> Vec<Expected> {
-    let mut indices: Vec<usize> = (0..row.len()).collect();
-    // The sort is stable. −0 equals 0, and NaN is the largest.
-    let key = |index: &usize| {
-        if row[*index].is_nan() {
-            f64::INFINITY
-        } else {
-            wide(row[*index]).clamp(-1e300, 1e300)
-        }
-    };
-    indices.sort_by(|a, b| {
-        key(b)
-            .partial_cmp(&key(a))
-            .unwrap_or(std::cmp::Ordering::Equal)
-    });
-    let exact = |&index: &usize| Expected::new(index as f64, 0.0);
-    indices.iter().take(k).map(exact).collect()
 }
 
 fn convolve2d(input: &[f32], kernel: &[f32], conv: &Conv2d) -> Vec<Expected> {

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use relampago::{
     Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op, Padding,
+    Rope,
 };
 use support::{Case, SPECIAL};
 
@@ -69,6 +70,23 @@ fn matmul() -> impl Strategy<Value = Matmul> {
     )
 }
 
+fn rope() -> impl Strategy<Value = Rope> {
+    let counts = (dim(), dim(), dim(), dim(), dim());
+    (counts, any::<bool>(), value()).prop_map(
+        |((tokens, heads, half, rotated, first), interleaved, base)| Rope {
+            // Half of them rotate the whole head, and most can.
+            rotated: if rotated % 2 == 0 {
+                half.saturating_mul(2)
+            } else {
+                rotated
+            },
+            interleaved,
+            base: 0.75 + base.abs(),
+            ..Rope::new(tokens, heads, half.saturating_mul(2)).with_first(first)
+        },
+    )
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let fixed: Vec<Op> = support::sample_ops().collect();
     prop_oneof![
@@ -87,6 +105,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
+        2 => rope().prop_map(|options| Op::Rope { options }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
         2 => matmul().prop_map(|options| Op::MatmulWith { options }),
         2 => conv().prop_map(|options| Op::Convolve2d { options }),
@@ -106,6 +125,9 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             vec![area(rows, cols), area(1, cols)]
         }
         Op::GatherRows { rows, cols } => vec![area(rows, cols), free],
+        Op::Rope { ref options } => {
+            vec![area(area(options.tokens, options.heads), options.head_len)]
+        }
         Op::TakeAlongRows { rows, cols, k } => vec![area(rows, cols), area(rows, k)],
         Op::LayerNorm { rows, cols, .. } => {
             vec![area(rows, cols), area(1, cols), area(1, cols)]

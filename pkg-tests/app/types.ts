@@ -37,7 +37,7 @@ async function vectors(device: GpuDevice, signal: AbortSignal, x: Float32Array, 
     device.minimum(x, y), device.maximum(x, y), device.siluMul(x, y), device.geluMul(x, y), device.biasAdd(x, y, 2, 3),
     device.softmax(x), device.logSoftmax(x), device.softmaxRows(x, 2, 3), device.logSoftmaxRows(x, 2, 3),
     device.matmul(x, y, 2, 3, 4), device.transpose(x, 2, 3),
-    device.gatherRows(x, y, 2, 3),
+    device.gatherRows(x, y, 2, 3), device.rope(x, { tokens: 1, heads: 1, headLen: 2, factors: y }),
     device.takeAlongRows(x, y, 2, 3, 2), device.argmaxRows(x, 2, 3), device.topKRows(x, 2, 3, 2),
     device.convolve2d(x, y, { inputRows: 9, inputCols: 9, kernelRows: 3, kernelCols: 3 }),
   ];

@@ -5,7 +5,7 @@ use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
 use super::row_ops;
 use crate::error::{Error, Result};
-use crate::ops::{Matmul, Op};
+use crate::ops::{Matmul, Op, Rope};
 
 /// Invocations in the workgroup of every kernel that has but one size of it.
 pub(super) const WORKGROUP: usize = 256;
@@ -22,8 +22,8 @@ const MAX_VALUES_PER_SOFTWARE_PARTIAL: usize = 1 << 15;
 const MIN_VALUES_PER_PARTIAL: usize = 8192;
 /// Side of a workgroup's tile of the transpose kernel.
 const TRANSPOSE_TILE: usize = 16;
-/// Elements that a workgroup of the gather kernel copies.
-const GATHER_CHUNK: usize = 1024;
+/// Elements that a workgroup of the kernels for gathering and rotating writes.
+const CHUNK: usize = 1024;
 
 /// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
 #[derive(Clone, Copy)]
@@ -80,6 +80,7 @@ pub(super) fn lower(
             // Every index is of the same table: there is one row of elements.
             gather(recorder, inputs, output, rows, [cols, output.len, 0])
         }
+        Op::Rope { ref options } => rope(recorder, x, output, options),
         Op::TakeAlongRows { cols, k, .. } => gather(recorder, inputs, output, cols, [1, k, cols]),
         Op::ArgmaxRows { cols, .. } => row_ops::top_k(recorder, x, output, [output.len, cols, 1]),
         Op::TopKRows { rows, cols, k } => row_ops::top_k(recorder, x, output, [rows, cols, k]),
@@ -212,9 +213,29 @@ fn gather(
     [span, per_row, stride]: [usize; 3],
 ) -> Result<()> {
     let params = [output.len, count, span, per_row, stride].map(|size| size as u32);
-    let workgroups = output.len.div_ceil(GATHER_CHUNK);
+    let workgroups = output.len.div_ceil(CHUNK);
     let inputs = [&inputs[0], &inputs[1]];
     recorder.dispatch(&kernels::GATHER, &params, &inputs, output, workgroups)
+}
+
+/// Rotations; the angles are computed on the host, in `f64`.
+fn rope(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    options: &Rope,
+) -> Result<()> {
+    let frequencies = options.frequencies();
+    let mut angles = Vec::new();
+    for token in 0..options.tokens {
+        angles.extend(options.angles(token, &frequencies).flatten());
+    }
+    let angles = recorder.upload(&angles)?;
+    let row = options.heads * options.head_len;
+    let params = [output.len, row, options.head_len, options.pairs()].map(|size| size as u32);
+    let params = [&params[..], &[options.interleaved.into()]].concat();
+    let workgroups = output.len.div_ceil(CHUNK);
+    recorder.dispatch(&kernels::ROPE, &params, &[x, &angles], output, workgroups)
 }
 
 fn transpose(

@@ -37,6 +37,12 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("table", rows, cols)?)?;
             product("y", len(1), cols)
         }
+        Op::Rope { ref options } => {
+            options.check()?;
+            let heads = product("x", options.tokens, options.heads)?;
+            expect(0, product("x", heads, options.head_len)?)?;
+            Ok(len(0))
+        }
         Op::TakeAlongRows { rows, cols, k } => {
             check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
             expect(0, product("x", rows, cols)?)?;

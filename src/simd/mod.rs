@@ -23,6 +23,7 @@ mod matmul;
 mod norm;
 mod ranking;
 mod reduce;
+mod rope;
 #[cfg(not(target_arch = "wasm32"))]
 mod short_rows;
 mod softmax;
@@ -118,6 +119,7 @@ fn execute_in_pieces(
         Op::GatherRows { rows, cols } => {
             return gather::gather_rows(pieces, [x, b], [rows, cols], out);
         }
+        Op::Rope { ref options } => return rope::rope(pieces, options, x, out),
         Op::TakeAlongRows { cols, k, .. } => {
             return gather::take_along_rows(pieces, [x, b], [cols, k], out);
         }

@@ -5,7 +5,7 @@
 mod messages;
 
 use relampago::{
-    Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result,
+    Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result, Rope,
 };
 
 fn devices() -> Vec<GpuDevice> {
@@ -117,6 +117,51 @@ fn wrong_indices_return_errors_or_give_nan() {
             cols: 0,
         };
         assert_eq!(code(device.run(&huge, &[&[], &[]])), "LIMIT_EXCEEDED");
+    }
+}
+
+#[test]
+fn invalid_rotations_return_errors() {
+    for device in devices() {
+        let rope = Rope::new(2, 1, 4);
+        let run = |options| device.run(&Op::Rope { options }, &[&[1.0; 8]]);
+        assert_eq!(run(rope.clone()).unwrap()[..4], [1.0; 4]);
+        let rotated = run(rope.clone().with_rotated(3)).unwrap_err();
+        assert_eq!(
+            rotated.to_string(),
+            "`rotated` is 3, but must be an even number up to `head_len` (4)"
+        );
+        for (wrong, expected, says) in [
+            (rope.clone().with_rotated(6), "INVALID_ARGUMENT", "rotated"),
+            (rope.clone().with_base(0.5), "INVALID_ARGUMENT", "base"),
+            (rope.clone().with_base(f32::NAN), "INVALID_ARGUMENT", "base"),
+            (
+                rope.clone().with_factors(&[1.0]),
+                "LENGTH_MISMATCH",
+                "factors",
+            ),
+            (
+                rope.clone().with_factors(&[1.0, 0.0]),
+                "INVALID_ARGUMENT",
+                "factors",
+            ),
+            (
+                rope.clone().with_first(1 << 24),
+                "LIMIT_EXCEEDED",
+                "positions",
+            ),
+            (
+                rope.clone().with_first(usize::MAX),
+                "LIMIT_EXCEEDED",
+                "positions",
+            ),
+            (Rope::new(3, 1, 4), "LENGTH_MISMATCH", "`x`"),
+            (Rope::new(2, usize::MAX, 4), "SHAPE_OVERFLOW", "`x`"),
+        ] {
+            let error = run(wrong).unwrap_err();
+            assert_eq!(error.code(), expected, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
     }
 }
 

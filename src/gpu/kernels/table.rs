@@ -314,6 +314,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "rope",
+        instances: &[instance("rope", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "softmax_apply",
         instances: &[instance("softmax_apply", &[], &[])],
         ..PLAIN

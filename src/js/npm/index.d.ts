@@ -5,6 +5,7 @@ export { default } from './base.js';
 export type {
     ConvLayerOptions,
     HalfPrecision,
+    RopeOptions,
     TuneOperation,
     Tuning,
 } from './device.js';
