@@ -53,7 +53,9 @@ fn typescript() {
     println!(
         "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions, ResultOptions }} from './relampago.js';"
     );
-    println!("import type {{ ConvLayerOptions, RopeOptions }} from './device.js';");
+    println!(
+        "import type {{ AttentionOptions, ConvLayerOptions, RopeOptions }} from './device.js';"
+    );
     println!();
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
@@ -105,6 +107,7 @@ fn type_name(rust: &str) -> &str {
         "ConvLayer" => "ConvLayerOptions",
         "Matmul" => "MatmulOptions",
         "Rope" => "RopeOptions",
+        "Attention" => "AttentionOptions",
         _ => "number",
     }
 }

@@ -21,6 +21,7 @@
 //! times the result's condition-scaled magnitude (see [`crate::reference`], also for what is said of
 //! sums), that no back-end exceeds. One half means correctly rounded.
 
+mod attention;
 mod conv2d;
 pub(crate) mod custom;
 mod half_precision;
@@ -33,6 +34,7 @@ mod rope;
 pub(crate) mod shape;
 
 use crate::ops::custom::CustomCall;
+pub use attention::Attention;
 pub use conv2d::{Conv2d, Padding};
 pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
@@ -212,6 +214,13 @@ macro_rules! for_each_op {
                 /// rotated by angles that grow with the token's position.
                 #[doc(alias = "rotary embedding")]
                 rope rope_async rope Rope(x) -> y { options: Rope } Movement, 2.0;
+                /// Scaled dot-product attention (Vaswani et al., 2017) of several heads, as its [`Attention`] says:
+                /// `softmax(Q · Kᵀ · scale) · V` for each head, which may be causal, with a window, a soft cap of
+                /// the scores, and fewer heads of keys and values than of queries.
+                #[doc(alias = "scaled_dot_product_attention")]
+                #[doc(alias = "multi-head attention")]
+                #[doc(alias = "flash attention")]
+                attention attention_async attention Attention(queries, keys, values) -> mixed { options: Attention } Matmul, 8.0;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
                 /// with the stride and padding of its [`Conv2d`].
                 #[doc(alias = "conv2d")]
@@ -259,7 +268,7 @@ pub enum OpClass {
     Reduction,
     /// Rows brought to a common scale: softmaxes and norms.
     Softmax,
-    /// Matrix products.
+    /// Matrix products, and attention.
     Matmul,
     /// Two-dimensional convolutions.
     Convolution,
@@ -322,6 +331,7 @@ impl Parameter for Conv2d {}
 impl Parameter for ConvLayer {}
 impl Parameter for Matmul {}
 impl Parameter for Rope {}
+impl Parameter for Attention {}
 impl Parameter for f32 {
     fn push_to(&self, list: &mut ScalarList) {
         list.values[list.len] = *self;

@@ -13,7 +13,7 @@ mod transformer;
 
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
-use transformer::{gather_rows, rope, take_along_rows, top_k};
+use transformer::{attention, gather_rows, rope, take_along_rows, top_k};
 
 /// A true result and the magnitude that its error is measured against.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +83,7 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
         Op::GatherRows { rows, cols } => gather_rows(x, inputs[1], [rows, cols]),
+        Op::Attention { ref options } => attention(inputs, options),
         Op::Rope { ref options } => rope(x, options),
         Op::TakeAlongRows { cols, k, .. } => take_along_rows(x, inputs[1], [cols, k]),
         Op::ArgmaxRows { cols, .. } => x.chunks(cols.max(1)).map(argmax).collect(),

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use relampago::{
-    Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op, Padding,
-    Rope,
+    Attention, Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op,
+    Padding, Rope,
 };
 use support::{Case, SPECIAL};
 
@@ -87,6 +87,30 @@ fn rope() -> impl Strategy<Value = Rope> {
     )
 }
 
+fn attention() -> impl Strategy<Value = Attention> {
+    let counts = (dim(), dim(), dim(), dim(), dim(), dim());
+    let (causal, window) = (any::<bool>(), proptest::option::of(dim()));
+    let scores = (proptest::option::of(value()), value());
+    (counts, causal, window, scores).prop_map(
+        |((tokens, group, kv_heads, head_len, positions, first), causal, window, scores)| {
+            let heads = group.saturating_mul(kv_heads);
+            let attention = Attention::new(tokens, heads, head_len).with_kv_heads(kv_heads);
+            Attention {
+                positions: if causal {
+                    first.saturating_add(tokens)
+                } else {
+                    positions
+                },
+                causal: causal.then_some(first),
+                window: window.filter(|_| causal),
+                soft_cap: scores.0.map(f32::abs),
+                scale: scores.1,
+                ..attention
+            }
+        },
+    )
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let fixed: Vec<Op> = support::sample_ops().collect();
     prop_oneof![
@@ -105,6 +129,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
+        2 => attention().prop_map(|options| Op::Attention { options }),
         2 => rope().prop_map(|options| Op::Rope { options }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
         2 => matmul().prop_map(|options| Op::MatmulWith { options }),
@@ -125,6 +150,11 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             vec![area(rows, cols), area(1, cols)]
         }
         Op::GatherRows { rows, cols } => vec![area(rows, cols), free],
+        Op::Attention { options } => {
+            let rows = |rows, heads| area(area(rows, heads), options.head_len);
+            let cached = rows(options.positions, options.kv_heads);
+            vec![rows(options.tokens, options.heads), cached, cached]
+        }
         Op::Rope { ref options } => {
             vec![area(area(options.tokens, options.heads), options.head_len)]
         }
@@ -222,6 +252,12 @@ fn is_judged(case: &Case) -> bool {
             | Op::LayerNorm { .. }
             | Op::RmsNorm { .. }
     );
+    // The weight of a low score may be 0, of which an infinite value makes NaN.
+    if let Op::Attention { options } = &case.op {
+        let limited = |x: &f32| x.abs() <= 1e6;
+        let all = case.inputs.iter().flatten().chain([&options.scale]);
+        return all.into_iter().all(limited);
+    }
     let extreme = |x: &f32| x.is_finite() && x.abs() > 1e15;
     !(sums && case.inputs.iter().flatten().any(extreme))
 }

@@ -5,7 +5,7 @@ use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
 use super::row_ops;
 use crate::error::{Error, Result};
-use crate::ops::{Matmul, Op, Rope};
+use crate::ops::{Attention, Matmul, Op, Rope};
 
 /// Invocations in the workgroup of every kernel that has but one size of it.
 pub(super) const WORKGROUP: usize = 256;
@@ -80,6 +80,7 @@ pub(super) fn lower(
             // Every index is of the same table: there is one row of elements.
             gather(recorder, inputs, output, rows, [cols, output.len, 0])
         }
+        Op::Attention { ref options } => attention(recorder, inputs, output, options),
         Op::Rope { ref options } => rope(recorder, x, output, options),
         Op::TakeAlongRows { cols, k, .. } => gather(recorder, inputs, output, cols, [1, k, cols]),
         Op::ArgmaxRows { cols, .. } => row_ops::top_k(recorder, x, output, [output.len, cols, 1]),
@@ -216,6 +217,34 @@ fn gather(
     let workgroups = output.len.div_ceil(CHUNK);
     let inputs = [&inputs[0], &inputs[1]];
     recorder.dispatch(&kernels::GATHER, &params, &inputs, output, workgroups)
+}
+
+/// Attention, a workgroup for each token and head.
+fn attention(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    options: &Attention,
+) -> Result<()> {
+    let (what, gpu) = ("the number of positions on llvmpipe", recorder.gpu);
+    gpu.check_on_llvmpipe(what, options.positions, 1 << 14)?;
+    let params = [
+        options.tokens as u32,
+        options.heads as u32,
+        options.kv_heads as u32,
+        options.head_len as u32,
+        options.positions as u32,
+        u32::from(options.causal.is_some()),
+        options.causal.unwrap_or(0) as u32,
+        options
+            .window
+            .map_or(0, |window| window.min(options.positions)) as u32,
+        options.soft_cap.unwrap_or(0.0).to_bits(),
+        options.scale.to_bits(),
+    ];
+    let workgroups = options.tokens * options.heads;
+    let inputs = [&inputs[0], &inputs[1], &inputs[2]];
+    recorder.dispatch(&kernels::ATTENTION, &params, &inputs, output, workgroups)
 }
 
 /// Rotations; the angles are computed on the host, in `f64`.

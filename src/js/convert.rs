@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::js_shared::whole;
 use crate::ops::ConvLayer;
 use crate::ops::policy::Policy;
-use crate::ops::{Conv2d, Matmul, Padding, Rope};
+use crate::ops::{Attention, Conv2d, Matmul, Padding, Rope};
 
 /// A parameter of an operation.
 pub(super) trait Parameter: Sized {
@@ -76,6 +76,25 @@ fn optional<T: Parameter>(options: &JsValue, key: &'static str) -> Result<Option
     match get(options, key) {
         absent if absent.is_undefined() => Ok(None),
         value => T::from_js(&value, key).map(Some),
+    }
+}
+
+impl Parameter for Attention {
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        if !options.is_object() {
+            return Err(invalid(what, options, "an object"));
+        }
+        let dim = |key| usize::from_js(&get(options, key), key);
+        let all = Self::new(dim("tokens")?, dim("heads")?, dim("headLen")?);
+        Ok(Self {
+            kv_heads: optional(options, "kvHeads")?.unwrap_or(all.kv_heads),
+            positions: optional(options, "positions")?.unwrap_or(all.positions),
+            causal: optional(options, "causal")?,
+            window: optional(options, "window")?,
+            soft_cap: optional(options, "softCap")?,
+            scale: optional(options, "scale")?.unwrap_or(all.scale),
+            ..all
+        })
     }
 }
 

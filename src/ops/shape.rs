@@ -37,6 +37,16 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("table", rows, cols)?)?;
             product("y", len(1), cols)
         }
+        Op::Attention { ref options } => {
+            options.check()?;
+            let rows =
+                |what, rows, heads| product(what, product(what, rows, heads)?, options.head_len);
+            let len = rows("queries", options.tokens, options.heads)?;
+            expect(0, len)?;
+            expect(1, rows("keys", options.positions, options.kv_heads)?)?;
+            expect(2, rows("values", options.positions, options.kv_heads)?)?;
+            Ok(len)
+        }
         Op::Rope { ref options } => {
             options.check()?;
             let heads = product("x", options.tokens, options.heads)?;

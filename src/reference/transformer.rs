@@ -1,7 +1,7 @@
 //! Oracles of the operations that language models consist of.
 
 use super::{Expected, wide};
-use crate::ops::Rope;
+use crate::ops::{Attention, Rope};
 
 pub(super) fn gather_rows(
     table: &[f32],
@@ -70,4 +70,61 @@ pub(super) fn rope(x: &[f32], options: &Rope) -> Vec<Expected> {
         Expected::new(value, wide(x[i]).abs() + other.abs())
     };
     (0..x.len()).map(at).collect()
+}
+
+/// The scores of one token's head, each with the error's magnitude: that of its terms.
+fn scores(query: &[f32], keys: &[&[f32]], options: &Attention) -> Vec<[f64; 2]> {
+    let scale = wide(options.scale);
+    let score = |key: &&[f32]| {
+        let terms = query.iter().zip(*key).map(|(&q, &k)| wide(q) * wide(k));
+        let magnitude = terms.clone().map(f64::abs).sum::<f64>() * scale.abs();
+        let score = terms.sum::<f64>() * scale;
+        let capped = options.soft_cap.map(wide);
+        let capped = capped.map_or(score, |cap| cap * (score / cap).tanh());
+        [capped, magnitude]
+    };
+    keys.iter().map(score).collect()
+}
+
+/// A mean of values. An error of a score is one of its weight, and so is that of the distance from the largest score.
+pub(super) fn attention(inputs: &[&[f32]], options: &Attention) -> Vec<Expected> {
+    let len = options.head_len;
+    let stride = options.kv_heads * len;
+    let head = |index: usize| {
+        let (token, head) = (index / options.heads, index % options.heads);
+        let column = head / (options.heads / options.kv_heads) * len;
+        let visible = options.visible(token);
+        let rows = |input: usize| {
+            let start = |position: usize| position * stride + column;
+            let row = |position| &inputs[input][start(position)..][..len];
+            visible.clone().map(row).collect::<Vec<&[f32]>>()
+        };
+        let (keys, values) = (rows(1), rows(2));
+        let scores = scores(&inputs[0][index * len..][..len], &keys, options);
+        let largest = scores.iter().map(|score| score[0]);
+        let largest = largest.fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<[f64; 2]> = scores
+            .iter()
+            .map(|[score, magnitude]| {
+                let distance = largest - score;
+                [(-distance).exp(), 1.0 + distance + magnitude]
+            })
+            .collect();
+        let total: f64 = weights.iter().map(|weight| weight[0]).sum();
+        // The sum of weights has the errors of all.
+        let amplified = weights.iter().map(|[weight, error]| weight * error);
+        let common = amplified.sum::<f64>() / total;
+        let element = |i: usize| {
+            let terms = weights.iter().zip(&values);
+            let (mut value, mut magnitude) = (0.0, 0.0);
+            for ([weight, error], row) in terms {
+                let term = weight / total * wide(row[i]);
+                value += term;
+                magnitude += term.abs() * (error + common);
+            }
+            Expected::new(value, magnitude)
+        };
+        (0..len).map(element).collect::<Vec<_>>()
+    };
+    (0..options.tokens * options.heads).flat_map(head).collect()
 }

@@ -7,7 +7,6 @@
 // Target features reach a kernel only through inlining: see `isa`.
 #![allow(clippy::inline_always)]
 
-#[cfg(feature = "llm")]
 mod attention;
 mod convolve;
 mod elementwise;
@@ -118,6 +117,13 @@ fn execute_in_pieces(
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
         Op::GatherRows { rows, cols } => {
             return gather::gather_rows(pieces, [x, b], [rows, cols], out);
+        }
+        Op::Attention { ref options } => {
+            let cpu = Cpu {
+                isa,
+                threads: pieces,
+            };
+            return attention::attend(cpu, options, [x, b, inputs[2]], out);
         }
         Op::Rope { ref options } => return rope::rope(pieces, options, x, out),
         Op::TakeAlongRows { cols, k, .. } => {

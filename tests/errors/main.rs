@@ -5,7 +5,8 @@
 mod messages;
 
 use relampago::{
-    Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result, Rope,
+    Attention, Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result,
+    Rope,
 };
 
 fn devices() -> Vec<GpuDevice> {
@@ -157,6 +158,45 @@ fn invalid_rotations_return_errors() {
             ),
             (Rope::new(3, 1, 4), "LENGTH_MISMATCH", "`x`"),
             (Rope::new(2, usize::MAX, 4), "SHAPE_OVERFLOW", "`x`"),
+        ] {
+            let error = run(wrong).unwrap_err();
+            assert_eq!(error.code(), expected, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}
+
+#[test]
+fn invalid_attention_returns_errors() {
+    for device in devices() {
+        let all = Attention::new(2, 2, 2);
+        let x = &[1.0; 8][..];
+        let run = |options| device.run(&Op::Attention { options }, &[x, x, x]);
+        assert_eq!(run(all), Ok(vec![1.0; 8]));
+        let wrong = run(all.causal(1)).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "`positions` is 2, but must be at least 1 + 2, the end of the tokens"
+        );
+        for (wrong, expected, says) in [
+            (
+                Attention::new(1, 1, 257),
+                "LIMIT_EXCEEDED",
+                "length of a head",
+            ),
+            (all.with_kv_heads(0), "INVALID_ARGUMENT", "kv_heads"),
+            (all.with_kv_heads(3), "INVALID_ARGUMENT", "kv_heads"),
+            (all.with_positions(0), "EMPTY", "attention"),
+            (all.with_window(1), "INVALID_ARGUMENT", "window"),
+            (all.causal(0).with_window(0), "INVALID_ARGUMENT", "window"),
+            (all.with_soft_cap(0.0), "INVALID_ARGUMENT", "soft_cap"),
+            (all.with_scale(f32::NAN), "INVALID_ARGUMENT", "scale"),
+            (all.with_positions(3), "LENGTH_MISMATCH", "keys"),
+            (
+                Attention::new(usize::MAX, 2, 2),
+                "SHAPE_OVERFLOW",
+                "queries",
+            ),
         ] {
             let error = run(wrong).unwrap_err();
             assert_eq!(error.code(), expected, "{error}");

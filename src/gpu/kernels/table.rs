@@ -88,6 +88,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "attention",
+        instances: &[instance("attention", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "convolve2d",
         instances: &[instance("convolve2d", &[], &[])],
         ..PLAIN

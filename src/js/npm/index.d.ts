@@ -3,6 +3,7 @@ import './ops.js';
 export * from './base.js';
 export { default } from './base.js';
 export type {
+    AttentionOptions,
     ConvLayerOptions,
     HalfPrecision,
     RopeOptions,

@@ -204,6 +204,7 @@ impl<'a> Pass<'a> {
         let shape = AttentionShape {
             tokens: self.block.tokens,
             first: self.block.first,
+            all: None,
             heads: config.heads,
             kv_heads: config.kv_heads,
             head_len: config.head_len,
@@ -211,6 +212,7 @@ impl<'a> Pass<'a> {
             scale: config.score_scale(),
             window,
             soft_cap: None,
+            finite: true,
         };
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
         // Out of their array, so that the queries can be read beside them.
