@@ -10,6 +10,7 @@ mod generation;
 mod gguf;
 mod language_model;
 mod model;
+mod quantized_matrix;
 mod sampling;
 mod sequence;
 mod session;
@@ -25,6 +26,7 @@ pub use generate::{FinishReason, GenerateOptions};
 pub use generation::Generation;
 pub use gguf::{Array, Gguf, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
+pub use quantized_matrix::QuantizedMatrix;
 pub use sampling::Sampling;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use sequence::Sequence;
