@@ -32,6 +32,7 @@ pub(crate) mod policy;
 pub(crate) mod reduce_op;
 mod rope;
 pub(crate) mod shape;
+mod transformer;
 
 use crate::ops::custom::CustomCall;
 pub use attention::Attention;

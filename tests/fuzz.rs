@@ -191,9 +191,9 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
     }
 }
 
-/// Makes indices below `count` of elements, unless some shall be wrong.
+/// Makes indices below `count` of elements, if they shall be any and none shall be wrong.
 fn as_indices(elements: &mut [f32], count: usize, seed: u64) {
-    if count > 0 && seed % 4 > 0 {
+    if count > 0 && !seed.is_multiple_of(4) {
         for element in elements {
             *element = (element.abs() as usize % count) as f32;
         }
@@ -225,12 +225,14 @@ fn case() -> impl Strategy<Value = Case> {
                 values
             };
             let mut inputs: Vec<Vec<f32>> = lens.into_iter().map(fill).collect();
-            match (&op, inputs.get_mut(1)) {
-                (Op::GatherRows { rows: count, .. }, Some(indices))
-                | (Op::TakeAlongRows { cols: count, .. }, Some(indices)) => {
-                    as_indices(indices, *count, seed);
+            let count = match &op {
+                Op::GatherRows { rows: count, .. } | Op::TakeAlongRows { cols: count, .. } => {
+                    *count
                 }
-                _ => {}
+                _ => 0,
+            };
+            if let Some(indices) = inputs.get_mut(1) {
+                as_indices(indices, count, seed);
             }
             Case { op, inputs }
         })

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::ConvLayer;
-use crate::ops::{Conv2d, Matmul, Op, Padding};
+use crate::ops::{Conv2d, Matmul, Op, Padding, transformer};
 
 /// The number of indices that `f32` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
@@ -32,44 +32,12 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
         }
-        Op::GatherRows { rows, cols } => {
-            check_limit("the number of rows of `table`", rows, MAX_EXACT_INDEX)?;
-            expect(0, product("table", rows, cols)?)?;
-            product("y", len(1), cols)
-        }
-        Op::Attention { ref options } => {
-            options.check()?;
-            let rows =
-                |what, rows, heads| product(what, product(what, rows, heads)?, options.head_len);
-            let len = rows("queries", options.tokens, options.heads)?;
-            expect(0, len)?;
-            expect(1, rows("keys", options.positions, options.kv_heads)?)?;
-            expect(2, rows("values", options.positions, options.kv_heads)?)?;
-            Ok(len)
-        }
-        Op::Rope { ref options } => {
-            options.check()?;
-            let heads = product("x", options.tokens, options.heads)?;
-            expect(0, product("x", heads, options.head_len)?)?;
-            Ok(len(0))
-        }
-        Op::TakeAlongRows { rows, cols, k } => {
-            check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
-            expect(0, product("x", rows, cols)?)?;
-            let len = product("indices", rows, k)?;
-            expect(1, len)?;
-            Ok(len)
-        }
-        Op::ArgmaxRows { rows, cols } => {
-            check_ranking(op, [rows, cols, 1])?;
-            expect(0, product("x", rows, cols)?)?;
-            Ok(rows)
-        }
-        Op::TopKRows { rows, cols, k } => {
-            check_ranking(op, [rows, cols, k])?;
-            expect(0, product("x", rows, cols)?)?;
-            product("indices", rows, k)
-        }
+        Op::GatherRows { .. }
+        | Op::TakeAlongRows { .. }
+        | Op::ArgmaxRows { .. }
+        | Op::TopKRows { .. }
+        | Op::Rope { .. }
+        | Op::Attention { .. } => transformer::output_len(op, inputs),
         Op::LayerNorm {
             rows,
             cols,
@@ -162,24 +130,11 @@ pub(crate) fn check_limit(what: &'static str, value: usize, limit: usize) -> Res
     })
 }
 
-fn check_not_empty(op: &Op, len: usize) -> Result<()> {
+pub(super) fn check_not_empty(op: &Op, len: usize) -> Result<()> {
     if len > 0 {
         return Ok(());
     }
     Err(Error::Empty { op: op.name() })
-}
-
-/// Checks that the `k` largest of `cols` elements have indices that `f32` holds.
-fn check_ranking(op: &Op, [rows, cols, k]: [usize; 3]) -> Result<()> {
-    check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
-    if rows > 0 && k > 0 {
-        check_not_empty(op, cols)?;
-    }
-    if k <= cols || rows == 0 {
-        return Ok(());
-    }
-    let requirement = format!("at most `cols` ({cols})");
-    Err(invalid("k", k, requirement))
 }
 
 pub(crate) fn product(what: &'static str, rows: usize, cols: usize) -> Result<usize> {
@@ -282,6 +237,10 @@ fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
     check("kernel_cols", conv.kernel_cols, cols, conv.input_cols)
 }
 
-fn invalid(what: &'static str, value: usize, requirement: impl Into<Cow<'static, str>>) -> Error {
+pub(super) fn invalid(
+    what: &'static str,
+    value: usize,
+    requirement: impl Into<Cow<'static, str>>,
+) -> Error {
     Error::invalid(what, value.to_string(), requirement)
 }

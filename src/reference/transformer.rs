@@ -111,6 +111,8 @@ pub(super) fn attention(inputs: &[&[f32]], options: &Attention) -> Vec<Expected>
             })
             .collect();
         let total: f64 = weights.iter().map(|weight| weight[0]).sum();
+        // A weight may count as zero where it is no normal number.
+        let flushed = f64::from(f32::MIN_POSITIVE) / f64::from(f32::EPSILON);
         // The sum of weights has the errors of all.
         let amplified = weights.iter().map(|[weight, error]| weight * error);
         let common = amplified.sum::<f64>() / total;
@@ -118,9 +120,9 @@ pub(super) fn attention(inputs: &[&[f32]], options: &Attention) -> Vec<Expected>
             let terms = weights.iter().zip(&values);
             let (mut value, mut magnitude) = (0.0, 0.0);
             for ([weight, error], row) in terms {
-                let term = weight / total * wide(row[i]);
-                value += term;
-                magnitude += term.abs() * (error + common);
+                let share = weight / total;
+                value += share * wide(row[i]);
+                magnitude += (share * (error + common) + flushed) * wide(row[i]).abs();
             }
             Expected::new(value, magnitude)
         };

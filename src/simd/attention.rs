@@ -10,10 +10,8 @@ use super::matmul::matmul;
 use super::reduce::sum_lanes;
 use super::threads::{Cpu, share_out};
 use crate::alloc::scratch::Scratch;
-use crate::alloc::try_zeros;
 use crate::error::Result;
-use crate::ops::{Attention, Matmul, OpClass};
-use std::borrow::Cow;
+use crate::ops::{Matmul, OpClass};
 use std::ops::Range;
 
 /// Tokens from which on scores and results are products of matrices.
@@ -143,53 +141,6 @@ pub(crate) fn attention(
             task.one_by_one(at, out)
         }
     })
-}
-
-/// Runs the operation, whose keys and values have the heads of a position side by side.
-///
-/// # Errors
-/// `OutOfMemory` where there is no memory for scores, and for keys and values by heads.
-pub(super) fn attend(
-    cpu: Cpu,
-    options: &Attention,
-    [queries, keys, values]: [&[f32]; 3],
-    out: &mut [f32],
-) -> Result<()> {
-    if out.is_empty() {
-        return Ok(());
-    }
-    let shape = AttentionShape {
-        tokens: options.tokens,
-        first: options.causal.unwrap_or(0),
-        all: options.causal.is_none().then_some(options.positions),
-        heads: options.heads,
-        kv_heads: options.kv_heads,
-        head_len: options.head_len,
-        capacity: options.positions,
-        scale: options.scale,
-        window: options.window,
-        soft_cap: options.soft_cap,
-        finite: values.iter().all(|value| value.is_finite()),
-    };
-    let keys = by_heads(&shape, keys)?;
-    let values = by_heads(&shape, values)?;
-    attention(cpu, shape, queries, &keys, &values, out)
-}
-
-/// Copies the rows of each head together, unless there is one head.
-fn by_heads<'a>(shape: &AttentionShape, rows: &'a [f32]) -> Result<Cow<'a, [f32]>> {
-    if shape.kv_heads == 1 {
-        return Ok(Cow::Borrowed(rows));
-    }
-    let (len, stride) = (shape.head_len, shape.capacity * shape.head_len);
-    let mut heads = try_zeros(rows.len())?;
-    for (head, to) in heads.chunks_exact_mut(stride).enumerate() {
-        let from = rows.chunks_exact(shape.kv_heads * len);
-        for (to, from) in to.chunks_exact_mut(len).zip(from) {
-            to.copy_from_slice(&from[head * len..][..len]);
-        }
-    }
-    Ok(Cow::Owned(heads))
 }
 
 /// The operands.

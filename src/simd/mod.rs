@@ -7,6 +7,7 @@
 // Target features reach a kernel only through inlining: see `isa`.
 #![allow(clippy::inline_always)]
 
+mod attend;
 mod attention;
 mod convolve;
 mod elementwise;
@@ -123,7 +124,7 @@ fn execute_in_pieces(
                 isa,
                 threads: pieces,
             };
-            return attention::attend(cpu, options, [x, b, inputs[2]], out);
+            return attend::attend(cpu, options, [x, b, inputs[2]], out);
         }
         Op::Rope { ref options } => return rope::rope(pieces, options, x, out),
         Op::TakeAlongRows { cols, k, .. } => {

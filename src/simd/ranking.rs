@@ -63,7 +63,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    fn rank(&self, other: &Self) -> Ordering {
+    fn rank(self, other: Self) -> Ordering {
         let by_value = match (self.value.is_nan(), other.value.is_nan()) {
             (false, false) => other.value.partial_cmp(&self.value),
             (self_nan, other_nan) => Some(other_nan.cmp(&self_nan)),
@@ -114,7 +114,7 @@ impl Best {
             }
         }
         self.keep_best();
-        self.candidates.sort_unstable_by(Candidate::rank);
+        self.candidates.sort_unstable_by(|a, b| a.rank(*b));
     }
 
     /// Drops all but the `k` best candidates, and returns the least of them.
@@ -124,7 +124,7 @@ impl Best {
             return f32::NEG_INFINITY;
         }
         self.candidates
-            .select_nth_unstable_by(last, Candidate::rank);
+            .select_nth_unstable_by(last, |a, b| a.rank(*b));
         self.candidates.truncate(last + 1);
         self.candidates[last].value
     }

@@ -109,7 +109,11 @@ fn wrong_indices_return_errors_or_give_nan() {
         let indices = batch.input(&device.upload(&indices).unwrap());
         let table = batch.upload(&table);
         let y = batch.gather_rows(table, indices, rows, cols);
+        let empty = batch.upload(&[]);
+        let none = batch.gather_rows(empty, indices, 0, cols);
         batch.execute_sync().unwrap();
+        let none = batch.read_sync(none).unwrap();
+        assert!(none.iter().all(|y| y.is_nan()), "{none:?}");
         let y = batch.read_sync(y).unwrap();
         assert_eq!((&y[..2], &y[14..]), (&[5.0, 6.0][..], &[3.0, 4.0][..]));
         assert!(y[2..14].iter().all(|y| y.is_nan()), "{y:?}");
