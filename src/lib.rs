@@ -124,6 +124,7 @@ mod samples {
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
     document!(Programs, "../docs/guide/batches-and-programs.md");
+    document!(Operations, "../docs/guide/operations.md");
     document!(Custom, "../docs/guide/custom-operations.md");
     document!(Pools, "../docs/guide/pools-and-streams.md");
     document!(Errors, "../docs/guide/errors-and-recovery.md");
