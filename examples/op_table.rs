@@ -53,7 +53,9 @@ fn typescript() {
     println!(
         "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions, ResultOptions }} from './relampago.js';"
     );
-    println!("import type {{ ConvLayerOptions }} from './device.js';");
+    println!(
+        "import type {{ AttentionOptions, ConvLayerOptions, RopeOptions }} from './device.js';"
+    );
     println!();
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
@@ -104,6 +106,8 @@ fn type_name(rust: &str) -> &str {
         "Conv2d" => "Conv2dOptions",
         "ConvLayer" => "ConvLayerOptions",
         "Matmul" => "MatmulOptions",
+        "Rope" => "RopeOptions",
+        "Attention" => "AttentionOptions",
         _ => "number",
     }
 }

@@ -22,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::graph::node::live;
 use crate::graph::{Explanation, Node, Plan, Repeat, Source};
 use crate::ops::Op;
+use crate::ops::indices::check_indices;
 use crate::ops::shape::output_len;
 use run::Runtime;
 
@@ -304,6 +305,10 @@ impl GpuCommandBatch {
         known.resize(inputs.len(), 0);
         let inputs = known;
         let len = output_len(&op, &self.lens(&inputs))?;
+        check_indices(&op, |input| match &self.nodes[inputs[input]].source {
+            Source::Upload(values) => Some(values),
+            _ => None,
+        })?;
         Ok(self.push(len, Source::Op { op, inputs }))
     }
 

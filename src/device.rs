@@ -31,6 +31,7 @@ use crate::alloc::try_zeros;
 use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::ops::Op;
+use crate::ops::indices::check_indices;
 use crate::ops::policy::Policy;
 use crate::ops::shape::{check_len, output_len};
 use crate::runtime::NATIVE;
@@ -195,6 +196,7 @@ impl GpuDevice {
     fn executor_of_call(&self, op: &Op, inputs: &[&[f32]], out: &[f32]) -> Result<Executor> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
         check_len(op.output(), output_len(op, &lens)?, out.len())?;
+        check_indices(op, |input| inputs.get(input).copied())?;
         self.check()?;
         Ok(self.executor_for(op, &lens))
     }

@@ -98,7 +98,7 @@ pub use ops::HalfPrecision;
 pub use ops::custom::{CustomCall, CustomOp};
 pub use ops::policy::Policy;
 pub use ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
-pub use ops::{Conv2d, Matmul, Op, Padding};
+pub use ops::{Attention, Conv2d, Matmul, Op, Padding, Rope};
 pub use pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,
 };
@@ -124,6 +124,7 @@ mod samples {
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
     document!(Programs, "../docs/guide/batches-and-programs.md");
+    document!(Operations, "../docs/guide/operations.md");
     document!(Custom, "../docs/guide/custom-operations.md");
     document!(Pools, "../docs/guide/pools-and-streams.md");
     document!(Errors, "../docs/guide/errors-and-recovery.md");

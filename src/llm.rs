@@ -16,6 +16,7 @@ mod language_model;
 mod logprobs;
 mod lora;
 mod model;
+mod quantized_matrix;
 mod sampling;
 mod saved;
 mod sequence;
@@ -34,6 +35,7 @@ pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use logprobs::{Candidate, TokenLogprobs};
 pub use lora::{Lora, LoraOptions, QkvLora, ScaledLora};
+pub use quantized_matrix::QuantizedMatrix;
 pub use sampling::Sampling;
 pub use session::Session;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]

@@ -21,18 +21,26 @@
 //! times the result's condition-scaled magnitude (see [`crate::reference`], also for what is said of
 //! sums), that no back-end exceeds. One half means correctly rounded.
 
+mod attention;
 mod conv2d;
 pub(crate) mod custom;
 mod half_precision;
+pub(crate) mod indices;
 mod layer;
+mod matmul;
 pub(crate) mod policy;
 pub(crate) mod reduce_op;
+mod rope;
 pub(crate) mod shape;
+mod transformer;
 
 use crate::ops::custom::CustomCall;
+pub use attention::Attention;
 pub use conv2d::{Conv2d, Padding};
 pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
+pub use matmul::Matmul;
+pub use rope::Rope;
 
 /// Hands the op table to the macro named: first the operations whose result is a slice, then
 /// those whose result is one value.
@@ -130,6 +138,15 @@ macro_rules! for_each_op {
                 /// negative and finite and `b` no integer.
                 #[doc(alias = "power")]
                 pow pow_async pow Pow(a, b) -> y Transcendental, 8.0;
+                /// Gated activation with swish: `y = a / (1 + e⁻ᵃ) · b`, where a gate below 1.2e-38 counts as 0.
+                #[doc(alias = "swiglu")]
+                #[doc(alias = "silu_and_mul")]
+                silu_mul silu_mul_async siluMul SiluMul(a, b) -> y Transcendental, 5.0;
+                /// Gated activation with GELU by the tanh formula: `y = gelu_tanh(a) · b`, where a gate
+                /// below 1.2e-38 counts as 0.
+                #[doc(alias = "geglu")]
+                #[doc(alias = "gelu_and_mul")]
+                gelu_mul gelu_mul_async geluMul GeluMul(a, b) -> y Transcendental, 5.0;
                 /// Adds a vector of `cols` values to each row of a row-major `rows × cols` matrix.
                 #[doc(alias = "add_bias")]
                 bias_add bias_add_async biasAdd BiasAdd(x, bias) -> y { rows: usize, cols: usize } Elementwise, 0.5;
@@ -171,6 +188,40 @@ macro_rules! for_each_op {
                 /// Transpose of a row-major `rows × cols` matrix.
                 #[doc(alias = "permute")]
                 transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Rows of a row-major `rows × cols` table, one for each index. Indices are whole numbers from 0,
+                /// stored as `f32`, so a table has at most 2²⁴ rows. An index beyond the table is an error where
+                /// the host has the indices; where a batch computes them, its row is NaN.
+                #[doc(alias = "embedding")]
+                #[doc(alias = "index_select")]
+                #[doc(alias = "take")]
+                gather_rows gather_rows_async gatherRows GatherRows(table, indices) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Elements of each row of a row-major `rows × cols` matrix, `k` by their indices within the row:
+                /// row-major `rows × k`. Indices are as in `gather_rows`.
+                #[doc(alias = "gather")]
+                #[doc(alias = "take_along_axis")]
+                #[doc(alias = "take_along_dim")]
+                take_along_rows take_along_rows_async takeAlongRows TakeAlongRows(x, indices) -> y { rows: usize, cols: usize, k: usize } Movement, 0.5;
+                /// Index of the largest element of each row of a row-major `rows × cols` matrix: of the first
+                /// largest one, or of the first NaN. A row has at most 2²⁴ elements.
+                #[doc(alias = "argmax")]
+                argmax_rows argmax_rows_async argmaxRows ArgmaxRows(x) -> indices { rows: usize, cols: usize } Reduction, 0.5;
+                /// Indices of the `k` largest elements of each row of a row-major `rows × cols` matrix, from the
+                /// largest on: row-major `rows × k`. NaN comes before numbers, and of equal elements the first.
+                /// `take_along_rows` returns the elements. A row has at most 2²⁴ elements.
+                #[doc(alias = "topk")]
+                #[doc(alias = "argsort")]
+                top_k_rows top_k_rows_async topKRows TopKRows(x) -> indices { rows: usize, cols: usize, k: usize } Reduction, 0.5;
+                /// Rotary position embedding (Su et al., 2021) of heads, as its [`Rope`] says: pairs of elements are
+                /// rotated by angles that grow with the token's position.
+                #[doc(alias = "rotary embedding")]
+                rope rope_async rope Rope(x) -> y { options: Rope } Movement, 2.0;
+                /// Scaled dot-product attention (Vaswani et al., 2017) of several heads, as its [`Attention`] says:
+                /// `softmax(Q · Kᵀ · scale) · V` for each head, which may be causal, with a window, a soft cap of
+                /// the scores, and fewer heads of keys and values than of queries.
+                #[doc(alias = "scaled_dot_product_attention")]
+                #[doc(alias = "multi-head attention")]
+                #[doc(alias = "flash attention")]
+                attention attention_async attention Attention(queries, keys, values) -> mixed { options: Attention } Matmul, 8.0;
                 /// Two-dimensional convolution as in machine learning (the kernel is not flipped),
                 /// with the stride and padding of its [`Conv2d`].
                 #[doc(alias = "conv2d")]
@@ -218,60 +269,12 @@ pub enum OpClass {
     Reduction,
     /// Rows brought to a common scale: softmaxes and norms.
     Softmax,
-    /// Matrix products.
+    /// Matrix products, and attention.
     Matmul,
     /// Two-dimensional convolutions.
     Convolution,
-    /// Values moved, not computed.
+    /// Values moved or rotated; bound by memory.
     Movement,
-}
-
-/// Shape and storage of a matrix product `C = A · B`, `m × k` times `k × n`. Matrices are stored
-/// row by row, or column by column where they are said to be transposed: a transposed `B`, as
-/// the weights of most models are, is an `n × k` matrix stored row by row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Matmul {
-    /// Rows of `A` and `C`.
-    pub m: usize,
-    /// Columns of `A`, rows of `B`.
-    pub k: usize,
-    /// Columns of `B` and `C`.
-    pub n: usize,
-    /// Whether `A` is stored as a `k × m` matrix.
-    pub transpose_a: bool,
-    /// Whether `B` is stored as an `n × k` matrix.
-    pub transpose_b: bool,
-}
-
-impl Matmul {
-    /// A product of matrices that are both stored row by row.
-    pub fn new(m: usize, k: usize, n: usize) -> Self {
-        Self {
-            m,
-            k,
-            n,
-            transpose_a: false,
-            transpose_b: false,
-        }
-    }
-
-    /// The same product of an `A` stored column by column.
-    #[must_use]
-    pub fn transpose_a(self) -> Self {
-        Self {
-            transpose_a: true,
-            ..self
-        }
-    }
-
-    /// The same product with a `B` stored column by column.
-    #[must_use]
-    pub fn transpose_b(self) -> Self {
-        Self {
-            transpose_b: true,
-            ..self
-        }
-    }
 }
 
 /// A row of the op table, for what lists operations: documentation, bindings, tests.
@@ -328,6 +331,8 @@ impl Parameter for usize {}
 impl Parameter for Conv2d {}
 impl Parameter for ConvLayer {}
 impl Parameter for Matmul {}
+impl Parameter for Rope {}
+impl Parameter for Attention {}
 impl Parameter for f32 {
     fn push_to(&self, list: &mut ScalarList) {
         list.values[list.len] = *self;

@@ -9,8 +9,11 @@
 //! is what roundings come to that go either way. After a term that is millions of times the others
 //! all of these may be rounded away, half a unit each: up to 256 one after the other in a product.
 
+mod transformer;
+
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
+use transformer::{attention, gather_rows, rope, take_along_rows, top_k};
 
 /// A true result and the magnitude that its error is measured against.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +82,15 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Matmul { m, k, n } => matmul(x, inputs[1], Matmul::new(m, k, n)),
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
+        Op::GatherRows { rows, cols } => gather_rows(x, inputs[1], [rows, cols]),
+        Op::Attention { ref options } => attention(inputs, options),
+        Op::Rope { ref options } => rope(x, options),
+        Op::TakeAlongRows { cols, k, .. } => take_along_rows(x, inputs[1], [cols, k]),
+        Op::ArgmaxRows { cols, .. } => x.chunks(cols.max(1)).map(argmax).collect(),
+        Op::TopKRows { cols, k, .. } => x
+            .chunks(cols.max(1))
+            .flat_map(|row| top_k(row, k))
+            .collect(),
         Op::Convolve2d { ref options } => convolve2d(x, inputs[1], options),
         Op::ConvolveLayer { ref options } => convolve_layer(x, inputs[1], options),
         Op::Dot => vec![sum(x
@@ -97,6 +109,8 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Minimum => zip(inputs, |a, b| propagate(a, b, f64::min)),
         Op::Maximum => zip(inputs, |a, b| propagate(a, b, f64::max)),
         Op::Pow => zip(inputs, f64::powf),
+        Op::SiluMul => gated(&Op::Swish, inputs),
+        Op::GeluMul => gated(&Op::GeluTanh, inputs),
         Op::Custom(ref call) => custom(call, inputs),
         _ => x.iter().map(|&x| unary(op, wide(x))).collect(),
     }
@@ -204,6 +218,23 @@ fn zip(inputs: &[&[f32]], f: impl Fn(f64, f64) -> f64) -> Vec<Expected> {
     pairs
         .map(|(&a, &b)| Expected::exact(f(wide(a), wide(b))))
         .collect()
+}
+
+/// An activation times the second input.
+fn gated(activation: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
+    let tiny = f64::from(f32::MIN_POSITIVE);
+    // What may count as zero before it is multiplied.
+    let flushed = tiny / f64::from(f32::EPSILON);
+    let product = |(&a, &b): (&f32, &f32)| {
+        let gate = unary(activation, wide(a));
+        let value = if gate.value.abs() < tiny {
+            0.0
+        } else {
+            gate.value
+        };
+        Expected::new(value * wide(b), (gate.magnitude + flushed) * wide(b).abs())
+    };
+    inputs[0].iter().zip(inputs[1]).map(product).collect()
 }
 
 fn bias_add(x: &[f32], bias: &[f32], rows: usize, cols: usize) -> Vec<Expected> {

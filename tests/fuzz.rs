@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use relampago::{
-    Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op, Padding,
+    Attention, Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op,
+    Padding, Rope,
 };
 use support::{Case, SPECIAL};
 
@@ -69,6 +70,47 @@ fn matmul() -> impl Strategy<Value = Matmul> {
     )
 }
 
+fn rope() -> impl Strategy<Value = Rope> {
+    let counts = (dim(), dim(), dim(), dim(), dim());
+    (counts, any::<bool>(), value()).prop_map(
+        |((tokens, heads, half, rotated, first), interleaved, base)| Rope {
+            // Half of them rotate the whole head, and most can.
+            rotated: if rotated % 2 == 0 {
+                half.saturating_mul(2)
+            } else {
+                rotated
+            },
+            interleaved,
+            base: 0.75 + base.abs(),
+            ..Rope::new(tokens, heads, half.saturating_mul(2)).with_first(first)
+        },
+    )
+}
+
+fn attention() -> impl Strategy<Value = Attention> {
+    let counts = (dim(), dim(), dim(), dim(), dim(), dim());
+    let (causal, window) = (any::<bool>(), proptest::option::of(dim()));
+    let scores = (proptest::option::of(value()), value());
+    (counts, causal, window, scores).prop_map(
+        |((tokens, group, kv_heads, head_len, positions, first), causal, window, scores)| {
+            let heads = group.saturating_mul(kv_heads);
+            let attention = Attention::new(tokens, heads, head_len).with_kv_heads(kv_heads);
+            Attention {
+                positions: if causal {
+                    first.saturating_add(tokens)
+                } else {
+                    positions
+                },
+                causal: causal.then_some(first),
+                window: window.filter(|_| causal),
+                soft_cap: scores.0.map(f32::abs),
+                scale: scores.1,
+                ..attention
+            }
+        },
+    )
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let fixed: Vec<Op> = support::sample_ops().collect();
     prop_oneof![
@@ -83,6 +125,12 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), value())
             .prop_map(|(rows, cols, epsilon)| Op::RmsNorm { rows, cols, epsilon }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::Transpose { rows, cols }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::GatherRows { rows, cols }),
+        1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
+        1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
+        1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
+        2 => attention().prop_map(|options| Op::Attention { options }),
+        2 => rope().prop_map(|options| Op::Rope { options }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
         2 => matmul().prop_map(|options| Op::MatmulWith { options }),
         2 => conv().prop_map(|options| Op::Convolve2d { options }),
@@ -101,11 +149,23 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
         Op::BiasAdd { rows, cols } | Op::RmsNorm { rows, cols, .. } => {
             vec![area(rows, cols), area(1, cols)]
         }
+        Op::GatherRows { rows, cols } => vec![area(rows, cols), free],
+        Op::Attention { options } => {
+            let rows = |rows, heads| area(area(rows, heads), options.head_len);
+            let cached = rows(options.positions, options.kv_heads);
+            vec![rows(options.tokens, options.heads), cached, cached]
+        }
+        Op::Rope { ref options } => {
+            vec![area(area(options.tokens, options.heads), options.head_len)]
+        }
+        Op::TakeAlongRows { rows, cols, k } => vec![area(rows, cols), area(rows, k)],
         Op::LayerNorm { rows, cols, .. } => {
             vec![area(rows, cols), area(1, cols), area(1, cols)]
         }
         Op::SoftmaxRows { rows, cols }
         | Op::LogSoftmaxRows { rows, cols }
+        | Op::ArgmaxRows { rows, cols }
+        | Op::TopKRows { rows, cols, .. }
         | Op::Transpose { rows, cols } => {
             vec![area(rows, cols)]
         }
@@ -128,6 +188,15 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             ]
         }
         _ => vec![free; op.inputs().len()],
+    }
+}
+
+/// Makes indices below `count` of elements, if they shall be any and none shall be wrong.
+fn as_indices(elements: &mut [f32], count: usize, seed: u64) {
+    if count > 0 && !seed.is_multiple_of(4) {
+        for element in elements {
+            *element = (element.abs() as usize % count) as f32;
+        }
     }
 }
 
@@ -155,10 +224,17 @@ fn case() -> impl Strategy<Value = Case> {
                 }
                 values
             };
-            Case {
-                op,
-                inputs: lens.into_iter().map(fill).collect(),
+            let mut inputs: Vec<Vec<f32>> = lens.into_iter().map(fill).collect();
+            let count = match &op {
+                Op::GatherRows { rows: count, .. } | Op::TakeAlongRows { cols: count, .. } => {
+                    *count
+                }
+                _ => 0,
+            };
+            if let Some(indices) = inputs.get_mut(1) {
+                as_indices(indices, count, seed);
             }
+            Case { op, inputs }
         })
 }
 
@@ -174,9 +250,16 @@ fn is_judged(case: &Case) -> bool {
             | Op::Sum
             | Op::Mean
             | Op::GeluTanh
+            | Op::GeluMul
             | Op::LayerNorm { .. }
             | Op::RmsNorm { .. }
     );
+    // The weight of a low score may be 0, of which an infinite value makes NaN.
+    if let Op::Attention { options } = &case.op {
+        let limited = |x: &f32| x.abs() <= 1e6;
+        let all = case.inputs.iter().flatten().chain([&options.scale]);
+        return all.into_iter().all(limited);
+    }
     let extreme = |x: &f32| x.is_finite() && x.abs() > 1e15;
     !(sums && case.inputs.iter().flatten().any(extreme))
 }

@@ -17,7 +17,7 @@ use gguf::RandomTensors;
 use relampago::InstructionSet;
 use relampago::llm::{
     EmbedOptions, FinishReason, GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions,
-    LoraOptions, Message, WeightType,
+    LoraOptions, Message, QuantizedMatrix, WeightType,
 };
 use relampago::{Backend, GpuDevice};
 use support::Random;
@@ -374,5 +374,95 @@ fn unsupported_models_are_refused_by_name() {
             message.contains(name) && message.contains(expected),
             "{message}"
         );
+    }
+}
+
+/// Blocks of a type with scales that are numbers: where f16 are in a block, they are small.
+#[cfg(feature = "gpu")]
+fn random_blocks(
+    kind: WeightType,
+    halves: &[usize],
+    blocks: usize,
+    random: &mut Random,
+) -> Vec<u8> {
+    let mut bytes: Vec<u8> = (0..blocks * kind.block_bytes())
+        .map(|_| random.next() as u8)
+        .collect();
+    for block in bytes.chunks_exact_mut(kind.block_bytes()) {
+        match kind {
+            WeightType::F32 => block.copy_from_slice(&random.value().to_le_bytes()),
+            WeightType::BF16 => block.copy_from_slice(&random.value().to_le_bytes()[2..]),
+            _ => {}
+        }
+        for &at in halves {
+            block[at..at + 2].copy_from_slice(&[random.next() as u8, 0x20]);
+        }
+    }
+    bytes
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn quantized_matrices_multiply_on_every_back_end() {
+    let types: [(WeightType, &[usize]); 15] = [
+        (WeightType::F32, &[]),
+        (WeightType::F16, &[0]),
+        (WeightType::BF16, &[]),
+        (WeightType::Q8_0, &[0]),
+        (WeightType::Q4_0, &[0]),
+        (WeightType::Q4_1, &[0, 2]),
+        (WeightType::Q5_0, &[0]),
+        (WeightType::Q5_1, &[0, 2]),
+        (WeightType::Q2_K, &[80, 82]),
+        (WeightType::Q3_K, &[108]),
+        (WeightType::Q4_K, &[0, 2]),
+        (WeightType::Q5_K, &[0, 2]),
+        (WeightType::Q6_K, &[208]),
+        (WeightType::IQ4_NL, &[0]),
+        (WeightType::IQ4_XS, &[0]),
+    ];
+    let devices = [Backend::Simd, Backend::Gpu].map(|backend| {
+        let builder = GpuDevice::builder().backend(backend);
+        builder.build().expect("an adapter, if in software")
+    });
+    let (mut random, mut cases, mut largest) = (Random(11), 0, 0.0f64);
+    for (kind, halves) in types {
+        let (rows, cols) = (37, 512);
+        let blocks = rows * cols / kind.block_len();
+        let blocks = random_blocks(kind, halves, blocks, &mut random);
+        let mut weights = vec![0.0; rows * cols];
+        kind.dequantize(&blocks, &mut weights);
+        for device in &devices {
+            let matrix = QuantizedMatrix::new(device, kind, blocks.clone(), rows, cols).unwrap();
+            for m in [0, 1, 3, 9] {
+                let x = random.values(m * cols);
+                let mut y = vec![f32::NAN; m * rows];
+                matrix.matmul(&x, &mut y, m).unwrap();
+                for (i, y) in y.iter().enumerate() {
+                    let (x, w) = (&x[i / rows * cols..], &weights[i % rows * cols..]);
+                    let terms = x.iter().zip(w).take(cols);
+                    let terms = terms.map(|(&x, &w)| f64::from(x) * f64::from(w));
+                    let magnitude = terms.clone().map(f64::abs).sum::<f64>();
+                    let error = (f64::from(*y) - terms.sum::<f64>()).abs();
+                    let ulp = error / (f64::from(f32::EPSILON) * magnitude);
+                    assert!(ulp <= 64.0, "{kind:?} {m} {i}: {ulp} ULP");
+                    largest = largest.max(ulp);
+                }
+                cases += 1;
+            }
+        }
+    }
+    println!("{cases} products of quantised matrices; largest error {largest:.2} ULP");
+    for device in &devices {
+        let code = |blocks: usize, rows, cols| {
+            let made = QuantizedMatrix::new(device, WeightType::Q8_0, vec![0; blocks], rows, cols);
+            made.unwrap_err().code()
+        };
+        assert_eq!(code(34, 1, 31), "INVALID_ARGUMENT");
+        assert_eq!(code(34, 2, 32), "LENGTH_MISMATCH");
+        assert_eq!(code(34, usize::MAX, 32), "SHAPE_OVERFLOW");
+        let matrix = QuantizedMatrix::new(device, WeightType::Q8_0, vec![0; 34], 1, 32).unwrap();
+        let wrong = matrix.matmul(&[0.0; 33], &mut [0.0], 1).unwrap_err();
+        assert_eq!(wrong.code(), "LENGTH_MISMATCH");
     }
 }

@@ -110,6 +110,14 @@ fn object(debug: &str) -> String {
         match (key, plain.chars().next()) {
             // The options of a layer have those of its image.
             (Some("image"), _) => text += "...",
+            // The words up to its end are numbers, and the end is the same.
+            _ if plain.starts_with("Some([") => {
+                text += &word.replace("Some([", "new Float32Array([");
+            }
+            _ if plain.starts_with("Some(") => {
+                text += &word.replace("Some(", "").replacen(')', "", 1);
+            }
+            _ if plain == "None" => text += &word.replace("None", "undefined"),
             (Some(key), _) => {
                 let _ = write!(text, "{}: ", camel_case(key));
             }

@@ -34,9 +34,12 @@ async function vectors(device: GpuDevice, signal: AbortSignal, x: Float32Array, 
     device.swish(x), device.gelu(x), device.geluTanh(x), device.clip(x, 0, 1), device.exp(x),
     device.log(x), device.sqrt(x), device.abs(x), device.neg(x), device.scale(x, 2),
     device.vecAdd(x, y), device.sub(x, y), device.mul(x, y), device.div(x, y),
-    device.minimum(x, y), device.maximum(x, y), device.biasAdd(x, y, 2, 3),
+    device.minimum(x, y), device.maximum(x, y), device.siluMul(x, y), device.geluMul(x, y), device.biasAdd(x, y, 2, 3),
     device.softmax(x), device.logSoftmax(x), device.softmaxRows(x, 2, 3), device.logSoftmaxRows(x, 2, 3),
     device.matmul(x, y, 2, 3, 4), device.transpose(x, 2, 3),
+    device.attention(x, y, y, { tokens: 2, heads: 1, headLen: 2, causal: 0, softCap: 30 }),
+    device.gatherRows(x, y, 2, 3), device.rope(x, { tokens: 1, heads: 1, headLen: 2, factors: y }),
+    device.takeAlongRows(x, y, 2, 3, 2), device.argmaxRows(x, 2, 3), device.topKRows(x, 2, 3, 2),
     device.convolve2d(x, y, { inputRows: 9, inputCols: 9, kernelRows: 3, kernelCols: 3 }),
   ];
   exactly<Promise<Float32Array>[]>(plain);

@@ -1,7 +1,7 @@
 // Index of the first largest value, or of the first NaN. The first dispatch reads values and
 // leaves a pair (value, index) a workgroup; the second reads `pairs` and leaves the index.
 import package::lib::hooks::after;
-import package::lib::nan::is_nan;
+import package::lib::ranking::{Candidate, better};
 
 struct Params {
     len: u32,
@@ -16,12 +16,6 @@ struct Params {
 // Fewer on software adapters.
 override GROUP = 256u;
 
-struct Candidate {
-    value: f32,
-    // At most 2²⁴, so exact as a float.
-    index: f32,
-}
-
 var<workgroup> candidates: array<Candidate, GROUP>;
 
 fn before0(i: u32) -> f32 {
@@ -33,18 +27,6 @@ fn load(i: u32) -> Candidate {
         return Candidate(x[2u * i], x[2u * i + 1u]);
     }
     return Candidate(before0(i), f32(i));
-}
-
-// NaN before numbers, larger before smaller, earlier before later.
-fn better(a: Candidate, b: Candidate) -> Candidate {
-    let a_nan = is_nan(a.value);
-    let b_nan = is_nan(b.value);
-    let tied = (a_nan && b_nan) || (!a_nan && !b_nan && a.value == b.value);
-    let a_larger = (a_nan && !b_nan) || (!a_nan && !b_nan && a.value > b.value);
-    if a_larger || (tied && a.index < b.index) {
-        return a;
-    }
-    return b;
 }
 
 @compute @workgroup_size(GROUP)

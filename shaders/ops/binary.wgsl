@@ -1,5 +1,7 @@
 // One function an elementwise operation of two inputs.
-import package::lib::math::{expm1_reduced, logarithm_parts, reduce_argument, scale_by_power, top_bits, within};
+import constants::{GELU_TANH_CUBIC, GELU_TANH_SCALE};
+import package::lib::math::{at_least, expm1_reduced, logarithm_parts, reduce_argument, scale_by_power};
+import package::lib::math::{times_logistic, top_bits, within};
 import package::lib::nan::{is_nan, maximum, minimum, nan_where};
 import package::lib::real::{real, word};
 
@@ -54,4 +56,18 @@ fn pow_(a: real, b: real) -> real {
     let value = nan_where((a < real(0.0)) & !large & !whole, signed);
     let result = select(select(value, b, is_nan(b)), a, is_nan(a));
     return select(result, real(1.0), (b == real(0.0)) | (a == real(1.0)));
+}
+
+// Gates below the smallest normal number are zeros on every back-end.
+fn silu_mul(a: real, b: real) -> real {
+    let bounded = at_least(a, -170.0);
+    let gate = times_logistic(bounded, bounded);
+    return select(gate, real(0.0), abs(gate) < real(1.17549435e-38)) * b;
+}
+
+fn gelu_mul(a: real, b: real) -> real {
+    let bounded = at_least(a, -170.0);
+    let cubic = GELU_TANH_CUBIC * bounded * bounded * bounded;
+    let gate = times_logistic(bounded, GELU_TANH_SCALE * (bounded + cubic));
+    return select(gate, real(0.0), abs(gate) < real(1.17549435e-38)) * b;
 }

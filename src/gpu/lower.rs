@@ -5,7 +5,7 @@ use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
 use super::row_ops;
 use crate::error::{Error, Result};
-use crate::ops::{Matmul, Op};
+use crate::ops::{Attention, Matmul, Op, Rope};
 
 /// Invocations in the workgroup of every kernel that has but one size of it.
 pub(super) const WORKGROUP: usize = 256;
@@ -22,6 +22,8 @@ const MAX_VALUES_PER_SOFTWARE_PARTIAL: usize = 1 << 15;
 const MIN_VALUES_PER_PARTIAL: usize = 8192;
 /// Side of a workgroup's tile of the transpose kernel.
 const TRANSPOSE_TILE: usize = 16;
+/// Elements that a workgroup of the kernels for gathering and rotating writes.
+const CHUNK: usize = 1024;
 
 /// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
 #[derive(Clone, Copy)]
@@ -74,6 +76,15 @@ pub(super) fn lower(
         Op::Matmul { m, k, n } => matmul(recorder, inputs, output, &Matmul::new(m, k, n)),
         Op::MatmulWith { ref options } => matmul(recorder, inputs, output, options),
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
+        Op::GatherRows { rows, cols } => {
+            // Every index is of the same table: there is one row of elements.
+            gather(recorder, inputs, output, rows, [cols, output.len, 0])
+        }
+        Op::Attention { ref options } => attention(recorder, inputs, output, options),
+        Op::Rope { ref options } => rope(recorder, x, output, options),
+        Op::TakeAlongRows { cols, k, .. } => gather(recorder, inputs, output, cols, [1, k, cols]),
+        Op::ArgmaxRows { cols, .. } => row_ops::top_k(recorder, x, output, [output.len, cols, 1]),
+        Op::TopKRows { rows, cols, k } => row_ops::top_k(recorder, x, output, [rows, cols, k]),
         Op::Convolve2d { ref options } => {
             super::convolve2d::convolve2d(recorder, inputs, output, options)
         }
@@ -191,6 +202,69 @@ fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Res
     recorder.dispatch(&kernels::ARGMAX, &first, &[x], &pairs, groups)?;
     let second = params(groups, 1, true, false);
     recorder.dispatch(&kernels::ARGMAX, &second, &[&pairs], output, 1)
+}
+
+/// Elements by index; indices are below `count`. The last parameters are the number of elements for each index, of
+/// those that belong to one row of the table, and the distance of its rows.
+fn gather(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    count: usize,
+    [span, per_row, stride]: [usize; 3],
+) -> Result<()> {
+    let params = [output.len, count, span, per_row, stride].map(|size| size as u32);
+    let workgroups = output.len.div_ceil(CHUNK);
+    let inputs = [&inputs[0], &inputs[1]];
+    recorder.dispatch(&kernels::GATHER, &params, &inputs, output, workgroups)
+}
+
+/// Attention, a workgroup for each token and head.
+fn attention(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    options: &Attention,
+) -> Result<()> {
+    let (what, gpu) = ("the number of positions on llvmpipe", recorder.gpu);
+    gpu.check_on_llvmpipe(what, options.positions, 1 << 14)?;
+    let params = [
+        options.tokens as u32,
+        options.heads as u32,
+        options.kv_heads as u32,
+        options.head_len as u32,
+        options.positions as u32,
+        u32::from(options.causal.is_some()),
+        options.causal.unwrap_or(0) as u32,
+        options
+            .window
+            .map_or(0, |window| window.min(options.positions)) as u32,
+        options.soft_cap.unwrap_or(0.0).to_bits(),
+        options.scale.to_bits(),
+    ];
+    let workgroups = options.tokens * options.heads;
+    let inputs = [&inputs[0], &inputs[1], &inputs[2]];
+    recorder.dispatch(&kernels::ATTENTION, &params, &inputs, output, workgroups)
+}
+
+/// Rotations; the angles are computed on the host, in `f64`.
+fn rope(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    options: &Rope,
+) -> Result<()> {
+    let frequencies = options.frequencies();
+    let mut angles = Vec::new();
+    for token in 0..options.tokens {
+        angles.extend(options.angles(token, &frequencies).flatten());
+    }
+    let angles = recorder.upload(&angles)?;
+    let row = options.heads * options.head_len;
+    let params = [output.len, row, options.head_len, options.pairs()].map(|size| size as u32);
+    let params = [&params[..], &[options.interleaved.into()]].concat();
+    let workgroups = output.len.div_ceil(CHUNK);
+    recorder.dispatch(&kernels::ROPE, &params, &[x, &angles], output, workgroups)
 }
 
 fn transpose(

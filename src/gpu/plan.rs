@@ -8,7 +8,7 @@ use super::recorder::{GpuBuffer, Recorder, Submitted};
 use super::texts::Texts;
 use crate::error::Result;
 use crate::graph::{Binding, Kernel, Operand, Plan, Repeat};
-use crate::ops::OpClass;
+use crate::ops::{Op, OpClass};
 use crate::runtime::NATIVE;
 
 impl Gpu {
@@ -138,7 +138,8 @@ fn read_len(plan: &Plan, kernel: &Kernel) -> Option<usize> {
         return Some(plan.len(kernel));
     };
     let (op, _) = plan.nodes[head.node].operation()?;
-    (op.class() == OpClass::Reduction).then(|| plan.operand_len(kernel))
+    let once = op.class() == OpClass::Reduction && !matches!(op, Op::TopKRows { .. });
+    once.then(|| plan.operand_len(kernel))
 }
 
 /// Returns for each slot whether one kernel writes it, none reads it, and the host reads it once:

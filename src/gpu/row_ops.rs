@@ -114,6 +114,28 @@ pub(super) fn norm(
     )
 }
 
+/// Elements that a workgroup ranks in one dispatch at most, unless a row has more.
+const MAX_RANKED: usize = 1 << 17;
+
+/// Records the indices of each row's `k` largest elements. Every rank takes a pass over the row, and several ranks are
+/// divided among dispatches: GPUs are reset if one takes too long.
+pub(super) fn top_k(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    [rows, cols, k]: [usize; 3],
+) -> Result<()> {
+    let what = "the length of a row on llvmpipe";
+    recorder.gpu.check_on_llvmpipe(what, cols, 1 << 17)?;
+    let ranks = (MAX_RANKED / cols).max(1);
+    for first in (0..k).step_by(ranks) {
+        let end = k.min(first + ranks);
+        let params = [rows, cols, k, first, end].map(|size| size as u32);
+        recorder.dispatch(&kernels::TOP_K, &params, &[x], output, rows)?;
+    }
+    Ok(())
+}
+
 /// Whether one workgroup gets to the end of such a row, which it reads three times.
 fn reads_whole(gpu: &Gpu, cols: usize) -> bool {
     let what = "the length of a row on llvmpipe";

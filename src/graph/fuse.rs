@@ -138,9 +138,9 @@ fn takes_chains(op: &Op, operand: usize) -> bool {
 }
 
 /// Returns whether elementwise operations can be fused after an operation: after all that are not
-/// elementwise themselves.
+/// elementwise themselves, unless they read their own results.
 fn heads_chains(op: &Op) -> bool {
-    !is_map(op)
+    !is_map(op) && !matches!(op, Op::TopKRows { .. })
 }
 
 /// Returns whether an operation is a softmax or a norm.

@@ -278,6 +278,10 @@ fn rows_of(op: &Op, len: usize) -> Option<usize> {
             Some(options.output_shape().0)
         }
         Op::ConvolveLayer { options } => Some(options.batch),
+        Op::GatherRows { cols, .. } => len.checked_div(cols),
+        Op::TakeAlongRows { rows, .. }
+        | Op::ArgmaxRows { rows, .. }
+        | Op::TopKRows { rows, .. } => Some(rows),
         _ if op.is_elementwise() => Some(len),
         _ => op.by_rows().map(|[rows, _]| rows),
     }
@@ -289,6 +293,7 @@ fn need(op: &Op, operand: usize) -> Need {
         op.by_rows().is_some() || matches!(op.class(), OpClass::Matmul | OpClass::Convolution);
     match op {
         Op::Convolve2d { .. } if operand == 0 => Need::Band,
+        Op::GatherRows { .. } if operand == 0 => Need::Whole,
         _ if shared && operand > 0 => Need::Whole,
         _ => Need::Rows,
     }
@@ -323,6 +328,9 @@ fn of_rows(op: &Op, rows: usize) -> Op {
             cols,
             epsilon,
         },
+        Op::TakeAlongRows { cols, k, .. } => Op::TakeAlongRows { rows, cols, k },
+        Op::ArgmaxRows { cols, .. } => Op::ArgmaxRows { rows, cols },
+        Op::TopKRows { cols, k, .. } => Op::TopKRows { rows, cols, k },
         Op::Matmul { k, n, .. } => Op::Matmul { m: rows, k, n },
         Op::MatmulWith { options } => Op::MatmulWith {
             options: Matmul { m: rows, ..options },

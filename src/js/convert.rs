@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::js_shared::whole;
 use crate::ops::ConvLayer;
 use crate::ops::policy::Policy;
-use crate::ops::{Conv2d, Matmul, Padding};
+use crate::ops::{Attention, Conv2d, Matmul, Padding, Rope};
 
 /// A parameter of an operation.
 pub(super) trait Parameter: Sized {
@@ -68,9 +68,55 @@ impl Parameter for ConvLayer {
 
 /// Returns a property that must be a whole number; 1 if it is absent.
 fn one_or(options: &JsValue, key: &'static str) -> Result<usize> {
+    optional(options, key).map(|value| value.unwrap_or(1))
+}
+
+/// Returns a property, or `None` if it is absent.
+fn optional<T: Parameter>(options: &JsValue, key: &'static str) -> Result<Option<T>> {
     match get(options, key) {
-        absent if absent.is_undefined() => Ok(1),
-        value => usize::from_js(&value, key),
+        absent if absent.is_undefined() => Ok(None),
+        value => T::from_js(&value, key).map(Some),
+    }
+}
+
+impl Parameter for Attention {
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        if !options.is_object() {
+            return Err(invalid(what, options, "an object"));
+        }
+        let dim = |key| usize::from_js(&get(options, key), key);
+        let all = Self::new(dim("tokens")?, dim("heads")?, dim("headLen")?);
+        Ok(Self {
+            kv_heads: optional(options, "kvHeads")?.unwrap_or(all.kv_heads),
+            positions: optional(options, "positions")?.unwrap_or(all.positions),
+            causal: optional(options, "causal")?,
+            window: optional(options, "window")?,
+            soft_cap: optional(options, "softCap")?,
+            scale: optional(options, "scale")?.unwrap_or(all.scale),
+            ..all
+        })
+    }
+}
+
+impl Parameter for Rope {
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        if !options.is_object() {
+            return Err(invalid(what, options, "an object"));
+        }
+        let dim = |key| usize::from_js(&get(options, key), key);
+        let rope = Self::new(dim("tokens")?, dim("heads")?, dim("headLen")?);
+        let factors = match get(options, "factors") {
+            absent if absent.is_undefined() => None,
+            factors => Some(copied(factors, "factors")?.into()),
+        };
+        Ok(Self {
+            rotated: optional(options, "rotated")?.unwrap_or(rope.rotated),
+            interleaved: flag(options, "interleaved")?,
+            base: optional(options, "base")?.unwrap_or(rope.base),
+            first: optional(options, "first")?.unwrap_or(0),
+            factors,
+            ..rope
+        })
     }
 }
 

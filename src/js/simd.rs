@@ -11,6 +11,7 @@ use crate::batch::Program;
 use crate::device::GpuDevice;
 use crate::device::executor::Executor;
 use crate::error::{Error, Result};
+use crate::ops::indices::{check_indices, index_input};
 use crate::ops::shape::{MAX_EXACT_INDEX, output_len};
 use crate::ops::{Op, Padding};
 use crate::simd::{self, stream};
@@ -31,6 +32,10 @@ pub(super) fn run(
     } else {
         output_len(op, &lens)?
     };
+    if let Some((input, _)) = index_input(op) {
+        let indices = convert::values(&inputs[input])?;
+        check_indices(op, |_| Some(&indices))?;
+    }
     device.check()?;
     // A GPU's result is an `f32`, which has not every index.
     if !long_search && device.uses_gpu(op, &lens) {

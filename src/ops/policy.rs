@@ -82,7 +82,7 @@ impl Default for Policy {
 }
 
 /// Returns the work of an operation on inputs of these lengths, in the units of [`Policy`].
-pub(crate) fn work(op: &Op, inputs: impl Iterator<Item = usize>) -> u64 {
+pub(crate) fn work(op: &Op, mut inputs: impl Iterator<Item = usize>) -> u64 {
     let product = |dims: &[usize]| {
         let widened = dims.iter().map(|&dim| dim as u64);
         widened.fold(1, u64::saturating_mul)
@@ -100,6 +100,13 @@ pub(crate) fn work(op: &Op, inputs: impl Iterator<Item = usize>) -> u64 {
             let (rows, cols) = options.output_shape();
             product(&[options.batch, options.filters, rows, cols, options.depth()])
         }
+        // A product for the score, and one for the value.
+        Op::Attention { options } => {
+            let scores = product(&[options.tokens, options.positions, options.heads]);
+            scores.saturating_mul(product(&[2, options.head_len]))
+        }
+        // The rows that are read, not the table.
+        Op::GatherRows { cols, .. } => product(&[inputs.nth(1).unwrap_or(0), cols]),
         _ => inputs.map(|len| len as u64).fold(0, u64::saturating_add),
     }
 }

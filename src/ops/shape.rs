@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::ConvLayer;
-use crate::ops::{Conv2d, Matmul, Op, Padding};
+use crate::ops::{Conv2d, Matmul, Op, Padding, transformer};
 
-/// The largest index that the `f32` result of a batch's `argmax` holds exactly: 2²⁴.
+/// The number of indices that `f32` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
 
 /// Checks the lengths of an operation's inputs against each other and its parameters.
@@ -32,6 +32,12 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
         }
+        Op::GatherRows { .. }
+        | Op::TakeAlongRows { .. }
+        | Op::ArgmaxRows { .. }
+        | Op::TopKRows { .. }
+        | Op::Rope { .. }
+        | Op::Attention { .. } => transformer::output_len(op, inputs),
         Op::LayerNorm {
             rows,
             cols,
@@ -124,7 +130,7 @@ pub(crate) fn check_limit(what: &'static str, value: usize, limit: usize) -> Res
     })
 }
 
-fn check_not_empty(op: &Op, len: usize) -> Result<()> {
+pub(super) fn check_not_empty(op: &Op, len: usize) -> Result<()> {
     if len > 0 {
         return Ok(());
     }
@@ -156,7 +162,7 @@ fn check_epsilon(epsilon: f32) -> Result<()> {
 }
 
 /// Formats a number. Rust's own formatting would be a tenth of the WebAssembly module.
-fn number(value: f32) -> String {
+pub(crate) fn number(value: f32) -> String {
     #[cfg(target_arch = "wasm32")]
     use wasm_bindgen::JsCast as _;
     #[cfg(target_arch = "wasm32")]
@@ -231,6 +237,10 @@ fn check_fits(conv: &Conv2d, window: &Conv2d) -> Result<()> {
     check("kernel_cols", conv.kernel_cols, cols, conv.input_cols)
 }
 
-fn invalid(what: &'static str, value: usize, requirement: impl Into<Cow<'static, str>>) -> Error {
+pub(super) fn invalid(
+    what: &'static str,
+    value: usize,
+    requirement: impl Into<Cow<'static, str>>,
+) -> Error {
     Error::invalid(what, value.to_string(), requirement)
 }

@@ -1,4 +1,4 @@
-//! Causal attention of grouped query heads to cached keys and values.
+//! Attention of grouped query heads to keys and values, which may be those of a cache.
 //!
 //! A few tokens go one by one: the heads that share keys and values read them together. Blocks of
 //! tokens are products of matrices.
@@ -29,8 +29,10 @@ const CHAIN: usize = 128;
 pub(crate) struct AttentionShape {
     /// The number of queries of each head.
     pub(crate) tokens: usize,
-    /// The position of the first token.
+    /// The position of the first token: a token sees positions up to its own.
     pub(crate) first: usize,
+    /// The number of positions if tokens see all of them.
+    pub(crate) all: Option<usize>,
     pub(crate) heads: usize,
     /// The heads of keys and values, which divide `heads`.
     pub(crate) kv_heads: usize,
@@ -43,6 +45,8 @@ pub(crate) struct AttentionShape {
     pub(crate) window: Option<usize>,
     /// The bound `c` of the scores, which become `c · tanh(score / c)`.
     pub(crate) soft_cap: Option<f32>,
+    /// Whether all values are finite. Products of matrices multiply those that a token does not see by 0.
+    pub(crate) finite: bool,
 }
 
 impl AttentionShape {
@@ -56,9 +60,24 @@ impl AttentionShape {
         self.heads * self.head_len
     }
 
+    /// The end of the positions that a token sees.
+    fn end(&self, token: usize) -> usize {
+        self.all.unwrap_or(self.first + token + 1)
+    }
+
+    /// The end of the positions that any token sees.
+    fn last(&self) -> usize {
+        self.end(self.tokens.saturating_sub(1))
+    }
+
+    /// Whether scores and results are products of matrices.
+    fn in_blocks(&self) -> bool {
+        self.finite && self.tokens >= GEMM_TOKENS
+    }
+
     /// The positions that a token of the block sees.
     fn visible(&self, token: usize) -> Range<usize> {
-        let end = self.first + token + 1;
+        let end = self.end(token);
         end - self.window.unwrap_or(end).clamp(1, end)..end
     }
 
@@ -67,6 +86,7 @@ impl AttentionShape {
         let rows = product(&[self.tokens, self.heads, self.head_len]);
         let cache = product(&[self.kv_heads, self.capacity, self.head_len]);
         let end = self.first.checked_add(self.tokens);
+        let end = end.map(|end| self.all.unwrap_or(end));
         rows == Some(queries)
             && queries == out
             && cache.is_some_and(|len| len <= keys && len <= values)
@@ -95,17 +115,17 @@ pub(crate) fn attention(
     if !fits || out.is_empty() {
         return Ok(());
     }
-    let work = out.len() as u64 * (shape.first + shape.tokens) as u64 * 2;
-    let class = if shape.tokens < GEMM_TOKENS {
-        OpClass::Reduction
-    } else {
+    let work = out.len() as u64 * shape.last() as u64 * 2;
+    let class = if shape.in_blocks() {
         OpClass::Matmul
+    } else {
+        OpClass::Reduction
     };
     // One token is shared by heads, several by blocks.
     let part = match shape.tokens {
         1 => shape.group() * shape.head_len,
-        tokens if tokens < GEMM_TOKENS => shape.row(),
-        _ => shape.row() * BLOCK,
+        _ if shape.in_blocks() => shape.row() * BLOCK,
+        _ => shape.row(),
     };
     let task = Task {
         isa: cpu.isa,
@@ -115,10 +135,10 @@ pub(crate) fn attention(
         values,
     };
     share_out(cpu.split(work, class), part, out, |at, out| {
-        if shape.tokens < GEMM_TOKENS {
-            task.one_by_one(at, out)
-        } else {
+        if shape.in_blocks() {
             task.in_blocks(at / shape.row(), out)
+        } else {
+            task.one_by_one(at, out)
         }
     })
 }
@@ -146,7 +166,7 @@ impl<'a> Task<'a> {
     fn one_by_one(&self, at: usize, out: &mut [f32]) -> Result<()> {
         let shape = &self.shape;
         let group = shape.group() * shape.head_len;
-        let most = shape.first + shape.tokens;
+        let most = shape.last();
         let mut scores = Scratch::new(MOST_HEADS * row_len(most))?;
         for (index, out) in out.chunks_exact_mut(group).enumerate() {
             let at = at + index * group;
@@ -183,7 +203,7 @@ impl<'a> Task<'a> {
         let shape = &self.shape;
         let (len, group) = (shape.head_len, shape.group());
         let columns = kv_head * group * len..(kv_head + 1) * group * len;
-        let seen = shape.visible(tokens.start).start..shape.first + tokens.end;
+        let seen = shape.visible(tokens.start).start..shape.end(tokens.end - 1);
         let [keys, values] = self.cached(kv_head, &seen);
         let (rows, cols) = (tokens.len() * group, seen.len());
         let mut mixed = Scratch::new(rows * len)?;

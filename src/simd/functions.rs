@@ -96,7 +96,16 @@ functions! {
     }
     binary {
         Pow |isa, a, b| pow(isa, a, b);
+        SiluMul |isa, a, b| gated(isa, math::swish(isa, a), b);
+        GeluMul |isa, a, b| gated(isa, math::gelu_tanh(isa, a), b);
     }
+}
+
+/// `gate · x`. GPUs may read a gate below the smallest normal number as 0, of which an infinite `x` makes NaN.
+#[inline(always)]
+fn gated<I: Isa>(isa: I, gate: I::F32, x: I::F32) -> I::F32 {
+    let tiny = isa.lt(isa.abs(gate), constant!(isa, f32::MIN_POSITIVE));
+    isa.mul(isa.select(tiny, isa.splat(0.0), gate), x)
 }
 
 /// `x · min(max(x + 3, 0), 6) / 6`, where x counts as −3 below that.

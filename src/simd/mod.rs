@@ -7,14 +7,13 @@
 // Target features reach a kernel only through inlining: see `isa`.
 #![allow(clippy::inline_always)]
 
-#[cfg(feature = "llm")]
+mod attend;
 mod attention;
 mod convolve;
 mod elementwise;
 mod functions;
 mod fused_loop;
-#[cfg(feature = "llm")]
-mod gated;
+mod gather;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
@@ -22,7 +21,9 @@ mod layer;
 mod math;
 mod matmul;
 mod norm;
+mod ranking;
 mod reduce;
+mod rope;
 #[cfg(not(target_arch = "wasm32"))]
 mod short_rows;
 mod softmax;
@@ -39,8 +40,6 @@ pub(crate) use crate::instruction_set::InstructionSet;
 pub(crate) use attention::{AttentionShape, attention};
 pub(crate) use elementwise::repeat;
 pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
-#[cfg(feature = "llm")]
-pub(crate) use gated::{Gate, gated};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
 #[cfg(feature = "llm")]
@@ -117,6 +116,22 @@ fn execute_in_pieces(
         }
         Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
+        Op::GatherRows { rows, cols } => {
+            return gather::gather_rows(pieces, [x, b], [rows, cols], out);
+        }
+        Op::Attention { ref options } => {
+            let cpu = Cpu {
+                isa,
+                threads: pieces,
+            };
+            return attend::attend(cpu, options, [x, b, inputs[2]], out);
+        }
+        Op::Rope { ref options } => return rope::rope(pieces, options, x, out),
+        Op::TakeAlongRows { cols, k, .. } => {
+            return gather::take_along_rows(pieces, [x, b], [cols, k], out);
+        }
+        Op::ArgmaxRows { cols, .. } => return ranking::argmax_rows(isa, pieces, x, cols, out),
+        Op::TopKRows { cols, k, .. } => return ranking::top_k_rows(isa, pieces, x, [cols, k], out),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::ConvolveLayer { options } => {
             return layer::convolve_layer(isa, pieces, &options, [x, b], out);

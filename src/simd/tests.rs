@@ -4,8 +4,6 @@
 #[cfg(feature = "llm")]
 mod attention;
 #[cfg(feature = "llm")]
-mod gated;
-#[cfg(feature = "llm")]
 mod ggml;
 mod isa;
 mod math;

@@ -5,7 +5,8 @@
 mod messages;
 
 use relampago::{
-    Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result,
+    Attention, Backend, Conv2d, ConvLayer, Error, GpuCommandBatch, GpuDevice, Op, Policy, Result,
+    Rope,
 };
 
 fn devices() -> Vec<GpuDevice> {
@@ -81,6 +82,150 @@ fn invalid_layers_return_errors() {
             assert_eq!(error.code(), code, "{error}");
             assert!(error.to_string().contains(says), "{error}");
         }
+    }
+}
+
+#[test]
+fn wrong_indices_return_errors_or_give_nan() {
+    for device in devices() {
+        let (rows, cols) = (3, 2);
+        let op = Op::GatherRows { rows, cols };
+        let table = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+        let wrong = [3.0, -1.0, 0.5, 1e30, f32::INFINITY, f32::NAN];
+        for index in wrong {
+            let error = device.run(&op, &[&table, &[0.0, index]]).unwrap_err();
+            assert_eq!(error.code(), "INVALID_ARGUMENT");
+            let expected =
+                format!("`indices` is {index}, but must be whole numbers from 0 and below 3");
+            assert_eq!(error.to_string(), expected);
+            let mut batch = GpuCommandBatch::new(device.clone());
+            let [table, indices] = [&table[..], &[index]].map(|values| batch.upload(values));
+            let _ = batch.gather_rows(table, indices, rows, cols);
+            assert_eq!(code(batch.execute_sync()), "INVALID_ARGUMENT");
+        }
+        // Only the device has these.
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let indices = [[2.0].as_slice(), &wrong, &[1.0]].concat();
+        let indices = batch.input(&device.upload(&indices).unwrap());
+        let table = batch.upload(&table);
+        let y = batch.gather_rows(table, indices, rows, cols);
+        let empty = batch.upload(&[]);
+        let none = batch.gather_rows(empty, indices, 0, cols);
+        batch.execute_sync().unwrap();
+        let none = batch.read_sync(none).unwrap();
+        assert!(none.iter().all(|y| y.is_nan()), "{none:?}");
+        let y = batch.read_sync(y).unwrap();
+        assert_eq!((&y[..2], &y[14..]), (&[5.0, 6.0][..], &[3.0, 4.0][..]));
+        assert!(y[2..14].iter().all(|y| y.is_nan()), "{y:?}");
+        let huge = Op::GatherRows {
+            rows: (1 << 24) + 1,
+            cols: 0,
+        };
+        assert_eq!(code(device.run(&huge, &[&[], &[]])), "LIMIT_EXCEEDED");
+    }
+}
+
+#[test]
+fn invalid_rotations_return_errors() {
+    for device in devices() {
+        let rope = Rope::new(2, 1, 4);
+        let run = |options| device.run(&Op::Rope { options }, &[&[1.0; 8]]);
+        assert_eq!(run(rope.clone()).unwrap()[..4], [1.0; 4]);
+        let rotated = run(rope.clone().with_rotated(3)).unwrap_err();
+        assert_eq!(
+            rotated.to_string(),
+            "`rotated` is 3, but must be an even number up to `head_len` (4)"
+        );
+        for (wrong, expected, says) in [
+            (rope.clone().with_rotated(6), "INVALID_ARGUMENT", "rotated"),
+            (rope.clone().with_base(0.5), "INVALID_ARGUMENT", "base"),
+            (rope.clone().with_base(f32::NAN), "INVALID_ARGUMENT", "base"),
+            (
+                rope.clone().with_factors(&[1.0]),
+                "LENGTH_MISMATCH",
+                "factors",
+            ),
+            (
+                rope.clone().with_factors(&[1.0, 0.0]),
+                "INVALID_ARGUMENT",
+                "factors",
+            ),
+            (
+                rope.clone().with_first(1 << 24),
+                "LIMIT_EXCEEDED",
+                "positions",
+            ),
+            (
+                rope.clone().with_first(usize::MAX),
+                "LIMIT_EXCEEDED",
+                "positions",
+            ),
+            (Rope::new(3, 1, 4), "LENGTH_MISMATCH", "`x`"),
+            (Rope::new(2, usize::MAX, 4), "SHAPE_OVERFLOW", "`x`"),
+        ] {
+            let error = run(wrong).unwrap_err();
+            assert_eq!(error.code(), expected, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}
+
+#[test]
+fn invalid_attention_returns_errors() {
+    for device in devices() {
+        let all = Attention::new(2, 2, 2);
+        let x = &[1.0; 8][..];
+        let run = |options| device.run(&Op::Attention { options }, &[x, x, x]);
+        assert_eq!(run(all), Ok(vec![1.0; 8]));
+        let wrong = run(all.causal(1)).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "`positions` is 2, but must be at least 1 + 2, the end of the tokens"
+        );
+        for (wrong, expected, says) in [
+            (
+                Attention::new(1, 1, 257),
+                "LIMIT_EXCEEDED",
+                "length of a head",
+            ),
+            (all.with_kv_heads(0), "INVALID_ARGUMENT", "kv_heads"),
+            (all.with_kv_heads(3), "INVALID_ARGUMENT", "kv_heads"),
+            (all.with_positions(0), "EMPTY", "attention"),
+            (all.with_window(1), "INVALID_ARGUMENT", "window"),
+            (all.causal(0).with_window(0), "INVALID_ARGUMENT", "window"),
+            (all.with_soft_cap(0.0), "INVALID_ARGUMENT", "soft_cap"),
+            (all.with_scale(f32::NAN), "INVALID_ARGUMENT", "scale"),
+            (all.with_positions(3), "LENGTH_MISMATCH", "keys"),
+            (
+                Attention::new(usize::MAX, 2, 2),
+                "SHAPE_OVERFLOW",
+                "queries",
+            ),
+        ] {
+            let error = run(wrong).unwrap_err();
+            assert_eq!(error.code(), expected, "{error}");
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}
+
+#[test]
+fn invalid_rankings_return_errors() {
+    for device in devices() {
+        let top = |rows, cols, k| device.run(&Op::TopKRows { rows, cols, k }, &[&[1.0; 6]]);
+        assert_eq!(top(2, 3, 2), Ok(vec![0.0, 1.0, 0.0, 1.0]));
+        assert_eq!(top(2, 3, 0), Ok(vec![]));
+        let error = top(2, 3, 4).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`k` is 4, but must be at most `cols` (3)"
+        );
+        assert_eq!(code(top(2, 0, 1)), "EMPTY");
+        assert_eq!(code(top(2, 4, 1)), "LENGTH_MISMATCH");
+        assert_eq!(code(top(1, (1 << 24) + 1, 1)), "LIMIT_EXCEEDED");
+        let (rows, cols) = (2, 0);
+        let empty = device.run(&Op::ArgmaxRows { rows, cols }, &[&[]]);
+        assert_eq!(code(empty), "EMPTY");
     }
 }
 

@@ -87,7 +87,7 @@ impl Graph {
     fn operation(&mut self, random: &mut Random) {
         let x = self.any(random);
         let (rows, cols) = (self.nodes[x].rows, self.nodes[x].cols);
-        let (op, inputs, shape) = match random.below(24) {
+        let (op, inputs, shape) = match random.below(25) {
             0..=6 => (random.one_of(unary_ops()), vec![x], (rows, cols)),
             7..=10 => {
                 let y = self.of_shape(random, rows, cols);
@@ -98,6 +98,18 @@ impl Graph {
                 (Op::BiasAdd { rows, cols }, vec![x, bias], (rows, cols))
             }
             12 | 13 => (softmax(random, rows, cols), vec![x], (rows, cols)),
+            24 => {
+                let len = 1 + random.below(12);
+                if random.below(2) == 0 {
+                    let indices = (0..len * rows).map(|_| random.below(cols) as f32).collect();
+                    let indices = self.push(rows, len, Source::Values(indices));
+                    let op = Op::TakeAlongRows { rows, cols, k: len };
+                    return self.push_op(op, vec![x, indices], (rows, len));
+                }
+                let indices = (0..len).map(|_| random.below(rows) as f32).collect();
+                let indices = self.push(1, len, Source::Values(indices));
+                (Op::GatherRows { rows, cols }, vec![x, indices], (len, cols))
+            }
             14 => (Op::Transpose { rows, cols }, vec![x], (cols, rows)),
             15 | 16 => {
                 let n = 1 + random.below(12);
@@ -118,7 +130,11 @@ impl Graph {
                 (Op::Dot, vec![x, y], (1, 1))
             }
         };
-        self.push(shape.0, shape.1, Source::Op(op, inputs));
+        self.push_op(op, inputs, shape);
+    }
+
+    fn push_op(&mut self, op: Op, inputs: Vec<usize>, (rows, cols): (usize, usize)) {
+        self.push(rows, cols, Source::Op(op, inputs));
     }
 
     fn norm(&mut self, random: &mut Random, x: usize) -> (Op, Vec<usize>, (usize, usize)) {

@@ -5,6 +5,8 @@
 
 mod case;
 pub mod graphs;
+mod heads;
+mod indices;
 mod matrices;
 mod ops;
 mod random;
@@ -14,6 +16,8 @@ mod vectors;
 use relampago::{Backend, GpuDevice, runtime, wgpu};
 
 pub use case::{Case, Summary};
+pub use heads::head_cases;
+pub use indices::index_cases;
 pub use matrices::{matrix_cases, not_finite};
 pub use ops::{binary_ops, custom_ops, reductions, sample_ops, unary_ops};
 pub use random::Random;

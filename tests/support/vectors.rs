@@ -59,7 +59,8 @@ pub fn special_cases() -> Vec<Case> {
     let n = SPECIAL.len();
     let first: Vec<f32> = (0..n * n).map(|i| SPECIAL[i / n]).collect();
     let second: Vec<f32> = (0..n * n).map(|i| SPECIAL[i % n]).collect();
-    let mut cases = Vec::new();
+    let mut cases = super::index_cases();
+    cases.extend(super::head_cases());
     for op in unary_ops() {
         cases.push(Case::new(op, vec![SPECIAL.to_vec()]));
     }

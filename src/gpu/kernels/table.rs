@@ -88,6 +88,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "attention",
+        instances: &[instance("attention", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "convolve2d",
         instances: &[instance("convolve2d", &[], &[])],
         ..PLAIN
@@ -126,6 +131,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
     Template {
         file: "elementwise",
         instances: &[instance("elementwise", &["vec4"], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "gather",
+        instances: &[instance("gather", &[], &[])],
         ..PLAIN
     },
     Template {
@@ -309,6 +319,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "rope",
+        instances: &[instance("rope", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "softmax_apply",
         instances: &[instance("softmax_apply", &[], &[])],
         ..PLAIN
@@ -351,6 +366,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
     Template {
         file: "softmax_row",
         instances: &[instance("softmax_row", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "top_k",
+        instances: &[instance("top_k", &[], &[])],
         ..PLAIN
     },
     Template {

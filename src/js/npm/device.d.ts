@@ -20,6 +20,53 @@ export interface ConvLayerOptions extends Conv2dOptions {
     dilationCols?: number;
 }
 
+/**
+ * The shape and options of scaled dot-product attention. Queries and the result have `tokens × heads × headLen`
+ * elements, keys and values `positions × kvHeads × headLen`.
+ */
+export interface AttentionOptions {
+    tokens: number;
+    /** A multiple of `kvHeads`. */
+    heads: number;
+    /** Elements of a head, at most 256. */
+    headLen: number;
+    /** Heads of keys and values; the default is `heads`. */
+    kvHeads?: number;
+    /** Positions that have keys and values; the default is `tokens`. */
+    positions?: number;
+    /**
+     * The position of the first token if attention is causal: a token sees the positions up to its own. By default all
+     * tokens see all positions.
+     */
+    causal?: number;
+    /** Positions that a token sees, up to its own; causal attention only. By default there is no bound. */
+    window?: number;
+    /** The bound `c` of scores, which become `c * tanh(score / c)`. By default there is none. */
+    softCap?: number;
+    /** The factor of scores; the default is `1 / √headLen`. */
+    scale?: number;
+}
+
+/**
+ * The shape and options of a rotary position embedding of `tokens × heads × headLen` elements. Pair `i` of a head's
+ * first `rotated` elements is rotated by the position times `base ** (-2 * i / rotated)`.
+ */
+export interface RopeOptions {
+    tokens: number;
+    heads: number;
+    headLen: number;
+    /** Elements of a head that are rotated, an even number; the default is all. The others are copied. */
+    rotated?: number;
+    /** Whether pairs are neighbours. By default a pair has an element of each half of the rotated ones. */
+    interleaved?: boolean;
+    /** The base of the frequencies; the default is 10,000. */
+    base?: number;
+    /** The position of the first token; the default is 0. */
+    first?: number;
+    /** Divisors of the frequencies, one for each pair. */
+    factors?: Float32Array;
+}
+
 /** An operation by its name, and its arguments with an array's length in place of each array. */
 export type TuneOperation = readonly [name: string, ...args: unknown[]];
 

@@ -3,8 +3,10 @@ import './ops.js';
 export * from './base.js';
 export { default } from './base.js';
 export type {
+    AttentionOptions,
     ConvLayerOptions,
     HalfPrecision,
+    RopeOptions,
     TuneOperation,
     Tuning,
 } from './device.js';

@@ -7,9 +7,7 @@ use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use crate::ops::Op;
-use crate::simd::{
-    AttentionShape, BlockMatrix, Cpu, Gate, attention, execute, gated, multiply_blocks,
-};
+use crate::simd::{AttentionShape, BlockMatrix, Cpu, attention, execute, multiply_blocks};
 use crate::tensor::ggml::WeightType;
 
 /// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
@@ -265,6 +263,7 @@ impl<'a> Pass<'a> {
         let shape = AttentionShape {
             tokens: self.block.tokens,
             first: self.block.first,
+            all: None,
             heads: config.heads,
             kv_heads: config.kv_heads,
             head_len: config.head_len,
@@ -272,6 +271,7 @@ impl<'a> Pass<'a> {
             scale: config.score_scale(),
             window,
             soft_cap: None,
+            finite: true,
         };
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
         // Out of their array, so that the queries can be read beside them.
@@ -284,17 +284,17 @@ impl<'a> Pass<'a> {
     }
 
     fn activate(&mut self, activation: Activation) -> Result<()> {
-        let gate = match activation {
-            Activation::Silu => Gate::Silu,
-            Activation::GeluTanh => Gate::GeluTanh,
+        let op = match activation {
+            Activation::Silu => Op::SiluMul,
+            Activation::GeluTanh => Op::GeluMul,
         };
         let cpu = self.sequence.cpu;
         self.sequence.resize(Slot::Gated, self.block.tokens)?;
         let slots = [Slot::Gate, Slot::Up, Slot::Gated].map(|slot| slot as usize);
-        if let Ok([x, up, to]) = self.sequence.slots.get_disjoint_mut(slots) {
-            gated(cpu, gate, x, up, to);
+        match self.sequence.slots.get_disjoint_mut(slots) {
+            Ok([gate, up, to]) => execute(cpu, &op, &[gate, up], to),
+            Err(_) => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -86,6 +86,7 @@ fn shapes() -> impl Iterator<Item = AttentionShape> {
         AttentionShape {
             tokens,
             first,
+            all: None,
             heads: kv_heads * (1 + below(6)),
             kv_heads,
             head_len,
@@ -93,6 +94,7 @@ fn shapes() -> impl Iterator<Item = AttentionShape> {
             scale: 1.0 / (head_len as f32).sqrt(),
             window: [None, Some(1), Some(9), Some(64)][below(4)],
             soft_cap: [None, None, Some(0.7), Some(30.0)][below(4)],
+            finite: true,
         }
     };
     (0..if cfg!(target_arch = "wasm32") {
@@ -114,6 +116,7 @@ fn sharing_among_threads_changes_no_result() {
         let shape = AttentionShape {
             tokens,
             first,
+            all: None,
             heads: 6,
             kv_heads: 2,
             head_len: 64,
@@ -121,6 +124,7 @@ fn sharing_among_threads_changes_no_result() {
             scale: 0.125,
             window: Some(1000),
             soft_cap: None,
+            finite: true,
         };
         let rows = tokens * shape.row_len();
         let cache = shape.kv_heads * shape.capacity * shape.head_len;

@@ -72,7 +72,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
         variants: &[Variant::SIMD128, Variant::RELAXED],
         scripts: COMPUTING,
         op_table: true,
-        limit: 200 * 1024,
+        limit: 225 * 1024,
     },
     Entry {
         name: "llm",

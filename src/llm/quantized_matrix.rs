@@ -1,0 +1,167 @@
+//! Matrices of quantised weights for matmuls outside of a language model.
+
+use crate::device::GpuDevice;
+use crate::error::Result;
+use crate::gpu::{BlockWeights, Product, SharedGpu, TransformerPass};
+use crate::llm::WeightType;
+use crate::ops::shape::{check_len, product};
+#[cfg(not(target_arch = "wasm32"))]
+use crate::runtime::block_on;
+use crate::simd::{BlockMatrix, Cpu, multiply_blocks};
+
+/// A matrix of weights in ggml's blocks, such as a tensor of a GGUF file, ready for matmuls on a device.
+///
+/// The weights stay quantised, in the memory of the CPU or of the GPU, and are dequantized during the matmul. Inputs,
+/// products and accumulators are `f32`: the accuracy is that of [`GpuDevice::matmul_async`] with the dequantized weights.
+/// On a GPU, the length of a row must be a multiple of 8, as that of quantised rows is.
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::GpuDevice;
+/// use relampago::llm::{QuantizedMatrix, WeightType};
+///
+/// // A row of 32 weights: a scale of 0.5 in f16, and integers.
+/// let mut block = vec![0x00, 0x38];
+/// block.extend(0..32);
+/// let weights = QuantizedMatrix::new(&GpuDevice::new()?, WeightType::Q8_0, block, 1, 32)?;
+/// let mut y = [0.0];
+/// weights.matmul(&[1.0; 32], &mut y, 1)?;
+/// assert_eq!(y, [0.5 * 496.0]);
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[doc(alias = "gemv")]
+#[doc(alias = "ggml_mul_mat")]
+pub struct QuantizedMatrix {
+    device: GpuDevice,
+    kind: WeightType,
+    rows: usize,
+    cols: usize,
+    place: Place,
+}
+
+/// Where the weights are.
+enum Place {
+    Cpu(Cpu, Vec<u8>),
+    Gpu(SharedGpu, BlockWeights),
+}
+
+impl QuantizedMatrix {
+    /// Places the weights of `rows` rows of `cols` weights on a device: `blocks` has one row after the other.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if rows are not of whole blocks, `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`, on a GPU
+    /// `LimitExceeded`, and device errors.
+    pub async fn new_async(
+        device: &GpuDevice,
+        kind: WeightType,
+        blocks: Vec<u8>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<Self> {
+        let row_bytes = kind.row_bytes(cols).ok_or_else(|| {
+            let requirement = format!("a multiple of {}, the length of a block", kind.block_len());
+            crate::Error::invalid("cols", cols.to_string(), requirement)
+        })?;
+        product("weights", rows, cols)?;
+        check_len("blocks", product("blocks", rows, row_bytes)?, blocks.len())?;
+        let place = Place::new(device, kind, blocks, cols).await?;
+        Ok(Self {
+            device: device.clone(),
+            kind,
+            rows,
+            cols,
+            place,
+        })
+    }
+
+    /// Computes `y = x · Wᵀ`: of each of the `m` rows of `x`, which have as many elements as the weights have columns,
+    /// the products with all rows of weights. All are row-major.
+    ///
+    /// # Errors
+    /// `LengthMismatch`, `ShapeOverflow`, `OutOfMemory`, and device errors.
+    pub async fn matmul_async(&self, x: &[f32], y: &mut [f32], m: usize) -> Result<()> {
+        check_len("x", product("x", m, self.cols)?, x.len())?;
+        check_len("y", product("y", m, self.rows)?, y.len())?;
+        self.device.check()?;
+        if y.is_empty() || self.cols == 0 {
+            y.fill(0.0);
+            return Ok(());
+        }
+        match &self.place {
+            Place::Cpu(cpu, blocks) => {
+                match BlockMatrix::new(self.kind, blocks, self.rows, self.cols) {
+                    Some(weights) => multiply_blocks(*cpu, weights, x, y),
+                    None => Ok(()),
+                }
+            }
+            Place::Gpu(gpu, weights) => {
+                let reading = {
+                    let mut pass = TransformerPass::new(gpu)?;
+                    let (x, product) = (pass.upload(x)?, pass.allocate(y.len())?);
+                    pass.multiply(&x, weights, (&product, 0, self.rows), Product::of(m), None)?;
+                    pass.submit(Some((&product, y.len())))?
+                };
+                y.copy_from_slice(&reading.await?);
+                Ok(())
+            }
+        }
+    }
+
+    /// Returns the type of the weights.
+    pub fn weight_type(&self) -> WeightType {
+        self.kind
+    }
+
+    /// Returns the number of rows and columns.
+    pub fn shape(&self) -> [usize; 2] {
+        [self.rows, self.cols]
+    }
+}
+
+impl Place {
+    #[cfg_attr(not(feature = "gpu"), allow(clippy::unused_async, unused_variables))]
+    async fn new(
+        device: &GpuDevice,
+        kind: WeightType,
+        blocks: Vec<u8>,
+        cols: usize,
+    ) -> Result<Self> {
+        match device.executor() {
+            crate::device::executor::Executor::Gpu(gpu) => {
+                let weights = BlockWeights::new(gpu, kind, &[&blocks], cols).await?;
+                Ok(Self::Gpu(gpu.clone(), weights))
+            }
+            _ => Ok(Self::Cpu(device.cpu(), blocks)),
+        }
+    }
+}
+
+/// Blocking versions.
+#[cfg(not(target_arch = "wasm32"))]
+impl QuantizedMatrix {
+    /// Blocking version of [`QuantizedMatrix::new_async`].
+    pub fn new(
+        device: &GpuDevice,
+        kind: WeightType,
+        blocks: Vec<u8>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<Self> {
+        block_on(Self::new_async(device, kind, blocks, rows, cols))
+    }
+
+    /// Blocking version of [`QuantizedMatrix::matmul_async`].
+    pub fn matmul(&self, x: &[f32], y: &mut [f32], m: usize) -> Result<()> {
+        block_on(self.matmul_async(x, y, m))
+    }
+}
+
+impl std::fmt::Debug for QuantizedMatrix {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            kind, rows, cols, ..
+        } = self;
+        write!(f, "QuantizedMatrix({kind:?}, {rows} × {cols})")
+    }
+}

@@ -1,0 +1,66 @@
+//! Validation of operations on indices, ranks and heads.
+
+use super::shape::{MAX_EXACT_INDEX, check_len, check_limit, check_not_empty, invalid, product};
+use crate::error::Result;
+use crate::ops::Op;
+
+/// Checks the lengths of the inputs, of which there are as many as the operation has. Returns the length of the result.
+pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
+    let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
+    let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");
+    let expect = |index: usize, expected: usize| check_len(name(index), expected, len(index));
+    match *op {
+        Op::GatherRows { rows, cols } => {
+            check_limit("the number of rows of `table`", rows, MAX_EXACT_INDEX)?;
+            expect(0, product("table", rows, cols)?)?;
+            product("y", len(1), cols)
+        }
+        Op::Attention { ref options } => {
+            options.check()?;
+            let rows =
+                |what, rows, heads| product(what, product(what, rows, heads)?, options.head_len);
+            let len = rows("queries", options.tokens, options.heads)?;
+            expect(0, len)?;
+            expect(1, rows("keys", options.positions, options.kv_heads)?)?;
+            expect(2, rows("values", options.positions, options.kv_heads)?)?;
+            Ok(len)
+        }
+        Op::Rope { ref options } => {
+            options.check()?;
+            let heads = product("x", options.tokens, options.heads)?;
+            expect(0, product("x", heads, options.head_len)?)?;
+            Ok(len(0))
+        }
+        Op::TakeAlongRows { rows, cols, k } => {
+            check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
+            expect(0, product("x", rows, cols)?)?;
+            let len = product("indices", rows, k)?;
+            expect(1, len)?;
+            Ok(len)
+        }
+        Op::ArgmaxRows { rows, cols } => {
+            check_ranking(op, [rows, cols, 1])?;
+            expect(0, product("x", rows, cols)?)?;
+            Ok(rows)
+        }
+        Op::TopKRows { rows, cols, k } => {
+            check_ranking(op, [rows, cols, k])?;
+            expect(0, product("x", rows, cols)?)?;
+            product("indices", rows, k)
+        }
+        _ => Ok(len(0)),
+    }
+}
+
+/// Checks that the `k` largest of `cols` elements have indices that `f32` holds.
+fn check_ranking(op: &Op, [rows, cols, k]: [usize; 3]) -> Result<()> {
+    check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
+    if rows > 0 && k > 0 {
+        check_not_empty(op, cols)?;
+    }
+    if k <= cols || rows == 0 {
+        return Ok(());
+    }
+    let requirement = format!("at most `cols` ({cols})");
+    Err(invalid("k", k, requirement))
+}
