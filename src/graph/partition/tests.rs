@@ -55,6 +55,40 @@ fn rows_of_different_lengths_divide_at_common_ends() {
 }
 
 #[test]
+fn gathers_and_rankings_divide_by_rows_of_their_results() {
+    let [rows, cols, k] = [6, 5, 2];
+    let gather = Op::GatherRows { rows: 9, cols };
+    let nodes = graph(
+        &[45, 6],
+        &[
+            (gather.clone(), &[0, 1], 30),
+            (Op::TopKRows { rows, cols, k }, &[2], 12),
+            (Op::TakeAlongRows { rows, cols, k }, &[2, 3], 12),
+        ],
+    );
+    let division = Division::new(&nodes, &[4]);
+    assert_eq!(division.rows, 6);
+    let window = Window { each: 1, more: 0 };
+    assert_eq!(
+        division.given,
+        [Given::Whole(0), Given::Rows(1, window)],
+        "all of the table, and some indices"
+    );
+    let (part, outputs, placeholders) = division.part(&nodes, 2, &|_| unreachable!());
+    assert_eq!(placeholders, [45, 2]);
+    assert_eq!(part[outputs[0]].len, 4);
+    let ops = part.iter().filter_map(|node| Some(node.operation()?.0));
+    let ops: Vec<&Op> = ops.collect();
+    let rows = 2;
+    let wanted = [
+        &gather,
+        &Op::TopKRows { rows, cols, k },
+        &Op::TakeAlongRows { rows, cols, k },
+    ];
+    assert_eq!(ops, wanted);
+}
+
+#[test]
 fn convolution_part_reads_a_band_of_rows() {
     let options = Conv2d::valid(11, 4, 3, 2).with_stride(2, 1);
     let nodes = graph(&[44, 6], &[(Op::Convolve2d { options }, &[0, 1], 15)]);
