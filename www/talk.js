@@ -58,6 +58,29 @@ function add({ role, content }) {
   return item;
 }
 
+/** How often an answer goes on after its device was lost. */
+const MOST_LOSSES = 3;
+
+/** Answers; where the device is lost, loads the model anew and goes on after the tokens so far. */
+async function* answered(asked, conversation, signal) {
+  let after = [];
+  for (let losses = 0; ; losses++) {
+    const answer = asked.chat(conversation, { signal, after });
+    try {
+      for await (const piece of answer) {
+        yield { piece, usage: answer.usage };
+      }
+      return;
+    } catch (error) {
+      if (error.code !== 'DEVICE_LOST' || losses === MOST_LOSSES) {
+        throw error;
+      }
+      after = answer.tokens;
+      await asked.reload();
+    }
+  }
+}
+
 async function ask(question) {
   const { signal } = (underway = new AbortController());
   const message = { role: 'user', content: question };
@@ -66,13 +89,12 @@ async function ask(question) {
   at('send').disabled = true;
   at('stop').disabled = false;
   const asked = model;
-  const answer = asked.chat([...messages, message], { signal });
   let text = '';
   try {
-    for await (const piece of answer) {
+    for await (const { piece, usage } of answered(asked, [...messages, message], signal)) {
       text += piece;
       item.textContent = text;
-      account(answer.usage);
+      account(usage);
     }
   } finally {
     at('stop').disabled = true;
