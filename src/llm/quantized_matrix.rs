@@ -1,7 +1,7 @@
 //! Matrices of quantised weights for matmuls outside of a language model.
 
 use crate::device::GpuDevice;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::{BlockWeights, Product, SharedGpu, TransformerPass};
 use crate::llm::WeightType;
 use crate::ops::shape::{check_len, product};
@@ -61,7 +61,7 @@ impl QuantizedMatrix {
     ) -> Result<Self> {
         let row_bytes = kind.row_bytes(cols).ok_or_else(|| {
             let requirement = format!("a multiple of {}, the length of a block", kind.block_len());
-            crate::Error::invalid("cols", cols.to_string(), requirement)
+            Error::invalid("cols", cols.to_string(), requirement)
         })?;
         product("weights", rows, cols)?;
         check_len("blocks", product("blocks", rows, row_bytes)?, blocks.len())?;
