@@ -13,6 +13,7 @@ import { unbundled } from '../support/unbundled.mjs';
 
 const FEW = 20;
 const MANY = 200;
+const GENERATIONS = 1000;
 
 describe('memory of language models', () => {
   let folder;
@@ -36,6 +37,23 @@ describe('memory of language models', () => {
     assert.equal(last, few);
   });
 
+  test('of a thousand generations with an adapter, sessions and embeddings', async () => {
+    const { LanguageModel } = await import(pathToFileURL(join(folder, 'node_modules/relampago/llm/node.js')));
+    const model = await LanguageModel.load(readFileSync(join(folder, 'tiny.gguf')), { contextLength: 64 });
+    const lora = await model.loadLora(join(folder, 'tiny-lora.gguf'));
+    const sizes = new Map();
+    for (let count = 1; count <= GENERATIONS; count++) {
+      const options = { max_tokens: 8, temperature: 1, seed: count, lora: count % 2 ? lora : [], logprobs: true };
+      await model.complete(`hello ${count % 7}`, options).text();
+      if (count % 10 === 0) {
+        await visitSession(model, lora);
+      }
+      sizes.set(count, await model.memoryBytes());
+    }
+    model.dispose();
+    assert.equal(sizes.get(GENERATIONS), sizes.get(FEW));
+  });
+
   const onLinux = { skip: process.platform !== 'linux' };
   test('of models in workers', onLinux, async () => {
     const server = await serve(unbundled(folder, 'llm-sources', ['llm-sources.js', 'tiny.gguf']));
@@ -57,6 +75,16 @@ describe('memory of language models', () => {
     }
   });
 });
+
+async function visitSession(model, lora) {
+  const session = await model.session({ lora });
+  await session.prefill([1, 2, 3]);
+  const fork = await session.fork();
+  await fork.save();
+  fork.dispose();
+  session.dispose();
+  await model.embed('hello');
+}
 
 /** Loads a model `count` times, in the page; returns the bytes of the last one's module. */
 async function loads(count) {
