@@ -30,7 +30,7 @@ mod layer;
 mod matmul;
 pub(crate) mod policy;
 pub(crate) mod reduce_op;
-mod rope;
+pub(crate) mod rope;
 pub(crate) mod shape;
 mod transformer;
 

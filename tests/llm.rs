@@ -13,7 +13,7 @@ mod support;
 #[path = "support/transformer.rs"]
 mod transformer;
 
-use gguf::RandomTensors;
+use gguf::random_tensor;
 use relampago::InstructionSet;
 use relampago::llm::{
     EmbedOptions, FinishReason, GenerateOptions, Gguf, GgufWriter, LanguageModel, LoadOptions,
@@ -27,6 +27,14 @@ fn load(bytes: &[u8], set: InstructionSet) -> LanguageModel {
     let mut options = LoadOptions::default();
     options.instruction_set = Some(set);
     LanguageModel::from_bytes(bytes.to_vec(), options).unwrap()
+}
+
+/// Options for a GPU.
+fn on_gpu() -> LoadOptions {
+    let mut options = LoadOptions::default();
+    let device = GpuDevice::builder().backend(Backend::Gpu).build();
+    options.device = Some(device.expect("a GPU adapter, if in software"));
+    options
 }
 
 fn tokens(len: usize, random: &mut Random) -> Vec<u32> {
@@ -86,9 +94,7 @@ fn logits_are_those_of_the_pass_in_f64() {
 
 #[test]
 fn logits_of_a_gpu_are_those_of_the_pass_in_f64() {
-    let mut options = LoadOptions::default();
-    let device = GpuDevice::builder().backend(Backend::Gpu).build();
-    options.device = Some(device.expect("a GPU adapter, if in software"));
+    let options = on_gpu();
     for (name, bytes, tokens, exact) in models() {
         let model = LanguageModel::from_bytes(bytes, options.clone()).unwrap();
         check_logits(&model, &tokens, &exact, &format!("{name}, GPU"));
@@ -313,8 +319,8 @@ fn generation_takes_the_likeliest_tokens() {
 fn mutated_files_give_errors() {
     let (bytes, _) = random_model(LLAMA, 1);
     let (mut writer, _) = metadata(LLAMA);
-    writer.random("t", &[32, 2], WeightType::Q4_0, &mut Random(1));
-    writer.random("u", &[4], WeightType::F32, &mut Random(1));
+    random_tensor(&mut writer, "t", &[32, 2], WeightType::Q4_0, &mut Random(1));
+    random_tensor(&mut writer, "u", &[4], WeightType::F32, &mut Random(1));
     let small = writer.finish();
     let random = &mut Random(5);
     let mut refused = 0;

@@ -45,7 +45,7 @@ const contestants = {
   },
 };
 
-/** Times of a load and of an answer, of which `first` is told each piece. */
+/** Times a load and an answer; `answer` calls `first` for each piece of text. */
 async function timed(load, answer) {
   const began = performance.now();
   const loaded = await load();

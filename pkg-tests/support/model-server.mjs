@@ -68,7 +68,7 @@ const BEHAVIOURS = {
   /** Nothing that names the version. */
   unnamed: (call) => ranges({ ...call, etag: undefined }),
 
-  /** Each connection breaks after so many bytes; a part arrives in two attempts. */
+  /** Breaks each connection after a number of bytes, so that a part takes two attempts. */
   breaking: (call) => truncated(call, 40_000),
 
   /** Each connection breaks after so few bytes that no number of attempts is enough. */

@@ -4,8 +4,6 @@ use super::lora::low_ranks;
 use super::model::{BLOCK, BlockRequest, Input, Model, Output, Scaled, State};
 use super::{Gguf, LoadOptions, QkvLora};
 use crate::error::{Error, Result};
-use crate::instruction_set::InstructionSet;
-use crate::simd::Cpu;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,9 +41,7 @@ impl ForwardPass {
     /// # Errors
     /// The errors of [`LanguageModel::load_async`](super::LanguageModel::load_async).
     pub async fn new_async(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let set = options.instruction_set.unwrap_or(InstructionSet::best());
-        let cpu = Cpu::new(set, options.threads);
-        let mut model = Model::new(file, options.context_length, cpu)?;
+        let mut model = Model::new(file, options.context_length, options.cpu())?;
         if let Some(device) = &options.device {
             model.move_to(device).await?;
         }
@@ -91,18 +87,30 @@ impl ForwardPass {
     /// rows; `LengthMismatch` if `rows` is no multiple of the width; `LimitExceeded` if the
     /// context has no room for them; `OutOfMemory`, `DeviceLost`.
     pub async fn forward_async(&mut self, layers: Range<usize>, rows: &[f32]) -> Result<Vec<f32>> {
-        let mut first = self.check(&layers, rows)?;
+        let first = self.check(&layers, rows)?;
+        self.read(first, layers, rows, |_| Output::Residual).await
+    }
+
+    /// Passes rows through layers block by block.
+    async fn read(
+        &mut self,
+        mut first: usize,
+        layers: Range<usize>,
+        rows: &[f32],
+        output: impl Fn(usize) -> Output,
+    ) -> Result<Vec<f32>> {
         let mut results = Vec::new();
         for block in rows.chunks(BLOCK * self.width()) {
+            let count = block.len() / self.width();
             let request = BlockRequest {
                 first,
                 input: Input::Rows(block),
                 layers: layers.clone(),
-                output: Output::Residual,
+                output: output(count),
                 adapters: &self.scaled,
             };
             results.extend(self.model.read(&mut self.state, &request).await?);
-            first += block.len() / self.model.config.width;
+            first += count;
             self.lens[layers.clone()].fill(first);
         }
         Ok(results)
@@ -114,18 +122,7 @@ impl ForwardPass {
     /// `LengthMismatch` if `rows` is no multiple of the width, `OutOfMemory`, `DeviceLost`.
     pub async fn logits_async(&mut self, rows: &[f32]) -> Result<Vec<f32>> {
         self.check_rows(rows)?;
-        let mut results = Vec::new();
-        for block in rows.chunks(BLOCK * self.width()) {
-            let request = BlockRequest {
-                first: 0,
-                input: Input::Rows(block),
-                layers: 0..0,
-                output: Output::Logits(block.len() / self.width()),
-                adapters: &self.scaled,
-            };
-            results.extend(self.model.read(&mut self.state, &request).await?);
-        }
-        Ok(results)
+        self.read(0, 0..0, rows, Output::Logits).await
     }
 
     /// Replaces the adapters, which are added to the queries, keys and values of layers by number; none is the

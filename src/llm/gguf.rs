@@ -114,6 +114,17 @@ impl Gguf {
         self.slice(tensor.range())
     }
 
+    /// Returns the weights of a tensor of this file.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn dequantized(&self, tensor: &TensorInfo) -> Result<Vec<f32>> {
+        let mut weights = crate::alloc::try_zeros(tensor.len())?;
+        let kind = tensor.weight_type();
+        kind.dequantize(self.data(tensor), &mut weights);
+        Ok(weights)
+    }
+
     /// A part of the file.
     pub(super) fn slice(&self, range: std::ops::Range<usize>) -> &[u8] {
         self.source.bytes().get(range).unwrap_or_default()

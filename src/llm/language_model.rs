@@ -27,6 +27,14 @@ pub struct LoadOptions {
     pub device: Option<GpuDevice>,
 }
 
+impl LoadOptions {
+    /// Returns the instruction set and the threads that these options choose.
+    pub(super) fn cpu(&self) -> Cpu {
+        let set = self.instruction_set.unwrap_or(InstructionSet::best());
+        Cpu::new(set, self.threads)
+    }
+}
+
 /// What a file says of its model.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -86,9 +94,7 @@ impl LanguageModel {
     }
 
     async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let set = options.instruction_set.unwrap_or(InstructionSet::best());
-        let cpu = Cpu::new(set, options.threads);
-        let model = Model::new(file, options.context_length, cpu)?;
+        let model = Model::new(file, options.context_length, options.cpu())?;
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = model
             .file

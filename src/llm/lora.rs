@@ -88,7 +88,7 @@ impl ScaledLora {
     }
 }
 
-/// What the forward pass takes.
+/// Returns adapters in the form that the forward pass takes.
 pub(super) fn scaled(all: &[ScaledLora]) -> Vec<Scaled> {
     let each = all.iter();
     each.map(|one| (one.lora.adapter.clone(), one.scale))

@@ -120,7 +120,6 @@ impl QuantizedMatrix {
 }
 
 impl Place {
-    #[cfg_attr(not(feature = "gpu"), allow(clippy::unused_async, unused_variables))]
     async fn new(
         device: &GpuDevice,
         kind: WeightType,

@@ -86,7 +86,7 @@ impl Sampling {
     }
 }
 
-/// What `SplitMix64` adds to its state for a number.
+/// The number that `SplitMix64` adds to its state at each step.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Chooses tokens one after the other.
@@ -102,7 +102,7 @@ impl Sampler {
         Self { options, state }
     }
 
-    /// Goes on as if tokens had been chosen, so many.
+    /// Advances the random numbers past those of `tokens` chosen tokens.
     pub(super) fn skip(&mut self, tokens: usize) {
         if self.options.temperature != 0.0 {
             let steps = (tokens as u64).wrapping_mul(STEP);

@@ -6,7 +6,7 @@ use super::{LanguageModel, ScaledLora, fingerprint};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 
-/// What saved sequences begin with: the format and its version.
+/// The first bytes of saved sequences: the format and its version.
 const MAGIC: &[u8; 8] = b"RLPGSEQ1";
 
 /// The lengths of the magic, the fingerprint and the number of tokens.

@@ -3,7 +3,7 @@
 use super::LanguageModel;
 use super::ScaledLora;
 use super::lora::scaled;
-use super::model::{Scaled, State, Wanted};
+use super::model::{State, Wanted};
 use crate::error::{Error, Result};
 
 /// A sequence of tokens. Its methods take the model that it was made for.
@@ -12,8 +12,6 @@ pub(crate) struct Sequence {
     state: State,
     tokens: Vec<u32>,
     lora: Vec<ScaledLora>,
-    /// The same as the forward pass takes them.
-    scaled: Vec<Scaled>,
 }
 
 impl Sequence {
@@ -22,7 +20,6 @@ impl Sequence {
             state: model.model.state()?,
             tokens: Vec::new(),
             lora: Vec::new(),
-            scaled: Vec::new(),
         })
     }
 
@@ -65,7 +62,7 @@ impl Sequence {
         self.check(model, tokens)?;
         let (model, first) = (&model.model, self.tokens.len());
         let logits = model
-            .forward(&mut self.state, first, tokens, wanted, &self.scaled)
+            .forward(&mut self.state, first, tokens, wanted, &scaled(&self.lora))
             .await?;
         self.tokens.extend_from_slice(tokens);
         Ok(logits)
@@ -89,9 +86,8 @@ impl Sequence {
     /// `Foreign` for another model's adapter, `InvalidArgument` for a scale that is not finite.
     pub(crate) fn set_lora(&mut self, model: &LanguageModel, lora: &[ScaledLora]) -> Result<()> {
         if self.lora != lora {
-            let scaled = scaled(lora);
-            model.model.check_adapters(&scaled)?;
-            (self.lora, self.scaled) = (lora.to_vec(), scaled);
+            model.model.check_adapters(&scaled(lora))?;
+            self.lora = lora.to_vec();
             self.tokens.clear();
         }
         Ok(())
@@ -107,7 +103,6 @@ impl Sequence {
             state: model.model.state()?,
             tokens: Vec::new(),
             lora: self.lora.clone(),
-            scaled: self.scaled.clone(),
         };
         fork.restore(model, self.tokens.clone(), &cache).await?;
         Ok(fork)

@@ -47,6 +47,12 @@ pub struct Rope {
     pub factors: Option<Arc<[f32]>>,
 }
 
+/// Returns the angle between neighbouring positions for a pair of `rotated` elements, in radians (Su et al.,
+/// "`RoFormer`", 2021).
+pub(crate) fn frequency(base: f64, rotated: usize, pair: usize) -> f64 {
+    libm::pow(base, -((2 * pair) as f64) / rotated as f64)
+}
+
 impl Rope {
     /// Creates a rotation of whole heads by halves, with base 10,000 and without factors, for tokens from position 0 on.
     pub fn new(tokens: usize, heads: usize, head_len: usize) -> Self {
@@ -105,12 +111,11 @@ impl Rope {
 
     /// Returns the angle between neighbouring positions for each pair, in radians.
     pub(crate) fn frequencies(&self) -> Vec<f64> {
-        let frequency = |pair: usize| {
-            let exponent = -((2 * pair) as f64) / self.rotated as f64;
+        let divided = |pair: usize| {
             let factor = self.factors.as_ref().map_or(1.0, |factors| factors[pair]);
-            libm::pow(f64::from(self.base), exponent) / f64::from(factor)
+            frequency(f64::from(self.base), self.rotated, pair) / f64::from(factor)
         };
-        (0..self.pairs()).map(frequency).collect()
+        (0..self.pairs()).map(divided).collect()
     }
 
     /// Returns the cosine and the sine for each pair of a token.

@@ -36,18 +36,20 @@ mod transpose;
 mod values;
 
 pub(crate) use crate::instruction_set::InstructionSet;
-#[cfg(feature = "llm")]
-pub(crate) use attention::{AttentionShape, attention};
 pub(crate) use elementwise::repeat;
 pub(crate) use fused_loop::{Other, Swept, is_swept, sweep};
 pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
-#[cfg(feature = "llm")]
-pub(crate) use matmul::{BlockMatrix, multiply_blocks};
 pub(crate) use matmul::{Packed, multiply_planes};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::fold_tiles;
 pub(crate) use values::map_values;
+#[cfg(feature = "llm")]
+pub(crate) use {
+    attention::{AttentionShape, attention},
+    matmul::{BlockMatrix, multiply_blocks},
+    rope::rotate,
+};
 
 use crate::error::Result;
 use crate::ops::{Matmul, Op};

@@ -24,7 +24,8 @@ pub(super) fn rope(pieces: usize, options: &Rope, x: &[f32], out: &mut [f32]) ->
     })
 }
 
-fn rotate(interleaved: bool, head: &mut [f32], angles: &[[f32; 2]]) {
+/// Rotates the pairs of a head's rotated part: neighbours if they are interleaved, else one element of each half.
+pub(crate) fn rotate(interleaved: bool, head: &mut [f32], angles: &[[f32; 2]]) {
     if interleaved {
         for (pair, angle) in head.chunks_exact_mut(2).zip(angles) {
             [pair[0], pair[1]] = rotated([pair[0], pair[1]], *angle);

@@ -1,13 +1,12 @@
 //! Adapters: beside quantised weights they give the logits of merged weights.
 
 use super::transformer::{GEMMA, HEAD, LLAMA, Oracle, SHAPES, Shape, WIDTH, random_model};
-use super::{assert_close, load, mutated, tokens};
+use super::{assert_close, load, mutated, on_gpu, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;
 use relampago::llm::{
     GenerateOptions, GgufWriter, LanguageModel, LoadOptions, Lora, LoraOptions, QkvLora, ScaledLora,
 };
-use relampago::{Backend, GpuDevice};
 
 const RANK: usize = 5;
 const ALPHA: f32 = 10.0;
@@ -170,9 +169,7 @@ fn adapters_give_the_logits_of_merged_weights() {
 
 #[test]
 fn adapters_give_the_logits_of_merged_weights_on_a_gpu() {
-    let mut options = LoadOptions::default();
-    let device = GpuDevice::builder().backend(Backend::Gpu).build();
-    options.device = Some(device.expect("a GPU adapter, if in software"));
+    let options = on_gpu();
     for shape in SHAPES {
         check_shape(shape, &options);
     }

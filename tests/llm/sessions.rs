@@ -1,7 +1,7 @@
 //! Sessions that are copied, saved and cut; embeddings, probabilities, and layers by themselves.
 
 use super::transformer::{GEMMA, LLAMA, WIDTH, random_model};
-use super::{assert_close, load, tokens};
+use super::{assert_close, load, on_gpu, tokens};
 use crate::support::Random;
 use relampago::llm::{
     EmbedOptions, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel, LoadOptions,
@@ -12,10 +12,7 @@ use relampago::{Error, InstructionSet};
 
 /// Options for SIMD and for a GPU.
 fn backends() -> [LoadOptions; 2] {
-    let mut on_gpu = LoadOptions::default();
-    let device = GpuDevice::builder().backend(Backend::Gpu).build();
-    on_gpu.device = Some(device.expect("a GPU adapter, if in software"));
-    [LoadOptions::default(), on_gpu]
+    [LoadOptions::default(), on_gpu()]
 }
 
 #[test]

@@ -3,34 +3,21 @@
 use crate::support::Random;
 use relampago::llm::{GgufWriter, WeightType};
 
-/// Random tensors in a file.
-pub(crate) trait RandomTensors {
-    /// Adds a tensor of random weights; returns them.
-    fn random(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        kind: WeightType,
-        random: &mut Random,
-    ) -> Vec<f64>;
-}
-
-impl RandomTensors for GgufWriter {
-    fn random(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        kind: WeightType,
-        random: &mut Random,
-    ) -> Vec<f64> {
-        let len: usize = shape.iter().product();
-        let blocks = len / kind.block_len();
-        let data: Vec<u8> = (0..blocks).flat_map(|_| block(kind, random)).collect();
-        let mut weights = vec![0.0; len];
-        kind.dequantize(&data, &mut weights);
-        self.tensor(name, shape, kind, &data).unwrap();
-        weights.into_iter().map(f64::from).collect()
-    }
+/// Adds a tensor of random weights to a file; returns them.
+pub(crate) fn random_tensor(
+    writer: &mut GgufWriter,
+    name: &str,
+    shape: &[usize],
+    kind: WeightType,
+    random: &mut Random,
+) -> Vec<f64> {
+    let len: usize = shape.iter().product();
+    let blocks = len / kind.block_len();
+    let data: Vec<u8> = (0..blocks).flat_map(|_| block(kind, random)).collect();
+    let mut weights = vec![0.0; len];
+    kind.dequantize(&data, &mut weights);
+    writer.tensor(name, shape, kind, &data).unwrap();
+    weights.into_iter().map(f64::from).collect()
 }
 
 /// A block of random bytes whose scales give weights of about 0.1.

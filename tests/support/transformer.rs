@@ -1,7 +1,7 @@
 //! Tiny random models of every architecture, and their forward pass in `f64`, written independently
 //! of the library.
 
-use super::gguf::RandomTensors;
+use super::gguf::random_tensor;
 use crate::support::Random;
 use relampago::llm::{GgufWriter, WeightType};
 
@@ -245,13 +245,19 @@ pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
     let random = &mut Random(seed);
     let (mut writer, vocabulary) = metadata(shape);
     let q8_0 = WeightType::Q8_0;
-    let embedding = writer.random("token_embd.weight", &[WIDTH, vocabulary], q8_0, random);
+    let embedding = random_tensor(
+        &mut writer,
+        "token_embd.weight",
+        &[WIDTH, vocabulary],
+        q8_0,
+        random,
+    );
     let mut layers = Vec::new();
     let mut matrices = seed as usize;
     for index in 0..shape.layers {
         let mut vector = |name: &str, len: usize| {
             let name = format!("blk.{index}.{name}");
-            writer.random(&name, &[len], WeightType::F32, random)
+            random_tensor(&mut writer, &name, &[len], WeightType::F32, random)
         };
         let mut layer = Layer {
             attention_norm: vector("attn_norm.weight", WIDTH),
@@ -278,7 +284,7 @@ pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
             let kind = TYPES[matrices % TYPES.len()];
             matrices += 1;
             let name = format!("blk.{index}.{name}.weight");
-            writer.random(&name, &[WIDTH, rows], kind, random)
+            random_tensor(&mut writer, &name, &[WIDTH, rows], kind, random)
         };
         if shape.fused {
             let all = matrix("attn_qkv", WIDTH + 2 * ROWS);
@@ -298,7 +304,13 @@ pub(crate) fn random_model(shape: Shape, seed: u64) -> (Vec<u8>, Oracle) {
         layer.down = matrix("ffn_down", WIDTH);
         layers.push(layer);
     }
-    let norm = writer.random("output_norm.weight", &[WIDTH], WeightType::F32, random);
+    let norm = random_tensor(
+        &mut writer,
+        "output_norm.weight",
+        &[WIDTH],
+        WeightType::F32,
+        random,
+    );
     let mut factors = vec![1.0; HEAD / 2];
     if shape.factors {
         factors = (0..HEAD / 2).map(|i| f64::from(1 + i as u32)).collect();

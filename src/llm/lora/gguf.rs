@@ -1,7 +1,6 @@
 //! Adapters in GGUF files, as llama.cpp's `convert_lora_to_gguf.py` writes them.
 
 use super::LoraOptions;
-use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::llm::gguf::{Gguf, TensorInfo, Value, invalid};
 use crate::llm::model::{LowRank, Model};
@@ -47,8 +46,8 @@ pub(super) fn read(bytes: Vec<u8>, model: &Model, options: &LoraOptions) -> Resu
         let mut low_rank = LowRank {
             tensor: tensor.to_owned(),
             rank,
-            a: values(&file, a)?,
-            b: values(&file, b)?,
+            a: file.dequantized(a)?,
+            b: file.dequantized(b)?,
         };
         low_rank.scale_by_rank(alpha)?;
         all.push(low_rank);
@@ -73,12 +72,4 @@ fn expect(file: &Gguf, key: &str, wanted: &str) -> Result<()> {
     let has = value.unwrap_or("nothing");
     let what = format!("it is `{has}`, but must be `{wanted}`");
     Err(invalid(what, format!("metadata `{key}`")))
-}
-
-fn values(file: &Gguf, tensor: &TensorInfo) -> Result<Vec<f32>> {
-    let mut values = try_zeros(tensor.len())?;
-    tensor
-        .weight_type()
-        .dequantize(file.data(tensor), &mut values);
-    Ok(values)
 }

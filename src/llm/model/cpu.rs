@@ -17,7 +17,7 @@ pub(in crate::llm) struct CpuSequence {
     pub(super) cache: KvCache,
     slots: [Vec<f32>; Slot::COUNT],
     lens: [usize; Slot::COUNT],
-    /// What an adapter's first matrix gives, and what it adds.
+    /// The product of an adapter's first matrix, and that of both of its matrices.
     low_rank: [Vec<f32>; 2],
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
     Hidden,
 }
 
-/// What goes through layers.
+/// The input of a block.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Input<'a> {
     Tokens(&'a [u32]),
@@ -27,14 +27,14 @@ pub(crate) enum Input<'a> {
     Rows(&'a [f32]),
 }
 
-/// What a block returns.
+/// The result of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
-    /// The logits of the last tokens, so many.
+    /// The logits of the last tokens, whose number is given.
     Logits(usize),
     /// The values of all tokens after the last layer.
     Residual,
-    /// The same after the last norm.
+    /// The values of all tokens after the last norm.
     Normed,
 }
 

@@ -1,5 +1,7 @@
 //! Rotary position embedding.
 
+use crate::ops::rope::frequency;
+use crate::simd::rotate;
 use std::ops::Range;
 
 /// The elements of a head that are rotated together.
@@ -25,12 +27,12 @@ pub(super) struct Rotation {
 
 impl Rotation {
     pub(super) fn new(pairs: Pairs, rotated: usize, base: f64) -> Self {
-        let exponents = (0..rotated / 2).map(|pair| -((2 * pair) as f64) / rotated as f64);
+        let pairs_of_head = 0..rotated / 2;
         Self {
             pairs,
             rotated,
-            frequencies: exponents
-                .map(|exponent| libm::pow(base, exponent))
+            frequencies: pairs_of_head
+                .map(|pair| frequency(base, rotated, pair))
                 .collect(),
             magnitude: 1.0,
         }
@@ -41,15 +43,6 @@ impl Rotation {
         let factors = factors.iter().cycle();
         for (frequency, factor) in self.frequencies.iter_mut().zip(factors) {
             *frequency /= factor;
-        }
-    }
-
-    /// Returns the distance between the elements of a pair, and between the first elements of two
-    /// pairs.
-    pub(super) fn strides(&self) -> (usize, usize) {
-        match self.pairs {
-            Pairs::Neighbours => (1, 2),
-            Pairs::Halves => (self.rotated / 2, 1),
         }
     }
 
@@ -68,12 +61,7 @@ impl Rotation {
 
     /// Rotates a head by the angles of its position.
     pub(super) fn apply(&self, head: &mut [f32], angles: &[[f32; 2]]) {
-        let (stride, step) = self.strides();
-        for (pair, &[cos, sin]) in angles.iter().enumerate() {
-            let first = pair * step;
-            let (a, b) = (head[first], head[first + stride]);
-            head[first] = a * cos - b * sin;
-            head[first + stride] = a * sin + b * cos;
-        }
+        let interleaved = self.pairs == Pairs::Neighbours;
+        rotate(interleaved, &mut head[..self.rotated], angles);
     }
 }

@@ -4,7 +4,7 @@ use super::Config;
 use super::steps::{VectorId, WeightId};
 use crate::error::Result;
 use crate::llm::WeightType;
-use crate::llm::gguf::{Gguf, TensorInfo, invalid};
+use crate::llm::gguf::{Gguf, invalid};
 use crate::simd::BlockMatrix;
 use std::ops::Range;
 use std::sync::Arc;
@@ -149,13 +149,5 @@ pub(super) fn optional_vector(file: &Gguf, name: &str, len: usize) -> Result<Opt
         let what = format!("its shape is {:?}, but must be [{len}]", tensor.shape());
         return Err(invalid(what, format!("tensor `{name}`")));
     }
-    dequantized(file, tensor).map(Some)
-}
-
-fn dequantized(file: &Gguf, tensor: &TensorInfo) -> Result<Vec<f32>> {
-    let mut weights = crate::alloc::try_zeros(tensor.len())?;
-    tensor
-        .weight_type()
-        .dequantize(file.data(tensor), &mut weights);
-    Ok(weights)
+    file.dequantized(tensor).map(Some)
 }
