@@ -60,6 +60,12 @@ export const count = check(
 export const seed = check((value) => Number.isSafeInteger(value) && value >= 0, 'a whole number from 0 to 2^53 - 1');
 export const abortSignal = check((value) => typeof value?.aborted === 'boolean', 'an AbortSignal');
 
+/** One of some names. */
+export const oneOf = (...names) => {
+    const quoted = names.map((name) => `'${name}'`);
+    return check((value) => names.includes(value), `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`);
+};
+
 /** Token ids. */
 export function tokens(list, what = 'tokens') {
     if (typeof list?.length !== 'number' || typeof list === 'string') {

@@ -40,8 +40,8 @@ export function describe({ headers }) {
 }
 
 /**
- * Returns a signal that is also aborted where nothing is heard for long: networks may be lost without notice. `heard`
- * is to be called when something arrives, `rest` when nothing more is waited for, and `end` when nothing is wanted.
+ * Returns a signal that is also aborted after a long silence: networks may be lost without notice. Call `heard` when
+ * bytes arrive, `rest` while no bytes are expected, and `end` when the transfer is over.
  */
 export function untilSilent(signal) {
     const { silenceMs } = host.download;

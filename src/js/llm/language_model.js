@@ -10,18 +10,9 @@ import { resolve, wholeFile } from './source.js';
 import { WorkerEngine } from './worker_engine.js';
 import { RelampagoError } from './error.js';
 
-const DEVICES = ['auto', 'gpu', 'simd'];
-
-const device = (value, what) => {
-    if (!DEVICES.includes(value)) {
-        throw check.invalid(what, value, "'auto', 'gpu' or 'simd'");
-    }
-    return value;
-};
-
 const LOAD = {
     cache: check.boolean,
-    device,
+    device: check.oneOf('auto', 'gpu', 'simd'),
     signal: check.abortSignal,
     onProgress: check.callable,
     contextLength: check.count,
@@ -52,17 +43,7 @@ const LORA = { alpha: check.number, signal: check.abortSignal };
 
 const SESSION = { lora: (value) => value };
 
-const POOLINGS = ['mean', 'last'];
-
-const EMBED = {
-    pooling: (value, what) => {
-        if (!POOLINGS.includes(value)) {
-            throw check.invalid(what, value, "'mean' or 'last'");
-        }
-        return value;
-    },
-    normalize: check.boolean,
-};
+const EMBED = { pooling: check.oneOf('mean', 'last'), normalize: check.boolean };
 
 const TOKENIZE = { special: check.boolean };
 

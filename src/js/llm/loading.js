@@ -5,14 +5,11 @@ import { Engine } from './engine.js';
 import { kindOf } from './http.js';
 import { compiled } from './module.js';
 import { open } from './source.js';
-import { split } from './stream.js';
+import { PIECE, split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
 
 /** Pieces on their way to a worker: enough that it never waits. */
 const MOST_PIECES = 8;
-
-/** The most bytes of a piece. */
-const PIECE = 4 << 20;
 
 /** Loads a model; returns its engine and its `info`. */
 export async function start(source, { cache, device, signal, onProgress, contextLength, worker }) {

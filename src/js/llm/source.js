@@ -3,10 +3,7 @@
 import { aborted, invalid } from './check.js';
 import { host } from './host.js';
 import { openRemote } from './remote_model.js';
-import { chunks, split } from './stream.js';
-
-/** The most bytes of a piece, so that what is on its way to the module stays small. */
-const PIECE = 4 << 20;
+import { PIECE, chunks, split } from './stream.js';
 
 /**
  * Opens a source: a URL, a Blob or bytes. Returns its size in bytes, 0 if it is not known, where it comes from, and

@@ -1,5 +1,8 @@
 // Pieces of bytes from streams, cut to the lengths that are needed.
 
+/** The most bytes of a piece on its way to the module, so that what is under way stays small. */
+export const PIECE = 4 << 20;
+
 /** A stream's pieces; not every browser iterates over streams. */
 export async function* chunks(readable) {
     const reader = readable.getReader();
