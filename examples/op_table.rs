@@ -54,7 +54,7 @@ fn typescript() {
         "import type {{ AbortOptions, BufferId, Conv2dOptions, MatmulOptions, ResultOptions }} from './relampago.js';"
     );
     println!(
-        "import type {{ AttentionOptions, ConvLayerOptions, RopeOptions }} from './device.js';"
+        "import type {{ AttentionOptions, ConvLayerOptions, RearrangeOptions, ReduceAxisOptions, RopeOptions }} from './device.js';"
     );
     println!();
     println!("declare module './relampago.js' {{");
@@ -106,6 +106,8 @@ fn type_name(rust: &str) -> &str {
         "Conv2d" => "Conv2dOptions",
         "ConvLayer" => "ConvLayerOptions",
         "Matmul" => "MatmulOptions",
+        "Rearrange" => "RearrangeOptions",
+        "ReduceAxis" => "ReduceAxisOptions",
         "Rope" => "RopeOptions",
         "Attention" => "AttentionOptions",
         _ => "number",

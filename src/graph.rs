@@ -10,7 +10,7 @@ mod rewrite;
 
 pub(crate) use bindings::{Binding, Fetched, Repeat};
 #[cfg(feature = "gpu")]
-pub(crate) use fuse::{Chain, Kernel, Operand, Step};
+pub(crate) use fuse::{Chain, Kernel, Operand, Repeated, Step};
 pub(crate) use node::{Node, Source};
 pub(crate) use partition::{Division, Given};
 pub(crate) use plan::Plan;

@@ -29,6 +29,8 @@ pub(crate) mod indices;
 mod layer;
 mod matmul;
 pub(crate) mod policy;
+mod rearrange;
+mod reduce_axis;
 pub(crate) mod reduce_op;
 pub(crate) mod rope;
 pub(crate) mod shape;
@@ -40,6 +42,11 @@ pub use conv2d::{Conv2d, Padding};
 pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
 pub use matmul::Matmul;
+pub(crate) use rearrange::Cycle;
+#[cfg(feature = "gpu")]
+pub(crate) use rearrange::MAX_AXES;
+pub use rearrange::Rearrange;
+pub use reduce_axis::{AxisFold, ReduceAxis};
 pub use rope::Rope;
 
 /// Hands the op table to the macro named: first the operations whose result is a slice, then
@@ -138,6 +145,23 @@ macro_rules! for_each_op {
                 /// negative and finite and `b` no integer.
                 #[doc(alias = "power")]
                 pow pow_async pow Pow(a, b) -> y Transcendental, 8.0;
+                /// 1 where `a` equals `b`, 0 elsewhere; 0 beside NaN.
+                #[doc(alias = "eq")]
+                equal equal_async equal Equal(a, b) -> y Elementwise, 0.5;
+                /// 1 where `a < b`, 0 elsewhere; 0 beside NaN.
+                #[doc(alias = "lt")]
+                less less_async less Less(a, b) -> y Elementwise, 0.5;
+                /// 1 where `a ≤ b`, 0 elsewhere; 0 beside NaN.
+                #[doc(alias = "le")]
+                less_equal less_equal_async lessEqual LessEqual(a, b) -> y Elementwise, 0.5;
+                /// `a` where `condition` is not 0, and −0 elsewhere, which changes no sum. `vec_add` of this and of
+                /// `keep_unless` selects between two inputs.
+                #[doc(alias = "where")]
+                #[doc(alias = "select")]
+                keep_where keep_where_async keepWhere KeepWhere(a, condition) -> y Elementwise, 0.5;
+                /// `a` where `condition` is 0, and −0 elsewhere: see `keep_where`.
+                #[doc(alias = "masked_fill")]
+                keep_unless keep_unless_async keepUnless KeepUnless(a, condition) -> y Elementwise, 0.5;
                 /// Gated activation with swish: `y = a / (1 + e⁻ᵃ) · b`, where a gate below 1.2e-38 counts as 0.
                 #[doc(alias = "swiglu")]
                 #[doc(alias = "silu_and_mul")]
@@ -188,6 +212,21 @@ macro_rules! for_each_op {
                 /// Transpose of a row-major `rows × cols` matrix.
                 #[doc(alias = "permute")]
                 transpose transpose_async transpose Transpose(x) -> y { rows: usize, cols: usize } Movement, 0.5;
+                /// Elements of `x` in the order of a strided view, as its [`Rearrange`] says: slices, permuted axes and
+                /// repeated elements.
+                #[doc(alias = "as_strided")]
+                #[doc(alias = "broadcast")]
+                #[doc(alias = "slice")]
+                #[doc(alias = "permute")]
+                rearrange rearrange_async rearrange Rearrange(x) -> y { options: Rearrange } Movement, 0.5;
+                /// Joins the rows of two row-major matrices, `rows × a_cols` and `rows × b_cols`, to rows of both.
+                #[doc(alias = "concatenate")]
+                #[doc(alias = "hstack")]
+                concat_rows concat_rows_async concatRows ConcatRows(a, b) -> y { rows: usize, a_cols: usize, b_cols: usize } Movement, 0.5;
+                /// Sums, means, extremes or their indices along one axis, as its [`ReduceAxis`] says.
+                #[doc(alias = "reduce_sum")]
+                #[doc(alias = "argmin")]
+                reduce_axis reduce_axis_async reduceAxis ReduceAxis(x) -> y { options: ReduceAxis } Reduction, 8.0;
                 /// Rows of a row-major `rows × cols` table, one for each index. Indices are whole numbers from 0,
                 /// stored as `f32`, so a table has at most 2²⁴ rows. An index beyond the table is an error where
                 /// the host has the indices; where a batch computes them, its row is NaN.
@@ -333,6 +372,8 @@ impl Parameter for ConvLayer {}
 impl Parameter for Matmul {}
 impl Parameter for Rope {}
 impl Parameter for Attention {}
+impl Parameter for Rearrange {}
+impl Parameter for ReduceAxis {}
 impl Parameter for f32 {
     fn push_to(&self, list: &mut ScalarList) {
         list.values[list.len] = *self;

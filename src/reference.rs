@@ -9,10 +9,12 @@
 //! is what roundings come to that go either way. After a term that is millions of times the others
 //! all of these may be rounded away, half a unit each: up to 256 one after the other in a product.
 
+mod axes;
 mod transformer;
 
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
+use axes::{concat_rows, rearrange, reduce_axis};
 use transformer::{attention, gather_rows, rope, take_along_rows, top_k};
 
 /// A true result and the magnitude that its error is measured against.
@@ -82,6 +84,9 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Matmul { m, k, n } => matmul(x, inputs[1], Matmul::new(m, k, n)),
         Op::MatmulWith { options } => matmul(x, inputs[1], options),
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
+        Op::Rearrange { ref options } => rearrange(x, options),
+        Op::ReduceAxis { ref options } => reduce_axis(x, options),
+        Op::ConcatRows { a_cols, b_cols, .. } => concat_rows([x, inputs[1]], [a_cols, b_cols]),
         Op::GatherRows { rows, cols } => gather_rows(x, inputs[1], [rows, cols]),
         Op::Attention { ref options } => attention(inputs, options),
         Op::Rope { ref options } => rope(x, options),
@@ -109,6 +114,17 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Minimum => zip(inputs, |a, b| propagate(a, b, f64::min)),
         Op::Maximum => zip(inputs, |a, b| propagate(a, b, f64::max)),
         Op::Pow => zip(inputs, f64::powf),
+        Op::Equal => zip(inputs, |a, b| f64::from(a == b)),
+        Op::Less => zip(inputs, |a, b| f64::from(a < b)),
+        Op::LessEqual => zip(inputs, |a, b| f64::from(a <= b)),
+        Op::KeepWhere => zip(
+            inputs,
+            |a, condition| if condition == 0.0 { -0.0 } else { a },
+        ),
+        Op::KeepUnless => zip(
+            inputs,
+            |a, condition| if condition == 0.0 { a } else { -0.0 },
+        ),
         Op::SiluMul => gated(&Op::Swish, inputs),
         Op::GeluMul => gated(&Op::GeluTanh, inputs),
         Op::Custom(ref call) => custom(call, inputs),

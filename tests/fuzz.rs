@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use relampago::{
-    Attention, Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet, Matmul, Op,
-    Padding, Rope,
+    Attention, AxisFold, Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet,
+    Matmul, Op, Padding, Rearrange, ReduceAxis, Rope,
 };
 use support::{Case, SPECIAL};
 
@@ -111,6 +111,23 @@ fn attention() -> impl Strategy<Value = Attention> {
     )
 }
 
+fn rearrange() -> impl Strategy<Value = Rearrange> {
+    let size = prop_oneof![12 => 0..7usize, 1 => dim()];
+    let axes = proptest::collection::vec((size, -40..40_isize), 0..7);
+    (axes, dim()).prop_map(|(axes, offset)| {
+        let (shape, strides): (Vec<usize>, Vec<isize>) = axes.into_iter().unzip();
+        Rearrange::new(&shape, &strides).with_offset(offset)
+    })
+}
+
+fn reduce_axis() -> impl Strategy<Value = ReduceAxis> {
+    use AxisFold::{Argmax, Argmin, Max, Mean, Min, Sum};
+    let folds = vec![Sum, Mean, Max, Min, Argmax, Argmin];
+    let fold = proptest::sample::select(folds);
+    (fold, dim(), dim(), dim())
+        .prop_map(|(fold, outer, len, inner)| ReduceAxis::new(fold, outer, len, inner))
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let fixed: Vec<Op> = support::sample_ops().collect();
     prop_oneof![
@@ -129,6 +146,10 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TopKRows { rows, cols, k }),
+        2 => rearrange().prop_map(|options| Op::Rearrange { options }),
+        2 => reduce_axis().prop_map(|options| Op::ReduceAxis { options }),
+        1 => (dim(), dim(), dim())
+            .prop_map(|(rows, a_cols, b_cols)| Op::ConcatRows { rows, a_cols, b_cols }),
         2 => attention().prop_map(|options| Op::Attention { options }),
         2 => rope().prop_map(|options| Op::Rope { options }),
         2 => (dim(), dim(), dim()).prop_map(|(m, k, n)| Op::Matmul { m, k, n }),
@@ -158,6 +179,22 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
         Op::Rope { ref options } => {
             vec![area(area(options.tokens, options.heads), options.head_len)]
         }
+        Op::Rearrange { ref options } => {
+            let axes = options.shape.iter().zip(&options.strides);
+            let reach = axes.map(|(&size, &stride)| area(size, stride.max(0).unsigned_abs()));
+            vec![
+                reach
+                    .sum::<usize>()
+                    .saturating_add(options.offset)
+                    .min(50_000),
+            ]
+        }
+        Op::ReduceAxis { options } => vec![area(area(options.outer, options.len), options.inner)],
+        Op::ConcatRows {
+            rows,
+            a_cols,
+            b_cols,
+        } => vec![area(rows, a_cols), area(rows, b_cols)],
         Op::TakeAlongRows { rows, cols, k } => vec![area(rows, cols), area(rows, k)],
         Op::LayerNorm { rows, cols, .. } => {
             vec![area(rows, cols), area(1, cols), area(1, cols)]
@@ -254,6 +291,10 @@ fn is_judged(case: &Case) -> bool {
             | Op::LayerNorm { .. }
             | Op::RmsNorm { .. }
     );
+    let sums = match case.op {
+        Op::ReduceAxis { options } => matches!(options.fold, AxisFold::Sum | AxisFold::Mean),
+        _ => sums,
+    };
     // The weight of a low score may be 0, of which an infinite value makes NaN.
     if let Op::Attention { options } = &case.op {
         let limited = |x: &f32| x.abs() <= 1e6;

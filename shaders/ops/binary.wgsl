@@ -31,6 +31,27 @@ fn maximum_(a: real, b: real) -> real {
     return maximum(a, b);
 }
 
+// Bits decide about NaN, since WGSL lets compilers assume that no comparison ever meets one.
+fn equal(a: real, b: real) -> real {
+    return select(real(0.0), real(1.0), (a == b) & !is_nan(a) & !is_nan(b));
+}
+
+fn less(a: real, b: real) -> real {
+    return select(real(0.0), real(1.0), (a < b) & !is_nan(a) & !is_nan(b));
+}
+
+fn less_equal(a: real, b: real) -> real {
+    return select(real(0.0), real(1.0), (a <= b) & !is_nan(a) & !is_nan(b));
+}
+
+fn keep_where(a: real, b: real) -> real {
+    return select(a, real(-0.0), (b == real(0.0)) & !is_nan(b));
+}
+
+fn keep_unless(a: real, b: real) -> real {
+    return select(real(-0.0), a, (b == real(0.0)) & !is_nan(b));
+}
+
 // exp(b ln |a|) with the logarithm and b in two parts each, and C's special cases.
 fn pow_(a: real, b: real) -> real {
     let base = abs(a);

@@ -2,7 +2,7 @@
 
 use crate::batch::{BufferId, GpuCommandBatch};
 use crate::ops::ConvLayer;
-use crate::ops::{Attention, Conv2d, Matmul, Op, Rope, for_each_op};
+use crate::ops::{Attention, Conv2d, Matmul, Op, Rearrange, ReduceAxis, Rope, for_each_op};
 
 macro_rules! define_batch_methods {
     (

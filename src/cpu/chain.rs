@@ -34,8 +34,8 @@ pub(crate) struct Runner<'a> {
 /// Memory for intermediate results.
 pub(crate) struct Scratch {
     blocks: Vec<Block>,
-    /// A bias, repeated.
-    repeated: Block,
+    /// The elements of each repeated input.
+    repeated: Vec<Block>,
     sweeps: Sweeps,
     /// Does most of it.
     compiled: Option<Compiled>,
@@ -100,8 +100,15 @@ impl<'a> Runner<'a> {
         for number in 0..self.chain.blocks {
             blocks.push(Block::new(block, number + 1)?);
         }
-        let repeats = self.chain.steps.iter().any(|step| repeated(step).is_some());
-        let repeated = Block::new(if repeats { block } else { 0 }, 0)?;
+        let mut repeated = Vec::new();
+        for (number, repeat) in self.chain.repeats.iter().enumerate() {
+            let mut of = Block::new(block, self.chain.blocks + 2 + number)?;
+            // One element is the same in every block.
+            if let (1, &[value]) = (repeat.cycle.len, self.inputs[repeat.input]) {
+                of.get_mut(block).fill(value);
+            }
+            repeated.push(of);
+        }
         let sweeps = Sweeps::new(self, block)?;
         Ok(Scratch {
             blocks,
@@ -129,7 +136,7 @@ impl<'a> Runner<'a> {
         // SAFETY: nothing but values is written there.
         let places = unsafe { as_places(out) };
         let done = self.run_compiled(scratch, at, places);
-        let block = scratch.sweeps.block(&self.chain.steps);
+        let block = scratch.sweeps.block(self.chain);
         let mut start = done;
         for out in out[done..].chunks_mut(block) {
             let len = out.len();
@@ -158,11 +165,10 @@ impl<'a> Runner<'a> {
         &self,
         step: &Step,
         blocks: &[Block],
-        repeated: &mut Block,
+        repeated: &[Block],
         here: BlockRange<'_>,
         out: &mut [f32],
     ) {
-        self.repeat(step, repeated, here);
         let mut operands: [&[f32]; MAX_OPERANDS] = [&[]; MAX_OPERANDS];
         for (values, &operand) in operands.iter_mut().zip(&step.operands) {
             *values = self.operand(operand, blocks, repeated, here);
@@ -170,10 +176,13 @@ impl<'a> Runner<'a> {
         simd::elementwise(self.isa, &step.op, &operands[..step.operands.len()], out);
     }
 
-    /// Lays out the bias that a step reads, if it reads any.
-    fn repeat(&self, step: &Step, to: &mut Block, here: BlockRange<'_>) {
-        if let Some(bias) = repeated(step) {
-            simd::repeat(self.inputs[bias], here.at, to.get_mut(here.len));
+    /// Lays out the elements that the chain repeats here.
+    fn repeat(&self, to: &mut [Block], here: BlockRange<'_>) {
+        for (repeat, to) in self.chain.repeats.iter().zip(to) {
+            if repeat.cycle.len > 1 {
+                let to = to.get_mut(here.len);
+                simd::repeat(self.inputs[repeat.input], repeat.cycle.inner, here.at, to);
+            }
         }
     }
 
@@ -181,22 +190,14 @@ impl<'a> Runner<'a> {
         &'b self,
         operand: Operand,
         blocks: &'b [Block],
-        repeated: &'b Block,
+        repeated: &'b [Block],
         here: BlockRange<'b>,
     ) -> &'b [f32] {
         match operand {
             Operand::Step(earlier) => blocks[self.chain.steps[earlier].block].get(here.len),
             Operand::Input(input) => &self.inputs[input][here.at..here.at + here.len],
-            Operand::Repeated(_) => repeated.get(here.len),
+            Operand::Repeated(repeat) => repeated[repeat].get(here.len),
             Operand::Head => here.head,
         }
-    }
-}
-
-/// The input that a step reads once for each row.
-fn repeated(step: &Step) -> Option<usize> {
-    match step.operands.last() {
-        Some(&Operand::Repeated(bias)) => Some(bias),
-        _ => None,
     }
 }

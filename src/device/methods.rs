@@ -4,7 +4,7 @@ use super::GpuDevice;
 use crate::error::Result;
 use crate::ops::ConvLayer;
 use crate::ops::shape::MAX_EXACT_INDEX;
-use crate::ops::{Attention, Conv2d, Matmul, Op, Rope, for_each_op};
+use crate::ops::{Attention, Conv2d, Matmul, Op, Rearrange, ReduceAxis, Rope, for_each_op};
 
 /// The type of an operation's single result.
 trait Scalar: Sized {

@@ -13,8 +13,8 @@ use std::fmt::Write as _;
 use super::kernels::{self, Function, Kernel, Text};
 use super::recorder::GpuBuffer;
 use crate::error::{Error, Result};
-use crate::graph::{Chain, Operand, Step};
-use crate::ops::Op;
+use crate::graph::{Chain, Operand, Repeated, Step};
+use crate::ops::{Cycle, Op};
 
 /// Words of a kernel's own parameters at most; those of elementwise operations follow.
 pub(super) const KERNEL_PARAMS: usize = 16;
@@ -46,6 +46,8 @@ pub(crate) struct Addition {
     has_zero: bool,
     /// Which inputs are bound after the kernel's own buffers, and how they are declared.
     pub(super) bound: Vec<(usize, &'static str)>,
+    /// Inputs that are read in a pattern, with the numbers of their parameters.
+    repeats: Vec<(Repeated, String)>,
     vectors: bool,
     /// WGSL's overrides, by which the kernel is specialised.
     #[cfg(not(target_arch = "wasm32"))]
@@ -102,24 +104,14 @@ impl Addition {
     }
 
     /// Lets a chain compute what the kernel's input at `place` holds.
-    pub(super) fn before(
-        &mut self,
-        place: usize,
-        fusion: &Fusion<'_>,
-        chain: &Chain,
-    ) -> Result<()> {
+    pub(super) fn before(&mut self, place: usize, chain: &Chain) -> Result<()> {
         let name = format!("before{place}");
-        self.function(&name, "i: u32", None, fusion, chain)
+        self.function(&name, "i: u32", None, chain)
     }
 
     /// Lets a chain go on with what the kernel stores, which stands for `given`.
-    pub(super) fn after(
-        &mut self,
-        given: Operand,
-        fusion: &Fusion<'_>,
-        chain: &Chain,
-    ) -> Result<()> {
-        self.function("after", "i: u32, value: real", Some(given), fusion, chain)
+    pub(super) fn after(&mut self, given: Operand, chain: &Chain) -> Result<()> {
+        self.function("after", "i: u32, value: real", Some(given), chain)
     }
 
     fn function(
@@ -127,19 +119,18 @@ impl Addition {
         name: &str,
         parameters: &str,
         given: Option<Operand>,
-        fusion: &Fusion<'_>,
         chain: &Chain,
     ) -> Result<()> {
         let mut body = String::new();
         let steps = chain.steps.iter().enumerate();
         for (place, step) in steps {
-            let mut call = self.call(step, given, fusion)?;
+            let mut call = self.call(step, given, &chain.repeats)?;
             if is_sum(&step.op) && place + 1 < chain.steps.len() {
                 self.make_opaque(&mut call);
             }
             let _ = writeln!(body, "let s{place} = {call};");
         }
-        let result = self.operand(chain.result, given, fusion);
+        let result = self.operand(chain.result, given, &chain.repeats);
         let _ = write!(
             self.functions,
             "fn {name}({parameters}) -> real {{\n{body}return {result};\n}}\n"
@@ -159,8 +150,13 @@ impl Addition {
         value.push_str(") ^ word(params.zero))");
     }
 
-    fn call(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> Result<String> {
-        let operands = self.operands(step, given, fusion);
+    fn call(
+        &mut self,
+        step: &Step,
+        given: Option<Operand>,
+        repeats: &[Repeated],
+    ) -> Result<String> {
+        let operands = self.operands(step, given, repeats);
         if let Op::Custom(call) = &step.op {
             return Ok(self.custom(call, operands));
         }
@@ -173,10 +169,10 @@ impl Addition {
     }
 
     /// What a step reads at `i`, a comma after each.
-    fn operands(&mut self, step: &Step, given: Option<Operand>, fusion: &Fusion<'_>) -> String {
+    fn operands(&mut self, step: &Step, given: Option<Operand>, repeats: &[Repeated]) -> String {
         let mut operands = String::new();
         for &operand in &step.operands {
-            operands += &self.operand(operand, given, fusion);
+            operands += &self.operand(operand, given, repeats);
             operands.push(',');
         }
         operands
@@ -221,22 +217,42 @@ impl Addition {
     }
 
     /// An expression for what a step reads at `i`.
-    fn operand(&mut self, operand: Operand, given: Option<Operand>, fusion: &Fusion<'_>) -> String {
+    fn operand(
+        &mut self,
+        operand: Operand,
+        given: Option<Operand>,
+        repeats: &[Repeated],
+    ) -> String {
         match operand {
             _ if given == Some(operand) => "value".to_owned(),
             Operand::Step(step) => format!("s{step}"),
             Operand::Input(input) => format!("e{}[i]", self.bind(input, false)),
-            Operand::Repeated(input) => self.repeated(input, fusion),
+            Operand::Repeated(repeat) => self.repeated(repeats[repeat]),
             Operand::Head => "value".to_owned(),
         }
     }
 
-    /// The value of a row that is repeated for ever.
-    fn repeated(&mut self, input: usize, fusion: &Fusion<'_>) -> String {
+    /// The value of an input that is read in a pattern.
+    fn repeated(&mut self, repeated: Repeated) -> String {
+        let Repeated { input, cycle } = repeated;
         let extra = self.bind(input, true);
-        let len = self.params.len().to_string();
-        self.parameter("len", &len, "u32", fusion.inputs[input].len() as u32);
-        let at = |index: &str| format!("e{extra}[({index}) % params.len{len}]");
+        let known = self.repeats.iter().find(|(other, _)| *other == repeated);
+        let known = known.map(|(_, number)| number.clone());
+        let number = known.unwrap_or_else(|| {
+            let number = self.params.len().to_string();
+            self.parameter("len", &number, "u32", cycle.len as u32);
+            self.parameter("inner", &number, "u32", cycle.inner as u32);
+            self.repeats.push((repeated, number.clone()));
+            number
+        });
+        let at = |index: &str| {
+            let index = match cycle {
+                Cycle { len: 1, .. } => return format!("e{extra}[0]"),
+                Cycle { inner: 1, .. } => format!("({index})"),
+                _ => format!("({index}) / params.inner{number}"),
+            };
+            format!("e{extra}[{index} % params.len{number}]")
+        };
         if !self.vectors {
             return at("i");
         }

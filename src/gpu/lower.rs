@@ -1,5 +1,6 @@
 //! Lowering of operations to dispatches: the kernel, the number of workgroups and the parameters.
 
+use super::axes;
 use super::fused::Addition;
 use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
@@ -23,7 +24,7 @@ const MIN_VALUES_PER_PARTIAL: usize = 8192;
 /// Side of a workgroup's tile of the transpose kernel.
 const TRANSPOSE_TILE: usize = 16;
 /// Elements that a workgroup of the kernels for gathering and rotating writes.
-const CHUNK: usize = 1024;
+pub(super) const CHUNK: usize = 1024;
 
 /// The kinds of `lib/reduce.wgsl`, with the value that changes nothing.
 #[derive(Clone, Copy)]
@@ -76,6 +77,11 @@ pub(super) fn lower(
         Op::Matmul { m, k, n } => matmul(recorder, inputs, output, &Matmul::new(m, k, n)),
         Op::MatmulWith { ref options } => matmul(recorder, inputs, output, options),
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
+        Op::Rearrange { ref options } => axes::rearrange(recorder, x, output, options),
+        Op::ReduceAxis { ref options } => axes::reduce_axis(recorder, x, output, options),
+        Op::ConcatRows { a_cols, b_cols, .. } => {
+            axes::concat_rows(recorder, inputs, output, [a_cols, b_cols])
+        }
         Op::GatherRows { rows, cols } => {
             // Every index is of the same table: there is one row of elements.
             gather(recorder, inputs, output, rows, [cols, output.len, 0])

@@ -10,6 +10,7 @@
 mod accumulate;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod arrays;
+mod axes;
 #[cfg(not(target_arch = "wasm32"))]
 mod cache;
 #[cfg(not(target_arch = "wasm32"))]

@@ -227,14 +227,15 @@ fn record_kernel<'g>(
     let (mut operands, mut chains) = (Vec::new(), Vec::new());
     for chain in &head.operands {
         // Where a chain computes it, one of the same length stands for it.
-        let first = chain
-            .steps
-            .first()
-            .map_or(chain.result, |step| step.operands[0]);
-        operands.push(match first {
-            Operand::Input(input) => inputs[input].clone(),
-            _ => output.clone(),
+        let first = match chain.steps.first() {
+            Some(step) => &step.operands[..],
+            None => std::slice::from_ref(&chain.result),
+        };
+        let own = first.iter().find_map(|&operand| match operand {
+            Operand::Input(input) => Some(inputs[input].clone()),
+            _ => None,
         });
+        operands.push(own.unwrap_or_else(|| output.clone()));
         chains.push(chain);
     }
     chains.push(&kernel.chain);

@@ -13,7 +13,7 @@ use super::kernels::{self, Kernel};
 use super::pipelines::{Composed, PARAMS_SIZE, Shape};
 use super::pool::{PooledBuffer, Usage};
 use super::tune::Key;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::Operand;
 use crate::ops::Op;
 use crate::ops::shape::check_limit;
@@ -230,16 +230,23 @@ impl<'g> Recorder<'g> {
         kept: &OnceLock<Addition>,
         output: &GpuBuffer,
     ) -> Result<()> {
-        let first = fusion.chains[0].steps[0].operands[0];
-        let Operand::Input(input) = first else {
-            return Ok(());
+        // The first step has an operand as long as the result, which no step computes.
+        let operands = &fusion.chains[0].steps[0].operands;
+        let own = operands.iter().find_map(|&operand| match operand {
+            Operand::Input(input) => Some((operand, input)),
+            _ => None,
+        });
+        let Some((first, input)) = own else {
+            return Err(Error::Gpu {
+                message: "an elementwise kernel reads repeated elements only".to_owned(),
+            });
         };
         let x = fusion.inputs[input].clone();
         let addition = if let Some(addition) = kept.get() {
             addition
         } else {
             let mut addition = Addition::new(&kernels::ELEMENTWISE);
-            addition.after(first, &fusion, fusion.chains[0])?;
+            addition.after(first, fusion.chains[0])?;
             kept.get_or_init(|| addition)
         };
         self.fusion = Some(fusion);
@@ -272,11 +279,11 @@ impl<'g> Recorder<'g> {
         if let Some(fusion) = &self.fusion {
             for (place, input) in inputs.iter().enumerate() {
                 if let Some(chain) = input.chain {
-                    addition.before(place, fusion, fusion.chains[chain])?;
+                    addition.before(place, fusion.chains[chain])?;
                 }
             }
             if let Some(chain) = output.chain {
-                addition.after(Operand::Head, fusion, fusion.chains[chain])?;
+                addition.after(Operand::Head, fusion.chains[chain])?;
             }
         }
         Ok(addition)

@@ -1,10 +1,10 @@
 //! Fusion: groups operations into kernels. Elementwise operations are fused with each other, after
 //! a matmul, convolution, softmax, norm, transpose or reduction whose result they take, and before
-//! a softmax, norm or reduction.
+//! a softmax, norm or reduction. They read repeated rows, columns and elements where these lie.
 
 use super::memory_plan;
-use super::node::{Node, live};
-use crate::ops::Op;
+use super::node::{Node, live_by};
+use crate::ops::{Cycle, Op};
 
 /// The largest number of inputs of a kernel. WebGPU guarantees eight storage buffers; an operation
 /// that is not elementwise binds up to three of its own, besides those that chains read. A norm's
@@ -36,8 +36,17 @@ pub(crate) struct Head {
 pub(crate) struct Chain {
     pub(crate) steps: Vec<Step>,
     pub(crate) result: Operand,
+    /// The inputs that are read in a pattern.
+    pub(crate) repeats: Vec<Repeated>,
     /// The largest number of blocks of intermediate results that are alive at once.
     pub(crate) blocks: usize,
+}
+
+/// An input of which an element is read at several indices: `inputs[input][i / inner % len]`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Repeated {
+    pub(crate) input: usize,
+    pub(crate) cycle: Cycle,
 }
 
 pub(crate) struct Step {
@@ -52,7 +61,7 @@ pub(crate) struct Step {
 pub(crate) enum Operand {
     Step(usize),
     Input(usize),
-    /// Repeated for every row.
+    /// One of the chain's repeated inputs.
     Repeated(usize),
     /// The result of the kernel's head.
     Head,
@@ -85,8 +94,17 @@ struct Draft {
     head: Option<usize>,
 }
 
+/// A node that an operation reads, in a pattern if it is repeated.
+#[derive(Clone, Copy)]
+struct Read {
+    node: usize,
+    cycle: Option<Cycle>,
+}
+
 struct Fuser<'a> {
     nodes: &'a [Node],
+    /// The operands of each node.
+    reads: Vec<Vec<Read>>,
     /// The operations that read a node, and as which operand.
     users: Vec<Vec<(usize, usize)>>,
     drafts: Vec<Draft>,
@@ -97,17 +115,20 @@ struct Fuser<'a> {
 /// The kernels that compute `outputs`, in the order in which they run. Each operation has its
 /// own unless they are to be `fused`.
 pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Kernel> {
-    let live = live(nodes, outputs);
+    let reads: Vec<Vec<Read>> = (0..nodes.len())
+        .map(|node| reads(nodes, node, fused))
+        .collect();
+    let of = |node: usize| reads[node].iter().map(|read| read.node);
+    let live = live_by(nodes.len(), outputs, of);
     let mut users = vec![Vec::new(); nodes.len()];
-    for (user, node) in nodes.iter().enumerate() {
-        if live[user] {
-            for (operand, &input) in node.inputs().iter().enumerate() {
-                users[input].push((user, operand));
-            }
+    for user in (0..nodes.len()).filter(|&user| live[user]) {
+        for (operand, input) in of(user).enumerate() {
+            users[input].push((user, operand));
         }
     }
     let mut fuser = Fuser {
         nodes,
+        reads,
         users,
         drafts: Vec::new(),
         roles: vec![None; nodes.len()],
@@ -123,6 +144,49 @@ pub(crate) fn kernels(nodes: &[Node], outputs: &[usize], fused: bool) -> Vec<Ker
         kernels.push(fuser.finish(index, draft));
     }
     kernels
+}
+
+/// Returns the operands of a node. An elementwise operation of a `fused` graph reads what is repeated where it lies,
+/// except that it has one operand at least that is as long as its result.
+fn reads(nodes: &[Node], node: usize, fused: bool) -> Vec<Read> {
+    let plain = |&node: &usize| Read { node, cycle: None };
+    let Some((op, inputs)) = nodes[node].operation() else {
+        return Vec::new();
+    };
+    if let (Op::BiasAdd { cols, .. }, [x, bias]) = (op, inputs) {
+        let cycle = Cycle {
+            inner: 1,
+            len: *cols,
+        };
+        let bias = Read {
+            node: *bias,
+            cycle: Some(cycle),
+        };
+        return vec![plain(x), bias];
+    }
+    let mut reads: Vec<Read> = inputs.iter().map(plain).collect();
+    // Parameters of users' operations and of patterns together would be too many.
+    if fused && op.is_elementwise() && !matches!(op, Op::Custom(_)) {
+        for read in &mut reads {
+            *read = repeated(nodes, read.node).unwrap_or(*read);
+        }
+        if reads.iter().all(|read| read.cycle.is_some()) {
+            reads[0] = plain(&inputs[0]);
+        }
+    }
+    reads
+}
+
+/// Returns the node whose elements another one repeats.
+fn repeated(nodes: &[Node], node: usize) -> Option<Read> {
+    let (Op::Rearrange { options }, &[of]) = nodes[node].operation()? else {
+        return None;
+    };
+    let cycle = options.cycle(nodes[of].len)?;
+    Some(Read {
+        node: of,
+        cycle: Some(cycle),
+    })
 }
 
 /// Returns whether each element depends on the operands' elements at the same index alone; a bias,
@@ -179,9 +243,9 @@ impl Fuser<'_> {
     fn inputs_with(&self, draft: usize, node: usize) -> Vec<usize> {
         let mut inputs = self.drafts[draft].inputs.clone();
         inputs.retain(|&input| input != node);
-        for input in self.nodes[node].inputs() {
-            if !inputs.contains(input) {
-                inputs.push(*input);
+        for read in &self.reads[node] {
+            if !inputs.contains(&read.node) {
+                inputs.push(read.node);
             }
         }
         inputs
@@ -216,8 +280,8 @@ impl Fuser<'_> {
         match role {
             Role::Head if takes_chains(op, operand) => Some((draft, Role::Before(operand))),
             Role::Head => None,
-            // A bias is not read at the place of what it is added to.
-            _ if matches!(op, Op::BiasAdd { .. }) && operand > 0 => None,
+            // What is repeated is read at other indices than those of the result.
+            _ if self.reads[user][operand].cycle.is_some() => None,
             role => Some((draft, role)),
         }
     }
@@ -247,27 +311,45 @@ impl Fuser<'_> {
     fn chain(&self, role: (usize, Role), members: &[usize], draft: &Draft, end: usize) -> Chain {
         let mut nodes = members.to_vec();
         nodes.retain(|&node| self.roles[node] == Some(role));
-        let mut steps = Vec::new();
+        let (mut steps, mut repeats) = (Vec::new(), Vec::new());
         for &node in &nodes {
-            steps.push(self.step(node, &nodes, &draft.inputs));
+            steps.push(self.step(node, &nodes, &draft.inputs, &mut repeats));
         }
         Chain {
             blocks: share_blocks(&mut steps),
             steps,
             result: operand(end, &nodes, &draft.inputs),
+            repeats,
         }
     }
 
-    fn step(&self, node: usize, steps: &[usize], inputs: &[usize]) -> Step {
+    /// A step of the chain that consists of the nodes `steps`. What it repeats is added to `repeats`.
+    fn step(
+        &self,
+        node: usize,
+        steps: &[usize],
+        inputs: &[usize],
+        repeats: &mut Vec<Repeated>,
+    ) -> Step {
         let mut operands = Vec::new();
-        for &input in self.nodes[node].inputs() {
-            operands.push(operand(input, steps, inputs));
+        for read in &self.reads[node] {
+            let operand = operand(read.node, steps, inputs);
+            operands.push(match (operand, read.cycle) {
+                (Operand::Input(input), Some(cycle)) => {
+                    let repeated = Repeated { input, cycle };
+                    let known = repeats.iter().position(|&other| other == repeated);
+                    Operand::Repeated(known.unwrap_or_else(|| {
+                        repeats.push(repeated);
+                        repeats.len() - 1
+                    }))
+                }
+                _ => operand,
+            });
         }
-        let mut op = self.op(node).cloned().unwrap_or(Op::Neg);
-        if let (Op::BiasAdd { .. }, Some(Operand::Input(bias))) = (&op, operands.last().copied()) {
-            op = Op::VecAdd;
-            operands[1] = Operand::Repeated(bias);
-        }
+        let op = match self.op(node) {
+            Some(Op::BiasAdd { .. }) => Op::VecAdd,
+            op => op.cloned().unwrap_or(Op::Neg),
+        };
         Step {
             op,
             operands,

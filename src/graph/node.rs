@@ -40,13 +40,24 @@ impl Node {
 
 /// Returns for each node whether any of `outputs` depends on it.
 pub(crate) fn live(nodes: &[Node], outputs: &[usize]) -> Vec<bool> {
-    let mut live = vec![false; nodes.len()];
+    live_by(nodes.len(), outputs, |node| {
+        nodes[node].inputs().iter().copied()
+    })
+}
+
+/// Returns for each of `count` nodes whether any of `outputs` depends on it, by the nodes that each one reads.
+pub(crate) fn live_by<I: Iterator<Item = usize>>(
+    count: usize,
+    outputs: &[usize],
+    reads: impl Fn(usize) -> I,
+) -> Vec<bool> {
+    let mut live = vec![false; count];
     for &output in outputs {
         live[output] = true;
     }
-    for (index, node) in nodes.iter().enumerate().rev() {
-        if live[index] {
-            for &input in node.inputs() {
+    for node in (0..count).rev() {
+        if live[node] {
+            for input in reads(node) {
                 live[input] = true;
             }
         }

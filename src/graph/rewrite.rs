@@ -48,7 +48,7 @@ impl Rewriter {
     }
 
     fn operation(&mut self, op: Op, inputs: Vec<usize>, len: usize) -> usize {
-        match self.simplified(op, inputs) {
+        match self.simplified(op, inputs, len) {
             Rewritten::Node(node) => node,
             Rewritten::Operation(op, inputs) => self.find(&op, &inputs).unwrap_or_else(|| {
                 let source = Source::Op { op, inputs };
@@ -73,7 +73,7 @@ impl Rewriter {
         Some((op, inputs[0]))
     }
 
-    fn simplified(&self, op: Op, mut inputs: Vec<usize>) -> Rewritten {
+    fn simplified(&self, op: Op, mut inputs: Vec<usize>, len: usize) -> Rewritten {
         let x = inputs[0];
         let before = self.of(x);
         let neg = |node: usize| match self.of(node) {
@@ -91,7 +91,7 @@ impl Rewriter {
             (Op::Scale { factor: 1.0 }, _) => Rewritten::Node(x),
             (Op::Scale { factor: -1.0 }, _) => {
                 // Again from the start: it may be a second negation.
-                self.simplified(Op::Neg, inputs)
+                self.simplified(Op::Neg, inputs, len)
             }
             (Op::Scale { factor }, Some((Op::Neg, of)))
             | (Op::Neg, Some((Op::Scale { factor }, of))) => {
@@ -112,6 +112,13 @@ impl Rewriter {
                 if (rows, cols) == (c, r) =>
             {
                 Rewritten::Node(of)
+            }
+            // All elements in their order.
+            (Op::Rearrange { options }, _)
+                if len == self.nodes[x].len
+                    && options.cycle(len).is_some_and(|cycle| cycle.inner == 1) =>
+            {
+                Rewritten::Node(x)
             }
             (&Op::Matmul { m, k, n }, _) => self.product(Matmul::new(m, k, n), &mut inputs),
             (&Op::MatmulWith { options }, _) => self.product(options, &mut inputs),

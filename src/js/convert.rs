@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::js_shared::whole;
 use crate::ops::ConvLayer;
 use crate::ops::policy::Policy;
-use crate::ops::{Attention, Conv2d, Matmul, Padding, Rope};
+use crate::ops::{Attention, AxisFold, Conv2d, Matmul, Padding, Rearrange, ReduceAxis, Rope};
 
 /// A parameter of an operation.
 pub(super) trait Parameter: Sized {
@@ -117,6 +117,67 @@ impl Parameter for Rope {
             factors,
             ..rope
         })
+    }
+}
+
+impl Parameter for isize {
+    fn from_js(value: &JsValue, what: &'static str) -> Result<Self> {
+        let requirement = "a whole number from −2,147,483,648 to 2,147,483,647";
+        let number = value
+            .as_f64()
+            .filter(|&number| f64::from(number as i32) == number);
+        Ok(number.ok_or_else(|| invalid(what, value, requirement))? as Self)
+    }
+}
+
+/// Converts each element of a property that must be an array.
+fn list_of<T: Parameter>(options: &JsValue, key: &'static str) -> Result<Vec<T>> {
+    let elements = list(get(options, key), key)?;
+    elements
+        .iter()
+        .map(|value| T::from_js(&value, key))
+        .collect()
+}
+
+impl Parameter for Rearrange {
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        if !options.is_object() {
+            return Err(invalid(what, options, "an object"));
+        }
+        Ok(Self {
+            shape: list_of(options, "shape")?,
+            strides: list_of(options, "strides")?,
+            offset: optional(options, "offset")?.unwrap_or(0),
+        })
+    }
+}
+
+impl Parameter for AxisFold {
+    fn from_js(value: &JsValue, what: &'static str) -> Result<Self> {
+        Ok(match value.as_string().as_deref() {
+            Some("sum") => Self::Sum,
+            Some("mean") => Self::Mean,
+            Some("max") => Self::Max,
+            Some("min") => Self::Min,
+            Some("argmax") => Self::Argmax,
+            Some("argmin") => Self::Argmin,
+            _ => {
+                let requirement = "'sum', 'mean', 'max', 'min', 'argmax' or 'argmin'";
+                return Err(invalid(what, value, requirement));
+            }
+        })
+    }
+}
+
+impl Parameter for ReduceAxis {
+    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
+        if !options.is_object() {
+            return Err(invalid(what, options, "an object"));
+        }
+        let dim = |key| usize::from_js(&get(options, key), key);
+        let fold = AxisFold::from_js(&get(options, "fold"), "fold")?;
+        let (len, outer) = (dim("len")?, one_or(options, "outer")?);
+        Ok(Self::new(fold, outer, len, one_or(options, "inner")?))
     }
 }
 

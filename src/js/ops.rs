@@ -10,7 +10,7 @@ use super::convert::Parameter;
 use crate::error::{Error, Result};
 use crate::ops::ConvLayer;
 use crate::ops::shape::output_len;
-use crate::ops::{Attention, Conv2d, Matmul, Op, Rope, for_each_op};
+use crate::ops::{Attention, Conv2d, Matmul, Op, Rearrange, ReduceAxis, Rope, for_each_op};
 
 /// Parameters from JavaScript, read one after the other.
 struct Parameters<'a> {

@@ -38,6 +38,17 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         | Op::TopKRows { .. }
         | Op::Rope { .. }
         | Op::Attention { .. } => transformer::output_len(op, inputs),
+        Op::Rearrange { ref options } => options.check(len(0)),
+        Op::ReduceAxis { ref options } => options.check(len(0)),
+        Op::ConcatRows {
+            rows,
+            a_cols,
+            b_cols,
+        } => {
+            expect(0, product("a", rows, a_cols)?)?;
+            expect(1, product("b", rows, b_cols)?)?;
+            product("y", 1, len(0).saturating_add(len(1)))
+        }
         Op::LayerNorm {
             rows,
             cols,

@@ -154,7 +154,7 @@ pub(super) fn add_bias(isa: InstructionSet, x: &[f32], bias: &[f32], y: &mut [f3
     let mut row = bias;
     if !bias.is_empty() && bias.len() <= repeated.len() / 2 {
         let whole = repeated.len() / bias.len() * bias.len();
-        repeat(bias, 0, &mut repeated[..whole]);
+        repeat(bias, 1, 0, &mut repeated[..whole]);
         row = &repeated[..whole];
     }
     let len = row.len().max(1);
@@ -163,14 +163,24 @@ pub(super) fn add_bias(isa: InstructionSet, x: &[f32], bias: &[f32], y: &mut [f3
     }
 }
 
-/// The values that a row repeated for ever has from `at` on.
-pub(crate) fn repeat(row: &[f32], at: usize, out: &mut [f32]) {
-    let mut done = 0;
+/// Writes `values[i / inner % values.len()]` for the indices `i` from `at` on.
+pub(crate) fn repeat(values: &[f32], inner: usize, at: usize, out: &mut [f32]) {
+    let (mut done, mut at) = (0, at);
     while done < out.len() {
-        let from = (at + done) % row.len();
-        let len = (row.len() - from).min(out.len() - done);
-        out[done..done + len].copy_from_slice(&row[from..from + len]);
+        let from = at / inner % values.len();
+        let len = if inner == 1 {
+            (values.len() - from).min(out.len() - done)
+        } else {
+            (inner - at % inner).min(out.len() - done)
+        };
+        let out = &mut out[done..done + len];
+        if inner == 1 {
+            out.copy_from_slice(&values[from..from + len]);
+        } else {
+            out.fill(values[from]);
+        }
         done += len;
+        at += len;
     }
 }
 

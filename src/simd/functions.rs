@@ -70,6 +70,13 @@ functions! {
         Div |isa, a, b| isa.div(a, b);
         Minimum |isa, a, b| isa.min(a, b);
         Maximum |isa, a, b| isa.max(a, b);
+        Equal |isa, a, b| one_where(isa, isa.eq(a, b));
+        Less |isa, a, b| one_where(isa, isa.lt(a, b));
+        LessEqual |isa, a, b| one_where(isa, isa.ge(b, a));
+        KeepWhere |isa, a, condition|
+            isa.select(isa.eq(condition, isa.splat(0.0)), isa.splat(-0.0), a);
+        KeepUnless |isa, a, condition|
+            isa.select(isa.eq(condition, isa.splat(0.0)), a, isa.splat(-0.0));
     }
     unary {
         Sqrt |isa, x| isa.sqrt(x);
@@ -99,6 +106,12 @@ functions! {
         SiluMul |isa, a, b| gated(isa, math::swish(isa, a), b);
         GeluMul |isa, a, b| gated(isa, math::gelu_tanh(isa, a), b);
     }
+}
+
+/// 1 where a comparison holds, 0 elsewhere.
+#[inline(always)]
+fn one_where<I: Isa>(isa: I, holds: I::Mask) -> I::F32 {
+    isa.select(holds, constant!(isa, 1.0), isa.splat(0.0))
 }
 
 /// `gate · x`. GPUs may read a gate below the smallest normal number as 0, of which an infinite `x` makes NaN.

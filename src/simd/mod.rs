@@ -22,7 +22,9 @@ mod math;
 mod matmul;
 mod norm;
 mod ranking;
+mod rearrange;
 mod reduce;
+mod reduce_axis;
 mod rope;
 #[cfg(not(target_arch = "wasm32"))]
 mod short_rows;
@@ -118,6 +120,13 @@ fn execute_in_pieces(
         }
         Op::MatmulWith { options } => return matmul::matmul(isa, pieces, &options, x, b, out),
         Op::Transpose { rows, cols } => transpose::transpose(isa, x, out, rows, cols),
+        Op::Rearrange { ref options } => return rearrange::rearrange(pieces, options, x, out),
+        Op::ReduceAxis { ref options } => {
+            return reduce_axis::reduce_axis(isa, pieces, options, x, out);
+        }
+        Op::ConcatRows { a_cols, b_cols, .. } => {
+            return rearrange::concat_rows(pieces, [x, b], [a_cols, b_cols], out);
+        }
         Op::GatherRows { rows, cols } => {
             return gather::gather_rows(pieces, [x, b], [rows, cols], out);
         }

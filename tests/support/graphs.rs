@@ -1,7 +1,10 @@
 //! Random graphs, run as recorded and as optimised.
 
 use relampago::reference;
-use relampago::{BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, Op, Padding, Result};
+use relampago::{
+    AxisFold, BufferId, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, Op, Padding, Rearrange,
+    ReduceAxis, Result,
+};
 
 use super::{Random, binary_ops, custom_ops, reductions, unary_ops};
 
@@ -87,7 +90,7 @@ impl Graph {
     fn operation(&mut self, random: &mut Random) {
         let x = self.any(random);
         let (rows, cols) = (self.nodes[x].rows, self.nodes[x].cols);
-        let (op, inputs, shape) = match random.below(25) {
+        let (op, inputs, shape) = match random.below(30) {
             0..=6 => (random.one_of(unary_ops()), vec![x], (rows, cols)),
             7..=10 => {
                 let y = self.of_shape(random, rows, cols);
@@ -110,6 +113,27 @@ impl Graph {
                 let indices = self.push(1, len, Source::Values(indices));
                 (Op::GatherRows { rows, cols }, vec![x, indices], (len, cols))
             }
+            25 | 26 => {
+                let repeated = self.repeated(random, rows, cols);
+                let inputs = if random.below(2) == 0 {
+                    vec![x, repeated]
+                } else {
+                    vec![repeated, x]
+                };
+                (random.one_of(binary_ops()), inputs, (rows, cols))
+            }
+            27 => axis_fold(random, rows, cols, x),
+            28 => {
+                let more = 1 + random.below(9);
+                let more = self.of_shape(random, rows, more);
+                let b_cols = self.nodes[more].cols;
+                let op = Op::ConcatRows {
+                    rows,
+                    a_cols: cols,
+                    b_cols,
+                };
+                (op, vec![x, more], (rows, cols + b_cols))
+            }
             14 => (Op::Transpose { rows, cols }, vec![x], (cols, rows)),
             15 | 16 => {
                 let n = 1 + random.below(12);
@@ -131,6 +155,19 @@ impl Graph {
             }
         };
         self.push_op(op, inputs, shape);
+    }
+
+    /// A row, a column or one element, repeated to a matrix.
+    fn repeated(&mut self, random: &mut Random, rows: usize, cols: usize) -> usize {
+        let (shape, strides) = random.one_of(vec![
+            ((1, cols), [0, 1]),
+            ((rows, 1), [1, 0]),
+            ((1, 1), [0, 0]),
+        ]);
+        let of = self.of_shape(random, shape.0, shape.1);
+        let options = Rearrange::new(&[rows, cols], &strides);
+        self.push_op(Op::Rearrange { options }, vec![of], (rows, cols));
+        self.nodes.len() - 1
     }
 
     fn push_op(&mut self, op: Op, inputs: Vec<usize>, (rows, cols): (usize, usize)) {
@@ -327,6 +364,23 @@ impl Graph {
         }
         all
     }
+}
+
+/// A sum, mean or extreme of rows or columns.
+fn axis_fold(
+    random: &mut Random,
+    rows: usize,
+    cols: usize,
+    x: usize,
+) -> (Op, Vec<usize>, (usize, usize)) {
+    let folds = [AxisFold::Sum, AxisFold::Mean, AxisFold::Max, AxisFold::Min];
+    let fold = random.one_of(folds.to_vec());
+    let (options, shape) = if random.below(2) == 0 {
+        (ReduceAxis::new(fold, rows, cols, 1), (rows, 1))
+    } else {
+        (ReduceAxis::new(fold, 1, rows, cols), (1, cols))
+    };
+    (Op::ReduceAxis { options }, vec![x], shape)
 }
 
 fn softmax(random: &mut Random, rows: usize, cols: usize) -> Op {

@@ -3,6 +3,7 @@
 // Each test program includes this file and uses some of it.
 #![allow(dead_code, unreachable_pub, unused_imports)]
 
+mod axes;
 mod case;
 pub mod graphs;
 mod heads;
@@ -15,6 +16,7 @@ mod vectors;
 #[cfg(all(not(target_arch = "wasm32"), feature = "gpu"))]
 use relampago::{Backend, GpuDevice, runtime, wgpu};
 
+pub use axes::axis_cases;
 pub use case::{Case, Summary};
 pub use heads::head_cases;
 pub use indices::index_cases;

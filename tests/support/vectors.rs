@@ -61,6 +61,7 @@ pub fn special_cases() -> Vec<Case> {
     let second: Vec<f32> = (0..n * n).map(|i| SPECIAL[i % n]).collect();
     let mut cases = super::index_cases();
     cases.extend(super::head_cases());
+    cases.extend(super::axis_cases());
     for op in unary_ops() {
         cases.push(Case::new(op, vec![SPECIAL.to_vec()]));
     }

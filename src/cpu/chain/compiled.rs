@@ -114,6 +114,7 @@ mod tests {
         let chain = Chain {
             steps,
             result,
+            repeats: Vec::new(),
             blocks,
         };
         let (isa, inputs, chain) = (InstructionSet::best(), &inputs[..], &chain);

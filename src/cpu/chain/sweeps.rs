@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use crate::cpu::chain::{BLOCK, Block, BlockRange, Operand, Runner, Scratch, repeated};
+use crate::cpu::chain::{BLOCK, Block, BlockRange, Operand, Runner, Scratch};
 use crate::error::Result;
-use crate::graph::fuse::{MAX_STEPS, Step};
+use crate::graph::fuse::{Chain, MAX_STEPS, Step};
 use crate::runtime::NATIVE;
 use crate::simd::{self, InstructionSet, Other, Swept};
 
@@ -27,20 +27,16 @@ impl Sweeps {
 
     /// Returns the block size: the whole range if one fused loop computes the chain, which then
     /// needs no blocks.
-    pub(super) fn block(&self, steps: &[Step]) -> usize {
-        match self.runs[..] {
-            [ref run]
-                if run.len() > 1 && goes_straight(&steps[0]) && repeated(&steps[0]).is_none() =>
-            {
-                usize::MAX
-            }
+    pub(super) fn block(&self, chain: &Chain) -> usize {
+        let straight = |run: &Range<usize>| run.len() > 1 && goes_straight(&chain.steps[0]);
+        match &self.runs[..] {
+            [run] if straight(run) && chain.repeats.is_empty() => usize::MAX,
             _ => BLOCK,
         }
     }
 }
 
-/// The steps of a chain in runs. One that follows another is all that reads its values, and reads no
-/// bias, for which there is room once a run.
+/// The steps of a chain in runs. One that follows another is all that reads its values.
 fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
     let steps = &runner.chain.steps;
     let mut uses = vec![0; steps.len()];
@@ -64,11 +60,10 @@ fn runs(runner: &Runner<'_>) -> Vec<Range<usize>> {
     runs
 }
 
-/// Whether a step reads what is `before` it, and no bias.
+/// Whether a step reads what is `before` it.
 fn reads(step: &Step, before: Operand) -> bool {
     match step.operands[..] {
         [a] => a == before,
-        [_, Operand::Repeated(_)] => false,
         [a, b] if NATIVE => a == before || b == before,
         _ => false,
     }
@@ -87,6 +82,7 @@ impl Runner<'_> {
             sweeps: Sweeps { runs, spare },
             ..
         } = scratch;
+        self.repeat(repeated, here);
         let Some((last, runs)) = runs.split_last() else {
             out.copy_from_slice(self.operand(self.chain.result, blocks, repeated, here));
             return;
@@ -103,7 +99,7 @@ impl Runner<'_> {
         &self,
         run: &Range<usize>,
         blocks: &[Block],
-        repeated: &mut Block,
+        repeated: &[Block],
         here: BlockRange<'_>,
         out: &mut [f32],
     ) {
@@ -113,7 +109,6 @@ impl Runner<'_> {
         match steps {
             // A run of several goes straight from what its first one reads.
             [first, _, ..] if goes_straight(first) => {
-                self.repeat(first, repeated, here);
                 before = first.operands[0];
                 x = Some(self.operand(before, blocks, repeated, here));
             }

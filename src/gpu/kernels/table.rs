@@ -93,6 +93,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "concat",
+        instances: &[instance("concat", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "convolve2d",
         instances: &[instance("convolve2d", &[], &[])],
         ..PLAIN
@@ -314,8 +319,18 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "rearrange",
+        instances: &[instance("rearrange", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "reduce",
         instances: &[instance("reduce", &["vec4"], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "reduce_axis",
+        instances: &[instance("reduce_axis", &[], &[])],
         ..PLAIN
     },
     Template {

@@ -67,6 +67,33 @@ export interface RopeOptions {
     factors?: Float32Array;
 }
 
+/**
+ * A strided view of `x` whose elements become a row-major result: `y[i0, i1, …] = x[offset + Σ iₖ * strides[k]]`. A
+ * stride of 0 repeats elements, a negative one reverses an axis.
+ */
+export interface RearrangeOptions {
+    /** The number of elements along each axis of the result, of at most 6 axes. */
+    shape: readonly number[];
+    /** The distance in `x` between neighbours along each axis. */
+    strides: readonly number[];
+    /** The index in `x` of the first element of the result; the default is 0. */
+    offset?: number;
+}
+
+/** What is made of the elements along an axis. Indices are of the first one, or of the first NaN. */
+export type AxisFold = 'sum' | 'mean' | 'max' | 'min' | 'argmax' | 'argmin';
+
+/** A reduction of the middle axis of `outer × len × inner` elements to `outer × inner` ones. */
+export interface ReduceAxisOptions {
+    fold: AxisFold;
+    /** The product of the sizes of the axes before; the default is 1. */
+    outer?: number;
+    /** The size of the axis; at least 1 but for sums. */
+    len: number;
+    /** The product of the sizes of the axes after; the default is 1. */
+    inner?: number;
+}
+
 /** An operation by its name, and its arguments with an array's length in place of each array. */
 export type TuneOperation = readonly [name: string, ...args: unknown[]];
 

@@ -4,8 +4,11 @@ export * from './base.js';
 export { default } from './base.js';
 export type {
     AttentionOptions,
+    AxisFold,
     ConvLayerOptions,
     HalfPrecision,
+    RearrangeOptions,
+    ReduceAxisOptions,
     RopeOptions,
     TuneOperation,
     Tuning,

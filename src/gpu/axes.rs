@@ -1,0 +1,73 @@
+//! Strided views, joined rows and reductions along an axis.
+
+use super::kernels;
+use super::lower::CHUNK;
+use super::recorder::{GpuBuffer, Recorder};
+use crate::error::Result;
+use crate::ops::{AxisFold, MAX_AXES, Rearrange, ReduceAxis};
+
+/// The length of an axis from which a workgroup computes one result, if neighbouring results do not lie side by side.
+const LONG: usize = 64;
+/// The same where they do, so that neighbouring invocations read neighbouring elements anyway.
+const LONG_BESIDE: usize = 4096;
+
+/// Results of a workgroup whose invocations compute whole ones.
+const RESULTS: usize = 256;
+
+pub(super) fn rearrange(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    options: &Rearrange,
+) -> Result<()> {
+    let mut axes = options.merged();
+    while axes.len() < MAX_AXES {
+        axes.insert(0, (1, 0));
+    }
+    let mut params = vec![output.len as u32, options.offset as u32];
+    params.extend(axes[1..].iter().map(|&(size, _)| size as u32));
+    params.extend(axes.iter().map(|&(_, stride)| stride as u32));
+    let workgroups = output.len.div_ceil(CHUNK);
+    recorder.dispatch(&kernels::REARRANGE, &params, &[x], output, workgroups)
+}
+
+pub(super) fn concat_rows(
+    recorder: &mut Recorder<'_>,
+    inputs: &[GpuBuffer],
+    output: &GpuBuffer,
+    [a_cols, b_cols]: [usize; 2],
+) -> Result<()> {
+    let params = [output.len, a_cols, b_cols].map(|size| size as u32);
+    let workgroups = output.len.div_ceil(CHUNK);
+    let inputs = [&inputs[0], &inputs[1]];
+    recorder.dispatch(&kernels::CONCAT, &params, &inputs, output, workgroups)
+}
+
+pub(super) fn reduce_axis(
+    recorder: &mut Recorder<'_>,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    options: &ReduceAxis,
+) -> Result<()> {
+    let ReduceAxis {
+        fold, len, inner, ..
+    } = *options;
+    let joint = len >= if inner == 1 { LONG } else { LONG_BESIDE };
+    let workgroups = if joint {
+        output.len
+    } else {
+        output.len.div_ceil(RESULTS)
+    };
+    let kind = match fold {
+        AxisFold::Sum | AxisFold::Mean => 0,
+        AxisFold::Max | AxisFold::Min => 1,
+        AxisFold::Argmax | AxisFold::Argmin => 2,
+    };
+    let negated = matches!(fold, AxisFold::Min | AxisFold::Argmin);
+    let sign: f32 = if negated { -1.0 } else { 1.0 };
+    let mean = fold == AxisFold::Mean;
+    let divisor = if mean { len as f32 } else { 1.0 };
+    let params = [output.len, len, inner, joint.into(), kind].map(|size| size as u32);
+    let params = [&params[..], &[sign.to_bits(), divisor.to_bits()]].concat();
+    recorder.dispatch(&kernels::REDUCE_AXIS, &params, &[x], output, workgroups)
+}

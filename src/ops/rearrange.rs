@@ -1,0 +1,153 @@
+//! The shape and strides of a rearrangement.
+
+use std::borrow::Cow;
+
+use crate::error::{Error, Result};
+use crate::ops::shape::{check_len, check_limit, product};
+
+/// The largest number of axes of a [`Rearrange`].
+pub(crate) const MAX_AXES: usize = 6;
+
+/// A strided view of `x` whose elements become a row-major result:
+/// `y[i₀, i₁, …] = x[offset + Σ iₖ · strides[k]]`.
+///
+/// A stride of 0 repeats elements, a negative one reverses an axis. The operation is computed within the elementwise
+/// operation that reads it where it only repeats: rows, columns, or one element.
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::{GpuDevice, Rearrange};
+///
+/// let device = GpuDevice::new()?;
+/// let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let mut y = [0.0; 4];
+/// // The last two columns of a matrix of three, as columns.
+/// device.rearrange(&x, &mut y, Rearrange::new(&[2, 2], &[1, 3]).with_offset(1))?;
+/// assert_eq!(y, [2.0, 5.0, 3.0, 6.0]);
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[doc(alias = "view")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rearrange {
+    /// The number of elements along each axis of the result, of at most 6 axes.
+    pub shape: Vec<usize>,
+    /// The distance in `x` between neighbours along each axis, as many as there are axes.
+    pub strides: Vec<isize>,
+    /// The index in `x` of the first element of the result.
+    pub offset: usize,
+}
+
+/// The elements of an input that an elementwise operation reads in a pattern: `y[i] = x[i / inner % len]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cycle {
+    pub(crate) inner: usize,
+    pub(crate) len: usize,
+}
+
+impl Rearrange {
+    /// Creates a view whose first element is that of `x`.
+    pub fn new(shape: &[usize], strides: &[isize]) -> Self {
+        Self {
+            shape: shape.to_vec(),
+            strides: strides.to_vec(),
+            offset: 0,
+        }
+    }
+
+    /// Returns the view with this index of its first element.
+    #[must_use]
+    pub fn with_offset(self, offset: usize) -> Self {
+        Self { offset, ..self }
+    }
+
+    /// Checks the view against the length of `x`. Returns the length of the result.
+    pub(crate) fn check(&self, x: usize) -> Result<usize> {
+        check_limit("the number of axes", self.shape.len(), MAX_AXES)?;
+        check_len("strides", self.shape.len(), self.strides.len())?;
+        let mut len = 1;
+        // Zeros first: the other axes of an empty result may be of any length.
+        if self.shape.contains(&0) {
+            return Ok(0);
+        }
+        let (mut first, mut last) = (self.offset as i128, self.offset as i128);
+        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+            len = product("y", len, size)?;
+            // Of two numbers of 64 bits each.
+            let reach = (size as i128 - 1) * stride as i128;
+            first += reach.min(0);
+            last += reach.max(0);
+        }
+        if first >= 0 && last < x as i128 {
+            return Ok(len);
+        }
+        let outside = if first < 0 { first } else { last };
+        let requirement =
+            format!("such that all elements have indices below {x}, the length of `x`");
+        let value = Cow::Owned(format!("{outside} for an element"));
+        Err(Error::invalid("the index", value, requirement))
+    }
+
+    /// Returns the same view with the fewest axes, from the outermost on: sizes and strides.
+    pub(crate) fn merged(&self) -> Vec<(usize, isize)> {
+        let mut merged: Vec<(usize, isize)> = Vec::new();
+        for (&size, &stride) in self.shape.iter().zip(&self.strides) {
+            match merged.last_mut() {
+                _ if size == 1 => {}
+                Some((outer, step)) if *step == stride.wrapping_mul(size as isize) => {
+                    (*outer, *step) = (*outer * size, stride);
+                }
+                _ => merged.push((size, stride)),
+            }
+        }
+        merged
+    }
+
+    /// Returns the pattern of a view that only repeats all of the `x` elements that there are, as
+    /// broadcasting to rows, columns or a whole result does.
+    pub(crate) fn cycle(&self, x: usize) -> Option<Cycle> {
+        let axes = self.merged();
+        if self.offset != 0 || self.shape.contains(&0) {
+            return None;
+        }
+        let (inner, axes) = match axes.split_last() {
+            Some((&(inner, 0), outer)) => (inner, outer),
+            _ => (1, &axes[..]),
+        };
+        let (len, axes) = match axes.split_last() {
+            Some((&(len, 1), outer)) => (len, outer),
+            _ => (1, axes),
+        };
+        let rows_repeat = matches!(axes, [] | [(_, 0)]);
+        (rows_repeat && len == x).then_some(Cycle { inner, len })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbouring_axes_merge() {
+        let view = |shape: &[usize], strides: &[isize]| Rearrange::new(shape, strides).merged();
+        assert_eq!(view(&[2, 3, 4], &[12, 4, 1]), [(24, 1)]);
+        assert_eq!(view(&[2, 3, 4], &[0, 4, 1]), [(2, 0), (12, 1)]);
+        assert_eq!(view(&[2, 3, 1, 4], &[0, 0, 7, 0]), [(24, 0)]);
+        assert_eq!(view(&[1, 1], &[5, 9]), []);
+    }
+
+    #[test]
+    fn repeated_rows_columns_and_elements_are_cycles() {
+        let cycle = |shape: &[usize], strides: &[isize], x| Rearrange::new(shape, strides).cycle(x);
+        let found = |inner, len| Some(Cycle { inner, len });
+        assert_eq!(cycle(&[5, 4], &[0, 1], 4), found(1, 4));
+        assert_eq!(cycle(&[5, 4], &[1, 0], 5), found(4, 5));
+        assert_eq!(cycle(&[2, 5, 4], &[0, 1, 0], 5), found(4, 5));
+        assert_eq!(cycle(&[2, 5], &[0, 0], 1), found(10, 1));
+        assert_eq!(cycle(&[6], &[1], 6), found(1, 6));
+        // A part of the elements, another order, and two axes that repeat between others.
+        assert_eq!(cycle(&[5, 3], &[0, 1], 4), None);
+        assert_eq!(cycle(&[4, 5], &[1, 4], 20), None);
+        assert_eq!(cycle(&[2, 3, 4, 5], &[4, 0, 1, 0], 8), None);
+    }
+}

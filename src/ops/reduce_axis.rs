@@ -1,0 +1,76 @@
+//! Reductions along one axis.
+
+use crate::error::{Error, Result};
+use crate::ops::shape::{MAX_EXACT_INDEX, check_len, check_limit, product};
+
+/// What a [`ReduceAxis`] makes of the elements along its axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AxisFold {
+    /// Their sum; 0 of none.
+    Sum,
+    /// Their arithmetic mean.
+    Mean,
+    /// The largest; NaN where any is NaN.
+    Max,
+    /// The smallest; NaN where any is NaN.
+    Min,
+    /// The index of the first largest one, or of the first NaN.
+    Argmax,
+    /// The index of the first smallest one, or of the first NaN.
+    Argmin,
+}
+
+/// A reduction of the middle axis of `outer × len × inner` elements to `outer × inner` ones. With `inner` 1 it
+/// reduces rows, with `outer` 1 columns.
+///
+/// ```
+/// # #[cfg(not(target_arch = "wasm32"))] {
+/// use relampago::{AxisFold, GpuDevice, ReduceAxis};
+///
+/// let device = GpuDevice::new()?;
+/// let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let mut y = [0.0; 3];
+/// // The sums of the columns of a 2 × 3 matrix.
+/// device.reduce_axis(&x, &mut y, ReduceAxis::new(AxisFold::Sum, 1, 2, 3))?;
+/// assert_eq!(y, [5.0, 7.0, 9.0]);
+/// # }
+/// # Ok::<(), relampago::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReduceAxis {
+    /// What is computed.
+    pub fold: AxisFold,
+    /// The product of the sizes of the axes before.
+    pub outer: usize,
+    /// The size of the axis; at least 1 but for sums, and at most 2²⁴ for indices.
+    pub len: usize,
+    /// The product of the sizes of the axes after.
+    pub inner: usize,
+}
+
+impl ReduceAxis {
+    /// Creates a reduction of the middle axis of `outer × len × inner` elements.
+    pub fn new(fold: AxisFold, outer: usize, len: usize, inner: usize) -> Self {
+        Self {
+            fold,
+            outer,
+            len,
+            inner,
+        }
+    }
+
+    /// Checks the options against the length of `x`. Returns the length of the result.
+    pub(crate) fn check(&self, x: usize) -> Result<usize> {
+        let rows = product("x", self.outer, self.len)?;
+        check_len("x", product("x", rows, self.inner)?, x)?;
+        let result = product("y", self.outer, self.inner)?;
+        if matches!(self.fold, AxisFold::Argmax | AxisFold::Argmin) {
+            check_limit("the length of the axis", self.len, MAX_EXACT_INDEX)?;
+        }
+        if self.len == 0 && result > 0 && self.fold != AxisFold::Sum {
+            return Err(Error::Empty { op: "reduce_axis" });
+        }
+        Ok(result)
+    }
+}
