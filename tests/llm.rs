@@ -3,6 +3,8 @@
 
 #[path = "support/gguf.rs"]
 mod gguf;
+#[path = "llm/hidden.rs"]
+mod hidden;
 #[path = "llm/json_schema.rs"]
 mod json_schema;
 #[path = "llm/lora.rs"]
