@@ -6,6 +6,7 @@
 // wasm-bindgen exports public items, and passes handles by value.
 #![allow(unreachable_pub, clippy::needless_pass_by_value)]
 
+mod explain;
 mod generation;
 mod model;
 mod model_bytes;
@@ -13,6 +14,7 @@ mod session;
 
 use wasm_bindgen::prelude::*;
 
+use crate::device::Backend;
 use crate::error::Error;
 use crate::js_shared;
 use js_sys::Reflect;
@@ -36,4 +38,12 @@ fn integer(object: &JsValue, key: &str) -> Option<usize> {
 fn set(object: &js_sys::Object, key: &str, value: impl Into<JsValue>) {
     // Fails on frozen objects only.
     let _ = Reflect::set(object, &key.into(), &value.into());
+}
+
+/// Returns the name that JavaScript has for a back-end of models.
+fn backend_name(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Gpu => "gpu",
+        _ => "simd",
+    }
 }

@@ -5,12 +5,14 @@
 
 mod conversation;
 mod embedding;
+mod explain;
 mod fingerprint;
 mod forward_pass;
 mod generate;
 #[cfg(not(target_arch = "wasm32"))]
 mod generation;
 mod gguf;
+mod inspect;
 mod json_schema;
 mod language_model;
 mod logprobs;
@@ -27,11 +29,13 @@ mod tokenizer;
 pub use crate::tensor::ggml::WeightType;
 pub use conversation::Message;
 pub use embedding::{EmbedOptions, Pooling};
+pub use explain::{ModelExplanation, ModelStep};
 pub use forward_pass::ForwardPass;
 pub use generate::{FinishReason, GenerateOptions};
 #[cfg(not(target_arch = "wasm32"))]
 pub use generation::Generation;
 pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
+pub use inspect::Inspection;
 pub use language_model::{LanguageModel, LoadOptions, ModelInfo};
 pub use logprobs::{Candidate, TokenLogprobs};
 pub use lora::{Lora, LoraOptions, QkvLora, ScaledLora};

@@ -1,14 +1,22 @@
 //! Language models: tiny random files against a pass in `f64`, and hostile files.
 #![cfg(all(feature = "llm", not(target_arch = "wasm32")))]
 
+#[path = "llm/explain.rs"]
+mod explain;
 #[path = "support/gguf.rs"]
 mod gguf;
+#[path = "llm/hidden.rs"]
+mod hidden;
+#[path = "llm/inspect.rs"]
+mod inspect;
 #[path = "llm/json_schema.rs"]
 mod json_schema;
 #[path = "llm/lora.rs"]
 mod lora;
 #[path = "llm/sessions.rs"]
 mod sessions;
+#[path = "llm/split.rs"]
+mod split;
 mod support;
 #[path = "support/transformer.rs"]
 mod transformer;
@@ -310,6 +318,7 @@ fn generation_takes_the_likeliest_tokens() {
         });
         let json = json.to_string();
         std::fs::write(format!("{folder}/tiny-lora.gguf"), adapter).unwrap();
+        split::write_parts(folder.as_ref(), &split::parts_of(&bytes, 3, |_| ()));
         std::fs::write(format!("{folder}/tiny.gguf"), &bytes).unwrap();
         std::fs::write(format!("{folder}/tiny.json"), json).unwrap();
     }

@@ -1,5 +1,5 @@
 import * as llm from 'relampago/llm';
-import { answers, deeper, everything } from './llm.js';
+import { answers, deeper, everything, files } from './llm.js';
 
 const query = new URLSearchParams(location.search);
 const options = {
@@ -16,9 +16,13 @@ setInterval(() => {
   last = now;
 }, 5);
 
+const bytesOf = async (name) => new Uint8Array(await (await fetch(name)).arrayBuffer());
+
 async function tiny() {
-  const response = await fetch('tiny.gguf');
-  const bytes = new Uint8Array(await response.arrayBuffer());
+  if (query.has('files')) {
+    return files(llm, (name) => new URL(name, location), bytesOf, options);
+  }
+  const bytes = await bytesOf('tiny.gguf');
   if (query.has('deeper')) {
     return deeper(llm, bytes, 'tiny-lora.gguf', options);
   }

@@ -1,7 +1,7 @@
 // Compiled, never run: the entry for language models, as `tsc --strict` sees it.
 
 import init, { LanguageModel, Lora, RelampagoError, Session, moduleUrl } from 'relampago/llm';
-import type { CachedModel, GenerateOptions, Generation, LoadProgress, Message, ModelInfo, TokenLogprobs, Usage } from 'relampago/llm';
+import type { CachedModel, GenerateOptions, Generation, LoadProgress, Message, ModelExplanation, ModelInfo, ModelInspection, ModelStep, TokenLogprobs, Usage } from 'relampago/llm';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -24,6 +24,15 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<number>(model.info.parameters);
   exactly<'network' | 'cache' | 'local'>(model.info.source);
   exactly<boolean>(model.info.cached);
+  await LanguageModel.load(['model-00001-of-00002.gguf', file]);
+  const inspection = await LanguageModel.inspect([file, bytes], { contextLength: 512, signal, worker: false });
+  exactly<ModelInspection>(inspection);
+  exactly<number>(inspection.gpuBytes);
+  exactly<string | undefined>(inspection.weightTypes[0]?.type);
+  const explanation = await model.explain();
+  exactly<ModelExplanation>(explanation);
+  exactly<readonly ModelStep[]>(explanation.steps);
+  exactly<number | null>(explanation.steps[0]!.layer);
   exactly<CachedModel[]>(await LanguageModel.cached());
   exactly<boolean>(await LanguageModel.evict('model.gguf'));
   const messages: Message[] = [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Why?' }];

@@ -98,6 +98,47 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   return result;
 }
 
+/** Split files, inspections and explanations. `at` returns a source of a file by its name, and `bytesOf` its bytes. */
+export async function files({ LanguageModel }, at, bytesOf, options) {
+  const names = [1, 2, 3].map((part) => `tiny-0000${part}-of-00003.gguf`);
+  const parts = await Promise.all(names.map(bytesOf));
+  const steps = [];
+  const text = async (source, more) => {
+    const model = await LanguageModel.load(source, { ...options, ...more });
+    const answer = await model.complete('hello', { max_tokens: 8 }).text();
+    const { info } = model;
+    model.dispose();
+    return { answer, info };
+  };
+  const result = { errors: {}, size: parts.reduce((sum, part) => sum + part.length, 0) };
+  const named = await text(at(names[0]), { onProgress: (step) => steps.push(step) });
+  result.named = named.answer;
+  result.splitInfo = named.info;
+  result.progress = { first: steps[0], last: steps.at(-1) };
+  result.listed = (await text(parts.map((part) => new Blob([part])))).answer;
+  result.mixed = (await text([at(names[0]), ...parts.slice(1)])).answer;
+  const { errors } = result;
+  errors.order = await outcome(() => text([parts[0], parts[2], parts[1]]));
+  errors.missing = await outcome(() => text(parts.slice(0, 2)));
+  errors.first = await outcome(() => text(at(names[1])));
+  errors.none = await outcome(() => text([]));
+
+  const { worker } = options;
+  result.inspected = await LanguageModel.inspect(at('tiny.gguf'), { worker, contextLength: 64 });
+  result.inspectedSplit = await LanguageModel.inspect(at(names[0]), { worker });
+  result.inspectedBytes = await LanguageModel.inspect(await bytesOf('tiny.gguf'), { worker });
+  const model = await LanguageModel.load(at('tiny.gguf'), { ...options, contextLength: 64 });
+  result.info = model.info;
+  result.explained = await model.explain();
+  model.dispose();
+  errors.noModel = await outcome(() => LanguageModel.inspect(new Uint8Array(100), { worker }));
+  errors.context = await outcome(() => LanguageModel.inspect(at('tiny.gguf'), { worker, contextLength: 10_000 }));
+  errors.aborted = await outcome(() => LanguageModel.inspect(at('tiny.gguf'), { worker, signal: AbortSignal.abort() }));
+  errors.option = await outcome(() => LanguageModel.inspect(at('tiny.gguf'), { device: 'gpu' }));
+  errors.explain = await outcome(() => model.explain());
+  return result;
+}
+
 /** All of the interface, on a tiny model with the vocabulary of bytes. */
 export async function everything({ LanguageModel, RelampagoError }, bytes, sources, options) {
   const result = { sources: {}, errors: {} };

@@ -17,6 +17,8 @@ import { unbundled } from '../support/unbundled.mjs';
 
 const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
 
+const PARTS = [1, 2, 3].map((part) => `tiny-0000${part}-of-00003.gguf`);
+
 describe('relampago/llm', () => {
   let folder;
   let plain;
@@ -25,7 +27,7 @@ describe('relampago/llm', () => {
   before(async () => {
     folder = fresh('llm');
     native = writeTinyModel(folder);
-    plain = unbundled(folder, 'llm', ['llm.js', 'tiny.gguf']);
+    plain = unbundled(folder, 'llm', ['llm.js', 'tiny.gguf', ...PARTS]);
     browser = await launch();
   });
   after(() => browser?.close());
@@ -47,6 +49,17 @@ describe('relampago/llm', () => {
     assert.equal(result.missing, 'INVALID_MODEL');
     assert.equal(result.gpu, 'NO_GPU');
   });
+
+  test('split files, inspections and explanations in node', () => {
+    verifyFiles(inNode('files'), native, 'local');
+  });
+
+  for (const worker of ['true', 'false']) {
+    test(`split files, inspections and explanations on a page, in a worker: ${worker}`, async () => {
+      const { result } = await inPage(plain, { files: '', worker });
+      verifyFiles(result, native, 'network');
+    });
+  }
 
   for (const worker of ['true', 'false']) {
     test(`a tiny model on a page, in a worker: ${worker}`, async () => {
@@ -124,6 +137,50 @@ function verifyTiny(result, native, backend = 'simd') {
     loading: 'ABORTED: aborted by the caller',
   });
   assert.match(result.errors.short, /^INVALID_MODEL: invalid model: .* at /);
+}
+
+function verifyFiles(result, native, source) {
+  for (const how of ['named', 'listed', 'mixed']) {
+    assert.equal(result[how], native.text, how);
+  }
+  assert.equal(result.splitInfo.fileBytes, result.size);
+  assert.equal(result.splitInfo.source, source);
+  assert.equal(result.progress.first.total, undefined);
+  assert.deepEqual(result.progress.last, { loaded: result.size, total: result.size });
+  const { inspected, inspectedSplit, inspectedBytes, info, explained, errors } = result;
+  for (const key of ['architecture', 'name', 'parameters', 'vocabulary', 'maxContextLength', 'contextLength', 'fileBytes', 'sessionBytes']) {
+    assert.equal(inspected[key], info[key], key);
+  }
+  assert.equal(inspected.simdBytes, info.fileBytes + info.sessionBytes);
+  assert.ok(inspected.gpuBytes > inspected.sessionBytes);
+  assert.ok(inspected.weightTypes.every(({ type, bytes }) => /^I?B?[QF]/.test(type) && bytes > 0));
+  assert.equal(inspectedSplit.parameters, inspected.parameters);
+  assert.equal(inspectedSplit.fileBytes, result.size);
+  assert.deepEqual(inspectedSplit.weightTypes, inspected.weightTypes);
+  assert.equal(inspectedBytes.contextLength, 256);
+
+  const { backend, steps, weightBytes } = explained;
+  assert.equal(backend, 'simd');
+  assert.equal(weightBytes, steps.reduce((sum, step) => sum + step.weightBytes, 0));
+  assert.deepEqual(steps[0].operations, ['gather_rows']);
+  assert.equal(steps[0].layer, null);
+  const down = steps.find(({ tensors }) => tensors.includes('blk.1.ffn_down.weight'));
+  const { layer, operations, kernel, shape, weightType } = down;
+  assert.deepEqual({ layer, operations, kernel, cols: shape.length }, { layer: 1, operations: ['matmul', 'add'], kernel: 'multiply_blocks', cols: 2 });
+  assert.equal(typeof weightType, 'string');
+  assert.equal(steps.find(({ kernel }) => kernel === 'attention').weightType, null);
+  assert.deepEqual(errors, {
+    order: 'INVALID_MODEL: invalid model: the file is part 3 of 3, at part 2 of 3',
+    missing: "INVALID_MODEL: invalid model: the number of the model's parts is 3, but 2 are given, at part 1 of 2",
+    first: 'INVALID_MODEL: invalid model: the file is part 2 of 3, at part 1 of 1',
+    none: 'INVALID_ARGUMENT: `source` is an object (Array), but must be a model, or the parts of one',
+    noModel: 'INVALID_MODEL: invalid model: the file does not begin with `GGUF`, at byte 0',
+    context: 'INVALID_ARGUMENT: `contextLength` is 10000, but must be from 1 to 256',
+    aborted: 'ABORTED: aborted by the caller',
+    option: errors.option,
+    explain: 'DISPOSED: this LanguageModel was disposed of: load it again',
+  });
+  assert.match(errors.option, /^INVALID_ARGUMENT: there is no option `device`/);
 }
 
 function verifySmollm2({ info, progress, results }) {

@@ -2,8 +2,7 @@
 
 use super::generation::Generation;
 use super::session::{Loras, Session};
-use super::{get, integer, set, to_js};
-use crate::device::Backend;
+use super::{backend_name, get, integer, set, to_js};
 use crate::instruction_set::InstructionSet;
 use crate::llm::{
     EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
@@ -18,7 +17,7 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Model {
-    language: Rc<LanguageModel>,
+    pub(super) language: Rc<LanguageModel>,
     last: Rc<RefCell<Option<Sequence>>>,
     loras: RefCell<Loras>,
     /// Why it runs on its back-end.
@@ -63,11 +62,7 @@ impl Model {
         ] {
             set(&object, key, value as f64);
         }
-        let backend = match info.backend {
-            Backend::Gpu => "gpu",
-            _ => "simd",
-        };
-        set(&object, "backend", backend);
+        set(&object, "backend", backend_name(info.backend));
         set(&object, "reason", self.reason.as_str());
         set(&object, "instructionSet", InstructionSet::best().name());
         object

@@ -1,20 +1,22 @@
 //! A model's file on its way into this module's memory.
 
 use super::model::Model;
-use super::{get, integer, to_js};
+use super::{get, integer, set, to_js};
 use crate::device::{Backend, GpuDevice};
 use crate::error::Error;
-use crate::llm::{LanguageModel, LoadOptions};
-use js_sys::Uint8Array;
+use crate::llm::{Gguf, Inspection, LanguageModel, LoadOptions};
+use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
 
 /// By how many bytes a file's memory grows if its size was not known.
 const STEP: usize = 16 << 20;
 
-/// The bytes of a file, which arrive piece by piece and are never copied again.
+/// The bytes of a model's files, which arrive piece by piece and are not copied again for `load`.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct ModelBytes {
+    /// The files before the last one: parts of a model that is split.
+    before: Vec<Vec<u8>>,
     bytes: Vec<u8>,
 }
 
@@ -23,9 +25,19 @@ impl ModelBytes {
     /// Allocates memory for a file of about `length` bytes.
     #[wasm_bindgen(constructor)]
     pub fn new(length: f64) -> Result<Self, JsValue> {
-        let mut file = Self { bytes: Vec::new() };
+        let mut file = Self {
+            before: Vec::new(),
+            bytes: Vec::new(),
+        };
         file.reserve(length as usize)?;
         Ok(file)
+    }
+
+    /// Begins another part, of about `length` bytes.
+    #[wasm_bindgen(js_name = addPart)]
+    pub fn add_part(&mut self, length: f64) -> Result<(), JsValue> {
+        self.before.push(std::mem::take(&mut self.bytes));
+        self.reserve(length as usize)
     }
 
     fn reserve(&mut self, more: usize) -> Result<(), JsValue> {
@@ -46,14 +58,33 @@ impl ModelBytes {
         Ok(())
     }
 
+    /// Returns whether the bytes of the last part, of a file of this size, have all metadata, or are damaged.
+    #[wasm_bindgen(js_name = hasHead)]
+    pub fn has_head(&self, size: f64) -> bool {
+        let head = Gguf::from_heads(vec![(self.bytes.clone(), file_size(size))]);
+        !matches!(head, Err(Error::LimitExceeded { .. }))
+    }
+
+    /// Returns the properties of JavaScript's `ModelInspection`, of the first bytes of files of these sizes, 0 where one
+    /// is not known.
+    pub fn inspect(&self, sizes: Vec<f64>, options: &JsValue) -> Result<Object, JsValue> {
+        let heads = self.before.iter().chain([&self.bytes]).cloned();
+        let sizes = sizes.into_iter().map(file_size);
+        let context = integer(options, "contextLength");
+        let inspection = LanguageModel::inspect_heads(heads.zip(sizes).collect(), context);
+        let inspection = inspection.map_err(|error| to_js(&renamed(error)))?;
+        Ok(inspection_object(&inspection))
+    }
+
     /// Makes a model of the whole file. `device` is `simd`, `gpu`, or `auto`: a hardware GPU that can hold
     /// the weights if there is one, else SIMD.
-    pub async fn load(self, options: JsValue) -> Result<Model, JsValue> {
+    pub async fn load(mut self, options: JsValue) -> Result<Model, JsValue> {
         let load = LoadOptions {
             context_length: integer(&options, "contextLength"),
             ..LoadOptions::default()
         };
-        let model = LanguageModel::from_bytes_async(self.bytes, load).await;
+        self.before.push(self.bytes);
+        let model = LanguageModel::from_parts_async(self.before, load).await;
         let mut model = model.map_err(|error| to_js(&renamed(error)))?;
         let device = get(&options, "device").as_string();
         let reason = match device.as_deref() {
@@ -67,6 +98,40 @@ impl ModelBytes {
         let reason = reason.map_err(|error| to_js(&error))?;
         Ok(Model::new(model, reason))
     }
+}
+
+/// The size of a file that scripts have, which is 0 where it is not known.
+fn file_size(size: f64) -> usize {
+    match size {
+        0.0 => usize::MAX,
+        size => size as usize,
+    }
+}
+
+fn inspection_object(inspection: &Inspection) -> Object {
+    let object = Object::new();
+    set(&object, "architecture", inspection.architecture.as_str());
+    set(&object, "name", inspection.name.as_str());
+    for (key, value) in [
+        ("parameters", inspection.parameters),
+        ("vocabulary", inspection.vocabulary as u64),
+        ("maxContextLength", inspection.max_context_length as u64),
+        ("contextLength", inspection.context_length as u64),
+        ("fileBytes", inspection.file_bytes),
+        ("sessionBytes", inspection.session_bytes),
+        ("simdBytes", inspection.simd_bytes),
+        ("gpuBytes", inspection.gpu_bytes),
+    ] {
+        set(&object, key, value as f64);
+    }
+    let types = inspection.weight_types.iter().map(|(kind, bytes)| {
+        let object = Object::new();
+        set(&object, "type", format!("{kind:?}"));
+        set(&object, "bytes", *bytes as f64);
+        object
+    });
+    set(&object, "weightTypes", types.collect::<Array>());
+    object
 }
 
 /// Moves a model to the GPU that the browser offers; returns why it is on the back-end that it is on.

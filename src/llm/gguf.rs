@@ -5,6 +5,7 @@
 
 mod cursor;
 mod source;
+mod split;
 mod tensors;
 mod value;
 mod writer;
@@ -36,9 +37,10 @@ pub(super) fn invalid(what: impl Into<String>, place: impl Into<String>) -> Erro
 /// ```
 #[derive(Debug)]
 pub struct Gguf {
-    source: Source,
+    /// The file, or the parts that the model is split into.
+    sources: Vec<Source>,
     version: u32,
-    /// Metadata in the file's order.
+    /// Metadata in the file's order, that of the first part.
     metadata: Vec<(String, Stored)>,
     keys: HashMap<String, usize>,
     tensors: Vec<TensorInfo>,
@@ -51,33 +53,62 @@ impl Gguf {
     /// # Errors
     /// `InvalidModel` says what is wrong, and where.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
-        Self::parse(Source::new(bytes))
+        Self::from_parts(vec![bytes])
     }
 
     /// Maps a file into memory and reads it. The file must not change while it is open.
     ///
+    /// Of a model that is split into files, such as `model-00001-of-00003.gguf`, this is the first one; the others lie
+    /// beside it.
+    ///
     /// # Errors
-    /// `InvalidModel` if the file cannot be opened, or says what is wrong with it.
+    /// `InvalidModel` if a file cannot be opened, or says what is wrong with it.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
-        Self::parse(Source::open(path.as_ref())?)
+        let paths = split::paths(path.as_ref());
+        let sources = paths.iter().map(|path| Source::open(path));
+        Self::parse(sources.collect::<Result<_>>()?)
     }
 
-    fn parse(source: Source) -> Result<Self> {
-        let mut cursor = Cursor::new(source.bytes());
-        let version = header(&mut cursor)?;
-        let tensor_count = cursor.count("the number of tensors", tensors::LEAST_BYTES)?;
-        let metadata_count = cursor.count("the number of metadata entries", value::LEAST_BYTES)?;
-        let metadata = value::read_all(&mut cursor, metadata_count)?;
-        let keys = unique(metadata.iter().map(|(key, _)| key.as_str()), "metadata key")?;
-        let alignment = alignment(&metadata, &keys)?;
-        let tensors = tensors::read_all(&mut cursor, tensor_count, alignment)?;
+    /// Reads a model that is split into several files, in their order.
+    ///
+    /// # Errors
+    /// `InvalidModel` says what is wrong, and where: parts that are missing, in another order or of another model, too.
+    pub fn from_parts(parts: Vec<Vec<u8>>) -> Result<Self> {
+        Self::parse(parts.into_iter().map(Source::new).collect())
+    }
+
+    /// Reads the metadata and the table of tensors of a model from the first bytes of each of its files, which come with
+    /// the file's size. There are no weights.
+    ///
+    /// # Errors
+    /// `LimitExceeded` if more bytes of a file are needed, `InvalidModel` as for whole files.
+    pub fn from_heads(heads: Vec<(Vec<u8>, usize)>) -> Result<Self> {
+        let heads = heads.into_iter();
+        Self::parse(heads.map(|(bytes, len)| Source::head(bytes, len)).collect())
+    }
+
+    fn parse(sources: Vec<Source>) -> Result<Self> {
+        let mut heads = Vec::new();
+        for (index, source) in sources.iter().enumerate() {
+            let head = Head::read(source);
+            heads.push(head.map_err(|error| split::in_part(error, index, sources.len()))?);
+        }
+        split::check(&heads)?;
+        let (mut start, mut tensors) = (0usize, Vec::new());
+        for (head, source) in heads.iter_mut().zip(&sources) {
+            let moved = head.tensors.drain(..).map(|tensor| tensor.moved(start));
+            tensors.extend(moved);
+            start = start.saturating_add(source.len());
+        }
         let names = unique(tensors.iter().map(TensorInfo::name), "tensor")?;
+        let missing = || invalid("there is no file", "part 1");
+        let first = heads.into_iter().next().ok_or_else(missing)?;
         Ok(Self {
-            source,
-            version,
-            metadata,
-            keys,
+            sources,
+            version: first.version,
+            metadata: first.metadata,
+            keys: first.keys,
             tensors,
             names,
         })
@@ -96,7 +127,7 @@ impl Gguf {
     /// The value of a metadata key.
     pub fn get(&self, key: &str) -> Option<Value<'_>> {
         let (_, stored) = self.metadata.get(*self.keys.get(key)?)?;
-        Some(stored.value(self.source.bytes()))
+        Some(stored.value(self.sources.first()?.bytes()))
     }
 
     /// The tensors, in the file's order.
@@ -125,14 +156,61 @@ impl Gguf {
         Ok(weights)
     }
 
-    /// A part of the file.
+    /// A range of the file, or of its parts one after the other; none of two parts.
     pub(super) fn slice(&self, range: std::ops::Range<usize>) -> &[u8] {
-        self.source.bytes().get(range).unwrap_or_default()
+        let std::ops::Range { mut start, mut end } = range;
+        for source in &self.sources {
+            if start < source.len() {
+                return source.bytes().get(start..end).unwrap_or_default();
+            }
+            start -= source.len();
+            end -= source.len();
+        }
+        &[]
     }
 
-    /// The size of the file in bytes.
+    /// The size of the file in bytes, or of all its parts.
     pub fn bytes(&self) -> usize {
-        self.source.bytes().len()
+        let sizes = self.sources.iter().map(Source::len);
+        sizes.fold(0, usize::saturating_add)
+    }
+
+    /// Returns whether weights are missing, since only the beginnings of the files were read.
+    pub(super) fn is_head(&self) -> bool {
+        self.sources.iter().any(Source::is_head)
+    }
+}
+
+/// What stands before the weights of a file.
+struct Head {
+    version: u32,
+    metadata: Vec<(String, Stored)>,
+    keys: HashMap<String, usize>,
+    tensors: Vec<TensorInfo>,
+}
+
+impl Head {
+    fn read(source: &Source) -> Result<Self> {
+        let mut cursor = Cursor::of_file(source.bytes(), source.len());
+        let version = header(&mut cursor)?;
+        let tensor_count = cursor.count("the number of tensors", tensors::LEAST_BYTES)?;
+        let metadata_count = cursor.count("the number of metadata entries", value::LEAST_BYTES)?;
+        let metadata = value::read_all(&mut cursor, metadata_count)?;
+        let keys = unique(metadata.iter().map(|(key, _)| key.as_str()), "metadata key")?;
+        let alignment = alignment(&metadata, &keys)?;
+        let tensors = tensors::read_all(&mut cursor, tensor_count, alignment)?;
+        Ok(Self {
+            version,
+            metadata,
+            keys,
+            tensors,
+        })
+    }
+
+    /// The value of a key that is a non-negative integer.
+    fn unsigned(&self, key: &str) -> Option<u64> {
+        let (_, stored) = self.metadata.get(*self.keys.get(key)?)?;
+        stored.unsigned()
     }
 }
 

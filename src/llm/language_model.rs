@@ -93,6 +93,14 @@ impl LanguageModel {
         Self::new(Gguf::from_bytes(bytes)?, options).await
     }
 
+    /// Loads a model that is split into several files, which are in memory in their order.
+    ///
+    /// # Errors
+    /// The errors of `load_async`; `InvalidModel` for parts that are missing, in another order or of another model.
+    pub async fn from_parts_async(parts: Vec<Vec<u8>>, options: LoadOptions) -> Result<Self> {
+        Self::new(Gguf::from_parts(parts)?, options).await
+    }
+
     async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
         let model = Model::new(file, options.context_length, options.cpu())?;
         let tokenizer = Tokenizer::new(&model.file)?;
@@ -143,7 +151,7 @@ impl LanguageModel {
             max_context_length: config.context,
             file_bytes: file.bytes(),
             backend: self.model.backend(),
-            session_bytes: config.cache_len().saturating_mul(2 * size_of::<f32>()),
+            session_bytes: config.session_bytes(),
         }
     }
 
@@ -210,7 +218,8 @@ impl LanguageModel {
 #[cfg(not(target_arch = "wasm32"))]
 impl LanguageModel {
     /// Loads a model from a file, which is mapped into memory and must not change while the model
-    /// is there.
+    /// is there. Of a model that is split into files, such as `model-00001-of-00003.gguf`, this is the first one;
+    /// the others lie beside it.
     ///
     /// # Errors
     /// `InvalidModel` if the file cannot be read, is damaged or needs what is not supported;
@@ -236,6 +245,11 @@ impl LanguageModel {
     /// Blocking version of [`LanguageModel::from_bytes_async`].
     pub fn from_bytes(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
         crate::runtime::block_on(Self::from_bytes_async(bytes, options))
+    }
+
+    /// Blocking version of [`LanguageModel::from_parts_async`].
+    pub fn from_parts(parts: Vec<Vec<u8>>, options: LoadOptions) -> Result<Self> {
+        crate::runtime::block_on(Self::from_parts_async(parts, options))
     }
 }
 

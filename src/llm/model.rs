@@ -3,6 +3,7 @@
 mod adapter;
 mod architecture;
 mod cpu;
+mod explain;
 mod forward;
 mod gpu;
 mod kv_cache;
@@ -10,7 +11,7 @@ mod rotation;
 mod steps;
 mod weights;
 
-use super::gguf::Gguf;
+use super::gguf::{Gguf, invalid};
 use crate::device::{Backend, GpuDevice};
 use crate::error::Result;
 use crate::simd::Cpu;
@@ -63,6 +64,10 @@ struct Block {
 impl Model {
     /// Reads what the file says of its model, whose sessions have at most `capacity` tokens.
     pub(super) fn new(file: Gguf, capacity: Option<usize>, cpu: Cpu) -> Result<Self> {
+        if file.is_head() {
+            let place = format!("byte {}", file.bytes());
+            return Err(invalid("only the file's beginning was read", place));
+        }
         let config = Config::new(&file, capacity)?;
         let (steps, weights) = Steps::new(&file, &config)?;
         Ok(Self {

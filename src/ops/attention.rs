@@ -15,6 +15,8 @@ const MAX_HEAD: usize = 256;
 /// all row-major, as matmuls with the weights of a transformer return them. A group of `heads / kv_heads` heads
 /// shares keys and values (grouped-query attention; multi-query where `kv_heads` is 1).
 ///
+/// A key or a value that is NaN or infinite has no effect on tokens that do not see its position.
+///
 /// ```
 /// # #[cfg(not(target_arch = "wasm32"))] {
 /// use relampago::{Attention, GpuDevice};

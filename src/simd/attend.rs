@@ -31,7 +31,6 @@ pub(super) fn attend(
         scale: options.scale,
         window: options.window,
         soft_cap: options.soft_cap,
-        finite: values.iter().all(|value| value.is_finite()),
     };
     let keys = by_heads(&shape, keys)?;
     let values = by_heads(&shape, values)?;

@@ -45,8 +45,6 @@ pub(crate) struct AttentionShape {
     pub(crate) window: Option<usize>,
     /// The bound `c` of the scores, which become `c · tanh(score / c)`.
     pub(crate) soft_cap: Option<f32>,
-    /// Whether all values are finite. Products of matrices multiply those that a token does not see by 0.
-    pub(crate) finite: bool,
 }
 
 impl AttentionShape {
@@ -72,7 +70,7 @@ impl AttentionShape {
 
     /// Whether scores and results are products of matrices.
     fn in_blocks(&self) -> bool {
-        self.finite && self.tokens >= GEMM_TOKENS
+        self.tokens >= GEMM_TOKENS
     }
 
     /// The positions that a token of the block sees.
@@ -191,11 +189,31 @@ impl<'a> Task<'a> {
         for (index, out) in out.chunks_mut(BLOCK * shape.row()).enumerate() {
             let token = first + index * BLOCK;
             let tokens = token..token + out.len() / shape.row();
+            if !self.finite_where_hidden(&tokens) {
+                self.one_by_one(token * shape.row(), out)?;
+                continue;
+            }
             for kv_head in 0..shape.kv_heads {
                 self.block(kv_head, tokens.clone(), out)?;
             }
         }
         Ok(())
+    }
+
+    /// Returns whether all values are finite that some of the tokens see and others do not. The product of matrices
+    /// multiplies those by 0, which gives NaN for others.
+    fn finite_where_hidden(&self, tokens: &Range<usize>) -> bool {
+        let (first, last) = (
+            self.shape.visible(tokens.start),
+            self.shape.visible(tokens.end - 1),
+        );
+        let hidden = [first.start..last.start, first.end..last.end];
+        (0..self.shape.kv_heads).all(|kv_head| {
+            hidden.iter().all(|positions| {
+                let [_, values] = self.cached(kv_head, positions);
+                values.iter().all(|value| value.is_finite())
+            })
+        })
     }
 
     /// Computes a group of heads of some tokens, whose rows are `out`.

@@ -89,6 +89,15 @@ pub fn head_cases() -> Vec<Case> {
             }
             cases.push(Case::new(Op::Attention { options }, inputs));
         }
+        if options.window.is_some() {
+            // The first position that the first token sees; later tokens do not see it.
+            let mut inputs = inputs.clone();
+            let first = options.visible(0).start * options.kv_heads * options.head_len;
+            for input in [1, 2] {
+                inputs[input][first] = f32::NAN;
+            }
+            cases.push(Case::new(Op::Attention { options }, inputs));
+        }
         cases.push(Case::new(Op::Attention { options }, inputs));
     }
     cases

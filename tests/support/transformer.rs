@@ -14,7 +14,7 @@ const BASE: f64 = 10_000.0;
 /// Gemma's base for layers that see everything.
 const GLOBAL_BASE: f64 = 1_000_000.0;
 /// The positions that a window has.
-const WINDOW: usize = 5;
+pub(crate) const WINDOW: usize = 5;
 const ROWS: usize = KV_HEADS * HEAD;
 
 pub(crate) const TYPES: [WeightType; 15] = [

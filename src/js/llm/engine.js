@@ -40,6 +40,21 @@ export class Engine {
         this.#bytes = new ModelBytes(size);
     }
 
+    /** Allocates memory for another part of a model that is split. */
+    addPart(size) {
+        this.#bytes.addPart(size);
+    }
+
+    /** Whether the last part's metadata are complete. */
+    hasHead(size) {
+        return this.#bytes.hasHead(size);
+    }
+
+    /** Returns what the beginnings of files of these sizes say. */
+    inspect(sizes, options) {
+        return this.#bytes.inspect(sizes, options);
+    }
+
     /** Appends a piece of the file. */
     write(piece) {
         this.#bytes.write(piece);
@@ -71,6 +86,11 @@ export class Engine {
         return result.catch((error) => {
             throw known(error);
         });
+    }
+
+    /** The steps of a decoded token. */
+    explain() {
+        return this.#inTurn(() => this.#model.explain());
     }
 
     /** Makes an adapter of a file; returns its number and the number of layers that it changes. */

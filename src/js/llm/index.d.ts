@@ -16,6 +16,12 @@ export default function init(source?: ModuleSource | Promise<ModuleSource>): Pro
  */
 export type ModelSource = string | URL | Blob | ArrayBufferLike | ArrayBufferView;
 
+/**
+ * A model: one file, or several files that it is split into, in order. The name of the first one, such as
+ * `model-00001-of-00003.gguf`, stands for all of them.
+ */
+export type ModelSources = ModelSource | readonly ModelSource[];
+
 export interface LoadOptions {
     /**
      * Where the model runs. `'auto'`, the default, is a hardware GPU if there is one that can hold the weights, else
@@ -40,8 +46,41 @@ export interface LoadOptions {
 export interface LoadProgress {
     /** The bytes so far. */
     loaded: number;
-    /** The bytes of the file, if they are known. */
+    /** The bytes of the file, if they are known; of several files, once the last one is read. */
     total: number | undefined;
+}
+
+export interface InspectOptions {
+    /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
+    contextLength?: number;
+    signal?: AbortSignal;
+    /** Whether a worker does the work: by default where there is a page. */
+    worker?: boolean;
+}
+
+/** What files say of their model, and the memory that it needs. */
+export interface ModelInspection {
+    /** The architecture, such as `llama`. */
+    readonly architecture: string;
+    readonly name: string;
+    /** The number of parameters. */
+    readonly parameters: number;
+    /** The number of tokens in the vocabulary. */
+    readonly vocabulary: number;
+    /** The most tokens that the model was trained for. */
+    readonly maxContextLength: number;
+    /** The most tokens of a conversation. */
+    readonly contextLength: number;
+    /** The types of the weights, such as `Q4_1`, with the bytes that each has in the files, the largest first. */
+    readonly weightTypes: readonly { readonly type: string; readonly bytes: number }[];
+    /** The size of the file in bytes, or of all files. */
+    readonly fileBytes: number;
+    /** The size of the memory for keys and values in bytes. */
+    readonly sessionBytes: number;
+    /** The bytes that the model needs on SIMD: the files' and the session's. */
+    readonly simdBytes: number;
+    /** The bytes of a GPU's memory that the model needs, without those for the values of a token. */
+    readonly gpuBytes: number;
 }
 
 export interface ModelInfo {
@@ -71,6 +110,34 @@ export interface ModelInfo {
     readonly source: 'network' | 'cache' | 'local';
     /** Whether the cache has the file now. */
     readonly cached: boolean;
+}
+
+/** The steps of one decoded token, without adapters, in the order in which they run. */
+export interface ModelExplanation {
+    readonly backend: 'gpu' | 'simd';
+    /** The number of bytes of weights that all steps read. */
+    readonly weightBytes: number;
+    readonly steps: readonly ModelStep[];
+}
+
+/** One step of a decoded token: on a GPU one kernel, on SIMD one function. */
+export interface ModelStep {
+    /** The layer, by its index; null before the first layer and after the last one. */
+    readonly layer: number | null;
+    /** The names of the step's operations, in order. */
+    readonly operations: readonly string[];
+    /** The GPU's kernel, or the function on SIMD. */
+    readonly kernel: string;
+    /** The back-end that runs the step. */
+    readonly backend: 'gpu' | 'simd';
+    /** The shape of the step's matrix, rows before columns; of other steps, that of the result. */
+    readonly shape: readonly number[];
+    /** The names of the file's tensors that the matrix consists of. */
+    readonly tensors: readonly string[];
+    /** The type of the matrix in the file, such as `Q4_1`; null for steps without a matrix. */
+    readonly weightType: string | null;
+    /** The number of bytes of weights that the step reads where it runs. */
+    readonly weightBytes: number;
 }
 
 /** A model in the cache. */
@@ -231,17 +298,25 @@ export class Session {
 export class LanguageModel {
     private constructor();
     /** Loads a model. Its bytes go into the module's memory piece by piece. */
-    static load(source: ModelSource, options?: LoadOptions): Promise<LanguageModel>;
-    /** Lists the models in the cache; none where there is no cache, as in Node. */
+    static load(source: ModelSources, options?: LoadOptions): Promise<LanguageModel>;
+    /**
+     * Reads the beginnings of a model's files, not their weights, and tells what it is and needs. `INVALID_MODEL` for a file
+     * that is damaged or an architecture that is not supported, `LIMIT_EXCEEDED` for a file of 4 GB or more.
+     */
+    static inspect(source: ModelSources, options?: InspectOptions): Promise<ModelInspection>;
+    /** Lists the models in the cache, or their files; none where there is no cache, as in Node. */
     static cached(): Promise<CachedModel[]>;
-    /** Removes a model from the cache, once no `load` of it is under way. Resolves to whether it was there. */
+    /**
+     * Removes a model from the cache, with all parts that the name of the first one stands for, once no `load` of it is
+     * under way. Resolves to whether it was there.
+     */
     static evict(url: string | URL): Promise<boolean>;
     /**
      * Loads the model anew from its source, which the cache has where there is one, after `DEVICE_LOST`: adapters are
      * loaded and sessions read again, what is being generated ends with `DISPOSED`. An answer that was cut off goes on
      * with the option `after`. A model from bytes needs its source here.
      */
-    reload(source?: ModelSource, options?: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
+    reload(source?: ModelSources, options?: Pick<LoadOptions, 'signal' | 'onProgress'>): Promise<void>;
     /** What the file says of the model, and where it runs. */
     readonly info: ModelInfo;
     /** Answers a conversation, by the file's chat template. Control tokens in messages are text. */
@@ -266,6 +341,8 @@ export class LanguageModel {
     tokenize(text: string, options?: { special?: boolean }): Promise<Uint32Array>;
     /** The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD. */
     detokenize(tokens: ArrayLike<number>): Promise<string>;
+    /** Lists the steps of one decoded token, with the kernel or function and the weights of each. */
+    explain(): Promise<ModelExplanation>;
     /** The size of the WebAssembly module's memory in bytes. Models without a worker share one module. */
     memoryBytes(): Promise<number>;
     /** Cancels what is being generated and frees the memory. */

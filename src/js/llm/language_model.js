@@ -2,11 +2,12 @@ import { cachedModels, evict } from './cached_models.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
 import { Generation } from './generation.js';
+import { inspect } from './inspection.js';
 import { Lora } from './lora.js';
 import { Session } from './session.js';
 import { host } from './host.js';
 import { start } from './loading.js';
-import { resolve, wholeFile } from './source.js';
+import { partsOf, resolve, wholeFile } from './source.js';
 import { WorkerEngine } from './worker_engine.js';
 import { RelampagoError } from './error.js';
 
@@ -18,6 +19,8 @@ const LOAD = {
     contextLength: check.count,
     worker: check.boolean,
 };
+
+const INSPECT = { contextLength: check.count, signal: check.abortSignal, worker: check.boolean };
 
 const GENERATE = {
     max_tokens: check.count,
@@ -52,7 +55,9 @@ const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
 const RELOAD = { signal: check.abortSignal, onProgress: check.callable };
 
 /** Whether a source can be read again without keeping bytes of the caller's. */
-const isLasting = (source) => typeof source === 'string' || !(source instanceof ArrayBuffer || ArrayBuffer.isView(source));
+const isLasting = (source) => Array.isArray(source)
+    ? source.every(isLasting)
+    : typeof source === 'string' || !(source instanceof ArrayBuffer || ArrayBuffer.isView(source));
 
 export class LanguageModel {
     /** The engine, which a reload replaces; sessions and adapters look for it here. */
@@ -79,6 +84,11 @@ export class LanguageModel {
     static async load(source, options) {
         const { signal, onProgress, ...lasting } = { cache: true, worker: host.worker, ...check.options(options, LOAD) };
         return new LanguageModel(await start(source, { ...lasting, signal, onProgress }), source, lasting);
+    }
+
+    /** Reads what files say of their model, without their weights. */
+    static async inspect(source, options) {
+        return inspect(partsOf(source), { worker: host.worker, ...check.options(options, INSPECT) });
     }
 
     /** Loads the model anew, with its adapters and sessions. */
@@ -108,7 +118,8 @@ export class LanguageModel {
 
     /** Removes a model from the cache. */
     static async evict(url) {
-        return evict(resolve(url));
+        const removed = await Promise.all(partsOf(url).map((part) => evict(resolve(part))));
+        return removed.includes(true);
     }
 
     /** What the file says of the model, and where it runs. */
@@ -177,6 +188,10 @@ export class LanguageModel {
 
     async detokenize(tokens) {
         return this.#used().detokenize(check.tokens(tokens));
+    }
+
+    async explain() {
+        return this.#used().explain();
     }
 
     async memoryBytes() {

@@ -4,7 +4,7 @@ import * as check from './check.js';
 import { Engine } from './engine.js';
 import { kindOf } from './http.js';
 import { compiled } from './module.js';
-import { open } from './source.js';
+import { open, partsOf } from './source.js';
 import { PIECE, split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
 
@@ -45,21 +45,48 @@ async function fill(engine, source, options, stop) {
 }
 
 async function move(engine, source, options, stop) {
+    const sources = partsOf(source);
+    const origins = [];
+    let before = 0;
+    for (const [index, part] of sources.entries()) {
+        const isLast = index + 1 === sources.length;
+        const onProgress = options.onProgress && (({ loaded, total }) => options.onProgress({
+            loaded: before + loaded,
+            // The sizes of the parts to come are not known.
+            total: isLast && total !== undefined ? before + total : undefined,
+        }));
+        const { file, bytes } = await movePart(engine, part, { ...options, onProgress }, index > 0, stop);
+        origins.push(file);
+        before += bytes;
+    }
+    return joined(origins);
+}
+
+/** Moves a file; returns it and the number of its bytes. */
+async function movePart(engine, source, options, isMore, stop) {
     const file = await open(source, options);
     try {
-        await engine.start(await compiled(), file.size);
-        await transfer(engine, file.pieces(), stop);
+        await (isMore ? engine.addPart(file.size) : engine.start(await compiled(), file.size));
+        return { file, bytes: await transfer(engine, file.pieces(), stop) };
     } finally {
         await file.close();
     }
-    const { source: from, cached } = file;
-    return { source: from, cached };
 }
 
+/** Where all parts come from: the network if one does. */
+function joined(origins) {
+    const all = origins.map(({ source }) => source);
+    const source = ['network', 'cache', 'local'].find((each) => all.includes(each));
+    return { source, cached: origins.every(({ cached }) => cached) };
+}
+
+/** Moves the pieces of a file; returns the number of its bytes. */
 async function transfer(engine, pieces, stop) {
     const underway = [];
+    let bytes = 0;
     for await (const piece of split(pieces, PIECE)) {
         stop();
+        bytes += piece.length;
         const written = Promise.resolve(engine.write(piece));
         written.catch(() => {}); // It is awaited in its turn, or loading ends before.
         underway.push(written);
@@ -68,4 +95,5 @@ async function transfer(engine, pieces, stop) {
         }
     }
     await Promise.all(underway);
+    return bytes;
 }

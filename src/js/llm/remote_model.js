@@ -9,12 +9,12 @@ import { readRange } from './remote_range.js';
 import { regroup } from './stream.js';
 
 /** Opens a model. `arrived` is called with the number of bytes whenever some arrive. */
-export async function openRemote(url, { cache, signal }, arrived) {
+export async function openRemote(url, { cache, signal, partBytes }, arrived) {
     const copy = cache && /^https?:/.test(url) ? await CachedModel.open(url, signal) : undefined;
     try {
         const file = await connectOrCopy(url, copy, signal);
         const store = copy && (await copy.begin(file)) ? copy : undefined;
-        return new RemoteModel(file, copy, store, signal, arrived);
+        return new RemoteModel(file, { copy, store, signal, arrived, partBytes });
     } catch (error) {
         await copy?.close();
         throw error;
@@ -44,11 +44,11 @@ class RemoteModel {
     #spare;
 
     /** `copy` is what is open, and `store` the same unless this file is not to be cached. */
-    constructor(file, copy, store, signal, arrived) {
+    constructor(file, { copy, store, signal, arrived, partBytes = host.download.partBytes }) {
         this.#file = file;
         this.#copy = copy;
         this.#store = store;
-        this.#partBytes = store?.file.partBytes ?? host.download.partBytes;
+        this.#partBytes = store?.file.partBytes ?? partBytes;
         this.#signal = signal;
         this.#arrived = arrived;
         this.source = this.cached ? 'cache' : 'network';

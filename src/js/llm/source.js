@@ -5,16 +5,34 @@ import { host } from './host.js';
 import { openRemote } from './remote_model.js';
 import { PIECE, chunks, split } from './stream.js';
 
+/** The name of the first part of a split model, as llama.cpp names the parts. */
+const FIRST_PART = /^(.*-)00001(-of-(?!00000)(\d{5})\.gguf(?:[?#].*)?)$/s;
+
+/** Returns the sources of a model's parts: those of a list, those that the first one's name tells, or the only one. */
+export function partsOf(source) {
+    if (Array.isArray(source)) {
+        if (source.length === 0) {
+            throw invalid('source', source, 'a model, or the parts of one');
+        }
+        return source;
+    }
+    const isName = ['String', 'URL'].includes(Object.prototype.toString.call(source).slice(8, -1));
+    const [, before, after, count] = (isName && FIRST_PART.exec(source)) || [];
+    const names = Array.from({ length: Number(count ?? 0) }, (_, i) => before + String(i + 1).padStart(5, '0') + after);
+    return count ? names : [source];
+}
+
 /**
  * Opens a source: a URL, a Blob or bytes. Returns its size in bytes, 0 if it is not known, where it comes from, and
- * whether it is cached once its pieces were read. `onProgress` is called as bytes arrive.
+ * whether it is cached once its pieces were read. `onProgress` is called as bytes arrive. Downloads that are not cached
+ * have parts of `partBytes`.
  * @returns {Promise<{ size: number, source: string, cached: boolean, pieces: () => AsyncGenerator<Uint8Array>, close: () => Promise<void> }>}
  */
-export async function open(source, { cache, signal, onProgress }) {
+export async function open(source, { cache, signal, onProgress, partBytes }) {
     let size;
     let loaded = 0;
     const arrived = (bytes) => onProgress?.({ loaded: (loaded += bytes), total: size || undefined });
-    const file = (await openLocal(source, arrived)) ?? (await openRemote(resolve(source), { cache, signal }, arrived));
+    const file = (await openLocal(source, arrived)) ?? (await openRemote(resolve(source), { cache, signal, partBytes }, arrived));
     size = file.size;
     return file;
 }

@@ -68,6 +68,18 @@ export class WorkerEngine {
         return this.#call('start', [module, size]);
     }
 
+    addPart(size) {
+        return this.#call('addPart', [size]);
+    }
+
+    hasHead(size) {
+        return this.#call('hasHead', [size]);
+    }
+
+    inspect(sizes, options) {
+        return this.#call('inspect', [sizes, options]);
+    }
+
     /** A copy of the piece goes to the worker, so that the caller's bytes stay. */
     write(piece) {
         const own = new Uint8Array(piece);
@@ -84,6 +96,10 @@ export class WorkerEngine {
 
     detokenize(tokens) {
         return this.#call('detokenize', [tokens]);
+    }
+
+    explain() {
+        return this.#call('explain', []);
     }
 
     generate(number, request, push) {

@@ -1,18 +1,25 @@
 //! Checked reading from front to back.
 
 use super::invalid;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A position in a file's bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// The size of the file, which may go on after the bytes.
+    file: usize,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+        Self::of_file(bytes, bytes.len())
+    }
+
+    /// The first bytes of a file of `file` bytes.
+    pub(super) fn of_file(bytes: &'a [u8], file: usize) -> Self {
+        Self { bytes, at: 0, file }
     }
 
     /// The byte offset of what is read next.
@@ -22,14 +29,17 @@ impl<'a> Cursor<'a> {
 
     /// The size of the whole file.
     pub(super) fn file_len(&self) -> usize {
-        self.bytes.len()
+        self.file
     }
 
     fn left(&self) -> usize {
-        self.bytes.len() - self.at
+        self.file - self.at
     }
 
     /// The next bytes.
+    ///
+    /// # Errors
+    /// `InvalidModel` if the file ends before, `LimitExceeded` if only the bytes at hand do.
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         if len > self.left() {
             let what = format!(
@@ -38,7 +48,14 @@ impl<'a> Cursor<'a> {
             );
             return Err(invalid(what, format!("byte {}", self.at)));
         }
-        let taken = &self.bytes[self.at..self.at + len];
+        let end = self.at + len;
+        let Some(taken) = self.bytes.get(self.at..end) else {
+            return Err(Error::LimitExceeded {
+                what: "the number of bytes at the file's beginning that are needed so far",
+                value: end as u64,
+                limit: self.bytes.len() as u64,
+            });
+        };
         self.at += len;
         Ok(taken)
     }

@@ -1,7 +1,11 @@
 //! Where a file's bytes are.
 
-/// The bytes of a file, in memory or mapped into it.
-pub(super) struct Source(Box<dyn AsRef<[u8]> + Send + Sync>);
+/// The bytes of a file, in memory or mapped into it, or those at its beginning.
+pub(super) struct Source {
+    bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+    /// The size of the whole file.
+    len: usize,
+}
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -11,7 +15,16 @@ impl std::fmt::Debug for Source {
 
 impl Source {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        Self(Box::new(bytes))
+        let len = bytes.len();
+        Self::head(bytes, len)
+    }
+
+    /// The first bytes of a file of `len` bytes.
+    pub(super) fn head(bytes: Vec<u8>, len: usize) -> Self {
+        Self {
+            len: len.max(bytes.len()),
+            bytes: Box::new(bytes),
+        }
     }
 
     /// Maps a file.
@@ -22,10 +35,23 @@ impl Source {
         let file = std::fs::File::open(path).map_err(fault)?;
         // SAFETY: the map is read only; `Gguf::open` tells callers that the file must not change.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fault)?;
-        Ok(Self(Box::new(map)))
+        Ok(Self {
+            len: map.len(),
+            bytes: Box::new(map),
+        })
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
-        (*self.0).as_ref()
+        (*self.bytes).as_ref()
+    }
+
+    /// The size of the whole file in bytes.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns whether the end of the file is missing.
+    pub(super) fn is_head(&self) -> bool {
+        self.bytes().len() < self.len
     }
 }

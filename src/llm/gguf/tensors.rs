@@ -47,9 +47,16 @@ impl TensorInfo {
         self.len() == 0
     }
 
-    /// The position in the file, in bytes.
+    /// The position in the file, or in its parts one after the other, in bytes.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
+    }
+
+    /// The tensor of a part that `start` bytes precede.
+    pub(super) fn moved(self, start: usize) -> Self {
+        let Range { start: first, end } = self.range;
+        let range = start.saturating_add(first)..start.saturating_add(end);
+        Self { range, ..self }
     }
 }
 

@@ -111,7 +111,7 @@ pub(crate) struct Config {
 impl Config {
     /// Reads the hyperparameters of a model whose sessions have at most `capacity` tokens, 2048 or
     /// the model's own limit if that is smaller by default.
-    pub(super) fn new(file: &Gguf, capacity: Option<usize>) -> Result<Self> {
+    pub(in crate::llm) fn new(file: &Gguf, capacity: Option<usize>) -> Result<Self> {
         let architecture = architecture(file)?;
         let keys = Keys(file, architecture.name);
         let width = keys.size("embedding_length", None)?;
@@ -227,7 +227,9 @@ fn rotations(
             return Err(keys.invalid(&format!("rotations scaled by `{other}` are not supported")));
         }
     }
-    if let Some((name, magnitude)) = factors(keys, capacity)? {
+    // Factors are weights, which a file's beginning does not have.
+    let factors = factors(keys, capacity)?.filter(|_| !keys.0.is_head());
+    if let Some((name, magnitude)) = factors {
         let factors = super::weights::vector(keys.0, name, rotated / 2)?;
         let factors: Vec<f64> = factors.into_iter().map(f64::from).collect();
         if !factors

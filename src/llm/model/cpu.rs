@@ -271,7 +271,6 @@ impl<'a> Pass<'a> {
             scale: config.score_scale(),
             window,
             soft_cap: None,
-            finite: true,
         };
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
         // Out of their array, so that the queries can be read beside them.

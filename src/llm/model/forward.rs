@@ -229,6 +229,11 @@ impl Config {
         sizes.into_iter().fold(self.layers, usize::saturating_mul)
     }
 
+    /// Returns the size of a sequence's cache in bytes, saturating.
+    pub(crate) fn session_bytes(&self) -> usize {
+        self.cache_len().saturating_mul(2 * size_of::<f32>())
+    }
+
     /// Returns the number of elements that the cache has for a token.
     pub(crate) fn cached_per_token(&self) -> usize {
         2 * self.layers * self.kv_heads * self.head_len

@@ -1,6 +1,7 @@
 //! The forward pass on a GPU.
 
 mod adapter;
+mod explain;
 mod join;
 
 use super::architecture::Activation;

@@ -74,6 +74,11 @@ impl Weight {
         })
     }
 
+    /// The size of the blocks in bytes.
+    pub(super) fn size(&self) -> usize {
+        self.range.len()
+    }
+
     /// The blocks in the file that it was found in.
     pub(super) fn bytes<'a>(&self, file: &'a Gguf) -> &'a [u8] {
         file.slice(self.range.clone())

@@ -94,7 +94,6 @@ fn shapes() -> impl Iterator<Item = AttentionShape> {
             scale: 1.0 / (head_len as f32).sqrt(),
             window: [None, Some(1), Some(9), Some(64)][below(4)],
             soft_cap: [None, None, Some(0.7), Some(30.0)][below(4)],
-            finite: true,
         }
     };
     (0..if cfg!(target_arch = "wasm32") {
@@ -108,6 +107,73 @@ fn shapes() -> impl Iterator<Item = AttentionShape> {
 #[test]
 fn attention_is_that_in_f64() {
     shapes().for_each(|shape| check(shape, 1));
+}
+
+/// Checks that a position that holds `poison` reaches the tokens that see it, and no others.
+fn check_hidden(shape: AttentionShape, poison: f32) {
+    let rows = shape.tokens * shape.row_len();
+    let cache = shape.kv_heads * shape.capacity * shape.head_len;
+    let (queries, keys, values) = (noise(rows, 1), noise(cache, 2), noise(cache, 3));
+    let clean = exact(&shape, &queries, &keys, &values);
+    let sees = |token: usize, at: usize| {
+        let position = shape.first + token;
+        at <= position && shape.window.is_none_or(|window| at + window > position)
+    };
+    let first = (0..shape.capacity)
+        .find(|&at| sees(0, at))
+        .unwrap_or_default();
+    for at in [
+        first,
+        shape.first + shape.tokens / 2,
+        shape.first + shape.tokens - 1,
+    ] {
+        let (mut keys, mut values) = (keys.clone(), values.clone());
+        for cache in [&mut keys, &mut values] {
+            for head in cache.chunks_exact_mut(shape.capacity * shape.head_len) {
+                head[at * shape.head_len..][..shape.head_len].fill(poison);
+            }
+        }
+        on_each(|isa| {
+            let mut out = vec![f32::NAN; rows];
+            let cpu = Cpu { isa, threads: 2 };
+            attention(cpu, shape, &queries, &keys, &values, &mut out).unwrap();
+            for (i, (out, clean)) in out.iter().zip(&clean).enumerate() {
+                let token = i / shape.row_len();
+                let right = if sees(token, at) {
+                    out.is_nan()
+                } else {
+                    (f64::from(*out) - clean).abs() <= TOLERANCE
+                };
+                assert!(
+                    right,
+                    "{isa} {shape:?} {poison} at {at}, token {token}: {out}, {clean}"
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn hidden_positions_that_are_not_finite_reach_no_token() {
+    for tokens in [2, 8, 33, 70] {
+        for window in [None, Some(1), Some(9), Some(64)] {
+            for poison in [f32::NAN, f32::INFINITY] {
+                let shape = AttentionShape {
+                    tokens,
+                    first: 5,
+                    all: None,
+                    heads: 4,
+                    kv_heads: 2,
+                    head_len: 20,
+                    capacity: 5 + tokens,
+                    scale: 0.2,
+                    window,
+                    soft_cap: None,
+                };
+                check_hidden(shape, poison);
+            }
+        }
+    }
 }
 
 #[test]
@@ -124,7 +190,6 @@ fn sharing_among_threads_changes_no_result() {
             scale: 0.125,
             window: Some(1000),
             soft_cap: None,
-            finite: true,
         };
         let rows = tokens * shape.row_len();
         let cache = shape.kv_heads * shape.capacity * shape.head_len;

@@ -1,0 +1,67 @@
+// What files say of their model, without their weights.
+
+import * as check from './check.js';
+import { Engine } from './engine.js';
+import { compiled } from './module.js';
+import { open } from './source.js';
+import { split } from './stream.js';
+import { WorkerEngine } from './worker_engine.js';
+import { RelampagoError } from './error.js';
+
+/** The bytes of a part of a download here: most files have their metadata within some megabytes. */
+const PART_BYTES = 1 << 20;
+
+/** The most bytes of WebAssembly's memory. */
+const MOST_BYTES = 2 ** 32 - 1;
+
+/** Reads the beginnings of a model's files; returns what they say. */
+export async function inspect(sources, { contextLength, signal, worker }) {
+    const stop = () => {
+        if (signal?.aborted) {
+            throw check.aborted(signal);
+        }
+    };
+    stop();
+    const engine = worker ? new WorkerEngine() : new Engine();
+    try {
+        await engine.start(await compiled(), 0);
+        const sizes = [];
+        for (const source of sources) {
+            if (sizes.length > 0) {
+                await engine.addPart(0);
+            }
+            sizes.push(await readHead(engine, source, signal, stop));
+        }
+        return await engine.inspect(sizes, { contextLength });
+    } catch (error) {
+        stop();
+        throw error;
+    } finally {
+        engine.dispose();
+    }
+}
+
+/** Moves the beginning of a file to an engine, until its metadata are complete; returns the file's size. */
+async function readHead(engine, source, signal, stop) {
+    const file = await open(source, { cache: false, signal, partBytes: PART_BYTES });
+    try {
+        const { size } = file;
+        if (size > MOST_BYTES) {
+            throw new RelampagoError('LIMIT_EXCEEDED', `the size of the model's file is ${size}, beyond the limit of ${MOST_BYTES}`);
+        }
+        let [read, next] = [0, PART_BYTES];
+        for await (const piece of split(file.pieces(), PART_BYTES)) {
+            stop();
+            await engine.write(piece);
+            read += piece.length;
+            // Each attempt reads all from the beginning, so the next one is at twice as many bytes.
+            if (read >= next && (await engine.hasHead(size))) {
+                break;
+            }
+            next = read < next ? next : 2 * read;
+        }
+        return size;
+    } finally {
+        await file.close();
+    }
+}

@@ -1,0 +1,137 @@
+//! What a file says of its model before the model is loaded.
+
+use super::gguf::Gguf;
+use super::model::Config;
+use super::{Array, LanguageModel, Value, WeightType};
+use crate::error::Result;
+use crate::gpu::BlockWeights;
+
+/// What a file says of its model, and the memory that the model needs: [`LanguageModel::inspect`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Inspection {
+    /// The architecture, such as `llama`.
+    pub architecture: String,
+    /// The model's name.
+    pub name: String,
+    /// The number of parameters.
+    pub parameters: u64,
+    /// The number of tokens in the vocabulary.
+    pub vocabulary: usize,
+    /// The most tokens that the model was trained for.
+    pub max_context_length: usize,
+    /// The most tokens of a session.
+    pub context_length: usize,
+    /// The types of the weights with the bytes that each has in the file, the largest first.
+    pub weight_types: Vec<(WeightType, u64)>,
+    /// The size of the file in bytes, or of all its parts.
+    pub file_bytes: u64,
+    /// The size of a session's cache in bytes.
+    pub session_bytes: u64,
+    /// The bytes that the model and one session need on SIMD: the file's and the session's.
+    pub simd_bytes: u64,
+    /// The bytes of a GPU's memory that the model and one session need, without the values of a pass.
+    pub gpu_bytes: u64,
+}
+
+impl Inspection {
+    fn new(file: &Gguf, context_length: Option<usize>) -> Result<Self> {
+        let config = Config::new(file, context_length)?;
+        let text = |key: &str| file.get(key).and_then(Value::as_str);
+        let text = |key: &str| text(key).unwrap_or_default().to_owned();
+        let lens = file.tensors().iter().map(|tensor| tensor.len() as u64);
+        let file_bytes = file_bytes(file);
+        let session_bytes = config.session_bytes() as u64;
+        Ok(Self {
+            architecture: text("general.architecture"),
+            name: text("general.name"),
+            parameters: lens.sum(),
+            vocabulary: vocabulary(file),
+            max_context_length: config.context,
+            context_length: config.capacity,
+            weight_types: weight_types(file),
+            file_bytes,
+            session_bytes,
+            simd_bytes: file_bytes.saturating_add(session_bytes),
+            gpu_bytes: gpu_bytes(file).saturating_add(session_bytes),
+        })
+    }
+}
+
+/// The size of the file; where it is not known, the end of the last tensor.
+fn file_bytes(file: &Gguf) -> u64 {
+    let ends = file.tensors().iter().map(|tensor| tensor.range().end);
+    match file.bytes() {
+        usize::MAX => ends.max().unwrap_or_default() as u64,
+        bytes => bytes as u64,
+    }
+}
+
+/// The number of tokens, as the tokenizer has them.
+fn vocabulary(file: &Gguf) -> usize {
+    let tokens = file.get("tokenizer.ggml.tokens");
+    tokens.and_then(Value::as_array).map_or(0, Array::len)
+}
+
+fn weight_types(file: &Gguf) -> Vec<(WeightType, u64)> {
+    let mut types: Vec<(WeightType, u64)> = Vec::new();
+    for tensor in file.tensors() {
+        let (kind, bytes) = (tensor.weight_type(), tensor.range().len() as u64);
+        match types.iter_mut().find(|(other, _)| *other == kind) {
+            Some((_, sum)) => *sum += bytes,
+            None => types.push((kind, bytes)),
+        }
+    }
+    types.sort_by_key(|&(_, bytes)| std::cmp::Reverse(bytes));
+    types
+}
+
+/// The size of all weights on a GPU, which has no embedding unless that gives logits, too.
+fn gpu_bytes(file: &Gguf) -> u64 {
+    let has_head = file.tensor("output.weight").is_some();
+    let tensors = file.tensors().iter();
+    let tensors = tensors.filter(|tensor| !has_head || tensor.name() != "token_embd.weight");
+    let sizes = tensors.map(|tensor| match tensor.shape() {
+        [len] => *len as u64 * size_of::<f32>() as u64,
+        _ => BlockWeights::bytes_of(tensor.weight_type(), tensor.len()),
+    });
+    sizes.sum()
+}
+
+impl LanguageModel {
+    /// Reports what files say of their model, and the memory that it needs in sessions of at most `context_length`
+    /// tokens: by default 2048, or the model's own limit if that is smaller. Takes the first bytes of each file, and the
+    /// file's size (`usize::MAX` if that is not known); 16 MB are enough for most.
+    ///
+    /// # Errors
+    /// `LimitExceeded` with the number of bytes that are needed, if there are more; `InvalidModel` for a file that is
+    /// damaged or an architecture that is not supported; `InvalidArgument` for a context out of range.
+    pub fn inspect_heads(
+        heads: Vec<(Vec<u8>, usize)>,
+        context_length: Option<usize>,
+    ) -> Result<Inspection> {
+        Inspection::new(&Gguf::from_heads(heads)?, context_length)
+    }
+
+    /// Reports what a file says of its model, and the memory that it needs, without reading the weights. The arguments
+    /// are those of [`LanguageModel::load`] and [`LoadOptions::context_length`](super::LoadOptions::context_length).
+    ///
+    /// ```no_run
+    /// use relampago::llm::LanguageModel;
+    ///
+    /// let model = LanguageModel::inspect("smollm2-135m.gguf", None)?;
+    /// println!("{} needs {} bytes", model.name, model.simd_bytes);
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidModel` if the file cannot be read, is damaged or has an architecture that is not supported;
+    /// `InvalidArgument` for a context out of range.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub fn inspect(
+        path: impl AsRef<std::path::Path>,
+        context_length: Option<usize>,
+    ) -> Result<Inspection> {
+        Inspection::new(&Gguf::open(path)?, context_length)
+    }
+}

@@ -1,0 +1,115 @@
+//! The steps of a token with the functions that run them.
+
+use super::architecture::Activation;
+use super::steps::{Place, Slot, Step};
+use super::weights::Weight;
+use super::{Executor, Model};
+use crate::device::Backend;
+use crate::llm::ModelStep;
+
+impl Model {
+    /// Returns the steps of one decoded token as its back-end runs them.
+    pub(crate) fn explain(&self) -> Vec<ModelStep> {
+        match &self.executor {
+            Executor::Cpu(_) => self.explain_on_simd(),
+            Executor::Gpu(gpu) => gpu.explain(self),
+        }
+    }
+
+    fn explain_on_simd(&self) -> Vec<ModelStep> {
+        let mut steps = vec![self.explain_embedding()];
+        for (layer, all) in self.steps.layers.iter().enumerate() {
+            let all = all.iter().map(|&step| self.explain_step(step, Some(layer)));
+            steps.extend(all);
+        }
+        let last = [self.steps.norm, self.steps.head];
+        steps.extend(last.map(|step| self.explain_step(step, None)));
+        steps
+    }
+
+    /// The lookup of the token's embedding, which every back-end does on the CPU.
+    pub(super) fn explain_embedding(&self) -> ModelStep {
+        let embedding = &self.weights.matrices[self.weights.embedding];
+        let bytes = embedding.kind.row_bytes(embedding.cols);
+        ModelStep {
+            layer: None,
+            operations: vec!["gather_rows"],
+            kernel: "dequantize_row",
+            backend: Backend::Simd,
+            shape: vec![1, embedding.cols],
+            tensors: vec![embedding.tensor.to_string()],
+            weight_type: Some(embedding.kind),
+            weight_bytes: bytes.unwrap_or_default(),
+        }
+    }
+
+    /// A step on SIMD.
+    pub(super) fn explain_step(&self, step: Step, layer: Option<usize>) -> ModelStep {
+        let lens = Slot::lens(&self.config, self.vocabulary());
+        let len = |slot: Slot| lens[slot as usize];
+        let heads = |slot: Slot| vec![len(slot) / self.config.head_len, self.config.head_len];
+        let matrix = match step {
+            Step::Multiply { weight, .. } => Some(&self.weights.matrices[weight.0]),
+            _ => None,
+        };
+        let (kernel, shape) = match step {
+            Step::Norm { to, .. } => ("rms_norm", vec![len(to)]),
+            Step::Multiply { .. } => (
+                "multiply_blocks",
+                matrix.map_or(Vec::new(), |weight| vec![weight.rows, weight.cols]),
+            ),
+            Step::AddVector { to, .. } | Step::Add { to, .. } => ("add", vec![len(to)]),
+            Step::Place { from, .. } => ("place", heads(from)),
+            Step::Attend { .. } => ("attention", heads(Slot::Mixed)),
+            Step::Activate(activation) => (gated(activation), vec![len(Slot::Gated)]),
+        };
+        ModelStep {
+            layer,
+            operations: operations(step),
+            kernel,
+            backend: Backend::Simd,
+            shape,
+            tensors: matrix.map_or(Vec::new(), |weight| vec![weight.tensor.to_string()]),
+            weight_type: matrix.map(|weight| weight.kind),
+            weight_bytes: matrix.map_or(0, Weight::size) + self.vector_bytes(step),
+        }
+    }
+
+    /// The size of the vector of weights that a step reads.
+    pub(super) fn vector_bytes(&self, step: Step) -> usize {
+        let vector = match step {
+            Step::Norm { gain, .. } => Some(gain),
+            Step::Place { gain, .. } => gain,
+            Step::AddVector { vector, .. } => Some(vector),
+            _ => None,
+        };
+        vector.map_or(0, |vector| size_of_val(&*self.weights.vectors[vector.0]))
+    }
+}
+
+/// The names of a step's operations.
+fn operations(step: Step) -> Vec<&'static str> {
+    match step {
+        Step::Norm { .. } => vec!["rms_norm"],
+        Step::Multiply { adds: true, .. } => vec!["matmul", "add"],
+        Step::Multiply { .. } => vec!["matmul"],
+        Step::AddVector { .. } | Step::Add { .. } => vec!["add"],
+        Step::Place {
+            gain, rotation, to, ..
+        } => {
+            let norm = gain.map(|_| "rms_norm");
+            let rope = rotation.map(|_| "rope");
+            let cache = (!matches!(to, Place::Queries)).then_some("write_cache");
+            [norm, rope, cache].into_iter().flatten().collect()
+        }
+        Step::Attend { .. } => vec!["attention"],
+        Step::Activate(activation) => vec![gated(activation)],
+    }
+}
+
+fn gated(activation: Activation) -> &'static str {
+    match activation {
+        Activation::Silu => "silu_mul",
+        Activation::GeluTanh => "gelu_mul",
+    }
+}

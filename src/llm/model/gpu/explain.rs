@@ -1,0 +1,102 @@
+//! The steps of a token with the kernels that run them.
+
+use super::super::Model;
+use super::super::steps::{Place, Slot, Step, WeightId};
+use super::{GpuModel, TransformerPass};
+use crate::device::Backend;
+use crate::llm::ModelStep;
+
+impl GpuModel {
+    /// Returns the lookup of a token's embedding and then each kernel of the token, in order.
+    pub(in crate::llm::model) fn explain(&self, model: &Model) -> Vec<ModelStep> {
+        let mut steps = Explaining {
+            on: self,
+            model,
+            norm: None,
+            steps: vec![model.explain_embedding()],
+        };
+        for (layer, all) in self.layers.iter().enumerate() {
+            for &step in all {
+                steps.add(step, Some(layer));
+            }
+        }
+        for step in [model.steps.norm, model.steps.head] {
+            steps.add(step, None);
+        }
+        steps.steps
+    }
+}
+
+/// The kernels so far.
+struct Explaining<'a> {
+    on: &'a GpuModel,
+    model: &'a Model,
+    /// The norm that the next products compute themselves.
+    norm: Option<Step>,
+    steps: Vec<ModelStep>,
+}
+
+impl Explaining<'_> {
+    fn add(&mut self, step: Step, layer: Option<usize>) {
+        let mut info = self.model.explain_step(step, layer);
+        info.backend = Backend::Gpu;
+        info.kernel = match step {
+            Step::Norm { from, .. } => {
+                let is_fused = from == Slot::Residual && TransformerPass::can_normalise(1);
+                self.norm = is_fused.then_some(step);
+                if is_fused {
+                    return;
+                }
+                "norm_rows"
+            }
+            Step::Multiply { from, weight, .. } => return self.multiply(from, weight, &info),
+            Step::AddVector { .. } | Step::Add { .. } => "add_rows",
+            Step::Place {
+                to: Place::Values(_),
+                ..
+            } => return,
+            Step::Place { to, .. } => {
+                if let Place::Keys(_) = to {
+                    // Values stand after keys.
+                    info.shape[0] *= 2;
+                }
+                "place_heads"
+            }
+            Step::Attend { .. } => "attend",
+            Step::Activate(_) => "gate",
+        };
+        self.steps.push(info);
+    }
+
+    /// Adds a product, which is a kernel for each part of its weights.
+    fn multiply(&mut self, from: Slot, weight: WeightId, info: &ModelStep) {
+        let matrices = &self.model.weights.matrices;
+        let Some(weights) = &self.on.matrices[weight.0] else {
+            return;
+        };
+        let norm = self.norm.filter(|_| from == Slot::Normed);
+        let joined = self.on.joined.iter().find(|rows| rows.contains(&weight.0));
+        let alone = [weight.0];
+        let tensors = joined.map_or(&alone[..], Vec::as_slice);
+        let mut tensors: Vec<String> = tensors
+            .iter()
+            .map(|&matrix| matrices[matrix].tensor.to_string())
+            .collect();
+        // Matrices of one tensor are its rows.
+        tensors.dedup();
+        for (rows, bytes) in weights.parts() {
+            let mut step = info.clone();
+            if let Some(norm) = norm {
+                step.operations.insert(0, "rms_norm");
+                step.weight_bytes = self.model.vector_bytes(norm);
+            } else {
+                step.weight_bytes = 0;
+            }
+            step.kernel = weights.row_kernel();
+            step.weight_bytes += bytes;
+            step.shape = vec![rows, matrices[weight.0].cols];
+            step.tensors.clone_from(&tensors);
+            self.steps.push(step);
+        }
+    }
+}

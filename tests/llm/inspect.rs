@@ -1,0 +1,100 @@
+//! What files say before their models are loaded.
+
+use super::on_gpu;
+use super::transformer::{LLAMA, SHAPES, random_model};
+use relampago::Backend;
+use relampago::llm::{Gguf, GgufWriter, LanguageModel, LoadOptions};
+
+/// The bytes of a file before its weights.
+fn head_len(bytes: &[u8]) -> usize {
+    let file = Gguf::from_bytes(bytes.to_vec()).unwrap();
+    let starts = file.tensors().iter().map(|tensor| tensor.range().start);
+    starts.min().unwrap()
+}
+
+#[test]
+fn inspections_are_what_the_loaded_model_says() {
+    for shape in SHAPES {
+        let (bytes, _) = random_model(shape, 3);
+        let head = bytes[..head_len(&bytes)].to_vec();
+        let found = LanguageModel::inspect_heads(vec![(head, bytes.len())], Some(64)).unwrap();
+        let mut options = LoadOptions::default();
+        options.context_length = Some(64);
+        let model = LanguageModel::from_bytes(bytes, options).unwrap();
+        let info = model.info();
+        assert_eq!(found.architecture, info.architecture);
+        assert_eq!(found.name, info.name);
+        assert_eq!(found.parameters, info.parameters as u64);
+        assert_eq!(found.vocabulary, info.vocabulary);
+        assert_eq!(found.max_context_length, info.max_context_length);
+        assert_eq!(found.context_length, model.context_length());
+        assert_eq!(found.file_bytes, info.file_bytes as u64);
+        assert_eq!(found.session_bytes, info.session_bytes as u64);
+        assert_eq!(found.simd_bytes, found.file_bytes + found.session_bytes);
+        let weights: u64 = found.weight_types.iter().map(|&(_, bytes)| bytes).sum();
+        assert!(weights <= found.file_bytes && weights > found.file_bytes / 2);
+        assert!(found.weight_types.is_sorted_by(|a, b| a.1 >= b.1));
+    }
+}
+
+#[test]
+fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
+    for seed in [0, 3, 8] {
+        let (bytes, _) = random_model(LLAMA, seed);
+        let len = bytes.len();
+        let found = LanguageModel::inspect_heads(vec![(bytes.clone(), len)], None).unwrap();
+        let model = LanguageModel::from_bytes(bytes, on_gpu()).unwrap();
+        let steps = model.explain().steps;
+        let on_gpu = steps.iter().filter(|step| step.backend == Backend::Gpu);
+        let read: usize = on_gpu.map(|step| step.weight_bytes).sum();
+        let weights = found.gpu_bytes - found.session_bytes;
+        // Products that each normalise their rows read the norm's gain again.
+        let gains = 2 * LLAMA.layers as u64 * 2 * 256 * 4;
+        assert!(
+            (weights..=weights + gains).contains(&(read as u64)),
+            "{weights}, {read}"
+        );
+    }
+}
+
+#[test]
+fn heads_that_are_too_short_say_how_many_bytes_are_needed() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let whole = head_len(&bytes);
+    let inspect =
+        |len: usize| LanguageModel::inspect_heads(vec![(bytes[..len].to_vec(), bytes.len())], None);
+    for len in (0..whole - 32).step_by(101) {
+        let error = inspect(len).unwrap_err();
+        assert_eq!(error.code(), "LIMIT_EXCEEDED", "{len}: {error}");
+    }
+    assert!(inspect(whole).is_ok());
+    // The size of a file that is not known is the end of its last tensor.
+    let head = bytes[..whole].to_vec();
+    let found = LanguageModel::inspect_heads(vec![(head.clone(), usize::MAX)], None).unwrap();
+    assert!(found.file_bytes <= bytes.len() as u64 && found.file_bytes + 32 > bytes.len() as u64);
+    // A file that ends before its weights do is damaged, not short.
+    let error = LanguageModel::inspect_heads(vec![(head.clone(), whole + 10)], None).unwrap_err();
+    assert_eq!(error.code(), "INVALID_MODEL", "{error}");
+    let error = LanguageModel::inspect_heads(vec![(head.clone(), bytes.len())], Some(1 << 20));
+    assert_eq!(error.unwrap_err().code(), "INVALID_ARGUMENT");
+    // There are no weights to run.
+    let file = Gguf::from_heads(vec![(head, bytes.len())]).unwrap();
+    let error = relampago::llm::ForwardPass::new(file, LoadOptions::default()).unwrap_err();
+    assert_eq!(error.code(), "INVALID_MODEL");
+}
+
+#[test]
+fn files_are_inspected_where_they_lie() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let path = std::env::temp_dir().join(format!("relampago-inspect-{}.gguf", std::process::id()));
+    std::fs::write(&path, &bytes).unwrap();
+    let found = LanguageModel::inspect(&path, None);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(found.unwrap().file_bytes, bytes.len() as u64);
+    let mut writer = GgufWriter::default();
+    writer.string("general.architecture", "gemma2");
+    let file = writer.finish();
+    let len = file.len();
+    let error = LanguageModel::inspect_heads(vec![(file, len)], None).unwrap_err();
+    assert!(error.to_string().contains("gemma2"), "{error}");
+}
