@@ -10,6 +10,7 @@ export type {
     TuneOperation,
     Tuning,
 } from './device.js';
+export { Tensor, type NestedArray, type Operand, type PaddingOption, type Range, type TensorSource, type TensorValues } from './tensor/tensor.js';
 
 export {
     type AbortOptions,
