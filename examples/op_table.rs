@@ -30,7 +30,9 @@ fn markdown() {
 }
 
 fn js() {
-    println!("// Name, number of inputs and number of parameters, in the op table's order; whether it is elementwise.");
+    println!(
+        "// Name, number of inputs and number of parameters, in the op table's order; whether it is elementwise."
+    );
     println!("export const ops = [");
     for op in OPS {
         println!(
@@ -90,7 +92,11 @@ fn tensor_methods() {
     println!("\ndeclare module './tensor/tensor.js' {{\n    interface Tensor {{");
     for op in OPS.iter().filter(|op| is_elementwise(op)) {
         documentation(op);
-        let others = op.inputs.iter().skip(1).map(|name| format!("{name}: Operand"));
+        let others = op
+            .inputs
+            .iter()
+            .skip(1)
+            .map(|name| format!("{name}: Operand"));
         let all: Vec<String> = others.chain(parameters(op)).collect();
         println!("        {}({}): Tensor;", op.js_name, all.join(", "));
     }
