@@ -93,7 +93,7 @@ const WHOLE = ['sum', 'mean', 'max', 'min', 'argmax'];
 const reduceMiddle = (recording, kind, id, [outer, len, inner]) =>
     outer * inner === 1 && WHOLE.includes(kind)
         ? recording.call(kind, [1], id)
-        : recording.call('reduceAxis', [outer * inner], id, { kind, outer, len, inner });
+        : recording.call('reduceAxis', [outer * inner], id, { fold: kind, outer, len, inner });
 
 /** Reduces the axes of a buffer, from the last ones on: neighbours in one operation. */
 const reduceAll = (recording, kind, start, axes) => {
