@@ -13,6 +13,8 @@ export async function runTensors(relampago, { backend, worker = false, count }) 
     planned: await planned(device),
     leaves: await leaves(device),
     scopes: await scopes(relampago, device),
+    calls: await callsWithDeadParts(relampago, device),
+    agrees: await agrees(relampago, device),
   };
 }
 
@@ -104,7 +106,39 @@ async function scopes({ RelampagoError }, device) {
   return { values: [...await result.data()], inner: await codeOf(inner), outer: await codeOf(outer) };
 }
 
-/** The bytes of the module's memory after some iterations and after many; every buffer is given back. */
+/** The operations that are recorded where one result is read and another is not. */
+async function callsWithDeadParts({ GpuCommandBatch: { prototype } }, device) {
+  const calls = [];
+  const own = ['exp', 'relu', 'sqrt'].map((name) => [name, prototype[name]]);
+  for (const [name, method] of own) {
+    prototype[name] = function (...values) {
+      calls.push(name);
+      return method.apply(this, values);
+    };
+  }
+  const x = device.tensor([-1, 4]);
+  const shared = x.relu();
+  shared.exp();
+  await shared.sqrt().data();
+  own.forEach(([name, method]) => (prototype[name] = method));
+  return calls;
+}
+
+/** Whether a device has the bits of one on this thread, after two steps of k-means. */
+async function agrees({ GpuDevice }, device) {
+  const here = await GpuDevice.create({ backend: device.backend === 'webgpu' ? 'gpu' : 'simd' });
+  const values = Float32Array.from({ length: 600 }, (_, i) => Math.sin(i * i));
+  const all = [];
+  for (const one of [device, here]) {
+    const points = one.tensor(values, [200, 3]);
+    const start = points.slice([[0, 4]]);
+    const { nearest, centres } = kMeansStep(points, kMeansStep(points, start, 4).centres, 4);
+    all.push(await one.read([nearest, centres, points.softmax(0)]));
+  }
+  return JSON.stringify(all[0].map(String)) === JSON.stringify(all[1].map(String));
+}
+
+/** The bytes of array buffers that are added by many iterations; every buffer is given back. */
 export async function memory(relampago, iterations) {
   await relampago.default();
   const device = await relampago.GpuDevice.create({ backend: 'simd' });
