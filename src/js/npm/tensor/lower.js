@@ -1,7 +1,7 @@
 // From recorded nodes to a batch's operations. Each node becomes a view of a buffer; moving axes costs nothing until an
 // operation needs its elements in order.
 
-import { sizeOf } from './shape.js';
+import { reduced, sizeOf } from './shape.js';
 import {
     dense, denseOrder, inverse, isDense, merged, permuted, repeated, restrided, viewed,
 } from './view.js';
@@ -119,20 +119,15 @@ const reduce = (recording, { parameters: { kind, axes, keepDims } }, [x]) => {
     const order = (!kind.startsWith('arg') && denseOrder(x)) || x.shape.map((_, axis) => axis);
     const described = order.map((axis) => ({ axis, length: x.shape[axis], isReduced: axes.includes(axis) }));
     if (kind.startsWith('arg') && axes.every((axis) => x.shape[axis] === 1)) {
-        return repeated(recording.constant([0]), reducedShape(x.shape, axes, keepDims));
+        return repeated(recording.constant([0]), reduced(x.shape, axes, keepDims));
     }
     const id = reduceAll(recording, kind, recording.inOrder(permuted(x, order)), described);
     const rest = described.filter(({ isReduced }) => !isReduced);
     const result = dense(id, rest.map(({ length }) => length));
     const places = rest.map(({ axis }) => axis);
     const natural = permuted(result, [...places.keys()].sort((a, b) => places[a] - places[b]));
-    return keepDims ? restrided(natural, reducedShape(x.shape, axes, true)) : natural;
+    return keepDims ? restrided(natural, reduced(x.shape, axes, true)) : natural;
 };
-
-const reducedShape = (shape, axes, keepDims) =>
-    keepDims
-        ? shape.map((length, axis) => (axes.includes(axis) ? 1 : length))
-        : shape.filter((_, axis) => !axes.includes(axis));
 
 const reshape = (recording, { shape }, [x]) => restrided(x, shape) ?? dense(recording.inOrder(x), shape);
 
