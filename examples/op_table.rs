@@ -1,7 +1,7 @@
 //! Prints the op table as documentation (`markdown`), or the parts of the npm package that come
 //! from it: the list of methods (`js`), their types (`d.ts`) and the source of shaders (`shaders`).
 
-use relampago::ops::{OPS, OpInfo};
+use relampago::ops::{OPS, OpClass, OpInfo};
 
 fn main() -> Result<(), String> {
     match std::env::args().nth(1).as_deref() {
@@ -30,17 +30,26 @@ fn markdown() {
 }
 
 fn js() {
-    println!("// Name, number of inputs and number of parameters, in the op table's order.");
+    println!(
+        "// Name, number of inputs and number of parameters, in the op table's order; whether it is elementwise."
+    );
     println!("export const ops = [");
     for op in OPS {
         println!(
-            "    ['{}', {}, {}],",
+            "    ['{}', {}, {}, {}],",
             op.js_name,
             op.inputs.len(),
-            op.parameters.len()
+            op.parameters.len(),
+            is_elementwise(op)
         );
     }
     println!("];");
+}
+
+/// Returns whether each element of the result depends on one element of each input and on numbers.
+fn is_elementwise(op: &OpInfo) -> bool {
+    let numbers_only = op.parameters.iter().all(|(_, rust)| *rust == "f32");
+    matches!(op.class, OpClass::Elementwise | OpClass::Transcendental) && numbers_only
 }
 
 /// Prints the script that the npm package loads where there is a GPU.
@@ -56,7 +65,7 @@ fn typescript() {
     println!(
         "import type {{ AttentionOptions, ConvLayerOptions, RearrangeOptions, ReduceAxisOptions, RopeOptions }} from './device.js';"
     );
-    println!();
+    println!("import type {{ Operand, Tensor }} from './tensor/tensor.js';\n");
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
     for op in OPS {
@@ -75,20 +84,42 @@ fn typescript() {
         method(op, "BufferId", None, "BufferId");
     }
     println!("    }}\n}}");
+    tensor_methods();
 }
 
-fn method(op: &OpInfo, input: &str, last: Option<String>, result: &str) {
+/// Prints the types of the elementwise methods of `Tensor`, whose first input is the tensor.
+fn tensor_methods() {
+    println!("\ndeclare module './tensor/tensor.js' {{\n    interface Tensor {{");
+    for op in OPS.iter().filter(|op| is_elementwise(op)) {
+        documentation(op);
+        let others = op
+            .inputs
+            .iter()
+            .skip(1)
+            .map(|name| format!("{name}: Operand"));
+        let all: Vec<String> = others.chain(parameters(op)).collect();
+        println!("        {}({}): Tensor;", op.js_name, all.join(", "));
+    }
+    println!("    }}\n}}");
+}
+
+fn documentation(op: &OpInfo) {
     println!("        /**");
     for line in op.docs {
         println!("         *{line}");
     }
     println!("         */");
+}
+
+fn parameters(op: &OpInfo) -> impl Iterator<Item = String> {
+    let typed = |&(name, rust): &(&str, &str)| format!("{}: {}", camel_case(name), type_name(rust));
+    op.parameters.iter().map(typed)
+}
+
+fn method(op: &OpInfo, input: &str, last: Option<String>, result: &str) {
+    documentation(op);
     let inputs = op.inputs.iter().map(|name| format!("{name}: {input}"));
-    let parameters = op
-        .parameters
-        .iter()
-        .map(|(name, rust)| format!("{}: {}", camel_case(name), type_name(rust)));
-    let all: Vec<String> = inputs.chain(parameters).chain(last).collect();
+    let all: Vec<String> = inputs.chain(parameters(op)).chain(last).collect();
     let generic = if result.contains("Memory>") {
         "<Memory extends ArrayBufferLike = ArrayBuffer>"
     } else {

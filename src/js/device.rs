@@ -118,7 +118,7 @@ impl JsDevice {
     }
 
     /// Runs the operation at an index in the op table at once if it runs on SIMD; otherwise returns
-    /// undefined, and the caller uses `run`. `index.js` makes a method of each operation.
+    /// undefined, and the caller uses `runOp`. `index.js` makes a method of each operation.
     ///
     /// SIMD needs no event loop, and creating a promise here would take longer than a small
     /// operation. The result is written to `into` if that is an array of its length, otherwise to a
@@ -139,7 +139,7 @@ impl JsDevice {
     }
 
     /// Runs the operation at an index in the op table on the best back-end for it.
-    #[wasm_bindgen(skip_typescript)]
+    #[wasm_bindgen(skip_typescript, js_name = runOp)]
     pub fn run(&self, index: usize, arguments: Array, abort: Option<AbortOptions>) -> Promise {
         let mut begin = || -> Result<Work> {
             let device = self.handle()?;

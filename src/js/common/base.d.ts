@@ -18,6 +18,7 @@ export type ErrorCode =
     | 'NOT_LOADED'
     | 'NO_GPU'
     | 'OUT_OF_MEMORY'
+    | 'SHAPE_MISMATCH'
     | 'SHAPE_OVERFLOW'
     | 'UNBOUND'
     | 'UNSUPPORTED';

@@ -117,7 +117,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
         const options = values[end];
         const into = options?.into;
         const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
-        const result = now === undefined ? await this.run(index, values, options) : now;
+        const result = now === undefined ? await this.runOp(index, values, options) : now;
         fit(result, into);
         return placed(result, into);
     };

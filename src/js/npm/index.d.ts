@@ -13,6 +13,19 @@ export type {
     TuneOperation,
     Tuning,
 } from './device.js';
+export {
+    type Axes,
+    type NestedArray,
+    type NormOptions,
+    type Operand,
+    type PaddingOption,
+    type Range,
+    type ReduceOptions,
+    type TensorConv2dOptions,
+    type TensorSource,
+    type TensorValues,
+    Tensor,
+} from './tensor/tensor.js';
 
 export {
     type AbortOptions,

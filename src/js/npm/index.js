@@ -3,6 +3,8 @@ import { moduleUrl } from './instructions.js';
 import { loader } from './loader.js';
 import { remembering } from './tuning.js';
 
+export { Tensor } from './tensor/tensor.js';
+
 export { moduleUrl } from './instructions.js';
 export { provideShaders } from './shaders_loader.js';
 export {

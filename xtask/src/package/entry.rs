@@ -72,7 +72,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
         variants: &[Variant::SIMD128, Variant::RELAXED],
         scripts: COMPUTING,
         op_table: true,
-        limit: 225 * 1024,
+        limit: 250 * 1024,
     },
     Entry {
         name: "llm",

@@ -18,7 +18,7 @@ function matrix(what, view) {
     return shape;
 }
 
-/** Its methods for operations are inherited and end in `run`, as a batch's end in `record`. */
+/** Its methods for operations are inherited and end in `runOp`, as a batch's end in `record`. */
 export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     #info;
     #policy;
@@ -57,7 +57,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     /** Nothing is done at once. */
     runNow() {}
 
-    run(index, values, options) {
+    runOp(index, values, options) {
         const [name, inputs, parameters] = ops[index];
         const call = () => this.call(name, values.slice(0, inputs + parameters).map(copied));
         return abortable(options, call);

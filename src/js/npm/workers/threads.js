@@ -21,7 +21,7 @@ export async function helped(device, spawn, count, abort, again) {
 
 /** Gives the device, in which all operations end, ways of its own to run them. */
 function employed(device, helpers, again) {
-    const { run, runNow } = device;
+    const { runOp, runNow } = device;
     // A helper that failed takes its share of one operation with it, but not of the next.
     const present = () => helpers.filter(({ handle }) => !handle.link.lost);
     const divided = (index, values) => {
@@ -32,12 +32,12 @@ function employed(device, helpers, again) {
     };
     device.runNow = (index, values, into) =>
         divided(index, values) ? undefined : runNow.call(device, index, values, into);
-    device.run = (index, values, options) => {
+    device.runOp = (index, values, options) => {
         const parts = divided(index, values);
         const alone = async (values, into) => runNow.call(device, index, values, into);
         return parts
             ? abortable(options, () => together(index, parts, present(), alone))
-            : run.call(device, index, values, options);
+            : runOp.call(device, index, values, options);
     };
     device.rebuild = async (abort) => device.info && again(abort);
     for (const end of ['dispose', 'free']) {

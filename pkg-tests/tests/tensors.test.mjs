@@ -1,0 +1,103 @@
+// Tensors in Node and in Chromium, beside an oracle in doubles: random cases, mistakes, planning and memory.
+
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { launch, outcome } from '../support/browser.mjs';
+import { fresh } from '../support/install.mjs';
+import { serve } from '../support/serve.mjs';
+
+const NODE_CASES = 4000;
+const PAGES = [
+  { name: 'SIMD', query: 'backend=simd', cases: 600 },
+  { name: 'WebGPU', query: 'backend=gpu', cases: 150 },
+  { name: 'SIMD in a worker', query: 'backend=simd&worker', cases: 300 },
+];
+
+/** The beginning of each message, in the order of `mistakes` in the app. */
+const MISTAKES = [
+  'SHAPE_MISMATCH add: `b` has shape [3, 2], which does not broadcast with [2, 3] of `a`',
+  'SHAPE_MISMATCH matmul: `b` has shape [2, 3], but must have 3 rows',
+  'INVALID_ARGUMENT sum: `axis` is 2, but must be from -2 to 1 for shape [2, 3]',
+  'INVALID_ARGUMENT sum: `axis` [0, -2] names an axis twice',
+  'SHAPE_MISMATCH reshape: shape [2, 3] of 6 elements does not divide into [4, -1]',
+  'SHAPE_MISMATCH reshape: [7] has 7 elements',
+  'SHAPE_MISMATCH permute: `axes` is [0, 0]',
+  'SHAPE_MISMATCH slice: range 0 is [0, 5], but axis 0 has 2 elements',
+  'SHAPE_MISMATCH slice: index 2 is not on axis 0',
+  'SHAPE_MISMATCH concat: tensor 1 has shape [2, 2]',
+  'INVALID_ARGUMENT gather: index 2 is not on axis 0',
+  'SHAPE_MISMATCH topK: `k` is 4',
+  'SHAPE_MISMATCH broadcastTo: shape [2, 3] does not broadcast to [3]',
+  'SHAPE_MISMATCH layerNorm: `gain` has shape [2], but must have [3]',
+  'SHAPE_MISMATCH conv2d: shapes [2, 3] and [2, 3] of `weights`',
+  'INVALID_ARGUMENT clip: `min` is 2',
+  'EMPTY max: there is no element along axis [0] of shape [0]',
+  'SHAPE_MISMATCH tensor: there are 3 values, but shape [2, 2] has 4',
+  'SHAPE_MISMATCH tensor: an array of axis 1 has 1 elements',
+  'LIMIT_EXCEEDED zeros: shape [1, 1, 1, 1, 1, 1, 1] has 7 axes',
+  'INVALID_ARGUMENT add: `b` is a Promise; await it first',
+  'INVALID_ARGUMENT add: `b` is a DeviceBuffer',
+  'INVALID_ARGUMENT add: `b` is an array',
+  'INVALID_ARGUMENT add: `b` is 1, but must be a Tensor or a number',
+  'FOREIGN add: `b` is a tensor of another device',
+  'DISPOSED add: `b` was disposed of',
+  'INVALID_ARGUMENT Tensor: a tensor is no number',
+  'SHAPE_MISMATCH item: shape [2, 3] has 6 elements',
+];
+
+function verify(t, results, count) {
+  const { counts, wrong, wrongs } = results.cases;
+  const total = Object.values(counts).reduce((sum, one) => sum + one, 0);
+  t.diagnostic(`${total} random cases of ${Object.keys(counts).length} operations on ${results.backend}`);
+  assert.deepEqual(wrong, [], `${wrongs} cases are wrong`);
+  assert.equal(total, count);
+  assert.equal(results.mistakes.planned, 0, 'mistakes are found before anything is planned');
+  assert.equal(results.mistakes.all.length, MISTAKES.length);
+  MISTAKES.forEach((start, i) => assert.ok(results.mistakes.all[i].startsWith(start), results.mistakes.all[i]));
+  assert.deepEqual(results.planned, { same: 1, other: 2, last: [28, 28] });
+  assert.deepEqual(results.leaves, { sums: [8000, 8000, 8000], isSame: true, kept: 4, empty: [] });
+  assert.deepEqual(results.calls, ['relu', 'sqrt'], 'dead parts are not recorded');
+  assert.equal(results.agrees, true, 'the values of a device on this thread');
+  assert.deepEqual(results.scopes, { values: [4, 6], inner: 'DISPOSED', outer: 'no error' });
+}
+
+test('tensors in Node', (t) => {
+  const folder = fresh('tensors-node');
+  const output = execFileSync('node', ['tensors-node.js', String(NODE_CASES)], { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const results = JSON.parse(output);
+  verify(t, results, NODE_CASES);
+  const { grown, last, planned } = results.memory;
+  t.diagnostic(`10,000 iterations: ${grown} bytes more of array buffers`);
+  assert.ok(grown < 16 * 2 ** 20, `${grown} bytes more`);
+  assert.deepEqual({ last, planned }, { last: 2, planned: 1 });
+});
+
+describe('tensors in Chromium', () => {
+  let server;
+  let browser;
+  before(async () => {
+    server = await serve(withPackage(fresh('tensors-page')));
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    server?.close();
+  });
+  for (const { name, query, cases } of PAGES) {
+    test(name, async (t) => {
+      const { result } = await outcome(browser, `${server.url}/tensors.html?${query}&count=${cases}`);
+      verify(t, result, cases);
+    });
+  }
+});
+
+/** The folder, with the package where pages find it. */
+function withPackage(folder) {
+  cpSync(join(folder, 'node_modules/relampago'), join(folder, 'relampago'), { recursive: true });
+  const page = join(folder, 'tensors-page.js');
+  writeFileSync(page, readFileSync(page, 'utf8').replace("'relampago'", "'./relampago/index.js'"));
+  return folder;
+}

@@ -1,0 +1,76 @@
+// Elementwise operations, truth values and reductions: from nodes to nodes.
+
+import { constant, record } from './record.js';
+import { axesOf, axisOf, broadcast, failure, reduced, text } from './shape.js';
+
+/** Records an operation of the table whose operands broadcast to a shape. `values` are its parameters. */
+export const elementwise = (op, inputs, shape, { values, isTruth } = {}) =>
+    record(op, inputs, shape, values?.length > 0 ? { values } : {}, isTruth);
+
+/** Records an operation of the table for named operands, which must broadcast with each other. */
+export const broadcasting = (name, op, named, options) => {
+    const shape = broadcast(name, named.map(([argument, node]) => [argument, node.shape]));
+    return elementwise(op, named.map(([, node]) => node), shape, options);
+};
+
+const compare = (op, x, value) => elementwise(op, [x, constant(x.device, value)], x.shape, { isTruth: true });
+
+/** Returns 1 where elements are 0, and 0 elsewhere. */
+export const not = (x) => compare('equal', x, 0);
+
+/** Returns 1 where elements are not 0, and 0 elsewhere. */
+export const truth = (x) => (x.isTruth ? x : not(not(x)));
+
+/** The comparisons: an operation of the table, whether its operands are swapped, and whether its result is inverted. */
+export const COMPARISONS = {
+    equal: ['equal'],
+    notEqual: ['equal', false, true],
+    less: ['less'],
+    lessEqual: ['lessEqual'],
+    greater: ['less', true],
+    greaterEqual: ['lessEqual', true],
+};
+
+export const comparison = (name, a, b) => {
+    const [op, isSwapped, isInverted] = COMPARISONS[name];
+    const shape = broadcast(name, [['a', a.shape], ['b', b.shape]]);
+    const result = elementwise(op, isSwapped ? [b, a] : [a, b], shape, { isTruth: true });
+    return isInverted ? not(result) : result;
+};
+
+export const and = (a, b) => broadcasting('and', 'mul', [['a', truth(a)], ['b', truth(b)]], { isTruth: true });
+
+export const or = (a, b) => broadcasting('or', 'maximum', [['a', truth(a)], ['b', truth(b)]], { isTruth: true });
+
+export const where = (condition, a, b) => {
+    const named = [['condition', condition], ['a', a], ['b', b]];
+    const shape = broadcast('where', named.map(([name, node]) => [name, node.shape]));
+    // The other one is −0 there, which changes nothing in a sum.
+    const kept = [elementwise('keepWhere', [a, condition], shape), elementwise('keepUnless', [b, condition], shape)];
+    return elementwise('vecAdd', kept, shape);
+};
+
+/** What reductions of no elements are. */
+const NEUTRAL = { sum: 0, any: 0, all: 1 };
+
+/** Returns the axes that a reduction's options name; indices are along one axis, or of all elements. */
+const axesFor = (name, x, axis) => {
+    if (name.startsWith('arg') && axis !== undefined && axis !== null) {
+        return [axisOf(name, axis, x.shape)];
+    }
+    return axesOf(name, axis, x.shape);
+};
+
+export const reduce = (name, x, axis, { keepDims = false } = {}) => {
+    const axes = axesFor(name, x, axis);
+    const shape = reduced(x.shape, axes, keepDims);
+    if (axes.some((one) => x.shape[one] === 0)) {
+        if (!(name in NEUTRAL)) {
+            throw failure(name, `there is no element along axis ${text(axes)} of shape ${text(x.shape)}`, 'EMPTY');
+        }
+        return record('view', [constant(x.device, NEUTRAL[name])], shape, { shape, axes: shape.map(() => -1), steps: [], starts: [] });
+    }
+    const isTruth = name === 'any' || name === 'all';
+    const kind = { any: 'max', all: 'min' }[name] ?? name;
+    return record('reduce', [isTruth ? truth(x) : x], shape, { kind, axes, keepDims }, isTruth);
+};

@@ -1,0 +1,132 @@
+// Softmaxes, norms, matmul and convolution: from nodes to nodes.
+
+import { pad, reshape, zeros } from './movement.js';
+import { record } from './record.js';
+import { axisOf, broadcast, checkedShape, failure, shown, text, whole } from './shape.js';
+
+export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, { axis: axisOf(op, axis, x.shape) });
+
+/** Normalises the last axis; `vectors` are named, and have its length. */
+export const norm = (op, x, vectors, { epsilon = 1e-5 } = {}) => {
+    const axis = axisOf(op, -1, x.shape);
+    for (const [name, { shape }] of vectors) {
+        if (shape.length !== 1 || shape[0] !== x.shape[axis]) {
+            const needed = text([x.shape[axis]]);
+            throw failure(op, `\`${name}\` has shape ${text(shape)}, but must have ${needed} for shape ${text(x.shape)}`);
+        }
+    }
+    // A GPU may round what is smaller to zero.
+    if (typeof epsilon !== 'number' || !(epsilon >= 1.2e-38 && epsilon <= 3.4e38)) {
+        throw failure(op, `\`epsilon\` is ${shown(epsilon)}, but must be a finite number of at least 1.2e-38`, 'INVALID_ARGUMENT');
+    }
+    return record(op, [x, ...vectors.map(([, node]) => node)], x.shape, { axis, epsilon });
+};
+
+/** Returns the shape of a product of operands with at least two axes. */
+const productShape = (a, b) => {
+    const lead = broadcast('matmul', [['a', a.slice(0, -2)], ['b', b.slice(0, -2)]]);
+    return checkedShape('matmul', [...lead, a.at(-2), b.at(-1)]);
+};
+
+export const matmul = (a, b) => {
+    const scalar = [['a', a], ['b', b]].find(([, { shape }]) => shape.length === 0);
+    if (scalar) {
+        throw failure('matmul', `\`${scalar[0]}\` is a scalar, but must have an axis; use mul`);
+    }
+    const rows = b.shape.at(-2) ?? b.shape[0];
+    if (a.shape.at(-1) !== rows) {
+        const needed = `but must have ${a.shape.at(-1)} rows for shape ${text(a.shape)} of \`a\``;
+        throw failure('matmul', `\`b\` has shape ${text(b.shape)}, ${needed}`);
+    }
+    const left = a.shape.length === 1 ? reshape(a, [1, ...a.shape]) : a;
+    const right = b.shape.length === 1 ? reshape(b, [...b.shape, 1]) : b;
+    const shape = productShape(left.shape, right.shape);
+    const result = rows === 0 ? zeros(a.device, shape) : record('matmul', [left, right], shape, {});
+    const kept = shape.filter((_, axis) =>
+        !(a.shape.length === 1 && axis === shape.length - 2) && !(b.shape.length === 1 && axis === shape.length - 1));
+    return kept.length === shape.length ? result : reshape(result, kept);
+};
+
+/** Returns an option that is a number, or one for rows and one for columns. */
+const pair = (name, value, least) => {
+    const list = Array.isArray(value) ? value : [value, value];
+    if (list.length !== 2) {
+        throw failure('conv2d', `\`${name}\` is ${shown(value)}, but must be a number or two`, 'INVALID_ARGUMENT');
+    }
+    return list.map((one) => whole('conv2d', name, one, least));
+};
+
+const MODES = ['zeros', 'edge', 'reflect'];
+
+/** Returns the elements before and after an axis with which a result has `length / stride` elements, rounded up. */
+const sameSides = (length, window, stride) => {
+    const last = Math.floor((length - 1) / stride) * stride;
+    const total = Math.max(0, last + window - length);
+    return [total >> 1, total - (total >> 1)];
+};
+
+const bothSides = (name, value) => pair(name, value, 0).map((side) => [side, side]);
+
+/** Returns the elements before and after rows and columns, and the mode that they have. `same` are those of 'same'. */
+const paddingOf = (padding, same) => {
+    if (padding === 'same' || padding === 'valid') {
+        return { mode: 'zeros', sides: padding === 'same' ? same : [[0, 0], [0, 0]] };
+    }
+    if (typeof padding === 'number' || Array.isArray(padding)) {
+        return { mode: 'zeros', sides: bothSides('padding', padding) };
+    }
+    const { mode, size } = Object(padding);
+    if (!MODES.includes(mode)) {
+        const needed = "a number, two numbers, 'same', 'valid' or { mode: 'zeros', 'edge' or 'reflect', size }";
+        throw failure('conv2d', `\`padding\` is ${shown(padding)}, but must be ${needed}`, 'INVALID_ARGUMENT');
+    }
+    return { mode, sides: size === undefined ? same : bothSides('padding.size', size) };
+};
+
+/** Checks ranks, channels and groups. */
+const checkLayer = (x, weights, groups) => {
+    if (![3, 4].includes(x.shape.length) || weights.shape.length !== 4) {
+        const needed = 'must be [images, channels, rows, columns] and [filters, channels / groups, rows, columns]';
+        throw failure('conv2d', `shapes ${text(x.shape)} and ${text(weights.shape)} of \`weights\` ${needed}`);
+    }
+    const [filters, depth] = weights.shape;
+    const channels = x.shape.at(-3);
+    if (channels !== depth * groups || filters % groups !== 0) {
+        const group = groups === 1 ? '' : ` in ${groups} groups`;
+        throw failure('conv2d', `\`weights\` has shape ${text(weights.shape)}, which does not fit the ${channels} channels${group} of ${text(x.shape)}`);
+    }
+    const empty = [x.shape.slice(-2), weights.shape].find((shape) => shape.includes(0));
+    if (empty) {
+        throw failure('conv2d', `images or weights of ${text(empty)} have no elements`, 'EMPTY');
+    }
+};
+
+export const conv2d = (x, weights, { stride = 1, padding = 0, dilation = 1, groups = 1 } = {}) => {
+    checkLayer(x, weights, whole('conv2d', 'groups', groups, 1));
+    const [strides, dilations] = [pair('stride', stride, 1), pair('dilation', dilation, 1)];
+    const kernel = weights.shape.slice(2);
+    const windows = kernel.map((length, k) => (length - 1) * dilations[k] + 1);
+    const same = windows.map((window, k) => sameSides(x.shape.at(k - 2), window, strides[k]));
+    const { mode, sides } = paddingOf(padding, same);
+    const isSame = mode === 'zeros' && text(sides.flat()) === text(same.flat());
+    const images = x.shape.length === 4 ? x : reshape(x, [1, ...x.shape], 'conv2d');
+    const padded = isSame ? images : sides.reduce((one, side, k) => pad('conv2d', one, k + 2, side, mode), images);
+    return layer(x, padded, weights, { strides, dilations, kernel, windows, groups, isSame });
+};
+
+/** Records the convolution of images that are padded, unless their padding is that of `isSame`. */
+const layer = (x, images, weights, { strides, dilations, kernel, windows, groups, isSame }) => {
+    const [batch, channels, ...input] = images.shape;
+    const sizes = input.map((length, k) => Math.floor((length - (isSame ? 1 : windows[k])) / strides[k]) + 1);
+    if (sizes.some((size) => size < 1)) {
+        throw failure('conv2d', `a kernel of ${text(windows)} elements does not fit into images of ${text(input)}`);
+    }
+    const [filters] = weights.shape;
+    const options = {
+        batch, channels, filters, groups, inputRows: input[0], inputCols: input[1], kernelRows: kernel[0],
+        kernelCols: kernel[1], strideRows: strides[0], strideCols: strides[1], dilationRows: dilations[0],
+        dilationCols: dilations[1], padding: isSame ? 'same' : 'valid',
+    };
+    const result = record('conv2d', [images, weights], [batch, filters, ...sizes], { options });
+    return x.shape.length === 4 ? result : reshape(result, result.shape.slice(1), 'conv2d');
+};

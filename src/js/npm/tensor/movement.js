@@ -1,0 +1,173 @@
+// Operations that move elements: from nodes to nodes.
+
+import { record, constant, range } from './record.js';
+import { elementwise } from './elementwise.js';
+import {
+    axesOf, axisOf, broadcast, checkedShape, failure, listOf, rangeOf, reshaped, shown, text, whole,
+} from './shape.js';
+
+/** Records a view; `axes` has the axis below of each axis, −1 where elements repeat. */
+const view = (x, shape, axes, { steps = axes.map(() => 1), starts = x.shape.map(() => 0) } = {}) =>
+    record('view', [x], shape, { shape, axes, steps, starts });
+
+export const permute = (x, axes, op = 'permute') => {
+    const order = listOf(op, 'axes', axes).map((axis) => axisOf(op, axis, x.shape, 'axes'));
+    if (order.length !== x.shape.length || new Set(order).size !== order.length) {
+        throw failure(op, `\`axes\` is ${text(axes)}, but must have each axis of shape ${text(x.shape)} once`);
+    }
+    return view(x, order.map((axis) => x.shape[axis]), order);
+};
+
+export const transpose = (x, first = -2, second = -1) => {
+    if (x.shape.length < 2) {
+        throw failure('transpose', `shape ${text(x.shape)} has no two axes to swap`);
+    }
+    const [a, b] = [first, second].map((axis) => axisOf('transpose', axis, x.shape));
+    const order = x.shape.map((_, axis) => (axis === a ? b : axis === b ? a : axis));
+    return view(x, order.map((axis) => x.shape[axis]), order);
+};
+
+export const reshape = (x, shape, op = 'reshape') => {
+    const target = reshaped(op, x.shape, shape);
+    return record('reshape', [x], target, { shape: target });
+};
+
+export const flatten = (x) => reshape(x, [x.size], 'flatten');
+
+export const squeeze = (x, axes) => {
+    const ones = x.shape.map((_, axis) => axis).filter((axis) => x.shape[axis] === 1);
+    const gone = axes === undefined ? ones : axesOf('squeeze', axes, x.shape);
+    const long = gone.find((axis) => x.shape[axis] !== 1);
+    if (long !== undefined) {
+        throw failure('squeeze', `axis ${long} has ${x.shape[long]} elements in shape ${text(x.shape)}, but must have 1`);
+    }
+    return reshape(x, x.shape.filter((_, axis) => !gone.includes(axis)), 'squeeze');
+};
+
+export const unsqueeze = (x, axis) => {
+    // The new axis counts among those of the result.
+    const at = axisOf('unsqueeze', axis, [...x.shape, 1]);
+    return reshape(x, [...x.shape.slice(0, at), 1, ...x.shape.slice(at)], 'unsqueeze');
+};
+
+export const broadcastTo = (x, target, op = 'broadcastTo') => {
+    const shape = checkedShape(op, target);
+    const fits = shape.length >= x.shape.length && text(broadcast(op, [['shape', shape], ['this', x.shape]])) === text(shape);
+    if (!fits) {
+        throw failure(op, `shape ${text(x.shape)} does not broadcast to ${text(shape)}`);
+    }
+    const missing = shape.length - x.shape.length;
+    const axes = shape.map((length, axis) => (x.shape[axis - missing] === length ? axis - missing : -1));
+    return view(x, shape, axes);
+};
+
+/** Returns what one range of a slice takes; a number takes one index, whose axis goes. */
+const taken = (x, given, axis) => {
+    const length = x.shape[axis];
+    if (typeof given === 'number') {
+        if (!Number.isInteger(given) || given < -length || given >= length) {
+            throw failure('slice', `index ${given} is not on axis ${axis}, which has ${length} elements`);
+        }
+        return { start: given < 0 ? given + length : given, isIndex: true };
+    }
+    if (given !== null && given !== undefined && !Array.isArray(given)) {
+        throw failure('slice', `range ${axis} is ${shown(given)}, but must be a number, an array [start, end, step] or null`, 'INVALID_ARGUMENT');
+    }
+    return rangeOf('slice', given, axis, length);
+};
+
+export const slice = (x, ranges) => {
+    if (!Array.isArray(ranges)) {
+        throw failure('slice', `\`ranges\` is ${shown(ranges)}, but must be an array`, 'INVALID_ARGUMENT');
+    }
+    if (ranges.length > x.shape.length) {
+        throw failure('slice', `there are ${ranges.length} ranges for the ${x.shape.length} axes of shape ${text(x.shape)}`);
+    }
+    const all = x.shape.map((_, axis) => ({ axis, ...taken(x, ranges[axis], axis) }));
+    const rest = all.filter(({ isIndex }) => !isIndex);
+    const starts = all.map(({ start }) => start);
+    const axes = rest.map(({ axis }) => axis);
+    return view(x, rest.map(({ length }) => length), axes, { steps: rest.map(({ step }) => step), starts });
+};
+
+/** Joins nodes along an axis from 0 on; all other lengths must be equal. */
+export const concat = (op, parts, at) => {
+    const [first] = parts;
+    const axis = axisOf(op, at, first.shape);
+    const sameBeside = ({ shape }) =>
+        shape.length === first.shape.length && shape.every((length, k) => k === axis || length === first.shape[k]);
+    const other = parts.findIndex((part) => !sameBeside(part));
+    if (other >= 0) {
+        const has = `tensor ${other} has shape ${text(parts[other].shape)}`;
+        throw failure(op, `${has}, which must equal ${text(first.shape)} except along axis ${axis}`);
+    }
+    const total = parts.reduce((sum, { shape }) => sum + shape[axis], 0);
+    const shape = checkedShape(op, first.shape.map((length, k) => (k === axis ? total : length)));
+    const full = parts.filter(({ size }) => size > 0);
+    return record('concat', full.length > 0 ? full : [first], shape, { axis });
+};
+
+export const stack = (parts, at) => {
+    const [first] = parts;
+    const axis = axisOf('stack', at, [...first.shape, 1]);
+    const other = parts.find(({ shape }) => text(shape) !== text(first.shape));
+    if (other) {
+        throw failure('stack', `a tensor has shape ${text(other.shape)}, but the first one has ${text(first.shape)}`);
+    }
+    return concat('stack', parts.map((part) => unsqueeze(part, axis)), axis);
+};
+
+export const gather = (x, indices, at) => {
+    const axis = axisOf('gather', at, x.shape);
+    const shape = checkedShape('gather', [...x.shape.slice(0, axis), ...indices.shape, ...x.shape.slice(axis + 1)]);
+    if (x.shape[axis] === 0 && indices.size > 0) {
+        throw failure('gather', `axis ${axis} of shape ${text(x.shape)} has no elements`);
+    }
+    return record('gather', [x, indices], shape, { axis });
+};
+
+export const oneHot = (x, classes) => {
+    whole('oneHot', 'classes', classes, 1);
+    const shape = checkedShape('oneHot', [...x.shape, classes]);
+    return elementwise('equal', [reshape(x, [...x.shape, 1], 'oneHot'), range(x.device, classes)], shape, { isTruth: true });
+};
+
+export const topK = (x, k) => {
+    whole('topK', 'k', k, 1);
+    const cols = x.shape.at(-1);
+    if (cols === undefined || k > cols) {
+        throw failure('topK', `\`k\` is ${k}, but the last axis of shape ${text(x.shape)} has ${cols ?? 'no'} elements`);
+    }
+    const shape = [...x.shape.slice(0, -1), k];
+    const indices = record('topK', [x], shape, { k });
+    return { values: record('take', [x, indices], shape, {}), indices };
+};
+
+/** Returns `count` elements before or after those of an axis, by a mode of padding. */
+const border = (x, axis, count, mode, isAfter) => {
+    const length = x.shape[axis];
+    const shape = x.shape.map((own, k) => (k === axis ? count : own));
+    if (mode === 'zeros') {
+        return broadcastTo(constant(x.device, 0), shape);
+    }
+    const axes = x.shape.map((_, k) => (k === axis && mode === 'edge' ? -1 : k));
+    const steps = axes.map((_, k) => (k === axis ? -1 : 1));
+    const edge = isAfter ? length - 1 : 0;
+    const mirrored = isAfter ? length - 2 : count;
+    const starts = x.shape.map((_, k) => (k === axis ? (mode === 'edge' ? edge : mirrored) : 0));
+    return view(x, shape, axes, { steps, starts });
+};
+
+/** Pads one axis; `mode` is 'zeros', 'edge' or 'reflect'. */
+export const pad = (op, x, axis, [before, after], mode) => {
+    if (mode === 'reflect' && Math.max(before, after) >= x.shape[axis]) {
+        const most = `at most ${x.shape[axis] - 1} for axis ${axis} of shape ${text(x.shape)}`;
+        throw failure(op, `padding by reflection is ${Math.max(before, after)}, but must be ${most}`);
+    }
+    const parts = [[before, false], [after, true]].map(([count, isAfter]) => (count > 0 ? border(x, axis, count, mode, isAfter) : undefined));
+    const joined = [parts[0], x, parts[1]].filter(Boolean);
+    return joined.length > 1 ? concat(op, joined, axis) : x;
+};
+
+/** Returns a tensor of zeros, as part of the structure. */
+export const zeros = (device, shape) => broadcastTo(constant(device, 0), shape);

@@ -1,0 +1,115 @@
+// What tensors record: nodes of a graph, which are plain JavaScript objects. Nothing here calls the module.
+
+import { RelampagoError } from '../error.js';
+import { sizeOf } from './shape.js';
+
+/** A buffer on the device that several nodes may share; the last one that is disposed of releases it. */
+export class Resident {
+    #owners;
+
+    /** A buffer of the caller's own is never released here. */
+    constructor(buffer, isOwn = true) {
+        this.buffer = buffer;
+        this.#owners = isOwn ? 1 : Infinity;
+    }
+
+    retain() {
+        this.#owners += 1;
+        return this;
+    }
+
+    release() {
+        this.#owners -= 1;
+        if (this.#owners === 0) {
+            this.buffer.dispose();
+        }
+    }
+}
+
+/** Writes parameters as part of a structure; JSON has no infinities, NaN and −0. */
+const written = (parameters) =>
+    JSON.stringify(parameters, (_, value) => {
+        const isPlain = typeof value !== 'number' || (Number.isFinite(value) && !Object.is(value, -0));
+        return isPlain ? value : `${Object.is(value, -0) ? '-' : ''}${value}`;
+    });
+
+/** An operation that was recorded, or a leaf: values of the host, or a buffer on the device. */
+export class Node {
+    #signature;
+    /** How often a leaf's values went to the device. */
+    uses = 0;
+
+    /** `source` is that of a leaf: values or a `Resident`. `isTruth` says that elements are 0 or 1. */
+    constructor(device, shape, { op = 'leaf', inputs = [], parameters = {}, source, isTruth = false }) {
+        Object.assign(this, { device, shape, op, inputs, parameters, source, isTruth });
+        this.size = sizeOf(shape);
+    }
+
+    /** Describes the operation, without its inputs. Leaves differ by their shapes alone. */
+    get signature() {
+        this.#signature ??= this.op + written(this.op === 'leaf' ? this.shape : this.parameters);
+        return this.#signature;
+    }
+
+    get isLeaf() {
+        return this.op === 'leaf';
+    }
+
+    get isDisposed() {
+        return this.isLeaf && this.source === undefined;
+    }
+
+    /** Makes a leaf of this node, and forgets what it was computed from. */
+    settle(source) {
+        this.op = 'leaf';
+        this.inputs = [];
+        this.parameters = {};
+        this.#signature = undefined;
+        this.source = source;
+    }
+
+    /** Gives back a leaf's buffer. What was recorded with it cannot run any more. */
+    dispose() {
+        if (this.source instanceof Resident) {
+            this.source.release();
+        }
+        if (this.isLeaf) {
+            this.source = undefined;
+        }
+    }
+}
+
+/** Returns all nodes that results need, each after its inputs. Graphs may be deeper than the stack. */
+export const ordered = (results) => {
+    const order = [];
+    const entered = new Set();
+    const left = new Set();
+    const open = [...results].reverse();
+    while (open.length > 0) {
+        const node = open.at(-1);
+        if (entered.has(node)) {
+            open.pop();
+            left.has(node) || order.push(node);
+            left.add(node);
+        } else {
+            entered.add(node);
+            open.push(...[...node.inputs].reverse());
+        }
+    }
+    return order;
+};
+
+/** Refuses leaves that were disposed of. */
+export const requireSources = (order) => {
+    const gone = order.find((node) => node.isDisposed);
+    if (gone) {
+        throw new RelampagoError('DISPOSED', `a tensor of shape [${gone.shape.join(', ')}] that is needed was disposed of`);
+    }
+};
+
+/** Describes what results compute, alike for all graphs of one structure. */
+export const structure = (order, results) => {
+    const places = new Map(order.map((node, place) => [node, place]));
+    const parts = order.map((node) => `${node.signature}<${node.inputs.map((input) => places.get(input))}`);
+    return `${parts.join(';')}=${results.map((node) => places.get(node))}`;
+};

@@ -1,0 +1,45 @@
+// What callers give to the methods of tensors, and the errors for what is easily mixed up.
+
+import { DeviceBuffer, classOf } from '../core.js';
+import { number } from './record.js';
+import { failure, shown } from './shape.js';
+
+/** Explains what a value is that should have been a tensor or a number. */
+const mixUp = (value) => {
+    if (typeof value?.then === 'function') {
+        return 'is a Promise; await it first';
+    }
+    if (value instanceof DeviceBuffer) {
+        return 'is a DeviceBuffer; make it a tensor with device.tensor(buffer, shape)';
+    }
+    if (Array.isArray(value) || classOf(value)) {
+        return 'is an array; make it a tensor with device.tensor(values, shape)';
+    }
+    return `is ${shown(value)}, but must be a Tensor or a number`;
+};
+
+/** Returns functions that turn arguments into nodes; `nodeOf` returns that of a tensor, undefined of anything else. */
+export const operands = (nodeOf) => {
+    const required = (op, name, value) => {
+        const node = nodeOf(value);
+        if (!node) {
+            throw failure(op, `\`${name}\` ${mixUp(value)}`, 'INVALID_ARGUMENT');
+        }
+        return usable(op, name, node);
+    };
+    const usable = (op, name, node) => {
+        if (node.isDisposed) {
+            throw failure(op, `\`${name}\` was disposed of`, 'DISPOSED');
+        }
+        return node;
+    };
+    /** The node of an argument of a method whose tensor has the node `self`. */
+    const beside = (op, name, value, self) => {
+        const node = typeof value === 'number' ? number(self.device, value) : required(op, name, value);
+        if (node.device !== self.device) {
+            throw failure(op, `\`${name}\` is a tensor of another device`, 'FOREIGN');
+        }
+        return node;
+    };
+    return { required, beside };
+};

@@ -1,0 +1,24 @@
+// Recording of single nodes.
+
+import { Node } from './node.js';
+import { sizeOf } from './shape.js';
+
+/** Returns a leaf: values of the host, or a buffer on the device. */
+export const leaf = (device, shape, source) => new Node(device, shape, { source });
+
+/** Returns a number that is an argument of programs, and no part of their structure. */
+export const number = (device, value) => leaf(device, [], Float32Array.of(value));
+
+/** Returns a number that is part of the structure. */
+export const constant = (device, value) => new Node(device, [], { op: 'constant', parameters: { value } });
+
+/** Returns the numbers from 0 to below `length`. */
+export const range = (device, length) => new Node(device, [length], { op: 'range', parameters: { length } });
+
+/** Returns an operation's node. What has no elements needs no operation. */
+export const record = (op, inputs, shape, parameters, isTruth) => {
+    const [{ device }] = inputs;
+    return sizeOf(shape) === 0
+        ? leaf(device, shape, new Float32Array(0))
+        : new Node(device, shape, { op, inputs, parameters, isTruth });
+};

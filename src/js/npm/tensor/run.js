@@ -1,0 +1,186 @@
+// Runs what results need as one program. Programs are cached by the structure of their graph; values, numbers and
+// buffers are arguments.
+
+import { lower } from './lower.js';
+import { Resident, ordered, requireSources, structure } from './node.js';
+
+/** Programs that a device keeps, the least recently used one first. */
+const MAX_PROGRAMS = 64;
+
+/** Elements from which values that are used again stay on the device. */
+const LEAST_RESIDENT = 1024;
+
+class Programs {
+    #entries = new Map();
+    planned = 0;
+
+    get cached() {
+        return this.#entries.size;
+    }
+
+    /** Returns the program of a structure, which `plan` makes unless it is cached. */
+    find(key, plan) {
+        const entry = this.#entries.get(key) ?? this.#plan(key, plan);
+        this.#entries.delete(key);
+        this.#entries.set(key, entry);
+        this.#evict();
+        return entry;
+    }
+
+    #plan(key, plan) {
+        this.planned += 1;
+        const entry = { ready: plan(), users: 0, isEvicted: false };
+        // The next run tries again; this one is told by its own promise.
+        entry.ready.catch(() => this.#entries.get(key) === entry && this.#entries.delete(key));
+        return entry;
+    }
+
+    #evict() {
+        while (this.#entries.size > MAX_PROGRAMS) {
+            const [key, entry] = this.#entries.entries().next().value;
+            this.#entries.delete(key);
+            entry.isEvicted = true;
+            discard(entry);
+        }
+    }
+}
+
+/** Disposes of an evicted program, once no run uses it. */
+const discard = async (entry) => {
+    if (entry.isEvicted && entry.users === 0) {
+        const { program } = await entry.ready.catch(() => ({}));
+        program?.dispose();
+    }
+};
+
+const programs = new WeakMap();
+
+export const programsOf = (device) => {
+    if (!programs.has(device)) {
+        programs.set(device, new Programs());
+    }
+    return programs.get(device);
+};
+
+/** Records and compiles a graph. Returns its program, and for each result its place among results or leaves. */
+const plan = async (device, order, results) => {
+    const batch = device.batch();
+    try {
+        const found = lower(batch, order, results);
+        const ids = [...new Set(found.filter(({ id }) => id !== undefined).map(({ id }) => id))];
+        const places = found.map(({ id, leaf }) => (id === undefined ? { leaf } : { result: ids.indexOf(id) }));
+        return { program: ids.length > 0 ? await batch.compile(ids) : undefined, places };
+    } finally {
+        batch.dispose();
+    }
+};
+
+/** Moves a leaf's values to the device. */
+const upload = async (leaf) => {
+    const { source } = leaf;
+    const resident = new Resident(await leaf.device.upload(source));
+    if (leaf.source === source) {
+        leaf.source = resident;
+        return;
+    }
+    // It was uploaded or disposed of meanwhile.
+    resident.release();
+};
+
+/** Uploads the large ones of leaves that were used before, so that they are copied twice at most. */
+const settleLeaves = (leaves) => {
+    const large = leaves.filter((leaf) => !(leaf.source instanceof Resident) && leaf.size >= LEAST_RESIDENT);
+    const again = large.filter((leaf) => leaf.uses++ > 0);
+    return again.length > 0 ? Promise.all(again.map(upload)) : undefined;
+};
+
+/** Calls `use` with the sources of leaves, which nothing releases before it is done. */
+const withSources = async (leaves, use) => {
+    const sources = leaves.map(({ source }) => (source instanceof Resident ? source.retain() : source));
+    try {
+        return await use(sources);
+    } finally {
+        sources.forEach((source) => source instanceof Resident && source.release());
+    }
+};
+
+const withProgram = async (entry, use) => {
+    entry.users += 1;
+    try {
+        return await use(await entry.ready);
+    } finally {
+        entry.users -= 1;
+        discard(entry);
+    }
+};
+
+/** Finds or plans the program of results; calls `use` with it, the places of results, and the sources of leaves. */
+const withPlan = async (device, results, use) => {
+    const order = ordered(results);
+    requireSources(order);
+    const leaves = order.filter((node) => node.isLeaf);
+    const make = () => plan(device, order, results);
+    const isComputed = leaves.length < order.length;
+    const entry = isComputed ? programsOf(device).find(structure(order, results), make) : { ready: make(), users: 0 };
+    // Uploads make leaves of leaves, so the structure stays the same.
+    await settleLeaves(leaves);
+    requireSources(leaves);
+    return withSources(leaves, (sources) =>
+        withProgram(entry, ({ program, places }) => use(program, places, sources)));
+};
+
+const argumentsOf = (sources) => sources.map((source) => (source instanceof Resident ? source.buffer : source));
+
+/** Reads a leaf that is a result itself. */
+const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : Float32Array.from(source));
+
+/** Computes nodes and returns their values, each in an array of its own. */
+export const read = (device, nodes, options) =>
+    withPlan(device, nodes, async (program, places, sources) => {
+        const signal = options?.signal;
+        const computed = program ? await program.read(argumentsOf(sources), { signal }) : [];
+        const taken = new Set();
+        return Promise.all(places.map(({ leaf, result }) => {
+            if (leaf !== undefined) {
+                return readLeaf(sources[leaf], { signal });
+            }
+            const values = computed[result];
+            const isTaken = taken.has(result);
+            taken.add(result);
+            return isTaken ? values.slice() : values;
+        }));
+    });
+
+/** Computes nodes whose results stay on the device, and makes leaves of them. */
+export const keep = async (device, nodes, options) => {
+    const values = nodes.filter((node) => node.isLeaf && !(node.source instanceof Resident) && !node.isDisposed);
+    await Promise.all(values.map(upload));
+    const results = [...new Set(nodes.filter((node) => !(node.source instanceof Resident)))];
+    requireSources(nodes);
+    if (results.length === 0) {
+        return;
+    }
+    await withPlan(device, results, async (program, places, sources) => {
+        const buffers = program ? await program.run(argumentsOf(sources), options) : [];
+        const residents = buffers.map((buffer) => new Resident(buffer));
+        const used = new Set();
+        results.forEach((node, at) => settle(node, places[at], residents, sources, used));
+        residents.forEach((resident, at) => used.has(at) || resident.release());
+    });
+    // Those that are nothing but values of the host.
+    await Promise.all(results.filter(({ source }) => source && !(source instanceof Resident)).map(upload));
+};
+
+/** Makes a leaf of a node that was computed, unless another run did meanwhile. */
+const settle = (node, { leaf, result }, residents, sources, used) => {
+    if (node.isLeaf) {
+        return;
+    }
+    if (leaf !== undefined) {
+        const source = sources[leaf];
+        node.settle(source instanceof Resident ? source.retain() : source);
+        return;
+    }
+    node.settle(used.has(result) ? residents[result].retain() : residents[result]);
+    used.add(result);
+};

@@ -1,0 +1,222 @@
+import type { AbortOptions, DeviceBuffer, GpuDevice } from '../relampago.js';
+
+/** Numbers in arrays of arrays, one level for each axis; a number for a scalar. */
+export type NestedArray = number | NestedArray[];
+
+/** What a tensor is made of: a number, nested arrays of numbers, or values in row-major order. */
+export type TensorValues = number | Float32Array | readonly TensorValues[];
+
+/** What a tensor is made of, or a buffer on the device, which stays the caller's. */
+export type TensorSource = TensorValues | DeviceBuffer;
+
+/** The other operand of a method: a tensor of the same device, or a number. */
+export type Operand = Tensor | number;
+
+/**
+ * What a slice takes of an axis: one index, whose axis goes, a range from `start` to before `end`, or all (null).
+ * Negative indices count from the end. A negative step walks backwards.
+ */
+export type Range =
+    | number
+    | null
+    | undefined
+    | readonly [start?: number | null, end?: number | null, step?: number];
+
+/** One axis or several; all axes by default. Negative ones count from the end. */
+export type Axes = number | readonly number[] | null;
+
+export interface ReduceOptions {
+    /** Whether reduced axes stay, with the length 1; the default is `false`. */
+    keepDims?: boolean;
+}
+
+/** The elements that a convolution adds around images. */
+export type PaddingOption =
+    | 'valid'
+    | 'same'
+    | number
+    | readonly [rows: number, cols: number]
+    | {
+          /** What is added: zeros, the outermost elements, or a reflection about these. */
+          mode: 'zeros' | 'edge' | 'reflect';
+          /** How much is added to each side; by default as much as `'same'` adds. */
+          size?: number | readonly [rows: number, cols: number];
+      };
+
+export interface TensorConv2dOptions {
+    /** Elements between windows, of rows and columns or of both; the default is 1. */
+    stride?: number | readonly [rows: number, cols: number];
+    /** The padding; the default is 0. `'same'` gives `length / stride` elements, rounded up. */
+    padding?: PaddingOption;
+    /** Elements from one weight to the next one; the default is 1. */
+    dilation?: number | readonly [rows: number, cols: number];
+    /** Groups of channels and filters, which see their own only; the default is 1. */
+    groups?: number;
+}
+
+export interface NormOptions {
+    /** What is added to the variance; the default is 0.00001. */
+    epsilon?: number;
+}
+
+/**
+ * Values with a shape. Methods record what is to be computed, and return or throw at once; `data`, `item`, `array` and
+ * `run` compute it. A method throws a `RelampagoError`: with code `SHAPE_MISMATCH` where shapes do not fit,
+ * `INVALID_ARGUMENT` for a value of the wrong kind, `FOREIGN` for a tensor of another device, and `DISPOSED`.
+ */
+export class Tensor {
+    private constructor();
+
+    /** The lengths of the axes; a scalar has none. */
+    readonly shape: number[];
+    /** The number of elements. */
+    readonly size: number;
+    /** The number of axes, at most 6. */
+    readonly rank: number;
+    /** The device that computes it. */
+    readonly device: GpuDevice;
+
+    /** Joins tensors of one shape along a new axis, the first by default. */
+    static stack(tensors: readonly Tensor[], axis?: number): Tensor;
+    /** Joins tensors along an axis, the first by default. */
+    static concat(tensors: readonly Tensor[], axis?: number): Tensor;
+
+    /** Computes the values, and returns them in row-major order. */
+    data(options?: AbortOptions): Promise<Float32Array<ArrayBuffer>>;
+    /** Computes the only element. Rejects with code `SHAPE_MISMATCH` if there are others. */
+    item(options?: AbortOptions): Promise<number>;
+    /** Computes the values, and returns them in nested arrays. */
+    array(options?: AbortOptions): Promise<NestedArray>;
+    /** Computes the values, which stay on the device; what they were computed from is forgotten. Returns this tensor. */
+    run(options?: AbortOptions): Promise<this>;
+    /** The same as `run`. */
+    keep(options?: AbortOptions): Promise<this>;
+    /** Releases the values on the device. What was recorded from them, and not computed, cannot run any more. */
+    dispose(): void;
+    [Symbol.dispose](): void;
+    /** Returns the shape as a text. */
+    toString(): string;
+
+    /** The sum `a + b`, elementwise. Shapes broadcast as in NumPy, here and in all operations of two tensors. */
+    add(b: Operand): Tensor;
+    /** 1 where `a ≠ b` or either is NaN, 0 elsewhere. */
+    notEqual(b: Operand): Tensor;
+    /** 1 where `a > b`, 0 elsewhere; 0 beside NaN. */
+    greater(b: Operand): Tensor;
+    /** 1 where `a ≥ b`, 0 elsewhere; 0 beside NaN. */
+    greaterEqual(b: Operand): Tensor;
+    /** 1 where an element is 0, 0 elsewhere. */
+    not(): Tensor;
+    /** 1 where both elements are other than 0, 0 elsewhere. */
+    and(b: Operand): Tensor;
+    /** 1 where an element is other than 0, 0 elsewhere. */
+    or(b: Operand): Tensor;
+    /** `a` where this tensor is other than 0, `b` elsewhere. */
+    where(a: Operand, b: Operand): Tensor;
+
+    /** The sum of elements along axes; 0 of none. */
+    sum(axis?: Axes, options?: ReduceOptions): Tensor;
+    sum(options: ReduceOptions): Tensor;
+    /** The arithmetic mean along axes. */
+    mean(axis?: Axes, options?: ReduceOptions): Tensor;
+    mean(options: ReduceOptions): Tensor;
+    /** The largest element along axes; NaN where any is NaN. */
+    max(axis?: Axes, options?: ReduceOptions): Tensor;
+    max(options: ReduceOptions): Tensor;
+    /** The smallest element along axes; NaN where any is NaN. */
+    min(axis?: Axes, options?: ReduceOptions): Tensor;
+    min(options: ReduceOptions): Tensor;
+    /** The index of the first largest element along an axis, or of all elements in row-major order. */
+    argmax(axis?: number | null, options?: ReduceOptions): Tensor;
+    argmax(options: ReduceOptions): Tensor;
+    /** The index of the first smallest element along an axis, or of all elements in row-major order. */
+    argmin(axis?: number | null, options?: ReduceOptions): Tensor;
+    argmin(options: ReduceOptions): Tensor;
+    /** 1 where any element along axes is other than 0, 0 elsewhere. */
+    any(axis?: Axes, options?: ReduceOptions): Tensor;
+    any(options: ReduceOptions): Tensor;
+    /** 1 where all elements along axes are other than 0, 0 elsewhere. */
+    all(axis?: Axes, options?: ReduceOptions): Tensor;
+    all(options: ReduceOptions): Tensor;
+
+    /** The softmax along an axis, the last by default. */
+    softmax(axis?: number): Tensor;
+    /** The logarithm of the softmax along an axis, the last by default. */
+    logSoftmax(axis?: number): Tensor;
+    /** Layer normalisation along the last axis, whose length `gain` and `bias` have. */
+    layerNorm(gain: Tensor, bias: Tensor, options?: NormOptions): Tensor;
+    /** Root mean square normalisation along the last axis, whose length `gain` has. */
+    rmsNorm(gain: Tensor, options?: NormOptions): Tensor;
+
+    /**
+     * The matrix product. A tensor of one axis is a row on the left and a column on the right, whose axis the result
+     * lacks; of more than two axes the last two are those of matrices, and the others broadcast.
+     */
+    matmul(b: Tensor): Tensor;
+    /**
+     * The convolution of images `[images, channels, rows, cols]`, or of one without the first axis, by weights
+     * `[filters, channels / groups, rows, cols]`; kernels are not flipped.
+     */
+    conv2d(weights: Tensor, options?: TensorConv2dOptions): Tensor;
+
+    /** Swaps two axes, the last two by default. */
+    transpose(first?: number, second?: number): Tensor;
+    /** Brings all axes into another order. */
+    permute(axes: readonly number[]): Tensor;
+    /** The same elements in another shape, one length of which may be −1. */
+    reshape(shape: readonly number[]): Tensor;
+    /** The same elements along one axis. */
+    flatten(): Tensor;
+    /** Leaves out axes of length 1, all of them by default. */
+    squeeze(axis?: Axes): Tensor;
+    /** Adds an axis of length 1, at this place of the result. */
+    unsqueeze(axis: number): Tensor;
+    /** The same as `unsqueeze`. */
+    expandDims(axis: number): Tensor;
+    /** Repeats elements up to a shape, by the rules of broadcasting. */
+    broadcastTo(shape: readonly number[]): Tensor;
+    /** Takes a range of each axis; all of the axes that have none. */
+    slice(ranges: readonly Range[]): Tensor;
+    /** Joins tensors after this one along an axis, the first by default. */
+    concat(others: Tensor | readonly Tensor[], axis?: number): Tensor;
+    /**
+     * The elements at indices along an axis, the first by default; the axes of `indices` stand in its place. An index
+     * that was computed and is not on the axis gives NaN.
+     */
+    gather(indices: Tensor | TensorValues, axis?: number): Tensor;
+    /** 1 at the index that each element is, 0 elsewhere, along a new last axis of this many `classes`. */
+    oneHot(classes: number): Tensor;
+    /** The `k` largest elements along the last axis, from the largest on, and their indices. */
+    topK(k: number): { values: Tensor; indices: Tensor };
+}
+
+declare module '../relampago.js' {
+    interface GpuDevice {
+        /**
+         * A tensor of values, which are copied; nothing runs yet. The shape is that of nested arrays, and the length of a
+         * `Float32Array`, unless given. Throws with code `SHAPE_MISMATCH` if it does not fit the values.
+         */
+        tensor(values: TensorSource, shape?: readonly number[]): Tensor;
+        /** A tensor of zeros. */
+        zeros(shape: readonly number[]): Tensor;
+        /** A tensor of ones. */
+        ones(shape: readonly number[]): Tensor;
+        /** A tensor whose elements are all `value`. */
+        full(shape: readonly number[], value: number): Tensor;
+        /** Computes tensors in one submission; their values stay on the device. Returns the tensors. */
+        run<Tensors extends readonly Tensor[]>(tensors: Tensors, options?: AbortOptions): Promise<Tensors>;
+        /** Computes tensors in one submission, and returns the values of each. */
+        read<const Tensors extends readonly Tensor[]>(
+            tensors: Tensors,
+            options?: AbortOptions,
+        ): Promise<{ -readonly [Place in keyof Tensors]: Float32Array<ArrayBuffer> }>;
+        /**
+         * Calls `f`, and then disposes of the tensors that were made from values or computed by `run` meanwhile, but for
+         * those that its result has or needs: a tensor, or arrays and objects of tensors. Scopes of one device may lie
+         * within each other, but should not overlap otherwise.
+         */
+        scope<Result>(f: () => Result): Promise<Awaited<Result>>;
+        /** How many programs tensors needed so far, and how many of these are cached. */
+        readonly tensors: { readonly planned: number; readonly cached: number };
+    }
+}

@@ -1,0 +1,72 @@
+// Values of the host as tensors take and return them.
+
+import { DeviceBuffer, classOf, lengthOf } from '../core.js';
+import { checkedShape, failure, shown, sizeOf, text } from './shape.js';
+
+/** Returns the shape of nested arrays, by their first elements. */
+const nestedShape = (values) => {
+    const shape = [];
+    for (let inner = values; Array.isArray(inner); [inner] = inner) {
+        shape.push(inner.length);
+    }
+    return shape;
+};
+
+/** Writes the numbers of nested arrays to `into`, in order; refuses arrays of other lengths. */
+const flattened = (values, shape, into) => {
+    let at = 0;
+    const visit = (value, axis) => {
+        if (axis === shape.length) {
+            if (typeof value !== 'number') {
+                throw failure('tensor', `element ${at} is ${shown(value)}, but must be a number`, 'INVALID_ARGUMENT');
+            }
+            into[at++] = value;
+            return;
+        }
+        if (!Array.isArray(value) || value.length !== shape[axis]) {
+            const has = Array.isArray(value) ? `${value.length} elements` : `${shown(value)} in place of elements`;
+            throw failure('tensor', `an array of axis ${axis} has ${has}, but the first one has ${shape[axis]}`);
+        }
+        value.forEach((one) => visit(one, axis + 1));
+    };
+    visit(values, 0);
+    return into;
+};
+
+/** Returns values and their own shape: a number, a Float32Array or nested arrays. */
+const numbersOf = (values) => {
+    if (typeof values === 'number') {
+        return { source: Float32Array.of(values), own: [] };
+    }
+    if (Array.isArray(values)) {
+        const own = checkedShape('tensor', nestedShape(values));
+        return { source: flattened(values, own, new Float32Array(sizeOf(own))), own };
+    }
+    if (lengthOf(values) >= 0) {
+        return { source: Float32Array.from(values), own: [values.length] };
+    }
+    const hint = typeof values?.then === 'function' ? 'a Promise; await it first' : classOf(values) ?? shown(values);
+    const needed = 'a number, a Float32Array, nested arrays of numbers or a DeviceBuffer';
+    throw failure('tensor', `\`values\` is ${hint}, but must be ${needed}`, 'INVALID_ARGUMENT');
+};
+
+/** Returns what a leaf is made of: its source and shape. Values are copied; a buffer stays the caller's. */
+export const sourceOf = (values, given, resident) => {
+    const isBuffer = values instanceof DeviceBuffer;
+    const { source, own } = isBuffer ? { source: resident(values), own: [values.length] } : numbersOf(values);
+    const shape = given === undefined ? own : checkedShape('tensor', given);
+    if (sizeOf(shape) !== sizeOf(own)) {
+        throw failure('tensor', `there are ${sizeOf(own)} values, but shape ${text(shape)} has ${sizeOf(shape)}`);
+    }
+    return { source, shape };
+};
+
+/** Returns values as nested arrays; a number for a scalar. */
+export const nested = (values, shape, start = 0) => {
+    if (shape.length === 0) {
+        return values[start];
+    }
+    const [length, ...rest] = shape;
+    const size = sizeOf(rest);
+    return Array.from({ length }, (_, k) => nested(values, rest, start + k * size));
+};
