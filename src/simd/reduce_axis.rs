@@ -111,7 +111,9 @@ fn extremes<'a>(rows: impl Iterator<Item = &'a [f32]>, sign: f32, out: &mut [f32
             };
         }
     }
-    out.iter_mut().for_each(|best| *best *= sign);
+    for best in out {
+        *best *= sign;
+    }
 }
 
 /// The indices of the largest elements of columns times `sign`, which is 1 or −1.
