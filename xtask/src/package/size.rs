@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Files that are loaded only with a GPU or for workers, and their limits.
 const ON_DEMAND: [(&str, usize); 3] = [
-    ("shaders.js", 15 * 1024),
+    ("shaders.js", 16 * 1024),
     ("create.js", 5 * 1024),
     // With a copy of the core.
     ("relampago_worker.js", 27 * 1024 / 2),
