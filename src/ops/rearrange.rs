@@ -90,6 +90,10 @@ impl Rearrange {
 
     /// Returns the same view with the fewest axes, from the outermost on: sizes and strides.
     pub(crate) fn merged(&self) -> Vec<(usize, isize)> {
+        // Sizes beside a zero may be too large to multiply.
+        if self.shape.contains(&0) {
+            return vec![(0, 1)];
+        }
         let mut merged: Vec<(usize, isize)> = Vec::new();
         for (&size, &stride) in self.shape.iter().zip(&self.strides) {
             match merged.last_mut() {
@@ -134,6 +138,7 @@ mod tests {
         assert_eq!(view(&[2, 3, 4], &[0, 4, 1]), [(2, 0), (12, 1)]);
         assert_eq!(view(&[2, 3, 1, 4], &[0, 0, 7, 0]), [(24, 0)]);
         assert_eq!(view(&[1, 1], &[5, 9]), []);
+        assert_eq!(view(&[usize::MAX, 2, 0], &[0, 0, 1]), [(0, 1)]);
     }
 
     #[test]
