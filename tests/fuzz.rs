@@ -295,6 +295,15 @@ fn is_judged(case: &Case) -> bool {
         Op::ReduceAxis { options } => matches!(options.fold, AxisFold::Sum | AxisFold::Mean),
         _ => sums,
     };
+    // A quotient of a denormal may be 0, of which an infinite gain makes NaN.
+    if matches!(case.op, Op::LayerNorm { .. } | Op::RmsNorm { .. }) {
+        let gains = case.inputs[1..].iter().flatten();
+        if gains.into_iter().any(|gain| gain.is_infinite())
+            && case.inputs[0].iter().any(|x| x.is_subnormal())
+        {
+            return false;
+        }
+    }
     // The weight of a low score may be 0, of which an infinite value makes NaN.
     if let Op::Attention { options } = &case.op {
         let limited = |x: &f32| x.abs() <= 1e6;
@@ -328,7 +337,7 @@ fn check(device: &GpuDevice, on_gpu: bool, case: &Case) -> Result<(), TestCaseEr
             let size = |code| matches!(code, "OUT_OF_MEMORY" | "LIMIT_EXCEEDED");
             let (alone, batched) = (alone.code(), batched.code());
             prop_assert!(
-                alone == batched || (size(alone) && size(batched)),
+                alone == batched || size(alone) || size(batched),
                 "{} {}",
                 alone,
                 batched
