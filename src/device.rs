@@ -188,14 +188,14 @@ impl GpuDevice {
     /// Runs an operation that is chosen at run time, and writes its result to `out`. On an error
     /// `out` is left unchanged. The result of a reduction is one element.
     pub async fn run_into_async(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
-        let executor = self.executor_of_call(op, inputs, out)?;
+        let executor = self.executor_of_call(op, inputs, out.len())?;
         executor.run(op, inputs, out).await
     }
 
-    /// Checks the lengths of a call, and returns the back-end that should run it.
-    fn executor_of_call(&self, op: &Op, inputs: &[&[f32]], out: &[f32]) -> Result<Executor> {
+    /// Checks a call whose result is to have `len` elements, and returns the back-end that should run it.
+    fn executor_of_call(&self, op: &Op, inputs: &[&[f32]], len: usize) -> Result<Executor> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
-        check_len(op.output(), output_len(op, &lens)?, out.len())?;
+        check_len(op.output(), output_len(op, &lens)?, len)?;
         check_indices(op, |input| inputs.get(input).copied())?;
         self.check()?;
         Ok(self.executor_for(op, &lens))
@@ -215,8 +215,11 @@ impl GpuDevice {
     /// ```
     pub async fn run_async(&self, op: &Op, inputs: &[&[f32]]) -> Result<Vec<f32>> {
         let lens: Vec<usize> = inputs.iter().map(|input| input.len()).collect();
-        let mut out = try_zeros(output_len(op, &lens)?)?;
-        self.run_into_async(op, inputs, &mut out).await?;
+        let len = output_len(op, &lens)?;
+        // Mistakes are reported before memory is asked for, as in a batch.
+        let executor = self.executor_of_call(op, inputs, len)?;
+        let mut out = try_zeros(len)?;
+        executor.run(op, inputs, &mut out).await?;
         Ok(out)
     }
 }
@@ -275,7 +278,7 @@ impl GpuDevice {
     /// Blocking version of [`GpuDevice::run_into_async`].
     pub fn run_into(&self, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
         // On SIMD the result is there already: a future would take longer than a small operation.
-        let executor = self.executor_of_call(op, inputs, out)?;
+        let executor = self.executor_of_call(op, inputs, out.len())?;
         if executor.run_now(op, inputs, out)? {
             return Ok(());
         }
