@@ -1,5 +1,7 @@
 // The right answers, in plain JavaScript doubles: no code in common with the package.
 
+import { erf } from '../app/tensors-oracle.js';
+
 const each = (f) => ([x], parameters) => Array.from(x, (value) => f(value, ...parameters));
 const pairs = (f) => ([a, b]) => Array.from(a, (value, i) => f(value, b[i]));
 const total = (values) => values.reduce((sum, value) => sum + value, 0);
@@ -41,16 +43,6 @@ export const oracle = {
   mean: ([x]) => total(Array.from(x)) / x.length,
   argmax: ([x]) => x.indexOf(Math.max(...x)),
 };
-
-// Maclaurin's series; for |x| up to 3 its cancellation costs five of a double's sixteen digits.
-function erf(x) {
-  let [term, sum] = [x, x];
-  for (let n = 1; Math.abs(term) > 1e-17; n++) {
-    term *= -(x * x) / n;
-    sum += term / (2 * n + 1);
-  }
-  return (2 / Math.sqrt(Math.PI)) * sum;
-}
 
 function softmax(row) {
   const powers = row.map((x) => Math.exp(x - Math.max(...row)));

@@ -165,22 +165,19 @@ pub(super) fn add_bias(isa: InstructionSet, x: &[f32], bias: &[f32], y: &mut [f3
 
 /// Writes `values[i / inner % values.len()]` for the indices `i` from `at` on.
 pub(crate) fn repeat(values: &[f32], inner: usize, at: usize, out: &mut [f32]) {
-    let (mut done, mut at) = (0, at);
+    let mut done = 0;
     while done < out.len() {
+        let (at, out) = (at + done, &mut out[done..]);
         let from = at / inner % values.len();
-        let len = if inner == 1 {
-            (values.len() - from).min(out.len() - done)
+        done += if inner == 1 {
+            let len = (values.len() - from).min(out.len());
+            out[..len].copy_from_slice(&values[from..from + len]);
+            len
         } else {
-            (inner - at % inner).min(out.len() - done)
+            let len = (inner - at % inner).min(out.len());
+            out[..len].fill(values[from]);
+            len
         };
-        let out = &mut out[done..done + len];
-        if inner == 1 {
-            out.copy_from_slice(&values[from..from + len]);
-        } else {
-            out.fill(values[from]);
-        }
-        done += len;
-        at += len;
     }
 }
 

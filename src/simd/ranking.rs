@@ -74,7 +74,7 @@ impl Candidate {
 }
 
 /// Whether an element stands before the least of the best ones so far, all of which are before it in the row.
-fn is_above(value: f32, least: Option<f32>) -> bool {
+pub(super) fn is_above(value: f32, least: Option<f32>) -> bool {
     least.is_none_or(|least| value > least || (value.is_nan() && !least.is_nan()))
 }
 

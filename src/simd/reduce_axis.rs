@@ -2,6 +2,7 @@
 
 use super::InstructionSet;
 use super::functions::{Maximum, Minimum};
+use super::ranking::is_above;
 use super::reduce::{argmax, fold, mean, sum};
 use super::threads::share_out;
 use crate::error::Result;
@@ -57,16 +58,11 @@ fn of_row(isa: InstructionSet, which: AxisFold, row: &[f32]) -> f32 {
 fn first_smallest(row: &[f32]) -> usize {
     let mut best = 0;
     for (i, value) in row.iter().enumerate() {
-        if ranks_before(-value, -row[best]) {
+        if is_above(-value, Some(-row[best])) {
             best = i;
         }
     }
     best
-}
-
-/// Whether an element comes before one that stands earlier: it is larger, or the only NaN.
-fn ranks_before(value: f32, earlier: f32) -> bool {
-    value > earlier || (value.is_nan() && !earlier.is_nan())
 }
 
 /// Reduces at most [`COLUMNS`] columns, row by row.
@@ -122,7 +118,7 @@ fn indices<'a>(rows: impl Iterator<Item = &'a [f32]>, sign: f32, out: &mut [f32]
     out.fill(0.0);
     for (i, row) in rows.enumerate() {
         for ((best, index), &value) in best.iter_mut().zip(out.iter_mut()).zip(row) {
-            if ranks_before(sign * value, *best) {
+            if is_above(sign * value, Some(*best)) {
                 (*best, *index) = (sign * value, i as f32);
             }
         }
