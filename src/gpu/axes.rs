@@ -6,9 +6,10 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::ops::{AxisFold, MAX_AXES, Rearrange, ReduceAxis};
 
-/// The length of an axis from which a workgroup computes one result, if neighbouring results do not lie side by side.
+/// The length of a row from which a workgroup computes one result.
 const LONG: usize = 64;
-/// The same where they do, so that neighbouring invocations read neighbouring elements anyway.
+/// The length of a column from which a workgroup computes one result. Below it, an invocation computes a whole column,
+/// and neighbouring invocations read neighbouring elements.
 const LONG_BESIDE: usize = 4096;
 
 /// Results of a workgroup whose invocations compute whole ones.

@@ -181,7 +181,7 @@ impl Gguf {
     }
 }
 
-/// What stands before the weights of a file.
+/// The metadata of a file, and its table of tensors.
 struct Head {
     version: u32,
     metadata: Vec<(String, Stored)>,

@@ -1,4 +1,4 @@
-//! What a file says of its model before the model is loaded.
+//! Reports about a model by its file's metadata, before the weights are loaded.
 
 use super::gguf::Gguf;
 use super::model::Config;
@@ -6,7 +6,7 @@ use super::{Array, LanguageModel, Value, WeightType};
 use crate::error::Result;
 use crate::gpu::BlockWeights;
 
-/// What a file says of its model, and the memory that the model needs: [`LanguageModel::inspect`].
+/// The properties of a model according to its file, and the memory that it needs: [`LanguageModel::inspect`].
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Inspection {

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::ops::shape::{MAX_EXACT_INDEX, check_len, check_limit, product};
 
-/// What a [`ReduceAxis`] makes of the elements along its axis.
+/// The function that a [`ReduceAxis`] applies to the elements along its axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AxisFold {
@@ -39,7 +39,7 @@ pub enum AxisFold {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReduceAxis {
-    /// What is computed.
+    /// The function.
     pub fold: AxisFold,
     /// The product of the sizes of the axes before.
     pub outer: usize,

@@ -1,4 +1,4 @@
-//! What files say before their models are loaded.
+//! Tests of reports about models by the beginnings of their files.
 
 use super::on_gpu;
 use super::transformer::{LLAMA, SHAPES, random_model};

@@ -4,7 +4,7 @@ use super::transformer::{LLAMA, metadata, random_model};
 use relampago::llm::{Gguf, GgufWriter, LanguageModel, LoadOptions};
 use std::path::Path;
 
-/// What a part says: its index, the number of parts, and the number of tensors of all parts.
+/// The metadata of a part: its index, the number of parts, and the number of tensors of all parts.
 type Split = [u32; 3];
 
 /// The parts of a model, of which the first one has the metadata. `change` alters what the parts say.

@@ -80,7 +80,7 @@ export interface RearrangeOptions {
     offset?: number;
 }
 
-/** What is made of the elements along an axis. Indices are of the first one, or of the first NaN. */
+/** The function of the elements along an axis. Indices are of the first such element, or of the first NaN. */
 export type AxisFold = 'sum' | 'mean' | 'max' | 'min' | 'argmax' | 'argmin';
 
 /** A reduction of the middle axis of `outer × len × inner` elements to `outer × inner` ones. */

@@ -30,7 +30,7 @@ class Programs {
     #plan(key, plan) {
         this.planned += 1;
         const entry = { ready: plan(), users: 0, isEvicted: false };
-        // The next run tries again; this one is told by its own promise.
+        // A plan that failed is forgotten, so that the next run plans again. `ready` brings the error to this run.
         entry.ready.catch(() => this.#entries.get(key) === entry && this.#entries.delete(key));
         return entry;
     }

@@ -13,7 +13,8 @@ export type TensorSource = TensorValues | DeviceBuffer;
 export type Operand = Tensor | number;
 
 /**
- * What a slice takes of an axis: one index, whose axis goes, a range from `start` to before `end`, or all (null).
+ * The part of an axis that a slice has: one index, which removes the axis; a range from `start` to before `end`; or null
+ * for the whole axis.
  * Negative indices count from the end. A negative step walks backwards.
  */
 export type Range =
