@@ -1,7 +1,6 @@
 // A conversation with a model from a GGUF file: `?model=` names one that the server has.
 
 import { element } from './element.js';
-import { LanguageModel } from './relampago/llm/index.js';
 
 const at = (id) => document.getElementById(id);
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed()} MB`;
@@ -15,6 +14,16 @@ function origin({ source, cached }) {
     return ', from the copy in this browser';
   }
   return cached ? ', downloaded and stored in this browser' : '';
+}
+
+/** The package's entry for models. `cargo xtask demo` serves this page while it still builds the entry: this waits for it. */
+async function modelEntry() {
+  const entry = new URL('relampago/llm/index.js', import.meta.url);
+  while (!(await fetch(entry)).ok) {
+    say('status', 'The package for language models is still being built; this page goes on when it is there.');
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+  }
+  return import(entry);
 }
 
 let model;
@@ -32,8 +41,10 @@ async function load(source, name) {
   at('messages').replaceChildren();
   at('send').disabled = true;
   at('progress').hidden = false;
-  say('status', `Loading ${name}…`);
   try {
+    const { LanguageModel } = await modelEntry();
+    signal.throwIfAborted();
+    say('status', `Loading ${name}…`);
     const onProgress = ({ loaded, total }) => {
       at('progress').value = total ? loaded / total : 0;
     };

@@ -3,6 +3,7 @@
 use crate::docs;
 use crate::files::copy_tree;
 use crate::package::{self, Package};
+use crate::progress::Progress;
 use crate::project::{Project, find_program};
 use crate::serve;
 use crate::setup::{self, Model, Scope, Tools};
@@ -45,20 +46,36 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         let package = package::run(project, &tools)?;
         return check(project, &tools, &package);
     }
-    let package = package::for_page(project, &tools)?;
-    let folder = assemble(project, &package)?;
-    let page = match options.model {
-        Some(ModelName::Smollm2) => {
-            add_model(project, &folder)?;
-            format!("talk.html?model={MODEL}")
-        }
-        None => String::new(),
+    let (entry, page) = match options.model {
+        Some(ModelName::Smollm2) => ("llm", format!("talk.html?model={MODEL}")),
+        None => ("relampago", String::new()),
     };
+    let first = package::for_first_page(project, &tools, entry)?;
+    let folder = assemble(project, &first)?;
+    if options.model.is_some() {
+        add_model(project, &folder)?;
+    }
     let url = serve::start(&folder, options.port)?;
     println!("{url}{page}");
+    if let Err(error) = complete(project, &tools, &folder) {
+        eprintln!("the page stays as it is: {error:#}");
+    }
     loop {
         thread::park();
     }
+}
+
+/// Builds what the page can do without at first, while it is served: faster modules, and the entry of its other view.
+fn complete(project: &Project, tools: &Tools, folder: &Path) -> Result<()> {
+    let progress = Progress::start("the rest of the page");
+    let built = folder.join("relampago.new");
+    copy_tree(&package::for_page(project, tools)?, &built)?;
+    let served = folder.join("relampago");
+    // Renamed, so that no visitor meets half of it.
+    fs::rename(&served, folder.join("relampago.old"))?;
+    fs::rename(&built, &served)?;
+    progress.finish("ok");
+    Ok(())
 }
 
 /// The page proves itself in a headless browser.
@@ -100,7 +117,7 @@ fn add_documentation(project: &Project, folder: &Path) -> Result<()> {
 fn add_model(project: &Project, folder: &Path) -> Result<()> {
     let (model, to) = (Model::smollm2(project), folder.join(MODEL));
     let from = model.path();
-    setup::ensure_model(project, model)?;
+    setup::ensure_model(project, &model)?;
     fs::create_dir_all(to.with_file_name(""))?;
     // A link takes no room; other file systems get a copy.
     if fs::hard_link(&from, &to).is_err() {

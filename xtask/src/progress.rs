@@ -1,15 +1,19 @@
 //! Progress of one long step: a spinner on a terminal, plain lines in a log.
 
 use anyhow::{Context, Result, bail};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 use xshell::Cmd;
 
 /// Lines of a failed command's output that are worth showing.
 const TAIL: usize = 40;
+
+/// The terminal's lines of steps that run at the same time.
+static STEPS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 pub(crate) struct Progress {
     name: String,
@@ -43,7 +47,7 @@ impl Progress {
             spinner.finish_and_clear();
         }
         let seconds = self.started.elapsed().as_secs_f64();
-        eprintln!("{outcome:4} {} ({seconds:.1} s)", self.name);
+        STEPS.suspend(|| eprintln!("{outcome:4} {} ({seconds:.1} s)", self.name));
     }
 
     /// Runs `cmd` silently but for the spinner; a failure carries the end of its output.
@@ -91,6 +95,7 @@ fn spinner(name: &str) -> ProgressBar {
     let spinner = ProgressBar::new_spinner()
         .with_style(style)
         .with_prefix(name.to_owned());
+    let spinner = STEPS.add(spinner);
     spinner.enable_steady_tick(Duration::from_millis(100));
     spinner
 }

@@ -42,11 +42,22 @@ pub(super) fn assemble(
         copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
     }
     bundle(project, tools, entry.scripts, &folder)?;
-    for variant in built {
-        let name = format!("relampago_{}.wasm", variant.name);
-        sh.copy_file(&variant.module, folder.join(name))?;
+    for module in built {
+        copy_module(project, package, entry, module)?;
     }
     Ok(())
+}
+
+/// Copies a module into its entry point under its variant's name.
+pub(super) fn copy_module(
+    project: &Project,
+    package: &Path,
+    entry: &Entry,
+    built: &Built,
+) -> Result<()> {
+    let name = format!("relampago_{}.wasm", built.name);
+    let to = package.join(entry.folder).join(name);
+    Ok(project.sh.copy_file(&built.module, to)?)
 }
 
 /// Adds the files that stand once in the package, and writes the tarball.

@@ -4,17 +4,17 @@ mod assemble;
 mod entry;
 mod glue;
 mod names;
-mod offsets;
 mod size;
 mod stamp;
 mod variant;
 
 use crate::project::Project;
 use crate::setup::Tools;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use entry::{ENTRIES, Entry};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::slice;
+use std::thread::{self, ScopedJoinHandle};
 use variant::Built;
 pub(crate) use variant::Variant;
 
@@ -47,45 +47,51 @@ pub(crate) fn run(project: &Project, tools: &Tools) -> Result<Package> {
     Ok(package)
 }
 
-/// Builds what a page loads, without PTX and the tarball, in a folder of its own; returns the folder.
+/// Builds what the demo page loads, without PTX and the tarball, in a folder of its own; returns the folder.
 pub(crate) fn for_page(project: &Project, tools: &Tools) -> Result<PathBuf> {
     let folder = project.target("npm/page");
     project.sh.remove_path(&folder)?;
-    build(project, tools, &ENTRIES[..2], &folder)?;
+    let (page, _) = ENTRIES.split_at(2);
+    build(project, tools, page, &folder)?;
     Ok(folder)
 }
 
-/// Builds the modules and assembles the entries. The first entry's modules are built beside those of the others:
-/// the optimiser works on a whole module with one thread.
+/// Builds one entry of the page with one module, which takes a third of the time, for the page to start with; returns
+/// the folder. The module stands for the faster one as well.
+pub(crate) fn for_first_page(project: &Project, tools: &Tools, name: &str) -> Result<PathBuf> {
+    let folder = project.target("npm/first-page");
+    project.sh.remove_path(&folder)?;
+    let entry = ENTRIES.iter().find(|entry| entry.name == name);
+    let entry = entry.context("the page has no such entry")?;
+    let sources = stamp::sources(project, tools)?;
+    let mut module = Variant::SIMD128.build(entry, project, tools, sources)?;
+    assemble::assemble(project, tools, &folder, entry, slice::from_ref(&module))?;
+    module.name = Variant::RELAXED.name;
+    assemble::copy_module(project, &folder, entry, &module)?;
+    Ok(folder)
+}
+
+/// Builds the modules of all entries side by side, since linking and optimising a module takes one thread, and
+/// assembles the entries.
 fn build(project: &Project, tools: &Tools, entries: &[Entry], folder: &Path) -> Result<()> {
     let sources = stamp::sources(project, tools)?;
-    let (first, others) = entries.split_at(1);
-    let lanes = [("first", first), ("others", others)];
     let built = thread::scope(|scope| {
-        let lanes = lanes.map(|lane| scope.spawn(move || build_lane(tools, lane, sources)));
-        lanes.map(|lane| lane.join().expect("a lane returns its errors"))
-    });
-    let built = built.into_iter().collect::<Result<Vec<_>>>()?.concat();
+        let start = |entry| scope.spawn(move || build_modules(tools, entry, sources));
+        let threads: Vec<_> = entries.iter().map(start).collect();
+        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().expect("errors are returned");
+        threads.into_iter().map(join).collect::<Result<Vec<_>>>()
+    })?;
     for (entry, modules) in entries.iter().zip(&built) {
         assemble::assemble(project, tools, folder, entry, modules)?;
     }
     Ok(())
 }
 
-/// Builds the modules of entries, with a target folder of its own: cargo locks it.
-fn build_lane(
-    tools: &Tools,
-    (name, entries): (&str, &[Entry]),
-    sources: u64,
-) -> Result<Vec<Vec<Built>>> {
+fn build_modules(tools: &Tools, entry: &Entry, sources: u64) -> Result<Vec<Built>> {
     // A shell belongs to one thread.
     let project = Project::open()?;
-    let target = project.target(format!("npm/cargo-{name}"));
-    let _target = project.sh.push_env("CARGO_TARGET_DIR", target);
-    let modules = entries.iter().map(|entry| {
-        let variants = entry.variants.iter();
-        let built = variants.map(|variant| variant.build(entry, &project, tools, sources));
-        built.collect()
-    });
-    modules.collect()
+    let variants = entry.variants.iter();
+    variants
+        .map(|variant| variant.build(entry, &project, tools, sources))
+        .collect()
 }

@@ -4,11 +4,12 @@ use crate::progress::Progress;
 use crate::project::{Project, find_program};
 use anyhow::{Result, bail};
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use xshell::cmd;
 
-/// Package lists are refreshed once per run, and only when something is installed.
-static UPDATED: AtomicBool = AtomicBool::new(false);
+/// Whether package lists were refreshed: once per run, and only when something is installed. Locked while apt works,
+/// which refuses to run twice.
+static UPDATED: Mutex<bool> = Mutex::new(false);
 
 pub(super) fn install(project: &Project, progress: &Progress, packages: &[&str]) -> Result<()> {
     let sh = &project.sh;
@@ -16,8 +17,10 @@ pub(super) fn install(project: &Project, progress: &Progress, packages: &[&str])
         bail!("this is not a Debian or Ubuntu machine");
     }
     let (env, args) = elevation(project)?;
-    if !UPDATED.swap(true, Ordering::Relaxed) {
+    let mut updated = UPDATED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*updated {
         progress.run(cmd!(sh, "{env} {args...} apt-get update -qq"))?;
+        *updated = true;
     }
     let install = cmd!(
         sh,

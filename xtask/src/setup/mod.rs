@@ -21,6 +21,8 @@ use anyhow::{Context, Result, bail};
 pub(crate) use model::Model;
 use std::fs::{self, File};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 pub(crate) use tools::Tools;
 pub(crate) use wasm_target::TARGET;
@@ -65,8 +67,12 @@ trait Requirement {
 }
 
 /// Downloads a model unless it is there.
-pub(crate) fn ensure_model(project: &Project, model: Model) -> Result<()> {
-    install_missing(project, &[Box::new(model)])
+pub(crate) fn ensure_model(project: &Project, model: &Model) -> Result<()> {
+    let _lock = lock_cache(project)?;
+    if model.is_met() {
+        return Ok(());
+    }
+    install(model)
 }
 
 /// The folder of llama.cpp's Python package.
@@ -82,7 +88,7 @@ pub(crate) fn ensure(project: &Project, scope: Scope) -> Result<Tools> {
         let (count, seconds) = (requirements.len(), started.elapsed().as_secs_f64());
         eprintln!("ok   setup: all {count} requirements met ({seconds:.1} s)");
     } else {
-        install_missing(project, &requirements)?;
+        install_missing(project, scope)?;
     }
     Tools::locate(project, scope)
 }
@@ -127,10 +133,31 @@ fn requirements(project: &Project, scope: Scope) -> Result<Vec<Box<dyn Requireme
     Ok(all)
 }
 
-fn install_missing(project: &Project, requirements: &[Box<dyn Requirement + '_>]) -> Result<()> {
+/// Installs what is missing, two at a time: each waits for downloads, or for the last of its crates.
+fn install_missing(project: &Project, scope: Scope) -> Result<()> {
     let _lock = lock_cache(project)?;
+    let next = AtomicUsize::new(0);
+    let lanes = thread::scope(|threads| {
+        let lanes = [(); 2].map(|()| threads.spawn(|| install_in_turn(scope, &next)));
+        lanes.map(|lane| lane.join().expect("errors are returned"))
+    });
+    let missing = lanes.into_iter().collect::<Result<Vec<_>>>()?.concat();
+    if !missing.is_empty() {
+        bail!(
+            "setup could not install everything; by hand:\n{}",
+            missing.join("\n")
+        );
+    }
+    Ok(())
+}
+
+/// Installs every requirement that no other thread has taken; returns how a person would install those that failed.
+fn install_in_turn(scope: Scope, next: &AtomicUsize) -> Result<Vec<String>> {
+    // A shell belongs to one thread.
+    let project = Project::open()?;
+    let requirements = requirements(&project, scope)?;
     let mut missing = Vec::new();
-    for requirement in requirements {
+    while let Some(requirement) = requirements.get(next.fetch_add(1, Ordering::Relaxed)) {
         if requirement.is_met() {
             eprintln!("ok   {}", requirement.name());
         } else if let Err(error) = install(requirement.as_ref()) {
@@ -142,13 +169,7 @@ fn install_missing(project: &Project, requirements: &[Box<dyn Requirement + '_>]
             ));
         }
     }
-    if !missing.is_empty() {
-        bail!(
-            "setup could not install everything; by hand:\n{}",
-            missing.join("\n")
-        );
-    }
-    Ok(())
+    Ok(missing)
 }
 
 fn install(requirement: &dyn Requirement) -> Result<()> {

@@ -25,7 +25,8 @@ pub(super) fn package(context: &Context) -> Result<()> {
     let folder = unpacked.path();
     // With the present as their time: cargo would take the same old time for the same files.
     cmd!(sh, "tar -xzmf {archive} --strip-components 1 -C {folder}").run()?;
-    let target = project.target("publish");
+    // The folder of the other parts, which have checked most dependencies.
+    let target = project.target("");
     let _inside = sh.push_dir(folder);
     cmd!(
         sh,
