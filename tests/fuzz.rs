@@ -7,12 +7,14 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngSeed, TestRunner};
 use relampago::{
     Attention, AxisFold, Backend, Conv2d, ConvLayer, GpuCommandBatch, GpuDevice, InstructionSet,
     Matmul, Op, Padding, Rearrange, ReduceAxis, Rope,
 };
 use support::{Case, SPECIAL};
+
+const SEED: u64 = 0x5eed;
 
 /// Dimensions that are small, zero, or enough to overflow.
 fn dim() -> impl Strategy<Value = usize> {
@@ -350,8 +352,16 @@ fn check(device: &GpuDevice, on_gpu: bool, case: &Case) -> Result<(), TestCaseEr
 
 fn fuzz(device: &GpuDevice, on_gpu: bool, cases: u32) {
     let ran = AtomicUsize::new(0);
+    // The same cases in every run, so that a failure is of a change's making; `cargo xtask test --exhaustive` draws
+    // a hundred times as many others.
+    let exhaustive = std::env::var_os("RELAMPAGO_EXHAUSTIVE").is_some();
     let config = Config {
-        cases,
+        cases: if exhaustive { cases * 100 } else { cases },
+        rng_seed: if exhaustive {
+            RngSeed::Random
+        } else {
+            RngSeed::Fixed(SEED)
+        },
         failure_persistence: None,
         ..Config::default()
     };

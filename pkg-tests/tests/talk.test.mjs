@@ -1,7 +1,7 @@
 // The demo's page for conversations: an answer, also of a model whose worker fails in the middle of it.
 
 import assert from 'node:assert/strict';
-import { cpSync } from 'node:fs';
+import { cpSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
@@ -15,10 +15,11 @@ const page = fileURLToPath(new URL('../../www/', import.meta.url));
 describe('the page for conversations', () => {
   let browser;
   let server;
+  let site;
   before(async () => {
     const folder = fresh('talk');
     writeTinyModel(folder);
-    const site = join(folder, 'site');
+    site = join(folder, 'site');
     cpSync(page, site, { recursive: true });
     cpSync(join(folder, 'node_modules/relampago'), join(site, 'relampago'), { recursive: true });
     cpSync(join(folder, 'tiny.gguf'), join(site, 'tiny.gguf'));
@@ -64,6 +65,17 @@ describe('the page for conversations', () => {
     const lost = await ask(true);
     assert.equal(lost.workers, 2);
     assert.equal(lost.text, whole.text);
+  });
+
+  test('waits for the entry that is still being built', async () => {
+    const entry = join(site, 'relampago/llm');
+    renameSync(entry, `${entry}.later`);
+    const tab = await browser.newPage();
+    await tab.goto(`${server.url}/talk.html?model=tiny.gguf`);
+    await tab.waitForFunction(() => document.getElementById('status').textContent.includes('still being built'));
+    renameSync(`${entry}.later`, entry);
+    await tab.waitForFunction(() => !document.getElementById('send').disabled);
+    await tab.close();
   });
 });
 

@@ -19,7 +19,7 @@ pub(crate) struct Options {
     /// Run only these parts, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "PART")]
     only: Vec<String>,
-    /// Instead of all parts: try functions of one number at every f32 value, for an hour or two
+    /// Instead of all parts: try functions of one number at every f32 value, and a million random cases, for hours
     #[arg(long, conflicts_with = "only")]
     exhaustive: bool,
 }

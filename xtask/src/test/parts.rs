@@ -136,6 +136,7 @@ fn native(context: &Context) -> Result<()> {
     Ok(with_gpu(context, test)?.run()?)
 }
 
+/// Functions of one number at every f32 value, and random cases that no other run has had.
 fn exhaustive(context: &Context) -> Result<()> {
     // One operation after the other: each is shared among all threads.
     let test = cmd!(
@@ -143,7 +144,12 @@ fn exhaustive(context: &Context) -> Result<()> {
         "cargo test --release --no-default-features --lib simd::tests::math
          -- --nocapture --test-threads 1"
     );
-    counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))
+    counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))?;
+    let fuzz = cmd!(
+        context.project.sh,
+        "cargo test --release --test fuzz -- --nocapture"
+    );
+    counted::run(with_gpu(context, fuzz)?.env("RELAMPAGO_EXHAUSTIVE", "1"))
 }
 
 /// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
