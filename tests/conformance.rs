@@ -27,18 +27,27 @@ fn simd(instruction_set: InstructionSet) -> GpuDevice {
     device
 }
 
-/// Judges all cases and reports every failure at once.
-fn check(title: &str, on_gpu: bool, mut run: impl FnMut(&Case) -> Vec<f32>) {
-    let mut summary = Summary::default();
-    let mut complaints = Vec::new();
+/// A way to compute cases.
+struct Contestant {
+    title: String,
+    on_gpu: bool,
+    device: GpuDevice,
+    run: fn(&GpuDevice, &Case) -> Vec<f32>,
+}
+
+/// Computes every case in every way, beside one oracle, and reports all faults at once.
+fn check(contestants: &[Contestant]) {
+    let mut summaries: Vec<_> = contestants.iter().map(|_| Summary::default()).collect();
     for case in all_cases(LONGEST) {
-        match case.judge(&run(&case), on_gpu) {
-            Ok(error) => summary.note(&case, error),
-            Err(complaint) => complaints.push(complaint),
+        let oracle = case.oracle();
+        for (contestant, summary) in contestants.iter().zip(&mut summaries) {
+            let result = (contestant.run)(&contestant.device, &case);
+            summary.note(&case, oracle.judge(&result, contestant.on_gpu));
         }
     }
-    println!("{}", summary.line(title));
-    assert!(complaints.is_empty(), "{title}:\n{}", complaints.join("\n"));
+    for (contestant, summary) in contestants.iter().zip(&summaries) {
+        summary.report(&contestant.title, |line| println!("{line}"));
+    }
 }
 
 fn run_alone(device: &GpuDevice, case: &Case) -> Vec<f32> {
@@ -58,31 +67,32 @@ fn run_in_batch(device: &GpuDevice, case: &Case) -> Vec<f32> {
 }
 
 #[test]
-fn simd_conforms_on_every_instruction_set() {
-    for &instruction_set in InstructionSet::available() {
-        let device = simd(instruction_set);
-        check(&format!("SIMD, {instruction_set}"), false, |case| {
-            run_alone(&device, case)
-        });
-    }
+fn every_instruction_set_conforms() {
+    let alone = |&instruction_set| Contestant {
+        title: format!("SIMD, {instruction_set}"),
+        on_gpu: false,
+        device: simd(instruction_set),
+        run: run_alone,
+    };
+    let mut contestants: Vec<_> = InstructionSet::available().iter().map(alone).collect();
+    contestants.push(Contestant {
+        title: "batch on SIMD".into(),
+        on_gpu: false,
+        device: simd(InstructionSet::best()),
+        run: run_in_batch,
+    });
+    check(&contestants);
 }
 
 #[test]
 fn gpu_conforms() {
     let device = gpu();
-    check(&format!("GPU, {}", device.info()), true, |case| {
-        run_alone(&device, case)
-    });
-}
-
-#[test]
-fn batch_conforms_on_simd() {
-    let device = simd(InstructionSet::best());
-    check("batch on SIMD", false, |case| run_in_batch(&device, case));
-}
-
-#[test]
-fn batch_conforms_on_gpu() {
-    let device = gpu();
-    check("batch on GPU", true, |case| run_in_batch(&device, case));
+    let ways: [(&str, fn(&GpuDevice, &Case) -> Vec<f32>); 2] =
+        [("GPU", run_alone), ("batch on GPU", run_in_batch)];
+    check(&ways.map(|(title, run)| Contestant {
+        title: format!("{title}, {}", device.info()),
+        on_gpu: true,
+        device: device.clone(),
+        run,
+    }));
 }

@@ -19,30 +19,19 @@ impl Case {
         self.inputs.iter().map(Vec::as_slice).collect()
     }
 
-    /// Returns the largest error of `actual` in the op table's units, or a description of the
-    /// fault.
-    ///
-    /// GPUs may read denormal inputs as zero, so both readings are accepted for them.
+    /// Judges one result: see [`Oracle::judge`].
     pub fn judge(&self, actual: &[f32], on_gpu: bool) -> Result<f64, String> {
+        self.oracle().judge(actual, on_gpu)
+    }
+
+    /// Computes the true results, which take longer than any back-end's.
+    pub fn oracle(&self) -> Oracle<'_> {
         let (expected, flushed) = self.expected();
-        let flushed = flushed.filter(|_| on_gpu);
-        if expected.len() != actual.len() {
-            return Err(format!("{:?}: {} values", self.op, actual.len()));
+        Oracle {
+            case: self,
+            expected,
+            flushed,
         }
-        let mut largest = 0.0f64;
-        for (i, (&value, want)) in actual.iter().zip(&expected).enumerate() {
-            if on_gpu && value.is_nan() && self.has_squares_beyond_numbers(i) {
-                continue;
-            }
-            let also = flushed.as_ref().map(|flushed| &flushed[i]);
-            let error =
-                error(want, value).min(also.map_or(f64::INFINITY, |want| error(want, value)));
-            largest = largest.max(error);
-            if error > self.op.ulp() {
-                return Err(self.complaint(i, value, want, error));
-            }
-        }
-        Ok(largest)
     }
 
     /// Whether a value is one of a norm's row whose squares add up to more than any number: GPUs have
@@ -95,6 +84,42 @@ impl Case {
     }
 }
 
+/// A case with its true results, for all back-ends that compute it.
+pub struct Oracle<'a> {
+    case: &'a Case,
+    expected: Vec<Expected>,
+    /// The results of denormal inputs read as zero, where there are any.
+    flushed: Option<Vec<Expected>>,
+}
+
+impl Oracle<'_> {
+    /// Returns the largest error of `actual` in the op table's units, or a description of the
+    /// fault.
+    ///
+    /// GPUs may read denormal inputs as zero, so both readings are accepted for them.
+    pub fn judge(&self, actual: &[f32], on_gpu: bool) -> Result<f64, String> {
+        let Self { case, expected, .. } = self;
+        let flushed = self.flushed.as_ref().filter(|_| on_gpu);
+        if expected.len() != actual.len() {
+            return Err(format!("{:?}: {} values", case.op, actual.len()));
+        }
+        let mut largest = 0.0f64;
+        for (i, (&value, want)) in actual.iter().zip(expected).enumerate() {
+            if on_gpu && value.is_nan() && case.has_squares_beyond_numbers(i) {
+                continue;
+            }
+            let also = flushed.map(|flushed| &flushed[i]);
+            let error =
+                error(want, value).min(also.map_or(f64::INFINITY, |want| error(want, value)));
+            largest = largest.max(error);
+            if error > case.op.ulp() {
+                return Err(case.complaint(i, value, want, error));
+            }
+        }
+        Ok(largest)
+    }
+}
+
 fn error(want: &Expected, value: f32) -> f64 {
     if want.value.is_nan() {
         return if value.is_nan() { 0.0 } else { f64::INFINITY };
@@ -107,16 +132,29 @@ fn error(want: &Expected, value: f32) -> f64 {
 pub struct Summary {
     errors: std::collections::BTreeMap<&'static str, f64>,
     cases: usize,
+    complaints: Vec<String>,
 }
 
 impl Summary {
-    pub fn note(&mut self, case: &Case, error: f64) {
-        let largest = self.errors.entry(case.op.name()).or_default();
-        *largest = largest.max(error);
+    pub fn note(&mut self, case: &Case, judged: Result<f64, String>) {
         self.cases += 1;
+        match judged {
+            Ok(error) => {
+                let largest = self.errors.entry(case.op.name()).or_default();
+                *largest = largest.max(error);
+            }
+            Err(complaint) => self.complaints.push(complaint),
+        }
     }
 
-    pub fn line(&self, title: &str) -> String {
+    /// Prints by `print` what was seen, and fails with all faults at once.
+    pub fn report(&self, title: &str, print: impl Fn(&str)) {
+        print(&self.line(title));
+        let complaints = self.complaints.join("\n");
+        assert!(complaints.is_empty(), "{title}:\n{complaints}");
+    }
+
+    fn line(&self, title: &str) -> String {
         let errors: Vec<String> = self
             .errors
             .iter()
