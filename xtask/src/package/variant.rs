@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::stamp::unless_made;
-use super::{glue, names, offsets};
+use super::{exports, glue, names, offsets};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -59,7 +59,8 @@ const SMALL_CODE: &[&str] = &[
 ];
 
 /// Options of [`finish`]. A change of them invalidates the build.
-const FINISH: [&str; 3] = [
+const FINISH: [&str; 4] = [
+    include_str!("exports.rs"),
     include_str!("glue.rs"),
     include_str!("names.rs"),
     include_str!("offsets.rs"),
@@ -189,6 +190,7 @@ fn finish(folder: &Path) -> Result<()> {
     let mut module = Module::from_file(&path)?;
     offsets::fold(&mut module);
     let text = names::shorten(&fs::read_to_string(&script)?, &mut module)?;
+    exports::remove_unused(&text, &mut module);
     fs::write(script, glue::with_errors(&text)?)?;
     Ok(fs::write(path, module.emit_wasm())?)
 }
