@@ -136,6 +136,9 @@ fn native(context: &Context) -> Result<()> {
     Ok(with_gpu(context, test)?.run()?)
 }
 
+/// The number of mutated model files.
+const MUTATIONS: &str = "1000000";
+
 fn exhaustive(context: &Context) -> Result<()> {
     // One operation after the other: each is shared among all threads.
     let test = cmd!(
@@ -143,7 +146,12 @@ fn exhaustive(context: &Context) -> Result<()> {
         "cargo test --release --no-default-features --lib simd::tests::math
          -- --nocapture --test-threads 1"
     );
-    counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))
+    counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))?;
+    let hostile = cmd!(
+        context.project.sh,
+        "cargo test --release -p relampago --features llm --test llm hostile -- --nocapture"
+    );
+    counted::run(hostile.env("RELAMPAGO_MUTATIONS", MUTATIONS))
 }
 
 /// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
