@@ -7,6 +7,8 @@ mod allocations;
 mod explain;
 #[path = "support/gguf.rs"]
 mod gguf;
+#[path = "llm/greedy.rs"]
+mod greedy;
 #[path = "llm/hidden.rs"]
 mod hidden;
 #[path = "llm/hostile.rs"]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::context::Gpu;
 use super::kernels;
+use super::lower;
 use super::pipelines::Composed;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
@@ -234,6 +235,11 @@ impl<'g> TransformerPass<'g> {
             self.record(kernel, &params, inputs, y, workgroups)?;
         }
         Ok(())
+    }
+
+    /// Writes the index of the first largest element, or of the first NaN.
+    pub(crate) fn argmax(&mut self, x: &GpuBuffer, index: &GpuBuffer) -> Result<()> {
+        lower::argmax(&mut self.0, x, index)
     }
 
     /// Adds a vector to `rows` rows of `y`, which have `columns` elements, from `column` on.
