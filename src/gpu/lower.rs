@@ -189,7 +189,7 @@ fn dot(recorder: &mut Recorder<'_>, inputs: &[GpuBuffer], output: &GpuBuffer) ->
     reduce(recorder, &folded, output, SUM, 1.0)
 }
 
-pub(super) fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Result<()> {
+fn argmax(recorder: &mut Recorder<'_>, x: &GpuBuffer, output: &GpuBuffer) -> Result<()> {
     let groups = partials(recorder, x.len);
     let params = |len: usize, groups: usize, read_pairs: bool, write_pairs: bool| {
         [

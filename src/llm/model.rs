@@ -102,7 +102,7 @@ impl Model {
         }
     }
 
-    /// Allocates memory for a sequence of tokens.
+    /// Returns memory for a sequence of tokens, which on SIMD grows with them.
     ///
     /// # Errors
     /// `OutOfMemory`, `LimitExceeded` if the GPU has no buffers of that size.
@@ -111,7 +111,7 @@ impl Model {
         match &self.executor {
             Executor::Cpu(cpu) => {
                 let sequence = CpuSequence::new(*cpu, config, self.weights.vocabulary());
-                sequence.map(Box::new).map(State::Cpu)
+                Ok(State::Cpu(Box::new(sequence)))
             }
             Executor::Gpu(gpu) => gpu.sequence(config).map(State::Gpu),
         }

@@ -165,6 +165,34 @@ fn mutated_models_give_errors() {
 }
 
 #[test]
+fn heads_of_absurd_lengths_are_refused_before_memory_is_allocated() {
+    for key in [
+        "attention.key_length",
+        "rope.dimension_count",
+        "embedding_length",
+    ] {
+        let (mut writer, _) = metadata(LLAMA);
+        let file = if key == "embedding_length" {
+            let mut bytes = writer.finish();
+            let place = bytes
+                .windows(key.len())
+                .position(|part| part == key.as_bytes());
+            let value = place.unwrap() + key.len() + 4;
+            bytes[value..value + 4].copy_from_slice(&(1u32 << 30).to_le_bytes());
+            bytes
+        } else {
+            writer.unsigned(&format!("llama.{key}"), 1 << 29);
+            writer.finish()
+        };
+        let len = file.len() as u64;
+        let inspect = || LanguageModel::inspect_heads(vec![(file, len)], None);
+        let (result, allocated) = measured(inspect);
+        assert_eq!(result.unwrap_err().code(), "INVALID_MODEL", "{key}");
+        assert!(allocated.peak < 100_000, "{key}: {allocated:?}");
+    }
+}
+
+#[test]
 fn mutated_heads_and_parts_give_errors() {
     let (bytes, _) = random_model(LLAMA, 1);
     let head = head_len(&bytes);

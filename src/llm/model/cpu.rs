@@ -24,15 +24,15 @@ pub(in crate::llm) struct CpuSequence {
 }
 
 impl CpuSequence {
-    pub(super) fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Result<Self> {
-        Ok(Self {
+    pub(super) fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Self {
+        Self {
             cpu,
             cache: KvCache::new(config),
             slots: Default::default(),
             lens: Slot::lens(config, vocabulary),
             low_rank: Default::default(),
             largest: [0.0],
-        })
+        }
     }
 
     /// Reads a block of tokens, and returns what is wanted of them.

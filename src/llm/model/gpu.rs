@@ -318,7 +318,7 @@ impl<'a> Pass<'a> {
     fn largest(&mut self) -> Result<(&'a GpuBuffer, usize)> {
         let (logits, len) = self.rows(Slot::Logits);
         let index = &self.on.largest;
-        self.recorder.argmax(&logits.with_len(len), index)?;
+        self.recorder.largest(&logits.with_len(len), index)?;
         Ok((index, 1))
     }
 
