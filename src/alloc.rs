@@ -71,6 +71,17 @@ fn bytes(len: usize) -> u64 {
     (len as u64).saturating_mul(4)
 }
 
+/// Makes a vector `len` elements long; new ones are 0.
+#[cfg(feature = "llm")]
+pub(crate) fn try_resize(values: &mut Vec<f32>, len: usize) -> Result<()> {
+    if let Some(more) = len.checked_sub(values.len()) {
+        let reserved = values.try_reserve_exact(more);
+        reserved.map_err(|_| Error::OutOfMemory { bytes: bytes(len) })?;
+    }
+    values.resize(len, 0.0);
+    Ok(())
+}
+
 /// Returns an empty vector with capacity for `len` elements.
 pub(crate) fn try_reserved(len: usize) -> Result<Vec<f32>> {
     let mut values = Vec::new();

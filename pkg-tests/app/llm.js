@@ -28,6 +28,22 @@ export async function answers({ LanguageModel }, source, requests, options) {
   return { info, memory, progress: { first: progress[0], last: progress.at(-1) }, results };
 }
 
+/** The logits of some ids after each token of texts: of each text its tokens, and for each token the ids. */
+export async function logits({ LanguageModel }, source, texts, options) {
+  const model = await LanguageModel.load(source, options);
+  const results = [];
+  for (const { tokens, ids } of texts) {
+    const session = await model.session();
+    const rows = await session.logits(tokens);
+    const vocabulary = rows.length / tokens.length;
+    results.push(ids.map((some, token) => some.map((id) => rows[token * vocabulary + id])));
+    session.dispose();
+  }
+  const { info } = model;
+  model.dispose();
+  return { info, results };
+}
+
 /** Adapters, sessions, embeddings and probabilities, on a tiny model. */
 export async function deeper({ LanguageModel }, bytes, adapter, options) {
   const model = await LanguageModel.load(bytes, { ...options, contextLength: 64 });

@@ -12,7 +12,7 @@ import { writeSamples } from '../support/guide.mjs';
 import { fresh } from '../support/install.mjs';
 import { writeTinyModel } from '../support/tiny-model.mjs';
 import { serve } from '../support/serve.mjs';
-import { exact, requests } from '../support/smollm2.mjs';
+import { exact, exactLogits, requests } from '../support/smollm2.mjs';
 import { unbundled } from '../support/unbundled.mjs';
 
 const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
@@ -28,6 +28,8 @@ describe('relampago/llm', () => {
     folder = fresh('llm');
     native = writeTinyModel(folder);
     plain = unbundled(folder, 'llm', ['llm.js', 'tiny.gguf', ...PARTS]);
+    symlinkSync(MODEL, join(plain, 'model.gguf'));
+    cpSync(new URL('../support/smollm2-logits.json', import.meta.url), join(plain, 'smollm2-logits.json'));
     browser = await launch();
   });
   after(() => browser?.close());
@@ -93,10 +95,23 @@ describe('relampago/llm', () => {
   });
 
   test('SmolLM2 on a page, which stays responsive', async () => {
-    symlinkSync(MODEL, join(plain, 'model.gguf'));
     const { result } = await inPage(plain, { requests: JSON.stringify(requests) });
     verifySmollm2(result);
     assert.ok(result.longest < 1000, `the page could do nothing for ${result.longest} ms`);
+  });
+
+  test('the logits of SmolLM2 on a page are the exact ones', async () => {
+    const { result } = await inPage(plain, { exact: '', device: 'simd' });
+    assert.equal(result.info.backend, 'simd');
+    const differences = exactLogits.flatMap(({ top }, text) => top.map(({ logits }, token) => {
+      const own = result.results[text][token];
+      return logits.map((logit, i) => own[i] - logit);
+    }));
+    const rms = (list) => Math.sqrt(list.reduce((sum, x) => sum + x * x, 0) / list.length);
+    const worst = Math.max(...differences.map(rms));
+    console.log(`${result.info.instructionSet}: rms ${rms(differences.flat()).toExponential(2)} of ${differences.length} positions, at most ${worst.toExponential(2)}`);
+    assert.equal(differences.length, 81);
+    assert.ok(worst < 0.05, `rms ${worst}`);
   });
 });
 

@@ -22,6 +22,9 @@ const TILED_FROM: usize = 4;
 /// Invocations of a workgroup, each of which has an element.
 const WORKGROUP: usize = 64;
 
+/// The elements of which a workgroup finds the largest, up to [`WORKGROUP`] workgroups.
+const LARGEST_ELEMENTS: usize = 1024;
+
 /// How heads are normalised and rotated, and where they go.
 pub(crate) struct Heads<'a> {
     pub(crate) tokens: usize,
@@ -234,6 +237,17 @@ impl<'g> TransformerPass<'g> {
             self.record(kernel, &params, inputs, y, workgroups)?;
         }
         Ok(())
+    }
+
+    /// Writes the index of the first largest element, or of the first NaN, as the operation `argmax` does. Its kernel,
+    /// which other operations fuse with, would bring all their texts into the package for language models.
+    pub(crate) fn largest(&mut self, x: &GpuBuffer, index: &GpuBuffer) -> Result<()> {
+        let groups = x.len().div_ceil(LARGEST_ELEMENTS).clamp(1, WORKGROUP);
+        let pairs = self.0.allocate(2 * groups)?;
+        let kernel = ("largest", kernels::LARGEST);
+        let params = [x.len(), groups, 0].map(|value| value as u32);
+        self.record(kernel, &params, &[x], &pairs, groups)?;
+        self.record(kernel, &[groups as u32, 1, 1], &[&pairs], index, 1)
     }
 
     /// Adds a vector to `rows` rows of `y`, which have `columns` elements, from `column` on.

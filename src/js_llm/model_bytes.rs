@@ -101,10 +101,10 @@ impl ModelBytes {
 }
 
 /// The size of a file that scripts have, which is 0 where it is not known.
-fn file_size(size: f64) -> usize {
+fn file_size(size: f64) -> u64 {
     match size {
-        0.0 => usize::MAX,
-        size => size as usize,
+        0.0 => u64::MAX,
+        size => size as u64,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::json_schema::Constraint;
 use super::logprobs::{Distribution, TokenLogprobs};
-use super::model::{BLOCK, Wanted};
+use super::model::{BLOCK, MOST_CHOICES, Wanted};
 use super::sampling::{Sampler, Sampling};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
@@ -67,7 +67,10 @@ pub(crate) struct Generator {
     options: GenerateOptions,
     sampler: Sampler,
     constraint: Option<Constraint>,
-    /// After the last token that was read; empty as long as the prompt is not.
+    /// What is wanted of the last token that was read: only the index of the largest logit where nothing else of the
+    /// logits matters.
+    wanted: Wanted,
+    /// That of the last token that was read; empty as long as the prompt is not.
     logits: Vec<f32>,
     stream: Utf8Stream,
     /// Text that may be the beginning of a stop string.
@@ -99,6 +102,7 @@ impl Generator {
             sequence,
             prompt,
             read,
+            wanted: wanted(model, &options),
             sampler: Sampler::new(options.sampling.clone()),
             constraint: match &options.json_schema {
                 Some(schema) => Some(Constraint::new(model, schema)?),
@@ -130,7 +134,7 @@ impl Generator {
         if block.is_empty() {
             return Ok(false);
         }
-        self.logits = self.sequence.read(model, block, Wanted::Last).await?;
+        self.logits = self.sequence.read(model, block, self.wanted).await?;
         self.read += block.len();
         Ok(true)
     }
@@ -166,7 +170,7 @@ impl Generator {
     pub(crate) async fn step(&mut self, model: &LanguageModel) -> Result<String> {
         while self.read_prompt(model).await? {}
         if let Some(token) = self.unread {
-            self.logits = self.sequence.read(model, &[token], Wanted::Last).await?;
+            self.logits = self.sequence.read(model, &[token], self.wanted).await?;
             self.unread = None;
         }
         let distribution = self
@@ -176,9 +180,12 @@ impl Generator {
         if let Some(constraint) = &mut self.constraint {
             constraint.mask(&mut self.logits)?;
         }
-        let token = self
-            .sampler
-            .choose(&mut self.logits, self.sequence.tokens());
+        let token = match self.wanted {
+            Wanted::Largest => self.logits.first().map_or(0, |&index| index as u32),
+            _ => self
+                .sampler
+                .choose(&mut self.logits, self.sequence.tokens()),
+        };
         if model.is_end(token) {
             return Ok(self.finish(FinishReason::Stop));
         }
@@ -235,5 +242,18 @@ impl Generator {
     fn finish(&mut self, reason: FinishReason) -> String {
         self.finished = Some(reason);
         std::mem::take(&mut self.held) + &self.stream.finish()
+    }
+}
+
+/// What of a token's logits the choice of the next one takes.
+fn wanted(model: &LanguageModel, options: &GenerateOptions) -> Wanted {
+    let is_plain = options.sampling.is_largest()
+        && options.logprobs.is_none()
+        && options.json_schema.is_none()
+        && model.model.vocabulary() <= MOST_CHOICES;
+    if is_plain {
+        Wanted::Largest
+    } else {
+        Wanted::Last
     }
 }

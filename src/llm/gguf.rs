@@ -83,7 +83,7 @@ impl Gguf {
     ///
     /// # Errors
     /// `LimitExceeded` if more bytes of a file are needed, `InvalidModel` as for whole files.
-    pub fn from_heads(heads: Vec<(Vec<u8>, usize)>) -> Result<Self> {
+    pub fn from_heads(heads: Vec<(Vec<u8>, u64)>) -> Result<Self> {
         let heads = heads.into_iter();
         Self::parse(heads.map(|(bytes, len)| Source::head(bytes, len)).collect())
     }
@@ -95,7 +95,7 @@ impl Gguf {
             heads.push(head.map_err(|error| split::in_part(error, index, sources.len()))?);
         }
         split::check(&heads)?;
-        let (mut start, mut tensors) = (0usize, Vec::new());
+        let (mut start, mut tensors) = (0u64, Vec::new());
         for (head, source) in heads.iter_mut().zip(&sources) {
             let moved = head.tensors.drain(..).map(|tensor| tensor.moved(start));
             tensors.extend(moved);
@@ -150,18 +150,19 @@ impl Gguf {
     /// # Errors
     /// `OutOfMemory`.
     pub(super) fn dequantized(&self, tensor: &TensorInfo) -> Result<Vec<f32>> {
-        let mut weights = crate::alloc::try_zeros(tensor.len())?;
+        let len = usize::try_from(tensor.len()).unwrap_or(usize::MAX);
+        let mut weights = crate::alloc::try_zeros(len)?;
         let kind = tensor.weight_type();
         kind.dequantize(self.data(tensor), &mut weights);
         Ok(weights)
     }
 
     /// A range of the file, or of its parts one after the other; none of two parts.
-    pub(super) fn slice(&self, range: std::ops::Range<usize>) -> &[u8] {
+    pub(super) fn slice(&self, range: std::ops::Range<u64>) -> &[u8] {
         let std::ops::Range { mut start, mut end } = range;
         for source in &self.sources {
             if start < source.len() {
-                return source.bytes().get(start..end).unwrap_or_default();
+                return part(source.bytes(), start, end).unwrap_or_default();
             }
             start -= source.len();
             end -= source.len();
@@ -170,15 +171,20 @@ impl Gguf {
     }
 
     /// The size of the file in bytes, or of all its parts.
-    pub fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> u64 {
         let sizes = self.sources.iter().map(Source::len);
-        sizes.fold(0, usize::saturating_add)
+        sizes.fold(0, u64::saturating_add)
     }
 
     /// Returns whether weights are missing, since only the beginnings of the files were read.
     pub(super) fn is_head(&self) -> bool {
         self.sources.iter().any(Source::is_head)
     }
+}
+
+/// Returns a range of bytes, if there are so many.
+fn part(bytes: &[u8], start: u64, end: u64) -> Option<&[u8]> {
+    bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
 }
 
 /// The metadata of a file, and its table of tensors.
@@ -242,7 +248,7 @@ fn unique<'a>(names: impl Iterator<Item = &'a str>, kind: &str) -> Result<HashMa
     Ok(positions)
 }
 
-fn alignment(metadata: &[(String, Stored)], keys: &HashMap<String, usize>) -> Result<usize> {
+fn alignment(metadata: &[(String, Stored)], keys: &HashMap<String, usize>) -> Result<u64> {
     const KEY: &str = "general.alignment";
     let Some(&position) = keys.get(KEY) else {
         return Ok(32);
@@ -255,5 +261,5 @@ fn alignment(metadata: &[(String, Stored)], keys: &HashMap<String, usize>) -> Re
             format!("metadata `{KEY}`"),
         )
     };
-    Ok(valid.ok_or_else(fault)? as usize)
+    valid.ok_or_else(fault)
 }

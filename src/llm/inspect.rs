@@ -1,6 +1,7 @@
 //! Reports about a model by its file's metadata, before the weights are loaded.
 
 use super::gguf::Gguf;
+use super::language_model::parameters;
 use super::model::Config;
 use super::{Array, LanguageModel, Value, WeightType};
 use crate::error::Result;
@@ -26,7 +27,7 @@ pub struct Inspection {
     pub weight_types: Vec<(WeightType, u64)>,
     /// The size of the file in bytes, or of all its parts.
     pub file_bytes: u64,
-    /// The size of a session's cache in bytes.
+    /// The size of the cache of a session that fills the context, in bytes.
     pub session_bytes: u64,
     /// The bytes that the model and one session need on SIMD: the file's and the session's.
     pub simd_bytes: u64,
@@ -39,13 +40,12 @@ impl Inspection {
         let config = Config::new(file, context_length)?;
         let text = |key: &str| file.get(key).and_then(Value::as_str);
         let text = |key: &str| text(key).unwrap_or_default().to_owned();
-        let lens = file.tensors().iter().map(|tensor| tensor.len() as u64);
         let file_bytes = file_bytes(file);
         let session_bytes = config.session_bytes() as u64;
         Ok(Self {
             architecture: text("general.architecture"),
             name: text("general.name"),
-            parameters: lens.sum(),
+            parameters: parameters(file),
             vocabulary: vocabulary(file),
             max_context_length: config.context,
             context_length: config.capacity,
@@ -62,8 +62,8 @@ impl Inspection {
 fn file_bytes(file: &Gguf) -> u64 {
     let ends = file.tensors().iter().map(|tensor| tensor.range().end);
     match file.bytes() {
-        usize::MAX => ends.max().unwrap_or_default() as u64,
-        bytes => bytes as u64,
+        u64::MAX => ends.max().unwrap_or_default(),
+        bytes => bytes,
     }
 }
 
@@ -76,7 +76,7 @@ fn vocabulary(file: &Gguf) -> usize {
 fn weight_types(file: &Gguf) -> Vec<(WeightType, u64)> {
     let mut types: Vec<(WeightType, u64)> = Vec::new();
     for tensor in file.tensors() {
-        let (kind, bytes) = (tensor.weight_type(), tensor.range().len() as u64);
+        let (kind, bytes) = (tensor.weight_type(), tensor.bytes());
         match types.iter_mut().find(|(other, _)| *other == kind) {
             Some((_, sum)) => *sum += bytes,
             None => types.push((kind, bytes)),
@@ -92,22 +92,22 @@ fn gpu_bytes(file: &Gguf) -> u64 {
     let tensors = file.tensors().iter();
     let tensors = tensors.filter(|tensor| !has_head || tensor.name() != "token_embd.weight");
     let sizes = tensors.map(|tensor| match tensor.shape() {
-        [len] => *len as u64 * size_of::<f32>() as u64,
+        [_] => tensor.len().saturating_mul(size_of::<f32>() as u64),
         _ => BlockWeights::bytes_of(tensor.weight_type(), tensor.len()),
     });
-    sizes.sum()
+    sizes.fold(0, u64::saturating_add)
 }
 
 impl LanguageModel {
     /// Reports what files say of their model, and the memory that it needs in sessions of at most `context_length`
     /// tokens: by default 2048, or the model's own limit if that is smaller. Takes the first bytes of each file, and the
-    /// file's size (`usize::MAX` if that is not known); 16 MB are enough for most.
+    /// file's size (`u64::MAX` if that is not known); 16 MB are enough for most.
     ///
     /// # Errors
     /// `LimitExceeded` with the number of bytes that are needed, if there are more; `InvalidModel` for a file that is
     /// damaged or an architecture that is not supported; `InvalidArgument` for a context out of range.
     pub fn inspect_heads(
-        heads: Vec<(Vec<u8>, usize)>,
+        heads: Vec<(Vec<u8>, u64)>,
         context_length: Option<usize>,
     ) -> Result<Inspection> {
         Inspection::new(&Gguf::from_heads(heads)?, context_length)

@@ -53,7 +53,7 @@ pub struct ModelInfo {
     pub file_bytes: usize,
     /// The back-end that runs the model.
     pub backend: Backend,
-    /// The size of a session's cache in bytes.
+    /// The size of the cache of a session that fills the context, in bytes. On SIMD the cache grows up to that.
     pub session_bytes: usize,
 }
 
@@ -146,10 +146,10 @@ impl LanguageModel {
         ModelInfo {
             architecture: text("general.architecture"),
             name: text("general.name"),
-            parameters: file.tensors().iter().map(super::TensorInfo::len).sum(),
+            parameters: parameters(file) as usize,
             vocabulary: self.tokenizer.len(),
             max_context_length: config.context,
-            file_bytes: file.bytes(),
+            file_bytes: file.bytes() as usize,
             backend: self.model.backend(),
             session_bytes: config.session_bytes(),
         }
@@ -251,6 +251,12 @@ impl LanguageModel {
     pub fn from_parts(parts: Vec<Vec<u8>>, options: LoadOptions) -> Result<Self> {
         crate::runtime::block_on(Self::from_parts_async(parts, options))
     }
+}
+
+/// The number of all tensors' weights.
+pub(super) fn parameters(file: &Gguf) -> u64 {
+    let lens = file.tensors().iter().map(super::TensorInfo::len);
+    lens.fold(0, u64::saturating_add)
 }
 
 /// The tokens that end generation: those that the file names, and the usual ones of chat templates.

@@ -18,8 +18,8 @@ use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
 use cpu::CpuSequence;
-pub(crate) use forward::Wanted;
 pub(super) use forward::{BLOCK, BlockRequest, Input, Output};
+pub(crate) use forward::{MOST_CHOICES, Wanted};
 use kv_cache::KvCache;
 use std::sync::Arc;
 use steps::Steps;
@@ -102,7 +102,7 @@ impl Model {
         }
     }
 
-    /// Allocates memory for a sequence of tokens.
+    /// Returns memory for a sequence of tokens, which on SIMD grows with them.
     ///
     /// # Errors
     /// `OutOfMemory`, `LimitExceeded` if the GPU has no buffers of that size.
@@ -111,7 +111,7 @@ impl Model {
         match &self.executor {
             Executor::Cpu(cpu) => {
                 let sequence = CpuSequence::new(*cpu, config, self.weights.vocabulary());
-                sequence.map(Box::new).map(State::Cpu)
+                Ok(State::Cpu(Box::new(sequence)))
             }
             Executor::Gpu(gpu) => gpu.sequence(config).map(State::Gpu),
         }

@@ -1,6 +1,8 @@
 //! The choice of a token from logits.
 
 use crate::error::{Error, Result};
+use crate::instruction_set::InstructionSet;
+use crate::simd;
 
 /// How tokens are chosen. The default is greedy: the token of the largest logit.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +45,16 @@ impl Default for Sampling {
 }
 
 impl Sampling {
+    /// Returns whether the choice is the largest logit as the model gives it.
+    pub(super) fn is_largest(&self) -> bool {
+        self.temperature == 0.0 && self.logit_bias.is_empty() && !self.has_penalties()
+    }
+
+    fn has_penalties(&self) -> bool {
+        let added = [self.presence_penalty, self.frequency_penalty];
+        self.repetition_penalty != 1.0 || added.iter().any(|&penalty| penalty != 0.0)
+    }
+
     pub(super) fn check(&self) -> Result<()> {
         let check = |what, value: f32, valid: bool, range: &'static str| {
             let fault = || Error::invalid(what, value.to_string(), range);
@@ -138,7 +150,7 @@ impl Sampler {
         }
         let penalty = options.repetition_penalty;
         let (presence, frequency) = (options.presence_penalty, options.frequency_penalty);
-        if penalty == 1.0 && presence == 0.0 && frequency == 0.0 {
+        if !options.has_penalties() {
             return;
         }
         let mut seen = seen.to_vec();
@@ -190,15 +202,9 @@ impl Sampler {
     }
 }
 
-/// The first token of the largest logit.
+/// The first token of the largest logit, or the first one whose logit is NaN: the choice of every back-end.
 fn argmax(logits: &[f32]) -> u32 {
-    let mut best = 0;
-    for (token, &logit) in logits.iter().enumerate() {
-        if logit > logits[best] {
-            best = token;
-        }
-    }
-    best as u32
+    simd::argmax(InstructionSet::best(), logits) as u32
 }
 
 #[cfg(test)]

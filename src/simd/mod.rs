@@ -57,7 +57,8 @@ use crate::error::Result;
 use crate::ops::{Matmul, Op};
 use elementwise::add_bias;
 use norm::norm;
-use reduce::{argmax, dot, fold, mean, sum};
+pub(crate) use reduce::argmax;
+use reduce::{dot, fold, mean, sum};
 use softmax::{softmax, softmax_rows};
 
 /// Runs an operation whose lengths and parameters were validated: `out.len()` is

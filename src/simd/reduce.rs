@@ -40,7 +40,7 @@ pub(super) fn fold<F: Binary>(isa: InstructionSet, f: F, x: &[f32]) -> f32 {
 }
 
 /// The index of the first largest value, or of the first NaN; 0 of no values.
-pub(super) fn argmax(isa: InstructionSet, x: &[f32]) -> usize {
+pub(crate) fn argmax(isa: InstructionSet, x: &[f32]) -> usize {
     dispatch(isa, Argmax(x))
 }
 

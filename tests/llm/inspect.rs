@@ -6,10 +6,10 @@ use relampago::Backend;
 use relampago::llm::{Gguf, GgufWriter, LanguageModel, LoadOptions};
 
 /// The bytes of a file before its weights.
-fn head_len(bytes: &[u8]) -> usize {
+pub(super) fn head_len(bytes: &[u8]) -> usize {
     let file = Gguf::from_bytes(bytes.to_vec()).unwrap();
     let starts = file.tensors().iter().map(|tensor| tensor.range().start);
-    starts.min().unwrap()
+    starts.min().unwrap() as usize
 }
 
 #[test]
@@ -17,7 +17,8 @@ fn inspections_are_what_the_loaded_model_says() {
     for shape in SHAPES {
         let (bytes, _) = random_model(shape, 3);
         let head = bytes[..head_len(&bytes)].to_vec();
-        let found = LanguageModel::inspect_heads(vec![(head, bytes.len())], Some(64)).unwrap();
+        let found =
+            LanguageModel::inspect_heads(vec![(head, bytes.len() as u64)], Some(64)).unwrap();
         let mut options = LoadOptions::default();
         options.context_length = Some(64);
         let model = LanguageModel::from_bytes(bytes, options).unwrap();
@@ -41,7 +42,7 @@ fn inspections_are_what_the_loaded_model_says() {
 fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
     for seed in [0, 3, 8] {
         let (bytes, _) = random_model(LLAMA, seed);
-        let len = bytes.len();
+        let len = bytes.len() as u64;
         let found = LanguageModel::inspect_heads(vec![(bytes.clone(), len)], None).unwrap();
         let model = LanguageModel::from_bytes(bytes, on_gpu()).unwrap();
         let steps = model.explain().steps;
@@ -61,8 +62,9 @@ fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
 fn heads_that_are_too_short_say_how_many_bytes_are_needed() {
     let (bytes, _) = random_model(LLAMA, 1);
     let whole = head_len(&bytes);
-    let inspect =
-        |len: usize| LanguageModel::inspect_heads(vec![(bytes[..len].to_vec(), bytes.len())], None);
+    let inspect = |len: usize| {
+        LanguageModel::inspect_heads(vec![(bytes[..len].to_vec(), bytes.len() as u64)], None)
+    };
     for len in (0..whole - 32).step_by(101) {
         let error = inspect(len).unwrap_err();
         assert_eq!(error.code(), "LIMIT_EXCEEDED", "{len}: {error}");
@@ -70,15 +72,17 @@ fn heads_that_are_too_short_say_how_many_bytes_are_needed() {
     assert!(inspect(whole).is_ok());
     // The size of a file that is not known is the end of its last tensor.
     let head = bytes[..whole].to_vec();
-    let found = LanguageModel::inspect_heads(vec![(head.clone(), usize::MAX)], None).unwrap();
+    let found = LanguageModel::inspect_heads(vec![(head.clone(), u64::MAX)], None).unwrap();
     assert!(found.file_bytes <= bytes.len() as u64 && found.file_bytes + 32 > bytes.len() as u64);
     // A file that ends before its weights do is damaged, not short.
-    let error = LanguageModel::inspect_heads(vec![(head.clone(), whole + 10)], None).unwrap_err();
+    let error =
+        LanguageModel::inspect_heads(vec![(head.clone(), whole as u64 + 10)], None).unwrap_err();
     assert_eq!(error.code(), "INVALID_MODEL", "{error}");
-    let error = LanguageModel::inspect_heads(vec![(head.clone(), bytes.len())], Some(1 << 20));
+    let error =
+        LanguageModel::inspect_heads(vec![(head.clone(), bytes.len() as u64)], Some(1 << 20));
     assert_eq!(error.unwrap_err().code(), "INVALID_ARGUMENT");
     // There are no weights to run.
-    let file = Gguf::from_heads(vec![(head, bytes.len())]).unwrap();
+    let file = Gguf::from_heads(vec![(head, bytes.len() as u64)]).unwrap();
     let error = relampago::llm::ForwardPass::new(file, LoadOptions::default()).unwrap_err();
     assert_eq!(error.code(), "INVALID_MODEL");
 }
@@ -94,7 +98,7 @@ fn files_are_inspected_where_they_lie() {
     let mut writer = GgufWriter::default();
     writer.string("general.architecture", "gemma2");
     let file = writer.finish();
-    let len = file.len();
+    let len = file.len() as u64;
     let error = LanguageModel::inspect_heads(vec![(file, len)], None).unwrap_err();
     assert!(error.to_string().contains("gemma2"), "{error}");
 }

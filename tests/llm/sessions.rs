@@ -1,5 +1,6 @@
 //! Sessions that are copied, saved and cut; embeddings, probabilities, and layers by themselves.
 
+use super::allocations::measured;
 use super::transformer::{GEMMA, LLAMA, WIDTH, random_model};
 use super::{assert_close, load, on_gpu, tokens};
 use crate::support::Random;
@@ -248,5 +249,38 @@ fn layers_by_themselves_are_the_whole_pass() {
             assert_eq!(code(1..2, &vec![0.0; 257 * WIDTH]), "LIMIT_EXCEEDED");
             assert_eq!(pass.embed(&[5000]).unwrap_err().code(), "INVALID_ARGUMENT");
         }
+    }
+}
+
+#[test]
+fn caches_grow_with_the_tokens_and_stay_right() {
+    let (bytes, oracle) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let tokens = tokens(150, &mut Random(9));
+    let exact = oracle.logits(&tokens);
+    let (session, at_first) = measured(|| model.session().unwrap());
+    assert!(at_first.peak < 20_000, "{at_first:?}");
+    let mut session = session;
+    session.prefill(&tokens[..100]).unwrap();
+    // The keys of a layer for the whole context of 256 tokens.
+    let keys = model.info().session_bytes / 4;
+    for (position, &token) in tokens.iter().enumerate().skip(100) {
+        let (logits, allocated) = measured(|| session.decode(token).unwrap());
+        assert_close(&logits, &exact[position], &format!("position {position}"));
+        let grows = allocated.largest >= keys;
+        assert_eq!(grows, position == 128, "position {position}: {allocated:?}");
+    }
+    // Copies have room for other numbers of tokens than the first one.
+    let loaded = model.load_session(&session.save().unwrap(), &[]);
+    let mut copies = [session.fork().unwrap(), loaded.unwrap()];
+    session.rewind(149).unwrap();
+    assert_close(
+        &session.decode(tokens[149]).unwrap(),
+        &exact[149],
+        "rewound",
+    );
+    let next = session.decode(7).unwrap();
+    for copy in &mut copies {
+        assert_eq!(copy.decode(7).unwrap(), next);
     }
 }

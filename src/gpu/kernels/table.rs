@@ -421,6 +421,11 @@ pub(crate) const APART: &[Apart] = &[
         left_out: &[],
     },
     Apart {
+        file: "largest",
+        instance: instance("largest", &[], &[]),
+        left_out: &[],
+    },
+    Apart {
         file: "multiply_blocks",
         instance: instance("multiply_floats", &["floats"], &[]),
         left_out: &[],

@@ -110,10 +110,9 @@ impl BlockWeights {
     }
 
     /// Returns the size in bytes that this number of weights has on a GPU.
-    pub(crate) fn bytes_of(kind: WeightType, len: usize) -> u64 {
+    pub(crate) fn bytes_of(kind: WeightType, len: u64) -> u64 {
         let float = size_of::<f32>() as u64;
-        let scales = 2 * float * (len / kind.group_len()) as u64;
-        let len = len as u64;
+        let scales = 2 * float * (len / kind.group_len() as u64);
         match Words::of(kind) {
             Words::Floats => float * len,
             Words::Bytes => len + scales,

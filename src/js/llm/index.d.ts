@@ -75,7 +75,7 @@ export interface ModelInspection {
     readonly weightTypes: readonly { readonly type: string; readonly bytes: number }[];
     /** The size of the file in bytes, or of all files. */
     readonly fileBytes: number;
-    /** The size of the memory for keys and values in bytes. */
+    /** The size of the memory for the keys and values of a full context in bytes. On SIMD it grows up to that. */
     readonly sessionBytes: number;
     /** The bytes that the model needs on SIMD: the files' and the session's. */
     readonly simdBytes: number;
@@ -97,7 +97,7 @@ export interface ModelInfo {
     readonly contextLength: number;
     /** The size of the file in bytes. */
     readonly fileBytes: number;
-    /** The size of the memory for keys and values in bytes. */
+    /** The size of the memory for the keys and values of a full context in bytes. On SIMD it grows up to that. */
     readonly sessionBytes: number;
     readonly backend: 'gpu' | 'simd';
     /** Why it is that back-end. */
@@ -301,7 +301,7 @@ export class LanguageModel {
     static load(source: ModelSources, options?: LoadOptions): Promise<LanguageModel>;
     /**
      * Reads the beginnings of a model's files, not their weights, and tells what it is and needs. `INVALID_MODEL` for a file
-     * that is damaged or an architecture that is not supported, `LIMIT_EXCEEDED` for a file of 4 GB or more.
+     * that is damaged or an architecture that is not supported.
      */
     static inspect(source: ModelSources, options?: InspectOptions): Promise<ModelInspection>;
     /** Lists the models in the cache, or their files; none where there is no cache, as in Node. */

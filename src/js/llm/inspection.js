@@ -6,13 +6,9 @@ import { compiled } from './module.js';
 import { open } from './source.js';
 import { split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
-import { RelampagoError } from './error.js';
 
 /** The bytes of a part of a download here: most files have their metadata within some megabytes. */
 const PART_BYTES = 1 << 20;
-
-/** The most bytes of WebAssembly's memory. */
-const MOST_BYTES = 2 ** 32 - 1;
 
 /** Reads the beginnings of a model's files; returns what they say. */
 export async function inspect(sources, { contextLength, signal, worker }) {
@@ -46,9 +42,6 @@ async function readHead(engine, source, signal, stop) {
     const file = await open(source, { cache: false, signal, partBytes: PART_BYTES });
     try {
         const { size } = file;
-        if (size > MOST_BYTES) {
-            throw new RelampagoError('LIMIT_EXCEEDED', `the size of the model's file is ${size}, beyond the limit of ${MOST_BYTES}`);
-        }
         let [read, next] = [0, PART_BYTES];
         for await (const piece of split(file.pieces(), PART_BYTES)) {
             stop();

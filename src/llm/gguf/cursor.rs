@@ -9,16 +9,16 @@ pub(super) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
     /// The size of the file, which may go on after the bytes.
-    file: usize,
+    file: u64,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
-        Self::of_file(bytes, bytes.len())
+        Self::of_file(bytes, bytes.len() as u64)
     }
 
     /// The first bytes of a file of `file` bytes.
-    pub(super) fn of_file(bytes: &'a [u8], file: usize) -> Self {
+    pub(super) fn of_file(bytes: &'a [u8], file: u64) -> Self {
         Self { bytes, at: 0, file }
     }
 
@@ -28,12 +28,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// The size of the whole file.
-    pub(super) fn file_len(&self) -> usize {
+    pub(super) fn file_len(&self) -> u64 {
         self.file
     }
 
-    fn left(&self) -> usize {
-        self.file - self.at
+    fn left(&self) -> u64 {
+        self.file - self.at as u64
     }
 
     /// The next bytes.
@@ -41,14 +41,14 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// `InvalidModel` if the file ends before, `LimitExceeded` if only the bytes at hand do.
     pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        if len > self.left() {
+        if len as u64 > self.left() {
             let what = format!(
                 "{len} bytes are needed, but the file has {} more",
                 self.left()
             );
             return Err(invalid(what, format!("byte {}", self.at)));
         }
-        let end = self.at + len;
+        let end = self.at.saturating_add(len);
         let Some(taken) = self.bytes.get(self.at..end) else {
             return Err(Error::LimitExceeded {
                 what: "the number of bytes at the file's beginning that are needed so far",
@@ -78,12 +78,15 @@ impl<'a> Cursor<'a> {
     pub(super) fn count(&mut self, what: &str, least: usize) -> Result<usize> {
         let place = self.at;
         let count = self.u64()?;
-        let most = (self.left() / least) as u64;
+        let most = self.left() / least as u64;
         if count > most {
             let what = format!("{what} is {count}, but the file has room for {most} at most");
             return Err(invalid(what, format!("byte {place}")));
         }
-        Ok(count as usize)
+        usize::try_from(count).map_err(|_| {
+            let what = format!("{what} is {count}, for which there is no memory");
+            invalid(what, format!("byte {place}"))
+        })
     }
 
     /// The bytes of a string.

@@ -3,8 +3,8 @@
 /// The bytes of a file, in memory or mapped into it, or those at its beginning.
 pub(super) struct Source {
     bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
-    /// The size of the whole file.
-    len: usize,
+    /// The size of the whole file, which may exceed a WebAssembly module's memory.
+    len: u64,
 }
 
 impl std::fmt::Debug for Source {
@@ -15,14 +15,14 @@ impl std::fmt::Debug for Source {
 
 impl Source {
     pub(super) fn new(bytes: Vec<u8>) -> Self {
-        let len = bytes.len();
+        let len = bytes.len() as u64;
         Self::head(bytes, len)
     }
 
     /// The first bytes of a file of `len` bytes.
-    pub(super) fn head(bytes: Vec<u8>, len: usize) -> Self {
+    pub(super) fn head(bytes: Vec<u8>, len: u64) -> Self {
         Self {
-            len: len.max(bytes.len()),
+            len: len.max(bytes.len() as u64),
             bytes: Box::new(bytes),
         }
     }
@@ -36,7 +36,7 @@ impl Source {
         // SAFETY: the map is read only; `Gguf::open` tells callers that the file must not change.
         let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fault)?;
         Ok(Self {
-            len: map.len(),
+            len: map.len() as u64,
             bytes: Box::new(map),
         })
     }
@@ -46,12 +46,12 @@ impl Source {
     }
 
     /// The size of the whole file in bytes.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn len(&self) -> u64 {
         self.len
     }
 
     /// Returns whether the end of the file is missing.
     pub(super) fn is_head(&self) -> bool {
-        self.bytes().len() < self.len
+        (self.bytes().len() as u64) < self.len
     }
 }

@@ -18,7 +18,7 @@ pub struct TensorInfo {
     name: String,
     kind: WeightType,
     shape: Vec<usize>,
-    range: Range<usize>,
+    range: Range<u64>,
 }
 
 impl TensorInfo {
@@ -38,8 +38,8 @@ impl TensorInfo {
     }
 
     /// The number of weights.
-    pub fn len(&self) -> usize {
-        self.shape.iter().product()
+    pub fn len(&self) -> u64 {
+        self.shape.iter().map(|&len| len as u64).product()
     }
 
     /// Whether there are no weights.
@@ -48,12 +48,17 @@ impl TensorInfo {
     }
 
     /// The position in the file, or in its parts one after the other, in bytes.
-    pub fn range(&self) -> Range<usize> {
+    pub fn range(&self) -> Range<u64> {
         self.range.clone()
     }
 
+    /// The size in bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.range.end - self.range.start
+    }
+
     /// The tensor of a part that `start` bytes precede.
-    pub(super) fn moved(self, start: usize) -> Self {
+    pub(super) fn moved(self, start: u64) -> Self {
         let Range { start: first, end } = self.range;
         let range = start.saturating_add(first)..start.saturating_add(end);
         Self { range, ..self }
@@ -64,14 +69,14 @@ impl TensorInfo {
 pub(super) fn read_all(
     cursor: &mut Cursor<'_>,
     count: usize,
-    alignment: usize,
+    alignment: u64,
 ) -> Result<Vec<TensorInfo>> {
     let mut tensors = Vec::new();
     for _ in 0..count {
         tensors.push(read(cursor, alignment)?);
     }
     // The header is smaller than the file, whose size is far from overflowing.
-    let base = cursor.at().next_multiple_of(alignment);
+    let base = (cursor.at() as u64).next_multiple_of(alignment);
     for tensor in &mut tensors {
         place(tensor, base, cursor.file_len())?;
     }
@@ -80,7 +85,7 @@ pub(super) fn read_all(
 }
 
 /// Reads an entry; its range is still relative.
-fn read(cursor: &mut Cursor<'_>, alignment: usize) -> Result<TensorInfo> {
+fn read(cursor: &mut Cursor<'_>, alignment: u64) -> Result<TensorInfo> {
     let name = cursor.name(MOST_NAME)?.to_owned();
     let dimensions = cursor.u32()?;
     if !(1..=4).contains(&dimensions) {
@@ -105,9 +110,7 @@ fn read(cursor: &mut Cursor<'_>, alignment: usize) -> Result<TensorInfo> {
         )
     })?;
     let offset = cursor.u64()?;
-    let start = usize::try_from(offset)
-        .ok()
-        .filter(|start| start.is_multiple_of(alignment));
+    let start = Some(offset).filter(|start| start.is_multiple_of(alignment));
     let range = start.and_then(|start| Some(start..start.checked_add(bytes)?));
     let range = range.ok_or_else(|| {
         fault(
@@ -128,17 +131,17 @@ fn fault(name: &str, what: String) -> Error {
 }
 
 /// The bytes of all rows.
-fn size(shape: &[usize], kind: WeightType) -> Option<usize> {
+fn size(shape: &[usize], kind: WeightType) -> Option<u64> {
     let rows = shape[1..]
         .iter()
-        .try_fold(1usize, |rows, &len| rows.checked_mul(len))?;
-    // Its number of values is below that of all address space, too.
-    rows.checked_mul(shape[0])?.checked_mul(4)?;
-    kind.row_bytes(shape[0])?.checked_mul(rows)
+        .try_fold(1u64, |rows, &len| rows.checked_mul(len as u64))?;
+    // The size of its weights as numbers of 4 bytes is below 2⁶⁴, too.
+    rows.checked_mul(shape[0] as u64)?.checked_mul(4)?;
+    (kind.row_bytes(shape[0])? as u64).checked_mul(rows)
 }
 
 /// Makes the range one of the file.
-fn place(tensor: &mut TensorInfo, base: usize, file: usize) -> Result<()> {
+fn place(tensor: &mut TensorInfo, base: u64, file: u64) -> Result<()> {
     let Range { start, end } = tensor.range;
     match (start.checked_add(base), end.checked_add(base)) {
         (Some(start), Some(end)) if end <= file => {

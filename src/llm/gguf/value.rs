@@ -185,7 +185,7 @@ fn array(cursor: &mut Cursor<'_>) -> Result<Stored> {
             element(cursor, kind)?;
         }
     } else {
-        cursor.take(len * size)?;
+        cursor.take(len.saturating_mul(size))?;
     }
     Ok(Stored::Array(kind, len, start..cursor.at()))
 }

@@ -88,6 +88,9 @@ const ARCHITECTURES: &[Architecture] = &[
 /// The layers of Gemma 3 with 27 billion parameters, whose scores have a scale of their own.
 const GEMMA3_27B_LAYERS: usize = 62;
 
+/// The longest head in elements, so that no file makes its reader allocate more. Models have heads of 64 to 256.
+const MOST_HEAD: usize = 1 << 14;
+
 /// A model's hyperparameters.
 #[derive(Debug)]
 pub(crate) struct Config {
@@ -128,7 +131,7 @@ impl Config {
                 requirement,
             ));
         }
-        let rotated = keys.size("rope.dimension_count", Some(head_len))?;
+        let rotated = rotated(keys, head_len)?;
         let config = Self {
             architecture,
             layers: keys.size("block_count", None)?,
@@ -150,10 +153,6 @@ impl Config {
     fn check(&self, keys: Keys<'_>) -> Result<()> {
         if !self.heads.is_multiple_of(self.kv_heads) {
             return Err(keys.invalid("the heads are no multiple of those of keys and values"));
-        }
-        let rotated = self.rotations[0].rotated;
-        if rotated > self.head_len || !rotated.is_multiple_of(2) {
-            return Err(keys.invalid("the rotated part of a head is odd or longer than the head"));
         }
         if keys.size("attention.value_length", Some(self.head_len))? != self.head_len {
             return Err(keys.invalid("values are not as long as keys"));
@@ -209,6 +208,19 @@ fn architecture(file: &Gguf) -> Result<&'static Architecture> {
         let what = format!("the architecture `{name}` is not supported; supported are {known}");
         invalid(what, format!("metadata `{KEY}`"))
     })
+}
+
+/// The number of elements of a head that are rotated.
+fn rotated(keys: Keys<'_>, head_len: usize) -> Result<usize> {
+    if head_len > MOST_HEAD {
+        let what = format!("heads of {head_len} elements, beyond the limit of {MOST_HEAD}");
+        return Err(keys.invalid(&what));
+    }
+    let rotated = keys.size("rope.dimension_count", Some(head_len))?;
+    if rotated > head_len || !rotated.is_multiple_of(2) {
+        return Err(keys.invalid("the rotated part of a head is odd or longer than the head"));
+    }
+    Ok(rotated)
 }
 
 /// The rotations of layers that see everything and of layers with a window.

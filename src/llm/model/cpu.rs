@@ -4,7 +4,7 @@ use super::adapter::Part;
 use super::architecture::Activation;
 use super::steps::{Place, Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
-use crate::alloc::try_zeros;
+use crate::alloc::{try_resize, try_zeros};
 use crate::error::{Error, Result};
 use crate::ops::Op;
 use crate::simd::{AttentionShape, BlockMatrix, Cpu, attention, execute, multiply_blocks};
@@ -19,17 +19,20 @@ pub(in crate::llm) struct CpuSequence {
     lens: [usize; Slot::COUNT],
     /// The product of an adapter's first matrix, and that of both of its matrices.
     low_rank: [Vec<f32>; 2],
+    /// The index of the largest logit.
+    largest: [f32; 1],
 }
 
 impl CpuSequence {
-    pub(super) fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Result<Self> {
-        Ok(Self {
+    pub(super) fn new(cpu: Cpu, config: &Config, vocabulary: usize) -> Self {
+        Self {
             cpu,
-            cache: KvCache::new(config)?,
+            cache: KvCache::new(config),
             slots: Default::default(),
             lens: Slot::lens(config, vocabulary),
             low_rank: Default::default(),
-        })
+            largest: [0.0],
+        }
     }
 
     /// Reads a block of tokens, and returns what is wanted of them.
@@ -60,6 +63,14 @@ impl CpuSequence {
                 pass.run(&[steps.norm, steps.head])?;
                 Slot::Logits
             }
+            Output::Largest => {
+                pass.block.skipped = tokens - 1;
+                pass.block.tokens = 1;
+                pass.run(&[steps.norm, steps.head])?;
+                let logits = &self.slots[Slot::Logits as usize];
+                execute(self.cpu, &Op::Argmax, &[logits], &mut self.largest)?;
+                return Ok(&self.largest);
+            }
         };
         Ok(&self.slots[slot as usize])
     }
@@ -67,18 +78,8 @@ impl CpuSequence {
     /// Gives a slot as many rows; what they hold is arbitrary.
     fn resize(&mut self, slot: Slot, rows: usize) -> Result<()> {
         let len = rows * self.lens[slot as usize];
-        resize(&mut self.slots[slot as usize], len)
+        try_resize(&mut self.slots[slot as usize], len)
     }
-}
-
-fn resize(values: &mut Vec<f32>, len: usize) -> Result<()> {
-    if let Some(more) = len.checked_sub(values.len()) {
-        let reserved = values.try_reserve_exact(more);
-        let bytes = (len * size_of::<f32>()) as u64;
-        reserved.map_err(|_| Error::OutOfMemory { bytes })?;
-    }
-    values.resize(len, 0.0);
-    Ok(())
 }
 
 /// `y = x · Wᵀ` for each row of `x`, for `rows` rows of weights.
@@ -201,8 +202,8 @@ impl<'a> Pass<'a> {
         // Out of the sequence, so that its slots can be read beside them.
         let mut low_rank = std::mem::take(&mut self.sequence.low_rank);
         let [low, more] = &mut low_rank;
-        resize(low, tokens * part.rank)?;
-        resize(more, tokens * rows)?;
+        try_resize(low, tokens * part.rank)?;
+        try_resize(more, tokens * rows)?;
         let [x, y] = self.rows(from, to)?;
         multiply_floats(cpu, (&part.a, part.rank, cols), x, low)?;
         for x in low.iter_mut() {
@@ -247,8 +248,8 @@ impl<'a> Pass<'a> {
         }
         let (cache, first) = (&mut self.sequence.cache, self.block.first);
         match to {
-            Place::Keys(layer) => cache.write_keys(layer, first, &rows),
-            Place::Values(layer) => cache.write_values(layer, first, &rows),
+            Place::Keys(layer) => cache.write_keys(layer, first, &rows)?,
+            Place::Values(layer) => cache.write_values(layer, first, &rows)?,
             Place::Queries => {
                 let queries = &mut self.sequence.slots[Slot::Rotated as usize];
                 std::mem::swap(queries, &mut rows);
@@ -260,6 +261,7 @@ impl<'a> Pass<'a> {
 
     fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
         let (config, cpu) = (&self.model.config, self.sequence.cpu);
+        let (_, room) = self.sequence.cache.layer(layer);
         let shape = AttentionShape {
             tokens: self.block.tokens,
             first: self.block.first,
@@ -267,7 +269,7 @@ impl<'a> Pass<'a> {
             heads: config.heads,
             kv_heads: config.kv_heads,
             head_len: config.head_len,
-            capacity: config.capacity,
+            capacity: room,
             scale: config.score_scale(),
             window,
             soft_cap: None,
@@ -275,7 +277,7 @@ impl<'a> Pass<'a> {
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
         // Out of their array, so that the queries can be read beside them.
         let mut mixed = std::mem::take(&mut self.sequence.slots[Slot::Mixed as usize]);
-        let [keys, values] = self.sequence.cache.layer(layer);
+        let ([keys, values], _) = self.sequence.cache.layer(layer);
         let queries = &self.sequence.slots[Slot::Rotated as usize];
         let attended = attention(cpu, shape, queries, keys, values, &mut mixed);
         self.sequence.slots[Slot::Mixed as usize] = mixed;

@@ -1,7 +1,8 @@
 //! The forward pass: blocks of tokens through all layers.
 
-use super::{Config, Model, Scaled, State};
-use super::{Executor, KvCache};
+use super::kv_cache::copy_rows;
+use super::{Config, Executor, Model, Scaled, State};
+use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use std::ops::Range;
 
@@ -13,11 +14,17 @@ pub(crate) const BLOCK: usize = 128;
 pub(crate) enum Wanted {
     /// The logits of the last one.
     Last,
+    /// The index of the largest logit of the last one, which is the first of several: one value, for vocabularies of
+    /// at most [`MOST_CHOICES`] tokens.
+    Largest,
     /// The logits of all.
     All,
     /// The values of all after the last norm, from which logits are computed.
     Hidden,
 }
+
+/// The vocabulary below which an `f32` holds every index.
+pub(crate) const MOST_CHOICES: usize = 1 << 24;
 
 /// The input of a block.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +39,8 @@ pub(crate) enum Input<'a> {
 pub(crate) enum Output {
     /// The logits of the last tokens, whose number is given.
     Logits(usize),
+    /// The index of the largest logit of the last token.
+    Largest,
     /// The values of all tokens after the last layer.
     Residual,
     /// The values of all tokens after the last norm.
@@ -84,6 +93,8 @@ impl Model {
                 layers: 0..self.config.layers,
                 output: match wanted {
                     Wanted::All => Output::Logits(block.len()),
+                    Wanted::Largest if index + 1 == blocks => Output::Largest,
+                    Wanted::Largest => Output::Logits(0),
                     Wanted::Last => Output::Logits(usize::from(index + 1 == blocks)),
                     Wanted::Hidden => Output::Normed,
                 },
@@ -127,9 +138,11 @@ impl Model {
                 let Executor::Gpu(gpu) = &self.executor else {
                     return Err(foreign());
                 };
-                let mut cache = KvCache::new(&self.config)?;
-                cache.set_layers(&gpu.download(sequence).await?);
-                cache.export(len)
+                let cache = gpu.download(sequence).await?;
+                let (room, used) = (self.config.head_elements(), len * self.config.head_len);
+                let mut values = try_zeros(len * self.config.cached_per_token())?;
+                copy_rows(&cache, room, &mut values, used);
+                Ok(values)
             }
         }
     }
@@ -140,14 +153,15 @@ impl Model {
     /// The errors of [`Model::export`].
     pub(crate) async fn import(&self, state: &mut State, len: usize, values: &[f32]) -> Result<()> {
         match state {
-            State::Cpu(sequence) => sequence.cache.import(len, values),
+            State::Cpu(sequence) => sequence.cache.import(len, values)?,
             State::Gpu(sequence) => {
                 let Executor::Gpu(gpu) = &self.executor else {
                     return Err(foreign());
                 };
-                let mut cache = KvCache::new(&self.config)?;
-                cache.import(len, values);
-                gpu.upload(sequence, cache.layers()).await?;
+                let mut cache = try_zeros(self.config.cache_len().saturating_mul(2))?;
+                let (room, used) = (self.config.head_elements(), len * self.config.head_len);
+                copy_rows(values, used, &mut cache, room);
+                gpu.upload(sequence, &cache).await?;
             }
         }
         Ok(())
@@ -229,7 +243,12 @@ impl Config {
         sizes.into_iter().fold(self.layers, usize::saturating_mul)
     }
 
-    /// Returns the size of a sequence's cache in bytes, saturating.
+    /// Returns the number of elements of the keys of a head, for all positions.
+    fn head_elements(&self) -> usize {
+        self.capacity * self.head_len
+    }
+
+    /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
     pub(crate) fn session_bytes(&self) -> usize {
         self.cache_len().saturating_mul(2 * size_of::<f32>())
     }

@@ -32,6 +32,8 @@ pub(super) struct GpuModel {
     /// The cosines and sines of each rotation for all positions of a session.
     angles: [GpuBuffer; 2],
     slots: Slots,
+    /// The index of the largest logit.
+    largest: GpuBuffer,
 }
 
 impl std::fmt::Debug for GpuModel {
@@ -134,7 +136,7 @@ impl GpuModel {
         }
         let angles = config.rotations.each_ref();
         let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
-        let (vectors, angles, slots, writing) = {
+        let (vectors, angles, slots, largest, writing) = {
             let mut pass = TransformerPass::new(gpu)?;
             let vectors = weights.vectors.iter().map(|vector| pass.upload(vector));
             let vectors = vectors.collect::<Result<Vec<_>>>()?;
@@ -143,7 +145,8 @@ impl GpuModel {
                 pass.upload(angles[1].as_flattened())?,
             ];
             let slots = Slots::new(Slot::lens(config, weights.vocabulary()), &mut pass)?;
-            (vectors, angles, slots, pass.submit(None)?)
+            let largest = pass.allocate(1)?;
+            (vectors, angles, slots, largest, pass.submit(None)?)
         };
         writing.await?;
         Ok(Self {
@@ -154,6 +157,7 @@ impl GpuModel {
             vectors,
             angles,
             slots,
+            largest,
         })
     }
 
@@ -190,21 +194,27 @@ impl GpuModel {
             for layer in &self.layers[request.layers.clone()] {
                 pass.run(layer)?;
             }
-            let slot = match request.output {
-                Output::Residual => Slot::Residual,
+            let read = match request.output {
+                Output::Residual => pass.rows(Slot::Residual),
                 Output::Normed => {
                     pass.run(&[model.steps.norm])?;
                     pass.normalise()?;
-                    Slot::Normed
+                    pass.rows(Slot::Normed)
                 }
                 Output::Logits(wanted) => {
                     block.skipped = tokens - wanted;
                     block.tokens = wanted.min(LOGIT_ROWS);
                     pass.logits(block)?;
-                    Slot::Logits
+                    pass.rows(Slot::Logits)
+                }
+                Output::Largest => {
+                    block.skipped = tokens - 1;
+                    block.tokens = 1;
+                    pass.logits(block)?;
+                    pass.largest()?
                 }
             };
-            pass.submit(slot)?
+            pass.recorder.submit(Some(read))?
         };
         let mut results = submitted.await?;
         let is_whole = !matches!(request.output, Output::Logits(_));
@@ -217,7 +227,8 @@ impl GpuModel {
             let submitted = {
                 let mut pass = pass(block)?;
                 pass.logits(block)?;
-                pass.submit(Slot::Logits)?
+                let read = pass.rows(Slot::Logits);
+                pass.recorder.submit(Some(read))?
             };
             results.extend(submitted.await?);
         }
@@ -297,11 +308,18 @@ impl<'a> Pass<'a> {
         self.run(&[self.model.steps.norm, self.model.steps.head])
     }
 
-    /// Submits what is recorded, and returns the block's rows of a slot that has a buffer of its own.
-    fn submit(self, slot: Slot) -> Result<impl Future<Output = Result<Vec<f32>>> + use<>> {
-        let len = self.block.tokens * self.on.slots.len(slot);
-        let values = self.on.slots.own(slot);
-        self.recorder.submit(Some((values, len)))
+    /// Returns a slot that has a buffer of its own, and the number of elements of the block's rows.
+    fn rows(&self, slot: Slot) -> (&'a GpuBuffer, usize) {
+        let slots = &self.on.slots;
+        (slots.own(slot), self.block.tokens * slots.len(slot))
+    }
+
+    /// Records the choice of the largest logit of the block's only token; returns where its index is.
+    fn largest(&mut self) -> Result<(&'a GpuBuffer, usize)> {
+        let (logits, len) = self.rows(Slot::Logits);
+        let index = &self.on.largest;
+        self.recorder.largest(&logits.with_len(len), index)?;
+        Ok((index, 1))
     }
 
     /// Records the norm that no product computes.

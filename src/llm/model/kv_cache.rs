@@ -1,18 +1,28 @@
-//! Keys and values of the tokens so far, in memory that is allocated once.
+//! Keys and values of the tokens so far, in memory that grows with them.
 
 use super::Config;
-use crate::alloc::try_zeros;
+use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
-use std::ops::Range;
 
-/// The cache of a session: of each layer the keys and then the values. Both have for each head a row for each position
-/// that there is room for.
+/// The positions that a layer has room for at first. Each time that they are full, the room doubles, so that a long
+/// context takes no memory before it is used, and no token is copied more than about once.
+const FIRST_ROOM: usize = 128;
+
+/// The cache of a session.
 #[derive(Debug)]
 pub(super) struct KvCache {
-    values: Vec<f32>,
-    capacity: usize,
+    layers: Vec<Layer>,
     heads: usize,
     head_len: usize,
+    /// The most positions.
+    capacity: usize,
+}
+
+/// The keys and the values of a layer. Both have for each head a row for each position that there is room for.
+#[derive(Clone, Debug, Default)]
+struct Layer {
+    halves: [Vec<f32>; 2],
+    room: usize,
 }
 
 /// The halves of a layer.
@@ -20,76 +30,122 @@ const KEYS: usize = 0;
 const VALUES: usize = 1;
 
 impl KvCache {
-    pub(super) fn new(config: &Config) -> Result<Self> {
-        Ok(Self {
-            values: try_zeros(config.cache_len().saturating_mul(2))?,
-            capacity: config.capacity,
+    pub(super) fn new(config: &Config) -> Self {
+        Self {
+            layers: vec![Layer::default(); config.layers],
             heads: config.kv_heads,
             head_len: config.head_len,
-        })
-    }
-
-    /// The keys and the values of a layer: for each head rows of as many positions as there is room for.
-    pub(super) fn layer(&self, layer: usize) -> [&[f32]; 2] {
-        let len = self.heads * self.capacity * self.head_len;
-        let (keys, values) = self.values[2 * layer * len..2 * (layer + 1) * len].split_at(len);
-        [keys, values]
-    }
-
-    /// Writes the keys of tokens from position `first` on, rows of all heads.
-    pub(super) fn write_keys(&mut self, layer: usize, first: usize, rows: &[f32]) {
-        self.write(2 * layer + KEYS, first, rows);
-    }
-
-    /// Writes the values of tokens from position `first` on, rows of all heads.
-    pub(super) fn write_values(&mut self, layer: usize, first: usize, rows: &[f32]) {
-        self.write(2 * layer + VALUES, first, rows);
-    }
-
-    fn write(&mut self, half: usize, first: usize, rows: &[f32]) {
-        for (token, row) in rows.chunks_exact(self.heads * self.head_len).enumerate() {
-            for (head, from) in row.chunks_exact(self.head_len).enumerate() {
-                let head = (half * self.heads + head) * self.capacity;
-                let start = (head + first + token) * self.head_len;
-                self.values[start..start + self.head_len].copy_from_slice(from);
-            }
+            capacity: config.capacity,
         }
     }
 
-    /// Returns the rows of the first `len` positions, one head after the other.
-    pub(super) fn export(&self, len: usize) -> Result<Vec<f32>> {
-        let mut values = try_zeros(self.head_rows(len).map(|rows| rows.len()).sum())?;
-        let mut rest = &mut values[..];
-        for rows in self.head_rows(len) {
-            if let Some(to) = rest.split_off_mut(..rows.len()) {
-                to.copy_from_slice(&self.values[rows]);
+    /// The keys and the values of a layer, and the number of rows that each head has.
+    pub(super) fn layer(&self, layer: usize) -> ([&[f32]; 2], usize) {
+        let Layer { halves, room } = &self.layers[layer];
+        (halves.each_ref().map(Vec::as_slice), *room)
+    }
+
+    /// Writes the keys of tokens from position `first` on, rows of all heads.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn write_keys(&mut self, layer: usize, first: usize, rows: &[f32]) -> Result<()> {
+        self.write(layer, KEYS, first, rows)
+    }
+
+    /// Writes the values of tokens from position `first` on, rows of all heads.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn write_values(&mut self, layer: usize, first: usize, rows: &[f32]) -> Result<()> {
+        self.write(layer, VALUES, first, rows)
+    }
+
+    fn write(&mut self, layer: usize, half: usize, first: usize, rows: &[f32]) -> Result<()> {
+        let (heads, len) = (self.heads, self.head_len);
+        let tokens = rows.len() / (heads * len);
+        self.reserve(layer, first + tokens)?;
+        let Layer { halves, room } = &mut self.layers[layer];
+        for (token, row) in rows.chunks_exact(heads * len).enumerate() {
+            for (head, from) in row.chunks_exact(len).enumerate() {
+                let start = (head * *room + first + token) * len;
+                halves[half][start..start + len].copy_from_slice(from);
             }
+        }
+        Ok(())
+    }
+
+    /// Gives a layer room for `positions`, which are at most the capacity.
+    fn reserve(&mut self, layer: usize, positions: usize) -> Result<()> {
+        let (heads, len) = (self.heads, self.head_len);
+        let layer = &mut self.layers[layer];
+        if positions <= layer.room {
+            return Ok(());
+        }
+        let doubled = positions.max(2 * layer.room).max(FIRST_ROOM);
+        let room = doubled.min(self.capacity).max(positions);
+        // Memory for both halves before either changes.
+        for half in &mut layer.halves {
+            try_resize(half, heads.saturating_mul(room).saturating_mul(len))?;
+        }
+        for half in &mut layer.halves {
+            // From the last head on, whose rows move farthest.
+            for head in (1..heads).rev() {
+                let from = head * layer.room * len;
+                half.copy_within(from..from + layer.room * len, head * room * len);
+            }
+        }
+        layer.room = room;
+        Ok(())
+    }
+
+    /// Returns the rows of the first `len` positions, one head after the other.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn export(&self, len: usize) -> Result<Vec<f32>> {
+        let part = self.heads * len * self.head_len;
+        let mut values = try_zeros(2 * self.layers.len() * part)?;
+        let halves = self
+            .layers
+            .iter()
+            .flat_map(|layer| layer.halves.iter().map(|half| (half, layer.room)));
+        for ((half, room), to) in halves.zip(values.chunks_exact_mut(part.max(1))) {
+            copy_rows(half, room * self.head_len, to, len * self.head_len);
         }
         Ok(values)
     }
 
     /// Replaces the rows of the first `len` positions by those that [`KvCache::export`] returned.
-    pub(super) fn import(&mut self, len: usize, values: &[f32]) {
-        let mut rest = values;
-        for rows in self.head_rows(len) {
-            if let Some(from) = rest.split_off(..rows.len()) {
-                self.values[rows].copy_from_slice(from);
-            }
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(super) fn import(&mut self, len: usize, values: &[f32]) -> Result<()> {
+        for layer in 0..self.layers.len() {
+            self.reserve(layer, len)?;
         }
+        let part = self.heads * len * self.head_len;
+        let halves = self.layers.iter_mut().flat_map(|layer| {
+            let Layer { halves, room } = layer;
+            halves.iter_mut().map(|half| (half, *room))
+        });
+        for ((half, room), from) in halves.zip(values.chunks_exact(part.max(1))) {
+            copy_rows(from, len * self.head_len, half, room * self.head_len);
+        }
+        Ok(())
     }
+}
 
-    /// The rows of all layers as they lie in memory.
-    pub(super) fn layers(&self) -> &[f32] {
-        &self.values
+/// Copies as much of each head as both have: heads have `stride` elements before and `to_stride` after.
+pub(super) fn copy_rows(from: &[f32], stride: usize, to: &mut [f32], to_stride: usize) {
+    let len = stride.min(to_stride);
+    if len == 0 {
+        return;
     }
-
-    pub(super) fn set_layers(&mut self, values: &[f32]) {
-        self.values.copy_from_slice(values);
-    }
-
-    /// The range of each head's first `len` rows.
-    fn head_rows(&self, len: usize) -> impl Iterator<Item = Range<usize>> + use<> {
-        let (stride, len) = (self.capacity * self.head_len, len * self.head_len);
-        (0..self.values.len() / stride).map(move |head| head * stride..head * stride + len)
+    let heads = from
+        .chunks_exact(stride)
+        .zip(to.chunks_exact_mut(to_stride));
+    for (from, to) in heads {
+        to[..len].copy_from_slice(&from[..len]);
     }
 }

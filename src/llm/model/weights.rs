@@ -16,7 +16,7 @@ pub(super) struct Weight {
     pub(super) tensor: Arc<str>,
     pub(super) first_row: usize,
     pub(super) kind: WeightType,
-    range: Range<usize>,
+    range: Range<u64>,
     pub(super) rows: usize,
     pub(super) cols: usize,
 }
@@ -50,13 +50,14 @@ impl Weight {
 
     /// Some of the rows.
     pub(super) fn rows(&self, rows: Range<usize>) -> Self {
-        let bytes = self.range.len() / self.rows;
+        let bytes = (self.size() / self.rows) as u64;
         let start = self.range.start;
+        let [first, end] = [rows.start, rows.end].map(|row| start + row as u64 * bytes);
         Self {
             tensor: self.tensor.clone(),
             first_row: self.first_row + rows.start,
             kind: self.kind,
-            range: start + rows.start * bytes..start + rows.end * bytes,
+            range: first..end,
             rows: rows.len(),
             cols: self.cols,
         }
@@ -76,7 +77,8 @@ impl Weight {
 
     /// The size of the blocks in bytes.
     pub(super) fn size(&self) -> usize {
-        self.range.len()
+        // All of the file is in memory.
+        (self.range.end - self.range.start) as usize
     }
 
     /// The blocks in the file that it was found in.

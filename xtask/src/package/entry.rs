@@ -83,7 +83,7 @@ pub(super) const ENTRIES: [Entry; 3] = [
         variants: &[Variant::SIMD128, Variant::RELAXED],
         scripts: LANGUAGE_MODELS,
         op_table: false,
-        limit: 912 * 1024,
+        limit: 900 * 1024,
     },
     Entry {
         name: "ptx",

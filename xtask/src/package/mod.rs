@@ -2,6 +2,7 @@
 
 mod assemble;
 mod entry;
+mod exports;
 mod glue;
 mod names;
 mod size;

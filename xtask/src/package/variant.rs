@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::stamp::unless_made;
-use super::{glue, names};
+use super::{exports, glue, names};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -56,7 +56,11 @@ const SMALL_CODE: &[&str] = &[
 ];
 
 /// What [`finish`] does. A change of it invalidates the build.
-const FINISH: [&str; 2] = [include_str!("glue.rs"), include_str!("names.rs")];
+const FINISH: [&str; 3] = [
+    include_str!("exports.rs"),
+    include_str!("glue.rs"),
+    include_str!("names.rs"),
+];
 
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
 pub(super) const GLUE: [&str; 2] = ["relampago.js", "relampago.d.ts"];
@@ -184,6 +188,7 @@ fn finish(folder: &Path) -> Result<()> {
     let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
     let mut module = Module::from_file(&path)?;
     let text = names::shorten(&fs::read_to_string(&script)?, &mut module)?;
+    exports::remove_unused(&text, &mut module);
     fs::write(script, glue::with_errors(&text)?)?;
     Ok(fs::write(path, module.emit_wasm())?)
 }

@@ -136,7 +136,10 @@ fn native(context: &Context) -> Result<()> {
     Ok(with_gpu(context, test)?.run()?)
 }
 
-/// Functions of one number at every f32 value, and random cases that no other run has had.
+/// The number of mutated model files.
+const MUTATIONS: &str = "1000000";
+
+/// Functions of one number at every f32 value, random cases that no other run has had, and mutated models.
 fn exhaustive(context: &Context) -> Result<()> {
     // One operation after the other: each is shared among all threads.
     let test = cmd!(
@@ -149,7 +152,12 @@ fn exhaustive(context: &Context) -> Result<()> {
         context.project.sh,
         "cargo test --release --test fuzz -- --nocapture"
     );
-    counted::run(with_gpu(context, fuzz)?.env("RELAMPAGO_EXHAUSTIVE", "1"))
+    counted::run(with_gpu(context, fuzz)?.env("RELAMPAGO_EXHAUSTIVE", "1"))?;
+    let hostile = cmd!(
+        context.project.sh,
+        "cargo test --release -p relampago --features llm --test llm hostile -- --nocapture"
+    );
+    counted::run(hostile.env("RELAMPAGO_MUTATIONS", MUTATIONS))
 }
 
 /// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
