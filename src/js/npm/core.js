@@ -11,6 +11,7 @@ export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
 };
 export { classOf, lengthOf, part } from './arrays.js';
+export { traced } from './stack.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
 // later calls an error with a code. The first object of a class that was disposed of stands for

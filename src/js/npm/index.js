@@ -3,7 +3,7 @@ import { moduleUrl } from './instructions.js';
 import { loader } from './loader.js';
 import { remembering } from './tuning.js';
 
-export { Tensor } from './tensor/tensor.js';
+export { Tensor } from './tensor/device.js';
 
 export { moduleUrl } from './instructions.js';
 export { provideShaders } from './shaders_loader.js';
@@ -12,7 +12,7 @@ export {
 } from './core.js';
 
 /** For what is loaded below; no part of the interface. */
-export { checked, classOf, invalid, lengthOf, list, ops, part } from './core.js';
+export { checked, classOf, invalid, lengthOf, list, ops, part, traced } from './core.js';
 
 const { create } = GpuDevice;
 

@@ -61,12 +61,12 @@ export const sourceOf = (values, given, resident) => {
     return { source, shape };
 };
 
-/** Returns values as nested arrays; a number for a scalar. */
-export const nested = (values, shape, start = 0) => {
+/** Returns values as nested arrays, whose elements `element` makes; one element for a scalar. */
+export const nested = (values, shape, element, start = 0) => {
     if (shape.length === 0) {
-        return values[start];
+        return element(values[start]);
     }
     const [length, ...rest] = shape;
     const size = sizeOf(rest);
-    return Array.from({ length }, (_, k) => nested(values, rest, start + k * size));
+    return Array.from({ length }, (_, k) => nested(values, rest, element, start + k * size));
 };
