@@ -50,6 +50,12 @@ export async function types(device: GpuDevice, x: Tensor): Promise<void> {
   const [joined, mixed] = [Tensor.stack([labels, labels]), Tensor.concat([labels, x])];
   same<typeof joined, Tensor<'u32'>>(true);
   same<typeof mixed, Tensor>(true);
+  interface Moments {
+    readonly mean: Tensor;
+    readonly parts: readonly [Tensor<'u32'>, { largest: Tensor }];
+  }
+  const moments = device.jit((a: Tensor): Moments => ({ mean: a.mean(), parts: [a.argmax(), { largest: a.max() }] }));
+  same<ReturnType<typeof moments>, Promise<Moments>>(true);
   const step = device.jit((a: Tensor, b: Tensor) => ({ sum: a.add(b), pair: [a.argmax(), b] as const }));
   same<Parameters<typeof step>, [a: Tensor | number, b: Tensor | number]>(true);
   const { sum, pair: [index] } = await step(x, 2);
@@ -76,6 +82,8 @@ export function wrong(device: GpuDevice, x: Tensor): void {
   x.sum(0, { keepdims: true });
   // @ts-expect-error what is compiled is not async
   device.jit(async (a: Tensor) => a);
+  // @ts-expect-error it returns tensors only
+  device.jit((a: Tensor) => ({ a, size: 3 }));
   // @ts-expect-error it has one parameter
   device.jit((a: Tensor) => a)(x, x);
   // @ts-expect-error there is no such layout

@@ -115,8 +115,14 @@ export interface RandomTensors {
     normal(shape: readonly number[], options?: NormalOptions): Tensor;
 }
 
-/** A tensor, or arrays and objects of tensors. */
-export type TensorTree = Tensor<DType> | readonly TensorTree[] | { readonly [name: string]: TensorTree };
+/** A type that consists of tensors: one, or arrays and objects of tensors. What else there is becomes `never`. */
+export type TensorTree<Result> = Result extends Tensor<DType>
+    ? Result
+    : Result extends PromiseLike<unknown> | ((...values: never) => unknown)
+      ? never
+      : Result extends object
+        ? { readonly [Name in keyof Result]: TensorTree<Result[Name]> }
+        : never;
 
 /** The parameters of a function of tensors, as its callers give them: a number stands for a tensor without axes. */
 export type Arguments<Parameters extends readonly Tensor<DType>[]> = {
@@ -288,8 +294,8 @@ declare module '../relampago.js' {
          * not be async, and returns a tensor, or arrays and objects of tensors, whose values then stay on the device.
          * Numbers and tensors that it takes from outside stay as they were at the first call; arguments may change.
          */
-        jit<Parameters extends readonly Tensor<DType>[], Result extends TensorTree>(
-            f: (...parameters: Parameters) => Result,
+        jit<Parameters extends readonly Tensor<DType>[], Result>(
+            f: (...parameters: Parameters) => Result & TensorTree<Result>,
         ): (...values: Arguments<Parameters>) => Promise<Result>;
         /** Computes tensors in one submission; their values stay on the device. Returns the tensors. */
         run<Tensors extends readonly Tensor<DType>[]>(tensors: Tensors, options?: AbortOptions): Promise<Tensors>;
