@@ -63,7 +63,7 @@ impl Philox {
     }
 
     /// Writes the elements from index `first` on, four of which come from a block.
-    fn fill(&self, first: u64, out: &mut [f32], elements: impl Fn([u32; 4]) -> [f32; 4]) {
+    fn fill(self, first: u64, out: &mut [f32], elements: impl Fn([u32; 4]) -> [f32; 4]) {
         // Elements may start within a block, and indices may exceed those of u64.
         let (mut counter, mut skipped) = (u128::from(first / 4), (first % 4) as usize);
         let mut rest = out;

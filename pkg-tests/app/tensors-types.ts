@@ -43,6 +43,8 @@ export async function types(device: GpuDevice, x: Tensor): Promise<void> {
   same<typeof labels, Tensor<'u32'>>(true);
   const read = await device.read([x, labels, x.greater(0)]);
   same<typeof read, [Float32Array<ArrayBuffer>, Uint32Array<ArrayBuffer>, Uint8Array<ArrayBuffer>]>(true);
+  const again = device.tensor(read[1]);
+  same<typeof again, Tensor<'u32'>>(true);
   const any = await x.any().item();
   same<typeof any, boolean>(true);
   const nested = await x.equal(1).reshape([2, 2]).array();

@@ -85,6 +85,7 @@ async function mistakes({ GpuDevice }, device) {
       const { zeros } = device;
       return zeros([1]);
     },
+    () => device.tensor(Uint32Array.of(16777216, 16777217)),
     () => device.random.uniform([2], { min: 1, max: 1 }),
     () => device.random.normal([2], { seed: -1 }),
     () => device.random.normal([2], { deviation: -1 }),

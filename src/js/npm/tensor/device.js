@@ -33,8 +33,8 @@ const nodesOf = (op, device, tensors) => {
     return nodes;
 };
 
-const made = (device, shape, source) => {
-    const node = leaf(device, shape, source);
+const made = (device, shape, source, dtype) => {
+    const node = leaf(device, shape, source, dtype);
     enter(node);
     return new Tensor(node);
 };
@@ -50,8 +50,8 @@ const filled = (op, device, shape, value) => {
 const RECORDING = {
     tensor(device, values, shape) {
         const resident = (buffer) => new Resident(buffer, false);
-        const { source, shape: checked } = sourceOf(values, shape, resident);
-        return made(device, checked, source);
+        const { source, shape: checked, dtype } = sourceOf(values, shape, resident);
+        return made(device, checked, source, dtype);
     },
 
     full: (device, shape, value) => filled('full', device, shape, value),

@@ -22,8 +22,11 @@ export type NestedArray<Element = number> = Element | NestedArray<Element>[];
 /** What a tensor is made of: a number, nested arrays of numbers, or values in row-major order. */
 export type TensorValues = number | Float32Array | readonly TensorValues[];
 
-/** What a tensor is made of, or a buffer on the device, which stays the caller's. */
-export type TensorSource = TensorValues | DeviceBuffer;
+/**
+ * What a tensor is made of: numbers, whole numbers up to 16,777,216, or a buffer on the device, which stays the
+ * caller's.
+ */
+export type TensorSource = TensorValues | Uint8Array | Uint8ClampedArray | Uint32Array | DeviceBuffer;
 
 /** The other operand of a method: a tensor of the same device, or a number. */
 export type Operand = Tensor<DType> | number;
@@ -265,7 +268,7 @@ export class Tensor<D extends DType = 'f32'> {
      * The elements at indices along an axis, the first by default; the axes of `indices` stand in its place. An index
      * that was computed and is not on the axis gives NaN.
      */
-    gather(indices: Tensor<DType> | TensorValues, axis?: number): Tensor;
+    gather(indices: Tensor<DType> | TensorValues | Uint32Array, axis?: number): Tensor;
     /** 1 at the index that each element is, 0 elsewhere, along a new last axis of this many `classes`. */
     oneHot(classes: number): Tensor;
     /** The `k` largest elements along the last axis, from the largest on, and their indices. */
@@ -276,8 +279,9 @@ declare module '../relampago.js' {
     interface GpuDevice {
         /**
          * A tensor of values, which are copied; nothing runs yet. The shape is that of nested arrays, and the length of a
-         * `Float32Array`, unless given. Throws with code `SHAPE_MISMATCH` if it does not fit the values.
+         * typed array, unless given. Throws with code `SHAPE_MISMATCH` if it does not fit the values.
          */
+        tensor(values: Uint32Array, shape?: readonly number[]): Tensor<'u32'>;
         tensor(values: TensorSource, shape?: readonly number[]): Tensor;
         /** A tensor of zeros. */
         zeros(shape: readonly number[]): Tensor;

@@ -1,6 +1,6 @@
 // `Tensor`: values with a shape. Methods record what is to be computed; reading runs it.
 
-import { ops } from '../core.js';
+import { classOf, ops } from '../core.js';
 import { entered, traced } from '../stack.js';
 import { arrayOf, elementOf } from './dtype.js';
 import * as elementwise from './elementwise.js';
@@ -179,7 +179,7 @@ method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf(indices,
 
 /** Returns the node of indices; those that are numbers are checked at once. */
 const indicesOf = (indices, x, axis) => {
-    if (typeof indices !== 'number' && !Array.isArray(indices)) {
+    if (typeof indices !== 'number' && !Array.isArray(indices) && classOf(indices) !== 'Uint32Array') {
         return beside('gather', 'indices', indices, x);
     }
     const { source, shape } = sourceOf(indices);
