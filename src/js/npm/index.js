@@ -1,4 +1,5 @@
 import { GpuDevice, RelampagoError, load } from './core.js';
+import { requireNames } from './options.js';
 import { moduleUrl } from './instructions.js';
 import { loader } from './loader.js';
 import { remembering } from './tuning.js';
@@ -27,7 +28,12 @@ const open = async (options) => {
     return workers.create(options, create);
 };
 
-GpuDevice.create = async (options) => remembering(await open(options));
+const OPTIONS = ['backend', 'halfPrecision', 'policy', 'signal', 'threads', 'worker'];
+
+GpuDevice.create = async (options) => {
+    options == null || requireNames(options, OPTIONS, 'create: ');
+    return remembering(await open(options));
+};
 // The name that the Rust crate has for it.
 GpuDevice.newAsync = (options) => GpuDevice.create(options);
 

@@ -86,6 +86,8 @@ export class Tensor {
     }
 }
 
+Object.defineProperty(Tensor, 'name', { value: 'Tensor' });
+
 const GONE = new Node(undefined, [], {});
 
 const { required, beside } = operands((value) => nodeOf(value));
