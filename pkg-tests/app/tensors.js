@@ -3,6 +3,7 @@
 import { randomCases } from './tensors-cases.js';
 import { dtypes, images } from './tensors-dtypes.js';
 import { jit, jitMistakes, stacks } from './tensors-jit.js';
+import { long } from './tensors-long.js';
 import { random } from './tensors-random.js';
 
 /** Everything that a page or Node checks; `count` is the number of random cases. */
@@ -19,6 +20,7 @@ export async function runTensors(relampago, { backend, worker = false, count }) 
     calls: await callsWithDeadParts(relampago, device),
     agrees: await agrees(relampago, device),
     random: await random(device),
+    long: await long(device),
     dtypes: await dtypes(relampago, device),
     images: await images(device),
     jit: await jit(device),

@@ -123,6 +123,7 @@ function verify(t, results, count) {
     moments: [true, true],
     differ: true,
   });
+  assert.deepEqual(results.long, { isNear: true, wrong: 0 });
   assert.deepEqual(results.images, {
     shapes: [[16, 16, 4], [4, 16, 16]],
     same: [true, true],
