@@ -65,7 +65,7 @@ fn typescript() {
     println!(
         "import type {{ AttentionOptions, ConvLayerOptions, RearrangeOptions, ReduceAxisOptions, RopeOptions }} from './device.js';"
     );
-    println!("import type {{ Operand, Tensor }} from './tensor/tensor.js';\n");
+    println!("import type {{ DType, Operand, Tensor }} from './tensor/tensor.js';\n");
     println!("declare module './relampago.js' {{");
     println!("    interface GpuDevice {{");
     for op in OPS {
@@ -87,9 +87,14 @@ fn typescript() {
     tensor_methods();
 }
 
+/// The operations whose results are boolean as tensors.
+const COMPARISONS: [&str; 3] = ["equal", "less", "lessEqual"];
+
 /// Prints the types of the elementwise methods of `Tensor`, whose first input is the tensor.
 fn tensor_methods() {
-    println!("\ndeclare module './tensor/tensor.js' {{\n    interface Tensor {{");
+    println!(
+        "\ndeclare module './tensor/tensor.js' {{\n    interface Tensor<D extends DType = 'f32'> {{"
+    );
     for op in OPS.iter().filter(|op| is_elementwise(op)) {
         documentation(op);
         let others = op
@@ -98,7 +103,12 @@ fn tensor_methods() {
             .skip(1)
             .map(|name| format!("{name}: Operand"));
         let all: Vec<String> = others.chain(parameters(op)).collect();
-        println!("        {}({}): Tensor;", op.js_name, all.join(", "));
+        let dtype = if COMPARISONS.contains(&op.js_name) {
+            "<'bool'>"
+        } else {
+            ""
+        };
+        println!("        {}({}): Tensor{dtype};", op.js_name, all.join(", "));
     }
     println!("    }}\n}}");
 }

@@ -17,6 +17,7 @@ mod error;
 mod matmul_cache;
 mod ops;
 mod program;
+mod random;
 mod simd;
 mod tuning;
 mod types;

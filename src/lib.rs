@@ -65,6 +65,7 @@ pub mod ops;
 mod pool;
 #[cfg(feature = "ptx")]
 pub mod ptx;
+pub mod random;
 #[doc(hidden)]
 pub mod reference;
 pub mod runtime;

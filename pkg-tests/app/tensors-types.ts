@@ -1,6 +1,6 @@
 // Compiled, never run: the types of tensors, as `tsc --strict` sees them.
 
-import init, { GpuDevice, Tensor, type NestedArray } from 'relampago';
+import init, { GpuDevice, Tensor, type DType, type NestedArray } from 'relampago';
 
 type IsAny<T> = 0 extends 1 & T ? true : false;
 function exactly<T>(_value: IsAny<T> extends true ? never : T): void {}
@@ -11,7 +11,7 @@ export async function everything(signal: AbortSignal, points: Float32Array): Pro
   using x = device.tensor(points, [100, 2]);
   const nested = device.tensor([[1, 2], [3, 4]]);
   using buffer = await device.upload(points);
-  const all: Tensor[] = [
+  const all: Tensor<DType>[] = [
     device.zeros([2, 3]), device.ones([2]), device.full([2, 3], 0.5), device.tensor(1), device.tensor(buffer, [100, 2]),
     x.relu(), x.leakyRelu(0.1), x.clip(0, 1), x.mul(2), x.add(x).sub(nested).div(3), x.greater(0).where(x, 0),
     x.sum(), x.sum(0), x.mean([0, 1], { keepDims: true }), x.max({ keepDims: true }), x.argmax(1), x.any().not(),
@@ -27,10 +27,44 @@ export async function everything(signal: AbortSignal, points: Float32Array): Pro
   exactly<Tensor>(await x.run());
   const [first, second] = await device.read([x, nested]);
   exactly<Float32Array[]>([first, second]);
-  exactly<Tensor[]>(await device.run(all));
+  exactly<Tensor<DType>[]>(await device.run(all));
   const { centres } = await device.scope(async () => ({ centres: await x.mean(0).run() }));
   exactly<Tensor>(centres);
   exactly<number>(device.tensors.planned);
+}
+
+/** Whether two types are the same. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+const same = <A, B>(_same: Same<A, B>): void => {};
+
+export async function types(device: GpuDevice, x: Tensor): Promise<void> {
+  same<typeof x.dtype, 'f32'>(true);
+  const labels = x.argmax(1);
+  same<typeof labels, Tensor<'u32'>>(true);
+  const read = await device.read([x, labels, x.greater(0)]);
+  same<typeof read, [Float32Array<ArrayBuffer>, Uint32Array<ArrayBuffer>, Uint8Array<ArrayBuffer>]>(true);
+  const again = device.tensor(read[1]);
+  same<typeof again, Tensor<'u32'>>(true);
+  const any = await x.any().item();
+  same<typeof any, boolean>(true);
+  const nested = await x.equal(1).reshape([2, 2]).array();
+  same<typeof nested, NestedArray<boolean>>(true);
+  const [joined, mixed] = [Tensor.stack([labels, labels]), Tensor.concat([labels, x])];
+  same<typeof joined, Tensor<'u32'>>(true);
+  same<typeof mixed, Tensor>(true);
+  interface Moments {
+    readonly mean: Tensor;
+    readonly parts: readonly [Tensor<'u32'>, { largest: Tensor }];
+  }
+  const moments = device.jit((a: Tensor): Moments => ({ mean: a.mean(), parts: [a.argmax(), { largest: a.max() }] }));
+  same<ReturnType<typeof moments>, Promise<Moments>>(true);
+  const step = device.jit((a: Tensor, b: Tensor) => ({ sum: a.add(b), pair: [a.argmax(), b] as const }));
+  same<Parameters<typeof step>, [a: Tensor | number, b: Tensor | number]>(true);
+  const { sum, pair: [index] } = await step(x, 2);
+  same<typeof sum, Tensor>(true);
+  same<typeof index, Tensor<'u32'>>(true);
+  const image: ImageData = await device.fromImage({ data: new Uint8Array(4), width: 1, height: 1 }).toImageData();
+  device.fromImage(image, { layout: 'planes' }).add(device.random.normal([4, 1, 1], { seed: 1, deviation: 0.1 }));
 }
 
 export function wrong(device: GpuDevice, x: Tensor): void {
@@ -46,4 +80,14 @@ export function wrong(device: GpuDevice, x: Tensor): void {
   x.argmax([0, 1]);
   // @ts-expect-error a shape is a list
   device.zeros(3);
+  // @ts-expect-error the option is keepDims
+  x.sum(0, { keepdims: true });
+  // @ts-expect-error what is compiled is not async
+  device.jit(async (a: Tensor) => a);
+  // @ts-expect-error it returns tensors only
+  device.jit((a: Tensor) => ({ a, size: 3 }));
+  // @ts-expect-error it has one parameter
+  device.jit((a: Tensor) => a)(x, x);
+  // @ts-expect-error there is no such layout
+  x.toImageData({ layout: 'rgb' });
 }

@@ -1,6 +1,10 @@
 // What tensors do beside their values. Imports nothing of the package, as app.js does not, and returns plain data.
 
 import { randomCases } from './tensors-cases.js';
+import { dtypes, images } from './tensors-dtypes.js';
+import { jit, jitMistakes, stacks } from './tensors-jit.js';
+import { long } from './tensors-long.js';
+import { random } from './tensors-random.js';
 
 /** Everything that a page or Node checks; `count` is the number of random cases. */
 export async function runTensors(relampago, { backend, worker = false, count }) {
@@ -15,6 +19,13 @@ export async function runTensors(relampago, { backend, worker = false, count }) 
     scopes: await scopes(relampago, device),
     calls: await callsWithDeadParts(relampago, device),
     agrees: await agrees(relampago, device),
+    random: await random(device),
+    long: await long(device),
+    dtypes: await dtypes(relampago, device),
+    images: await images(device),
+    jit: await jit(device),
+    jitMistakes: await jitMistakes(device),
+    stacks: await stacks(relampago, device),
   };
 }
 
@@ -62,8 +73,31 @@ async function mistakes({ GpuDevice }, device) {
     () => x.add(other.tensor(1)),
     () => x.add(disposed),
     () => x * 2,
+    () => x.sum(0, { keepdims: true }),
+    () => x.sum(0, { keepDims: 1 }),
+    () => x.sum(0, true),
+    () => x.conv2d(x, { strides: 2 }),
+    () => x.add(x.relu),
+    () => x.add({ data: new Uint8ClampedArray(4), width: 1, height: 1 }),
+    () => {
+      const { add } = x;
+      return add(1);
+    },
+    () => {
+      const { zeros } = device;
+      return zeros([1]);
+    },
+    () => device.tensor(Uint32Array.of(16777216, 16777217)),
+    () => device.random.uniform([2], { min: 1, max: 1 }),
+    () => device.random.normal([2], { seed: -1 }),
+    () => device.random.normal([2], { deviation: -1 }),
+    () => device.fromImage({ data: new Uint8Array(3), width: 1, height: 1 }),
+    () => device.fromImage(Promise.resolve()),
+    () => device.fromImage({ data: new Uint8Array(4), width: 1, height: 1 }, { layout: 'rgb' }),
   ].map(thrown);
-  all.push(await x.item().catch(({ code, message }) => `${code} ${message}`));
+  const rejected = ({ code, message }) => `${code} ${message}`;
+  all.push(await x.item().catch(rejected), await x.data({ sginal: undefined }).catch(rejected));
+  all.push(await x.reshape([1, 1, 6]).toImageData().catch(rejected));
   return { all, planned: device.tensors.planned - before };
 }
 

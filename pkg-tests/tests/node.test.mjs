@@ -56,6 +56,15 @@ describe('node', () => {
       'LENGTH_MISMATCH: `b` has 3 values, but 4 are needed',
       'EMPTY: `max` of an empty input is undefined: at least 1 value is needed',
       'INVALID_ARGUMENT: `x` is an object (Array), but must be a Float32Array',
+      'INVALID_ARGUMENT: `x` is an object (Promise), but must be a Float32Array; await the Promise first',
+      'INVALID_ARGUMENT: `b` is an object (DeviceBuffer), but must be a Float32Array; a DeviceBuffer is for batch.input(buffer) and programs; or await its read()',
+      'INVALID_ARGUMENT: `x` is an object (Tensor), but must be a Float32Array; use the methods of the tensor, or await its data()',
+      'INVALID_ARGUMENT: relu: the method was called without its device; call it as device.relu(…)',
+      'INVALID_ARGUMENT: relu: there is no option `itno`; did you mean `into`?',
+      'INVALID_ARGUMENT: `x` is an object (Float32Array), but must be a BufferId; record it with batch.upload(values) first',
+      'INVALID_ARGUMENT: `x` is an object (DeviceBuffer), but must be a BufferId; record it with batch.input(buffer) first',
+      'INVALID_ARGUMENT: `x` is an object (Tensor), but must be a BufferId; use the methods of the tensor, or record its data()',
+      'INVALID_ARGUMENT: create: there is no option `backed`; did you mean `backend`?',
     ]);
   });
   test('no GPU', () => {

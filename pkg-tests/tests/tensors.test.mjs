@@ -45,8 +45,55 @@ const MISTAKES = [
   'FOREIGN add: `b` is a tensor of another device',
   'DISPOSED add: `b` was disposed of',
   'INVALID_ARGUMENT Tensor: a tensor is no number',
+  'INVALID_ARGUMENT sum: there is no option `keepdims`; did you mean `keepDims`?',
+  'INVALID_ARGUMENT sum: `keepDims` is 1, but must be true or false',
+  'INVALID_ARGUMENT sum: `options` is true, but must be an object',
+  'INVALID_ARGUMENT conv2d: there is no option `strides`; did you mean `stride`?',
+  'INVALID_ARGUMENT add: `b` is a function; call it',
+  'INVALID_ARGUMENT add: `b` is an image; make it a tensor with device.fromImage(image)',
+  'INVALID_ARGUMENT add: the method was called without its tensor; call it as tensor.add(…)',
+  'INVALID_ARGUMENT zeros: the method was called without its device; call it as device.zeros(…)',
+  'INVALID_ARGUMENT tensor: element 1 is 16777217, but f32 has all whole numbers only up to 16777216',
+  'INVALID_ARGUMENT uniform: `min` is 1, but must be below `max` (1)',
+  'INVALID_ARGUMENT normal: `seed` is -1',
+  'INVALID_ARGUMENT normal: `deviation` is -1, but must be at least 0',
+  'SHAPE_MISMATCH fromImage: `data` has 3 bytes, but 1 × 1 pixels of 4 channels need 4',
+  'INVALID_ARGUMENT fromImage: `image` is a Promise; await it first',
+  "INVALID_ARGUMENT fromImage: `layout` is rgb, but must be 'pixels' or 'planes'",
   'SHAPE_MISMATCH item: shape [2, 3] has 6 elements',
+  'INVALID_ARGUMENT data: there is no option `sginal`; did you mean `signal`?',
+  'SHAPE_MISMATCH toImageData: shape [1, 1, 6] is no image',
 ];
+
+/** The beginning of each message, in the order of `jitMistakes` in the app. */
+const JIT_MISTAKES = [
+  'INVALID_ARGUMENT jit: `f` is 1, but must be a function of tensors',
+  'INVALID_ARGUMENT jit: the function returned a Promise',
+  'INVALID_ARGUMENT jit: the function returned 1, but must return a tensor',
+  'INVALID_ARGUMENT jit: `args[0]` is an array',
+  'DISPOSED jit: `args[0]` was disposed of',
+  'DISPOSED add: `b` was disposed of',
+  'SHAPE_MISMATCH matmul: `b` is a scalar',
+];
+
+/** What `dtypes` in the app describes. */
+const DTYPES = {
+  indices: 'u32 Uint32Array 1,0',
+  truths: 'bool Uint8Array 0,1,1,1,0,1',
+  top: 'u32 Uint32Array 1,2,0,2',
+  any: 'bool Uint8Array 1,1',
+  not: 'bool Uint8Array 1,0,0,0,1,0',
+  moved: 'u32 Uint32Array 1,0',
+  joined: 'bool Uint8Array 0,1,1,1,0,1,0,1,1,1,0,1',
+  stacked: 'u32 Uint32Array 1,0,1,0',
+  mixed: 'f32 Float32Array 1,0,2,1',
+  again: 'u32 Uint32Array 1,0',
+  bytes: 'f32 Float32Array 1,2',
+  picked: 'f32 Float32Array 5,0',
+  sum: 'f32 Float32Array 4',
+  hot: 'f32 Float32Array 0,1,0,1,0,0',
+  none: 'u32 Uint32Array ',
+};
 
 function verify(t, results, count) {
   const { counts, wrong, wrongs } = results.cases;
@@ -61,6 +108,39 @@ function verify(t, results, count) {
   assert.deepEqual(results.leaves, { sums: [8000, 8000, 8000], isSame: true, kept: 4, empty: [] });
   assert.deepEqual(results.calls, ['relu', 'sqrt'], 'dead parts are not recorded');
   assert.equal(results.agrees, true, 'the values of a device on this thread');
+  assert.deepEqual(results.dtypes, {
+    described: DTYPES,
+    again: 'Uint8Array',
+    items: [true, false, 3, 22],
+    nested: [[false, true, true], [true, false, true]],
+    read: ['Uint32Array', 'Uint8Array', 'Float32Array'],
+  });
+  assert.deepEqual(results.random, {
+    uniforms: 0,
+    isNear: true,
+    bits: [1_052_951_523, 3_197_612_476, 3_196_008_204, 3_212_869_053],
+    range: [true, true, true],
+    moments: [true, true],
+    differ: true,
+  });
+  assert.deepEqual(results.long, { isNear: true, wrong: 0 });
+  assert.deepEqual(results.images, {
+    shapes: [[16, 16, 4], [4, 16, 16]],
+    same: [true, true],
+    moved: 0,
+    grey: [0, 0, 0, 255, 128, 128, 128, 255, 255, 255, 255, 255, 255, 255, 255, 255],
+    rgb: [0, 0, 255, 255],
+    isImageData: true,
+  });
+  assert.deepEqual(results.jit, {
+    all: [1, 2, 3, 4, 5].map((factor) => [factor + 11, 2 * factor + 21, 3 * factor + 32, 1, 2, 1].join()),
+    once: [1, 1],
+    recorded: 2,
+    nested: [17, 33],
+    chained: [11, 21],
+  });
+  JIT_MISTAKES.forEach((start, i) => assert.ok(results.jitMistakes[i].startsWith(start), results.jitMistakes[i]));
+  assert.equal(Object.values(results.stacks).includes(false), false, JSON.stringify(results.stacks));
   assert.deepEqual(results.scopes, { values: [4, 6], inner: 'DISPOSED', outer: 'no error' });
 }
 

@@ -16,6 +16,15 @@ use module::instantiate;
 use trace::Tracer;
 pub(crate) use trace::{Trace, Value};
 
+/// What a loop reads of an input.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// An element for each element of the result.
+    Whole,
+    /// The first element, for all elements of the result.
+    Single,
+}
+
 /// Inputs of a loop at most.
 const MAX_INPUTS: usize = 8;
 /// Bytes of the machine's own values in a vector.
@@ -66,21 +75,21 @@ impl Visitor for Traced<'_> {
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Code {
     body: Vec<u8>,
-    inputs: usize,
+    inputs: Vec<Input>,
     operations: usize,
 }
 
 impl Code {
-    /// Returns the code of an expression of this number of inputs; `None` if it has too many inputs
-    /// or `expression` is `None`.
+    /// Returns the code of an expression of these inputs; `None` if there are none or too many, or
+    /// `expression` is `None`.
     pub(crate) fn of(
-        inputs: usize,
+        inputs: Vec<Input>,
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
     ) -> Option<Self> {
-        if inputs == 0 || inputs > MAX_INPUTS {
+        if inputs.is_empty() || inputs.len() > MAX_INPUTS {
             return None;
         }
-        let traced = trace::body(inputs, 1, expression)?;
+        let traced = trace::body(&inputs, 1, expression)?;
         Some(Self {
             body: traced.code,
             inputs,
@@ -93,7 +102,7 @@ impl Code {
 #[derive(Clone)]
 pub(crate) struct Loop {
     function: Function,
-    inputs: usize,
+    inputs: Vec<Input>,
     /// Values that a turn takes.
     turn: usize,
 }
@@ -105,19 +114,32 @@ impl Loop {
         expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
     ) -> Option<Self> {
         let unrolled = if code.operations <= LONG { UNROLLED } else { 1 };
-        let traced = trace::body(code.inputs, unrolled, expression)?;
+        let traced = trace::body(&code.inputs, unrolled, expression)?;
         Some(Self {
             function: instantiate(&traced.code)?,
-            inputs: code.inputs,
+            inputs: code.inputs.clone(),
             turn: unrolled * VECTOR / size_of::<f32>(),
         })
     }
 
-    /// Computes elements from the first on, of inputs as long as `out`. Returns their number, a
-    /// multiple of a turn.
-    pub(crate) fn run(&self, inputs: &[&[f32]], out: &mut [MaybeUninit<f32>]) -> usize {
-        let right = inputs.len() == self.inputs;
-        if !right || inputs.iter().any(|input| input.len() < out.len()) {
+    /// Whether each input has an element for each of `len` elements from index `at` on.
+    fn fits(&self, inputs: &[&[f32]], at: usize, len: usize) -> bool {
+        let fits = |(input, values): (&Input, &&[f32])| match input {
+            Input::Whole => values.len().checked_sub(at).is_some_and(|rest| rest >= len),
+            Input::Single => !values.is_empty(),
+        };
+        inputs.len() == self.inputs.len() && self.inputs.iter().zip(inputs).all(fits)
+    }
+
+    /// Computes the elements of `out`, which are those of the result from index `start` on. Returns
+    /// their number, a multiple of a turn; 0 if an input is too short.
+    pub(crate) fn run(
+        &self,
+        inputs: &[&[f32]],
+        start: usize,
+        out: &mut [MaybeUninit<f32>],
+    ) -> usize {
+        if !self.fits(inputs, start, out.len()) {
             return 0;
         }
         let whole = out.len() / self.turn * self.turn;
@@ -127,8 +149,12 @@ impl Loop {
             let mut arguments = [std::ptr::null(); MAX_INPUTS + 2];
             let ends = out.as_mut_ptr_range();
             arguments[..2].copy_from_slice(&[ends.start.cast_const(), ends.end.cast_const()]);
-            for (argument, input) in arguments[2..].iter_mut().zip(inputs) {
-                *argument = input[at..].as_ptr().cast();
+            let pairs = self.inputs.iter().zip(inputs);
+            for (argument, (input, values)) in arguments[2..].iter_mut().zip(pairs) {
+                *argument = match input {
+                    Input::Whole => values[start + at..].as_ptr().cast(),
+                    Input::Single => values.as_ptr().cast(),
+                };
             }
             // A JavaScript number holds any address.
             let address = JsValue::from(arguments.as_ptr() as usize as f64);

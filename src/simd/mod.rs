@@ -54,7 +54,7 @@ pub(crate) use {
 };
 
 use crate::error::Result;
-use crate::ops::{Matmul, Op};
+use crate::ops::{AxisFold, Matmul, Op};
 use elementwise::add_bias;
 use norm::norm;
 pub(crate) use reduce::argmax;
@@ -142,7 +142,9 @@ fn execute_in_pieces(
         Op::TakeAlongRows { cols, k, .. } => {
             return gather::take_along_rows(pieces, [x, b], [cols, k], out);
         }
-        Op::ArgmaxRows { cols, .. } => return ranking::argmax_rows(isa, pieces, x, cols, out),
+        Op::ArgmaxRows { cols, .. } => {
+            return reduce_axis::reduce_rows(isa, pieces, AxisFold::Argmax, x, cols, out);
+        }
         Op::TopKRows { cols, k, .. } => return ranking::top_k_rows(isa, pieces, x, [cols, k], out),
         Op::Convolve2d { options } => return convolve::convolve(isa, pieces, &options, x, b, out),
         Op::ConvolveLayer { options } => {

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use super::InstructionSet;
 use super::functions::Maximum;
-use super::reduce::{argmax, fold};
+use super::reduce::fold;
 use super::threads::share_out;
 use crate::error::{Error, Result};
 
@@ -15,22 +15,6 @@ const BLOCK: usize = 256;
 
 /// Candidates for each rank: when there are as many, all but the best are dropped.
 const CANDIDATES: usize = 4;
-
-/// Writes the index of each row's largest element.
-pub(super) fn argmax_rows(
-    isa: InstructionSet,
-    pieces: usize,
-    x: &[f32],
-    cols: usize,
-    out: &mut [f32],
-) -> Result<()> {
-    share_out(pieces, 1, out, |at, out| {
-        for (index, row) in out.iter_mut().zip(x[at * cols..].chunks(cols.max(1))) {
-            *index = argmax(isa, row) as f32;
-        }
-        Ok(())
-    })
-}
 
 /// Writes the indices of each row's `k` largest elements.
 pub(super) fn top_k_rows(

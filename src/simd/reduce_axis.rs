@@ -1,15 +1,23 @@
 //! Reductions along one axis.
 
+mod columns;
+
 use super::InstructionSet;
 use super::functions::{Maximum, Minimum};
 use super::ranking::is_above;
 use super::reduce::{argmax, fold, mean, sum};
 use super::threads::share_out;
+use super::transpose::transpose;
 use crate::error::Result;
 use crate::ops::{AxisFold, ReduceAxis};
+use columns::{COLUMNS, Columns};
 
-/// Columns that are reduced together.
-const COLUMNS: usize = 256;
+/// Elements of the longest rows that are reduced side by side. Along a short row most lanes would
+/// be empty, and entering a kernel would take longer than its elements.
+const SHORT: usize = 32;
+
+/// Rows that are transposed at a time: all of their elements stay in a first-level cache.
+const GROUP: usize = 64;
 
 /// Reduces the middle axis of `outer × len × inner` elements.
 pub(super) fn reduce_axis(
@@ -23,24 +31,63 @@ pub(super) fn reduce_axis(
         fold, len, inner, ..
     } = *options;
     if inner == 1 {
-        return share_out(pieces, 1, out, |at, out| {
-            for (out, row) in out.iter_mut().zip(at..) {
-                *out = of_row(isa, fold, &x[row * len..][..len]);
-            }
-            Ok(())
-        });
+        return reduce_rows(isa, pieces, fold, x, len, out);
     }
     share_out(pieces, 1, out, |at, out| {
         let mut done = 0;
         while done < out.len() {
             let (plane, column) = ((at + done) / inner, (at + done) % inner);
             let count = COLUMNS.min(inner - column).min(out.len() - done);
-            let rows = (0..len).map(|row| &x[(plane * len + row) * inner + column..][..count]);
-            columns(fold, rows, &mut out[done..done + count]);
+            let start = plane * len * inner + column;
+            let end = (start + len * inner + count).saturating_sub(inner);
+            let columns = Columns {
+                // Without rows there is no last one that ends there.
+                x: if len == 0 { &[] } else { &x[start..end] },
+                stride: inner,
+                width: count,
+            };
+            columns.reduce(isa, fold, &mut out[done..done + count]);
             done += count;
         }
         Ok(())
     })
+}
+
+/// Reduces each row of `len` elements, of which there must be some.
+pub(super) fn reduce_rows(
+    isa: InstructionSet,
+    pieces: usize,
+    fold: AxisFold,
+    x: &[f32],
+    len: usize,
+    out: &mut [f32],
+) -> Result<()> {
+    share_out(pieces, 1, out, |at, out| {
+        let x = &x[at * len..][..out.len() * len];
+        if (1..=SHORT).contains(&len) && out.len() > 1 {
+            short_rows(isa, fold, x, len, out);
+            return Ok(());
+        }
+        for (row, out) in out.iter_mut().enumerate() {
+            *out = of_row(isa, fold, &x[row * len..][..len]);
+        }
+        Ok(())
+    })
+}
+
+/// Transposes groups of rows, and reduces their columns.
+fn short_rows(isa: InstructionSet, fold: AxisFold, x: &[f32], len: usize, out: &mut [f32]) {
+    let mut memory = [0.0; GROUP * SHORT];
+    for (out, x) in out.chunks_mut(GROUP).zip(x.chunks(GROUP * len)) {
+        let (rows, turned) = (out.len(), &mut memory[..x.len()]);
+        transpose(isa, x, turned, rows, len);
+        let columns = Columns {
+            x: turned,
+            stride: rows,
+            width: rows,
+        };
+        columns.reduce(isa, fold, out);
+    }
 }
 
 fn of_row(isa: InstructionSet, which: AxisFold, row: &[f32]) -> f32 {
@@ -63,64 +110,4 @@ fn first_smallest(row: &[f32]) -> usize {
         }
     }
     best
-}
-
-/// Reduces at most [`COLUMNS`] columns, row by row.
-fn columns<'a>(which: AxisFold, rows: impl ExactSizeIterator<Item = &'a [f32]>, out: &mut [f32]) {
-    match which {
-        AxisFold::Sum => sums(rows, 1.0, out),
-        AxisFold::Mean => {
-            let len = rows.len() as f64;
-            sums(rows, len, out);
-        }
-        AxisFold::Max => extremes(rows, 1.0, out),
-        AxisFold::Min => extremes(rows, -1.0, out),
-        AxisFold::Argmax => indices(rows, 1.0, out),
-        AxisFold::Argmin => indices(rows, -1.0, out),
-    }
-}
-
-/// The sums of columns in `f64`, divided by `divisor`.
-fn sums<'a>(rows: impl Iterator<Item = &'a [f32]>, divisor: f64, out: &mut [f32]) {
-    let mut sums = [0.0; COLUMNS];
-    for row in rows {
-        for (sum, &value) in sums.iter_mut().zip(row) {
-            *sum += f64::from(value);
-        }
-    }
-    for (out, sum) in out.iter_mut().zip(sums) {
-        *out = (sum / divisor) as f32;
-    }
-}
-
-/// The largest elements of columns times `sign`, which is 1 or −1.
-fn extremes<'a>(rows: impl Iterator<Item = &'a [f32]>, sign: f32, out: &mut [f32]) {
-    out.fill(f32::NEG_INFINITY);
-    for row in rows {
-        for (best, &value) in out.iter_mut().zip(row) {
-            let value = sign * value;
-            // A NaN stays: nothing is above it.
-            *best = if value > *best || value.is_nan() {
-                value
-            } else {
-                *best
-            };
-        }
-    }
-    for best in out {
-        *best *= sign;
-    }
-}
-
-/// The indices of the largest elements of columns times `sign`, which is 1 or −1.
-fn indices<'a>(rows: impl Iterator<Item = &'a [f32]>, sign: f32, out: &mut [f32]) {
-    let mut best = [f32::NEG_INFINITY; COLUMNS];
-    out.fill(0.0);
-    for (i, row) in rows.enumerate() {
-        for ((best, index), &value) in best.iter_mut().zip(out.iter_mut()).zip(row) {
-            if is_above(sign * value, Some(*best)) {
-                (*best, *index) = (sign * value, i as f32);
-            }
-        }
-    }
 }

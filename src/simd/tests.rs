@@ -8,6 +8,7 @@ mod ggml;
 mod isa;
 mod math;
 mod ops;
+mod reduce_axis;
 mod short_rows;
 
 use super::InstructionSet;

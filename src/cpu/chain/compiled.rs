@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
 use crate::cpu::chain::{Operand, Runner};
-use crate::simd::jit::{Code, Loop, Trace, Value};
+use crate::graph::fuse::Repeated;
+use crate::simd::jit::{Code, Input, Loop, Trace, Value};
 
 /// The number of elements from which a chain may be worth compiling.
 const MANY: usize = 1 << 14;
@@ -27,7 +28,7 @@ impl Compiled {
             return None;
         }
         let expression = |trace: &Trace, inputs: &[Value]| traced(runner, trace, inputs);
-        let code = Code::of(runner.inputs.len(), expression)?;
+        let code = Code::of(reads(runner), expression)?;
         LOOPS.with_borrow_mut(|loops| {
             if let Some((_, known)) = loops.iter_mut().find(|(other, _)| *other == code) {
                 if known.is_none() {
@@ -45,16 +46,27 @@ impl Compiled {
 
     /// Computes elements from index `at` on. Returns their number.
     pub(super) fn run(&self, inputs: &[&[f32]], at: usize, out: &mut [MaybeUninit<f32>]) -> usize {
-        let mut from_here = Vec::new();
-        for input in inputs {
-            // A kernel's other chains may have inputs that are shorter.
-            from_here.push(input.get(at..).unwrap_or_default());
-        }
-        self.0.run(&from_here, out)
+        self.0.run(inputs, at, out)
     }
 }
 
-/// The last value of a chain that reads nothing but inputs, value by value.
+/// Whether a chain repeats an input's only element.
+fn is_single(runner: &Runner<'_>, repeat: &Repeated) -> bool {
+    repeat.cycle.len == 1 && runner.inputs[repeat.input].len() == 1
+}
+
+/// Returns what a chain's loop reads of each input.
+fn reads(runner: &Runner<'_>) -> Vec<Input> {
+    let mut reads = vec![Input::Whole; runner.inputs.len()];
+    let repeats = runner.chain.repeats.iter();
+    for repeat in repeats.filter(|repeat| is_single(runner, repeat)) {
+        reads[repeat.input] = Input::Single;
+    }
+    reads
+}
+
+/// Returns the last value of a chain that reads nothing but inputs, element by element or one
+/// element again and again.
 fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value> {
     let mut results = Vec::new();
     for step in &runner.chain.steps {
@@ -63,7 +75,11 @@ fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value>
             operands.push(match *operand {
                 Operand::Step(earlier) => results[earlier],
                 Operand::Input(input) => inputs[input],
-                Operand::Repeated(_) | Operand::Head => return None,
+                Operand::Repeated(place) => {
+                    let repeat = &runner.chain.repeats[place];
+                    is_single(runner, repeat).then_some(inputs[repeat.input])?
+                }
+                Operand::Head => return None,
             });
         }
         results.push(trace.operation(&step.op, &operands)?);
@@ -75,7 +91,7 @@ fn traced(runner: &Runner<'_>, trace: &Trace, inputs: &[Value]) -> Option<Value>
 mod tests {
     use super::*;
     use crate::graph::fuse::{Chain, Step};
-    use crate::ops::{OPS, Op};
+    use crate::ops::{Cycle, OPS, Op};
     use crate::simd::InstructionSet;
     use wasm_bindgen_test::{wasm_bindgen_test, wasm_bindgen_test_configure};
 
@@ -106,15 +122,19 @@ mod tests {
         a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan())
     }
 
-    /// Runs a chain of two inputs as blocks, then compiled, for the same bits.
-    fn compare(name: &str, steps: Vec<Step>) {
-        let inputs = [values(1), values(2)];
-        let inputs = [&inputs[0][..], &inputs[1]];
+    /// Runs a chain of two inputs and of numbers as blocks, then compiled, for the same bits. The
+    /// chain's repeated operands are the numbers.
+    fn compare(name: &str, steps: Vec<Step>, numbers: &[f32]) {
+        let whole = [values(1), values(2)];
+        let mut inputs = vec![&whole[0][..], &whole[1]];
+        inputs.extend(numbers.chunks(1));
+        let cycle = Cycle { inner: LEN, len: 1 };
+        let repeats = (2..inputs.len()).map(|input| Repeated { input, cycle });
         let (result, blocks) = (Operand::Step(steps.len() - 1), steps.len());
         let chain = Chain {
             steps,
             result,
-            repeats: Vec::new(),
+            repeats: repeats.collect(),
             blocks,
         };
         let (isa, inputs, chain) = (InstructionSet::best(), &inputs[..], &chain);
@@ -141,7 +161,7 @@ mod tests {
                 step(&Op::Scale { factor: 0.7 }, &[Operand::Step(0)], 1),
                 step(&Op::VecAdd, &[Operand::Step(1), Operand::Input(1)], 2),
             ];
-            compare(op.name(), steps);
+            compare(op.name(), steps, &[]);
         }
     }
 
@@ -156,6 +176,49 @@ mod tests {
         for i in 0..20 {
             steps.push(step(&Op::Tanh, &[Operand::Step(i)], i + 1));
         }
-        compare("twenty times tanh", steps);
+        compare("twenty times tanh", steps, &[]);
+    }
+
+    #[wasm_bindgen_test]
+    fn compiled_loops_repeat_single_elements() {
+        let steps = || {
+            vec![
+                step(&Op::Relu, &[Operand::Input(0)], 0),
+                step(&Op::Mul, &[Operand::Step(0), Operand::Repeated(1)], 1),
+                step(&Op::Sub, &[Operand::Repeated(0), Operand::Step(1)], 2),
+                step(&Op::VecAdd, &[Operand::Step(2), Operand::Input(1)], 3),
+            ]
+        };
+        for numbers in [[0.1, -3.0], [f32::INFINITY, 0.0], [-0.0, f32::NAN]] {
+            compare("numbers", steps(), &numbers);
+        }
+    }
+
+    #[wasm_bindgen_test]
+    fn chains_that_repeat_several_elements_are_not_compiled() {
+        let whole = values(1);
+        let inputs = [&whole[..], &[1.0, 2.0]];
+        let cycle = Cycle { inner: 1, len: 2 };
+        let operands = [Operand::Input(0), Operand::Repeated(0)];
+        let chain = Chain {
+            steps: vec![step(&Op::VecAdd, &operands, 0)],
+            result: Operand::Step(0),
+            repeats: vec![Repeated { input: 1, cycle }],
+            blocks: 1,
+        };
+        let isa = InstructionSet::best();
+        let runner = Runner {
+            isa,
+            chain: &chain,
+            inputs: &inputs,
+        };
+        let mut found = vec![0.0; LEN];
+        for _ in 0..2 {
+            let mut scratch = runner.scratch(LEN).unwrap();
+            assert!(scratch.compiled.is_none());
+            runner.run(&mut scratch, 0, &[], &mut found);
+        }
+        let odd = |i: usize| whole[i] + inputs[1][i % 2];
+        assert!((0..LEN).all(|i| same(odd(i), found[i])));
     }
 }

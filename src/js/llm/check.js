@@ -1,40 +1,21 @@
 // Checks of what users pass. Nothing is coerced.
 
 import { RelampagoError } from './error.js';
+import { requireNames } from './options.js';
 
 const shown = (value) => (Object(value) === value ? `an object (${value.constructor?.name})` : String(value));
 
 export const invalid = (what, value, requirement) =>
     new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
 
-/** The number of letters to insert, remove or replace between two names. */
-const distance = (a, b) => {
-    let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-    for (let i = 1; i <= a.length; i++) {
-        const next = [i];
-        for (let j = 1; j <= b.length; j++) {
-            next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
-        }
-        row = next;
-    }
-    return row[b.length];
-};
-
 /** Refuses options that do not exist; `checks` has a function for each one that does. */
 export function options(given, checks) {
     if (given === undefined) {
         return {};
     }
-    if (Object(given) !== given) {
-        throw invalid('options', given, 'an object');
-    }
-    const names = Object.keys(checks);
+    requireNames(given, Object.keys(checks));
     const checked = {};
     for (const name of Object.keys(given)) {
-        if (!Object.hasOwn(checks, name)) {
-            const [nearest] = [...names].sort((a, b) => distance(a, name) - distance(b, name));
-            throw new RelampagoError('INVALID_ARGUMENT', `there is no option \`${name}\`; did you mean \`${nearest}\`?`);
-        }
         if (given[name] !== undefined) {
             checked[name] = checks[name](given[name], name);
         }

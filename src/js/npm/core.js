@@ -5,12 +5,15 @@ import load, {
 } from './relampago.js';
 import { LOST, lengthOf, overlap } from './arrays.js';
 import { RelampagoError } from './error.js';
+import { explained, requireOwner } from './mix_ups.js';
 import { ops } from './ops.js';
+import { requireNames } from './options.js';
 
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
 };
 export { classOf, lengthOf, part } from './arrays.js';
+export { traced } from './stack.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
 // later calls an error with a code. The first object of a class that was disposed of stands for
@@ -34,7 +37,12 @@ const disposable = ({ prototype }) => {
         };
     }
 };
-[CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, TensorView].forEach(disposable);
+const CLASSES = { CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, TensorView };
+for (const [name, Class] of Object.entries(CLASSES)) {
+    disposable(Class);
+    // The package's scripts have shorter names, which errors should not show.
+    Object.defineProperty(Class, 'name', { value: name });
+}
 
 export const invalid = (what, value, requirement) => {
     const shown = Object(value) === value ? `an object (${value.constructor?.name})` : String(value);
@@ -113,17 +121,30 @@ const allPlaced = (results, into) => {
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters]] of ops.entries()) {
     const end = inputs + parameters;
-    GpuDevice.prototype[name] = async function (...values) {
-        const options = values[end];
-        const into = options?.into;
-        const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
-        const result = now === undefined ? await this.runOp(index, values, options) : now;
-        fit(result, into);
-        return placed(result, into);
+    const run = async function (...values) {
+        try {
+            requireOwner(this, GpuDevice, 'device', name);
+            const options = values[end];
+            options == null || requireNames(options, ['into', 'signal'], `${name}: `);
+            const into = options?.into;
+            const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
+            const result = now === undefined ? await this.runOp(index, values, options) : now;
+            fit(result, into);
+            return placed(result, into);
+        } catch (error) {
+            throw explained(error, values, run);
+        }
     };
-    GpuCommandBatch.prototype[name] = function (...values) {
-        return this.record(index, values);
+    const record = function (...values) {
+        try {
+            requireOwner(this, GpuCommandBatch, 'batch', name);
+            return this.record(index, values);
+        } catch (error) {
+            throw explained(error, values, record);
+        }
     };
+    GpuDevice.prototype[name] = run;
+    GpuCommandBatch.prototype[name] = record;
 }
 
 // A call with wrong arguments rejects its promise; it throws nothing.

@@ -14,16 +14,26 @@ export type {
     Tuning,
 } from './device.js';
 export {
+    type Arguments,
     type Axes,
+    type DataOf,
+    type DType,
+    type ElementOf,
+    type ImageBytes,
+    type ImageLayout,
     type NestedArray,
+    type NormalOptions,
     type NormOptions,
     type Operand,
     type PaddingOption,
+    type RandomTensors,
     type Range,
     type ReduceOptions,
     type TensorConv2dOptions,
     type TensorSource,
+    type TensorTree,
     type TensorValues,
+    type UniformOptions,
     Tensor,
 } from './tensor/tensor.js';
 

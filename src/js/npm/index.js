@@ -1,9 +1,10 @@
 import { GpuDevice, RelampagoError, load } from './core.js';
+import { requireNames } from './options.js';
 import { moduleUrl } from './instructions.js';
 import { loader } from './loader.js';
 import { remembering } from './tuning.js';
 
-export { Tensor } from './tensor/tensor.js';
+export { Tensor } from './tensor/device.js';
 
 export { moduleUrl } from './instructions.js';
 export { provideShaders } from './shaders_loader.js';
@@ -12,7 +13,7 @@ export {
 } from './core.js';
 
 /** For what is loaded below; no part of the interface. */
-export { checked, classOf, invalid, lengthOf, list, ops, part } from './core.js';
+export { checked, classOf, invalid, lengthOf, list, ops, part, traced } from './core.js';
 
 const { create } = GpuDevice;
 
@@ -27,7 +28,12 @@ const open = async (options) => {
     return workers.create(options, create);
 };
 
-GpuDevice.create = async (options) => remembering(await open(options));
+const OPTIONS = ['backend', 'halfPrecision', 'policy', 'signal', 'threads', 'worker'];
+
+GpuDevice.create = async (options) => {
+    options == null || requireNames(options, OPTIONS, 'create: ');
+    return remembering(await open(options));
+};
 // The name that the Rust crate has for it.
 GpuDevice.newAsync = (options) => GpuDevice.create(options);
 

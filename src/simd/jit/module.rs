@@ -37,6 +37,7 @@ pub(super) mod simd {
 
     codes! {
         LOAD = 0x00;
+        LOAD_SPLAT = 0x09;
         STORE = 0x0b;
         EQ = 0x41;
         LT = 0x43;

@@ -4,8 +4,8 @@
 use std::cell::RefCell;
 
 use super::super::isa::Isa;
-use super::VECTOR;
 use super::module::{BLOCK_EMPTY, I32, V128, leb, leb_signed, opcode as plain, simd};
+use super::{Input, VECTOR};
 
 /// Vectors in the code, as many as a turn takes: the number of the first one's local variable, which
 /// the others' follow, or with [`SAME`] that of all of them.
@@ -30,7 +30,7 @@ pub(crate) struct Trace {
 }
 
 struct State {
-    /// The code before the loop: constants.
+    /// The code before the loop: constants and inputs of one element.
     prologue: Vec<u8>,
     /// The code of the loop.
     code: Vec<u8>,
@@ -61,14 +61,14 @@ const END: u32 = 2;
 /// The local variables with the addresses of the inputs' next elements, from here on.
 const INPUTS: u32 = 3;
 
-/// Returns the body of a function that computes an expression of this number of inputs, `vectors`
-/// vectors a turn.
+/// Returns the body of a function that computes an expression of these inputs, `vectors` vectors a
+/// turn.
 pub(super) fn body(
-    inputs: usize,
+    inputs: &[Input],
     vectors: usize,
     expression: impl Fn(&Trace, &[Value]) -> Option<Value>,
 ) -> Option<Traced> {
-    let first = INPUTS + inputs as u32;
+    let first = INPUTS + inputs.len() as u32;
     let state = State {
         prologue: Vec::new(),
         code: Vec::new(),
@@ -80,8 +80,11 @@ pub(super) fn body(
     let state = RefCell::new(state);
     let trace = Trace { state };
     let mut values = Vec::new();
-    for input in 0..inputs {
-        values.push(trace.load(INPUTS + input as u32));
+    for (address, input) in (INPUTS..).zip(inputs) {
+        values.push(match input {
+            Input::Whole => trace.load(address),
+            Input::Single => trace.load_single(address),
+        });
     }
     let result = expression(&trace, &values)?;
     trace.store(OUT, result);
@@ -109,7 +112,10 @@ pub(super) fn body(
     body.extend(prologue);
     body.extend([plain::LOOP, BLOCK_EMPTY]);
     body.extend(code);
-    for place in (OUT..first).filter(|&place| place != END) {
+    let whole = (INPUTS..)
+        .zip(inputs)
+        .filter(|(_, input)| **input == Input::Whole);
+    for place in std::iter::once(OUT).chain(whole.map(|(place, _)| place)) {
         local(&mut body, plain::LOCAL_GET, place);
         body.push(plain::I32_CONST);
         leb_signed(&mut body, (vectors * VECTOR) as i32);
@@ -147,6 +153,15 @@ impl State {
         self.operations += 1;
         Value(first)
     }
+
+    /// A variable for what `write` computes before the loop, the same for all vectors.
+    fn once(&mut self, write: impl Fn(&mut Vec<u8>)) -> Value {
+        let variable = self.next;
+        self.next += 1;
+        write(&mut self.prologue);
+        local(&mut self.prologue, plain::LOCAL_SET, variable);
+        Value(variable | SAME)
+    }
 }
 
 impl Trace {
@@ -154,6 +169,14 @@ impl Trace {
         self.state.borrow_mut().each(|code, vector| {
             local(code, plain::LOCAL_GET, address);
             simd::memory(code, simd::LOAD, vector * VECTOR);
+        })
+    }
+
+    /// Loads one element into all lanes, before the loop.
+    fn load_single(&self, address: u32) -> Value {
+        self.state.borrow_mut().once(|prologue| {
+            local(prologue, plain::LOCAL_GET, address);
+            simd::memory(prologue, simd::LOAD_SPLAT, 0);
         })
     }
 
@@ -172,11 +195,7 @@ impl Trace {
         if let Some(known) = state.constants.iter().find(|known| known.0 == bits) {
             return known.1;
         }
-        let first = state.next;
-        state.next += 1;
-        simd::constant(&mut state.prologue, bits);
-        local(&mut state.prologue, plain::LOCAL_SET, first);
-        let value = Value(first | SAME);
+        let value = state.once(|prologue| simd::constant(prologue, bits));
         state.constants.push((bits, value));
         value
     }

@@ -14,7 +14,7 @@ const ON_DEMAND: [(&str, usize); 3] = [
     ("shaders.js", 16 * 1024),
     ("create.js", 5 * 1024),
     // With a copy of the core.
-    ("relampago_worker.js", 27 * 1024 / 2),
+    ("relampago_worker.js", 15 * 1024),
 ];
 /// Further entry points: for Node, for service workers, and under an earlier name.
 const NOT_DOWNLOADED: [&str; 3] = ["node.js", "static.js", "full/index.js"];

@@ -11,6 +11,7 @@ const LAYERS: &[&str] = &[
     "runtime",
     "coefficients",
     "instruction_set",
+    "random",
     "files",
     "ops",
     "reference",

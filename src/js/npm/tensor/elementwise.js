@@ -1,11 +1,12 @@
 // Elementwise operations, truth values and reductions: from nodes to nodes.
 
+import { optionsOf } from './options.js';
 import { constant, record } from './record.js';
-import { axesOf, axisOf, broadcast, failure, reduced, text } from './shape.js';
+import { axesOf, axisOf, broadcast, failure, reduced, shown, text } from './shape.js';
 
 /** Records an operation of the table whose operands broadcast to a shape. `values` are its parameters. */
-export const elementwise = (op, inputs, shape, { values, isTruth } = {}) =>
-    record(op, inputs, shape, values?.length > 0 ? { values } : {}, isTruth);
+export const elementwise = (op, inputs, shape, { values, dtype } = {}) =>
+    record(op, inputs, shape, values?.length > 0 ? { values } : {}, dtype);
 
 /** Records an operation of the table for named operands, which must broadcast with each other. */
 export const broadcasting = (name, op, named, options) => {
@@ -13,13 +14,13 @@ export const broadcasting = (name, op, named, options) => {
     return elementwise(op, named.map(([, node]) => node), shape, options);
 };
 
-const compare = (op, x, value) => elementwise(op, [x, constant(x.device, value)], x.shape, { isTruth: true });
+const compare = (op, x, value) => elementwise(op, [x, constant(x.device, value)], x.shape, { dtype: 'bool' });
 
 /** Returns 1 where elements are 0, and 0 elsewhere. */
 export const not = (x) => compare('equal', x, 0);
 
 /** Returns 1 where elements are not 0, and 0 elsewhere. */
-export const truth = (x) => (x.isTruth ? x : not(not(x)));
+export const truth = (x) => (x.dtype === 'bool' ? x : not(not(x)));
 
 /** The comparisons: an operation of the table, whether its operands are swapped, and whether its result is inverted. */
 export const COMPARISONS = {
@@ -34,13 +35,13 @@ export const COMPARISONS = {
 export const comparison = (name, a, b) => {
     const [op, isSwapped, isInverted] = COMPARISONS[name];
     const shape = broadcast(name, [['a', a.shape], ['b', b.shape]]);
-    const result = elementwise(op, isSwapped ? [b, a] : [a, b], shape, { isTruth: true });
+    const result = elementwise(op, isSwapped ? [b, a] : [a, b], shape, { dtype: 'bool' });
     return isInverted ? not(result) : result;
 };
 
-export const and = (a, b) => broadcasting('and', 'mul', [['a', truth(a)], ['b', truth(b)]], { isTruth: true });
+export const and = (a, b) => broadcasting('and', 'mul', [['a', truth(a)], ['b', truth(b)]], { dtype: 'bool' });
 
-export const or = (a, b) => broadcasting('or', 'maximum', [['a', truth(a)], ['b', truth(b)]], { isTruth: true });
+export const or = (a, b) => broadcasting('or', 'maximum', [['a', truth(a)], ['b', truth(b)]], { dtype: 'bool' });
 
 export const where = (condition, a, b) => {
     const named = [['condition', condition], ['a', a], ['b', b]];
@@ -53,6 +54,9 @@ export const where = (condition, a, b) => {
 /** What reductions of no elements are. */
 const NEUTRAL = { sum: 0, any: 0, all: 1 };
 
+/** The types of results that are not f32. */
+const DTYPES = { any: 'bool', all: 'bool', argmax: 'u32', argmin: 'u32' };
+
 /** Returns the axes that a reduction's options name; indices are along one axis, or of all elements. */
 const axesFor = (name, x, axis) => {
     if (name.startsWith('arg') && axis !== undefined && axis !== null) {
@@ -61,16 +65,20 @@ const axesFor = (name, x, axis) => {
     return axesOf(name, axis, x.shape);
 };
 
-export const reduce = (name, x, axis, { keepDims = false } = {}) => {
+export const reduce = (name, x, axis, options) => {
+    const { keepDims = false } = optionsOf(name, options, ['keepDims']);
+    if (typeof keepDims !== 'boolean') {
+        throw failure(name, `\`keepDims\` is ${shown(keepDims)}, but must be true or false`, 'INVALID_ARGUMENT');
+    }
     const axes = axesFor(name, x, axis);
     const shape = reduced(x.shape, axes, keepDims);
+    const dtype = DTYPES[name];
     if (axes.some((one) => x.shape[one] === 0)) {
         if (!(name in NEUTRAL)) {
             throw failure(name, `there is no element along axis ${text(axes)} of shape ${text(x.shape)}`, 'EMPTY');
         }
-        return record('view', [constant(x.device, NEUTRAL[name])], shape, { shape, axes: shape.map(() => -1), steps: [], starts: [] });
+        return record('view', [constant(x.device, NEUTRAL[name])], shape, { shape, axes: shape.map(() => -1), steps: [], starts: [] }, dtype);
     }
-    const isTruth = name === 'any' || name === 'all';
     const kind = { any: 'max', all: 'min' }[name] ?? name;
-    return record('reduce', [isTruth ? truth(x) : x], shape, { kind, axes, keepDims }, isTruth);
+    return record('reduce', [dtype === 'bool' ? truth(x) : x], shape, { kind, axes, keepDims }, dtype);
 };

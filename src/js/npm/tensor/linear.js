@@ -1,13 +1,15 @@
 // Softmaxes, norms, matmul and convolution: from nodes to nodes.
 
 import { pad, reshape, zeros } from './movement.js';
+import { optionsOf } from './options.js';
 import { record } from './record.js';
 import { axisOf, broadcast, checkedShape, failure, shown, text, whole } from './shape.js';
 
 export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, { axis: axisOf(op, axis, x.shape) });
 
 /** Normalises the last axis; `vectors` are named, and have its length. */
-export const norm = (op, x, vectors, { epsilon = 1e-5 } = {}) => {
+export const norm = (op, x, vectors, options) => {
+    const { epsilon = 1e-5 } = optionsOf(op, options, ['epsilon']);
     const axis = axisOf(op, -1, x.shape);
     for (const [name, { shape }] of vectors) {
         if (shape.length !== 1 || shape[0] !== x.shape[axis]) {
@@ -80,6 +82,7 @@ const paddingOf = (padding, same) => {
         const needed = "a number, two numbers, 'same', 'valid' or { mode: 'zeros', 'edge' or 'reflect', size }";
         throw failure('conv2d', `\`padding\` is ${shown(padding)}, but must be ${needed}`, 'INVALID_ARGUMENT');
     }
+    optionsOf('conv2d: `padding`', padding, ['mode', 'size']);
     return { mode, sides: size === undefined ? same : bothSides('padding.size', size) };
 };
 
@@ -101,7 +104,10 @@ const checkLayer = (x, weights, groups) => {
     }
 };
 
-export const conv2d = (x, weights, { stride = 1, padding = 0, dilation = 1, groups = 1 } = {}) => {
+const LAYER_OPTIONS = ['stride', 'padding', 'dilation', 'groups'];
+
+export const conv2d = (x, weights, options) => {
+    const { stride = 1, padding = 0, dilation = 1, groups = 1 } = optionsOf('conv2d', options, LAYER_OPTIONS);
     checkLayer(x, weights, whole('conv2d', 'groups', groups, 1));
     const [strides, dilations] = [pair('stride', stride, 1), pair('dilation', dilation, 1)];
     const kernel = weights.shape.slice(2);

@@ -1,14 +1,15 @@
 // Operations that move elements: from nodes to nodes.
 
-import { record, constant, range } from './record.js';
+import { common } from './dtype.js';
 import { elementwise } from './elementwise.js';
+import { record, constant, range } from './record.js';
 import {
     axesOf, axisOf, broadcast, checkedShape, failure, listOf, rangeOf, reshaped, shown, text, whole,
 } from './shape.js';
 
 /** Records a view; `axes` has the axis below of each axis, −1 where elements repeat. */
 const view = (x, shape, axes, { steps = axes.map(() => 1), starts = x.shape.map(() => 0) } = {}) =>
-    record('view', [x], shape, { shape, axes, steps, starts });
+    record('view', [x], shape, { shape, axes, steps, starts }, x.dtype);
 
 export const permute = (x, axes, op = 'permute') => {
     const order = listOf(op, 'axes', axes).map((axis) => axisOf(op, axis, x.shape, 'axes'));
@@ -29,7 +30,7 @@ export const transpose = (x, first = -2, second = -1) => {
 
 export const reshape = (x, shape, op = 'reshape') => {
     const target = reshaped(op, x.shape, shape);
-    return record('reshape', [x], target, { shape: target });
+    return record('reshape', [x], target, { shape: target }, x.dtype);
 };
 
 export const flatten = (x) => reshape(x, [x.size], 'flatten');
@@ -104,7 +105,7 @@ export const concat = (op, parts, at) => {
     const total = parts.reduce((sum, { shape }) => sum + shape[axis], 0);
     const shape = checkedShape(op, first.shape.map((length, k) => (k === axis ? total : length)));
     const full = parts.filter(({ size }) => size > 0);
-    return record('concat', full.length > 0 ? full : [first], shape, { axis });
+    return record('concat', full.length > 0 ? full : [first], shape, { axis }, common(parts));
 };
 
 export const stack = (parts, at) => {
@@ -129,7 +130,7 @@ export const gather = (x, indices, at) => {
 export const oneHot = (x, classes) => {
     whole('oneHot', 'classes', classes, 1);
     const shape = checkedShape('oneHot', [...x.shape, classes]);
-    return elementwise('equal', [reshape(x, [...x.shape, 1], 'oneHot'), range(x.device, classes)], shape, { isTruth: true });
+    return elementwise('equal', [reshape(x, [...x.shape, 1], 'oneHot'), range(x.device, classes)], shape);
 };
 
 export const topK = (x, k) => {
@@ -139,7 +140,7 @@ export const topK = (x, k) => {
         throw failure('topK', `\`k\` is ${k}, but the last axis of shape ${text(x.shape)} has ${cols ?? 'no'} elements`);
     }
     const shape = [...x.shape.slice(0, -1), k];
-    const indices = record('topK', [x], shape, { k });
+    const indices = record('topK', [x], shape, { k }, 'u32');
     return { values: record('take', [x, indices], shape, {}), indices };
 };
 

@@ -26,6 +26,9 @@ export class Resident {
     }
 }
 
+/** The source of a leaf that stands for an argument while a function is recorded. */
+export const PARAMETER = Symbol('parameter');
+
 /** Writes parameters as part of a structure; JSON has no infinities, NaN and −0. */
 const written = (parameters) =>
     JSON.stringify(parameters, (_, value) => {
@@ -39,9 +42,9 @@ export class Node {
     /** How often a leaf's values went to the device. */
     uses = 0;
 
-    /** `source` is that of a leaf: values or a `Resident`. `isTruth` says that elements are 0 or 1. */
-    constructor(device, shape, { op = 'leaf', inputs = [], parameters = {}, source, isTruth = false }) {
-        Object.assign(this, { device, shape, op, inputs, parameters, source, isTruth });
+    /** `source` is that of a leaf: values or a `Resident`. */
+    constructor(device, shape, { op = 'leaf', inputs = [], parameters = {}, source, dtype = 'f32' }) {
+        Object.assign(this, { device, shape, op, inputs, parameters, source, dtype });
         this.size = sizeOf(shape);
     }
 
@@ -99,11 +102,15 @@ export const ordered = (results) => {
     return order;
 };
 
-/** Refuses leaves that were disposed of. */
+/** Refuses leaves without values: those that were disposed of, and parameters. */
 export const requireSources = (order) => {
     const gone = order.find((node) => node.isDisposed);
     if (gone) {
         throw new RelampagoError('DISPOSED', `a tensor of shape [${gone.shape.join(', ')}] that is needed was disposed of`);
+    }
+    if (order.some(({ source }) => source === PARAMETER)) {
+        const message = 'a function that device.jit records must return tensors, and not compute them';
+        throw new RelampagoError('INVALID_ARGUMENT', message);
     }
 };
 

@@ -12,6 +12,12 @@ const mixUp = (value) => {
     if (value instanceof DeviceBuffer) {
         return 'is a DeviceBuffer; make it a tensor with device.tensor(buffer, shape)';
     }
+    if (typeof value === 'function') {
+        return 'is a function; call it, and pass its result';
+    }
+    if (classOf(value?.data) && value.width >= 0) {
+        return 'is an image; make it a tensor with device.fromImage(image)';
+    }
     if (Array.isArray(value) || classOf(value)) {
         return 'is an array; make it a tensor with device.tensor(values, shape)';
     }
@@ -22,6 +28,9 @@ const mixUp = (value) => {
 export const operands = (nodeOf) => {
     const required = (op, name, value) => {
         const node = nodeOf(value);
+        if (!node && name === 'this') {
+            throw failure(op, `the method was called without its tensor; call it as tensor.${op}(…)`, 'INVALID_ARGUMENT');
+        }
         if (!node) {
             throw failure(op, `\`${name}\` ${mixUp(value)}`, 'INVALID_ARGUMENT');
         }

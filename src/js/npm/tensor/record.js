@@ -4,7 +4,7 @@ import { Node } from './node.js';
 import { sizeOf } from './shape.js';
 
 /** Returns a leaf: values of the host, or a buffer on the device. */
-export const leaf = (device, shape, source) => new Node(device, shape, { source });
+export const leaf = (device, shape, source, dtype) => new Node(device, shape, { source, dtype });
 
 /** Returns a number that is an argument of programs, and no part of their structure. */
 export const number = (device, value) => leaf(device, [], Float32Array.of(value));
@@ -16,9 +16,9 @@ export const constant = (device, value) => new Node(device, [], { op: 'constant'
 export const range = (device, length) => new Node(device, [length], { op: 'range', parameters: { length } });
 
 /** Returns an operation's node. What has no elements needs no operation. */
-export const record = (op, inputs, shape, parameters, isTruth) => {
+export const record = (op, inputs, shape, parameters, dtype) => {
     const [{ device }] = inputs;
     return sizeOf(shape) === 0
-        ? leaf(device, shape, new Float32Array(0))
-        : new Node(device, shape, { op, inputs, parameters, isTruth });
+        ? leaf(device, shape, new Float32Array(0), dtype)
+        : new Node(device, shape, { op, inputs, parameters, dtype });
 };

@@ -114,18 +114,27 @@ const withProgram = async (entry, use) => {
     }
 };
 
-/** Finds or plans the program of results; calls `use` with it, the places of results, and the sources of leaves. */
-const withPlan = async (device, results, use) => {
+/** Returns what results need: nodes in order, the leaves among these, and the key of their program if there is any. */
+const recordingOf = (results) => {
     const order = ordered(results);
-    requireSources(order);
     const leaves = order.filter((node) => node.isLeaf);
+    const key = leaves.length < order.length ? structure(order, results) : undefined;
+    return { order, leaves, results, key };
+};
+
+/**
+ * Finds or plans the program of a recording; calls `use` with it, the places of results, and the sources of the leaves
+ * `given` in place of the recording's own.
+ */
+const withPlan = async ({ order, results, key }, given, use) => {
+    requireSources(given);
+    const [{ device }] = order;
     const make = () => plan(device, order, results);
-    const isComputed = leaves.length < order.length;
-    const entry = isComputed ? programsOf(device).find(structure(order, results), make) : { ready: make(), users: 0 };
+    const entry = key === undefined ? { ready: make(), users: 0 } : programsOf(device).find(key, make);
     // Uploads make leaves of leaves, so the structure stays the same.
-    await settleLeaves(leaves);
-    requireSources(leaves);
-    return withSources(leaves, (sources) =>
+    await settleLeaves(given);
+    requireSources(given);
+    return withSources(given, (sources) =>
         withProgram(entry, ({ program, places }) => use(program, places, sources)));
 };
 
@@ -135,8 +144,12 @@ const argumentsOf = (sources) => sources.map((source) => (source instanceof Resi
 const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : Float32Array.from(source));
 
 /** Computes nodes and returns their values, each in an array of its own. */
-export const read = (device, nodes, options) =>
-    withPlan(device, nodes, async (program, places, sources) => {
+export const read = async (nodes, options) => {
+    if (nodes.length === 0) {
+        return [];
+    }
+    const recording = recordingOf(nodes);
+    return withPlan(recording, recording.leaves, async (program, places, sources) => {
         const signal = options?.signal;
         const computed = program ? await program.read(argumentsOf(sources), { signal }) : [];
         const taken = new Set();
@@ -150,9 +163,11 @@ export const read = (device, nodes, options) =>
             return isTaken ? values.slice() : values;
         }));
     });
+};
 
 /** Computes nodes whose results stay on the device, and makes leaves of them. */
-export const keep = async (device, nodes, options) => {
+export const keep = async (nodes, options) => {
+    requireSources(nodes.filter((node) => node.isLeaf));
     const values = nodes.filter((node) => node.isLeaf && !(node.source instanceof Resident) && !node.isDisposed);
     await Promise.all(values.map(upload));
     const results = [...new Set(nodes.filter((node) => !(node.source instanceof Resident)))];
@@ -160,15 +175,24 @@ export const keep = async (device, nodes, options) => {
     if (results.length === 0) {
         return;
     }
-    await withPlan(device, results, async (program, places, sources) => {
+    const recording = recordingOf(results);
+    await keepRecorded(recording, recording.leaves, results, options);
+};
+
+/** Computes a recording's results with the leaves `given` in place of its own, and makes leaves of the nodes `made`. */
+export const keepRecorded = async (recording, given, made, options) => {
+    if (made.length === 0) {
+        return;
+    }
+    await withPlan(recording, given, async (program, places, sources) => {
         const buffers = program ? await program.run(argumentsOf(sources), options) : [];
         const residents = buffers.map((buffer) => new Resident(buffer));
         const used = new Set();
-        results.forEach((node, at) => settle(node, places[at], residents, sources, used));
+        made.forEach((node, at) => settle(node, places[at], residents, sources, used));
         residents.forEach((resident, at) => used.has(at) || resident.release());
     });
     // Those that are nothing but values of the host.
-    await Promise.all(results.filter(({ source }) => source && !(source instanceof Resident)).map(upload));
+    await Promise.all(made.filter(({ source }) => source && !(source instanceof Resident)).map(upload));
 };
 
 /** Makes a leaf of a node that was computed, unless another run did meanwhile. */

@@ -17,6 +17,17 @@ export const enter = (node) => {
     scopesOf(node.device).at(-1)?.add(node);
 };
 
+/** Calls `f`; what it makes belongs to no scope. */
+export const unscoped = (device, f) => {
+    const scopes = scopesOf(device);
+    scopes.push(new Set());
+    try {
+        return f();
+    } finally {
+        scopes.pop();
+    }
+};
+
 /** Returns the nodes of all tensors in a result: a tensor, arrays and objects of them. */
 const nodesIn = (value, nodeOf, seen = new Set()) => {
     const node = nodeOf(value);

@@ -1,18 +1,24 @@
 // `Tensor`: values with a shape. Methods record what is to be computed; reading runs it.
 
-import { GpuDevice, ops } from '../core.js';
+import { classOf, ops } from '../core.js';
+import { entered, traced } from '../stack.js';
+import { arrayOf, elementOf } from './dtype.js';
 import * as elementwise from './elementwise.js';
+import { imageOf } from './image.js';
 import * as linear from './linear.js';
 import * as movement from './movement.js';
-import { Node, Resident } from './node.js';
+import { Node } from './node.js';
 import { operands } from './operand.js';
+import { ABORT, optionsOf } from './options.js';
 import { leaf, number } from './record.js';
-import { keep, programsOf, read } from './run.js';
-import { enter, scope } from './scope.js';
-import { checkedShape, failure, shown, text } from './shape.js';
+import { keep, read } from './run.js';
+import { enter } from './scope.js';
+import { failure, shown, text } from './shape.js';
 import { nested, sourceOf } from './values.js';
 
 let nodeOf;
+
+export { nodeOf };
 
 export class Tensor {
     #node;
@@ -46,6 +52,10 @@ export class Tensor {
         return this.#node.shape.length;
     }
 
+    get dtype() {
+        return this.#node.dtype;
+    }
+
     get device() {
         return this.#node.device;
     }
@@ -68,20 +78,24 @@ export class Tensor {
     }
 
     static stack(tensors, axis = 0) {
-        return new Tensor(movement.stack(listed('stack', tensors), axis));
+        return entered(Tensor.stack, () => new Tensor(movement.stack(listed('stack', tensors), axis)));
     }
 
     static concat(tensors, axis = 0) {
-        return new Tensor(movement.concat('concat', listed('concat', tensors), axis));
+        return entered(Tensor.concat, () => new Tensor(movement.concat('concat', listed('concat', tensors), axis)));
     }
 }
+
+Object.defineProperty(Tensor, 'name', { value: 'Tensor' });
 
 const GONE = new Node(undefined, [], {});
 
 const { required, beside } = operands((value) => nodeOf(value));
 
+export { beside };
+
 /** Returns the nodes of a list of tensors of one device. */
-const listed = (op, tensors) => {
+export const listed = (op, tensors) => {
     if (!Array.isArray(tensors) || tensors.length === 0) {
         throw failure(op, `\`tensors\` is ${shown(tensors)}, but must be an array of tensors`, 'INVALID_ARGUMENT');
     }
@@ -91,9 +105,10 @@ const listed = (op, tensors) => {
 
 /** Gives the class a method whose function gets the tensor's node, and returns a node. */
 const method = (name, record) => {
-    Tensor.prototype[name] = function (...values) {
-        return new Tensor(record(required(name, 'this', this), ...values));
+    const call = function (...values) {
+        return entered(call, () => new Tensor(record(required(name, 'this', this), ...values)));
     };
+    Tensor.prototype[name] = call;
 };
 
 /** Functions of one tensor and of plain arguments. */
@@ -166,7 +181,7 @@ method('gather', (x, indices, axis = 0) => movement.gather(x, indicesOf(indices,
 
 /** Returns the node of indices; those that are numbers are checked at once. */
 const indicesOf = (indices, x, axis) => {
-    if (typeof indices !== 'number' && !Array.isArray(indices)) {
+    if (typeof indices !== 'number' && !Array.isArray(indices) && classOf(indices) !== 'Uint32Array') {
         return beside('gather', 'indices', indices, x);
     }
     const { source, shape } = sourceOf(indices);
@@ -178,16 +193,36 @@ const indicesOf = (indices, x, axis) => {
     return leaf(x.device, shape, source);
 };
 
-Object.assign(Tensor.prototype, {
-    topK(k) {
+/** Computes nodes and returns their values, each in an array of its type. */
+export const readAll = async (op, nodes, options) => {
+    const all = await read(nodes, optionsOf(op, options, ABORT));
+    return all.map((values, at) => arrayOf(nodes[at].dtype, values));
+};
+
+/** Computes nodes that stay on the device. What was not there before belongs to the innermost scope. */
+export const kept = async (op, nodes, options) => {
+    const computed = nodes.filter((node) => !node.isLeaf);
+    await keep(nodes, optionsOf(op, options, ABORT));
+    computed.forEach(enter);
+};
+
+Tensor.prototype.topK = function topK(k) {
+    return entered(topK, () => {
         const { values, indices } = movement.topK(required('topK', 'this', this), k);
         return { values: new Tensor(values), indices: new Tensor(indices) };
-    },
+    });
+};
 
+const valuesOf = async (op, tensor, options) => {
+    const node = required(op, 'this', tensor);
+    const [values] = await readAll(op, [node], options);
+    return { node, values };
+};
+
+/** Methods that compute. */
+const COMPUTING = {
     async data(options) {
-        const node = required('data', 'this', this);
-        const [values] = await read(node.device, [node], options);
-        return values;
+        return (await valuesOf('data', this, options)).values;
     },
 
     async item(options) {
@@ -195,20 +230,29 @@ Object.assign(Tensor.prototype, {
         if (node.size !== 1) {
             throw failure('item', `shape ${text(node.shape)} has ${node.size} elements, but must have one; use data()`);
         }
-        return (await this.data(options))[0];
+        const { values } = await valuesOf('item', this, options);
+        return elementOf(node.dtype)(values[0]);
     },
 
     async array(options) {
-        const { shape } = required('array', 'this', this);
-        return nested(await this.data(options), shape);
+        const { node, values } = await valuesOf('array', this, options);
+        return nested(values, node.shape, elementOf(node.dtype));
+    },
+
+    async toImageData(options) {
+        const node = required('toImageData', 'this', this);
+        return imageOf(node, options, async () => (await valuesOf('toImageData', this)).values);
     },
 
     async run(options) {
         const node = required('run', 'this', this);
-        await kept(node.device, [node], options);
+        await kept('run', [node], options);
         return this;
     },
-});
+};
+for (const [name, compute] of Object.entries(COMPUTING)) {
+    Tensor.prototype[name] = traced(compute);
+}
 Tensor.prototype.keep = Tensor.prototype.run;
 
 if (Symbol.dispose) {
@@ -216,73 +260,3 @@ if (Symbol.dispose) {
         this.dispose();
     };
 }
-
-/** Computes nodes that stay on the device. What was not there before belongs to the innermost scope. */
-const kept = async (device, nodes, options) => {
-    const computed = nodes.filter((node) => !node.isLeaf);
-    await keep(device, nodes, options);
-    computed.forEach(enter);
-};
-
-/** Returns the nodes of tensors of this device. */
-const nodesOf = (op, device, tensors) => {
-    const nodes = tensors.length > 0 ? listed(op, tensors) : [];
-    if (nodes.some((node) => node.device !== device)) {
-        throw failure(op, '`tensors` has a tensor of another device', 'FOREIGN');
-    }
-    return nodes;
-};
-
-const made = (device, shape, source) => {
-    const node = leaf(device, shape, source);
-    enter(node);
-    return new Tensor(node);
-};
-
-const filled = (op, device, shape, value) => {
-    if (typeof value !== 'number') {
-        throw failure(op, `\`value\` is ${shown(value)}, but must be a number`, 'INVALID_ARGUMENT');
-    }
-    return new Tensor(movement.broadcastTo(number(device, value), checkedShape(op, shape), op));
-};
-
-Object.assign(GpuDevice.prototype, {
-    tensor(values, shape) {
-        const resident = (buffer) => new Resident(buffer, false);
-        const { source, shape: checked } = sourceOf(values, shape, resident);
-        return made(this, checked, source);
-    },
-
-    full(shape, value) {
-        return filled('full', this, shape, value);
-    },
-
-    zeros(shape) {
-        return filled('zeros', this, shape, 0);
-    },
-
-    ones(shape) {
-        return filled('ones', this, shape, 1);
-    },
-
-    async run(tensors, options) {
-        await kept(this, nodesOf('run', this, tensors), options);
-        return tensors;
-    },
-
-    async read(tensors, options) {
-        return read(this, nodesOf('read', this, tensors), options);
-    },
-
-    scope(f) {
-        return scope(this, f, (value) => nodeOf(value));
-    },
-});
-
-Object.defineProperty(GpuDevice.prototype, 'tensors', {
-    get() {
-        const { planned, cached } = programsOf(this);
-        return { planned, cached };
-    },
-    configurable: true,
-});

@@ -33,7 +33,20 @@ const flattened = (values, shape, into) => {
     return into;
 };
 
-/** Returns values and their own shape: a number, a Float32Array or nested arrays. */
+/** Arrays of whole numbers that are copied to f32, and the types of their tensors. */
+const WHOLE = { Uint8Array: 'f32', Uint8ClampedArray: 'f32', Uint32Array: 'u32' };
+
+/** Returns whole numbers as f32; refuses those that f32 has not. */
+const exact = (values) => {
+    const source = Float32Array.from(values);
+    const at = source.findIndex((value, i) => value !== values[i]);
+    if (at >= 0) {
+        throw failure('tensor', `element ${at} is ${values[at]}, but f32 has all whole numbers only up to 16777216`, 'INVALID_ARGUMENT');
+    }
+    return source;
+};
+
+/** Returns values and their own shape: a number, a typed array or nested arrays. */
 const numbersOf = (values) => {
     if (typeof values === 'number') {
         return { source: Float32Array.of(values), own: [] };
@@ -45,28 +58,32 @@ const numbersOf = (values) => {
     if (lengthOf(values) >= 0) {
         return { source: Float32Array.from(values), own: [values.length] };
     }
+    const dtype = WHOLE[classOf(values)];
+    if (dtype) {
+        return { source: exact(values), own: [values.length], dtype };
+    }
     const hint = typeof values?.then === 'function' ? 'a Promise; await it first' : classOf(values) ?? shown(values);
-    const needed = 'a number, a Float32Array, nested arrays of numbers or a DeviceBuffer';
+    const needed = 'a number, a Float32Array, a Uint32Array, a Uint8Array, nested arrays of numbers or a DeviceBuffer';
     throw failure('tensor', `\`values\` is ${hint}, but must be ${needed}`, 'INVALID_ARGUMENT');
 };
 
-/** Returns what a leaf is made of: its source and shape. Values are copied; a buffer stays the caller's. */
+/** Returns what a leaf is made of: its source, shape and type. Values are copied; a buffer stays the caller's. */
 export const sourceOf = (values, given, resident) => {
     const isBuffer = values instanceof DeviceBuffer;
-    const { source, own } = isBuffer ? { source: resident(values), own: [values.length] } : numbersOf(values);
+    const { source, own, dtype = 'f32' } = isBuffer ? { source: resident(values), own: [values.length] } : numbersOf(values);
     const shape = given === undefined ? own : checkedShape('tensor', given);
     if (sizeOf(shape) !== sizeOf(own)) {
         throw failure('tensor', `there are ${sizeOf(own)} values, but shape ${text(shape)} has ${sizeOf(shape)}`);
     }
-    return { source, shape };
+    return { source, shape, dtype };
 };
 
-/** Returns values as nested arrays; a number for a scalar. */
-export const nested = (values, shape, start = 0) => {
+/** Returns values as nested arrays, whose elements `element` makes; one element for a scalar. */
+export const nested = (values, shape, element, start = 0) => {
     if (shape.length === 0) {
-        return values[start];
+        return element(values[start]);
     }
     const [length, ...rest] = shape;
     const size = sizeOf(rest);
-    return Array.from({ length }, (_, k) => nested(values, rest, start + k * size));
+    return Array.from({ length }, (_, k) => nested(values, rest, element, start + k * size));
 };

@@ -1,4 +1,4 @@
-import { GpuDevice, RelampagoError, TensorView, invalid, ops } from '../core.js';
+import { GpuDevice, RelampagoError, TensorView, invalid, ops, traced } from '../core.js';
 import { abortable, copied, forward } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
@@ -105,3 +105,8 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     }
 }
 forward(RemoteDevice.prototype, { tiledReduce2d: 4, tiledReducePartial: 4, tuneOne: 2, adoptChoices: 1, choices: 0 });
+
+// An error of the worker has none of the caller's lines in its stack.
+for (const name of [...ops.map(([op]) => op), 'upload', 'matmulView', 'tiledReduce2d', 'tiledReducePartial']) {
+    RemoteDevice.prototype[name] = traced(RemoteDevice.prototype[name]);
+}

@@ -1,4 +1,4 @@
-import { Program, checked, list } from '../core.js';
+import { Program, checked, list, traced } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer, foreign } from './buffer.js';
 import { remote } from './handle.js';
@@ -66,4 +66,7 @@ export class RemoteProgram extends remote(Program, 'Program') {
             return argument.handle.number;
         });
     }
+}
+for (const name of ['run', 'runN', 'read']) {
+    RemoteProgram.prototype[name] = traced(RemoteProgram.prototype[name]);
 }

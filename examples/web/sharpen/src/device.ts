@@ -1,0 +1,22 @@
+import { useEffect, useState } from 'react';
+import init, { GpuDevice } from 'relampago';
+
+/** A device in a worker, which does not block the page; undefined until it is ready. */
+export function useDevice(): GpuDevice | undefined {
+  const [device, setDevice] = useState<GpuDevice>();
+  useEffect(() => {
+    let isGone = false;
+    let opened: GpuDevice | undefined;
+    const open = async (): Promise<void> => {
+      await init();
+      opened = await GpuDevice.create({ worker: true });
+      isGone ? opened.dispose() : setDevice(opened);
+    };
+    void open();
+    return () => {
+      isGone = true;
+      opened?.dispose();
+    };
+  }, []);
+  return device;
+}

@@ -1,0 +1,49 @@
+// Arguments that are easily mixed up: errors say what to do with them.
+
+import { RelampagoError } from './error.js';
+
+const isPromise = (value) => typeof value?.then === 'function';
+
+/** Whether a value is of a class or of one below it, such as those of workers. */
+const isOf = (name) => (value) => {
+    for (let owner = Object(value); owner; owner = Object.getPrototypeOf(owner)) {
+        if (owner.constructor?.name === name) {
+            return true;
+        }
+    }
+    return false;
+};
+
+/** What an argument may be instead, by what it must be, and what to do then. */
+const HINTS = {
+    Float32Array: [
+        [isPromise, 'await the Promise first'],
+        [isOf('Tensor'), 'use the methods of the tensor, or await its data()'],
+        [isOf('DeviceBuffer'), 'a DeviceBuffer is for batch.input(buffer) and programs; or await its read()'],
+    ],
+    BufferId: [
+        [isPromise, 'await the Promise first'],
+        [isOf('Tensor'), 'use the methods of the tensor, or record its data()'],
+        [isOf('DeviceBuffer'), 'record it with batch.input(buffer) first'],
+        [ArrayBuffer.isView, 'record it with batch.upload(values) first'],
+    ],
+};
+
+/** Adds to the message of an error what to do with an argument that was mixed up. `entry` is what the caller called. */
+export const explained = (error, values, entry) => {
+    const [, needed] = /must be a (Float32Array|BufferId)$/.exec(error?.message) ?? [];
+    const hint = HINTS[needed]?.find(([is]) => values.some(is))?.[1];
+    if (error?.code === 'INVALID_ARGUMENT' && hint) {
+        error.message += `; ${hint}`;
+        Error.captureStackTrace?.(error, entry);
+    }
+    return error;
+};
+
+/** Refuses a call of a method without its object. */
+export const requireOwner = (owner, Class, what, name) => {
+    if (!(owner instanceof Class)) {
+        const message = `${name}: the method was called without its ${what}; call it as ${what}.${name}(…)`;
+        throw new RelampagoError('INVALID_ARGUMENT', message);
+    }
+};

@@ -1,0 +1,134 @@
+// What devices do with tensors.
+
+import { GpuDevice } from '../core.js';
+import { entered, traced } from '../stack.js';
+import { pixelsOf } from './image.js';
+import { compiled } from './jit.js';
+import * as movement from './movement.js';
+import { Resident } from './node.js';
+import { drawn } from './random.js';
+import { leaf, number } from './record.js';
+import { programsOf } from './run.js';
+import { enter, scope } from './scope.js';
+import { checkedShape, failure, shown } from './shape.js';
+import { Tensor, kept, listed, nodeOf, readAll } from './tensor.js';
+import { sourceOf } from './values.js';
+
+export { Tensor };
+
+/** Returns the device that a method was called with. */
+const deviceOf = (op, device) => {
+    if (!(device instanceof GpuDevice)) {
+        throw failure(op, `the method was called without its device; call it as device.${op}(…)`, 'INVALID_ARGUMENT');
+    }
+    return device;
+};
+
+/** Returns the nodes of tensors of this device. */
+const nodesOf = (op, device, tensors) => {
+    const nodes = Array.isArray(tensors) && tensors.length === 0 ? [] : listed(op, tensors);
+    if (nodes.some((node) => node.device !== device)) {
+        throw failure(op, '`tensors` has a tensor of another device', 'FOREIGN');
+    }
+    return nodes;
+};
+
+const made = (device, shape, source, dtype) => {
+    const node = leaf(device, shape, source, dtype);
+    enter(node);
+    return new Tensor(node);
+};
+
+const filled = (op, device, shape, value) => {
+    if (typeof value !== 'number') {
+        throw failure(op, `\`value\` is ${shown(value)}, but must be a number`, 'INVALID_ARGUMENT');
+    }
+    return new Tensor(movement.broadcastTo(number(device, value), checkedShape(op, shape), op));
+};
+
+/** Methods that record, by functions of the device and their arguments. */
+const RECORDING = {
+    tensor(device, values, shape) {
+        const resident = (buffer) => new Resident(buffer, false);
+        const { source, shape: checked, dtype } = sourceOf(values, shape, resident);
+        return made(device, checked, source, dtype);
+    },
+
+    full: (device, shape, value) => filled('full', device, shape, value),
+
+    zeros: (device, shape) => filled('zeros', device, shape, 0),
+
+    ones: (device, shape) => filled('ones', device, shape, 1),
+
+    fromImage(device, image, options) {
+        const { source, shape } = pixelsOf(image, options);
+        return made(device, shape, source);
+    },
+
+    jit: (device, f) => compiled(device, f),
+};
+for (const [name, record] of Object.entries(RECORDING)) {
+    const call = function (...values) {
+        return entered(call, () => record(deviceOf(name, this), ...values));
+    };
+    GpuDevice.prototype[name] = call;
+}
+
+/** Methods that compute. */
+const COMPUTING = {
+    async run(tensors, options) {
+        await kept('run', nodesOf('run', deviceOf('run', this), tensors), options);
+        return tensors;
+    },
+
+    async read(tensors, options) {
+        return readAll('read', nodesOf('read', deviceOf('read', this), tensors), options);
+    },
+
+    async scope(f) {
+        return scope(deviceOf('scope', this), f, nodeOf);
+    },
+};
+for (const [name, compute] of Object.entries(COMPUTING)) {
+    GpuDevice.prototype[name] = traced(compute);
+}
+
+/** Makes tensors of random numbers. */
+class RandomTensors {
+    #device;
+
+    constructor(device) {
+        this.#device = device;
+    }
+
+    uniform(shape, options) {
+        return this.#made('uniform', shape, options);
+    }
+
+    normal(shape, options) {
+        return this.#made('normal', shape, options);
+    }
+
+    #made(name, shape, options) {
+        return entered(this[name], () => {
+            const checked = checkedShape(name, shape);
+            return made(this.#device, checked, drawn(name, checked, options));
+        });
+    }
+}
+
+Object.defineProperties(GpuDevice.prototype, {
+    tensors: {
+        get() {
+            const { planned, cached } = programsOf(this);
+            return { planned, cached };
+        },
+        configurable: true,
+    },
+    random: {
+        get() {
+            return new RandomTensors(this);
+        },
+        configurable: true,
+    },
+});
