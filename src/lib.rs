@@ -59,6 +59,7 @@ mod js_ptx;
     any(feature = "js", feature = "js-llm", feature = "js-ptx")
 ))]
 mod js_shared;
+mod lazy;
 #[cfg(feature = "llm")]
 pub mod llm;
 pub mod ops;
@@ -93,6 +94,7 @@ pub use gpu::KernelTime;
 pub use gpu::shaders;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
+pub use lazy::{Axes, Border, ConvOptions, Operand, Slice, Tensor, Tensors};
 pub use ops::ConvLayer;
 pub use ops::HalfPrecision;
 pub use ops::custom::{CustomCall, CustomOp};
@@ -123,6 +125,7 @@ mod samples {
     document!(Migrating, "../docs/guide/migrating.md");
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
+    document!(Tensors, "../docs/guide/tensors.md");
     document!(Programs, "../docs/guide/batches-and-programs.md");
     document!(Operations, "../docs/guide/operations.md");
     document!(Custom, "../docs/guide/custom-operations.md");
