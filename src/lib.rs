@@ -3,7 +3,8 @@
 //!
 //! [`GpuDevice::new_async`] works everywhere and chooses the back-end. Every operation of the
 //! [op table](ops) is a method of the device, of a [`GpuCommandBatch`] and of the JavaScript
-//! classes, with the same meaning and the stated accuracy on every back-end.
+//! classes, with the same meaning and the stated accuracy on every back-end. A [`Tensor`] is a lazy value with a
+//! shape, whose operations broadcast and run as one program.
 //!
 //! # Asynchronous and blocking methods
 //!

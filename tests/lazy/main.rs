@@ -5,6 +5,7 @@
 mod behaviour;
 mod cases;
 mod mistakes;
+mod operations;
 mod oracle;
 #[path = "../support/random.rs"]
 #[allow(dead_code)]
