@@ -22,6 +22,14 @@ pub enum Error {
         /// The given length, in elements.
         actual: usize,
     },
+    /// Shapes of tensors do not fit each other or the operation.
+    #[error("{op}: {message}")]
+    ShapeMismatch {
+        /// The operation.
+        op: &'static str,
+        /// The argument, its shape and what the operation needs.
+        message: String,
+    },
     /// The product of a shape's dimensions exceeds the address range.
     #[error(
         "the shape of `{what}`, {rows}×{cols}, has more values than {}, the most of an array",
@@ -172,6 +180,7 @@ impl Error {
     pub fn code(&self) -> &'static str {
         match self {
             Error::LengthMismatch { .. } => "LENGTH_MISMATCH",
+            Error::ShapeMismatch { .. } => "SHAPE_MISMATCH",
             Error::ShapeOverflow { .. } => "SHAPE_OVERFLOW",
             Error::Empty { .. } => "EMPTY",
             Error::InvalidArgument { .. } => "INVALID_ARGUMENT",

@@ -3,7 +3,8 @@
 //!
 //! [`GpuDevice::new_async`] works everywhere and chooses the back-end. Every operation of the
 //! [op table](ops) is a method of the device, of a [`GpuCommandBatch`] and of the JavaScript
-//! classes, with the same meaning and the stated accuracy on every back-end.
+//! classes, with the same meaning and the stated accuracy on every back-end. A [`Tensor`] is a lazy value with a
+//! shape, whose operations broadcast and run as one program.
 //!
 //! # Asynchronous and blocking methods
 //!
@@ -59,6 +60,7 @@ mod js_ptx;
     any(feature = "js", feature = "js-llm", feature = "js-ptx")
 ))]
 mod js_shared;
+mod lazy;
 #[cfg(feature = "llm")]
 pub mod llm;
 pub mod ops;
@@ -94,6 +96,7 @@ pub use gpu::KernelTime;
 pub use gpu::shaders;
 pub use graph::{BufferPlace, Explanation, KernelInfo, PlanSummary};
 pub use instruction_set::InstructionSet;
+pub use lazy::{Axes, Border, ConvOptions, Operand, Slice, Tensor, Tensors};
 pub use ops::ConvLayer;
 pub use ops::HalfPrecision;
 pub use ops::custom::{CustomCall, CustomOp};
@@ -124,6 +127,7 @@ mod samples {
     document!(Migrating, "../docs/guide/migrating.md");
     document!(Views, "../docs/guide/views-and-caches.md");
     document!(BackEnds, "../docs/guide/choosing-a-back-end.md");
+    document!(Tensors, "../docs/guide/tensors.md");
     document!(Programs, "../docs/guide/batches-and-programs.md");
     document!(Operations, "../docs/guide/operations.md");
     document!(Custom, "../docs/guide/custom-operations.md");

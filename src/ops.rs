@@ -27,7 +27,6 @@ pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
 pub use matmul::Matmul;
 pub(crate) use rearrange::Cycle;
-#[cfg(feature = "gpu")]
 pub(crate) use rearrange::MAX_AXES;
 pub use rearrange::Rearrange;
 pub use reduce_axis::{AxisFold, ReduceAxis};

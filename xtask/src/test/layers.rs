@@ -24,6 +24,7 @@ const LAYERS: &[&str] = &[
     "cuda",
     "device",
     "batch",
+    "lazy",
     "pool",
     "llm",
     "js_shared",

@@ -1,0 +1,29 @@
+//! [`Tensor`]: values with shapes, computed when they are read.
+
+mod axes;
+mod conv2d;
+mod elementwise;
+mod graph;
+mod join;
+mod linear;
+mod lower;
+mod movement;
+mod node;
+mod operand;
+mod programs;
+mod reduce;
+mod run;
+mod shape;
+mod slice;
+mod tensor;
+mod tensors;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+mod view;
+
+pub use axes::Axes;
+pub use conv2d::{Border, ConvOptions};
+pub use operand::Operand;
+pub use slice::Slice;
+pub use tensor::Tensor;
+pub use tensors::Tensors;

@@ -1,0 +1,64 @@
+//! Compiled graphs, by their structure.
+
+use std::sync::Arc;
+
+use crate::batch::{GpuCommandBatch, Program};
+use crate::device::GpuDevice;
+use crate::error::Result;
+use crate::lazy::graph::Graph;
+use crate::lazy::lower::{Place, lower};
+
+/// The number of programs that are cached.
+const MAX_PROGRAMS: usize = 64;
+
+/// A compiled graph.
+pub(super) struct Planned {
+    /// `None` if all results are leaves.
+    pub(super) program: Option<Program>,
+    /// Where each result is found.
+    pub(super) places: Vec<Place>,
+}
+
+impl Planned {
+    pub(super) async fn new(device: &GpuDevice, graph: &Graph) -> Result<Self> {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let lowered = lower(&mut batch, graph)?;
+        let program = match &lowered.outputs[..] {
+            [] => None,
+            outputs => Some(batch.compile_async(outputs).await?),
+        };
+        let places = lowered.places;
+        Ok(Self { program, places })
+    }
+}
+
+/// The programs that were used last.
+#[derive(Default)]
+pub(super) struct Programs {
+    /// Structures with their programs, the least recently used one first.
+    entries: Vec<(String, Arc<Planned>)>,
+    /// The number of graphs that were planned.
+    pub(super) planned: usize,
+}
+
+impl Programs {
+    /// Returns the program of a structure, if it is cached.
+    pub(super) fn find(&mut self, structure: &str) -> Option<Arc<Planned>> {
+        let found = self.entries.iter().position(|(own, _)| own == structure)?;
+        self.entries[found..].rotate_left(1);
+        self.entries.last().map(|(_, planned)| Arc::clone(planned))
+    }
+
+    /// Adds a program, and drops the least recently used one beyond the limit.
+    pub(super) fn insert(&mut self, structure: String, planned: &Arc<Planned>) {
+        self.planned += 1;
+        self.entries.push((structure, Arc::clone(planned)));
+        let beyond = self.entries.len().saturating_sub(MAX_PROGRAMS);
+        self.entries.drain(..beyond);
+    }
+
+    /// Returns the number of cached programs.
+    pub(super) fn cached(&self) -> usize {
+        self.entries.len()
+    }
+}

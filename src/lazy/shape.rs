@@ -1,0 +1,152 @@
+//! Shapes: the lengths of axes, the last of which varies fastest. Nothing here knows tensors or devices.
+
+use crate::error::{Error, Result};
+use crate::ops::MAX_AXES;
+use crate::ops::shape::{check_limit, product};
+
+/// Creates an error of shapes that names the operation.
+pub(super) fn mismatch(op: &'static str, message: String) -> Error {
+    Error::ShapeMismatch { op, message }
+}
+
+/// Returns the number of elements of a checked shape.
+pub(super) fn size_of(shape: &[usize]) -> usize {
+    // Lengths beside a zero may be too large to multiply.
+    if shape.contains(&0) {
+        return 0;
+    }
+    shape.iter().product()
+}
+
+/// Checks that a shape has few enough axes and elements.
+pub(super) fn check_shape(shape: &[usize]) -> Result<()> {
+    check_limit("the number of axes", shape.len(), MAX_AXES)?;
+    if !shape.contains(&0) {
+        let mut size = 1;
+        for &length in shape {
+            size = product("shape", size, length)?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the shape that two shapes broadcast to; `None` if they do not.
+fn pair(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+    let rank = a.len().max(b.len());
+    let length = |shape: &[usize], axis: usize| match (axis + shape.len()).checked_sub(rank) {
+        Some(own) => shape[own],
+        None => 1,
+    };
+    let both = |axis| match (length(a, axis), length(b, axis)) {
+        (m, n) if m == n || n == 1 => Some(m),
+        (1, n) => Some(n),
+        _ => None,
+    };
+    (0..rank).map(both).collect()
+}
+
+/// A shape with the name of the argument that has it.
+pub(super) type Named<'a> = (&'static str, &'a [usize]);
+
+/// Returns the shape that all of the named shapes broadcast to, by NumPy's rules.
+pub(super) fn broadcast(op: &'static str, named: &[Named<'_>]) -> Result<Vec<usize>> {
+    let mut result = Vec::new();
+    for (at, &(name, shape)) in named.iter().enumerate() {
+        result = pair(&result, shape).ok_or_else(|| {
+            let beside = named[..at].last().map_or("", |(first, _)| first);
+            let other = format!("{result:?} of `{beside}`");
+            let has = format!("`{name}` has shape {shape:?}");
+            mismatch(op, format!("{has}, which does not broadcast with {other}"))
+        })?;
+    }
+    check_shape(&result)?;
+    Ok(result)
+}
+
+/// Returns the shape that replaces `from`: of as many elements, with one length of −1 computed.
+pub(super) fn reshaped(from: &[usize], target: &[isize]) -> Result<Vec<usize>> {
+    let shape = with_computed_length(from, target)?;
+    check_shape(&shape)?;
+    let (size, own) = (size_of(&shape), size_of(from));
+    if size == own {
+        return Ok(shape);
+    }
+    let has = format!("{shape:?} has {size} elements");
+    Err(mismatch(
+        "reshape",
+        format!("{has}, but shape {from:?} has {own}"),
+    ))
+}
+
+/// Returns a shape whose length of −1, if there is one, is what the others leave.
+fn with_computed_length(from: &[usize], target: &[isize]) -> Result<Vec<usize>> {
+    let unknown = target.iter().position(|&length| length == -1);
+    let mut shape = Vec::with_capacity(target.len());
+    for (axis, &length) in target.iter().enumerate() {
+        let length = if Some(axis) == unknown { 1 } else { length };
+        shape.push(usize::try_from(length).map_err(|_| invalid_length(target, length))?);
+    }
+    check_shape(&shape)?;
+    if let Some(axis) = unknown {
+        let (own, rest) = (size_of(from), size_of(&shape));
+        if rest == 0 || own % rest != 0 {
+            let has = format!("shape {from:?} of {own} elements");
+            let message = format!("{has} does not divide into {target:?}");
+            return Err(mismatch("reshape", message));
+        }
+        shape[axis] = own / rest;
+    }
+    Ok(shape)
+}
+
+fn invalid_length(target: &[isize], length: isize) -> Error {
+    let requirement = format!("at least 0, or −1 once, in {target:?}");
+    Error::invalid("shape", length.to_string(), requirement)
+}
+
+/// Returns a shape without some axes, or with the length 1 in their place.
+pub(super) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<usize> {
+    let lengths = shape.iter().enumerate();
+    let left = lengths.filter_map(|(axis, &length)| match axes.contains(&axis) {
+        false => Some(length),
+        true => keep_dims.then_some(1),
+    });
+    left.collect()
+}
+
+/// Returns the distance between neighbours along each axis, where all elements lie in order.
+pub(super) fn strides_of(shape: &[usize]) -> Vec<isize> {
+    let mut strides = vec![0; shape.len()];
+    let mut stride = 1;
+    for (own, &length) in strides.iter_mut().zip(shape).rev() {
+        *own = stride;
+        stride *= length as isize;
+    }
+    strides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_broadcast_as_in_numpy() {
+        let both = |a: &[usize], b: &[usize]| broadcast("add", &[("a", a), ("b", b)]);
+        assert_eq!(both(&[2, 1], &[3]), Ok(vec![2, 3]));
+        assert_eq!(both(&[], &[4, 0]), Ok(vec![4, 0]));
+        assert_eq!(both(&[1], &[0]), Ok(vec![0]));
+        let error = both(&[2, 3], &[3, 2]).expect_err("other lengths");
+        let message = "add: `b` has shape [3, 2], which does not broadcast with [2, 3] of `a`";
+        assert_eq!(error.to_string(), message);
+    }
+
+    #[test]
+    fn one_length_is_computed() {
+        assert_eq!(reshaped(&[4, 6], &[3, -1]), Ok(vec![3, 8]));
+        assert_eq!(reshaped(&[0, 6], &[-1, 6]), Ok(vec![0, 6]));
+        assert_eq!(reshaped(&[], &[-1]), Ok(vec![1]));
+        for wrong in [&[5, -1][..], &[-1, -1], &[0, -1], &[-2], &[5], &[1; 7]] {
+            assert!(reshaped(&[4, 6], wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What is planned, what runs, and how deep graphs may be.
+
+use relampago::{Backend, Result, Tensor};
+
+#[test]
+fn another_factor_and_other_values_plan_nothing() -> Result<()> {
+    let tensors = crate::tensors(Backend::Simd);
+    for step in 1..10_u8 {
+        let factor = f32::from(step);
+        let x = tensors.tensor(&[factor, 2.0], &[2])?;
+        let y = x.mul(factor)?.add(0.5)?.sum(0)?;
+        assert_eq!(y.item_sync()?, factor * factor + 2.0 * factor + 1.0);
+    }
+    assert_eq!(tensors.planned(), 1);
+    // A bound belongs to the structure, to the sign of zero.
+    let x = tensors.ones(&[2])?;
+    for bound in [0.0, -0.0, 0.0] {
+        x.minimum(1.0)?.clip(bound, 4.0)?.read_sync()?;
+    }
+    assert_eq!(tensors.planned(), 3);
+    Ok(())
+}
+
+#[test]
+fn the_cache_drops_the_program_that_was_used_longest_ago() -> Result<()> {
+    let tensors = crate::tensors(Backend::Simd);
+    let run = |len: usize| tensors.ones(&[len])?.exp()?.sum(0)?.item_sync();
+    for len in 1..=64 {
+        run(len)?;
+    }
+    run(1)?;
+    run(65)?;
+    assert_eq!((tensors.planned(), tensors.cached()), (65, 64));
+    run(1)?;
+    assert_eq!(tensors.planned(), 65);
+    run(2)?;
+    assert_eq!(tensors.planned(), 66);
+    Ok(())
+}
+
+#[test]
+fn loops_plan_once() -> Result<()> {
+    let tensors = crate::tensors(Backend::Simd);
+    let mut x = tensors.tensor(&[0.5, 0.25], &[2])?;
+    for _ in 0..20 {
+        x = x.mul(3.7)?.mul(&x.neg()?.add(1.0)?)?.run_sync()?;
+    }
+    let mut expected = [0.5_f32, 0.25];
+    for _ in 0..20 {
+        expected = expected.map(|x| 3.7 * x * (1.0 - x));
+    }
+    let values = x.read_sync()?;
+    assert!(
+        values
+            .iter()
+            .zip(expected)
+            .all(|(x, want)| (x - want).abs() < 1e-3),
+        "{values:?}"
+    );
+    assert_eq!(tensors.planned(), 1);
+    Ok(())
+}
+
+#[test]
+fn results_may_be_leaves_views_and_each_other() -> Result<()> {
+    for backend in [Backend::Simd, Backend::Gpu] {
+        let tensors = crate::tensors(backend);
+        let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+        let (y, turned) = (x.add(1.0)?, x.transpose()?);
+        let none = tensors.zeros(&[0, 3])?;
+        let same = x.reshape(&[4])?;
+        let list = [&x, &y, &y, &turned, &none, &same];
+        let own = [1.0, 2.0, 3.0, 4.0];
+        let sums = [2.0, 3.0, 4.0, 5.0];
+        let expected: [&[f32]; 6] = [&own, &sums, &sums, &[1.0, 3.0, 2.0, 4.0], &[], &own];
+        assert_eq!(tensors.read_sync(&list)?, expected);
+        tensors.run_sync(&list)?;
+        assert_eq!(tensors.read_sync(&list)?, expected);
+        assert_eq!(
+            tensors.planned(),
+            2,
+            "once for `read` and once for `run`, at most"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn buffers_are_used_where_they_are() -> Result<()> {
+    for backend in [Backend::Simd, Backend::Gpu] {
+        let tensors = crate::tensors(backend);
+        let buffer = tensors.device().upload(&[1.0, 2.0, 3.0])?;
+        let x = tensors.from_buffer(buffer.clone(), &[3, 1])?;
+        assert_eq!(
+            x.add(&x.transpose()?)?.sum(0)?.read_sync()?,
+            [9.0, 12.0, 15.0]
+        );
+        drop(x);
+        assert_eq!(buffer.read()?, [1.0, 2.0, 3.0]);
+    }
+    Ok(())
+}
+
+#[test]
+fn graphs_may_be_deeper_than_the_stack() -> Result<()> {
+    let tensors = crate::tensors(Backend::Simd);
+    let deep = |depth: usize| -> Result<Tensor> {
+        let one = tensors.ones(&[1])?;
+        let mut x = tensors.zeros(&[1])?;
+        for _ in 0..depth {
+            x = x.add(&one)?;
+        }
+        Ok(x)
+    };
+    drop(deep(100_000)?);
+    assert_eq!(deep(2_000)?.item_sync()?, 2_000.0);
+    Ok(())
+}
+
+#[test]
+fn threads_share_tensors() -> Result<()> {
+    let tensors = crate::tensors(Backend::Simd);
+    let x = tensors.tensor(&[1.0, 2.0], &[2])?;
+    let y = x.mul(2.0)?.add(1.0)?;
+    std::thread::scope(|scope| {
+        let read = || scope.spawn(|| y.run_sync()?.read_sync());
+        let threads: Vec<_> = (0..4).map(|_| read()).collect();
+        for thread in threads {
+            let values = thread.join().expect("no panic");
+            assert_eq!(values, Ok(vec![3.0, 5.0]));
+        }
+    });
+    Ok(())
+}
+
+#[cfg(feature = "gpu")]
+#[test]
+fn several_results_take_one_submission() -> Result<()> {
+    use relampago::{GpuDevice, Tensors, runtime, wgpu};
+
+    let (device, queue) = runtime::block_on(async {
+        let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
+        let options = wgpu::RequestAdapterOptions::default();
+        let adapter = instance.request_adapter(&options).await;
+        let adapter = adapter.expect("a GPU adapter, if in software");
+        let descriptor = wgpu::DeviceDescriptor {
+            required_limits: adapter.limits(),
+            ..Default::default()
+        };
+        adapter.request_device(&descriptor).await.expect("a device")
+    });
+    let builder = GpuDevice::builder().backend(Backend::Gpu);
+    let tensors = Tensors::new(&builder.adopt(device, queue.clone()));
+    let number = || {
+        let index = format!("{:?}", queue.submit([]));
+        let digits: String = index.chars().filter(char::is_ascii_digit).collect();
+        digits.parse::<u64>().expect("an index")
+    };
+    let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?;
+    let (sums, product) = (x.sum(0)?, x.matmul(&x.transpose()?)?.relu()?);
+    for run in 0..2 {
+        let before = number();
+        let values = tensors.read_sync(&[&sums, &product])?;
+        assert_eq!(values, [vec![4.0, 6.0], vec![5.0, 11.0, 11.0, 25.0]]);
+        // Beside that which asks.
+        assert_eq!(number() - before, 2, "run {run}");
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! Mistakes are errors at once, before anything runs.
+
+use relampago::{Axes, Backend, Border, ConvOptions, Error, Result, Slice, Tensor, Tensors};
+
+fn code(result: Result<Tensor>) -> &'static str {
+    result.expect_err("a mistake").code()
+}
+
+fn given() -> (Tensors, Tensor) {
+    let tensors = crate::tensors(Backend::Simd);
+    let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[2, 3]);
+    (tensors, x.expect("six elements"))
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_errors_at_once() -> Result<()> {
+    let (tensors, x) = given();
+    let other = tensors.zeros(&[3, 2])?;
+    let image = tensors.zeros(&[1, 2, 4, 4])?;
+    let wrong = [
+        tensors.tensor(&[1.0; 5], &[2, 3]),
+        x.add(&other),
+        x.mul(&other),
+        x.less(&other),
+        x.and(&other),
+        x.select(&other, 1.0),
+        x.matmul(&x),
+        x.reshape(&[4, -1]),
+        x.reshape(&[5]),
+        x.broadcast_to(&[3, 3]),
+        x.broadcast_to(&[3]),
+        x.squeeze(0),
+        x.permute(&[0]),
+        x.permute(&[0, 0]),
+        x.at(0, 2),
+        x.slice(1, 0..4),
+        x.slice(1, -4..),
+        x.argmax([0, 1]),
+        x.layer_norm(&other, &other, -1, 1e-5),
+        Tensor::concat(&[&x, &other], 0),
+        Tensor::stack(&[&x, &other], 0),
+        tensors.ones(&[3])?.transpose(),
+        x.conv2d(&image, ConvOptions::new()),
+        image.conv2d(&tensors.ones(&[1, 3, 1, 1])?, ConvOptions::new()),
+        image.conv2d(&tensors.ones(&[1, 2, 5, 1])?, ConvOptions::new()),
+        image.conv2d(
+            &tensors.ones(&[1, 2, 1, 1])?,
+            ConvOptions::new().padding(4, 0).border(Border::Reflect),
+        ),
+    ];
+    for (at, wrong) in wrong.into_iter().enumerate() {
+        assert_eq!(code(wrong), "SHAPE_MISMATCH", "mistake {at}");
+    }
+    assert!(
+        x.top_k(4)
+            .is_err_and(|error| error.code() == "SHAPE_MISMATCH")
+    );
+    assert_eq!(
+        x.item_sync().expect_err("six elements").code(),
+        "SHAPE_MISMATCH"
+    );
+    assert_eq!(tensors.planned(), 0);
+    Ok(())
+}
+
+#[test]
+fn values_out_of_range_are_errors_at_once() -> Result<()> {
+    let (tensors, x) = given();
+    let gain = tensors.ones(&[3])?;
+    let image = tensors.ones(&[1, 1, 4, 4])?;
+    let wrong = [
+        x.sum(2),
+        x.sum(-3),
+        x.sum([0, -2]),
+        x.softmax(5),
+        x.unsqueeze(4),
+        x.sum(..)?.sum(0),
+        x.clip(2.0, 1.0),
+        x.clip(f32::NAN, 1.0),
+        x.one_hot(0),
+        x.slice(0, Slice::from(..).step(0)),
+        x.reshape(&[-2, 3]),
+        x.reshape(&[-1, -1]),
+        x.rms_norm(&gain, -1, 0.0),
+        x.matmul(&tensors.ones(&[])?),
+        x.gather(&tensors.tensor(&[0.0, 2.0], &[2])?, 0),
+        x.gather(&tensors.tensor(&[0.5], &[1])?, 0),
+        image.conv2d(&image, ConvOptions::new().stride(0, 1)),
+        image.conv2d(&image, ConvOptions::new().groups(0)),
+    ];
+    for (at, wrong) in wrong.into_iter().enumerate() {
+        assert_eq!(code(wrong), "INVALID_ARGUMENT", "mistake {at}");
+    }
+    assert_eq!(code(x.reshape(&[1, 1, 1, 1, 1, 2, 3])), "LIMIT_EXCEEDED");
+    assert_eq!(code(tensors.ones(&[usize::MAX, 2])), "SHAPE_OVERFLOW");
+    assert_eq!(code(tensors.ones(&[0, 3])?.max(0)), "EMPTY");
+    assert_eq!(code(Tensor::stack(&[], 0)), "EMPTY");
+    assert_eq!(tensors.planned(), 0);
+    Ok(())
+}
+
+#[test]
+fn tensors_of_different_caches_do_not_mix() -> Result<()> {
+    let (tensors, x) = given();
+    let (others, y) = given();
+    assert_eq!(code(x.add(&y)), "FOREIGN");
+    assert_eq!(code(x.matmul(&y.transpose()?)), "FOREIGN");
+    assert_eq!(code(Tensor::concat(&[&x, &y], 0)), "FOREIGN");
+    let read = others.read_sync(&[&y, &x]);
+    assert_eq!(read.expect_err("another cache").code(), "FOREIGN");
+    let buffer = others.device().upload(&[1.0])?;
+    assert_eq!(code(tensors.from_buffer(buffer, &[1])), "FOREIGN");
+    Ok(())
+}
+
+#[test]
+fn errors_name_the_argument_and_both_shapes() -> Result<()> {
+    let (tensors, x) = given();
+    let message = |result: Result<Tensor>| result.expect_err("a mistake").to_string();
+    let other = tensors.zeros(&[3, 2])?;
+    let expected = "add: `b` has shape [3, 2], which does not broadcast with [2, 3] of `a`";
+    assert_eq!(message(x.add(&other)), expected);
+    let expected = "`axis` is 2, but must be from -2 to 1 for shape [2, 3]";
+    assert_eq!(message(x.sum(Axes::from(2).keep_dims())), expected);
+    let expected = "matmul: `b` has shape [2, 3], but must have 3 rows for shape [2, 3] of `a`";
+    assert_eq!(message(x.matmul(&x)), expected);
+    let error = x.at(1, 3).expect_err("no such index");
+    assert!(matches!(error, Error::ShapeMismatch { op: "at", .. }));
+    Ok(())
+}
