@@ -4,7 +4,6 @@ mod columns;
 
 use super::InstructionSet;
 use super::functions::{Maximum, Minimum};
-use super::ranking::is_above;
 use super::reduce::{argmax, fold, mean, sum};
 use super::threads::share_out;
 use super::transpose::transpose;
@@ -97,17 +96,9 @@ fn of_row(isa: InstructionSet, which: AxisFold, row: &[f32]) -> f32 {
         AxisFold::Max => fold(isa, Maximum, row),
         AxisFold::Min => fold(isa, Minimum, row),
         AxisFold::Argmax => argmax(isa, row) as f32,
-        AxisFold::Argmin => first_smallest(row) as f32,
-    }
-}
-
-/// The index of the first NaN or, without any, of the first smallest element.
-fn first_smallest(row: &[f32]) -> usize {
-    let mut best = 0;
-    for (i, value) in row.iter().enumerate() {
-        if is_above(-value, Some(-row[best])) {
-            best = i;
+        AxisFold::Argmin => {
+            let (x, stride, width) = (row, 1, 1);
+            Columns { x, stride, width }.index(-1.0, 0) as f32
         }
     }
-    best
 }

@@ -3,7 +3,7 @@
 import { RelampagoError } from './error.js';
 
 /** Writes any value as errors show it. */
-const shown = (value) => (Object(value) === value ? `an object (${value.constructor?.name})` : String(value));
+export const shown = (value) => (Object(value) === value ? `an object (${value.constructor?.name})` : String(value));
 
 /** The number of letters to insert, remove or replace between two names. */
 const distance = (a, b) => {

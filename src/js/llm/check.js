@@ -1,9 +1,7 @@
 // Checks of what users pass. Nothing is coerced.
 
 import { RelampagoError } from './error.js';
-import { requireNames } from './options.js';
-
-const shown = (value) => (Object(value) === value ? `an object (${value.constructor?.name})` : String(value));
+import { requireNames, shown } from './options.js';
 
 export const invalid = (what, value, requirement) =>
     new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);

@@ -1,4 +1,4 @@
-//! Reductions along an axis: rows that are transposed, rows that are joined, and vectors of columns.
+//! Reductions along an axis: rows that are transposed, and vectors of columns.
 
 use super::{noise, on_each};
 use crate::ops::{AxisFold, Op, ReduceAxis};
