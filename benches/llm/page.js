@@ -1,35 +1,38 @@
-// One answer of one library: how long the file, the prompt and the answer take.
+// One answer of one library: how long the file, the prompt and the answer take. With `hold` in the query, the page
+// waits for `held.load()` and `held.answer()`.
 
 const query = Object.fromEntries(new URLSearchParams(location.search));
 const tokens = Number(query.tokens);
+const context = Number(query.context);
 /** The ends of answers are forbidden, so that all answers are as long. */
 const bias = Object.fromEntries(query.ends.split(',').map((id) => [id, -100]));
 
+/** How a library loads a model, and answers: that calls `first` for each piece of text. */
 const contestants = {
   async relampago(model) {
     const { LanguageModel } = await import('./relampago/llm/index.js');
-    return timed(
-      () => LanguageModel.load(model, { device: query.device, contextLength: 512, cache: false }),
-      async (loaded, first) => {
+    return {
+      load: () => LanguageModel.load(model, { device: query.device, contextLength: context, cache: false }),
+      async answer(loaded, first) {
         const answer = loaded.complete(query.prompt, { max_tokens: tokens, temperature: 0, logit_bias: bias });
         for await (const _ of answer) {
           first();
         }
         return answer.usage;
       },
-    );
+    };
   },
 
   async wllama(model) {
     const { Wllama } = await import('./wllama/index.js');
     const wllama = new Wllama({ default: new URL('./wllama/wasm/wllama.wasm', location).href }, { suppressNativeLog: true });
-    return timed(
-      async () => {
+    return {
+      async load() {
         const file = await (await fetch(model)).blob();
-        await wllama.loadModel([file], { n_ctx: 512, n_threads: 1, n_gpu_layers: 0 });
+        await wllama.loadModel([file], { n_ctx: context, n_threads: 1, n_gpu_layers: 0 });
         return wllama;
       },
-      async (loaded, first) => {
+      async answer(loaded, first) {
         const request = { prompt: query.prompt, max_tokens: tokens, temperature: 0, logit_bias: bias, stream: true };
         let usage = {};
         for await (const chunk of await loaded.createCompletion(request)) {
@@ -41,12 +44,12 @@ const contestants = {
         }
         return usage;
       },
-    );
+    };
   },
 };
 
-/** Times a load and an answer; `answer` calls `first` for each piece of text. */
-async function timed(load, answer) {
+/** Times a load and an answer. */
+async function timed({ load, answer }) {
   const began = performance.now();
   const loaded = await load();
   const ready = performance.now();
@@ -61,4 +64,18 @@ async function timed(load, answer) {
   };
 }
 
-globalThis.outcome = contestants[query.contestant](new URL('model.gguf', location).href);
+/** Waits for whoever measures memory. */
+function hold({ load, answer }) {
+  let loaded;
+  globalThis.held = {
+    async load() {
+      loaded = await load();
+    },
+    async answer() {
+      await answer(loaded, () => {});
+    },
+  };
+}
+
+const contestant = contestants[query.contestant](new URL('model.gguf', location).href);
+globalThis.outcome = contestant.then(query.hold ? hold : timed);

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util';
 import { launch, outcome } from '../../pkg-tests/support/browser.mjs';
 import { serve } from '../../pkg-tests/support/serve.mjs';
 import { median } from '../browser/statistics.mjs';
+import { memory } from './memory.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, only: { type: 'string', default: '' } } });
@@ -31,12 +32,23 @@ const parsed = (command, args, env) =>
 const { ids } = parsed(program, ['--model', model, '--tokenize', JSON.stringify(PROMPT)]);
 const native = (threads) => ['--model', model, '--tokens', ids.join(), '--n', String(TOKENS), '--threads', String(threads)];
 
+/** The context of timed runs, and relampago's default, for which memory is measured. */
+const CONTEXT = 512;
+const DEFAULT_CONTEXT = 2048;
+
 const site = join(here, '../../target/bench/llm');
+function address(server, query) {
+  const search = new URLSearchParams({ prompt: PROMPT, tokens: TOKENS, ends: ENDS.join(), context: CONTEXT, ...query });
+  return `${server.url}/page.html?${search}`;
+}
+
 const page = (server, browser, query) => async () => {
-  const search = new URLSearchParams({ prompt: PROMPT, tokens: TOKENS, ends: ENDS.join(), ...query });
-  const { result } = await outcome(browser, `${server.url}/page.html?${search}`);
+  const { result } = await outcome(browser, address(server, query));
   return result;
 };
+
+const RELAMPAGO = { contestant: 'relampago', device: 'simd' };
+const WLLAMA = { contestant: 'wllama' };
 
 function writeSite() {
   rmSync(site, { recursive: true, force: true });
@@ -60,8 +72,8 @@ function rows(server, browser) {
   }));
   const inPage = {
     name: 'Chromium, SIMD, 1 thread',
-    ours: page(server, browser, { contestant: 'relampago', device: 'simd' }),
-    peer: page(server, browser, { contestant: 'wllama' }),
+    ours: page(server, browser, RELAMPAGO),
+    peer: page(server, browser, WLLAMA),
   };
   return [...threads, inPage].filter(({ name }) => name.includes(options.only));
 }
@@ -84,13 +96,27 @@ function line(name, who, { prompt, answer, load }, peer) {
   return `| ${name} | ${who} | ${prompt.toFixed(1)}${of(prompt, peer?.prompt)} | ${answer.toFixed(1)}${of(answer, peer?.answer)} | ${load.toFixed()}${of(load, peer?.load)} |`;
 }
 
+/** The rows of the table of memory, in MB: resident memory, and in parentheses the share of it. */
+async function memoryRows(server) {
+  const rows = [];
+  for (const query of [RELAMPAGO, WLLAMA].filter(() => 'Chromium, memory'.includes(options.only))) {
+    console.error(`memory: ${query.contestant}`);
+    const measured = await memory(address(server, { ...query, context: DEFAULT_CONTEXT, hold: true }));
+    const cell = ({ rss, pss }) => `${(rss / 1e6).toFixed()} (${(pss / 1e6).toFixed()})`;
+    rows.push(`| ${query.contestant} | ${[measured.empty, measured.loaded, measured.answered].map(cell).join(' | ')} |`);
+  }
+  return rows;
+}
+
 async function main() {
   writeSite();
   const server = await serve(site, { headers });
   const browser = await launch();
   const before = loadavg()[0];
   const measured = rows(server, browser).map((row) => ({ ...row, own: [], other: [] }));
+  let memories;
   try {
+    memories = await memoryRows(server);
     for (let round = 0; round < Number(options.rounds); round++) {
       for (const row of measured) {
         console.error(`round ${round + 1}: ${row.name}`);
@@ -106,7 +132,7 @@ async function main() {
     const [ours, peer] = [figures(own), figures(other)];
     return [line(name, 'relampago', ours, peer), line('', name.startsWith('native') ? 'llama.cpp' : 'wllama', peer)];
   });
-  const { n_prompt } = figures(measured[0].own);
+  const n_prompt = measured[0]?.own[0].runs[0].n_prompt ?? ids.length;
   const { version } = JSON.parse(readFileSync(join(here, 'node_modules/@wllama/wllama/package.json')));
   const text = `## SIMD, ${cpus()[0].model.trim()}
 
@@ -120,6 +146,13 @@ async function main() {
 | | | prompt, tokens/s | answer, tokens/s | load, ms |
 |---|---|---:|---:|---:|
 ${lines.join('\n')}
+
+Memory of the page's process in Chromium with a context of ${DEFAULT_CONTEXT} tokens, in MB: resident, and in parentheses
+its share where processes share pages (PSS).
+
+| | empty page | loaded | after the answer |
+|---|---:|---:|---:|
+${memories.join('\n')}
 `;
   mkdirSync(dirname(report), { recursive: true });
   writeFileSync(report, text);

@@ -4,7 +4,7 @@
 //! 25 KB of the compressed download of `relampago/llm`.
 
 use std::collections::BTreeSet;
-use walrus::Module;
+use walrus::{Export, Module};
 
 /// The script's name of the exports, with the dot before a member.
 const EXPORTS: &str = "wasm.";
@@ -14,7 +14,7 @@ pub(super) fn remove_unused(script: &str, module: &mut Module) {
     let used = members(script);
     let unused = module.exports.iter();
     let unused = unused.filter(|export| !used.contains(export.name.as_str()));
-    for id in unused.map(|export| export.id()).collect::<Vec<_>>() {
+    for id in unused.map(Export::id).collect::<Vec<_>>() {
         module.exports.delete(id);
     }
 }
