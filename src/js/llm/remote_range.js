@@ -48,11 +48,34 @@ async function fill(part, file, signal, arrived) {
     }
 }
 
+/** The bytes that are read at a time. */
+const PIECE = 1 << 18;
+
+/**
+ * Returns a function that reads the next piece of a body. Where the browser can, pieces share a buffer, until the next
+ * one is read: the collector may leave buffers of their own, as many bytes as the file has, until long after the download.
+ */
+function reading(body) {
+    let reader;
+    try {
+        reader = body.getReader({ mode: 'byob' });
+    } catch {
+        reader = body.getReader();
+        return () => reader.read();
+    }
+    let buffer = new ArrayBuffer(PIECE);
+    return async () => {
+        const { done, value } = await reader.read(new Uint8Array(buffer));
+        buffer = value?.buffer;
+        return { done, value };
+    };
+}
+
 /** Appends a body to a part. Returns an error if the part lacks bytes then. */
 async function append(part, body, arrived) {
-    const reader = body.getReader();
+    const read = reading(body);
     for (;;) {
-        const { done, value, error } = await reader.read().catch((error) => ({ error }));
+        const { done, value, error } = await read().catch((error) => ({ error }));
         const missing = part.bytes.length - part.filled;
         if (missing === 0) {
             return undefined;
