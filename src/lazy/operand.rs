@@ -31,10 +31,10 @@ impl From<f32> for Operand<'_> {
 
 impl Tensor {
     /// Returns the node of an argument of a method of this tensor.
-    pub(super) fn beside<'a>(
+    pub(super) fn beside(
         &self,
         what: &'static str,
-        operand: impl Into<Operand<'a>>,
+        operand: impl Into<Operand<'_>>,
     ) -> Result<Arc<Node>> {
         match operand.into() {
             Operand::Number(value) => Ok(Node::number(value)),
