@@ -27,7 +27,7 @@ macro_rules! elementwise_method {
     };
     (@ $op:ident $name:ident [$($doc:tt)*] ($a:ident $b:ident) () $value:expr) => {
         $($doc)*
-        pub fn $name(&self, $b: impl Into<Operand<'_>>) -> Result<Tensor> {
+        pub fn $name<'a>(&self, $b: impl Into<Operand<'a>>) -> Result<Tensor> {
             self.binary($value, [stringify!($a), stringify!($b)], $b.into())
         }
     };
@@ -81,7 +81,7 @@ for_each_op!(define_tensor_methods);
 /// ```
 impl Tensor {
     /// Elementwise sum: `y = a + b`.
-    pub fn add(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn add<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.binary(Op::VecAdd, ["a", "b"], b.into())
     }
 
@@ -91,43 +91,43 @@ impl Tensor {
     }
 
     /// 1 where `a` equals `b`, 0 elsewhere; 0 beside NaN.
-    pub fn equal(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn equal<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.compare("equal", Op::Equal, b.into(), false)
     }
 
     /// 0 where `a` equals `b`, 1 elsewhere; 1 beside NaN.
-    pub fn not_equal(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn not_equal<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         let equal = self.compare("not_equal", Op::Equal, b.into(), false)?;
         Ok(self.with(not(&equal.node)))
     }
 
     /// 1 where `a < b`, 0 elsewhere; 0 beside NaN.
-    pub fn less(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn less<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.compare("less", Op::Less, b.into(), false)
     }
 
     /// 1 where `a ≤ b`, 0 elsewhere; 0 beside NaN.
-    pub fn less_equal(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn less_equal<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.compare("less_equal", Op::LessEqual, b.into(), false)
     }
 
     /// 1 where `a > b`, 0 elsewhere; 0 beside NaN.
-    pub fn greater(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn greater<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.compare("greater", Op::Less, b.into(), true)
     }
 
     /// 1 where `a ≥ b`, 0 elsewhere; 0 beside NaN.
-    pub fn greater_equal(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn greater_equal<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.compare("greater_equal", Op::LessEqual, b.into(), true)
     }
 
     /// 1 where both are not 0, 0 elsewhere.
-    pub fn and(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn and<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.logical("and", Op::Mul, b.into())
     }
 
     /// 1 where either is not 0, 0 elsewhere.
-    pub fn or(&self, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn or<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
         self.logical("or", Op::Maximum, b.into())
     }
 
@@ -138,7 +138,11 @@ impl Tensor {
 
     /// `a` where this tensor is not 0, and `b` elsewhere.
     #[doc(alias = "where")]
-    pub fn select(&self, a: impl Into<Operand<'_>>, b: impl Into<Operand<'_>>) -> Result<Tensor> {
+    pub fn select<'a, 'b>(
+        &self,
+        a: impl Into<Operand<'a>>,
+        b: impl Into<Operand<'b>>,
+    ) -> Result<Tensor> {
         let (a, b) = (self.beside("a", a)?, self.beside("b", b)?);
         let named = [("condition", &self.node), ("a", &a), ("b", &b)];
         let shape = broadcast("select", &named.map(shaped))?;
@@ -187,7 +191,7 @@ impl Tensor {
     }
 }
 
-fn shaped((name, node): (&'static str, &Arc<Node>)) -> Named<'_> {
+fn shaped<'a>((name, node): (&'static str, &'a Arc<Node>)) -> Named<'a> {
     (name, &node.shape)
 }
 

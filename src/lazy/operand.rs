@@ -31,10 +31,10 @@ impl From<f32> for Operand<'_> {
 
 impl Tensor {
     /// Returns the node of an argument of a method of this tensor.
-    pub(super) fn beside(
+    pub(super) fn beside<'a>(
         &self,
         what: &'static str,
-        operand: impl Into<Operand<'_>>,
+        operand: impl Into<Operand<'a>>,
     ) -> Result<Arc<Node>> {
         match operand.into() {
             Operand::Number(value) => Ok(Node::number(value)),
