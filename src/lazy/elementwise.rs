@@ -28,8 +28,7 @@ macro_rules! elementwise_method {
     (@ $op:ident $name:ident [$($doc:tt)*] ($a:ident $b:ident) () $value:expr) => {
         $($doc)*
         pub fn $name<'a>(&self, $b: impl Into<Operand<'a>>) -> Result<Tensor> {
-            let named = [(stringify!($b), $b.into())];
-            self.binary($value, stringify!($a), named)
+            self.binary($value, [stringify!($a), stringify!($b)], $b.into())
         }
     };
     ($($other:tt)*) => {};
@@ -83,7 +82,7 @@ for_each_op!(define_tensor_methods);
 impl Tensor {
     /// Elementwise sum: `y = a + b`.
     pub fn add<'a>(&self, b: impl Into<Operand<'a>>) -> Result<Tensor> {
-        self.binary(Op::VecAdd, "a", [("b", b.into())])
+        self.binary(Op::VecAdd, ["a", "b"], b.into())
     }
 
     /// Multiplication by a number, which may change without planning: `y = factor · x`.
@@ -159,13 +158,8 @@ impl Tensor {
         Ok(self.with(elementwise(op, &[&self.node], self.shape())))
     }
 
-    /// Records an operation of this tensor, which the operation calls `own`, and another input.
-    fn binary(
-        &self,
-        op: Op,
-        own: &'static str,
-        [(name, other)]: [(&'static str, Operand<'_>); 1],
-    ) -> Result<Tensor> {
+    /// Records an operation of this tensor and another input, by the names that the operation gives them.
+    fn binary(&self, op: Op, [own, name]: [&'static str; 2], other: Operand<'_>) -> Result<Tensor> {
         let method = if op == Op::VecAdd { "add" } else { op.name() };
         let other = self.beside(name, other)?;
         let named = [(own, &self.node), (name, &other)];

@@ -48,7 +48,7 @@ fn pair(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
 /// A shape with the name of the argument that has it.
 pub(super) type Named<'a> = (&'static str, &'a [usize]);
 
-/// Returns the shape that all of the named shapes broadcast to, by NumPy's rules.
+/// Returns the shape that all of the named shapes broadcast to, by `NumPy`'s rules.
 pub(super) fn broadcast(op: &'static str, named: &[Named<'_>]) -> Result<Vec<usize>> {
     let mut result = Vec::new();
     for (at, &(name, shape)) in named.iter().enumerate() {
@@ -107,9 +107,12 @@ fn invalid_length(target: &[isize], length: isize) -> Error {
 /// Returns a shape without some axes, or with the length 1 in their place.
 pub(super) fn reduced(shape: &[usize], axes: &[usize], keep_dims: bool) -> Vec<usize> {
     let lengths = shape.iter().enumerate();
-    let left = lengths.filter_map(|(axis, &length)| match axes.contains(&axis) {
-        false => Some(length),
-        true => keep_dims.then_some(1),
+    let left = lengths.filter_map(|(axis, &length)| {
+        if axes.contains(&axis) {
+            keep_dims.then_some(1)
+        } else {
+            Some(length)
+        }
     });
     left.collect()
 }

@@ -59,8 +59,8 @@ impl Slice {
         } else {
             (len - 1, len - 1)
         };
-        let start = self.index(start, first, most, axis, len)?;
-        let end = self.index(end, if step > 0 { len } else { -1 }, len, axis, len)?;
+        let start = index(start, first, most, axis, len)?;
+        let end = index(end, if step > 0 { len } else { -1 }, len, axis, len)?;
         let between = if step > 0 { end - start } else { start - end };
         Ok(Indices {
             start: start.max(0) as usize,
@@ -68,24 +68,23 @@ impl Slice {
             len: (between.max(0) as usize).div_ceil(step.unsigned_abs()),
         })
     }
+}
 
-    /// Returns an end of the range from 0 on.
-    fn index(
-        self,
-        given: Option<isize>,
-        missing: isize,
-        most: isize,
-        axis: usize,
-        len: isize,
-    ) -> Result<isize> {
-        match given {
-            None => Ok(missing),
-            Some(at) if (-len..=most).contains(&at) => Ok(if at < 0 { at + len } else { at }),
-            Some(at) => {
-                let what = format!("an end of the range is {at}");
-                let message = format!("{what}, but axis {axis} has {len} elements");
-                Err(mismatch("slice", message))
-            }
+/// Returns an end of the range from 0 on.
+fn index(
+    given: Option<isize>,
+    missing: isize,
+    most: isize,
+    axis: usize,
+    len: isize,
+) -> Result<isize> {
+    match given {
+        None => Ok(missing),
+        Some(at) if (-len..=most).contains(&at) => Ok(if at < 0 { at + len } else { at }),
+        Some(at) => {
+            let what = format!("an end of the range is {at}");
+            let message = format!("{what}, but axis {axis} has {len} elements");
+            Err(mismatch("slice", message))
         }
     }
 }

@@ -7,33 +7,33 @@ use crate::random::Random;
 
 /// A tensor and what it must be.
 #[derive(Clone)]
-pub struct Pair {
-    pub tensor: Tensor,
-    pub array: Array,
+pub(crate) struct Pair {
+    pub(crate) tensor: Tensor,
+    pub(crate) array: Array,
 }
 
 impl Pair {
-    pub fn new(tensor: Result<Tensor>, array: Array) -> Self {
+    pub(crate) fn new(tensor: Result<Tensor>, array: Array) -> Self {
         let tensor = tensor.unwrap_or_else(|error| panic!("{error}, for {:?}", array.shape));
         assert_eq!(tensor.shape(), array.shape);
         Self { tensor, array }
     }
 
-    pub fn rank(&self) -> usize {
+    pub(crate) fn rank(&self) -> usize {
         self.array.shape.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.array.values.is_empty()
     }
 }
 
 /// Makes random expressions on one device.
-pub struct Cases<'a> {
-    pub tensors: &'a Tensors,
-    pub random: Random,
+pub(crate) struct Cases<'a> {
+    pub(crate) tensors: &'a Tensors,
+    pub(crate) random: Random,
     /// The names of what was recorded.
-    pub trail: Vec<String>,
+    pub(crate) trail: Vec<String>,
 }
 
 type Binary = (
@@ -72,7 +72,7 @@ const EXACT: &[Binary] = &[
 
 impl Cases<'_> {
     /// Makes a random expression: leaves, views and exact operations, one other operation, and views of it.
-    pub fn expression(&mut self) -> Vec<Pair> {
+    pub(crate) fn expression(&mut self) -> Vec<Pair> {
         self.trail.clear();
         let mut x = self.leaf();
         for _ in 0..self.random.below(4) {
@@ -91,11 +91,11 @@ impl Cases<'_> {
         results
     }
 
-    pub fn note(&mut self, text: String) {
+    pub(crate) fn note(&mut self, text: String) {
         self.trail.push(text);
     }
 
-    pub fn shape(&mut self, rank: usize) -> Vec<usize> {
+    pub(crate) fn shape(&mut self, rank: usize) -> Vec<usize> {
         let mut length = || match self.random.below(40) {
             0 => 0,
             k => 1 + k % 5,
@@ -110,19 +110,19 @@ impl Cases<'_> {
     }
 
     /// A leaf of multiples of a quarter, whose sums and differences are exact.
-    pub fn leaf_of(&mut self, shape: &[usize]) -> Pair {
+    pub(crate) fn leaf_of(&mut self, shape: &[usize]) -> Pair {
         let array = Array::build(shape, |_| (self.random.below(33) as f64 - 16.0) / 4.0);
         self.note(format!("leaf {shape:?}"));
         self.given(array)
     }
 
-    pub fn given(&mut self, array: Array) -> Pair {
+    pub(crate) fn given(&mut self, array: Array) -> Pair {
         let values: Vec<f32> = array.values.iter().map(|&x| x as f32).collect();
         Pair::new(self.tensors.tensor(&values, &array.shape), array)
     }
 
     /// An axis of a rank, and the same as callers may name it.
-    pub fn axis(&mut self, rank: usize) -> (usize, isize) {
+    pub(crate) fn axis(&mut self, rank: usize) -> (usize, isize) {
         let axis = self.random.below(rank);
         let is_negative = self.random.below(2) == 0;
         (
@@ -226,7 +226,7 @@ impl Cases<'_> {
     }
 
     /// A leaf, or a view of one, whose shape broadcasts with another without changing it.
-    pub fn beside(&mut self, shape: &[usize]) -> Pair {
+    pub(crate) fn beside(&mut self, shape: &[usize]) -> Pair {
         let from = self.random.below(shape.len() + 1);
         let mut own = shape[from..].to_vec();
         for length in &mut own {

@@ -8,7 +8,7 @@ mod mistakes;
 mod operations;
 mod oracle;
 #[path = "../support/random.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 mod random;
 
 use cases::{Cases, Pair};
@@ -18,6 +18,12 @@ use relampago::{Backend, GpuDevice, Tensors};
 fn tensors(backend: Backend) -> Tensors {
     let device = GpuDevice::builder().backend(backend).build();
     Tensors::new(&device.expect("an adapter, if in software"))
+}
+
+/// Returns the back-ends of this build.
+fn backends() -> Vec<Backend> {
+    let gpu = cfg!(feature = "gpu").then_some(Backend::Gpu);
+    [Backend::Simd].into_iter().chain(gpu).collect()
 }
 
 /// Compares the elements with the oracle's. Operations have at most ten steps of rounding here.

@@ -29,7 +29,7 @@ const UNARY: &[Unary] = &[
 
 impl Cases<'_> {
     /// Records an operation, which may have two results.
-    pub fn last(&mut self, x: &Pair) -> Vec<Pair> {
+    pub(crate) fn last(&mut self, x: &Pair) -> Vec<Pair> {
         let has_axes = x.rank() > 0;
         match self.random.below(14) {
             0..=2 => vec![self.reduced(x)],

@@ -1,13 +1,13 @@
 //! Arrays of `f64`, whose operations are written element by element from their definitions.
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Array {
-    pub shape: Vec<usize>,
-    pub values: Vec<f64>,
+pub(crate) struct Array {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f64>,
 }
 
 /// Returns all indices of a shape in row-major order.
-pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
+pub(crate) fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
     let mut all = vec![Vec::new()];
     for &length in shape {
         let longer = all.iter().flat_map(|index: &Vec<usize>| {
@@ -20,19 +20,19 @@ pub fn indices(shape: &[usize]) -> Vec<Vec<usize>> {
 }
 
 impl Array {
-    pub fn new(shape: &[usize], values: Vec<f64>) -> Self {
+    pub(crate) fn new(shape: &[usize], values: Vec<f64>) -> Self {
         assert_eq!(values.len(), shape.iter().product::<usize>());
         let shape = shape.to_vec();
         Self { shape, values }
     }
 
-    pub fn build(shape: &[usize], value: impl FnMut(&[usize]) -> f64) -> Self {
+    pub(crate) fn build(shape: &[usize], value: impl FnMut(&[usize]) -> f64) -> Self {
         let all = indices(shape);
         let values = all.iter().map(Vec::as_slice).map(value).collect();
         Self::new(shape, values)
     }
 
-    pub fn at(&self, index: &[usize]) -> f64 {
+    pub(crate) fn at(&self, index: &[usize]) -> f64 {
         assert_eq!(index.len(), self.shape.len());
         let along = index.iter().zip(&self.shape);
         self.values[along.fold(0, |at, (&k, &length)| at * length + k)]
@@ -48,17 +48,17 @@ impl Array {
         self.at(&own)
     }
 
-    pub fn map(&self, f: impl Fn(f64) -> f64) -> Self {
+    pub(crate) fn map(&self, f: impl Fn(f64) -> f64) -> Self {
         let values = self.values.iter().map(|&x| f(x)).collect();
         Self::new(&self.shape, values)
     }
 
-    pub fn with(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
+    pub(crate) fn with(&self, other: &Self, f: impl Fn(f64, f64) -> f64) -> Self {
         let shape = broadcast(&self.shape, &other.shape);
         Self::build(&shape, |i| f(self.broadcast_at(i), other.broadcast_at(i)))
     }
 
-    pub fn select(&self, a: &Self, b: &Self) -> Self {
+    pub(crate) fn select(&self, a: &Self, b: &Self) -> Self {
         let shape = broadcast(&broadcast(&self.shape, &a.shape), &b.shape);
         Self::build(&shape, |i| {
             let chosen = if self.broadcast_at(i) == 0.0 { b } else { a };
@@ -66,15 +66,15 @@ impl Array {
         })
     }
 
-    pub fn broadcast_to(&self, shape: &[usize]) -> Self {
+    pub(crate) fn broadcast_to(&self, shape: &[usize]) -> Self {
         Self::build(shape, |i| self.broadcast_at(i))
     }
 
-    pub fn reshape(&self, shape: &[usize]) -> Self {
+    pub(crate) fn reshape(&self, shape: &[usize]) -> Self {
         Self::new(shape, self.values.clone())
     }
 
-    pub fn permute(&self, order: &[usize]) -> Self {
+    pub(crate) fn permute(&self, order: &[usize]) -> Self {
         let shape: Vec<usize> = order.iter().map(|&axis| self.shape[axis]).collect();
         Self::build(&shape, |i| {
             let mut own = vec![0; i.len()];
@@ -86,7 +86,7 @@ impl Array {
     }
 
     /// The elements of an axis at some indices.
-    pub fn take(&self, axis: usize, chosen: &[usize]) -> Self {
+    pub(crate) fn take(&self, axis: usize, chosen: &[usize]) -> Self {
         let mut shape = self.shape.clone();
         shape[axis] = chosen.len();
         Self::build(&shape, |i| {
@@ -97,7 +97,7 @@ impl Array {
     }
 
     /// The elements along some axes, in order, that a reduction brings to each element of its result.
-    pub fn reduce(&self, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64) -> Self {
+    pub(crate) fn reduce(&self, axes: &[usize], keep: bool, f: impl Fn(&[f64]) -> f64) -> Self {
         let lengths: Vec<usize> = axes.iter().map(|&axis| self.shape[axis]).collect();
         let inner = indices(&lengths);
         let mut kept = self.shape.clone();
@@ -119,7 +119,7 @@ impl Array {
     }
 
     /// Replaces the elements along an axis by as many others.
-    pub fn lanes(&self, axis: usize, f: impl Fn(&[f64]) -> Vec<f64>) -> Self {
+    pub(crate) fn lanes(&self, axis: usize, f: impl Fn(&[f64]) -> Vec<f64>) -> Self {
         let mut sizes = self.shape.clone();
         sizes[axis] = 1;
         let mut result = self.clone();
@@ -140,7 +140,7 @@ impl Array {
         result
     }
 
-    pub fn concat(parts: &[Self], axis: usize) -> Self {
+    pub(crate) fn concat(parts: &[Self], axis: usize) -> Self {
         let mut shape = parts[0].shape.clone();
         shape[axis] = parts.iter().map(|part| part.shape[axis]).sum();
         Self::build(&shape, |i| {
@@ -156,7 +156,7 @@ impl Array {
     }
 
     /// The elements of an axis at indices that are an array themselves.
-    pub fn gather(&self, chosen: &Self, axis: usize) -> Self {
+    pub(crate) fn gather(&self, chosen: &Self, axis: usize) -> Self {
         let (before, after) = (&self.shape[..axis], &self.shape[axis + 1..]);
         let shape = [before, &chosen.shape, after].concat();
         let count = chosen.shape.len();
@@ -166,7 +166,7 @@ impl Array {
         })
     }
 
-    pub fn one_hot(&self, classes: usize) -> Self {
+    pub(crate) fn one_hot(&self, classes: usize) -> Self {
         let shape = [&self.shape[..], &[classes]].concat();
         Self::build(&shape, |i| {
             let (class, own) = i.split_last().expect("a new axis");
@@ -175,7 +175,7 @@ impl Array {
     }
 
     /// Matmul of arrays with at least two axes.
-    pub fn matmul(&self, other: &Self) -> Self {
+    pub(crate) fn matmul(&self, other: &Self) -> Self {
         let (a, b) = (self.shape.len() - 2, other.shape.len() - 2);
         let lead = broadcast(&self.shape[..a], &other.shape[..b]);
         let (m, k, n) = (self.shape[a], self.shape[a + 1], other.shape[b + 1]);
@@ -195,7 +195,7 @@ impl Array {
     }
 }
 
-pub fn broadcast(a: &[usize], b: &[usize]) -> Vec<usize> {
+pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Vec<usize> {
     let rank = a.len().max(b.len());
     let of = |shape: &[usize], axis: usize| {
         let missing = rank - shape.len();
@@ -209,7 +209,7 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Vec<usize> {
     both.map(|(m, n)| if m == 1 { n } else { m }).collect()
 }
 
-pub fn softmax(lane: &[f64]) -> Vec<f64> {
+pub(crate) fn softmax(lane: &[f64]) -> Vec<f64> {
     let most = lane.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let powers: Vec<f64> = lane.iter().map(|x| (x - most).exp()).collect();
     let sum: f64 = powers.iter().sum();
@@ -217,31 +217,31 @@ pub fn softmax(lane: &[f64]) -> Vec<f64> {
 }
 
 /// The index of the first largest element.
-pub fn argmax(lane: &[f64]) -> f64 {
+pub(crate) fn argmax(lane: &[f64]) -> f64 {
     let first = (0..lane.len()).reduce(|best, at| if lane[at] > lane[best] { at } else { best });
     first.expect("an element") as f64
 }
 
-pub fn mean(lane: &[f64]) -> f64 {
+pub(crate) fn mean(lane: &[f64]) -> f64 {
     lane.iter().sum::<f64>() / lane.len() as f64
 }
 
 /// How images are continued beyond their border.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Beyond {
+pub(crate) enum Beyond {
     Zeros,
     Edge,
     Reflect,
 }
 
-pub struct Convolution {
-    pub stride: [usize; 2],
-    pub dilation: [usize; 2],
-    pub groups: usize,
+pub(crate) struct Convolution {
+    pub(crate) stride: [usize; 2],
+    pub(crate) dilation: [usize; 2],
+    pub(crate) groups: usize,
     /// The rows and columns before and after the image.
-    pub before: [usize; 2],
-    pub after: [usize; 2],
-    pub beyond: Beyond,
+    pub(crate) before: [usize; 2],
+    pub(crate) after: [usize; 2],
+    pub(crate) beyond: Beyond,
 }
 
 impl Convolution {
@@ -259,7 +259,7 @@ impl Convolution {
         (0..=last).contains(&inside).then_some(inside as usize)
     }
 
-    pub fn of(&self, x: &Array, weights: &Array) -> Array {
+    pub(crate) fn of(&self, x: &Array, weights: &Array) -> Array {
         let [filters, depth, kernel_rows, kernel_cols] = weights.shape[..] else {
             panic!("weights have four axes");
         };
