@@ -181,16 +181,20 @@ mod tests {
 
     #[wasm_bindgen_test]
     fn compiled_loops_repeat_single_elements() {
-        let steps = || {
-            vec![
+        // Each chain is another one: numbers are no part of the code.
+        let cases = [
+            (Op::VecAdd, [0.1, -3.0]),
+            (Op::Sub, [f32::INFINITY, 0.0]),
+            (Op::Mul, [-0.0, f32::NAN]),
+        ];
+        for (last, numbers) in cases {
+            let steps = vec![
                 step(&Op::Relu, &[Operand::Input(0)], 0),
                 step(&Op::Mul, &[Operand::Step(0), Operand::Repeated(1)], 1),
                 step(&Op::Sub, &[Operand::Repeated(0), Operand::Step(1)], 2),
-                step(&Op::VecAdd, &[Operand::Step(2), Operand::Input(1)], 3),
-            ]
-        };
-        for numbers in [[0.1, -3.0], [f32::INFINITY, 0.0], [-0.0, f32::NAN]] {
-            compare("numbers", steps(), &numbers);
+                step(&last, &[Operand::Step(2), Operand::Input(1)], 3),
+            ];
+            compare(last.name(), steps, &numbers);
         }
     }
 
