@@ -46,7 +46,9 @@ fn check(contestants: &[Contestant]) {
         }
     }
     for (contestant, summary) in contestants.iter().zip(&summaries) {
-        summary.report(&contestant.title, |line| println!("{line}"));
+        summary.report(&contestant.title, |line| {
+            println!("{line}");
+        });
     }
 }
 

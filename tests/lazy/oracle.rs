@@ -250,11 +250,10 @@ impl Convolution {
         let at = position as isize - before as isize;
         let last = length as isize - 1;
         let inside = match self.beyond {
-            Beyond::Zeros => at,
             Beyond::Edge => at.clamp(0, last),
             Beyond::Reflect if at < 0 => -at,
             Beyond::Reflect if at > last => 2 * last - at,
-            Beyond::Reflect => at,
+            Beyond::Zeros | Beyond::Reflect => at,
         };
         (0..=last).contains(&inside).then_some(inside as usize)
     }
