@@ -70,7 +70,7 @@ async fn conforms(backend: Backend) {
     }
     for (title, summary) in [("alone", alone), ("in batches", in_batch)] {
         summary.report(&format!("{title}, {}", device.info()), |line| {
-            console_log!("{line}")
+            console_log!("{line}");
         });
     }
 }

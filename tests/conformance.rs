@@ -27,12 +27,14 @@ fn simd(instruction_set: InstructionSet) -> GpuDevice {
     device
 }
 
+type Run = fn(&GpuDevice, &Case) -> Vec<f32>;
+
 /// A way to compute cases.
 struct Contestant {
     title: String,
     on_gpu: bool,
     device: GpuDevice,
-    run: fn(&GpuDevice, &Case) -> Vec<f32>,
+    run: Run,
 }
 
 /// Computes every case in every way, beside one oracle, and reports all faults at once.
@@ -89,8 +91,7 @@ fn every_instruction_set_conforms() {
 #[test]
 fn gpu_conforms() {
     let device = gpu();
-    let ways: [(&str, fn(&GpuDevice, &Case) -> Vec<f32>); 2] =
-        [("GPU", run_alone), ("batch on GPU", run_in_batch)];
+    let ways: [(&str, Run); 2] = [("GPU", run_alone), ("batch on GPU", run_in_batch)];
     check(&ways.map(|(title, run)| Contestant {
         title: format!("{title}, {}", device.info()),
         on_gpu: true,

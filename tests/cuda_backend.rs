@@ -28,7 +28,7 @@ fn cuda_conforms() {
         summary.note(&case, case.judge(&result, false));
     }
     summary.report(&format!("CUDA, {}", device.info()), |line| {
-        println!("{line}")
+        println!("{line}");
     });
 }
 

@@ -101,7 +101,9 @@ impl Array {
         let lengths: Vec<usize> = axes.iter().map(|&axis| self.shape[axis]).collect();
         let inner = indices(&lengths);
         let mut kept = self.shape.clone();
-        axes.iter().for_each(|&axis| kept[axis] = 1);
+        for &axis in axes {
+            kept[axis] = 1;
+        }
         let result = Self::build(&kept, |i| {
             let mut own = i.to_vec();
             let lane = inner.iter().map(|along| {
