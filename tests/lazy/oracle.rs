@@ -101,7 +101,9 @@ impl Array {
         let lengths: Vec<usize> = axes.iter().map(|&axis| self.shape[axis]).collect();
         let inner = indices(&lengths);
         let mut kept = self.shape.clone();
-        axes.iter().for_each(|&axis| kept[axis] = 1);
+        for &axis in axes {
+            kept[axis] = 1;
+        }
         let result = Self::build(&kept, |i| {
             let mut own = i.to_vec();
             let lane = inner.iter().map(|along| {
@@ -250,11 +252,10 @@ impl Convolution {
         let at = position as isize - before as isize;
         let last = length as isize - 1;
         let inside = match self.beyond {
-            Beyond::Zeros => at,
             Beyond::Edge => at.clamp(0, last),
             Beyond::Reflect if at < 0 => -at,
             Beyond::Reflect if at > last => 2 * last - at,
-            Beyond::Reflect => at,
+            Beyond::Zeros | Beyond::Reflect => at,
         };
         (0..=last).contains(&inside).then_some(inside as usize)
     }
