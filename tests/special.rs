@@ -118,6 +118,10 @@ fn has_large_counts(case: &Case) -> bool {
 
 /// The fields of an operation as Rust prints it, as an object of JavaScript's.
 fn object(debug: &str) -> String {
+    // The name of an operation without fields may be that of a choice.
+    if !debug.contains('{') {
+        return "{}".into();
+    }
     let mut text = String::new();
     for word in debug.split_inclusive(' ') {
         let plain = word.trim_end_matches([' ', ',']);
@@ -145,7 +149,7 @@ fn object(debug: &str) -> String {
             _ => text += &js(word),
         }
     }
-    if text.is_empty() { "{}".into() } else { text }
+    text
 }
 
 fn camel_case(name: &str) -> String {
