@@ -62,7 +62,7 @@ pub(super) const PARTS: &[Part] = &[
     },
     Part {
         name: "package",
-        run: |context| package::run(context.project, context.tools).map(drop),
+        run: package,
     },
     Part {
         name: "site",
@@ -122,9 +122,16 @@ fn clippy_wasm(context: &Context) -> Result<()> {
     Ok(clippy.run()?)
 }
 
+fn package(context: &Context) -> Result<()> {
+    if let Some(mut builder) = context.builder.take() {
+        builder.wait()?;
+    }
+    package::run(context.project, context.tools).map(drop)
+}
+
 /// Builds the documentation's site with the types of the package that was built, and checks its links.
 fn site(context: &Context) -> Result<()> {
-    let Context { project, tools } = context;
+    let Context { project, tools, .. } = context;
     let site = docs::build(project, tools, &Package::locate(project)?)?;
     docs::check_links(project, &site)
 }
@@ -174,7 +181,7 @@ fn ptx(context: &Context) -> Result<()> {
 /// machines with threads to block. Without the feature `js`, whose glue imports a file of the
 /// package; the package's tests are its tests.
 fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
-    let Context { project, tools } = context;
+    let Context { project, tools, .. } = context;
     let (wasm_pack, browser) = (&tools.wasm_pack, engine.arguments(tools)?);
     let test = cmd!(
         project.sh,
@@ -188,7 +195,7 @@ fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
 
 /// Two files at a time: each waits for its browser most of the time.
 fn pkg_tests(context: &Context) -> Result<()> {
-    let Context { project, tools } = context;
+    let Context { project, tools, .. } = context;
     let tarball = Package::locate(project)?.tarball;
     let _inside = project.sh.push_dir(project.pkg_tests());
     let _records = engines::recording(context, "pkg-tests")?;
