@@ -3,6 +3,7 @@
 // one; it is what lets tools read each library by itself.
 import package::lib::convolve2d::Pixel;
 import package::lib::matmul::{Cell, Layer};
+import package::lib::ranking::Candidate;
 
 // The parameters that libraries read. A kernel has those of the libraries that it uses, among others.
 struct Params {
@@ -56,6 +57,11 @@ const B_ROW = 34u;
 // Reductions: the four terms that vector i stands for.
 fn term(i: u32) -> vec4f {
     return vec4f();
+}
+
+// Rankings: the i-th candidate.
+fn candidate_at(i: u32) -> Candidate {
+    return Candidate();
 }
 
 // Rows: the first input at i, and where results go.

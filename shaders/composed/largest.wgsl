@@ -1,6 +1,7 @@
 // The index of the first largest element, or of the first NaN. The first dispatch leaves a pair (value, index) for each
 // workgroup; the second, of one workgroup, reads these pairs and leaves the index.
-import package::lib::ranking::{Candidate, better};
+import package::lib::best::best_of_group;
+import package::lib::ranking::Candidate;
 
 struct Params {
     len: u32,
@@ -14,9 +15,7 @@ struct Params {
 
 const GROUP = 64u;
 
-var<workgroup> candidates: array<Candidate, GROUP>;
-
-fn load(i: u32) -> Candidate {
+fn candidate_at(i: u32) -> Candidate {
     if params.pairs != 0u {
         return Candidate(x[2u * i], x[2u * i + 1u]);
     }
@@ -25,20 +24,8 @@ fn load(i: u32) -> Candidate {
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
-    let start = min(group.x * GROUP + local, params.len - 1u);
-    var best = load(start);
-    for (var i = start; i < params.len; i += params.groups * GROUP) {
-        best = better(best, load(i));
-    }
-    candidates[local] = best;
-    for (var half = GROUP / 2u; half > 0u; half >>= 1u) {
-        workgroupBarrier();
-        if local < half {
-            candidates[local] = better(candidates[local], candidates[local + half]);
-        }
-    }
+    let best = best_of_group(group.x, local);
     if local == 0u {
-        best = candidates[0];
         if params.pairs != 0u {
             y[0] = best.index;
         } else {

@@ -1,7 +1,8 @@
 // Index of the first largest value, or of the first NaN. The first dispatch reads values and
 // leaves a pair (value, index) a workgroup; the second reads `pairs` and leaves the index.
+import package::lib::best::best_of_group;
 import package::lib::hooks::after;
-import package::lib::ranking::{Candidate, better};
+import package::lib::ranking::Candidate;
 
 struct Params {
     len: u32,
@@ -16,13 +17,11 @@ struct Params {
 // Fewer on software adapters.
 override GROUP = 256u;
 
-var<workgroup> candidates: array<Candidate, GROUP>;
-
 fn before0(i: u32) -> f32 {
     return x[i];
 }
 
-fn load(i: u32) -> Candidate {
+fn candidate_at(i: u32) -> Candidate {
     if params.read_pairs != 0u {
         return Candidate(x[2u * i], x[2u * i + 1u]);
     }
@@ -31,20 +30,8 @@ fn load(i: u32) -> Candidate {
 
 @compute @workgroup_size(GROUP)
 fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) local: u32) {
-    let start = min(group.x * GROUP + local, params.len - 1u);
-    var best = load(start);
-    for (var i = start; i < params.len; i += params.groups * GROUP) {
-        best = better(best, load(i));
-    }
-    candidates[local] = best;
-    for (var half = GROUP / 2u; half > 0u; half >>= 1u) {
-        workgroupBarrier();
-        if local < half {
-            candidates[local] = better(candidates[local], candidates[local + half]);
-        }
-    }
+    let best = best_of_group(group.x, local);
     if local == 0u {
-        best = candidates[0];
         if params.write_pairs != 0u {
             y[2u * group.x] = best.value;
             y[2u * group.x + 1u] = best.index;

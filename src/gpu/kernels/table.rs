@@ -80,6 +80,15 @@ const fn instance(
     }
 }
 
+/// Returns a kernel of which Rust writes no part.
+const fn apart(file: &'static str, instance: Instance) -> Apart {
+    Apart {
+        file,
+        instance,
+        left_out: &[],
+    }
+}
+
 /// The kernels of the table that `build.rs` writes.
 pub(crate) const TEMPLATES: &[Template] = &[
     Template {
@@ -405,99 +414,45 @@ pub(crate) const TEMPLATES: &[Template] = &[
 
 /// The kernels that are no part of that table.
 pub(crate) const APART: &[Apart] = &[
-    Apart {
-        file: "add_rows",
-        instance: instance("add_rows", &[], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "attend",
-        instance: instance("attend", &[], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "gate",
-        instance: instance("gate", &[], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "largest",
-        instance: instance("largest", &[], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "multiply_blocks",
-        instance: instance("multiply_floats", &["floats"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "multiply_blocks",
-        instance: instance("multiply_bytes", &["bytes"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "multiply_blocks",
-        instance: instance("multiply_nibbles", &["nibbles"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "multiply_blocks_tiled",
-        instance: instance("multiply_floats_tiled", &["floats"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "multiply_blocks_tiled",
-        instance: instance("multiply_bytes_tiled", &["bytes"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "multiply_blocks_tiled",
-        instance: instance("multiply_nibbles_tiled", &["nibbles"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "norm_rows",
-        instance: instance("norm_rows", &[], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "place_heads",
-        instance: instance("place_heads", &[], &[]),
-        left_out: &[],
-    },
+    apart("add_rows", instance("add_rows", &[], &[])),
+    apart("attend", instance("attend", &[], &[])),
+    apart("gate", instance("gate", &[], &[])),
+    apart("largest", instance("largest", &[], &[])),
+    apart(
+        "multiply_blocks",
+        instance("multiply_floats", &["floats"], &[]),
+    ),
+    apart(
+        "multiply_blocks",
+        instance("multiply_bytes", &["bytes"], &[]),
+    ),
+    apart(
+        "multiply_blocks",
+        instance("multiply_nibbles", &["nibbles"], &[]),
+    ),
+    apart(
+        "multiply_blocks_tiled",
+        instance("multiply_floats_tiled", &["floats"], &[]),
+    ),
+    apart(
+        "multiply_blocks_tiled",
+        instance("multiply_bytes_tiled", &["bytes"], &[]),
+    ),
+    apart(
+        "multiply_blocks_tiled",
+        instance("multiply_nibbles_tiled", &["nibbles"], &[]),
+    ),
+    apart("norm_rows", instance("norm_rows", &[], &[])),
+    apart("place_heads", instance("place_heads", &[], &[])),
     Apart {
         file: "fold_tiles",
         instance: instance("fold_tiles", &[], &[]),
         left_out: &["GROUP", "combine"],
     },
-    Apart {
-        file: "matmul_words",
-        instance: instance("matmul_f16", &["f16"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "matmul_words",
-        instance: instance("matmul_q4_0", &["q4_0"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "matmul_words",
-        instance: instance("matmul_q8_0", &["q8_0"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "unpack_words",
-        instance: instance("unpack_f16", &["f16"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "unpack_words",
-        instance: instance("unpack_q4_0", &["q4_0"], &[]),
-        left_out: &[],
-    },
-    Apart {
-        file: "unpack_words",
-        instance: instance("unpack_q8_0", &["q8_0"], &[]),
-        left_out: &[],
-    },
+    apart("matmul_words", instance("matmul_f16", &["f16"], &[])),
+    apart("matmul_words", instance("matmul_q4_0", &["q4_0"], &[])),
+    apart("matmul_words", instance("matmul_q8_0", &["q8_0"], &[])),
+    apart("unpack_words", instance("unpack_f16", &["f16"], &[])),
+    apart("unpack_words", instance("unpack_q4_0", &["q4_0"], &[])),
+    apart("unpack_words", instance("unpack_q8_0", &["q8_0"], &[])),
 ];
