@@ -26,6 +26,8 @@ mod split;
 mod support;
 #[path = "support/transformer.rs"]
 mod transformer;
+#[path = "support/vocabulary.rs"]
+mod vocabulary;
 
 use relampago::InstructionSet;
 use relampago::llm::{

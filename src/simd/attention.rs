@@ -3,6 +3,8 @@
 //! A few tokens go one by one: the heads that share keys and values read them together. Blocks of
 //! tokens are products of matrices.
 
+mod shape;
+
 use super::InstructionSet;
 use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
 use super::math;
@@ -12,87 +14,15 @@ use super::threads::{Cpu, share_out};
 use crate::alloc::scratch::Scratch;
 use crate::error::Result;
 use crate::ops::{Matmul, OpClass};
+pub(crate) use shape::AttentionShape;
 use std::ops::Range;
 
-/// Tokens from which on scores and results are products of matrices.
-const GEMM_TOKENS: usize = 8;
-
-/// Tokens of such a product: keys behind its last token are skipped.
+/// Tokens of a product of matrices: keys behind its last token are skipped.
 const BLOCK: usize = 32;
 
 /// Keys whose products one accumulator gathers, which bounds the rounding error. Their values stay in
 /// the first-level cache.
 const CHAIN: usize = 128;
-
-/// The sizes and options of an attention.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AttentionShape {
-    /// The number of queries of each head.
-    pub(crate) tokens: usize,
-    /// The position of the first token: a token sees positions up to its own.
-    pub(crate) first: usize,
-    /// The number of positions if tokens see all of them.
-    pub(crate) all: Option<usize>,
-    pub(crate) heads: usize,
-    /// The heads of keys and values, which divide `heads`.
-    pub(crate) kv_heads: usize,
-    pub(crate) head_len: usize,
-    /// Positions that there is room for in the cache of a head.
-    pub(crate) capacity: usize,
-    /// The factor of the scores.
-    pub(crate) scale: f32,
-    /// The number of positions that a token sees, itself included.
-    pub(crate) window: Option<usize>,
-    /// The bound `c` of the scores, which become `c · tanh(score / c)`.
-    pub(crate) soft_cap: Option<f32>,
-}
-
-impl AttentionShape {
-    /// The heads that share keys and values.
-    fn group(&self) -> usize {
-        self.heads / self.kv_heads
-    }
-
-    /// The length of a token's queries, and of its results.
-    fn row(&self) -> usize {
-        self.heads * self.head_len
-    }
-
-    /// The end of the positions that a token sees.
-    fn end(&self, token: usize) -> usize {
-        self.all.unwrap_or(self.first + token + 1)
-    }
-
-    /// The end of the positions that any token sees.
-    fn last(&self) -> usize {
-        self.end(self.tokens.saturating_sub(1))
-    }
-
-    /// Whether scores and results are products of matrices.
-    fn in_blocks(&self) -> bool {
-        self.tokens >= GEMM_TOKENS
-    }
-
-    /// The positions that a token of the block sees.
-    fn visible(&self, token: usize) -> Range<usize> {
-        let end = self.end(token);
-        end - self.window.unwrap_or(end).clamp(1, end)..end
-    }
-
-    fn fits(&self, [queries, keys, values, out]: [usize; 4]) -> bool {
-        let product = |sizes: &[usize]| sizes.iter().try_fold(1, |a: usize, &b| a.checked_mul(b));
-        let rows = product(&[self.tokens, self.heads, self.head_len]);
-        let cache = product(&[self.kv_heads, self.capacity, self.head_len]);
-        let end = self.first.checked_add(self.tokens);
-        let end = end.map(|end| self.all.unwrap_or(end));
-        rows == Some(queries)
-            && queries == out
-            && cache.is_some_and(|len| len <= keys && len <= values)
-            && end.is_some_and(|end| end <= self.capacity)
-            && self.kv_heads > 0
-            && self.heads.is_multiple_of(self.kv_heads)
-    }
-}
 
 /// Writes the attention of each token and head: rows of tokens, of heads, of `head_len` values, as
 /// the queries are. Keys and values are rows of `head_len` values for each position up to the last token's,
