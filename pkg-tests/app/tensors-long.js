@@ -1,4 +1,4 @@
-// Tensors of so many elements that loops are compiled for them, beside plain loops.
+// Tensors that are long enough for compiled loops, beside plain loops.
 
 const LENGTH = 40_003;
 

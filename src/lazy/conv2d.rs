@@ -73,7 +73,7 @@ impl ConvOptions {
         Self { groups, ..self }
     }
 
-    /// Returns the options with so many elements before and after rows and columns.
+    /// Returns the options with these numbers of elements before and after rows and columns.
     #[must_use]
     pub fn padding(self, rows: usize, cols: usize) -> Self {
         let padding = Some([rows, cols]);

@@ -1,4 +1,4 @@
-//! What the methods of tensors record: nodes of a graph.
+//! Nodes of a graph, which the methods of tensors record.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -67,10 +67,10 @@ pub(crate) struct Generator {
     options: GenerateOptions,
     sampler: Sampler,
     constraint: Option<Constraint>,
-    /// What is wanted of the last token that was read: only the index of the largest logit where nothing else of the
-    /// logits matters.
+    /// The result to compute for the last token: the index of the largest logit where the choice needs no more, or all
+    /// logits.
     wanted: Wanted,
-    /// That of the last token that was read; empty as long as the prompt is not.
+    /// This result for the last token that was read; empty until the prompt has been read.
     logits: Vec<f32>,
     stream: Utf8Stream,
     /// Text that may be the beginning of a stop string.
@@ -245,7 +245,7 @@ impl Generator {
     }
 }
 
-/// What of a token's logits the choice of the next one takes.
+/// Returns the result that the choice of the next token needs.
 fn wanted(model: &LanguageModel, options: &GenerateOptions) -> Wanted {
     let is_plain = options.sampling.is_largest()
         && options.logprobs.is_none()

@@ -182,7 +182,7 @@ impl Gguf {
     }
 }
 
-/// Returns a range of bytes, if there are so many.
+/// Returns a range of bytes; `None` beyond their end.
 fn part(bytes: &[u8], start: u64, end: u64) -> Option<&[u8]> {
     bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
 }

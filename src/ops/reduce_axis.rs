@@ -21,6 +21,18 @@ pub enum AxisFold {
     Argmin,
 }
 
+impl AxisFold {
+    /// All functions.
+    pub const ALL: [Self; 6] = [
+        Self::Sum,
+        Self::Mean,
+        Self::Max,
+        Self::Min,
+        Self::Argmax,
+        Self::Argmin,
+    ];
+}
+
 /// A reduction of the middle axis of `outer × len × inner` elements to `outer × inner` ones. With `inner` 1 it
 /// reduces rows, with `outer` 1 columns.
 ///

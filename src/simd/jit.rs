@@ -16,7 +16,7 @@ use module::instantiate;
 use trace::Tracer;
 pub(crate) use trace::{Trace, Value};
 
-/// What a loop reads of an input.
+/// The elements of an input that a loop reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Input {
     /// An element for each element of the result.

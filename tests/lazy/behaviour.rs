@@ -1,4 +1,4 @@
-//! What is planned, what runs, and how deep graphs may be.
+//! The programs that are planned, the operations that run, and the depth of graphs.
 
 use relampago::{Backend, Result, Tensor};
 

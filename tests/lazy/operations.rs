@@ -309,7 +309,10 @@ impl Cases<'_> {
         let indices = plain.lanes(last, |lane| {
             order(lane).iter().map(|&at| at as f64).collect()
         });
-        let (values, places) = x.tensor.top_k(k).expect("so many elements");
+        let (values, places) = x
+            .tensor
+            .top_k(k)
+            .expect("k is at most the length of the axis");
         vec![
             Pair::new(Ok(values), sorted.take(last, &first)),
             Pair::new(Ok(places), indices.take(last, &first)),

@@ -55,15 +55,6 @@ const AXES: [[usize; 3]; 16] = [
     [1, 70_001, 1],
 ];
 
-const FOLDS: [AxisFold; 6] = [
-    AxisFold::Sum,
-    AxisFold::Mean,
-    AxisFold::Max,
-    AxisFold::Min,
-    AxisFold::Argmax,
-    AxisFold::Argmin,
-];
-
 /// Ordinary elements, and equal and special ones.
 pub fn axis_cases() -> Vec<Case> {
     let mut random = Random(9);
@@ -84,7 +75,7 @@ pub fn axis_cases() -> Vec<Case> {
         cases.push(Case::new(op, inputs));
     }
     for [outer, len, inner] in AXES {
-        for fold in FOLDS {
+        for fold in AxisFold::ALL {
             let options = ReduceAxis::new(fold, outer, len, inner);
             let op = Op::ReduceAxis { options };
             let x = random.values(outer * len * inner);

@@ -55,7 +55,7 @@ fn is_single(runner: &Runner<'_>, repeat: &Repeated) -> bool {
     repeat.cycle.len == 1 && runner.inputs[repeat.input].len() == 1
 }
 
-/// Returns what a chain's loop reads of each input.
+/// Returns the elements of each input that a chain's loop reads.
 fn reads(runner: &Runner<'_>) -> Vec<Input> {
     let mut reads = vec![Input::Whole; runner.inputs.len()];
     let repeats = runner.chain.repeats.iter();

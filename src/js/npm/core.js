@@ -7,7 +7,7 @@ import { LOST, lengthOf, overlap } from './arrays.js';
 import { RelampagoError } from './error.js';
 import { explained, requireOwner } from './mix_ups.js';
 import { ops } from './ops.js';
-import { requireNames } from './options.js';
+import { requireNames, shown } from './options.js';
 
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
@@ -45,8 +45,7 @@ for (const [name, Class] of Object.entries(CLASSES)) {
 }
 
 export const invalid = (what, value, requirement) => {
-    const shown = Object(value) === value ? `an object (${value.constructor?.name})` : String(value);
-    return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown}, but must be ${requirement}`);
+    return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
 };
 
 export const list = (what, value) => {

@@ -55,7 +55,7 @@ const SMALL_CODE: &[&str] = &[
     "--cfg=relampago_package",
 ];
 
-/// What [`finish`] does. A change of it invalidates the build.
+/// The sources of the steps of [`finish`]. A change of these invalidates the build.
 const FINISH: [&str; 3] = [
     include_str!("exports.rs"),
     include_str!("glue.rs"),

@@ -1,6 +1,7 @@
 // Shapes: lists of whole numbers, the last axis varying fastest. Nothing here knows of tensors or devices.
 
 import { RelampagoError } from '../error.js';
+import { shown as shownAlone } from '../options.js';
 
 /** The largest number of axes of a tensor; `rearrange` takes as many. */
 export const MAX_RANK = 6;
@@ -15,13 +16,8 @@ export const text = (shape) => `[${shape.join(', ')}]`;
 /** Returns an error that names the operation. */
 export const failure = (op, message, code = 'SHAPE_MISMATCH') => new RelampagoError(code, `${op}: ${message}`);
 
-/** Writes any value as errors show it. */
-export const shown = (value) => {
-    if (Array.isArray(value)) {
-        return text(value);
-    }
-    return Object(value) === value ? `an object (${value.constructor?.name})` : String(value);
-};
+/** Writes any value as errors show it, and a list by its elements. */
+export const shown = (value) => (Array.isArray(value) ? text(value) : shownAlone(value));
 
 /** Returns an argument that must be a whole number from `least` on. */
 export const whole = (op, what, value, least = 0) => {

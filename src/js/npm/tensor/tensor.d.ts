@@ -19,11 +19,11 @@ export type ElementOf<D extends DType> = { f32: number; u32: number; bool: boole
 /** Elements in arrays of arrays, one level for each axis; an element for a scalar. */
 export type NestedArray<Element = number> = Element | NestedArray<Element>[];
 
-/** What a tensor is made of: a number, nested arrays of numbers, or values in row-major order. */
+/** The sources of a tensor: a number, nested arrays of numbers, or values in row-major order. */
 export type TensorValues = number | Float32Array | readonly TensorValues[];
 
 /**
- * What a tensor is made of: numbers, whole numbers up to 16,777,216, or a buffer on the device, which stays the
+ * The sources of a tensor: numbers, whole numbers up to 16,777,216, or a buffer on the device, which stays the
  * caller's.
  */
 export type TensorSource = TensorValues | Uint8Array | Uint8ClampedArray | Uint32Array | DeviceBuffer;
