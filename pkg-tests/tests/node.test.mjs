@@ -35,6 +35,10 @@ describe('node', () => {
     const output = execFileSync('node', ['compiled-node.js'], { cwd: folder, encoding: 'utf8' });
     assert.deepEqual(JSON.parse(output), { counts: [0, 1, 1], same: true });
   });
+  test('a call goes on where its caller loses its compiled code', () => {
+    const output = execFileSync('node', ['caller-node.js'], { cwd: folder, encoding: 'utf8' });
+    assert.deepEqual(JSON.parse(output), { values: [1, 2], step: 'after' });
+  });
   test('before the module is there', () => {
     const output = execFileSync('node', ['loading-node.js'], { cwd: folder, encoding: 'utf8' });
     assert.deepEqual(JSON.parse(output), {

@@ -5,6 +5,7 @@ mod entry;
 mod exports;
 mod glue;
 mod names;
+mod returns;
 mod size;
 mod stamp;
 mod variant;

@@ -2,7 +2,7 @@
 
 use super::entry::Entry;
 use super::stamp::unless_made;
-use super::{exports, glue, names};
+use super::{exports, glue, names, returns};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -56,10 +56,11 @@ const SMALL_CODE: &[&str] = &[
 ];
 
 /// The sources of the steps of [`finish`]. A change of these invalidates the build.
-const FINISH: [&str; 3] = [
+const FINISH: [&str; 4] = [
     include_str!("exports.rs"),
     include_str!("glue.rs"),
     include_str!("names.rs"),
+    include_str!("returns.rs"),
 ];
 
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
@@ -189,6 +190,7 @@ fn finish(folder: &Path) -> Result<()> {
     let mut module = Module::from_file(&path)?;
     let text = names::shorten(&fs::read_to_string(&script)?, &mut module)?;
     exports::remove_unused(&text, &mut module);
+    let text = returns::add_results(&text, &mut module)?;
     fs::write(script, glue::with_errors(&text)?)?;
     Ok(fs::write(path, module.emit_wasm())?)
 }
