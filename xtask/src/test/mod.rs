@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything CI runs, part by part, and a table at the end.
 
+mod beside;
 mod counted;
 mod dependent;
 mod engines;
@@ -9,12 +10,10 @@ mod publish;
 
 use crate::project::Project;
 use crate::setup::{self, Scope, Tools};
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, ensure};
+use beside::Beside;
 use clap::Args;
-use parts::{EXHAUSTIVE, PARTS};
-use std::cell::RefCell;
-use std::env;
-use std::process::{Child, Command, Stdio};
+use parts::{BROWSER_PARTS, EXHAUSTIVE, LAST_PARTS, PARTS};
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
@@ -31,10 +30,9 @@ pub(crate) struct Options {
 struct Context<'a> {
     project: &'a Project,
     tools: &'a Tools,
-    /// Builds the package while earlier parts run, where both are chosen.
-    builder: RefCell<Option<Child>>,
 }
 
+#[derive(Clone, Copy)]
 struct Part {
     name: &'static str,
     run: fn(&Context) -> Result<()>,
@@ -47,25 +45,28 @@ struct Outcome {
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let chosen = if options.exhaustive {
-        vec![&EXHAUSTIVE]
+    let [parts, browser_parts, last] = if options.exhaustive {
+        [vec![&EXHAUSTIVE], Vec::new(), Vec::new()]
     } else {
         choose(&options.only)?
     };
     let started = Instant::now();
     let tools = setup::ensure(project, Scope::Everything)?;
-    let setup = Outcome {
+    let mut outcomes = vec![Outcome {
         name: "setup",
         passed: true,
         took: started.elapsed(),
-    };
-    let context = Context {
-        project,
-        tools: &tools,
-        builder: RefCell::new(build_ahead(&chosen)?),
-    };
-    let parts = chosen.iter().map(|part| part.outcome(&context));
-    let outcomes: Vec<Outcome> = [setup].into_iter().chain(parts).collect();
+    }];
+    let tools = &tools;
+    let context = Context { project, tools };
+    if parts.is_empty() {
+        outcomes.extend(all(&browser_parts, &context));
+    } else {
+        let beside = Beside::start(&browser_parts)?;
+        outcomes.extend(all(&parts, &context));
+        outcomes.extend(beside.map(Beside::outcome).transpose()?);
+    }
+    outcomes.extend(all(&last, &context));
     report(&outcomes, started.elapsed());
     let failed: Vec<&str> = outcomes
         .iter()
@@ -76,32 +77,23 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Starts to build the package if native tests come before it: these leave a core idle half of the time. Says nothing, since
-/// the package's own part finds what was built, or fails in the same way.
-fn build_ahead(chosen: &[&Part]) -> Result<Option<Child>> {
-    let has = |name| chosen.iter().any(|part| part.name == name);
-    if !(has("native") && has("package")) {
-        return Ok(None);
-    }
-    let mut builder = Command::new(env::current_exe()?);
-    builder.arg("package").stdin(Stdio::null());
-    builder.stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(Some(builder.spawn()?))
-}
-
-/// The parts in their own order; all of them when none is named.
-fn choose(only: &[String]) -> Result<Vec<&'static Part>> {
+/// Returns the chosen ones of each list of parts, in its order; all of them when none is named.
+fn choose(only: &[String]) -> Result<[Vec<&'static Part>; 3]> {
+    let lists = [PARTS, BROWSER_PARTS, LAST_PARTS];
+    let known: Vec<&str> = lists.concat().iter().map(|part| part.name).collect();
     for name in only {
-        if !PARTS.iter().any(|part| part.name == name) {
-            let known: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-            bail!(
-                "there is no part `{name}`; the parts are {}",
-                known.join(", ")
-            );
-        }
+        ensure!(
+            known.contains(&name.as_str()),
+            "there is no part `{name}`; the parts are {}",
+            known.join(", ")
+        );
     }
     let is_chosen = |part: &&Part| only.is_empty() || only.iter().any(|name| name == part.name);
-    Ok(PARTS.iter().filter(is_chosen).collect())
+    Ok(lists.map(|parts| parts.iter().filter(is_chosen).collect()))
+}
+
+fn all(parts: &[&Part], context: &Context) -> Vec<Outcome> {
+    parts.iter().map(|part| part.outcome(context)).collect()
 }
 
 impl Part {

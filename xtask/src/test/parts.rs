@@ -47,6 +47,14 @@ pub(super) const PARTS: &[Part] = &[
         name: "dependent",
         run: dependent::run,
     },
+];
+
+/// The parts that wait for browsers for much of their time. They run beside the others.
+pub(super) const BROWSER_PARTS: &[Part] = &[
+    Part {
+        name: "package",
+        run: |context| package::run(context.project, context.tools).map(drop),
+    },
     Part {
         name: "wasm-simd128",
         run: |context| wasm(context, &Variant::SIMD128, Engine::Chromium),
@@ -61,10 +69,6 @@ pub(super) const PARTS: &[Part] = &[
         run: |context| wasm(context, &Variant::RELAXED, Engine::Firefox),
     },
     Part {
-        name: "package",
-        run: package,
-    },
-    Part {
         name: "site",
         run: site,
     },
@@ -76,11 +80,13 @@ pub(super) const PARTS: &[Part] = &[
         name: "demo",
         run: demo,
     },
-    Part {
-        name: "engines",
-        run: engines::table,
-    },
 ];
+
+/// The part that needs the records of others.
+pub(super) const LAST_PARTS: &[Part] = &[Part {
+    name: "engines",
+    run: engines::table,
+}];
 
 /// The tests that are too long for every run.
 pub(super) const EXHAUSTIVE: Part = Part {
@@ -120,13 +126,6 @@ fn clippy_wasm(context: &Context) -> Result<()> {
     );
     let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
     Ok(clippy.run()?)
-}
-
-fn package(context: &Context) -> Result<()> {
-    if let Some(mut builder) = context.builder.take() {
-        builder.wait()?;
-    }
-    package::run(context.project, context.tools).map(drop)
 }
 
 /// Builds the documentation's site with the types of the package that was built, and checks its links.
