@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Serves the site on loopback, opens the race on WebGPU in a headless Chromium with the machine's
-GPU, and writes the results: JSON, and Markdown beside it.
+"""Serves the site on loopback, opens a page in a headless Chromium with the machine's GPU, and writes
+the results: JSON, and Markdown beside it. Without `--page`, the page is the race on WebGPU.
 
-Usage: drive.py SITE OUT.json [--chromium PROGRAM] [--rounds N] [--only REGEX] [--timeout SECONDS]
+Usage: drive.py SITE OUT.json [--page PATH] [--chromium PROGRAM] [--rounds N] [--only REGEX] [--timeout SECONDS]
 """
 
 import argparse
@@ -55,12 +55,13 @@ def handler(site, results):
     return Handler
 
 
-def race(options):
+def results_of(options):
     results = queue.Queue()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler(options.site, results))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     query = urllib.parse.urlencode({"rounds": options.rounds, "only": options.only, "to": "result"})
-    url = f"http://127.0.0.1:{server.server_port}/webgpu.html?{query}"
+    join = "&" if "?" in options.page else "?"
+    url = f"http://127.0.0.1:{server.server_port}/{options.page}{join}{query}"
     with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile() as log:
         command = [options.chromium, *FLAGS, f"--user-data-dir={profile}", url]
         browser = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
@@ -78,17 +79,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("site")
     parser.add_argument("out", type=pathlib.Path)
+    parser.add_argument("--page", default="webgpu.html")
     parser.add_argument("--chromium", default="chromium")
     parser.add_argument("--rounds", default="9")
     parser.add_argument("--only", default="")
     parser.add_argument("--timeout", type=float, default=300)
     options = parser.parse_args()
-    result = race(options)
+    result = results_of(options)
     options.out.write_text(json.dumps(result, indent=1))
     if "failure" in result:
         sys.exit(result["failure"])
-    options.out.with_suffix(".md").write_text(result["markdown"])
-    print(result["markdown"])
+    markdown = result.get("markdown") or json.dumps(result)
+    options.out.with_suffix(".md").write_text(markdown)
+    print(markdown)
 
 
 main()

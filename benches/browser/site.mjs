@@ -33,7 +33,7 @@ export async function site(folder) {
   // esbuild leaves the address of the worker's script alone.
   cpSync(join(relampago, 'workers/relampago_worker.js'), join(folder, 'relampago_worker.js'));
   FILES.forEach(([from, to]) => cpSync(join(modules, from), join(folder, to)));
-  ['page.html', 'startup.html', 'webgpu.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
+  ['page.html', 'startup.html', 'tensors.html', 'webgpu.html'].forEach((page) => cpSync(join(here, page), join(folder, page)));
   const found = versions(relampago);
   await bundle(folder, installed, found);
   return { folder, versions: found };
@@ -41,7 +41,7 @@ export async function site(folder) {
 
 function bundle(folder, installed, versions) {
   return build({
-    entryPoints: ['page.js', 'startup.js', 'webgpu.js'].map((file) => join(here, file)),
+    entryPoints: ['page.js', 'startup.js', 'tensors_page.js', 'webgpu.js'].map((file) => join(here, file)),
     outdir: folder,
     bundle: true,
     splitting: true,

@@ -1,35 +1,15 @@
-// Tensors in Node, on SIMD and one thread, beside jax-js and beside a program of the same operations:
-// `npm ci`, `cargo xtask package`, and then `node tensors.mjs [ROUNDS]`.
+// Tensors in Node, on SIMD and one thread: `npm ci`, `cargo xtask package`, and then `node tensors.mjs [ROUNDS]`.
 
 import { cpus } from 'node:os';
-import { fileURLToPath } from 'node:url';
 import init, { GpuDevice } from '../../target/npm/relampago/node.js';
-import { quartiles } from './statistics.mjs';
+import { table } from './tensors.js';
 
-const ROUNDS = Number(process.argv[2] ?? 40);
-/** Rounds before those that count: engines compile while they run. */
-const WARM_UP = 5;
-/** Points, columns and centres of k-means. */
-const [POINTS, COLUMNS, CENTRES] = [100_000, 16, 10];
-const LENGTH = 1 << 20;
+const rounds = Number(process.argv[2] ?? 40);
 
 await init();
 const device = await GpuDevice.create({ backend: 'simd' });
-const jax = await openJax();
-
-const races = [
-  { name: `k-means, an iteration of ${POINTS} × ${COLUMNS} and ${CENTRES} centres`, racers: await kMeans() },
-  { name: `relu → mul(2) → add of ${LENGTH} resident values`, racers: await fused() },
-];
-console.log(`${cpus()[0].model.trim()}, Node ${process.versions.node}, ${ROUNDS} rounds in turns, ms\n`);
-console.log('| | | median | quartiles |\n|---|---|---|---|');
-for (const { name, racers } of races) {
-  const times = await race(racers);
-  for (const [racer, all] of Object.entries(times)) {
-    const { lower, median, upper } = quartiles(all);
-    console.log(`| ${name} | ${racer} | ${median.toFixed(2)} | ${lower.toFixed(2)} to ${upper.toFixed(2)} |`);
-  }
-}
+console.log(`${cpus()[0].model.trim()}, Node ${process.versions.node}, ${rounds} rounds in turns, ms\n`);
+console.log(await table(device, await openJax(), rounds));
 process.exit(0);
 
 /** jax-js on one thread: it looks for shared memory when it is loaded. */
@@ -39,74 +19,4 @@ async function openJax() {
   await module.init('wasm');
   module.defaultDevice('wasm');
   return module;
-}
-
-async function race(racers) {
-  const times = Object.fromEntries(Object.keys(racers).map((name) => [name, []]));
-  for (let round = 0; round < ROUNDS + WARM_UP; round++) {
-    for (const [name, step] of Object.entries(racers)) {
-      const start = performance.now();
-      await step();
-      round < WARM_UP || times[name].push(performance.now() - start);
-    }
-  }
-  return times;
-}
-
-/** Iterations of k-means from the same centres; the results must agree. */
-async function kMeans() {
-  const values = await device.random.uniform([POINTS, COLUMNS], { seed: 1 })
-    .add(device.random.uniform([POINTS, 1], { seed: 2, max: CENTRES })).data();
-  const first = values.slice(0, CENTRES * COLUMNS);
-  const points = await device.tensor(values, [POINTS, COLUMNS]).run();
-  const step = (x, centres) => {
-    const labels = x.matmul(centres.transpose()).sub(centres.square().sum(1).mul(0.5)).argmax(1);
-    const members = labels.oneHot(CENTRES);
-    return members.transpose().matmul(x).div(members.sum(0).maximum(1).unsqueeze(1));
-  };
-  const compiled = device.jit(step);
-  let centres = { tensors: device.tensor(first, [CENTRES, COLUMNS]), jit: device.tensor(first, [CENTRES, COLUMNS]) };
-  const { numpy: np, nn } = jax;
-  const peer = jax.jit((x, c) => {
-    const halfNorms = np.square(c.ref).sum(1).mul(0.5);
-    const labels = np.argmax(np.matmul(x.ref, np.transpose(c)).sub(halfNorms), 1);
-    const members = nn.oneHot(labels, CENTRES);
-    const sizes = np.maximum(members.ref.sum(0), 1).reshape([CENTRES, 1]);
-    return np.matmul(np.transpose(members), x).div(sizes);
-  });
-  const x = np.array(values).reshape([POINTS, COLUMNS]);
-  let peerCentres = np.array(first).reshape([CENTRES, COLUMNS]);
-  const racers = {
-    'tensors': async () => replace('tensors', await step(points, centres.tensors).run()),
-    'device.jit': async () => replace('jit', await compiled(points, centres.jit)),
-    'jax-js': async () => {
-      peerCentres = peer(x.ref, peerCentres);
-      await peerCentres.blockUntilReady();
-    },
-  };
-  const replace = (name, next) => {
-    centres[name].dispose();
-    centres[name] = next;
-  };
-  await Promise.all(Object.values(racers).map((run) => run()));
-  const all = [await centres.tensors.data(), await centres.jit.data(), await peerCentres.ref.data()];
-  if (all.some((one) => one.some((value, i) => !(Math.abs(value - all[0][i]) < 1e-3)))) {
-    throw new Error('the centres differ');
-  }
-  return racers;
-}
-
-/** The same elementwise operations as tensors, as a compiled function, and as a program with `scale`. */
-async function fused() {
-  const [x, y] = await device.run([device.random.normal([LENGTH], { seed: 1 }), device.random.normal([LENGTH], { seed: 2 })]);
-  const [a, b] = await Promise.all([x, y].map(async (tensor) => device.upload(await tensor.data())));
-  const batch = device.batch();
-  const [p, q] = [batch.placeholder(LENGTH), batch.placeholder(LENGTH)];
-  const program = await batch.compile([batch.vecAdd(batch.scale(batch.relu(p), 2), q)]);
-  const step = device.jit((s, t) => s.relu().mul(2).add(t));
-  return {
-    'tensors': async () => (await x.relu().mul(2).add(y).run()).dispose(),
-    'device.jit': async () => (await step(x, y)).dispose(),
-    'program': async () => (await program.run([a, b])).forEach((buffer) => buffer.dispose()),
-  };
 }

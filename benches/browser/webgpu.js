@@ -3,6 +3,7 @@
 // and go to the URL of a server that takes them (`drive.py`), if there is one.
 
 import { gpuContestants, query } from './contestants.mjs';
+import { deliver } from './deliver.js';
 import { report } from './report.mjs';
 import { gpuRows } from './rows.js';
 import { raceRow } from './turns.mjs';
@@ -10,7 +11,7 @@ import { raceRow } from './turns.mjs';
 // A peer that has not begun by then counts as failed.
 const PATIENCE_MS = 60_000;
 
-const { rounds = '9', only = '', to } = Object.fromEntries(new URLSearchParams(location.search));
+const { rounds = '9', only = '' } = Object.fromEntries(new URLSearchParams(location.search));
 
 globalThis.outcome = run().then(deliver, (error) => deliver({ failure: String(error.stack ?? error) }));
 
@@ -58,11 +59,4 @@ async function adapter() {
   const found = await navigator.gpu?.requestAdapter();
   const { vendor, architecture, description } = found?.info ?? {};
   return [vendor, architecture, description].filter(Boolean).join(' ');
-}
-
-async function deliver(results) {
-  if (to) {
-    await fetch(to, { method: 'POST', body: JSON.stringify(results) }).catch(() => undefined);
-  }
-  return results;
 }

@@ -1,5 +1,7 @@
 // One answer of one library: how long the file, the prompt and the answer take. With `hold` in the query, the page
-// waits for `held.load()` and `held.answer()`.
+// waits for `held.load()` and `held.answer()`. With `to`, it sends the times to that URL.
+
+import { deliver } from './deliver.js';
 
 const query = Object.fromEntries(new URLSearchParams(location.search));
 const tokens = Number(query.tokens);
@@ -79,3 +81,4 @@ function hold({ load, answer }) {
 
 const contestant = contestants[query.contestant](new URL('model.gguf', location).href);
 globalThis.outcome = contestant.then(query.hold ? hold : timed);
+globalThis.outcome.then(deliver, (error) => deliver({ failure: String(error.stack ?? error) }));

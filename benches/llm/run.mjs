@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { launch, outcome } from '../../pkg-tests/support/browser.mjs';
@@ -55,8 +55,8 @@ function writeSite() {
   mkdirSync(site, { recursive: true });
   cpSync(folder, join(site, 'relampago'), { recursive: true });
   cpSync(join(here, 'node_modules/@wllama/wllama/esm'), join(site, 'wllama'), { recursive: true });
-  for (const file of ['page.html', 'page.js']) {
-    cpSync(join(here, file), join(site, file));
+  for (const file of ['page.html', 'page.js', '../browser/deliver.js']) {
+    cpSync(join(here, file), join(site, basename(file)));
   }
   symlinkSync(model, join(site, 'model.gguf'));
 }
