@@ -182,6 +182,41 @@ async function errors(relampago, device) {
   const two = Float32Array.of(1, 2);
   return {
     mismatch: await code(() => device.vecAdd(one, two)),
+  return [...wrong, ...await intoReads(device)];
+}
+
+// The same of buffers and of batches, whose values arrays of another length leave unread.
+async function intoReads(device) {
+  const wrong = [];
+  const values = Float32Array.of(1, -2, 3);
+  const buffer = await device.upload(values);
+  const batch = device.batch();
+  const id = batch.neg(batch.input(buffer));
+  await batch.execute();
+  const reads = [['buffer', (options) => buffer.read(options), 1], ['batch', (options) => batch.read(id, options), -1]];
+  for (const [what, read, sign] of reads) {
+    const memory = new Float32Array(5);
+    const into = memory.subarray(1, 4);
+    if ((await read({ into })) !== into || String(memory) !== String([0, ...values.map((value) => sign * value), 0])) {
+      wrong.push(`${what}: ${memory}`);
+    }
+    for (const [other, expected] of [[new Float32Array(2), 'LENGTH_MISMATCH'], [new Float64Array(3), 'LENGTH_MISMATCH']]) {
+      const refused = await read({ into: other }).catch(({ code }) => code);
+      if (refused !== expected || other.some((value) => value !== 0)) {
+        wrong.push(`${what}, ${other.constructor.name}(${other.length}): ${refused}`);
+      }
+    }
+    const misspelt = await read({ onto: into }).catch(({ message }) => message);
+    if (!/no option `onto`; did you mean `into`/.test(misspelt)) {
+      wrong.push(`${what}, a misspelt option: ${misspelt}`);
+    }
+    const again = await read();
+    if (again === into || String(again) !== String(into)) {
+      wrong.push(`${what}, read again: ${again}`);
+    }
+  }
+  batch.dispose();
+  buffer.dispose();
     shape: await code(() => device.matmul(two, two, 2, 2, 2)),
     empty: await code(() => device.max(new Float32Array(0))),
     clip: await code(() => device.clip(one, 1, -1)),

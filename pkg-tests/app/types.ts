@@ -114,6 +114,12 @@ async function memories(device: GpuDevice, signal: AbortSignal, x: Float32Array,
 }
 
 export async function wrong(device: GpuDevice, x: Float32Array): Promise<void> {
+  using buffer = await device.upload(x);
+  exactly<Float32Array<ArrayBuffer>>(await buffer.read({ signal }));
+  exactly<Float32Array<SharedArrayBuffer>>(await buffer.read({ into: shared, signal }));
+  const id = batch.input(buffer);
+  exactly<Float32Array<ArrayBuffer>>(await batch.read(id));
+  exactly<Float32Array<SharedArrayBuffer>>(await batch.read(id, { into: shared }));
   // @ts-expect-error there is no such back-end
   await GpuDevice.create({ backend: 'cuda' });
   // @ts-expect-error yes or no

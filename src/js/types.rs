@@ -145,7 +145,17 @@ export interface Program {
     read<Memory extends ArrayBufferLike = ArrayBuffer>(
         args: readonly ProgramArgument[],
         options?: ResultsOptions<Memory>,
+export interface DeviceBuffer {
+    /** Copies the values to `into`, or to a new array. */
+    read<Memory extends ArrayBufferLike = ArrayBuffer>(options?: ResultOptions<Memory>): Promise<Float32Array<Memory>>;
+}
+
     ): Promise<Float32Array<ArrayBuffer | Memory>[]>;
+    /** Copies the values of a buffer to `into`, or to a new array, after `execute`. */
+    read<Memory extends ArrayBufferLike = ArrayBuffer>(
+        id: BufferId,
+        options?: ResultOptions<Memory>,
+    ): Promise<Float32Array<Memory>>;
     /**
      * Runs `times` times. After each run, each pair `[result, argument]` of `feedback` makes a
      * result the argument of the next run, without leaving the device. If two pairs name the same

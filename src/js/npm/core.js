@@ -117,6 +117,8 @@ const allPlaced = (results, into) => {
     return results.map((result, place) => placed(result, into[place]));
 };
 
+const RESULT_OPTIONS = ['into', 'signal'];
+
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters]] of ops.entries()) {
     const end = inputs + parameters;
@@ -124,7 +126,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
         try {
             requireOwner(this, GpuDevice, 'device', name);
             const options = values[end];
-            options == null || requireNames(options, ['into', 'signal'], `${name}: `);
+            options == null || requireNames(options, RESULT_OPTIONS, `${name}: `);
             const into = options?.into;
             const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
             const result = now === undefined ? await this.runOp(index, values, options) : now;
@@ -145,6 +147,23 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
     GpuDevice.prototype[name] = run;
     GpuCommandBatch.prototype[name] = record;
 }
+
+/** The values that `read` comes to, in the array that the options ask for. */
+const readInto = async (options, read) => {
+    options == null || requireNames(options, RESULT_OPTIONS, 'read: ');
+    const into = options?.into;
+    const values = await read(into);
+    fit(values, into);
+    return placed(values, into);
+};
+
+DeviceBuffer.prototype.read = async function (options) {
+    return readInto(options, (into) => this.readValues(into, options));
+};
+
+GpuCommandBatch.prototype.read = async function (id, options) {
+    return readInto(options, (into) => this.readValues(id, into, options));
+};
 
 // A call with wrong arguments rejects its promise; it throws nothing.
 const { matmulView } = GpuDevice.prototype;
