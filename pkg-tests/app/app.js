@@ -76,6 +76,8 @@ async function programs(device) {
   const program = await batch.compile([y]);
   batch.dispose(); // The program has what it needs.
   results.plan = kernels(await program.explain());
+  results.backends = (await program.explain()).kernels.map(({ backend }) => backend === device.backend);
+  results.time = await timed(program, Float32Array.of(2, -2, 4, -4));
   results.read = plain((await program.read([Float32Array.of(2, -2, 4, -4)]))[0]);
   const [first] = await program.run([Float32Array.of(2, -2, 4, -4)]);
   results.again = plain((await program.read([first]))[0]);
@@ -87,6 +89,17 @@ async function programs(device) {
   }
   [program, first, last].forEach((object) => object.dispose());
   return results;
+}
+
+// The times of a program's kernels, or the code where there is none, and that of a wrong argument.
+async function timed(program, x) {
+  const isTime = ({ milliseconds }) => milliseconds >= 0 && milliseconds < 1000;
+  const code = (error) => error.code;
+  return [
+    await program.time([x]).then(({ kernels }) => kernels.map(isTime), code),
+    await program.time([Float32Array.of(1)]).catch(code),
+    await program.time([x], { signal: AbortSignal.abort() }).catch(code),
+  ];
 }
 
 // Calls have read their arguments when they return.
@@ -169,19 +182,6 @@ async function intoArrays(device) {
     }
   }
   program.dispose();
-  return wrong;
-}
-
-function interop(device) {
-  return globalThis.GPUDevice !== undefined && device.gpuDevice instanceof globalThis.GPUDevice;
-}
-
-async function errors(relampago, device) {
-  const code = (action) => codeOf(relampago, action);
-  const one = Float32Array.of(1);
-  const two = Float32Array.of(1, 2);
-  return {
-    mismatch: await code(() => device.vecAdd(one, two)),
   return [...wrong, ...await intoReads(device)];
 }
 
@@ -217,6 +217,19 @@ async function intoReads(device) {
   }
   batch.dispose();
   buffer.dispose();
+  return wrong;
+}
+
+function interop(device) {
+  return globalThis.GPUDevice !== undefined && device.gpuDevice instanceof globalThis.GPUDevice;
+}
+
+async function errors(relampago, device) {
+  const code = (action) => codeOf(relampago, action);
+  const one = Float32Array.of(1);
+  const two = Float32Array.of(1, 2);
+  return {
+    mismatch: await code(() => device.vecAdd(one, two)),
     shape: await code(() => device.matmul(two, two, 2, 2, 2)),
     empty: await code(() => device.max(new Float32Array(0))),
     clip: await code(() => device.clip(one, 1, -1)),

@@ -75,6 +75,7 @@ impl JsDevice {
         set(&object, "adapter", info.adapter);
         set(&object, "software", info.software);
         set(&object, "instructionSet", info.instruction_set.name());
+        set(&object, "worker", false);
         set(
             &object,
             "maxBufferLength",
@@ -207,7 +208,7 @@ fn backend(choice: &JsValue) -> Result<Backend> {
     }
 }
 
-fn backend_name(backend: Backend) -> &'static str {
+pub(super) fn backend_name(backend: Backend) -> &'static str {
     match backend {
         Backend::Simd => "simd",
         _ => "webgpu",
@@ -218,16 +219,16 @@ fn backend_name(backend: Backend) -> &'static str {
 /// array of their length; a GPU's are not, since the caller may abort until they arrive.
 pub(super) fn read(
     buffer: Result<DeviceBuffer>,
-    options: Option<&AbortOptions>,
     into: JsValue,
+    options: Option<&AbortOptions>,
 ) -> Promise {
     let work = async move {
         let buffer = buffer?;
         buffer.device().check()?;
-        let executor = buffer.device().executor();
         if let Some(values) = buffer.host() {
             return Ok(simd::stored(values, simd::place(into, values.len()))?.into());
         }
+        let executor = buffer.device().executor();
         Ok(executor.read_array(&buffer.storage).await?.into())
     };
     promise(options, Box::pin(work))

@@ -165,6 +165,15 @@ GpuCommandBatch.prototype.read = async function (id, options) {
     return readInto(options, (into) => this.readValues(id, into, options));
 };
 
+// `threads.js` gives devices with helpers the method that counts them.
+const { get: infoOf } = Object.getOwnPropertyDescriptor(GpuDevice.prototype, 'info');
+Object.defineProperty(GpuDevice.prototype, 'info', {
+    get() {
+        return { ...infoOf.call(this), threads: 1 + (this.helpers?.() ?? 0) };
+    },
+    configurable: true,
+});
+
 // A call with wrong arguments rejects its promise; it throws nothing.
 const { matmulView } = GpuDevice.prototype;
 GpuDevice.prototype.matmulView = async function (...values) {
@@ -177,13 +186,19 @@ for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], [
     };
 }
 
-/** Runs a program with these arguments. */
-const start = async (program, args = [], read, options, times = 1, feedback = []) => {
+/** Sets the arguments of a program's next run; returns their number. */
+const setArguments = (program, args = []) => {
     for (const [place, argument] of list('args', args).entries()) {
         argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
     }
+    return args.length;
+};
+
+/** Runs a program with these arguments. */
+const start = async (program, args, read, options, times = 1, feedback = []) => {
+    const count = setArguments(program, args);
     const pairs = list('feedback', feedback).flatMap((pair) => [pair?.[0], pair?.[1]]);
-    return program.start(args.length, read, times, pairs, options);
+    return program.start(count, read, times, pairs, options);
 };
 
 /** What a plan's description, a list of numbers and names, says. */
@@ -195,6 +210,7 @@ const explain = (description) => {
     const buffers = list(next(), next);
     const kernels = [];
     while (at < description.length) {
+        const backend = next();
         const operations = [];
         while (typeof description[at] === 'string') {
             operations.push(next());
@@ -202,7 +218,7 @@ const explain = (description) => {
         const writes = { length: next(), ...place(next()) };
         const reads = list(next(), () => ({ length: next(), ...place(next()) }));
         const bytesMoved = reads.reduce((sum, read) => sum + read.length, writes.length) * 4;
-        kernels.push({ operations, reads, writes, bytesMoved });
+        kernels.push({ operations, backend, reads, writes, bytesMoved });
     }
     return { kernels, buffers };
 };
@@ -227,6 +243,13 @@ Object.assign(Program.prototype, {
         const into = list('into', options?.into ?? []);
         const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
         return allPlaced(now ? [now] : await this.readAll(args, options), into);
+    },
+
+    async time(args, options) {
+        const times = await this.kernelTimes(setArguments(this, args), options);
+        const plan = await this.explain();
+        plan.kernels.forEach((kernel, place) => (kernel.milliseconds = times[place]));
+        return plan;
     },
 
     runN(args, times, feedback, options) {
