@@ -9,7 +9,7 @@ import { launch, outcome } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { serve } from '../support/serve.mjs';
 
-const NODE_CASES = 4000;
+const NODE_CASES = 8000;
 const PAGES = [
   { name: 'SIMD', query: 'backend=simd', cases: 600 },
   { name: 'WebGPU', query: 'backend=gpu', cases: 150 },
