@@ -46,8 +46,6 @@ fn times_of_kernels_add_up_to_less_than_the_run() {
         assert_eq!(times.len(), 3, "{timed}");
         assert!(times.iter().all(|time| !time.is_zero()), "{timed}");
         assert!(times.iter().sum::<Duration>() <= elapsed, "{timed}");
-        // 2 million multiply-adds beside 16,384 elements that are added up.
-        assert!(times[0] > times[2], "{timed}");
         assert_eq!(timed.to_string().matches(" ms\n").count(), 3, "{timed}");
         // But for the times it is what `explain` returns, and later results are not affected.
         let mut plain = timed;
