@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
-use crate::device::executor::{Executor, Running};
+use crate::device::executor::{Executor, PlanExecutor, Running};
 use crate::error::{Error, Result};
 use crate::graph::node::live;
 use crate::graph::{Explanation, Node, Plan, Repeat, Source};
@@ -159,7 +159,9 @@ impl GpuCommandBatch {
     /// Returns the kernels and buffers that [`execute_async`](Self::execute_async) would use for the operations
     /// recorded so far.
     pub fn explain(&self) -> Explanation {
-        self.planned().explain()
+        let plan = self.planned();
+        let executor = PlanExecutor::new(self.device.executor(), &plan);
+        plan.explain(|kernel| executor.backend_of(&plan, kernel))
     }
 
     /// Returns the plan that [`execute_async`](Self::execute_async) would follow.

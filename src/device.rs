@@ -27,6 +27,8 @@ pub use former_names::GpuBackend;
 pub use info::DeviceInfo;
 pub use tuning::Tuning;
 
+pub use crate::ops::Backend;
+
 use crate::alloc::try_zeros;
 use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
@@ -37,26 +39,6 @@ use crate::ops::shape::{check_len, output_len};
 use crate::runtime::NATIVE;
 use crate::simd::Cpu;
 use executor::Executor;
-
-/// The back-end that runs operations.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Backend {
-    /// A hardware GPU for work that gains by it, SIMD for everything else. This is a request only:
-    /// [`GpuDevice::backend`] returns the back-end that was chosen.
-    #[default]
-    Auto,
-    /// The GPU for every operation; a software adapter if there is no hardware GPU.
-    Gpu,
-    /// The CPU's vector instructions for every operation.
-    Simd,
-    /// The first NVIDIA GPU, through its driver. Operations with a kernel in [`crate::ptx`] run on it, alone, in
-    /// batches and in programs: matmul without transposed matrices, softmaxes, norms, reductions except `argmax`,
-    /// and relu, exp, sigmoid, abs, neg, sqrt, sums, differences, products, quotients, minima and maxima of
-    /// elements. The CPU's vector instructions run all others.
-    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-    Cuda,
-}
 
 /// A compute device: a GPU, or the CPU's vector instructions.
 ///

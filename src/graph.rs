@@ -9,8 +9,9 @@ pub(crate) mod plan;
 mod rewrite;
 
 pub(crate) use bindings::{Binding, Fetched, Repeat};
+pub(crate) use fuse::Kernel;
 #[cfg(feature = "gpu")]
-pub(crate) use fuse::{Chain, Kernel, Operand, Repeated, Step};
+pub(crate) use fuse::{Chain, Operand, Repeated, Step};
 pub(crate) use node::{Node, Source};
 pub(crate) use partition::{Division, Given};
 pub(crate) use plan::Plan;

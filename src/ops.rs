@@ -5,6 +5,7 @@
 //! the JavaScript class, and the conformance suite and the benchmarks into cases.
 
 mod attention;
+mod backend;
 mod conv2d;
 pub(crate) mod custom;
 mod half_precision;
@@ -22,6 +23,7 @@ mod transformer;
 
 use crate::ops::custom::CustomCall;
 pub use attention::Attention;
+pub use backend::Backend;
 pub use conv2d::{Conv2d, Padding};
 pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;

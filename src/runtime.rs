@@ -1,5 +1,8 @@
 //! Running futures: blocking where threads may block, and spawning elsewhere.
 
+mod clock;
+
+pub(crate) use clock::seconds;
 #[cfg(not(target_arch = "wasm32"))]
 pub use native::block_on;
 

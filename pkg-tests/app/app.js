@@ -76,6 +76,8 @@ async function programs(device) {
   const program = await batch.compile([y]);
   batch.dispose(); // The program has what it needs.
   results.plan = kernels(await program.explain());
+  results.backends = (await program.explain()).kernels.map(({ backend }) => backend === device.backend);
+  results.time = await timed(program, Float32Array.of(2, -2, 4, -4));
   results.read = plain((await program.read([Float32Array.of(2, -2, 4, -4)]))[0]);
   const [first] = await program.run([Float32Array.of(2, -2, 4, -4)]);
   results.again = plain((await program.read([first]))[0]);
@@ -87,6 +89,17 @@ async function programs(device) {
   }
   [program, first, last].forEach((object) => object.dispose());
   return results;
+}
+
+// The times of a program's kernels, or the code where there is none, and that of a wrong argument.
+async function timed(program, x) {
+  const isTime = ({ milliseconds }) => milliseconds >= 0 && milliseconds < 1000;
+  const code = (error) => error.code;
+  return [
+    await program.time([x]).then(({ kernels }) => kernels.map(isTime), code),
+    await program.time([Float32Array.of(1)]).catch(code),
+    await program.time([x], { signal: AbortSignal.abort() }).catch(code),
+  ];
 }
 
 // Calls have read their arguments when they return.
@@ -169,6 +182,41 @@ async function intoArrays(device) {
     }
   }
   program.dispose();
+  return [...wrong, ...await intoReads(device)];
+}
+
+// The same of buffers and of batches, whose values arrays of another length leave unread.
+async function intoReads(device) {
+  const wrong = [];
+  const values = Float32Array.of(1, -2, 3);
+  const buffer = await device.upload(values);
+  const batch = device.batch();
+  const id = batch.neg(batch.input(buffer));
+  await batch.execute();
+  const reads = [['buffer', (options) => buffer.read(options), 1], ['batch', (options) => batch.read(id, options), -1]];
+  for (const [what, read, sign] of reads) {
+    const memory = new Float32Array(5);
+    const into = memory.subarray(1, 4);
+    if ((await read({ into })) !== into || String(memory) !== String([0, ...values.map((value) => sign * value), 0])) {
+      wrong.push(`${what}: ${memory}`);
+    }
+    for (const [other, expected] of [[new Float32Array(2), 'LENGTH_MISMATCH'], [new Float64Array(3), 'LENGTH_MISMATCH']]) {
+      const refused = await read({ into: other }).catch(({ code }) => code);
+      if (refused !== expected || other.some((value) => value !== 0)) {
+        wrong.push(`${what}, ${other.constructor.name}(${other.length}): ${refused}`);
+      }
+    }
+    const misspelt = await read({ onto: into }).catch(({ message }) => message);
+    if (!/no option `onto`; did you mean `into`/.test(misspelt)) {
+      wrong.push(`${what}, a misspelt option: ${misspelt}`);
+    }
+    const again = await read();
+    if (again === into || String(again) !== String(into)) {
+      wrong.push(`${what}, read again: ${again}`);
+    }
+  }
+  batch.dispose();
+  buffer.dispose();
   return wrong;
 }
 

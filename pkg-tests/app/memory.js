@@ -67,6 +67,12 @@ function calls({ TensorView }, device) {
     'argument to runN': (array) => withProgram(device, 2, (program) => program.runN([array], 2, [])),
     'result of an operation': (into) => device.relu(one, { into }),
     'result of no values': (into) => device.relu(new Float32Array(0), { into }),
+    'values of a buffer': (into) => withBuffer(device, one, (buffer) => buffer.read({ into })),
+    'values of a batch': (into) => inBatch(device, async (batch) => {
+      const id = batch.relu(batch.upload(one));
+      await batch.execute();
+      return batch.read(id, { into });
+    }),
     'result of a program': (into) => withProgram(device, 2, (program) => program.read([one], { into: [into] })),
   });
   return TensorView ? Object.assign(all, ofTheFullEdition(TensorView, device)) : all;
@@ -97,12 +103,21 @@ function ofTheFullEdition(TensorView, device) {
 
 const ofBytes = (call) => Object.assign(call, { Class: Uint8Array });
 
-function inBatch(device, use) {
+async function inBatch(device, use) {
   const batch = device.batch();
   try {
-    return use(batch);
+    return await use(batch);
   } finally {
     batch.dispose();
+  }
+}
+
+async function withBuffer(device, values, use) {
+  const buffer = await device.upload(values);
+  try {
+    return await use(buffer);
+  } finally {
+    buffer.dispose();
   }
 }
 

@@ -140,12 +140,18 @@ const kinds = {
 
   norm(draw, { operand }) {
     const x = operand(draw.shape(1));
-    const cols = [x.nd.shape.at(-1)];
+    const rank = x.nd.shape.length;
+    const at = draw.below(rank);
+    const cols = [x.nd.shape[at]];
     const [gain, bias] = [operand(cols), operand(cols)];
     const epsilon = 0.01;
+    const options = { epsilon, ...(at < rank - 1 || draw.chance(50) ? { axis: asAxis(draw, at, rank) } : {}) };
+    // The oracle has the axis at the end.
+    const order = x.nd.shape.map((_, k) => (k === at ? rank - 1 : k === rank - 1 ? at : k));
+    const along = (norm, ...vectors) => oracle.permute(norm(oracle.permute(x.nd, order), ...vectors, epsilon), order);
     return draw.chance(50)
-      ? ['layerNorm', [x.tensor.layerNorm(gain.tensor, bias.tensor, { epsilon }), oracle.layerNorm(x.nd, gain.nd, bias.nd, epsilon)]]
-      : ['rmsNorm', [x.tensor.rmsNorm(gain.tensor, { epsilon }), oracle.rmsNorm(x.nd, gain.nd, epsilon)]];
+      ? ['layerNorm', [x.tensor.layerNorm(gain.tensor, bias.tensor, options), along(oracle.layerNorm, gain.nd, bias.nd)]]
+      : ['rmsNorm', [x.tensor.rmsNorm(gain.tensor, options), along(oracle.rmsNorm, gain.nd)]];
   },
 
   matmul(draw, { operand }) {

@@ -7,11 +7,13 @@ export async function dtypes({ Tensor }, device) {
   const x = device.tensor([[1, 5, 2], [7, 0, 7]]);
   const indices = x.argmax(1);
   const truths = x.greater(1);
+  const special = device.tensor([1, NaN, Infinity, -Infinity, 3.4028234663852886e38, -0]);
   const results = {
     indices, truths, top: x.topK(2).indices, any: truths.any(1), not: truths.not(), moved: indices.reshape([1, 2]).transpose(),
     joined: truths.concat(truths), stacked: Tensor.stack([indices, indices]), mixed: Tensor.concat([indices, indices.add(1)]),
     again: device.tensor(await indices.data()), bytes: device.tensor(Uint8Array.of(1, 2), [2, 1]), picked: x.gather(Uint32Array.of(1), 1),
     sum: truths.sum(), hot: indices.oneHot(3), none: device.zeros([0, 3]).argmax(1),
+    nan: special.isNan(), finite: special.isFinite(), fused: special.abs().sqrt().sub(Infinity).isNan(),
   };
   const described = {};
   for (const [name, tensor] of Object.entries(results)) {

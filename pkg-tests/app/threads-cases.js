@@ -29,7 +29,8 @@ export async function threads(relampago) {
   for (const options of [{ threads: 2 }, { threads: 3 }, { threads: 5 }, { threads: 3, worker: true }]) {
     const device = await relampago.GpuDevice.create({ backend: 'simd', ...options });
     const { results, given } = await large(device, workers);
-    outcomes.push({ options, different: differences(results, expected), given });
+    const { worker, threads: count } = device.info;
+    outcomes.push({ options, different: differences(results, expected), given, info: { worker, threads: count } });
     device.dispose();
   }
   return { isolated: crossOriginIsolated, outcomes };

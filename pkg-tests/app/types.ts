@@ -83,6 +83,10 @@ async function batches(device: GpuDevice, x: Float32Array, y: Float32Array) {
   const [buffer] = await program.runN([weights], 10, [[0, 0]]);
   exactly<number | undefined>(buffer?.length);
   exactly<string[]>((await program.explain()).kernels.flatMap((kernel) => kernel.operations));
+  const [kernel] = (await program.time([x, weights])).kernels;
+  exactly<'webgpu' | 'simd' | undefined>(kernel?.backend);
+  exactly<number | undefined>(kernel?.milliseconds);
+  exactly<[boolean, number]>([device.info.worker, device.info.threads]);
   for await (const [values] of program.stream([[x]])) {
     exactly<Float32Array | undefined>(values);
   }
@@ -110,6 +114,12 @@ async function memories(device: GpuDevice, signal: AbortSignal, x: Float32Array,
   exactly<Float32Array<ArrayBuffer>[]>(await program.read([x], { signal }));
   exactly<Float32Array[]>(await program.read([x], { into: [x, undefined] }));
   exactly<Float32Array<ArrayBuffer | SharedArrayBuffer>[]>(await program.read([x], { into: [shared], signal }));
+  using buffer = await device.upload(x);
+  exactly<Float32Array<ArrayBuffer>>(await buffer.read({ signal }));
+  exactly<Float32Array<SharedArrayBuffer>>(await buffer.read({ into: shared, signal }));
+  const id = batch.input(buffer);
+  exactly<Float32Array<ArrayBuffer>>(await batch.read(id));
+  exactly<Float32Array<SharedArrayBuffer>>(await batch.read(id, { into: shared }));
   return own;
 }
 

@@ -26,10 +26,11 @@ export async function choice(relampago) {
 export async function told(relampago, backend) {
   const { GpuDevice } = relampago;
   const [here, there] = await devices(relampago, { backend, policy: { matmul: Infinity } });
-  const seen = (device) => ({ info: device.info, policy: device.policy, backend: device.backend });
+  const seen = (device) => ({ info: { ...device.info, worker: undefined }, policy: device.policy, backend: device.backend });
   return {
     here: JSON.stringify(seen(here)),
     there: JSON.stringify(seen(there)),
+    inWorker: [here.info.worker, there.info.worker],
     isDevice: there instanceof GpuDevice,
     gpuDevice: String(there.gpuDevice),
   };

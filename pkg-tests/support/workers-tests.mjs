@@ -39,8 +39,9 @@ export async function workersIn(engine) {
       });
 
       test(`what a device on ${backend} says of itself`, async () => {
-        const { here, there, isDevice, gpuDevice } = await result('told', backend);
+        const { here, there, inWorker, isDevice, gpuDevice } = await result('told', backend);
         assert.equal(there, here);
+        assert.deepEqual(inWorker, [false, true]);
         assert.ok(isDevice);
         assert.equal(gpuDevice, 'undefined');
       });
@@ -163,7 +164,8 @@ function verifyChoice(engine, { hasAdapter, backend, reason, insisted }) {
 
 function verifyThreads({ isolated, outcomes }, expected) {
   assert.equal(isolated, expected);
-  for (const { options, different } of outcomes) {
+  for (const { options, different, info } of outcomes) {
+    assert.deepEqual(info, { worker: false, ...options }, 'the threads that the device reports');
     assert.deepEqual(different, Array(14).fill(0), `values that differ with ${JSON.stringify(options)}`);
   }
   const given = outcomes.map(({ given }) => given.join(' '));

@@ -9,7 +9,7 @@ import { launch, outcome } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { serve } from '../support/serve.mjs';
 
-const NODE_CASES = 4000;
+const NODE_CASES = 8000;
 const PAGES = [
   { name: 'SIMD', query: 'backend=simd', cases: 600 },
   { name: 'WebGPU', query: 'backend=gpu', cases: 150 },
@@ -93,6 +93,9 @@ const DTYPES = {
   sum: 'f32 Float32Array 4',
   hot: 'f32 Float32Array 0,1,0,1,0,0',
   none: 'u32 Uint32Array ',
+  nan: 'bool Uint8Array 0,1,0,0,0,0',
+  finite: 'bool Uint8Array 1,0,0,0,1,1',
+  fused: 'bool Uint8Array 0,1,1,1,0,0',
 };
 
 function verify(t, results, count) {

@@ -123,7 +123,17 @@ impl Program {
 
     /// Returns the kernels and buffers that the program uses.
     pub fn explain(&self) -> Explanation {
-        self.runtime.plan.explain()
+        self.runtime.explain()
+    }
+
+    /// Runs once with these arguments, and returns what [`Program::explain`] returns, with the time of each kernel:
+    /// on SIMD by the host's clock, on a GPU by its timestamps.
+    ///
+    /// # Errors
+    /// The errors of [`Program::run_async`], and `Gpu` where the GPU has no timestamps, in browsers, and on CUDA.
+    #[allow(clippy::unused_async)] // Like every other run.
+    pub async fn time_async(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
+        self.runtime.time(arguments)
     }
 
     /// Returns the device that the program runs on.
@@ -134,6 +144,12 @@ impl Program {
     #[cfg(all(target_arch = "wasm32", feature = "js"))]
     pub(crate) fn plan(&self) -> &crate::graph::plan::Plan {
         &self.runtime.plan
+    }
+
+    /// Runs once with these arguments, and returns the time of each kernel.
+    #[cfg(all(target_arch = "wasm32", feature = "js"))]
+    pub(crate) fn times(&self, arguments: &[Argument<'_>]) -> Result<Vec<std::time::Duration>> {
+        self.runtime.times(arguments)
     }
 
     /// Returns whether the program runs on a GPU.
@@ -201,6 +217,11 @@ impl Program {
     /// Blocking version of [`Program::read_async`].
     pub fn read_sync(&self, arguments: &[Argument<'_>]) -> Result<Vec<Vec<f32>>> {
         crate::runtime::block_on(self.read_async(arguments))
+    }
+
+    /// Blocking version of [`Program::time_async`].
+    pub fn time_sync(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
+        crate::runtime::block_on(self.time_async(arguments))
     }
 
     /// Blocking version of [`Program::run_n_async`].

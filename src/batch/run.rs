@@ -1,10 +1,12 @@
 //! A plan together with its device.
 
+use std::time::Duration;
+
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::executor::{Executor, PlanExecutor, Running};
 use crate::error::{Error, Result};
-use crate::graph::{Binding, Plan, Repeat, Source};
+use crate::graph::{Binding, Explanation, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
 
 /// An argument for a placeholder of a [`Program`](crate::Program).
@@ -103,6 +105,28 @@ impl Runtime {
         self.check_arguments(arguments)?;
         let bindings = self.bindings(arguments);
         self.executor.read_into(&self.plan, bindings, outs).await
+    }
+
+    /// Describes the plan.
+    pub(crate) fn explain(&self) -> Explanation {
+        let (plan, executor) = (&self.plan, &self.executor);
+        plan.explain(|kernel| executor.backend_of(plan, kernel))
+    }
+
+    /// Runs the plan once, and returns the time of each kernel.
+    pub(crate) fn times(&self, arguments: &[Argument<'_>]) -> Result<Vec<Duration>> {
+        self.check_arguments(arguments)?;
+        self.executor.time(&self.plan, self.bindings(arguments))
+    }
+
+    /// Runs the plan once, and describes it with the time of each kernel.
+    pub(crate) fn time(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
+        let times = self.times(arguments)?;
+        let mut explanation = self.explain();
+        for (kernel, time) in explanation.kernels.iter_mut().zip(times) {
+            kernel.time = Some(time);
+        }
+        Ok(explanation)
     }
 
     /// Returns the binding of each node.

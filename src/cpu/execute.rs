@@ -17,12 +17,13 @@ const ROWS: usize = 8 * BLOCK;
 pub(crate) type Slots = Vec<Vec<f32>>;
 
 /// Runs a plan's kernels, by whose weights that are packed. `outside` has the values of nodes that
-/// none of them computes.
+/// none of them computes. Calls `finished` after each kernel.
 pub(crate) fn run(
     plan: &Plan,
     (cpu, weights): (Cpu, &Weights),
     outside: &[&[f32]],
     slots: &mut Slots,
+    finished: &mut dyn FnMut(),
 ) -> Result<()> {
     slots.resize(plan.capacities.len(), Vec::new());
     for (place, kernel) in plan.kernels.iter().enumerate() {
@@ -44,6 +45,7 @@ pub(crate) fn run(
         };
         run.run(plan.len(kernel), &mut out)?;
         slots[slot] = out;
+        finished();
     }
     Ok(())
 }

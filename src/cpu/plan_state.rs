@@ -74,13 +74,14 @@ impl PlanState {
         Ok(())
     }
 
-    /// Runs a plan; returns its outputs' values.
+    /// Runs a plan; returns its outputs' values. Calls `finished` after each kernel.
     pub(crate) fn run(
         &self,
         plan: &Plan,
         cpu: Cpu,
         mut bindings: Vec<Binding<'_, Arc<Vec<f32>>>>,
         repeat: Repeat<'_>,
+        finished: &mut dyn FnMut(),
     ) -> Result<Vec<Arc<Vec<f32>>>> {
         // Not locked meanwhile: a thread of rayon's that waits for others within a run may take up
         // another run of the program, which would wait for its own thread.
@@ -89,7 +90,8 @@ impl PlanState {
         for time in 0..repeat.times {
             memory.reclaim();
             let values: Vec<&[f32]> = bindings.iter().map(values).collect();
-            execute::run(plan, (cpu, &self.weights), &values, &mut memory.slots)?;
+            let slots = &mut memory.slots;
+            execute::run(plan, (cpu, &self.weights), &values, slots, finished)?;
             plan.outcome()?;
             for &node in &plan.outputs {
                 results.push(match plan.home(node) {

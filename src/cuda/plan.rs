@@ -9,8 +9,8 @@ use super::buffer::CudaBuffer;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::node::live;
-use crate::graph::{Binding, Plan, Repeat};
-use crate::ops::Op;
+use crate::graph::{Binding, Kernel, Plan, Repeat};
+use crate::ops::{Backend, Op};
 use crate::simd;
 
 /// Elements in the GPU's memory. Clones share them.
@@ -62,6 +62,23 @@ impl CudaBackend {
         }
         self.synchronize()?;
         Ok(results)
+    }
+
+    /// Returns the back-end of a kernel: CUDA if all of its operations have a kernel in PTX.
+    #[allow(clippy::unused_self)] // As it is of the other back-ends' devices.
+    pub(crate) fn backend_of(&self, plan: &Plan, kernel: &Kernel) -> Backend {
+        let has_kernel = |&member: &usize| {
+            let node = &plan.nodes[member];
+            node.operation().is_none_or(|(op, inputs)| {
+                let lens: Vec<usize> = inputs.iter().map(|&input| plan.nodes[input].len).collect();
+                Self::kernel_for(op, &lens, node.len).is_some()
+            })
+        };
+        if kernel.members.iter().all(has_kernel) {
+            Backend::Cuda
+        } else {
+            Backend::Simd
+        }
     }
 
     fn run_once(

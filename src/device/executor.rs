@@ -58,6 +58,7 @@ impl Executor {
             api: None,
             software: false,
             instruction_set: cpu.isa,
+            threads: cpu.threads,
             max_buffer_len: self.max_len(),
             half_precision: HalfPrecision::NoGpu,
         };

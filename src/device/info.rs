@@ -22,6 +22,8 @@ pub struct DeviceInfo {
     pub software: bool,
     /// The vector instructions used by operations on the CPU.
     pub instruction_set: InstructionSet,
+    /// The number of threads that share an operation on the CPU, at most.
+    pub threads: usize,
     /// The largest number of elements in one buffer; `None` if only memory limits it.
     pub max_buffer_len: Option<usize>,
     /// Whether the GPU multiplies matrices in f16, or the reason why not.

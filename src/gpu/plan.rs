@@ -1,6 +1,8 @@
 //! A plan on the GPU.
 
 use std::sync::{Arc, OnceLock};
+#[cfg(not(target_arch = "wasm32"))]
+use std::time::Duration;
 
 use super::context::Gpu;
 use super::fused::{Addition, Fusion};
@@ -63,10 +65,52 @@ impl Gpu {
                 }
                 spare_arguments(&mut slots, &mut spare, &resident);
             }
-            outputs = record_once(&mut recorder, plan, &resident, &mut slots, once && read)?;
+            let to_host = once && read;
+            outputs = record_once(
+                &mut recorder,
+                plan,
+                &resident,
+                &mut slots,
+                to_host,
+                &mut |_| (),
+            )?;
         }
         let running = recorder.submit(if read { &outputs } else { &[] })?;
         Ok((outputs, running))
+    }
+
+    /// Runs a plan once, and returns the time of each kernel by the GPU's timestamps.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn time_plan(
+        self: &Arc<Self>,
+        plan: (&Plan, &Texts),
+        bindings: Vec<Binding<'_, GpuBuffer>>,
+    ) -> Result<Vec<Duration>> {
+        self.check_timestamps()?;
+        let mut recorder = Recorder::new(self)?;
+        let mut resident = Vec::new();
+        for binding in bindings {
+            resident.push(bring(&mut recorder, binding, true)?);
+        }
+        let mut slots = vec![None; plan.0.capacities.len()];
+        // A kernel may take several dispatches, or none.
+        let mut ends = Vec::new();
+        record_once(
+            &mut recorder,
+            plan,
+            &resident,
+            &mut slots,
+            false,
+            &mut |recorder| {
+                ends.push(recorder.dispatches());
+            },
+        )?;
+        let times = recorder.submit_timed()?;
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let kernels = starts.zip(&ends);
+        Ok(kernels
+            .map(|(start, &end)| times[start..end].iter().sum())
+            .collect())
     }
 }
 
@@ -160,13 +204,14 @@ fn only_written(plan: &Plan) -> Vec<bool> {
 }
 
 /// Records each kernel once; the outputs, in the host's memory if that is where they are going
-/// (`to_host`) and kernels need them nowhere else.
+/// (`to_host`) and kernels need them nowhere else. Calls `recorded` after each kernel.
 pub(super) fn record_once<'g>(
     recorder: &mut Recorder<'g>,
     (plan, texts): (&'g Plan, &'g Texts),
     outside: &[Option<GpuBuffer>],
     slots: &mut [Option<GpuBuffer>],
     to_host: bool,
+    recorded: &mut dyn FnMut(&Recorder<'g>),
 ) -> Result<Vec<GpuBuffer>> {
     let only_written = if NATIVE && to_host {
         only_written(plan)
@@ -189,6 +234,7 @@ pub(super) fn record_once<'g>(
             record_kernel(recorder, plan, (kernel, texts.of(place)), inputs, &output)?;
         }
         slots[slot] = Some(output);
+        recorded(recorder);
     }
     Ok(values(plan, slots, outside, &plan.outputs))
 }

@@ -118,6 +118,12 @@ impl<'g> Recorder<'g> {
         self.steps.len() >= MAX_STEPS
     }
 
+    /// The number of dispatches so far.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(super) fn dispatches(&self) -> usize {
+        self.steps.len()
+    }
+
     /// The kernel that was measured to be the fastest for something, if any was.
     pub(super) fn fastest(&self, key: Key) -> Option<String> {
         match self.raced {

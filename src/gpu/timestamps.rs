@@ -47,7 +47,7 @@ struct Set {
 }
 
 impl Submission {
-    fn new(device: &wgpu::Device, kernels: impl Iterator<Item = &'static str>) -> Self {
+    pub(super) fn new(device: &wgpu::Device, kernels: impl Iterator<Item = &'static str>) -> Self {
         let kernels: Vec<_> = kernels.collect();
         let sets = kernels.chunks(MAX_TIMED);
         let sets = sets.map(|kernels| Set::new(device, 2 * kernels.len() as u32));
@@ -98,16 +98,33 @@ fn buffer(device: &wgpu::Device, ticks: u32, usage: wgpu::BufferUsages) -> wgpu:
 impl Gpu {
     /// Starts timing every dispatch, and discards earlier times. Returns the profiler's number.
     pub(crate) fn start_profiling(&self) -> Result<u64> {
-        let features = self.device.features();
-        if !features.contains(wgpu::Features::TIMESTAMP_QUERY) {
-            return Err(Error::Gpu {
-                message: format!("{} keeps no timestamps", self.adapter.name),
-            });
-        }
+        self.check_timestamps()?;
         let mut timing = self.lock_stamps();
         timing.profilers += 1;
         timing.submissions = Some(Vec::new());
         Ok(timing.profilers)
+    }
+
+    /// Returns an error if the adapter has no timestamps.
+    pub(super) fn check_timestamps(&self) -> Result<()> {
+        let features = self.device.features();
+        if features.contains(wgpu::Features::TIMESTAMP_QUERY) {
+            return Ok(());
+        }
+        Err(Error::Gpu {
+            message: format!("{} keeps no timestamps", self.adapter.name),
+        })
+    }
+
+    /// Waits for a submission, and returns the time of each of its dispatches.
+    pub(super) fn durations(&self, submission: &Submission) -> Result<Vec<Duration>> {
+        let mut times = Vec::new();
+        for set in &submission.sets {
+            for &[start, end] in self.read_ticks(&set.ticks)?.as_chunks().0 {
+                times.push(self.ticks(end.saturating_sub(start)));
+            }
+        }
+        Ok(times)
     }
 
     /// Stops timing for a profiler. Returns the timed submissions, or none if another profiler has

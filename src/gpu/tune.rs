@@ -1,7 +1,6 @@
 //! Tuning: measures which of several kernels is the fastest on this device, and remembers it.
 
 mod choices;
-mod clock;
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use super::{layer, lower, matmul, row_ops};
 use crate::error::Result;
 use crate::ops::shape::check_limit;
 use crate::ops::{Matmul, Op};
-use crate::runtime::NATIVE;
+use crate::runtime::{NATIVE, seconds};
 
 /// Turns of the candidates, the shortest of which counts for each.
 const ROUNDS: usize = 5;
@@ -132,12 +131,12 @@ impl Gpu {
         for _ in 0..times {
             lower::lower(&mut recorder, op, inputs, output)?;
         }
-        let start = clock::seconds();
+        let start = seconds();
         // A single value tells as well that all of them are there.
         let done = recorder.submit(&[output.with_len(1)])?;
         Ok(async move {
             done.finished().await?;
-            Ok(clock::seconds() - start)
+            Ok(seconds() - start)
         })
     }
 

@@ -24,7 +24,14 @@ impl Gpu {
             let mut outside = inputs.collect::<Result<Vec<_>>>()?;
             outside.push(None);
             let mut slots = vec![None; plan.0.capacities.len()];
-            plan::record_once(&mut recorder, plan, &outside, &mut slots, false)?;
+            plan::record_once(
+                &mut recorder,
+                plan,
+                &outside,
+                &mut slots,
+                false,
+                &mut |_| (),
+            )?;
             recorder.abandon()?;
         }
         self.pipelines.save();

@@ -1,13 +1,14 @@
 //! Plans: kernels in order, and memory for intermediate results.
 
 use std::fmt::{self, Display, Formatter};
+use std::time::Duration;
 
 use super::fuse::{self, Kernel};
 use super::memory_plan;
 use super::node::Node;
 use super::rewrite::rewrite;
 use crate::error::Result;
-use crate::ops::Op;
+use crate::ops::{Backend, Op};
 
 /// A plan that computes some nodes of a graph.
 pub(crate) struct Plan {
@@ -102,7 +103,8 @@ impl Plan {
         }
     }
 
-    pub(crate) fn explain(&self) -> Explanation {
+    /// Describes the plan; `backend_of` returns the back-end that runs a kernel.
+    pub(crate) fn explain(&self, backend_of: impl Fn(&Kernel) -> Backend) -> Explanation {
         let kernels = self
             .kernels
             .iter()
@@ -120,6 +122,8 @@ impl Plan {
                     .collect(),
                 writes: BufferPlace::Buffer(slot),
                 len: self.len(kernel),
+                backend: backend_of(kernel),
+                time: None,
                 bytes_moved: self.bytes_moved(kernel),
             });
         Explanation {
@@ -219,6 +223,11 @@ pub struct KernelInfo {
     pub writes: BufferPlace,
     /// The number of elements written.
     pub len: usize,
+    /// The back-end that runs the kernel. With `Backend::Cuda`, a kernel one of whose operations has no kernel in PTX
+    /// counts as [`Backend::Simd`].
+    pub backend: Backend,
+    /// The time of one run, in what [`Program::time_async`](crate::Program::time_async) returns.
+    pub time: Option<Duration>,
     /// The number of bytes that the kernel reads and writes.
     pub bytes_moved: usize,
 }
@@ -265,14 +274,19 @@ impl Display for Explanation {
         )?;
         for (place, kernel) in self.kernels.iter().enumerate() {
             let reads: Vec<String> = kernel.reads.iter().map(ToString::to_string).collect();
-            writeln!(
+            write!(
                 f,
-                "{place:3}  {}: {} -> {}, {} bytes",
+                "{place:3}  {}: {} -> {}, {} bytes, {}",
                 kernel.operations.join(" + "),
                 reads.join(", "),
                 kernel.writes,
-                kernel.bytes_moved
+                kernel.bytes_moved,
+                kernel.backend
             )?;
+            if let Some(time) = kernel.time {
+                write!(f, ", {:.3} ms", time.as_secs_f64() * 1e3)?;
+            }
+            writeln!(f)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use js_sys::Array;
+use js_sys::{Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use super::convert::{self, Parameter, invalid};
@@ -58,7 +58,7 @@ impl JsBatch {
     /// Returns the data that `explain` makes objects of.
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
-        let described = self.with(|batch| Ok(described(&batch.planned())));
+        let described = self.with(|batch| Ok(described(&batch.planned(), batch.device())));
         described.map_err(|error| to_js(&error))
     }
 
@@ -109,10 +109,12 @@ impl JsBatch {
         begun(abort.as_ref(), &mut begin).unchecked_into()
     }
 
-    /// Copies the values of a buffer to a `Float32Array`, after `execute`.
-    pub fn read(&self, id: Id, abort: Option<AbortOptions>) -> PromiseOfValues {
+    /// Copies the values of a buffer, after `execute`, to `into` if that is an array of its length and
+    /// the buffer is in host memory, otherwise to a new array. `core.js` makes `read` of it.
+    #[wasm_bindgen(skip_typescript, js_name = readValues)]
+    pub fn read_values(&self, id: Id, into: JsValue, abort: Option<AbortOptions>) -> Promise {
         let buffer = self.with(|batch| batch.keep(buffer_id(&id, "id")?));
-        read(buffer, abort.as_ref())
+        read(buffer, into, abort.as_ref())
     }
 
     /// Returns a buffer that stays on the device beyond the batch, for use by other batches.

@@ -75,6 +75,7 @@ impl JsDevice {
         set(&object, "adapter", info.adapter);
         set(&object, "software", info.software);
         set(&object, "instructionSet", info.instruction_set.name());
+        set(&object, "worker", false);
         set(
             &object,
             "maxBufferLength",
@@ -207,25 +208,30 @@ fn backend(choice: &JsValue) -> Result<Backend> {
     }
 }
 
-fn backend_name(backend: Backend) -> &'static str {
+pub(super) fn backend_name(backend: Backend) -> &'static str {
     match backend {
         Backend::Simd => "simd",
         _ => "webgpu",
     }
 }
 
-/// Returns a promise of a buffer's values.
+/// Returns a promise of a buffer's values. Values in host memory are written to `into` if that is an
+/// array of their length; a GPU's are not, since the caller may abort until they arrive.
 pub(super) fn read(
     buffer: Result<DeviceBuffer>,
+    into: JsValue,
     options: Option<&AbortOptions>,
-) -> PromiseOfValues {
+) -> Promise {
     let work = async move {
         let buffer = buffer?;
         buffer.device().check()?;
+        if let Some(values) = buffer.host() {
+            return Ok(simd::stored(values, simd::place(into, values.len()))?.into());
+        }
         let executor = buffer.device().executor();
         Ok(executor.read_array(&buffer.storage).await?.into())
     };
-    promise(options, Box::pin(work)).unchecked_into()
+    promise(options, Box::pin(work))
 }
 
 /// A buffer of values that stays on a device, for use by any of its batches.
@@ -254,9 +260,10 @@ impl JsBuffer {
         Ok(raw.unwrap_or_default().unchecked_into())
     }
 
-    /// Copies the values to a `Float32Array`.
-    pub fn read(&self, abort: Option<AbortOptions>) -> PromiseOfValues {
-        read(self.handle(), abort.as_ref())
+    /// Copies the values as `GpuCommandBatch.readValues` does. `core.js` makes `read` of it.
+    #[wasm_bindgen(skip_typescript, js_name = readValues)]
+    pub fn read_values(&self, into: JsValue, abort: Option<AbortOptions>) -> Promise {
+        read(self.handle(), into, abort.as_ref())
     }
 
     /// Releases the memory once no batch uses it. Later calls fail with code `DISPOSED`.

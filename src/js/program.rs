@@ -7,12 +7,13 @@ use js_sys::{Array, Float32Array, Promise};
 use wasm_bindgen::prelude::*;
 
 use super::convert::{self, Parameter};
-use super::device::JsBuffer;
+use super::device::{JsBuffer, backend_name};
 use super::error::{Work, begun, to_js};
 use super::simd;
 use super::types::*;
 use crate::alloc::js_array as array;
 use crate::batch::{Argument, Program};
+use crate::device::GpuDevice;
 use crate::device::buffer::DeviceBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{BufferPlace, Plan};
@@ -115,7 +116,27 @@ impl JsProgram {
     #[wasm_bindgen(skip_typescript)]
     pub fn describe(&self) -> Result<Array, JsValue> {
         let program = self.handle().map_err(|error| to_js(&error))?;
-        Ok(described(program.plan()))
+        Ok(described(program.plan(), program.device()))
+    }
+
+    /// Runs with the first `count` arguments that were set, and returns the milliseconds of each kernel.
+    #[wasm_bindgen(skip_typescript, js_name = kernelTimes)]
+    pub fn kernel_times(&self, count: usize, abort: Option<AbortOptions>) -> Promise {
+        let mut arguments = self.arguments.take();
+        arguments.truncate(count);
+        let mut begin = || -> Result<Work> {
+            let mut borrowed = Vec::new();
+            for argument in &arguments {
+                borrowed.push(argument.as_argument());
+            }
+            let times = self.handle()?.times(&borrowed)?;
+            let times = times
+                .iter()
+                .map(|time| JsValue::from(time.as_secs_f64() * 1e3));
+            let times: Array = times.collect();
+            Ok(Box::pin(async { Ok(times.into()) }))
+        };
+        begun(abort.as_ref(), &mut begin)
     }
 
     /// Releases its memory. Later calls fail with code `DISPOSED`.
@@ -153,10 +174,10 @@ impl JsProgram {
     }
 }
 
-/// Returns the number of buffers and the length of each, and then for each kernel: the names of its
-/// operations, the number of values that it writes and to which buffer, and the places that it
+/// Returns the number of buffers and the length of each, and then for each kernel: its back-end, the
+/// names of its operations, the number of values that it writes and to which buffer, and the places that it
 /// reads (input `n` is `−1 − n`).
-pub(super) fn described(plan: &Plan) -> Array {
+pub(super) fn described(plan: &Plan, device: &GpuDevice) -> Array {
     let list = Array::new();
     let push = |number: usize| list.push(&(number as f64).into());
     push(plan.capacities.len());
@@ -164,6 +185,7 @@ pub(super) fn described(plan: &Plan) -> Array {
         push(capacity);
     }
     for (place, kernel) in plan.kernels.iter().enumerate() {
+        list.push(&backend_name(device.backend()).into());
         for &node in &kernel.members {
             if let Some((op, _)) = plan.nodes[node].operation() {
                 list.push(&op.name().into());

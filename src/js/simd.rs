@@ -71,13 +71,13 @@ pub(super) fn run(
 }
 
 /// Returns `into` if it is an array for `len` values.
-fn place(into: JsValue, len: usize) -> Option<Float32Array> {
+pub(super) fn place(into: JsValue, len: usize) -> Option<Float32Array> {
     let fits = array::length_of(&into, false) == len as f64;
     fits.then(|| into.unchecked_into())
 }
 
 /// Stores a whole result, in a new array if there is no `place`.
-fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
+pub(super) fn stored(values: &[f32], place: Option<Float32Array>) -> Result<Float32Array> {
     // A function of the caller's may have given the place away meanwhile.
     let place = place.filter(|place| array::write(place, 0, values));
     place.map_or_else(|| array::of(values), Ok)

@@ -83,6 +83,10 @@ export interface DeviceInfo {
     readonly software: boolean;
     /** The vector instructions that operations on the CPU use. */
     readonly instructionSet: string;
+    /** Whether the device runs in a worker. */
+    readonly worker: boolean;
+    /** The number of threads that share large operations on SIMD. A thread whose worker failed does not count. */
+    readonly threads: number;
     /** The largest number of values in one buffer; `undefined` if only memory limits it. */
     readonly maxBufferLength: number | undefined;
 }
@@ -122,13 +126,36 @@ export type ProgramArgument = Float32Array | DeviceBuffer;
 /** A place that a kernel reads or writes: an input, by its index as recorded, or a buffer of the plan. */
 export type PlanPlace = { length: number } & ({ input: number } | { buffer: number });
 
+/** A kernel of a plan. */
+export interface PlanKernel {
+    /** The names of its operations, in order. */
+    operations: string[];
+    /** The back-end that runs it. `read` runs a program that is one elementwise kernel where the policy sends it. */
+    backend: BackendName;
+    reads: PlanPlace[];
+    writes: PlanPlace;
+    bytesMoved: number;
+    /** The time of one run, in what `Program.time` returns. */
+    milliseconds?: number;
+}
+
 /** The plan of a batch: kernels in order, and the lengths of the buffers between them. */
 export interface Plan {
-    kernels: { operations: string[]; reads: PlanPlace[]; writes: PlanPlace; bytesMoved: number }[];
+    kernels: PlanKernel[];
     buffers: number[];
 }
 
+export interface DeviceBuffer {
+    /** Copies the values to `into`, or to a new array. */
+    read<Memory extends ArrayBufferLike = ArrayBuffer>(options?: ResultOptions<Memory>): Promise<Float32Array<Memory>>;
+}
+
 export interface GpuCommandBatch {
+    /** Copies the values of a buffer to `into`, or to a new array, after `execute`. */
+    read<Memory extends ArrayBufferLike = ArrayBuffer>(
+        id: BufferId,
+        options?: ResultOptions<Memory>,
+    ): Promise<Float32Array<Memory>>;
     /** Returns the kernels and buffers that `execute` would use for the operations recorded so far. */
     explain(): Promise<Plan>;
 }
@@ -136,6 +163,11 @@ export interface GpuCommandBatch {
 export interface Program {
     /** Returns the kernels and buffers that the program uses. */
     explain(): Promise<Plan>;
+    /**
+     * Runs once with an argument for each placeholder, and returns the plan with the time of each kernel on SIMD.
+     * WebGPU is not timed (code `GPU`).
+     */
+    time(args: readonly ProgramArgument[], options?: AbortOptions): Promise<Plan>;
     /** Runs with an argument for each placeholder; the results stay on the device. */
     run(args: readonly ProgramArgument[], options?: AbortOptions): Promise<DeviceBuffer[]>;
     /**

@@ -136,6 +136,16 @@ impl Tensor {
         Ok(self.with(not(&self.node)))
     }
 
+    /// 1 where elements are NaN, 0 elsewhere.
+    pub fn is_nan(&self) -> Result<Tensor> {
+        self.not_equal(self)
+    }
+
+    /// 1 where elements are neither NaN nor infinite, 0 elsewhere.
+    pub fn is_finite(&self) -> Result<Tensor> {
+        self.abs()?.less_equal(f32::MAX)
+    }
+
     /// `a` where this tensor is not 0, and `b` elsewhere.
     #[doc(alias = "where")]
     pub fn select<'a, 'b>(

@@ -26,7 +26,6 @@ mod rearrange;
 mod reduce;
 mod reduce_axis;
 mod rope;
-#[cfg(not(target_arch = "wasm32"))]
 mod short_rows;
 mod softmax;
 pub(crate) mod stream;

@@ -3,11 +3,8 @@
 use super::InstructionSet;
 use super::elementwise::{Unary, map, unary};
 use super::isa::{Isa, Kernel, constant, dispatch};
-use super::reduce::{Products, Sum, mean};
-#[cfg(not(target_arch = "wasm32"))]
-use super::reduce::{Values, sum_vectors};
-#[cfg(not(target_arch = "wasm32"))]
-use super::short_rows::{OfColumns, ShortRows, gain_side_by_side};
+use super::reduce::{Products, Sum, Values, mean, sum_vectors};
+use super::short_rows::{OfColumns, gain_side_by_side, short_rows};
 
 /// Each row of as many values as `gain` has, divided by the root of its mean square and `epsilon`,
 /// times `gain`; around the row's mean, and with the bias added, where there is one.
@@ -20,19 +17,15 @@ pub(super) fn norm(
 ) {
     // No values are no rows, whatever their length.
     let cols = gain.len().max(1);
-    #[cfg(not(target_arch = "wasm32"))]
     let short = gain_side_by_side(x.len() / cols, cols);
-    #[cfg(not(target_arch = "wasm32"))]
     if short {
         let f = SideBySide {
             epsilon,
             gain,
             bias,
         };
-        dispatch(isa, ShortRows { f, x, y, cols });
+        short_rows(isa, f, x, cols, y);
     }
-    #[cfg(target_arch = "wasm32")]
-    let short = false;
     for (x, y) in x.chunks_exact(cols).zip(y.chunks_exact_mut(cols)) {
         if !short || y[0].is_nan() {
             norm_row(isa, bias, epsilon, [x, gain], y);
@@ -109,7 +102,6 @@ impl Kernel for Affine<'_> {
 }
 
 /// The norm of columns; NaN where a sum exceeds the numbers of `f32`.
-#[cfg(not(target_arch = "wasm32"))]
 #[derive(Clone, Copy)]
 struct SideBySide<'a> {
     epsilon: f32,
@@ -117,7 +109,6 @@ struct SideBySide<'a> {
     bias: Option<&'a [f32]>,
 }
 
-#[cfg(not(target_arch = "wasm32"))]
 impl OfColumns for SideBySide<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I, x: &[f32], y: &mut [f32]) {

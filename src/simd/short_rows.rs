@@ -2,8 +2,9 @@
 //! short row most lanes would be empty, and the work done once a row would take longer than the
 //! work on its elements.
 
-use super::isa::{Isa, Kernel, MAX_LANES};
-use super::transpose::Transpose;
+use super::InstructionSet;
+use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
+use super::transpose::transpose;
 
 /// Values of the longest rows that gain by it.
 const LONGEST: usize = 128;
@@ -24,11 +25,23 @@ pub(super) trait OfColumns: Copy {
 }
 
 /// A function of each row of `cols` values, which [`gain_side_by_side`].
-pub(super) struct ShortRows<'a, F> {
-    pub(super) f: F,
-    pub(super) x: &'a [f32],
-    pub(super) y: &'a mut [f32],
-    pub(super) cols: usize,
+pub(super) fn short_rows<F: OfColumns>(
+    isa: InstructionSet,
+    f: F,
+    x: &[f32],
+    cols: usize,
+    y: &mut [f32],
+) {
+    dispatch(isa, ShortRows { isa, f, x, y, cols });
+}
+
+struct ShortRows<'a, F> {
+    /// For transpositions, which are functions of their own: within the kernel they would be most of its code.
+    isa: InstructionSet,
+    f: F,
+    x: &'a [f32],
+    y: &'a mut [f32],
+    cols: usize,
 }
 
 impl<F: OfColumns> Kernel for ShortRows<'_, F> {
@@ -36,35 +49,34 @@ impl<F: OfColumns> Kernel for ShortRows<'_, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self, isa: I) {
-        let (f, cols) = (self.f, self.cols);
+        let cols = self.cols;
         let len = I::LANES * cols;
         let mut memory = [[0.0; MAX_LANES * LONGEST]; 2];
         let [x_columns, y_columns] = memory.each_mut().map(|memory| &mut memory[..len]);
-        let mut groups = self.x.chunks_exact(len);
-        let mut results = self.y.chunks_exact_mut(len);
-        for (x, y) in (&mut groups).zip(&mut results) {
-            turn(isa, x, x_columns, I::LANES, cols);
-            f.eval(isa, x_columns, y_columns);
-            turn(isa, y_columns, y, cols, I::LANES);
-        }
-        let (x, y) = (groups.remainder(), results.into_remainder());
-        if !x.is_empty() {
-            // As many rows as there are lanes, the last ones of zeros.
-            y_columns.fill(0.0);
-            y_columns[..x.len()].copy_from_slice(x);
-            turn(isa, y_columns, x_columns, I::LANES, cols);
-            f.eval(isa, x_columns, y_columns);
-            turn(isa, y_columns, x_columns, cols, I::LANES);
-            y.copy_from_slice(&x_columns[..y.len()]);
+        for (x, y) in self.x.chunks(len).zip(self.y.chunks_mut(len)) {
+            if x.len() == len {
+                turn(self.isa, x, x_columns, I::LANES, cols);
+            } else {
+                // As many rows as there are lanes, the last ones of zeros.
+                y_columns.fill(0.0);
+                y_columns[..x.len()].copy_from_slice(x);
+                turn(self.isa, y_columns, x_columns, I::LANES, cols);
+            }
+            self.f.eval(isa, x_columns, y_columns);
+            if y.len() == len {
+                turn(self.isa, y_columns, y, cols, I::LANES);
+            } else {
+                turn(self.isa, y_columns, x_columns, cols, I::LANES);
+                y.copy_from_slice(&x_columns[..y.len()]);
+            }
         }
     }
 }
 
 /// Transposes `rows × cols` values.
-#[inline(always)]
-fn turn<I: Isa>(isa: I, x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
+fn turn(isa: InstructionSet, x: &[f32], y: &mut [f32], rows: usize, cols: usize) {
     if rows.min(cols) >= 4 {
-        return Transpose { x, y, rows, cols }.run(isa);
+        return transpose(isa, x, y, rows, cols);
     }
     for (j, y) in y.chunks_exact_mut(rows).enumerate() {
         for (y, &x) in y.iter_mut().zip(x[j..].iter().step_by(cols)) {

@@ -6,17 +6,12 @@
 //! (2018).
 
 use super::InstructionSet;
-#[cfg(not(target_arch = "wasm32"))]
-use super::elementwise::Binary;
-use super::elementwise::{Larger, Unary, map, unary};
+use super::elementwise::{Binary, Larger, Unary, map, unary};
 use super::functions::{Exp, Log};
 use super::isa::{Isa, Kernel, dispatch};
 use super::math;
-use super::reduce::{Fold, sum_lanes};
-#[cfg(not(target_arch = "wasm32"))]
-use super::reduce::{Values, sum_vectors};
-#[cfg(not(target_arch = "wasm32"))]
-use super::short_rows::{OfColumns, ShortRows, gain_side_by_side};
+use super::reduce::{Fold, Values, sum_lanes, sum_vectors};
+use super::short_rows::{OfColumns, gain_side_by_side, short_rows};
 
 /// Values in a block, which stays in the first-level cache between its maximum and its
 /// exponentials.
@@ -26,12 +21,7 @@ pub(super) const BLOCK: usize = 4096;
 /// rounding error.
 const CHAIN: usize = 16;
 
-// The download has no room for rows side by side.
-#[cfg(target_arch = "wasm32")]
-pub(super) use softmax as softmax_rows;
-
 /// [`softmax`] of any number of rows.
-#[cfg(not(target_arch = "wasm32"))]
 pub(super) fn softmax_rows(
     isa: InstructionSet,
     logarithm: bool,
@@ -43,7 +33,7 @@ pub(super) fn softmax_rows(
         return softmax(isa, logarithm, x, cols, y);
     }
     let f = SideBySide { logarithm };
-    dispatch(isa, ShortRows { f, x, y, cols });
+    short_rows(isa, f, x, cols, y);
 }
 
 /// Softmax of each row of `cols` values, or its logarithm.
@@ -225,13 +215,11 @@ impl Kernel for Scaled<'_> {
 }
 
 /// Softmax of columns, or its logarithm: NaN where a value is NaN or ∞, or all are −∞.
-#[cfg(not(target_arch = "wasm32"))]
 #[derive(Clone, Copy)]
 struct SideBySide {
     logarithm: bool,
 }
 
-#[cfg(not(target_arch = "wasm32"))]
 impl OfColumns for SideBySide {
     #[inline(always)]
     fn eval<I: Isa>(self, isa: I, x: &[f32], y: &mut [f32]) {

@@ -85,6 +85,15 @@ fn last_profiler_gets_any_number_of_kernels() {
 fn profiling_without_timestamps_returns_error() {
     let (device, _) = adopted(|_| ());
     assert_eq!(device.profile().unwrap_err().code(), "GPU");
+    let mut batch = GpuCommandBatch::new(device);
+    let x = batch.placeholder(4);
+    let y = batch.softmax(x);
+    let program = batch.compile_sync(&[y]).unwrap();
+    let refused = program.time_sync(&[(&[1.0; 4]).into()]).unwrap_err();
+    assert!(
+        refused.to_string().ends_with("keeps no timestamps"),
+        "{refused}"
+    );
     let simd = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
     assert_eq!(simd.profile().unwrap_err().code(), "NO_GPU");
 }

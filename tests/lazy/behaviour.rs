@@ -170,3 +170,22 @@ fn several_results_are_submitted_together() -> Result<()> {
     assert!(together + 1 < sums_alone + product_alone);
     Ok(())
 }
+
+#[test]
+fn special_values_are_recognised() -> Result<()> {
+    for backend in crate::backends() {
+        let tensors = crate::tensors(backend);
+        let values = [1.0, f32::NAN, f32::INFINITY, -f32::INFINITY, f32::MAX, -0.0];
+        let x = tensors.tensor(&values, &[2, 3])?;
+        // Alone, and fused to other operations.
+        let computed = x.abs()?.sqrt()?.sub(f32::INFINITY)?;
+        let results = [x.is_nan()?, x.is_finite()?, computed.is_nan()?];
+        let expected = [
+            [0.0, 1.0, 0.0, 0.0, 0.0, 0.0],
+            [1.0, 0.0, 0.0, 0.0, 1.0, 1.0],
+            [0.0, 1.0, 1.0, 1.0, 0.0, 0.0],
+        ];
+        assert_eq!(tensors.read_sync(&results.each_ref())?, expected);
+    }
+    Ok(())
+}

@@ -60,11 +60,12 @@ fn check_expressions(backend: Backend, count: usize, seed: u64) {
         empty * 5 < count,
         "{empty} of {count} cases have no elements"
     );
+    println!("{count} random cases of tensors on {backend}");
 }
 
 #[test]
 fn random_expressions_are_right_on_simd() {
-    check_expressions(Backend::Simd, 4000, 1);
+    check_expressions(Backend::Simd, 12_000, 1);
 }
 
 #[cfg(feature = "gpu")]

@@ -18,6 +18,8 @@ const UNARY: &[Unary] = &[
     ("sin", Tensor::sin, f64::sin),
     ("floor", Tensor::floor, f64::floor),
     ("not", Tensor::not, |x| f64::from(x == 0.0)),
+    ("is_nan", Tensor::is_nan, |x| f64::from(x.is_nan())),
+    ("is_finite", Tensor::is_finite, |x| f64::from(x.is_finite())),
     ("clip", |x| x.clip(-1.5, 2.25), |x| x.clamp(-1.5, 2.25)),
     (
         "leaky_relu",

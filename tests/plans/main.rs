@@ -1,8 +1,10 @@
-//! Tests of the plans of batches; `programs` has those of programs that run repeatedly.
+//! Tests of the plans of batches; `programs` has those of programs that run repeatedly,
+//! `times` those of what kernels report.
 
 #![cfg(not(target_arch = "wasm32"))]
 
 mod programs;
+mod times;
 
 use relampago::{Backend, BufferId, BufferPlace, Conv2d, GpuCommandBatch, GpuDevice, Op};
 

@@ -1,13 +1,16 @@
 //! Plans on each back-end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::variants::{CudaValues, GpuBuffer, SharedCuda, SharedGpu, Submitted, Texts};
 use super::{Executor, foreign};
 use crate::cpu::PlanState;
 use crate::device::buffer::Storage;
-use crate::error::Result;
-use crate::graph::{Binding, Fetched, Plan, Repeat};
+use crate::error::{Error, Result};
+use crate::graph::{Binding, Fetched, Kernel, Plan, Repeat};
+use crate::ops::Backend;
+use crate::runtime::seconds;
 use crate::simd::Cpu;
 
 /// The back-end of a plan, with what it keeps of the plan from run to run.
@@ -43,6 +46,15 @@ impl PlanExecutor {
         }
     }
 
+    /// Returns the back-end that runs a kernel of a plan.
+    pub(crate) fn backend_of(&self, plan: &Plan, kernel: &Kernel) -> Backend {
+        match self {
+            Self::Cpu(..) => Backend::Simd,
+            Self::Gpu(..) => Backend::Gpu,
+            Self::Cuda(cuda) => with_cuda!(cuda, cuda.backend_of(plan, kernel)),
+        }
+    }
+
     pub(crate) fn is_cpu(&self) -> bool {
         matches!(self, Self::Cpu(..))
     }
@@ -58,7 +70,8 @@ impl PlanExecutor {
     ) -> Result<(Vec<Storage>, Running)> {
         Ok(match self {
             Self::Cpu(cpu, state) => {
-                let values = state.run(plan, *cpu, bound(bindings, Storage::on_host)?, repeat)?;
+                let bindings = bound(bindings, Storage::on_host)?;
+                let values = state.run(plan, *cpu, bindings, repeat, &mut || ())?;
                 let results = values.into_iter().map(Storage::Host).collect();
                 (results, Running(None))
             }
@@ -75,6 +88,38 @@ impl PlanExecutor {
                 (results, Running(None))
             }),
         })
+    }
+
+    /// Runs a plan once and returns the time of each kernel: on SIMD by the host's clock, on a GPU by its own.
+    ///
+    /// # Errors
+    /// `Gpu` where a GPU has no timestamps, in browsers and on CUDA; the errors of [`PlanExecutor::run`].
+    pub(crate) fn time<'a>(
+        &self,
+        plan: &Plan,
+        bindings: impl Iterator<Item = Binding<'a, &'a Storage>>,
+    ) -> Result<Vec<Duration>> {
+        match self {
+            Self::Cpu(cpu, state) => {
+                let bindings = bound(bindings, Storage::on_host)?;
+                let (mut times, mut last) = (Vec::new(), seconds());
+                let mut finished = || {
+                    let now = seconds();
+                    times.push(Duration::from_secs_f64((now - last).max(0.0)));
+                    last = now;
+                };
+                state.run(plan, *cpu, bindings, Repeat::ONCE, &mut finished)?;
+                Ok(times)
+            }
+            #[cfg(all(feature = "gpu", not(target_arch = "wasm32")))]
+            Self::Gpu(gpu, texts) => {
+                gpu.time_plan((plan, texts), bound(bindings, Storage::on_gpu)?)
+            }
+            #[allow(unreachable_patterns)] // In a build without GPUs.
+            _ => Err(Error::Gpu {
+                message: "this back-end does not time kernels".to_owned(),
+            }),
+        }
     }
 
     /// Runs a plan once and copies the results to `outs`, which have their lengths.

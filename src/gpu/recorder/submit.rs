@@ -1,6 +1,8 @@
 //! Submission of the recorded work.
 
 use std::sync::Arc;
+#[cfg(not(target_arch = "wasm32"))]
+use std::time::Duration;
 
 use super::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
@@ -52,12 +54,10 @@ impl Recorder<'_> {
             .device
             .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         #[cfg(not(target_arch = "wasm32"))]
-        for (staging, target) in &self.uploads {
-            let size = target.len as u64 * 4;
-            encoder.copy_buffer_to_buffer(&staging.buffer, 0, target.raw(), 0, size);
-        }
+        self.encode_uploads(&mut encoder);
+        let stamps = self.stamps();
         // Back in the pool before the submission, another thread could write to them first.
-        let (uniforms, stamps) = self.encode_steps(&mut encoder)?;
+        let uniforms = self.encode_steps(&mut encoder, stamps.as_ref())?;
         let mut readbacks = Vec::with_capacity(reads.len());
         for source in reads {
             let readback = Readback::record(&gpu, source, &mut encoder)?;
@@ -87,18 +87,57 @@ impl Recorder<'_> {
         Outcome::of(self.gpu, self.scopes, self.bytes).map(drop)
     }
 
-    /// Encodes the dispatches; returns the buffer of their parameters, and their timestamps.
+    /// Submits everything, and returns the time of each dispatch.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(in crate::gpu) fn submit_timed(self) -> Result<Vec<Duration>> {
+        let gpu = self.gpu.clone();
+        let descriptor = wgpu::CommandEncoderDescriptor::default();
+        let mut encoder = gpu.device.create_command_encoder(&descriptor);
+        self.encode_uploads(&mut encoder);
+        let stamps = Stamped::new(&gpu.device, self.steps.iter().map(|step| step.name));
+        let uniforms = self.encode_steps(&mut encoder, Some(&stamps))?;
+        gpu.queue.submit([encoder.finish()]);
+        drop(uniforms);
+        Outcome::of(&gpu, self.scopes, self.bytes)?;
+        gpu.durations(&stamps)
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    fn encode_uploads(&self, encoder: &mut wgpu::CommandEncoder) {
+        for (staging, target) in &self.uploads {
+            let size = target.len as u64 * 4;
+            encoder.copy_buffer_to_buffer(&staging.buffer, 0, target.raw(), 0, size);
+        }
+    }
+
+    /// Returns the query sets for the dispatches, if a profiler is active.
+    #[cfg(not(target_arch = "wasm32"))]
+    fn stamps(&self) -> Option<Stamped> {
+        if self.steps.is_empty() {
+            return None;
+        }
+        self.gpu.stamps_for(self.steps.iter().map(|step| step.name))
+    }
+
+    #[cfg(target_arch = "wasm32")]
+    #[allow(clippy::unused_self)] // As the other one has it.
+    fn stamps(&self) -> Option<Stamped> {
+        None
+    }
+
+    /// Encodes the dispatches, each in a pass of its own if it is timed. Returns the buffer of their parameters.
     fn encode_steps(
         &self,
         encoder: &mut wgpu::CommandEncoder,
-    ) -> Result<(Option<Arc<PooledBuffer>>, Option<Stamped>)> {
+        stamps: Option<&Stamped>,
+    ) -> Result<Option<Arc<PooledBuffer>>> {
         if self.steps.is_empty() {
-            return Ok((None, None));
+            return Ok(None);
         }
         let gpu = self.gpu;
         let uniforms = gpu.params.buffer(&gpu.pool, &gpu.queue, &self.params)?;
         #[cfg(not(target_arch = "wasm32"))]
-        if let Some(stamps) = gpu.stamps_for(self.steps.iter().map(|step| step.name)) {
+        if let Some(stamps) = stamps {
             for index in 0..self.steps.len() {
                 let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
                     label: None,
@@ -107,14 +146,16 @@ impl Recorder<'_> {
                 self.encode_step(&mut pass, &uniforms, index);
             }
             stamps.resolve(encoder);
-            return Ok((Some(uniforms), Some(stamps)));
+            return Ok(Some(uniforms));
         }
+        #[cfg(target_arch = "wasm32")]
+        let _ = stamps;
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         for index in 0..self.steps.len() {
             self.encode_step(&mut pass, &uniforms, index);
         }
         drop(pass);
-        Ok((Some(uniforms), None))
+        Ok(Some(uniforms))
     }
 
     fn encode_step(&self, pass: &mut wgpu::ComputePass<'_>, uniforms: &PooledBuffer, index: usize) {

@@ -117,6 +117,8 @@ const allPlaced = (results, into) => {
     return results.map((result, place) => placed(result, into[place]));
 };
 
+const RESULT_OPTIONS = ['into', 'signal'];
+
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters]] of ops.entries()) {
     const end = inputs + parameters;
@@ -124,7 +126,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
         try {
             requireOwner(this, GpuDevice, 'device', name);
             const options = values[end];
-            options == null || requireNames(options, ['into', 'signal'], `${name}: `);
+            options == null || requireNames(options, RESULT_OPTIONS, `${name}: `);
             const into = options?.into;
             const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
             const result = now === undefined ? await this.runOp(index, values, options) : now;
@@ -146,6 +148,32 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
     GpuCommandBatch.prototype[name] = record;
 }
 
+/** The values that `read` comes to, in the array that the options ask for. */
+const readInto = async (options, read) => {
+    options == null || requireNames(options, RESULT_OPTIONS, 'read: ');
+    const into = options?.into;
+    const values = await read(into);
+    fit(values, into);
+    return placed(values, into);
+};
+
+DeviceBuffer.prototype.read = async function (options) {
+    return readInto(options, (into) => this.readValues(into, options));
+};
+
+GpuCommandBatch.prototype.read = async function (id, options) {
+    return readInto(options, (into) => this.readValues(id, into, options));
+};
+
+// `threads.js` gives devices with helpers the method that counts them.
+const { get: infoOf } = Object.getOwnPropertyDescriptor(GpuDevice.prototype, 'info');
+Object.defineProperty(GpuDevice.prototype, 'info', {
+    get() {
+        return { ...infoOf.call(this), threads: 1 + (this.helpers?.() ?? 0) };
+    },
+    configurable: true,
+});
+
 // A call with wrong arguments rejects its promise; it throws nothing.
 const { matmulView } = GpuDevice.prototype;
 GpuDevice.prototype.matmulView = async function (...values) {
@@ -158,13 +186,19 @@ for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], [
     };
 }
 
-/** Runs a program with these arguments. */
-const start = async (program, args = [], read, options, times = 1, feedback = []) => {
+/** Sets the arguments of a program's next run; returns their number. */
+const setArguments = (program, args = []) => {
     for (const [place, argument] of list('args', args).entries()) {
         argument instanceof DeviceBuffer ? program.setBuffer(place, argument) : program.setValues(place, argument);
     }
+    return args.length;
+};
+
+/** Runs a program with these arguments. */
+const start = async (program, args, read, options, times = 1, feedback = []) => {
+    const count = setArguments(program, args);
     const pairs = list('feedback', feedback).flatMap((pair) => [pair?.[0], pair?.[1]]);
-    return program.start(args.length, read, times, pairs, options);
+    return program.start(count, read, times, pairs, options);
 };
 
 /** What a plan's description, a list of numbers and names, says. */
@@ -176,6 +210,7 @@ const explain = (description) => {
     const buffers = list(next(), next);
     const kernels = [];
     while (at < description.length) {
+        const backend = next();
         const operations = [];
         while (typeof description[at] === 'string') {
             operations.push(next());
@@ -183,7 +218,7 @@ const explain = (description) => {
         const writes = { length: next(), ...place(next()) };
         const reads = list(next(), () => ({ length: next(), ...place(next()) }));
         const bytesMoved = reads.reduce((sum, read) => sum + read.length, writes.length) * 4;
-        kernels.push({ operations, reads, writes, bytesMoved });
+        kernels.push({ operations, backend, reads, writes, bytesMoved });
     }
     return { kernels, buffers };
 };
@@ -208,6 +243,13 @@ Object.assign(Program.prototype, {
         const into = list('into', options?.into ?? []);
         const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
         return allPlaced(now ? [now] : await this.readAll(args, options), into);
+    },
+
+    async time(args, options) {
+        const times = await this.kernelTimes(setArguments(this, args), options);
+        const plan = await this.explain();
+        plan.kernels.forEach((kernel, place) => (kernel.milliseconds = times[place]));
+        return plan;
     },
 
     runN(args, times, feedback, options) {

@@ -1,20 +1,20 @@
-/** Has `out` filled with what `f` gives for the values of one to three inputs at each place, or says why not. */
-export function apply(f, [x, y, z], [p, q], out) {
-    const at = z
-        ? (i) => f(x[i], y[i], z[i], p, q)
-        : y
-          ? (i) => f(x[i], y[i], p, q)
-          : (i) => f(x[i], p, q);
+/** Fills `out` with the results of `f` for the elements of one to three inputs; returns why it cannot. */
+export function apply(f, inputs, parameters, out) {
     try {
-        for (let i = 0; i < out.length; i++) {
-            const value = at(i);
-            if (typeof value !== 'number') {
-                throw new TypeError(`it gave ${value} and no number`);
-            }
-            out[i] = value;
-        }
+        fill(f, inputs, parameters, out);
     } catch (error) {
         return told(error);
+    }
+}
+
+/** One function for all: V8 compiles it after some blocks, but would begin anew with a closure for each. */
+function fill(f, [x, y, z], [p, q], out) {
+    for (let i = 0; i < out.length; i++) {
+        const value = z ? f(x[i], y[i], z[i], p, q) : y ? f(x[i], y[i], p, q) : f(x[i], p, q);
+        if (typeof value !== 'number') {
+            throw new TypeError(`it gave ${value} and no number`);
+        }
+        out[i] = value;
     }
 }
 

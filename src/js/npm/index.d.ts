@@ -51,6 +51,7 @@ export {
     type MatmulOptions,
     type Partials,
     type Plan,
+    type PlanKernel,
     type PlanPlace,
     type Policy,
     type ProgramArgument,

@@ -39,6 +39,14 @@ export const comparison = (name, a, b) => {
     return isInverted ? not(result) : result;
 };
 
+export const isNan = (x) => comparison('notEqual', x, x);
+
+/** The largest number of `f32`. */
+const LARGEST = (2 - 2 ** -23) * 2 ** 127;
+
+/** Returns 1 where elements are neither NaN nor infinite, and 0 elsewhere. */
+export const isFinite = (x) => compare('lessEqual', elementwise('abs', [x], x.shape), LARGEST);
+
 export const and = (a, b) => broadcasting('and', 'mul', [['a', truth(a)], ['b', truth(b)]], { dtype: 'bool' });
 
 export const or = (a, b) => broadcasting('or', 'maximum', [['a', truth(a)], ['b', truth(b)]], { dtype: 'bool' });

@@ -40,13 +40,18 @@ export const pixelsOf = (image, options) => {
     const layout = layoutOf('fromImage', options);
     const bytes = bytesOf(image);
     const { width, height } = image;
+    const source = new Float32Array(bytes.length);
     if (layout === 'pixels') {
-        return { source: Float32Array.from(bytes, (byte) => byte / 255), shape: [height, width, CHANNELS] };
+        for (let at = 0; at < bytes.length; at++) {
+            source[at] = bytes[at] / 255;
+        }
+        return { source, shape: [height, width, CHANNELS] };
     }
     const size = width * height;
-    const source = new Float32Array(bytes.length);
-    for (let at = 0; at < bytes.length; at++) {
-        source[(at % CHANNELS) * size + Math.floor(at / CHANNELS)] = bytes[at] / 255;
+    for (let pixel = 0; pixel < size; pixel++) {
+        for (let channel = 0; channel < CHANNELS; channel++) {
+            source[channel * size + pixel] = bytes[pixel * CHANNELS + channel] / 255;
+        }
     }
     return { source, shape: [CHANNELS, height, width] };
 };
@@ -64,17 +69,20 @@ const sidesOf = (shape, layout) => {
     return { height, width, channels };
 };
 
-/** Writes each channel of each pixel to bytes, which round and clamp. Grey becomes red, green and blue. */
+/** Writes the pixels to bytes, which round and clamp. Grey becomes red, green and blue. */
 const written = (values, { height, width, channels }, layout) => {
     const size = height * width;
-    const bytes = new Uint8ClampedArray(size * CHANNELS).fill(255);
+    const bytes = new Uint8ClampedArray(size * CHANNELS);
     const [ofPixel, ofChannel] = layout === 'planes' ? [1, size] : [channels, 1];
-    const count = channels === 4 ? 4 : 3;
+    const [green, blue] = channels === 1 ? [0, 0] : [ofChannel, 2 * ofChannel];
+    const alpha = 3 * ofChannel;
+    // Without a loop over channels, which takes twice as long.
     for (let pixel = 0; pixel < size; pixel++) {
-        for (let channel = 0; channel < count; channel++) {
-            const own = channels === 1 ? 0 : channel;
-            bytes[pixel * CHANNELS + channel] = values[pixel * ofPixel + own * ofChannel] * 255;
-        }
+        const [from, to] = [pixel * ofPixel, pixel * CHANNELS];
+        bytes[to] = values[from] * 255;
+        bytes[to + 1] = values[from + green] * 255;
+        bytes[to + 2] = values[from + blue] * 255;
+        bytes[to + 3] = channels === CHANNELS ? values[from + alpha] * 255 : 255;
     }
     return bytes;
 };

@@ -7,10 +7,10 @@ import { axisOf, broadcast, checkedShape, failure, shown, text, whole } from './
 
 export const softmax = (op, x, axis = -1) => record(op, [x], x.shape, { axis: axisOf(op, axis, x.shape) });
 
-/** Normalises the last axis; `vectors` are named, and have its length. */
+/** Normalises along an axis; `vectors` are named, and have its length. */
 export const norm = (op, x, vectors, options) => {
-    const { epsilon = 1e-5 } = optionsOf(op, options, ['epsilon']);
-    const axis = axisOf(op, -1, x.shape);
+    const { axis: given = -1, epsilon = 1e-5 } = optionsOf(op, options, ['axis', 'epsilon']);
+    const axis = axisOf(op, given, x.shape);
     for (const [name, { shape }] of vectors) {
         if (shape.length !== 1 || shape[0] !== x.shape[axis]) {
             const needed = text([x.shape[axis]]);

@@ -75,6 +75,8 @@ export interface TensorConv2dOptions {
 }
 
 export interface NormOptions {
+    /** The axis; the last one by default. */
+    axis?: number;
     /** What is added to the variance; the default is 0.00001. */
     epsilon?: number;
 }
@@ -191,6 +193,10 @@ export class Tensor<D extends DType = 'f32'> {
     greaterEqual(b: Operand): Tensor<'bool'>;
     /** 1 where an element is 0, 0 elsewhere. */
     not(): Tensor<'bool'>;
+    /** 1 where an element is NaN, 0 elsewhere. */
+    isNan(): Tensor<'bool'>;
+    /** 1 where an element is neither NaN nor infinite, 0 elsewhere. */
+    isFinite(): Tensor<'bool'>;
     /** 1 where both elements are other than 0, 0 elsewhere. */
     and(b: Operand): Tensor<'bool'>;
     /** 1 where an element is other than 0, 0 elsewhere. */
@@ -227,9 +233,9 @@ export class Tensor<D extends DType = 'f32'> {
     softmax(axis?: number): Tensor;
     /** The logarithm of the softmax along an axis, the last by default. */
     logSoftmax(axis?: number): Tensor;
-    /** Layer normalisation along the last axis, whose length `gain` and `bias` have. */
+    /** Layer normalisation along an axis, whose length `gain` and `bias` have. */
     layerNorm(gain: Tensor<DType>, bias: Tensor<DType>, options?: NormOptions): Tensor;
-    /** Root mean square normalisation along the last axis, whose length `gain` has. */
+    /** Root mean square normalisation along an axis, whose length `gain` has. */
     rmsNorm(gain: Tensor<DType>, options?: NormOptions): Tensor;
 
     /**

@@ -150,7 +150,9 @@ method('scale', (x, factor) => {
 for (const name of Object.keys(elementwise.COMPARISONS)) {
     method(name, (x, b) => elementwise.comparison(name, x, beside(name, 'b', b, x)));
 }
-method('not', (x) => elementwise.not(x));
+for (const name of ['not', 'isNan', 'isFinite']) {
+    method(name, (x) => elementwise[name](x));
+}
 for (const name of ['and', 'or']) {
     method(name, (x, b) => elementwise[name](x, beside(name, 'b', b, x)));
 }

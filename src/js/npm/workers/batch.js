@@ -81,7 +81,7 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         return abortable(options, () => this.#execute());
     }
 
-    read(id, options) {
+    readValues(id, _into, options) {
         return abortable(options, () => {
             this.#computed(id);
             return this.handle.call('read', { held: [id] });

@@ -23,7 +23,7 @@ export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
         throw foreign('buffer', 'device');
     }
 
-    read(options) {
+    readValues(_into, options) {
         return abortable(options, () => this.handle.call('read'));
     }
 }

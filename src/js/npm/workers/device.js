@@ -43,7 +43,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     }
 
     get info() {
-        return this.handle.link && { ...this.#info };
+        return this.handle.link && { ...this.#info, worker: true };
     }
 
     get policy() {

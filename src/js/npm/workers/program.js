@@ -18,6 +18,10 @@ export class RemoteProgram extends remote(Program, 'Program') {
         return this.handle.call('explain');
     }
 
+    time(args, options) {
+        return abortable(options, () => this.handle.call('time', { held: [this.#arguments(args)] }));
+    }
+
     run(args, options) {
         return abortable(options, () => this.#start('run', args));
     }
@@ -67,6 +71,6 @@ export class RemoteProgram extends remote(Program, 'Program') {
         });
     }
 }
-for (const name of ['run', 'runN', 'read']) {
+for (const name of ['run', 'runN', 'read', 'time']) {
     RemoteProgram.prototype[name] = traced(RemoteProgram.prototype[name]);
 }

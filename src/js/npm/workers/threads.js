@@ -39,6 +39,7 @@ function employed(device, helpers, again) {
             ? abortable(options, () => together(index, parts, present(), alone))
             : runOp.call(device, index, values, options);
     };
+    device.helpers = () => present().length;
     device.rebuild = async (abort) => device.info && again(abort);
     for (const end of ['dispose', 'free']) {
         const own = device[end];

@@ -2,7 +2,7 @@
 
 /// Seconds since a moment that is the same for all calls.
 #[cfg(not(target_arch = "wasm32"))]
-pub(super) fn seconds() -> f64 {
+pub(crate) fn seconds() -> f64 {
     use std::sync::LazyLock;
     use std::time::Instant;
 
@@ -12,7 +12,7 @@ pub(super) fn seconds() -> f64 {
 
 /// Seconds since a fixed moment, by JavaScript's clock: the standard library has none there.
 #[cfg(target_arch = "wasm32")]
-pub(super) fn seconds() -> f64 {
+pub(crate) fn seconds() -> f64 {
     use wasm_bindgen::prelude::*;
 
     #[wasm_bindgen]

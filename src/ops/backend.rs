@@ -1,0 +1,35 @@
+//! [`Backend`]: the name of a back-end.
+
+use std::fmt;
+
+/// The back-end that runs operations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// A hardware GPU for work that gains by it, SIMD for everything else. This is a request only:
+    /// [`GpuDevice::backend`](crate::GpuDevice::backend) returns the back-end that was chosen.
+    #[default]
+    Auto,
+    /// The GPU for every operation; a software adapter if there is no hardware GPU.
+    Gpu,
+    /// The CPU's vector instructions for every operation.
+    Simd,
+    /// The first NVIDIA GPU, through its driver. Operations with a kernel in [`crate::ptx`] run on it, alone, in
+    /// batches and in programs: matmul without transposed matrices, softmaxes, norms, reductions except `argmax`,
+    /// and relu, exp, sigmoid, abs, neg, sqrt, sums, differences, products, quotients, minima and maxima of
+    /// elements. The CPU's vector instructions run all others.
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    Cuda,
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Gpu => "gpu",
+            Self::Simd => "simd",
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Self::Cuda => "cuda",
+        })
+    }
+}
