@@ -24,6 +24,8 @@ mod sessions;
 #[path = "llm/split.rs"]
 mod split;
 mod support;
+#[path = "llm/templates.rs"]
+mod templates;
 #[path = "support/transformer.rs"]
 mod transformer;
 #[path = "support/vocabulary.rs"]
