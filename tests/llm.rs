@@ -3,6 +3,8 @@
 
 #[path = "support/allocations.rs"]
 mod allocations;
+#[path = "llm/cache_types.rs"]
+mod cache_types;
 #[path = "llm/explain.rs"]
 mod explain;
 #[path = "support/gguf.rs"]
