@@ -1,10 +1,10 @@
 //! Measures a language model and prints one line of JSON.
 //!
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
-//! --threads 1 --runs 3 --backend gpu`. With `--logits K` it prints the K largest logits of each position, with
+//! --threads 1 --runs 3 --backend gpu --cache f16`. With `--logits K` it prints the K largest logits of each position, with
 //! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
 
-use relampago::llm::{LanguageModel, LoadOptions};
+use relampago::llm::{CacheType, LanguageModel, LoadOptions};
 use relampago::{Backend, GpuDevice, Profile};
 use serde_json::{Value, json};
 use std::error::Error;
@@ -22,6 +22,7 @@ struct Arguments {
     special: bool,
     profile: bool,
     device: Option<GpuDevice>,
+    cache_type: CacheType,
 }
 
 fn arguments() -> Result<Arguments, Box<dyn Error>> {
@@ -49,6 +50,15 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
             }
             Long("profile") => arguments.profile = true,
             Long("special") => arguments.special = true,
+            Long("cache") => {
+                arguments.cache_type = match parser.value()?.string()?.as_str() {
+                    "f32" => CacheType::F32,
+                    "f16" => CacheType::F16,
+                    other => {
+                        return Err(format!("cache `{other}` is neither `f32` nor `f16`").into());
+                    }
+                };
+            }
             Long("backend") => {
                 arguments.device = match parser.value()?.string()?.as_str() {
                     "simd" => None,
@@ -70,6 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let mut options = LoadOptions::default();
     options.threads = arguments.threads;
+    options.cache_type = arguments.cache_type;
     options.device.clone_from(&arguments.device);
     options.context_length = Some(arguments.tokens.len() + arguments.n + 1);
     let model = LanguageModel::load(&arguments.model, options)?;

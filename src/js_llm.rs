@@ -10,6 +10,7 @@ mod explain;
 mod generation;
 mod model;
 mod model_bytes;
+mod quantized_matrix;
 mod session;
 
 use wasm_bindgen::prelude::*;

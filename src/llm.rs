@@ -3,6 +3,7 @@
 //! [`LanguageModel`] loads a file, tokenizes, and answers on SIMD; its weights stay quantised.
 //! [`Gguf`] reads files of any content.
 
+mod cache_type;
 mod conversation;
 mod embedding;
 mod explain;
@@ -27,6 +28,7 @@ mod template;
 mod tokenizer;
 
 pub use crate::tensor::ggml::WeightType;
+pub use cache_type::CacheType;
 pub use conversation::Message;
 pub use embedding::{EmbedOptions, Pooling};
 pub use explain::{ModelExplanation, ModelStep};

@@ -3,6 +3,8 @@
 
 #[path = "support/allocations.rs"]
 mod allocations;
+#[path = "llm/cache_types.rs"]
+mod cache_types;
 #[path = "llm/explain.rs"]
 mod explain;
 #[path = "support/gguf.rs"]
@@ -24,6 +26,8 @@ mod sessions;
 #[path = "llm/split.rs"]
 mod split;
 mod support;
+#[path = "llm/templates.rs"]
+mod templates;
 #[path = "support/transformer.rs"]
 mod transformer;
 #[path = "support/vocabulary.rs"]

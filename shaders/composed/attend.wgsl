@@ -20,7 +20,11 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
 // The keys of all heads and positions, then the values.
+@if(!f16)
 @group(0) @binding(2) var<storage, read> cached: array<vec4f>;
+// A word has an f16 of the first half of a row and the one at the same place of the second half.
+@if(f16)
+@group(0) @binding(2) var<storage, read> cached: array<vec4u>;
 @group(0) @binding(3) var<storage, read_write> mixed: array<vec4f>;
 
 const GROUP = 64u;
@@ -30,6 +34,55 @@ const LOWEST = -3e38;
 var<workgroup> query: array<vec4f, GROUP>;
 var<workgroup> weights: array<f32, GROUP>;
 var<workgroup> parts: array<vec4f, GROUP>;
+
+@if(f16)
+fn first_half(words: vec4u) -> vec4f {
+    return vec4f(
+        unpack2x16float(words.x).x,
+        unpack2x16float(words.y).x,
+        unpack2x16float(words.z).x,
+        unpack2x16float(words.w).x,
+    );
+}
+
+@if(f16)
+fn second_half(words: vec4u) -> vec4f {
+    return first_half(words >> vec4u(16u));
+}
+
+// The products of the query with a row of so many vectors.
+@if(!f16)
+fn multiply_row(row: u32, vectors: u32) -> vec4f {
+    var products = vec4f();
+    for (var i = 0u; i < vectors; i++) {
+        products += query[i] * cached[row * vectors + i];
+    }
+    return products;
+}
+
+@if(f16)
+fn multiply_row(row: u32, vectors: u32) -> vec4f {
+    let half = vectors / 2u;
+    var products = vec4f();
+    for (var i = 0u; i < half; i++) {
+        let words = cached[row * half + i];
+        products += query[i] * first_half(words) + query[half + i] * second_half(words);
+    }
+    return products;
+}
+
+// A vector of a row.
+@if(!f16)
+fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
+    return cached[row * vectors + vector];
+}
+
+@if(f16)
+fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
+    let half = vectors / 2u;
+    let words = cached[row * half + vector % half];
+    return first_half(select(words, words >> vec4u(16u), vector >= half));
+}
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -61,12 +114,7 @@ fn main(
     for (var first = start; first < end; first += GROUP) {
         var score = LOWEST;
         if first + local < end {
-            let key = (keys + first + local) * vectors;
-            var products = vec4f();
-            for (var i = 0u; i < vectors; i++) {
-                products += query[i] * cached[key + i];
-            }
-            score = dot(products, vec4f(1.0));
+            score = dot(multiply_row(keys + first + local, vectors), vec4f(1.0));
         }
         let above = max(highest, workgroup_reduce(MAX, score, local));
         let weight = select(0.0, exp(score - above), first + local < end);
@@ -77,7 +125,7 @@ fn main(
         sum *= correction;
         if share < sharing {
             for (var i = share; i < min(GROUP, end - first); i += sharing) {
-                sum += weights[i] * cached[(values + first + i) * vectors + vector];
+                sum += weights[i] * vector_of(values + first + i, vector, vectors);
             }
         }
         workgroupBarrier();

@@ -19,7 +19,7 @@ struct Params {
     neighbours: u32,
     has_gain: u32,
     epsilon: f32,
-    // Where the first head goes, and the elements from a token to the next and from a head to the next.
+    // Where the first head goes, and the elements of Y from a token to the next and from a head to the next.
     start: u32,
     token_stride: u32,
     head_stride: u32,
@@ -28,11 +28,49 @@ struct Params {
 @group(0) @binding(1) var<storage, read> x: array<f32>;
 @group(0) @binding(2) var<storage, read> gain: array<f32>;
 @group(0) @binding(3) var<storage, read> angles: array<vec2f>;
+@if(!f16)
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
+// A word has an f16 of the first half of a head and the one at the same place of the second half.
+@if(f16)
+@group(0) @binding(4) var<storage, read_write> y: array<u32>;
 
 const GROUP = 64u;
 
+// The largest f16: beyond it the conversion has no defined result.
+@if(f16)
+const MOST = 65504.0;
+
 var<workgroup> values: array<f32, 256>;
+
+// An element of the head, rotated by the angles of its position.
+fn rotated(i: u32, head: u32, position: u32) -> f32 {
+    let value = values[i];
+    if i >= 2u * params.pairs || head >= params.turned {
+        return value;
+    }
+    let pair = select(i % params.pairs, i / 2u, params.neighbours == 1u);
+    let second = select(i / params.pairs, i % 2u, params.neighbours == 1u) == 1u;
+    let stride = select(params.pairs, 1u, params.neighbours == 1u);
+    let angle = angles[position * params.pairs + pair];
+    let other = values[select(i + stride, i - stride, second)];
+    return value * angle.x + select(-other, other, second) * angle.y;
+}
+
+@if(!f16)
+fn write(start: u32, local: u32, head: u32, position: u32) {
+    for (var i = local; i < params.head_len; i += GROUP) {
+        y[start + i] = rotated(i, head, position);
+    }
+}
+
+@if(f16)
+fn write(start: u32, local: u32, head: u32, position: u32) {
+    let half = params.head_len / 2u;
+    for (var i = local; i < half; i += GROUP) {
+        let pair = vec2f(rotated(i, head, position), rotated(half + i, head, position));
+        y[start + i] = pack2x16float(clamp(pair, vec2f(-MOST), vec2f(MOST)));
+    }
+}
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -61,16 +99,5 @@ fn main(
     }
     workgroupBarrier();
     let start = params.start + token * params.token_stride + head * params.head_stride;
-    for (var i = local; i < params.head_len; i += GROUP) {
-        var value = values[i];
-        if i < 2u * params.pairs && head < params.turned {
-            let pair = select(i % params.pairs, i / 2u, params.neighbours == 1u);
-            let second = select(i / params.pairs, i % 2u, params.neighbours == 1u) == 1u;
-            let stride = select(params.pairs, 1u, params.neighbours == 1u);
-            let angle = angles[(params.position + token) * params.pairs + pair];
-            let other = values[select(i + stride, i - stride, second)];
-            value = value * angle.x + select(-other, other, second) * angle.y;
-        }
-        y[start + i] = value;
-    }
+    write(start, local, head, params.position + token);
 }

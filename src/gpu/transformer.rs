@@ -46,6 +46,8 @@ pub(crate) struct Heads<'a> {
     pub(crate) start: usize,
     pub(crate) token_stride: usize,
     pub(crate) head_stride: usize,
+    /// Whether an element of the result holds two f16, one of each half of a head.
+    pub(crate) packed: bool,
 }
 
 /// A rotation of heads.
@@ -98,6 +100,8 @@ pub(crate) struct Attention {
     pub(crate) capacity: usize,
     pub(crate) window: Option<usize>,
     pub(crate) scale: f32,
+    /// Whether an element of the cache holds two f16, one of each half of a row.
+    pub(crate) packed: bool,
 }
 
 /// Steps on their way to one submission. Buffers have at least as many elements as the steps read
@@ -270,7 +274,7 @@ impl<'g> TransformerPass<'g> {
 
     /// Writes heads where attention reads them.
     pub(crate) fn place(&mut self, x: &GpuBuffer, heads: &Heads<'_>, y: &GpuBuffer) -> Result<()> {
-        check_head(heads.head_len)?;
+        check_head(heads.head_len, heads.packed)?;
         let rotation = heads.rotation.as_ref();
         let params = [
             heads.tokens as u32,
@@ -291,7 +295,11 @@ impl<'g> TransformerPass<'g> {
         // Where there is no gain or no rotation, another buffer stands for it that is not read.
         let gain = heads.gain.map_or(x, |(gain, _)| gain);
         let angles = rotation.map_or(x, |rotation| rotation.angles);
-        let kernel = ("place_heads", kernels::PLACE_HEADS);
+        let kernel = if heads.packed {
+            ("place_heads_f16", kernels::PLACE_HEADS_F16)
+        } else {
+            ("place_heads", kernels::PLACE_HEADS)
+        };
         self.record(
             kernel,
             &params,
@@ -308,7 +316,7 @@ impl<'g> TransformerPass<'g> {
         attention: &Attention,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        check_head(attention.head_len)?;
+        check_head(attention.head_len, attention.packed)?;
         let params = [
             attention.tokens as u32,
             attention.heads as u32,
@@ -319,7 +327,11 @@ impl<'g> TransformerPass<'g> {
             attention.window.unwrap_or(0) as u32,
             attention.scale.to_bits(),
         ];
-        let kernel = ("attend", kernels::ATTEND);
+        let kernel = if attention.packed {
+            ("attend_f16", kernels::ATTEND_F16)
+        } else {
+            ("attend", kernels::ATTEND)
+        };
         let workgroups = attention.tokens * attention.heads;
         self.record(kernel, &params, &[queries, cached], mixed, workgroups)
     }
@@ -339,8 +351,12 @@ impl<'g> TransformerPass<'g> {
     }
 }
 
-/// Checks whether attention works on heads of this length.
-fn check_head(len: usize) -> Result<()> {
+/// Checks whether attention works on heads of this length, of which each half is vectors of four elements where the
+/// cache is packed.
+fn check_head(len: usize, packed: bool) -> Result<()> {
     check_limit("the length of a head", len, MAX_HEAD)?;
+    if packed {
+        return check_limit("the rest of a head's length divided by 8", len % 8, 0);
+    }
     check_limit("the rest of a head's length divided by 4", len % 4, 0)
 }

@@ -4,7 +4,7 @@ use super::model::Model;
 use super::{get, integer, set, to_js};
 use crate::device::{Backend, GpuDevice};
 use crate::error::Error;
-use crate::llm::{Gguf, Inspection, LanguageModel, LoadOptions};
+use crate::llm::{CacheType, Gguf, Inspection, LanguageModel, LoadOptions};
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -72,6 +72,7 @@ impl ModelBytes {
         let sizes = sizes.into_iter().map(file_size);
         let context = integer(options, "contextLength");
         let inspection = LanguageModel::inspect_heads(heads.zip(sizes).collect(), context);
+        let inspection = inspection.map(|found| found.with_cache_type(cache_type(options)));
         let inspection = inspection.map_err(|error| to_js(&renamed(error)))?;
         Ok(inspection_object(&inspection))
     }
@@ -81,6 +82,7 @@ impl ModelBytes {
     pub async fn load(mut self, options: JsValue) -> Result<Model, JsValue> {
         let load = LoadOptions {
             context_length: integer(&options, "contextLength"),
+            cache_type: cache_type(&options),
             ..LoadOptions::default()
         };
         self.before.push(self.bytes);
@@ -97,6 +99,13 @@ impl ModelBytes {
         };
         let reason = reason.map_err(|error| to_js(&error))?;
         Ok(Model::new(model, reason))
+    }
+}
+
+fn cache_type(options: &JsValue) -> CacheType {
+    match get(options, "cacheType").as_string().as_deref() {
+        Some("f16") => CacheType::F16,
+        _ => CacheType::F32,
     }
 }
 

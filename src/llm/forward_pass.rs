@@ -41,7 +41,7 @@ impl ForwardPass {
     /// # Errors
     /// The errors of [`LanguageModel::load_async`](super::LanguageModel::load_async).
     pub async fn new_async(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let mut model = Model::new(file, options.context_length, options.cpu())?;
+        let mut model = Model::new(file, &options)?;
         if let Some(device) = &options.device {
             model.move_to(device).await?;
         }

@@ -3,7 +3,7 @@
 use super::gguf::Gguf;
 use super::language_model::parameters;
 use super::model::Config;
-use super::{Array, LanguageModel, Value, WeightType};
+use super::{Array, CacheType, LanguageModel, Value, WeightType};
 use crate::error::Result;
 use crate::gpu::BlockWeights;
 
@@ -33,15 +33,18 @@ pub struct Inspection {
     pub simd_bytes: u64,
     /// The bytes of a GPU's memory that the model and one session need, without the values of a pass.
     pub gpu_bytes: u64,
+    /// The bytes that a session would have with a cache of f16.
+    f16_session_bytes: u64,
 }
 
 impl Inspection {
     fn new(file: &Gguf, context_length: Option<usize>) -> Result<Self> {
-        let config = Config::new(file, context_length)?;
+        let mut config = Config::new(file, context_length, CacheType::F32)?;
         let text = |key: &str| file.get(key).and_then(Value::as_str);
         let text = |key: &str| text(key).unwrap_or_default().to_owned();
         let file_bytes = file_bytes(file);
         let session_bytes = config.session_bytes() as u64;
+        config.cache_type = CacheType::F16;
         Ok(Self {
             architecture: text("general.architecture"),
             name: text("general.name"),
@@ -54,7 +57,21 @@ impl Inspection {
             session_bytes,
             simd_bytes: file_bytes.saturating_add(session_bytes),
             gpu_bytes: gpu_bytes(file).saturating_add(session_bytes),
+            f16_session_bytes: config.session_bytes() as u64,
         })
+    }
+
+    /// Returns the same with the memory of sessions whose keys and values have a type,
+    /// [`LoadOptions::cache_type`](super::LoadOptions::cache_type); before, it is that of `F32`.
+    #[must_use]
+    pub fn with_cache_type(mut self, cache_type: CacheType) -> Self {
+        if cache_type == CacheType::F16 {
+            let saved = self.session_bytes - self.f16_session_bytes;
+            self.session_bytes -= saved;
+            self.simd_bytes -= saved;
+            self.gpu_bytes -= saved;
+        }
+        self
     }
 }
 

@@ -4,7 +4,7 @@ use super::gguf::Gguf;
 use super::model::Model;
 use super::template::ChatTemplate;
 use super::tokenizer::{Tokenizer, token_id};
-use super::{Message, Session, Value};
+use super::{CacheType, Message, Session, Value};
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
@@ -18,6 +18,8 @@ use std::sync::OnceLock;
 pub struct LoadOptions {
     /// The most tokens of a session, 2048 or the model's own limit if that is smaller by default.
     pub context_length: Option<usize>,
+    /// The type of keys and values, `F32` by default.
+    pub cache_type: CacheType,
     /// The most threads, those of rayon's pool by default.
     pub threads: Option<usize>,
     /// The instruction set, the best by default.
@@ -102,7 +104,7 @@ impl LanguageModel {
     }
 
     async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let model = Model::new(file, options.context_length, options.cpu())?;
+        let model = Model::new(file, &options)?;
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = model
             .file

@@ -12,6 +12,7 @@ mod steps;
 mod weights;
 
 use super::gguf::{Gguf, invalid};
+use super::{CacheType, LoadOptions};
 use crate::device::{Backend, GpuDevice};
 use crate::error::Result;
 use crate::simd::Cpu;
@@ -62,20 +63,20 @@ struct Block {
 }
 
 impl Model {
-    /// Reads what the file says of its model, whose sessions have at most `capacity` tokens.
-    pub(super) fn new(file: Gguf, capacity: Option<usize>, cpu: Cpu) -> Result<Self> {
+    /// Reads what the file says of its model, which runs on SIMD.
+    pub(super) fn new(file: Gguf, options: &LoadOptions) -> Result<Self> {
         if file.is_head() {
             let place = format!("byte {}", file.bytes());
             return Err(invalid("only the file's beginning was read", place));
         }
-        let config = Config::new(&file, capacity)?;
+        let config = Config::new(&file, options.context_length, options.cache_type)?;
         let (steps, weights) = Steps::new(&file, &config)?;
         Ok(Self {
             file,
             config,
             weights,
             steps,
-            executor: Executor::Cpu(cpu),
+            executor: Executor::Cpu(options.cpu()),
             identity: Arc::default(),
         })
     }

@@ -7,16 +7,17 @@ use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 
 /// The first bytes of saved sequences: the format and its version.
-const MAGIC: &[u8; 8] = b"RLPGSEQ1";
+const MAGIC: &[u8; 8] = b"RLPGSEQ2";
 
-/// The lengths of the magic, the fingerprint and the number of tokens.
-const HEADER: usize = 8 + 8 + 4;
+/// The lengths of the magic, the fingerprint, the bits of an element and the number of tokens.
+const HEADER: usize = 8 + 8 + 4 + 4;
 
 /// The bytes of a tensor's beginning that the fingerprint includes.
 const SAMPLE: usize = 64;
 
 impl Sequence {
-    /// Writes the sequence: the header, the tokens, and then keys and values as little-endian `f32`.
+    /// Writes the sequence: the header, the tokens, and then keys and values as little-endian words: an `f32`
+    /// each, or two f16.
     pub(crate) async fn save(&self, model: &LanguageModel) -> Result<Vec<u8>> {
         let tokens = self.tokens();
         let cache = model.model.export(self.state(), tokens.len()).await?;
@@ -26,6 +27,7 @@ impl Sequence {
         reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
         bytes.extend(MAGIC);
         bytes.extend(fingerprint(model, self.lora()).to_le_bytes());
+        bytes.extend(model.model.config.cache_type.bits().to_le_bytes());
         bytes.extend((tokens.len() as u32).to_le_bytes());
         bytes.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
         bytes.extend(cache.iter().flat_map(|value| value.to_le_bytes()));
@@ -52,8 +54,18 @@ impl Sequence {
         if header[8..16] != fingerprint(model, lora).to_le_bytes() {
             return fault("another model wrote it, or the same one with other adapters");
         }
-        let count = header[16..].iter().rev();
-        let count = count.fold(0, |count, &byte| count << 8 | usize::from(byte));
+        let number = |bytes: &[u8]| {
+            let bytes = bytes.iter().rev();
+            bytes.fold(0, |number, &byte| number << 8 | usize::from(byte))
+        };
+        let (bits, count) = (number(&header[16..20]), number(&header[20..]));
+        let cache_type = model.model.config.cache_type;
+        if bits != cache_type.bits() as usize {
+            let name = cache_type.name();
+            return fault(&format!(
+                "its keys and values have {bits} bits, but this model was loaded with a cache of {name}"
+            ));
+        }
         let (words, more) = rest.as_chunks::<4>();
         let cached = count.checked_mul(model.model.config.cached_per_token());
         let total = cached.and_then(|cached| cached.checked_add(count));

@@ -113,7 +113,8 @@ impl LanguageModel {
     /// adapters that it had, whose weights are not part of the bytes.
     ///
     /// # Errors
-    /// `InvalidModel` if the bytes are damaged, or another model or other adapters wrote them;
+    /// `InvalidModel` if the bytes are damaged, or another model or other adapters wrote them, or the same model with
+    /// another [`LoadOptions::cache_type`](super::LoadOptions::cache_type);
     /// `LimitExceeded` if the context is too short; `OutOfMemory`, `DeviceLost`.
     pub async fn load_session_async(
         &self,

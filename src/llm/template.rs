@@ -1,4 +1,6 @@
-//! The chat template of a file, rendered without access to anything and with a limit of work.
+//! The chat template of a file, rendered without access to anything and with limits of work and memory.
+
+mod bounded;
 
 use super::Message;
 use super::gguf::invalid;
@@ -6,10 +8,19 @@ use crate::error::{Error, Result};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, ErrorKind, Value, context};
 
-/// Instructions that a template may take.
-const FUEL: u64 = 10_000_000;
+/// Steps that a template may take for an empty conversation. An instruction is one step, and so
+/// are 64 bytes of text that the template reads or writes, which bounds its memory, too.
+const STEPS: u64 = 100_000;
+
+/// Further steps for each message.
+const MESSAGE_STEPS: u64 = 2_000;
+
+/// Bytes of a conversation that allow one further step: each byte is read or written 16 times at most.
+const STEP_BYTES: usize = 4;
 
 const NAME: &str = "chat";
+
+const PLACE: &str = "metadata `tokenizer.chat_template`";
 
 /// A compiled template.
 #[derive(Debug)]
@@ -19,18 +30,14 @@ pub(super) struct ChatTemplate {
 
 impl ChatTemplate {
     pub(super) fn new(source: &str) -> Result<Self> {
-        let fault = |error: minijinja::Error| {
-            invalid(error.to_string(), "metadata `tokenizer.chat_template`")
-        };
+        let fault = |error: minijinja::Error| invalid(error.to_string(), PLACE);
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)
             .build();
         environment.set_syntax(syntax.map_err(fault)?);
-        environment.set_fuel(Some(FUEL));
-        environment
-            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        bounded::limit(&mut environment);
         environment.add_function("raise_exception", raise);
         let added = environment.add_template_owned(NAME, source.to_owned());
         added.map_err(fault)?;
@@ -39,15 +46,12 @@ impl ChatTemplate {
 
     /// The text of a conversation, which ends where the assistant's answer begins.
     pub(super) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<String> {
-        let fault = |error: minijinja::Error| {
-            Error::invalid(
-                "messages",
-                format!("refused: {error:#}"),
-                "what the model's template takes",
-            )
-        };
+        let steps = steps(messages);
+        let fault = |error: minijinja::Error| refused(&error, steps);
         let messages: Vec<Value> = messages.iter().map(value).collect();
-        let template = self.environment.get_template(NAME).map_err(fault)?;
+        let mut environment = self.environment.clone();
+        environment.set_fuel(Some(steps));
+        let template = environment.get_template(NAME).map_err(fault)?;
         let context = context! {
             messages,
             bos_token => bos,
@@ -55,6 +59,31 @@ impl ChatTemplate {
             add_generation_prompt => true,
         };
         template.render(context).map_err(fault)
+    }
+}
+
+/// The steps that rendering a conversation may take.
+fn steps(messages: &[Message]) -> u64 {
+    let bytes = |message: &Message| message.content.len() + message.role.as_str().len();
+    let bytes: usize = messages.iter().map(bytes).sum();
+    STEPS + MESSAGE_STEPS * messages.len() as u64 + (bytes / STEP_BYTES) as u64
+}
+
+/// The error of a template that exceeds a limit, which is the model's fault, or of messages that it refuses.
+fn refused(error: &minijinja::Error, steps: u64) -> Error {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref());
+    match (error.kind(), source) {
+        (ErrorKind::OutOfFuel, _) => {
+            let limit = format!("the template takes more than {steps} steps");
+            invalid(format!("{limit}, one for 64 bytes of text"), PLACE)
+        }
+        (ErrorKind::WriteFailure, _) => invalid(error.to_string(), PLACE),
+        (_, Some(source)) => refused(source, steps),
+        _ => Error::invalid(
+            "messages",
+            format!("refused: {error:#}"),
+            "what the model's template takes",
+        ),
     }
 }
 

@@ -31,6 +31,7 @@ pub(super) fn attend(
         scale: options.scale,
         window: options.window,
         soft_cap: options.soft_cap,
+        packed: false,
     };
     let keys = by_heads(&shape, keys)?;
     let values = by_heads(&shape, values)?;

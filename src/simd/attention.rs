@@ -6,6 +6,7 @@
 mod shape;
 
 use super::InstructionSet;
+use super::half_rows::unpack_rows;
 use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
 use super::math;
 use super::matmul::matmul;
@@ -26,7 +27,7 @@ const CHAIN: usize = 128;
 
 /// Writes the attention of each token and head: rows of tokens, of heads, of `head_len` values, as
 /// the queries are. Keys and values are rows of `head_len` values for each position up to the last token's,
-/// those of one head after the other, `capacity` rows apart. Where the lengths are others, nothing is done.
+/// those of one head after the other, `capacity` rows apart, or as many rows of words. Where the lengths are others, nothing is done.
 ///
 /// # Errors
 /// `OutOfMemory` where there is no memory for scores.
@@ -71,6 +72,21 @@ pub(crate) fn attention(
     })
 }
 
+/// The keys and the values of a head.
+enum Cached<'a> {
+    Elements([&'a [f32]; 2]),
+    Unpacked([Scratch; 2]),
+}
+
+impl Cached<'_> {
+    fn rows(&self) -> [&[f32]; 2] {
+        match self {
+            Cached::Elements(rows) => *rows,
+            Cached::Unpacked(rows) => rows.each_ref().map(|rows| &**rows),
+        }
+    }
+}
+
 /// The operands.
 #[derive(Clone, Copy)]
 struct Task<'a> {
@@ -82,12 +98,25 @@ struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// The keys and the values of a head at some positions.
-    fn cached(&self, kv_head: usize, positions: &Range<usize>) -> [&'a [f32]; 2] {
-        let len = self.shape.head_len;
+    /// Returns the keys and the values of a head at some positions.
+    ///
+    /// # Errors
+    /// `OutOfMemory` where they are packed and there is no memory for their elements.
+    fn cached(&self, kv_head: usize, positions: &Range<usize>) -> Result<Cached<'a>> {
+        let row = self.shape.cached_row();
         let start = kv_head * self.shape.capacity;
-        let range = (start + positions.start) * len..(start + positions.end) * len;
-        [&self.keys[range.clone()], &self.values[range]]
+        let range = (start + positions.start) * row..(start + positions.end) * row;
+        let words = [&self.keys[range.clone()], &self.values[range]];
+        if !self.shape.packed {
+            return Ok(Cached::Elements(words));
+        }
+        let len = self.shape.head_len;
+        let unpack = |words: &[f32]| -> Result<Scratch> {
+            let mut rows = Scratch::new(positions.len() * len)?;
+            unpack_rows(self.isa, len, words, &mut rows);
+            Ok(rows)
+        };
+        Ok(Cached::Unpacked([unpack(words[0])?, unpack(words[1])?]))
     }
 
     /// Computes the results from `at` on, which are those of whole groups of heads.
@@ -99,7 +128,8 @@ impl<'a> Task<'a> {
         for (index, out) in out.chunks_exact_mut(group).enumerate() {
             let at = at + index * group;
             let visible = shape.visible(at / shape.row());
-            let [keys, values] = self.cached(at % shape.row() / group, &visible);
+            let cached = self.cached(at % shape.row() / group, &visible)?;
+            let [keys, values] = cached.rows();
             let token = Token {
                 shape: self.shape,
                 queries: &self.queries[at..][..group],
@@ -119,7 +149,7 @@ impl<'a> Task<'a> {
         for (index, out) in out.chunks_mut(BLOCK * shape.row()).enumerate() {
             let token = first + index * BLOCK;
             let tokens = token..token + out.len() / shape.row();
-            if !self.finite_where_hidden(&tokens) {
+            if !self.finite_where_hidden(&tokens)? {
                 self.one_by_one(token * shape.row(), out)?;
                 continue;
             }
@@ -132,18 +162,22 @@ impl<'a> Task<'a> {
 
     /// Returns whether all values are finite that some of the tokens see and others do not. The product of matrices
     /// multiplies those by 0, which gives NaN for others.
-    fn finite_where_hidden(&self, tokens: &Range<usize>) -> bool {
+    fn finite_where_hidden(&self, tokens: &Range<usize>) -> Result<bool> {
         let (first, last) = (
             self.shape.visible(tokens.start),
             self.shape.visible(tokens.end - 1),
         );
         let hidden = [first.start..last.start, first.end..last.end];
-        (0..self.shape.kv_heads).all(|kv_head| {
-            hidden.iter().all(|positions| {
-                let [_, values] = self.cached(kv_head, positions);
-                values.iter().all(|value| value.is_finite())
-            })
-        })
+        for kv_head in 0..self.shape.kv_heads {
+            for positions in &hidden {
+                let cached = self.cached(kv_head, positions)?;
+                let [_, values] = cached.rows();
+                if !values.iter().all(|value| value.is_finite()) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Computes a group of heads of some tokens, whose rows are `out`.
@@ -152,7 +186,8 @@ impl<'a> Task<'a> {
         let (len, group) = (shape.head_len, shape.group());
         let columns = kv_head * group * len..(kv_head + 1) * group * len;
         let seen = shape.visible(tokens.start).start..shape.end(tokens.end - 1);
-        let [keys, values] = self.cached(kv_head, &seen);
+        let cached = self.cached(kv_head, &seen)?;
+        let [keys, values] = cached.rows();
         let (rows, cols) = (tokens.len() * group, seen.len());
         let mut mixed = Scratch::new(rows * len)?;
         let mut scores = Scratch::new(rows * cols)?;

@@ -14,6 +14,7 @@ mod elementwise;
 mod functions;
 mod fused_loop;
 mod gather;
+mod half_rows;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
@@ -48,6 +49,7 @@ pub(crate) use values::map_values;
 #[cfg(feature = "llm")]
 pub(crate) use {
     attention::{AttentionShape, attention},
+    half_rows::pack_row,
     matmul::{BlockMatrix, multiply_blocks},
     rope::rotate,
 };

@@ -55,6 +55,13 @@ const TYPES: [(WeightType, u32, usize, usize); 15] = [
 ];
 
 impl WeightType {
+    /// Returns the type of a name, such as `Q4_K`.
+    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        let mut types = TYPES.iter().map(|&(kind, ..)| kind);
+        types.find(|kind| format!("{kind:?}") == name)
+    }
+
     /// The type of ggml's number, if it is supported.
     pub fn from_id(id: u32) -> Option<Self> {
         let row = TYPES.iter().find(|row| row.1 == id)?;

@@ -3,7 +3,7 @@
 use super::on_gpu;
 use super::transformer::{LLAMA, SHAPES, random_model};
 use relampago::Backend;
-use relampago::llm::{Gguf, GgufWriter, LanguageModel, LoadOptions};
+use relampago::llm::{CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions};
 
 /// The bytes of a file before its weights.
 pub(super) fn head_len(bytes: &[u8]) -> usize {
@@ -32,6 +32,11 @@ fn inspections_are_what_the_loaded_model_says() {
         assert_eq!(found.file_bytes, info.file_bytes as u64);
         assert_eq!(found.session_bytes, info.session_bytes as u64);
         assert_eq!(found.simd_bytes, found.file_bytes + found.session_bytes);
+        let halved = found.clone().with_cache_type(CacheType::F16);
+        assert_eq!(2 * halved.session_bytes, found.session_bytes);
+        let saved = found.session_bytes / 2;
+        assert_eq!(halved.simd_bytes, found.simd_bytes - saved);
+        assert_eq!(halved.gpu_bytes, found.gpu_bytes - saved);
         let weights: u64 = found.weight_types.iter().map(|&(_, bytes)| bytes).sum();
         assert!(weights <= found.file_bytes && weights > found.file_bytes / 2);
         assert!(found.weight_types.is_sorted_by(|a, b| a.1 >= b.1));

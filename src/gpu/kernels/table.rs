@@ -416,6 +416,7 @@ pub(crate) const TEMPLATES: &[Template] = &[
 pub(crate) const APART: &[Apart] = &[
     apart("add_rows", instance("add_rows", &[], &[])),
     apart("attend", instance("attend", &[], &[])),
+    apart("attend", instance("attend_f16", &["f16"], &[])),
     apart("gate", instance("gate", &[], &[])),
     apart("largest", instance("largest", &[], &[])),
     apart(
@@ -444,6 +445,7 @@ pub(crate) const APART: &[Apart] = &[
     ),
     apart("norm_rows", instance("norm_rows", &[], &[])),
     apart("place_heads", instance("place_heads", &[], &[])),
+    apart("place_heads", instance("place_heads_f16", &["f16"], &[])),
     Apart {
         file: "fold_tiles",
         instance: instance("fold_tiles", &[], &[]),

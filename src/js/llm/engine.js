@@ -1,6 +1,6 @@
 // A model in the WebAssembly module of this thread: that of a worker, or the caller's own.
 
-import load, { ModelBytes } from './relampago.js';
+import load, { MatrixDevice, ModelBytes } from './relampago.js';
 import { aborted, disposed } from './check.js';
 import { RelampagoError } from './error.js';
 
@@ -28,7 +28,9 @@ export class Engine {
     #bytes;
     #model;
     #disposed = false;
+    /** Sessions and matrices by number. */
     #sessions = new Map();
+    #devices = new Map();
     #numbers = 0;
     #cancelled = new Set();
     #turn = Promise.resolve();
@@ -120,6 +122,15 @@ export class Engine {
         return this.#numbers;
     }
 
+    /** Places a matrix of quantised weights on a device; returns its number, which is one of sessions, and the back-end. */
+    openMatrix(type, blocks, rows, cols, choice) {
+        return this.#inTurn(async () => {
+            const device = this.#devices.get(choice) ?? await MatrixDevice.open(choice);
+            this.#devices.set(choice, device);
+            return [this.#keep(await device.add(type, blocks, rows, cols)), device.backend];
+        });
+    }
+
     /** Calls a method of a session. */
     session(number, method, values) {
         return this.#inTurn(async () => {
@@ -188,6 +199,8 @@ export class Engine {
         this.#disposed = true;
         this.#sessions.forEach((session) => session.free());
         this.#sessions.clear();
+        this.#devices.forEach((device) => device.free());
+        this.#devices.clear();
         this.#model?.free();
         this.#bytes?.free();
         this.#model = this.#bytes = undefined;

@@ -39,6 +39,11 @@ export interface LoadOptions {
     onProgress?: (progress: LoadProgress) => void;
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number;
+    /**
+     * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations; on a GPU the length of
+     * the model's heads must be a multiple of 8 then.
+     */
+    cacheType?: 'f16' | 'f32';
     /** Whether the model runs in a worker: by default where there is a page, which stays responsive then. */
     worker?: boolean;
 }
@@ -53,6 +58,11 @@ export interface LoadProgress {
 export interface InspectOptions {
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number;
+    /**
+     * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations; on a GPU the length of
+     * the model's heads must be a multiple of 8 then.
+     */
+    cacheType?: 'f16' | 'f32';
     signal?: AbortSignal;
     /** Whether a worker does the work: by default where there is a page. */
     worker?: boolean;
@@ -284,6 +294,47 @@ export class Session {
     fork(): Promise<Session>;
     /** The session as bytes, for `model.loadSession`. */
     save(): Promise<Uint8Array>;
+    /** Frees its memory. */
+    dispose(): void;
+    [Symbol.dispose](): void;
+}
+
+/** The types of weights in ggml's blocks. */
+export type WeightType =
+    | 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1' | 'Q5_0' | 'Q5_1'
+    | 'Q2_K' | 'Q3_K' | 'Q4_K' | 'Q5_K' | 'Q6_K' | 'IQ4_NL' | 'IQ4_XS';
+
+/**
+ * A matrix of weights in ggml's blocks, such as a tensor of a GGUF file, for matmuls without a model. The weights stay
+ * quantised.
+ */
+export class QuantizedMatrix {
+    private constructor();
+    /**
+     * Places the weights of `rows` rows of `cols` weights on a device; `bytes`, which are copied, have one row after the
+     * other. `INVALID_ARGUMENT` if rows are not of whole blocks, `LENGTH_MISMATCH`.
+     */
+    static fromBlocks(
+        type: WeightType,
+        bytes: ArrayBuffer | ArrayBufferView,
+        rows: number,
+        cols: number,
+        options?: {
+            /** The back-end: by default a hardware GPU if there is one, else SIMD. */
+            device?: 'auto' | 'gpu' | 'simd';
+            /** Whether a worker computes: by default where there is a page. All matrices share one. */
+            worker?: boolean;
+        },
+    ): Promise<QuantizedMatrix>;
+    readonly type: WeightType;
+    readonly rows: number;
+    readonly cols: number;
+    readonly backend: 'gpu' | 'simd';
+    /**
+     * Computes `x · Wᵀ` of `m` rows of `cols` elements, by default one: `m` rows of `rows` elements, in `f32`.
+     * `LENGTH_MISMATCH` if `x` has another length.
+     */
+    matmul(x: Float32Array, m?: number): Promise<Float32Array>;
     /** Frees its memory. */
     dispose(): void;
     [Symbol.dispose](): void;

@@ -1,6 +1,7 @@
 export { RelampagoError } from './error.js';
 export { LanguageModel } from './language_model.js';
 export { Lora } from './lora.js';
+export { QuantizedMatrix } from './quantized_matrix.js';
 export { Session } from './session.js';
 export { moduleUrl } from './instructions.js';
 export { init as default } from './module.js';

@@ -11,7 +11,7 @@ import { WorkerEngine } from './worker_engine.js';
 const PART_BYTES = 1 << 20;
 
 /** Reads the beginnings of a model's files; returns what they say. */
-export async function inspect(sources, { contextLength, signal, worker }) {
+export async function inspect(sources, { contextLength, cacheType, signal, worker }) {
     const stop = () => {
         if (signal?.aborted) {
             throw check.aborted(signal);
@@ -28,7 +28,7 @@ export async function inspect(sources, { contextLength, signal, worker }) {
             }
             sizes.push(await readHead(engine, source, signal, stop));
         }
-        return await engine.inspect(sizes, { contextLength });
+        return await engine.inspect(sizes, { contextLength, cacheType });
     } catch (error) {
         stop();
         throw error;

@@ -17,10 +17,16 @@ const LOAD = {
     signal: check.abortSignal,
     onProgress: check.callable,
     contextLength: check.count,
+    cacheType: check.oneOf('f16', 'f32'),
     worker: check.boolean,
 };
 
-const INSPECT = { contextLength: check.count, signal: check.abortSignal, worker: check.boolean };
+const INSPECT = {
+    contextLength: LOAD.contextLength,
+    cacheType: LOAD.cacheType,
+    signal: check.abortSignal,
+    worker: check.boolean,
+};
 
 const GENERATE = {
     max_tokens: check.count,

@@ -12,7 +12,7 @@ import { WorkerEngine } from './worker_engine.js';
 const MOST_PIECES = 8;
 
 /** Loads a model; returns its engine and its `info`. */
-export async function start(source, { cache, device, signal, onProgress, contextLength, worker }) {
+export async function start(source, { cache, device, signal, onProgress, contextLength, cacheType, worker }) {
     const stop = () => {
         if (signal?.aborted) {
             throw check.aborted(signal);
@@ -22,7 +22,7 @@ export async function start(source, { cache, device, signal, onProgress, context
     const engine = worker ? new WorkerEngine() : new Engine();
     try {
         const origin = await fill(engine, source, { cache, signal, onProgress }, stop);
-        const info = await engine.open({ contextLength, device });
+        const info = await engine.open({ contextLength, cacheType, device });
         stop();
         return { engine, info: Object.freeze({ ...info, worker, ...origin }) };
     } catch (error) {

@@ -122,6 +122,10 @@ export class WorkerEngine {
         return this.#call('openSession', [saved, lora]);
     }
 
+    openMatrix(...values) {
+        return this.#call('openMatrix', values);
+    }
+
     session(number, method, values) {
         return this.#call('session', [number, method, values]);
     }

@@ -2,8 +2,8 @@
 
 use super::rotation::{Pairs, Rotation};
 use crate::error::Result;
-use crate::llm::Value;
 use crate::llm::gguf::{Gguf, invalid};
+use crate::llm::{CacheType, Value};
 
 /// The function of the gate in a feed-forward network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +105,8 @@ pub(crate) struct Config {
     pub(crate) context: usize,
     /// The most tokens of a session.
     pub(crate) capacity: usize,
+    /// The type of keys and values.
+    pub(crate) cache_type: CacheType,
     /// The rotation of layers that see everything, and that of layers with a window.
     pub(super) rotations: [Rotation; 2],
     pub(super) window: Option<usize>,
@@ -114,7 +116,11 @@ pub(crate) struct Config {
 impl Config {
     /// Reads the hyperparameters of a model whose sessions have at most `capacity` tokens, 2048 or
     /// the model's own limit if that is smaller by default.
-    pub(in crate::llm) fn new(file: &Gguf, capacity: Option<usize>) -> Result<Self> {
+    pub(in crate::llm) fn new(
+        file: &Gguf,
+        capacity: Option<usize>,
+        cache_type: CacheType,
+    ) -> Result<Self> {
         let architecture = architecture(file)?;
         let keys = Keys(file, architecture.name);
         let width = keys.size("embedding_length", None)?;
@@ -142,6 +148,7 @@ impl Config {
             hidden: keys.size("feed_forward_length", None)?,
             context,
             capacity,
+            cache_type,
             rotations: rotations(keys, architecture, rotated, capacity)?,
             window: keys.window(architecture)?,
             epsilon: keys.number("attention.layer_norm_rms_epsilon", None)? as f32,

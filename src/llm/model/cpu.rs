@@ -273,6 +273,7 @@ impl<'a> Pass<'a> {
             scale: config.score_scale(),
             window,
             soft_cap: None,
+            packed: config.packed(),
         };
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
         // Out of their array, so that the queries can be read beside them.

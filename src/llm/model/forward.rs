@@ -1,7 +1,7 @@
 //! The forward pass: blocks of tokens through all layers.
 
 use super::kv_cache::copy_rows;
-use super::{Config, Executor, Model, Scaled, State};
+use super::{CacheType, Config, Executor, Model, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -126,7 +126,7 @@ impl Model {
         }
     }
 
-    /// Returns the keys and values of the first `len` tokens of a sequence: for each layer and each head
+    /// Returns the keys and values of the first `len` tokens of a sequence, as words: for each layer and each head
     /// its keys, position by position, and after all heads' keys the values likewise.
     ///
     /// # Errors
@@ -139,7 +139,7 @@ impl Model {
                     return Err(foreign());
                 };
                 let cache = gpu.download(sequence).await?;
-                let (room, used) = (self.config.head_elements(), len * self.config.head_len);
+                let (room, used) = (self.config.head_words(), len * self.config.cached_row());
                 let mut values = try_zeros(len * self.config.cached_per_token())?;
                 copy_rows(&cache, room, &mut values, used);
                 Ok(values)
@@ -159,7 +159,7 @@ impl Model {
                     return Err(foreign());
                 };
                 let mut cache = try_zeros(self.config.cache_len().saturating_mul(2))?;
-                let (room, used) = (self.config.head_elements(), len * self.config.head_len);
+                let (room, used) = (self.config.head_words(), len * self.config.cached_row());
                 copy_rows(values, used, &mut cache, room);
                 gpu.upload(sequence, &cache).await?;
             }
@@ -236,16 +236,29 @@ fn foreign() -> Error {
 }
 
 impl Config {
-    /// Returns the number of elements of all keys in a sequence's cache, which is that of the
+    /// Returns the number of words of all keys in a sequence's cache, which is that of the
     /// values, saturating.
     pub(crate) fn cache_len(&self) -> usize {
-        let sizes = [self.kv_heads, self.capacity, self.head_len];
+        let sizes = [self.kv_heads, self.capacity, self.cached_row()];
         sizes.into_iter().fold(self.layers, usize::saturating_mul)
     }
 
-    /// Returns the number of elements of the keys of a head, for all positions.
-    fn head_elements(&self) -> usize {
-        self.capacity * self.head_len
+    /// Returns the number of words of the keys of a head, for all positions.
+    fn head_words(&self) -> usize {
+        self.capacity * self.cached_row()
+    }
+
+    /// Returns the number of words of a head's keys at a position: an `f32` each, or two f16.
+    pub(crate) fn cached_row(&self) -> usize {
+        match self.cache_type {
+            CacheType::F32 => self.head_len,
+            CacheType::F16 => self.head_len.div_ceil(2),
+        }
+    }
+
+    /// Returns whether a word of the cache holds two f16.
+    pub(super) fn packed(&self) -> bool {
+        self.cache_type == CacheType::F16
     }
 
     /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
@@ -253,9 +266,9 @@ impl Config {
         self.cache_len().saturating_mul(2 * size_of::<f32>())
     }
 
-    /// Returns the number of elements that the cache has for a token.
+    /// Returns the number of words that the cache has for a token.
     pub(crate) fn cached_per_token(&self) -> usize {
-        2 * self.layers * self.kv_heads * self.head_len
+        2 * self.layers * self.kv_heads * self.cached_row()
     }
 
     /// Returns the length of a token's queries, and of its keys.

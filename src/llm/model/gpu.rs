@@ -164,7 +164,7 @@ impl GpuModel {
     /// Allocates the memory of a sequence.
     pub(super) fn sequence(&self, config: &Config) -> Result<GpuSequence> {
         let mut pass = TransformerPass::new(&self.gpu)?;
-        let len = 2 * config.kv_heads * config.capacity * config.head_len;
+        let len = 2 * config.kv_heads * config.capacity * config.cached_row();
         let layers = (0..config.layers).map(|_| pass.allocate(len));
         layers.collect::<Result<_>>().map(GpuSequence)
     }
@@ -433,6 +433,7 @@ impl<'a> Pass<'a> {
             capacity: config.capacity,
             window,
             scale: config.score_scale(),
+            packed: config.packed(),
         };
         let inputs = [slots.own(Slot::Rotated), &self.sequence.0[layer]];
         self.recorder
@@ -450,17 +451,16 @@ impl<'a> Pass<'a> {
         let (x, column, columns) = slots.get(from);
         let head_len = config.head_len;
         let own = slots.len(from) / head_len;
-        let (y, count, strides) = match to {
-            Place::Queries => (slots.own(Slot::Rotated), own, [0, own * head_len, head_len]),
+        let (y, count, strides, packed) = match to {
+            Place::Queries => {
+                let strides = [0, own * head_len, head_len];
+                (slots.own(Slot::Rotated), own, strides, false)
+            }
             // Values stand after keys in their slots and in the cache, and are copied with them.
             Place::Keys(layer) => {
-                let head_stride = config.capacity * head_len;
-                let start = self.block.first * head_len;
-                (
-                    &self.sequence.0[layer],
-                    2 * own,
-                    [start, head_len, head_stride],
-                )
+                let row = config.cached_row();
+                let strides = [self.block.first * row, row, config.capacity * row];
+                (&self.sequence.0[layer], 2 * own, strides, config.packed())
             }
             Place::Values(_) => return Ok(()),
         };
@@ -485,6 +485,7 @@ impl<'a> Pass<'a> {
             start,
             token_stride,
             head_stride,
+            packed,
         };
         self.recorder.place(x, &placed, y)
     }

@@ -3,6 +3,7 @@
 use super::Config;
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
+use crate::simd::pack_row;
 
 /// The positions that a layer has room for at first. Each time that they are full, the room doubles, so that a long
 /// context takes no memory before it is used, and no token is copied more than about once.
@@ -14,11 +15,14 @@ pub(super) struct KvCache {
     layers: Vec<Layer>,
     heads: usize,
     head_len: usize,
+    /// Words of a row: an element each, or two f16.
+    row: usize,
+    packed: bool,
     /// The most positions.
     capacity: usize,
 }
 
-/// The keys and the values of a layer. Both have for each head a row for each position that there is room for.
+/// The keys and the values of a layer, in words. Both have for each head a row for each position that there is room for.
 #[derive(Clone, Debug, Default)]
 struct Layer {
     halves: [Vec<f32>; 2],
@@ -35,6 +39,8 @@ impl KvCache {
             layers: vec![Layer::default(); config.layers],
             heads: config.kv_heads,
             head_len: config.head_len,
+            row: config.cached_row(),
+            packed: config.packed(),
             capacity: config.capacity,
         }
     }
@@ -62,14 +68,19 @@ impl KvCache {
     }
 
     fn write(&mut self, layer: usize, half: usize, first: usize, rows: &[f32]) -> Result<()> {
-        let (heads, len) = (self.heads, self.head_len);
+        let (heads, len, words) = (self.heads, self.head_len, self.row);
         let tokens = rows.len() / (heads * len);
         self.reserve(layer, first + tokens)?;
         let Layer { halves, room } = &mut self.layers[layer];
         for (token, row) in rows.chunks_exact(heads * len).enumerate() {
             for (head, from) in row.chunks_exact(len).enumerate() {
-                let start = (head * *room + first + token) * len;
-                halves[half][start..start + len].copy_from_slice(from);
+                let start = (head * *room + first + token) * words;
+                let to = &mut halves[half][start..start + words];
+                if self.packed {
+                    pack_row(from, to);
+                } else {
+                    to.copy_from_slice(from);
+                }
             }
         }
         Ok(())
@@ -77,7 +88,7 @@ impl KvCache {
 
     /// Gives a layer room for `positions`, which are at most the capacity.
     fn reserve(&mut self, layer: usize, positions: usize) -> Result<()> {
-        let (heads, len) = (self.heads, self.head_len);
+        let (heads, len) = (self.heads, self.row);
         let layer = &mut self.layers[layer];
         if positions <= layer.room {
             return Ok(());
@@ -104,14 +115,14 @@ impl KvCache {
     /// # Errors
     /// `OutOfMemory`.
     pub(super) fn export(&self, len: usize) -> Result<Vec<f32>> {
-        let part = self.heads * len * self.head_len;
+        let part = self.heads * len * self.row;
         let mut values = try_zeros(2 * self.layers.len() * part)?;
         let halves = self
             .layers
             .iter()
             .flat_map(|layer| layer.halves.iter().map(|half| (half, layer.room)));
         for ((half, room), to) in halves.zip(values.chunks_exact_mut(part.max(1))) {
-            copy_rows(half, room * self.head_len, to, len * self.head_len);
+            copy_rows(half, room * self.row, to, len * self.row);
         }
         Ok(values)
     }
@@ -124,13 +135,13 @@ impl KvCache {
         for layer in 0..self.layers.len() {
             self.reserve(layer, len)?;
         }
-        let part = self.heads * len * self.head_len;
+        let part = self.heads * len * self.row;
         let halves = self.layers.iter_mut().flat_map(|layer| {
             let Layer { halves, room } = layer;
             halves.iter_mut().map(|half| (half, *room))
         });
         for ((half, room), from) in halves.zip(values.chunks_exact(part.max(1))) {
-            copy_rows(from, len * self.head_len, half, room * self.head_len);
+            copy_rows(from, len * self.row, half, room * self.row);
         }
         Ok(())
     }

@@ -26,6 +26,8 @@ pub(crate) struct AttentionShape {
     pub(crate) window: Option<usize>,
     /// The bound `c` of the scores, which become `c · tanh(score / c)`.
     pub(crate) soft_cap: Option<f32>,
+    /// Whether keys and values are words of two f16, as [`pack_row`](super::pack_row) writes them.
+    pub(crate) packed: bool,
 }
 
 impl AttentionShape {
@@ -37,6 +39,15 @@ impl AttentionShape {
     /// The length of a token's queries, and of its results.
     pub(super) fn row(&self) -> usize {
         self.heads * self.head_len
+    }
+
+    /// The words of a row of keys or values.
+    pub(super) fn cached_row(&self) -> usize {
+        if self.packed {
+            self.head_len.div_ceil(2)
+        } else {
+            self.head_len
+        }
     }
 
     /// The end of the positions that a token sees.
@@ -63,7 +74,7 @@ impl AttentionShape {
     pub(super) fn fits(&self, [queries, keys, values, out]: [usize; 4]) -> bool {
         let product = |sizes: &[usize]| sizes.iter().try_fold(1, |a: usize, &b| a.checked_mul(b));
         let rows = product(&[self.tokens, self.heads, self.head_len]);
-        let cache = product(&[self.kv_heads, self.capacity, self.head_len]);
+        let cache = product(&[self.kv_heads, self.capacity, self.cached_row()]);
         let end = self.first.checked_add(self.tokens);
         let end = end.map(|end| self.all.unwrap_or(end));
         rows == Some(queries)

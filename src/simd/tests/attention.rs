@@ -1,7 +1,8 @@
 //! Attention beside the same in `f64`.
 
 use super::{noise, on_each};
-use crate::simd::{AttentionShape, Cpu, attention};
+use crate::simd::{AttentionShape, Cpu, attention, pack_row};
+use crate::tensor::quantized::half::{f16_to_f32, f32_to_f16};
 
 /// The largest difference from the exact result, for values in [−1, 1).
 const TOLERANCE: f64 = 2e-5;
@@ -38,17 +39,58 @@ fn exact(shape: &AttentionShape, queries: &[f32], keys: &[f32], values: &[f32]) 
     out
 }
 
+/// Rows as words of two f16.
+fn packed(len: usize, rows: &[f32]) -> Vec<f32> {
+    let half = len.div_ceil(2);
+    let mut words = vec![0.0; rows.len() / len * half];
+    for (row, words) in rows.chunks_exact(len).zip(words.chunks_exact_mut(half)) {
+        pack_row(row, words);
+    }
+    words
+}
+
+#[test]
+fn elements_beyond_f16_become_the_largest_one() {
+    let row = [
+        1e6,
+        70_000.0,
+        -1e30,
+        f32::INFINITY,
+        65_519.0,
+        f32::NAN,
+        1e-9,
+    ];
+    let mut words = [0.0; 4];
+    pack_row(&row, &mut words);
+    let words = words.map(f32::to_bits);
+    let halves = [0, 1, 2, 3].map(|i| f16_to_f32(words[i] as u16));
+    assert_eq!(halves, [65_504.0, 65_504.0, -65_504.0, 65_504.0]);
+    let halves = [0, 1, 2].map(|i| f16_to_f32((words[i] >> 16) as u16));
+    assert_eq!(halves[0], 65_504.0);
+    assert!(halves[1].is_nan());
+    assert_eq!(halves[2], 0.0);
+}
+
 fn check(shape: AttentionShape, threads: usize) {
     let rows = shape.tokens * shape.heads * shape.head_len;
     let cache = shape.kv_heads * shape.capacity * shape.head_len;
     let queries: Vec<f32> = noise(rows, 1).iter().map(|x| 3.0 * x).collect();
     let (mut keys, mut values) = (noise(cache, 2), noise(cache, 3));
+    if shape.packed {
+        // What f16 hold exactly.
+        for value in keys.iter_mut().chain(&mut values) {
+            *value = f16_to_f32(f32_to_f16(*value));
+        }
+    }
     let expected = exact(&shape, &queries, &keys, &values);
     // What lies behind the last position must not be read.
     for cache in [&mut keys, &mut values] {
         for head in cache.chunks_exact_mut(shape.capacity * shape.head_len) {
             head[(shape.first + shape.tokens) * shape.head_len..].fill(f32::NAN);
         }
+    }
+    if shape.packed {
+        [keys, values] = [keys, values].map(|rows| packed(shape.head_len, &rows));
     }
     on_each(|isa| {
         let mut out = vec![f32::NAN; rows];
@@ -94,6 +136,7 @@ fn shapes() -> impl Iterator<Item = AttentionShape> {
             scale: 1.0 / (head_len as f32).sqrt(),
             window: [None, Some(1), Some(9), Some(64)][below(4)],
             soft_cap: [None, None, Some(0.7), Some(30.0)][below(4)],
+            packed: below(2) == 1,
         }
     };
     (0..if cfg!(target_arch = "wasm32") {
@@ -169,6 +212,7 @@ fn hidden_positions_that_are_not_finite_reach_no_token() {
                     scale: 0.2,
                     window,
                     soft_cap: None,
+                    packed: false,
                 };
                 check_hidden(shape, poison);
             }
@@ -190,6 +234,7 @@ fn sharing_among_threads_changes_no_result() {
             scale: 0.125,
             window: Some(1000),
             soft_cap: None,
+            packed: false,
         };
         let rows = tokens * shape.row_len();
         let cache = shape.kv_heads * shape.capacity * shape.head_len;

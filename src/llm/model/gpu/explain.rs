@@ -60,8 +60,12 @@ impl Explaining<'_> {
                     // Values stand after keys.
                     info.shape[0] *= 2;
                 }
-                "place_heads"
+                match to {
+                    Place::Keys(_) if self.model.config.packed() => "place_heads_f16",
+                    _ => "place_heads",
+                }
             }
+            Step::Attend { .. } if self.model.config.packed() => "attend_f16",
             Step::Attend { .. } => "attend",
             Step::Activate(_) => "gate",
         };

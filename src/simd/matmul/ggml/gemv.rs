@@ -5,7 +5,8 @@ mod plain;
 
 use super::BlockMatrix;
 use crate::alloc::scratch::LINE;
-use crate::simd::isa::{Isa, Kernel, MAX_LANES, constant, constant_bits};
+use crate::simd::half_rows::widen;
+use crate::simd::isa::{Isa, Kernel, MAX_LANES};
 use crate::simd::reduce::sum_lanes;
 use crate::tensor::ggml::{MAX_BLOCK, WeightType};
 use k_quants::{q4_k, q5_k, q6_k};
@@ -284,21 +285,6 @@ impl Kernel for Dequantized<'_> {
         }
         sum_lanes(isa, sum)
     }
-}
-
-/// The numbers of the f16 in the upper halves of integers.
-#[inline(always)]
-fn widen<I: Isa>(isa: I, bits: I::Bits) -> I::F32 {
-    /// 2¹¹², which makes up for the difference of the exponents' biases.
-    const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
-    /// The exclusive or of the exponents of 2¹⁶ and of infinity.
-    const TO_INFINITY: i32 = (0xff ^ (127 + 16)) << 23;
-    let digits = isa.and_bits(isa.shr_bits(bits, 3), constant_bits!(isa, 0x0fff_e000));
-    let finite = isa.mul(isa.reinterpret(digits), constant!(isa, REBIAS));
-    let special = isa.xor_bits(isa.to_bits(finite), constant_bits!(isa, TO_INFINITY));
-    let beyond = isa.ge(finite, constant!(isa, 65_536.0));
-    let magnitude = isa.select(beyond, isa.reinterpret(special), finite);
-    isa.with_sign(magnitude, isa.reinterpret(bits))
 }
 
 /// `LANES` bytes of a block.

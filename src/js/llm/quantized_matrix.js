@@ -1,0 +1,103 @@
+import * as check from './check.js';
+import { Engine } from './engine.js';
+import { host } from './host.js';
+import { compiled } from './module.js';
+import { WorkerEngine } from './worker_engine.js';
+
+const TYPES = [
+    'F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1', 'Q5_0', 'Q5_1', 'Q2_K', 'Q3_K', 'Q4_K', 'Q5_K', 'Q6_K', 'IQ4_NL', 'IQ4_XS',
+];
+
+const OPTIONS = { device: check.oneOf('auto', 'gpu', 'simd'), worker: check.boolean };
+
+const floats = (value, what) => {
+    if (!(value instanceof Float32Array)) {
+        throw check.invalid(what, value, 'a Float32Array');
+    }
+    return value;
+};
+
+/** The engines of matrices, of this thread and of a worker, each with the number of its matrices. */
+const shared = new Map();
+
+async function start(worker) {
+    const engine = worker ? new WorkerEngine() : new Engine();
+    try {
+        await engine.start(await compiled(), 0);
+        return engine;
+    } catch (error) {
+        engine.dispose();
+        throw error;
+    }
+}
+
+/** Takes part in an engine, which the first one starts. */
+function join(worker) {
+    const own = shared.get(worker) ?? { users: 0, started: start(worker) };
+    shared.set(worker, own);
+    own.users++;
+    let left = false;
+    const leave = () => {
+        if (!left && (left = true) && --own.users === 0) {
+            shared.get(worker) === own && shared.delete(worker);
+            own.started.then((engine) => engine.dispose(), () => {});
+        }
+    };
+    return { started: own.started, leave };
+}
+
+/** A matrix of quantised weights. */
+export class QuantizedMatrix {
+    #engine;
+    #leave;
+    #number;
+    #disposed = false;
+
+    /** Use `QuantizedMatrix.fromBlocks`. */
+    constructor(engine, leave, number, properties) {
+        this.#engine = engine;
+        this.#leave = leave;
+        this.#number = number;
+        Object.assign(this, properties);
+    }
+
+    static async fromBlocks(type, bytes, rows, cols, options) {
+        check.oneOf(...TYPES)(type, 'type');
+        check.count(rows, 'rows');
+        check.count(cols, 'cols');
+        const blocks = check.bytes(bytes, 'bytes');
+        const { device = 'auto', worker = host.worker } = check.options(options, OPTIONS);
+        const { started, leave } = join(worker);
+        try {
+            const engine = await started;
+            const [number, backend] = await engine.openMatrix(type, blocks, rows, cols, device);
+            return new QuantizedMatrix(engine, leave, number, { type, rows, cols, backend });
+        } catch (error) {
+            leave();
+            throw error;
+        }
+    }
+
+    async matmul(x, m = 1) {
+        floats(x, 'x');
+        check.count(m, 'm');
+        if (this.#disposed) {
+            throw check.disposed('QuantizedMatrix');
+        }
+        return this.#engine.session(this.#number, 'matmul', [x, m]);
+    }
+
+    dispose() {
+        if (!this.#disposed) {
+            this.#disposed = true;
+            this.#engine.closeSession(this.#number);
+            this.#leave();
+        }
+    }
+
+    static {
+        if (Symbol.dispose) {
+            this.prototype[Symbol.dispose] = this.prototype.dispose;
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Matrices of quantised weights, for matmuls without a model.
+
+use super::{backend_name, to_js};
+use crate::device::{Backend, GpuDevice};
+use crate::llm::{self, WeightType};
+use std::rc::Rc;
+use wasm_bindgen::prelude::*;
+
+/// A device that matrices share.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct MatrixDevice {
+    device: GpuDevice,
+}
+
+/// A matrix on a device.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct QuantizedMatrix {
+    matrix: Rc<llm::QuantizedMatrix>,
+}
+
+#[wasm_bindgen]
+impl MatrixDevice {
+    /// Opens a device: `simd`, `gpu`, or `auto`, a hardware GPU if there is one, else SIMD.
+    pub async fn open(device: String) -> Result<Self, JsValue> {
+        let backend = match device.as_str() {
+            "simd" => Backend::Simd,
+            "gpu" => Backend::Gpu,
+            _ => Backend::Auto,
+        };
+        let device = GpuDevice::builder().backend(backend).build_async().await;
+        let device = device.map_err(|error| to_js(&error))?;
+        Ok(Self { device })
+    }
+
+    /// The back-end of its matrices.
+    #[wasm_bindgen(getter)]
+    pub fn backend(&self) -> String {
+        backend_name(self.device.info().backend).to_owned()
+    }
+
+    /// Places a matrix on the device. The scripts have checked the name of the weights' type.
+    pub async fn add(
+        &self,
+        kind: String,
+        blocks: Vec<u8>,
+        rows: usize,
+        cols: usize,
+    ) -> Result<QuantizedMatrix, JsValue> {
+        let kind = WeightType::named(&kind).unwrap_or(WeightType::F32);
+        let matrix = llm::QuantizedMatrix::new_async(&self.device, kind, blocks, rows, cols).await;
+        let matrix = Rc::new(matrix.map_err(|error| to_js(&error))?);
+        Ok(QuantizedMatrix { matrix })
+    }
+}
+
+#[wasm_bindgen]
+impl QuantizedMatrix {
+    /// The products of `m` rows with the weights' rows.
+    pub async fn matmul(&self, x: Vec<f32>, m: usize) -> Result<Vec<f32>, JsValue> {
+        let matrix = Rc::clone(&self.matrix);
+        let product = async {
+            let [rows, _] = matrix.shape();
+            let len = crate::ops::shape::product("y", m, rows)?;
+            let mut y = crate::alloc::try_zeros(len)?;
+            matrix.matmul_async(&x, &mut y, m).await?;
+            Ok(y)
+        };
+        product
+            .await
+            .map_err(|error: crate::error::Error| to_js(&error))
+    }
+}
