@@ -1,7 +1,8 @@
 // The demo's page for conversations: an answer, also of a model whose worker fails in the middle of it.
 
 import assert from 'node:assert/strict';
-import { cpSync, renameSync } from 'node:fs';
+import { cpSync, renameSync, symlinkSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { after, before, describe, test } from 'node:test';
@@ -9,6 +10,10 @@ import { launch } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { serve } from '../support/serve.mjs';
 import { writeTinyModel } from '../support/tiny-model.mjs';
+
+const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
+
+const PHONE = { width: 390, height: 844 };
 
 const page = fileURLToPath(new URL('../../www/', import.meta.url));
 
@@ -23,6 +28,7 @@ describe('the page for conversations', () => {
     cpSync(page, site, { recursive: true });
     cpSync(join(folder, 'node_modules/relampago'), join(site, 'relampago'), { recursive: true });
     cpSync(join(folder, 'tiny.gguf'), join(site, 'tiny.gguf'));
+    symlinkSync(MODEL, join(site, 'model.gguf'));
     server = await serve(site, { headers: ({ 'content-type': type }) => ({ 'content-type': type ?? 'text/css' }) });
     browser = await launch();
   });
@@ -67,6 +73,65 @@ describe('the page for conversations', () => {
     assert.equal(lost.text, whole.text);
   });
 
+  for (const colorScheme of ['light', 'dark']) {
+    test(`is used by keyboard alone on a phone, in ${colorScheme}`, async () => {
+      const context = await browser.newContext({ viewport: PHONE, colorScheme });
+      const tab = await context.newPage();
+      await tab.goto(`${server.url}/talk.html?model=tiny.gguf`);
+      await tab.waitForFunction(() => !document.getElementById('send').disabled);
+      // The link, the file, the question, the button: each shows where the focus is.
+      const focused = [];
+      for (let presses = 0; focused.at(-1)?.name !== 'question'; presses++) {
+        assert.ok(presses < 6, `the question has no focus after ${JSON.stringify(focused)}`);
+        await tab.keyboard.press('Tab');
+        focused.push(await tab.evaluate(focus));
+      }
+      assert.deepEqual(focused.map(({ name }) => name), ['A', 'file', 'question']);
+      await tab.keyboard.type('hello');
+      await tab.keyboard.press('Tab');
+      focused.push(await tab.evaluate(focus));
+      assert.equal(focused.at(-1).name, 'send');
+      assert.deepEqual(focused.filter(({ isShown }) => !isShown), []);
+      await tab.keyboard.press('Enter');
+      await tab.waitForFunction(() => document.getElementById('messages').childElementCount === 2);
+      await tab.waitForFunction(() => !document.getElementById('send').disabled);
+      assert.notEqual(await tab.evaluate(() => document.getElementById('spoken').textContent), '');
+      const layout = await tab.evaluate(measure);
+      assert.equal(layout.width, PHONE.width);
+      assert.ok(layout.contrasts.length > 5);
+      layout.contrasts.forEach(({ text, contrast }) => assert.ok(contrast >= 4.5, `${text}: ${contrast.toFixed(2)}`));
+      layout.targets.forEach(({ name, height }) => assert.ok(height >= 24, `${name}: ${height} px`));
+      await context.close();
+    });
+  }
+
+  test('stops an answer by keyboard, and shows 60 frames a second meanwhile', async () => {
+    const context = await browser.newContext({ viewport: PHONE });
+    const tab = await context.newPage();
+    await tab.goto(`${server.url}/talk.html?model=model.gguf`);
+    await tab.waitForFunction(() => !document.getElementById('send').disabled, undefined, { timeout: 120_000 });
+    await tab.evaluate(countFrames);
+    await tab.focus('#question');
+    await tab.keyboard.type('Write a long story about the sea.');
+    await tab.keyboard.press('Enter');
+    const spoken = (length) => document.getElementById('messages').lastChild?.textContent.length > length;
+    await tab.waitForFunction(spoken, 10, { timeout: 120_000 });
+    await tab.evaluate(() => globalThis.gaps.splice(0));
+    await tab.waitForFunction(spoken, 200, { timeout: 120_000 });
+    const gaps = (await tab.evaluate(() => globalThis.gaps)).sort((a, b) => a - b);
+    const [median, longest] = [gaps[gaps.length >> 1], gaps.at(-1)];
+    // From the question over the button, which is disabled, to the one that stops.
+    await tab.keyboard.press('Tab');
+    assert.equal((await tab.evaluate(focus)).name, 'stop');
+    await tab.keyboard.press('Enter');
+    await tab.waitForFunction(() => !document.getElementById('send').disabled);
+    const answer = await tab.evaluate(() => document.getElementById('messages').lastChild.textContent);
+    console.log(`${gaps.length} frames during an answer: median ${median.toFixed(1)} ms, longest ${longest.toFixed(1)} ms`);
+    assert.ok(answer.length > 200 && gaps.length > 30, `${answer.length} characters, ${gaps.length} frames`);
+    assert.ok(median <= 17, `${median} ms`);
+    await context.close();
+  });
+
   test('waits for the entry that is still being built', async () => {
     const entry = join(site, 'relampago/llm');
     renameSync(entry, `${entry}.later`);
@@ -89,4 +154,57 @@ function failDuringAnswer() {
     }
   });
   observer.observe(messages, { childList: true, subtree: true, characterData: true });
+}
+
+/** In the page: what has the focus, and whether it shows that. The input of files is hidden, so its label does. */
+function focus() {
+  const element = document.activeElement;
+  const { outlineStyle, outlineWidth } = getComputedStyle(element.id === 'file' ? element.parentElement : element);
+  return { name: element.id || element.tagName, isShown: outlineStyle !== 'none' && parseFloat(outlineWidth) >= 1 };
+}
+
+/** In the page: the width of what is laid out, the contrasts of texts, and the heights of what is pressed. */
+function measure() {
+  const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+  const channels = (color, below = [0, 0, 0]) => {
+    context.fillStyle = `rgb(${below.join(' ')})`;
+    context.fillRect(0, 0, 1, 1);
+    context.fillStyle = color;
+    context.fillRect(0, 0, 1, 1);
+    return [...context.getImageData(0, 0, 1, 1).data.slice(0, 3)];
+  };
+  const linear = (channel) => (channel / 255 <= 0.04045 ? channel / 255 / 12.92 : ((channel / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = (color) => color.map(linear).reduce((sum, value, i) => sum + value * [0.2126, 0.7152, 0.0722][i], 0);
+  const background = (element) => {
+    const below = element.parentElement ? background(element.parentElement) : channels('Canvas');
+    return channels(getComputedStyle(element).backgroundColor, below);
+  };
+  const contrast = (element) => {
+    const behind = background(element);
+    const [a, b] = [channels(getComputedStyle(element).color, behind), behind].map((color) => luminance(color) + 0.05);
+    return Math.max(a, b) / Math.min(a, b);
+  };
+  const isText = (element) => [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
+  const isShown = (element) => element.checkVisibility() && !element.closest('.visually-hidden') && !element.disabled;
+  const texts = [...document.body.querySelectorAll('*')].filter((element) => isText(element) && isShown(element));
+  return {
+    width: document.documentElement.scrollWidth,
+    contrasts: texts.map((element) => ({ text: element.textContent.trim().slice(0, 30), contrast: contrast(element) })),
+    targets: [...document.querySelectorAll('.button, textarea')].map((element) => ({
+      name: element.id || element.textContent,
+      height: element.getBoundingClientRect().height,
+    })),
+  };
+}
+
+/** In the page: collects the times between frames. */
+function countFrames() {
+  globalThis.gaps = [];
+  let before;
+  const frame = (now) => {
+    before !== undefined && globalThis.gaps.push(now - before);
+    before = now;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
 }
