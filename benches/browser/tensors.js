@@ -7,6 +7,8 @@ const WARM_UP = 5;
 /** Points, columns and centres of k-means. */
 const [POINTS, COLUMNS, CENTRES] = [100_000, 16, 10];
 const LENGTH = 1 << 20;
+/** Inputs of a perceptron, and the widths of its layers. */
+const [INPUTS, LAYERS] = [128, [784, 512, 10]];
 /** Elements and repetitions of small tensors. */
 const [SMALL, CALLS] = [16, 100];
 
@@ -15,6 +17,7 @@ export async function table(device, jax, rounds) {
   const races = [
     [`k-means, an iteration of ${POINTS} × ${COLUMNS} and ${CENTRES} centres`, await kMeans(device, jax)],
     [`relu → mul(2) → add of ${LENGTH} resident values`, await fused(device)],
+    [`a perceptron, ${LAYERS.join(' → ')}, of ${INPUTS} inputs, read`, await perceptron(device)],
     [`${CALLS} results of ${SMALL} elements, read`, await small(device)],
   ];
   const lines = ['| | | median | quartiles |', '|---|---|---:|---|'];
@@ -94,6 +97,29 @@ async function fused(device) {
     'tensors': async () => (await x.relu().mul(2).add(y).run()).dispose(),
     'device.jit': async () => (await step(x, y)).dispose(),
     'program': async () => (await program.run([a, b])).forEach((buffer) => buffer.dispose()),
+  };
+}
+
+/** A perceptron of resident weights by tensors, by a compiled function, and by a program. */
+async function perceptron(device) {
+  const [inner, hidden, classes] = LAYERS;
+  const shapes = [[inner, hidden], [hidden], [hidden, classes], [classes]];
+  const weights = await device.run(shapes.map((shape, seed) => device.random.normal(shape, { seed, deviation: 0.05 })));
+  const values = await device.random.normal([INPUTS, inner], { seed: 9 }).data();
+  const scores = (x, w1, b1, w2, b2) => x.matmul(w1).add(b1).relu().matmul(w2).add(b2);
+  const compiled = device.jit(scores);
+
+  const batch = device.batch();
+  const [w1, b1, w2, b2] = await Promise.all(weights.map(async (tensor) => batch.input(await device.upload(await tensor.data()))));
+  const x = batch.placeholder(values.length);
+  const layer = batch.relu(batch.biasAdd(batch.matmul(x, w1, INPUTS, inner, hidden), b1, INPUTS, hidden));
+  const output = batch.biasAdd(batch.matmul(layer, w2, INPUTS, hidden, classes), b2, INPUTS, classes);
+  const program = await batch.compile([output]);
+  const input = () => device.tensor(values, [INPUTS, inner]);
+  return {
+    'tensors': () => scores(input(), ...weights).data(),
+    'device.jit': async () => (await compiled(input(), ...weights)).data(),
+    'program': async () => (await program.read([values]))[0],
   };
 }
 

@@ -2,6 +2,7 @@
 
 use super::{backend_name, to_js};
 use crate::device::{Backend, GpuDevice};
+use crate::error::Error;
 use crate::llm::{self, WeightType};
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
@@ -40,7 +41,7 @@ impl MatrixDevice {
         backend_name(self.device.info().backend).to_owned()
     }
 
-    /// Places a matrix on the device. The scripts have checked the name of the weights' type.
+    /// Places a matrix on the device.
     pub async fn add(
         &self,
         kind: String,
@@ -48,7 +49,8 @@ impl MatrixDevice {
         rows: usize,
         cols: usize,
     ) -> Result<QuantizedMatrix, JsValue> {
-        let kind = WeightType::named(&kind).unwrap_or(WeightType::F32);
+        let unknown = || Error::invalid("type", &kind, "a type of weights");
+        let kind = WeightType::named(&kind).ok_or_else(|| to_js(&unknown()))?;
         let matrix = llm::QuantizedMatrix::new_async(&self.device, kind, blocks, rows, cols).await;
         let matrix = Rc::new(matrix.map_err(|error| to_js(&error))?);
         Ok(QuantizedMatrix { matrix })
@@ -67,8 +69,6 @@ impl QuantizedMatrix {
             matrix.matmul_async(&x, &mut y, m).await?;
             Ok(y)
         };
-        product
-            .await
-            .map_err(|error: crate::error::Error| to_js(&error))
+        product.await.map_err(|error: Error| to_js(&error))
     }
 }

@@ -17,8 +17,10 @@ export const stepOf = (device: GpuDevice, count: number): Step =>
     const halfNorms = centres.square().sum(1).mul(0.5);
     const labels = points.matmul(centres.transpose()).sub(halfNorms).argmax(1);
     const members = labels.oneHot(count);
-    const sizes = members.sum(0).maximum(1).unsqueeze(1);
-    return { labels, centres: members.transpose().matmul(points).div(sizes) };
+    const sizes = members.sum(0).unsqueeze(1);
+    const means = members.transpose().matmul(points).div(sizes);
+    // A centre without points stays where it is.
+    return { labels, centres: sizes.where(means, centres) };
   });
 
 /** Points around some places of the unit square, the same each time. */

@@ -4,7 +4,7 @@ import { useDevice } from './device.js';
 import { planesOf, sharpened } from './filter.js';
 import { rings } from './picture.js';
 
-const [WIDTH, HEIGHT] = [320, 240];
+const [WIDTH, HEIGHT] = [512, 512];
 
 interface SliderProps {
   readonly name: string;
