@@ -1,7 +1,8 @@
 import { useEffect, useMemo, useRef, useState, type ReactElement } from 'react';
 import { createRoot } from 'react-dom/client';
 import { useDevice } from './device.js';
-import { planesOf, sharpened } from './filter.js';
+import { planesOf, sharpened, type Settings } from './filter.js';
+import { newest } from './newest.js';
 import { rings } from './picture.js';
 
 const [WIDTH, HEIGHT] = [512, 512];
@@ -33,23 +34,15 @@ function App(): ReactElement {
   const picture = useMemo(() => rings(WIDTH, HEIGHT), []);
   const planes = useMemo(() => device && planesOf(device, picture), [device, picture]);
 
+  const draw = useMemo(() => device && planes && newest(async (settings: Settings) => {
+    const image = await sharpened(device, planes, settings);
+    canvas.current?.getContext('2d')?.putImageData(image, 0, 0);
+    setState(`${device.backend}: radius ${settings.radius}, amount ${settings.amount}`);
+  }), [device, planes]);
+
   useEffect(() => {
-    if (!device || !planes) {
-      return;
-    }
-    let isOld = false;
-    const draw = async (): Promise<void> => {
-      const image = await sharpened(device, planes, { radius, amount });
-      if (!isOld) {
-        canvas.current?.getContext('2d')?.putImageData(image, 0, 0);
-        setState(`${device.backend}: radius ${radius}, amount ${amount}`);
-      }
-    };
-    draw().catch((error: unknown) => setState(String(error)));
-    return () => {
-      isOld = true;
-    };
-  }, [device, planes, radius, amount]);
+    draw?.({ radius, amount }).catch((error: unknown) => setState(String(error)));
+  }, [draw, radius, amount]);
 
   return (
     <>
