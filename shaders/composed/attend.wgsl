@@ -50,7 +50,7 @@ fn second_half(words: vec4u) -> vec4f {
     return first_half(words >> vec4u(16u));
 }
 
-// The products of the query with a row of so many vectors.
+// Multiplies the query by a row of `vectors` vectors, place by place, and adds the products up.
 @if(!f16)
 fn multiply_row(row: u32, vectors: u32) -> vec4f {
     var products = vec4f();

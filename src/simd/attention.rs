@@ -16,7 +16,7 @@ use crate::alloc::scratch::Scratch;
 use crate::error::Result;
 use crate::ops::{Matmul, OpClass};
 pub(crate) use shape::AttentionShape;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
 /// Tokens of a product of matrices: keys behind its last token are skipped.
 const BLOCK: usize = 32;
@@ -27,7 +27,8 @@ const CHAIN: usize = 128;
 
 /// Writes the attention of each token and head: rows of tokens, of heads, of `head_len` values, as
 /// the queries are. Keys and values are rows of `head_len` values for each position up to the last token's,
-/// those of one head after the other, `capacity` rows apart, or as many rows of words. Where the lengths are others, nothing is done.
+/// those of one head after the other, `capacity` rows apart, or as many rows of words. Where the lengths are others,
+/// nothing is done.
 ///
 /// # Errors
 /// `OutOfMemory` where there is no memory for scores.
@@ -72,17 +73,19 @@ pub(crate) fn attention(
     })
 }
 
-/// The keys and the values of a head.
+/// The keys or the values of a head.
 enum Cached<'a> {
-    Elements([&'a [f32]; 2]),
-    Unpacked([Scratch; 2]),
+    Elements(&'a [f32]),
+    Unpacked(Scratch),
 }
 
-impl Cached<'_> {
-    fn rows(&self) -> [&[f32]; 2] {
+impl Deref for Cached<'_> {
+    type Target = [f32];
+
+    fn deref(&self) -> &[f32] {
         match self {
-            Cached::Elements(rows) => *rows,
-            Cached::Unpacked(rows) => rows.each_ref().map(|rows| &**rows),
+            Cached::Elements(rows) => rows,
+            Cached::Unpacked(rows) => rows,
         }
     }
 }
@@ -98,25 +101,25 @@ struct Task<'a> {
 }
 
 impl<'a> Task<'a> {
-    /// Returns the keys and the values of a head at some positions.
+    /// Returns the rows of a head at some positions, of the keys or of the values.
     ///
     /// # Errors
     /// `OutOfMemory` where they are packed and there is no memory for their elements.
-    fn cached(&self, kv_head: usize, positions: &Range<usize>) -> Result<Cached<'a>> {
-        let row = self.shape.cached_row();
+    fn cached(
+        &self,
+        all: &'a [f32],
+        kv_head: usize,
+        positions: &Range<usize>,
+    ) -> Result<Cached<'a>> {
+        let (row, len) = (self.shape.cached_row(), self.shape.head_len);
         let start = kv_head * self.shape.capacity;
-        let range = (start + positions.start) * row..(start + positions.end) * row;
-        let words = [&self.keys[range.clone()], &self.values[range]];
+        let words = &all[(start + positions.start) * row..(start + positions.end) * row];
         if !self.shape.packed {
             return Ok(Cached::Elements(words));
         }
-        let len = self.shape.head_len;
-        let unpack = |words: &[f32]| -> Result<Scratch> {
-            let mut rows = Scratch::new(positions.len() * len)?;
-            unpack_rows(self.isa, len, words, &mut rows);
-            Ok(rows)
-        };
-        Ok(Cached::Unpacked([unpack(words[0])?, unpack(words[1])?]))
+        let mut rows = Scratch::new(positions.len() * len)?;
+        unpack_rows(self.isa, len, words, &mut rows);
+        Ok(Cached::Unpacked(rows))
     }
 
     /// Computes the results from `at` on, which are those of whole groups of heads.
@@ -128,13 +131,12 @@ impl<'a> Task<'a> {
         for (index, out) in out.chunks_exact_mut(group).enumerate() {
             let at = at + index * group;
             let visible = shape.visible(at / shape.row());
-            let cached = self.cached(at % shape.row() / group, &visible)?;
-            let [keys, values] = cached.rows();
+            let kv_head = at % shape.row() / group;
             let token = Token {
                 shape: self.shape,
                 queries: &self.queries[at..][..group],
-                keys,
-                values,
+                keys: &self.cached(self.keys, kv_head, &visible)?,
+                values: &self.cached(self.values, kv_head, &visible)?,
                 scores: &mut scores,
                 out,
             };
@@ -170,8 +172,7 @@ impl<'a> Task<'a> {
         let hidden = [first.start..last.start, first.end..last.end];
         for kv_head in 0..self.shape.kv_heads {
             for positions in &hidden {
-                let cached = self.cached(kv_head, positions)?;
-                let [_, values] = cached.rows();
+                let values = self.cached(self.values, kv_head, positions)?;
                 if !values.iter().all(|value| value.is_finite()) {
                     return Ok(false);
                 }
@@ -186,8 +187,8 @@ impl<'a> Task<'a> {
         let (len, group) = (shape.head_len, shape.group());
         let columns = kv_head * group * len..(kv_head + 1) * group * len;
         let seen = shape.visible(tokens.start).start..shape.end(tokens.end - 1);
-        let cached = self.cached(kv_head, &seen)?;
-        let [keys, values] = cached.rows();
+        let keys = self.cached(self.keys, kv_head, &seen)?;
+        let values = self.cached(self.values, kv_head, &seen)?;
         let (rows, cols) = (tokens.len() * group, seen.len());
         let mut mixed = Scratch::new(rows * len)?;
         let mut scores = Scratch::new(rows * cols)?;
@@ -196,7 +197,7 @@ impl<'a> Task<'a> {
             to.copy_from_slice(&from[columns.clone()]);
         }
         let options = Matmul::new(rows, len, cols).transpose_b();
-        matmul(self.isa, 1, &options, &mixed, keys, &mut scores)?;
+        matmul(self.isa, 1, &options, &mixed, &keys, &mut scores)?;
         let mut sums = Scratch::new(rows)?;
         for (row, (scores, sum)) in scores.chunks_exact_mut(cols).zip(&mut *sums).enumerate() {
             let visible = shape.visible(tokens.start + row / group);
@@ -213,7 +214,7 @@ impl<'a> Task<'a> {
             );
         }
         let options = Matmul::new(rows, cols, len);
-        matmul(self.isa, 1, &options, &scores, values, &mut mixed)?;
+        matmul(self.isa, 1, &options, &scores, &values, &mut mixed)?;
         let sums = sums.chunks_exact(group);
         let rows = mixed.chunks_exact(group * len).zip(sums);
         for (to, (from, sums)) in out.chunks_exact_mut(shape.row()).zip(rows) {
