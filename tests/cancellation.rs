@@ -17,8 +17,13 @@ use relampago::{
 };
 use support::{Case, Random};
 
-/// Futures that each of three threads drops.
-const DROPPED_BY_THREAD: usize = 3_400;
+/// Returns the number of futures that each of three threads drops; `cargo xtask test --exhaustive` drops more.
+fn dropped_by_thread() -> usize {
+    match std::env::var_os("RELAMPAGO_EXHAUSTIVE") {
+        Some(_) => 10_000,
+        None => 1_000,
+    }
+}
 
 /// Sides of products. The largest keeps a software adapter busy for longer than any future lives here.
 const SIDES: [usize; 3] = [32, 128, 512];
@@ -268,11 +273,11 @@ fn dropped_futures_do_not_affect_other_results() {
         io::stdout(),
         "dropped {} futures of {kinds} kinds, {under_way} of them under way, and checked {checked} \
          results between them in {seconds:.1} s",
-        3 * DROPPED_BY_THREAD,
+        3 * dropped_by_thread(),
     );
     printed.expect("standard output is open");
     assert!(
-        under_way >= DROPPED_BY_THREAD,
+        under_way >= dropped_by_thread(),
         "only {under_way} futures were under way"
     );
 }
@@ -281,7 +286,7 @@ fn dropped_futures_do_not_affect_other_results() {
 /// were checked.
 fn drop_and_check(rig: &Rig, random: &mut Random) -> [usize; 2] {
     let mut counts = [0; 2];
-    for _ in 0..DROPPED_BY_THREAD {
+    for _ in 0..dropped_by_thread() {
         counts[0] += usize::from(rig.drop_one(random));
         if random.below(4) == 0 {
             rig.check_one(random);

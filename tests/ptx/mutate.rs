@@ -10,8 +10,14 @@ use std::collections::BTreeMap;
 /// The share that has to be caught of the faults that change any value or address computed. Some
 /// of these still change nothing that matters: a guard that another guard repeats.
 const CAUGHT: f64 = 0.95;
-/// Faults tried of one kind in one kernel.
-const SAMPLES: usize = 3;
+/// Returns the number of faults to try of one kind in one kernel; `cargo xtask test --exhaustive` tries more.
+fn samples() -> usize {
+    match std::env::var_os("RELAMPAGO_EXHAUSTIVE") {
+        Some(_) => 10,
+        None => 1,
+    }
+}
+
 /// Far more steps than a thread of any case takes.
 const STEPS: u64 = 200_000;
 
@@ -191,8 +197,8 @@ fn faults_of(variant: &Variant) -> Vec<(&'static str, String, bool)> {
             .filter(|(_, line)| line.starts_with("    ") && !line.contains(" ."))
             .filter_map(|(i, line)| Some((i, fault(line)?)))
             .collect();
-        let step = places.len().div_ceil(SAMPLES).max(1);
-        for (i, mutated) in places.into_iter().step_by(step) {
+        let step = places.len().div_ceil(samples()).max(1);
+        for (i, mutated) in places.into_iter().skip(step / 2).step_by(step) {
             let mut changed = lines.clone();
             changed[i] = &mutated;
             let program = Program::parse(&changed.join("\n"));

@@ -66,7 +66,6 @@ pub(super) fn finish(project: &Project, package: &Package) -> Result<()> {
         let file = project.root.join(file);
         project.sh.copy_file(file, &package.folder)?;
     }
-    set_version(&package.folder, &project.locked_version("relampago")?)?;
     pack(project, package)
 }
 
@@ -123,27 +122,16 @@ fn bundle(project: &Project, tools: &Tools, scripts: &[Script], folder: &Path) -
     Ok(sh.remove_path(folder.join("snippets"))?)
 }
 
-/// Cargo.toml is where the version is written; package.json has a placeholder for it. Replaced
-/// as text, because the order of its `exports` matters and a JSON library may not keep it.
-fn set_version(folder: &Path, version: &str) -> Result<()> {
-    const PLACEHOLDER: &str = "\"version\": \"0.0.0\"";
-    let path = folder.join("package.json");
-    let manifest = fs::read_to_string(&path)?;
-    ensure!(
-        manifest.contains(PLACEHOLDER),
-        "package.json does not say {PLACEHOLDER}"
-    );
-    let versioned = manifest.replace(PLACEHOLDER, &format!("\"version\": \"{version}\""));
-    Ok(fs::write(path, versioned)?)
-}
-
+/// Writes the version of Cargo.toml into package.json, and the tarball.
 fn pack(project: &Project, package: &Package) -> Result<()> {
     let sh = &project.sh;
     let destination = package
         .tarball
         .parent()
         .context("the tarball lies in a folder")?;
+    let version = project.locked_version("relampago")?;
     let _inside = sh.push_dir(&package.folder);
+    cmd!(sh, "npm pkg set version={version}").quiet().run()?;
     cmd!(sh, "npm pack --silent --pack-destination {destination}")
         .quiet()
         .ignore_stdout()

@@ -1,11 +1,8 @@
 //! `cargo xtask package`: the crate becomes `target/npm/relampago-VERSION.tgz`.
 
 mod assemble;
+mod bindgen;
 mod entry;
-mod exports;
-mod glue;
-mod names;
-mod returns;
 mod size;
 mod stamp;
 mod variant;

@@ -2,96 +2,54 @@
 
 use super::Package;
 use super::entry::{ENTRIES, Entry};
+use crate::files;
 use anyhow::{Result, ensure};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 /// Files that are loaded only with a GPU or for workers, and their limits.
 const ON_DEMAND: [(&str, usize); 3] = [
     ("shaders.js", 16 * 1024),
-    ("create.js", 5 * 1024),
+    ("workers/create.js", 5 * 1024),
     // With a copy of the core.
-    ("relampago_worker.js", 15 * 1024),
+    ("workers/relampago_worker.js", 15 * 1024),
 ];
 /// Further entry points: for Node, for service workers, and under an earlier name.
 const NOT_DOWNLOADED: [&str; 3] = ["node.js", "static.js", "full/index.js"];
 
+/// Prints the compressed sizes of an entry's files, and checks the script with the larger module.
 pub(super) fn check(package: &Package, entry: &Entry) -> Result<()> {
-    let (title, limit) = (entry.name, entry.limit);
-    let mut scripts = 0;
-    let mut modules = Vec::new();
-    for path in files(package, entry)? {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("js") => scripts += script(&path)?,
-            Some("wasm") => {
-                let module = fs::read(&path)?;
-                modules.push((name(&path), module.len(), gzipped(&module)?));
-            }
+    let folder = package.folder.join(entry.folder);
+    let (mut scripts, mut modules) = (0, BTreeMap::new());
+    for path in files::list(&folder)? {
+        let relative = path.strip_prefix(&folder)?;
+        let name = relative.to_string_lossy().into_owned();
+        let has = |other: &Entry| !other.folder.is_empty() && relative.starts_with(other.folder);
+        if ENTRIES.iter().any(has) || NOT_DOWNLOADED.contains(&name.as_str()) {
+            continue;
+        }
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        match (extension, ON_DEMAND.iter().find(|file| file.0 == name)) {
+            (Some("wasm"), _) => _ = modules.insert(name, gzipped(&fs::read(&path)?)?),
+            (Some("js"), None) => scripts += gzipped(&fs::read(&path)?)?,
+            (Some("js"), Some(file)) => within(&name, gzipped(&fs::read(&path)?)?, file.1)?,
             _ => {}
         }
     }
-    modules.sort();
-    eprintln!(
-        "{:28} {:>10} {:>10} {:>14}",
-        format!("{title} module"),
-        "bytes",
-        "gzip -9",
-        "download (gzip)"
-    );
-    for (name, bytes, gzipped) in &modules {
-        eprintln!(
-            "{name:28} {bytes:>10} {gzipped:>10} {:>14}",
-            gzipped + scripts
-        );
+    for (module, size) in modules {
+        let download = format!("{}: {scripts} of scripts and {module}", entry.name);
+        within(&download, scripts + size, entry.limit)?;
     }
-    eprintln!("of each download, JavaScript is {scripts}; the limit is {limit}");
-    let largest = modules
-        .iter()
-        .map(|module| module.2 + scripts)
-        .max()
-        .unwrap_or(0);
-    ensure!(
-        largest <= limit,
-        "the {title} download is {largest} bytes, over the limit of {limit}"
-    );
     Ok(())
 }
 
-/// Returns the files of an entry point, without those of entry points in its subfolders.
-fn files(package: &Package, entry: &Entry) -> Result<Vec<PathBuf>> {
-    let mut files = crate::files::list(&package.folder.join(entry.folder))?;
-    let others = ENTRIES.iter().filter(|other| other.name != entry.name);
-    for other in others.filter(|other| other.folder.starts_with(entry.folder)) {
-        files.retain(|file| !file.starts_with(package.folder.join(other.folder)));
-    }
-    Ok(files)
-}
-
-/// Returns the compressed size of the script in every download.
-fn script(path: &Path) -> Result<usize> {
-    if NOT_DOWNLOADED.iter().any(|other| path.ends_with(other)) {
-        return Ok(0);
-    }
-    let (name, size) = (name(path), gzipped(&fs::read(path)?)?);
-    if let Some((_, limit)) = ON_DEMAND.iter().find(|(on_demand, _)| *on_demand == name) {
-        eprintln!("on demand, {name} is {size}; the limit is {limit}");
-        ensure!(
-            size <= *limit,
-            "{name} is {size} bytes, over the limit of {limit}"
-        );
-        return Ok(0);
-    }
-    Ok(size)
-}
-
-fn name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+fn within(name: &str, size: usize, limit: usize) -> Result<()> {
+    eprintln!("{name:60} {size:>8} bytes (gzip), of at most {limit}");
+    ensure!(size <= limit, "{name}: {size} bytes, over {limit}");
+    Ok(())
 }
 
 /// Returns the compressed size of bytes, as servers send them.

@@ -1,8 +1,8 @@
 //! Builds a WebAssembly module for each instruction set.
 
+use super::bindgen;
 use super::entry::Entry;
 use super::stamp::unless_made;
-use super::{exports, glue, names, returns};
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
@@ -53,14 +53,6 @@ const SMALL_CODE: &[&str] = &[
     "-Cllvm-args=-unroll-runtime=false",
     "-Cno-vectorize-loops",
     "--cfg=relampago_package",
-];
-
-/// The sources of the steps of [`finish`]. A change of these invalidates the build.
-const FINISH: [&str; 4] = [
-    include_str!("exports.rs"),
-    include_str!("glue.rs"),
-    include_str!("names.rs"),
-    include_str!("returns.rs"),
 ];
 
 /// wasm-bindgen's output: the script that loads a module, with its types, and the module.
@@ -115,7 +107,7 @@ impl Variant {
                 entry.settings,
                 SMALL_STD,
                 SMALL_CODE,
-                FINISH,
+                include_str!("bindgen.rs"),
             ),
             || self.compile(entry, project, tools, &folder),
         )?;
@@ -160,7 +152,14 @@ impl Variant {
         // The options above are cargo's and the compiler's own, though not yet stable.
         .env("RUSTC_BOOTSTRAP", "1");
         self.select(tools.for_wasm(build)).run()?;
-        finish(folder)
+        // While functions have their names, which wasm-opt strips.
+        let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
+        let mut module = Module::from_file(&path)?;
+        fs::write(
+            &script,
+            bindgen::adapt(&fs::read_to_string(&script)?, &mut module)?,
+        )?;
+        Ok(fs::write(path, module.emit_wasm())?)
     }
 
     /// build.rs turns the variable into a `cfg`. Target features given through RUSTFLAGS
@@ -182,17 +181,6 @@ impl Variant {
             .args(relaxed);
         Ok(optimise.run()?)
     }
-}
-
-/// Runs the steps that need function names.
-fn finish(folder: &Path) -> Result<()> {
-    let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
-    let mut module = Module::from_file(&path)?;
-    let text = names::shorten(&fs::read_to_string(&script)?, &mut module)?;
-    exports::remove_unused(&text, &mut module);
-    let text = returns::add_results(&text, &mut module)?;
-    fs::write(script, glue::with_errors(&text)?)?;
-    Ok(fs::write(path, module.emit_wasm())?)
 }
 
 /// One glue serves both modules, so both builds must have produced the same one.

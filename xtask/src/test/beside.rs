@@ -44,7 +44,7 @@ impl Beside {
             println!("{}", String::from_utf8_lossy(&line));
         }
         Ok(Outcome {
-            name: "browser parts",
+            name: "package parts",
             passed: self.child.wait()?.success(),
             took: self.started.elapsed(),
         })

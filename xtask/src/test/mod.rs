@@ -4,6 +4,7 @@ mod beside;
 mod counted;
 mod dependent;
 mod engines;
+mod exhaustive;
 mod layers;
 mod parts;
 mod publish;
@@ -13,7 +14,7 @@ use crate::setup::{self, Scope, Tools};
 use anyhow::{Result, ensure};
 use beside::Beside;
 use clap::Args;
-use parts::{BROWSER_PARTS, EXHAUSTIVE, LAST_PARTS, PARTS};
+use parts::{EXHAUSTIVE_PARTS, LAST_PARTS, PACKAGE_PARTS, PARTS};
 use std::time::{Duration, Instant};
 
 #[derive(Args)]
@@ -21,7 +22,7 @@ pub(crate) struct Options {
     /// Run only these parts, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "PART")]
     only: Vec<String>,
-    /// Instead of all parts: try functions of one number at every f32 value, and a million random cases, for hours
+    /// Run the parts that take hours or check what seldom changes, instead of all others
     #[arg(long, conflicts_with = "only")]
     exhaustive: bool,
 }
@@ -45,11 +46,8 @@ struct Outcome {
 }
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
-    let [parts, browser_parts, last] = if options.exhaustive {
-        [vec![&EXHAUSTIVE], Vec::new(), Vec::new()]
-    } else {
-        choose(&options.only)?
-    };
+    let [parts, package_parts, last, exhaustive] = choose(options)?;
+    let parts = [parts, exhaustive].concat();
     let started = Instant::now();
     let tools = setup::ensure(project, Scope::Everything)?;
     let mut outcomes = vec![Outcome {
@@ -60,9 +58,9 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let tools = &tools;
     let context = Context { project, tools };
     if parts.is_empty() {
-        outcomes.extend(all(&browser_parts, &context));
+        outcomes.extend(all(&package_parts, &context));
     } else {
-        let beside = Beside::start(&browser_parts)?;
+        let beside = Beside::start(&package_parts)?;
         outcomes.extend(all(&parts, &context));
         outcomes.extend(beside.map(Beside::outcome).transpose()?);
     }
@@ -77,18 +75,24 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Returns the chosen ones of each list of parts, in its order; all of them when none is named.
-fn choose(only: &[String]) -> Result<[Vec<&'static Part>; 3]> {
-    let lists = [PARTS, BROWSER_PARTS, LAST_PARTS];
-    let known: Vec<&str> = lists.concat().iter().map(|part| part.name).collect();
-    for name in only {
+/// Returns the chosen ones of each list of parts, in its order.
+fn choose(options: &Options) -> Result<[Vec<&'static Part>; 4]> {
+    let lists = [PARTS, PACKAGE_PARTS, LAST_PARTS, EXHAUSTIVE_PARTS];
+    let names = |parts: &[Part]| parts.iter().map(|part| part.name).collect();
+    let named: Vec<&str> = match (&options.only[..], options.exhaustive) {
+        ([], false) => names(&lists[..3].concat()),
+        ([], true) => names(EXHAUSTIVE_PARTS),
+        (only, _) => only.iter().map(String::as_str).collect(),
+    };
+    let known: Vec<&str> = names(&lists.concat());
+    for name in &named {
         ensure!(
-            known.contains(&name.as_str()),
+            known.contains(name),
             "there is no part `{name}`; the parts are {}",
             known.join(", ")
         );
     }
-    let is_chosen = |part: &&Part| only.is_empty() || only.iter().any(|name| name == part.name);
+    let is_chosen = |part: &&Part| named.contains(&part.name);
     Ok(lists.map(|parts| parts.iter().filter(is_chosen).collect()))
 }
 

@@ -1,7 +1,7 @@
 //! The parts of `cargo xtask test`, cheapest first.
 
 use super::engines::{self, Engine};
-use super::{Context, Part, counted, dependent, layers, publish};
+use super::{Context, Part, dependent, exhaustive, layers, publish};
 use crate::demo;
 use crate::docs;
 use crate::package::{self, Package, Variant};
@@ -47,14 +47,6 @@ pub(super) const PARTS: &[Part] = &[
         name: "dependent",
         run: dependent::run,
     },
-];
-
-/// The parts that wait for browsers for much of their time. They run beside the others.
-pub(super) const BROWSER_PARTS: &[Part] = &[
-    Part {
-        name: "package",
-        run: |context| package::run(context.project, context.tools).map(drop),
-    },
     Part {
         name: "wasm-simd128",
         run: |context| wasm(context, &Variant::SIMD128, Engine::Chromium),
@@ -67,6 +59,14 @@ pub(super) const BROWSER_PARTS: &[Part] = &[
     Part {
         name: "wasm-firefox",
         run: |context| wasm(context, &Variant::RELAXED, Engine::Firefox),
+    },
+];
+
+/// The parts that build and test the npm package. They run beside the others.
+pub(super) const PACKAGE_PARTS: &[Part] = &[
+    Part {
+        name: "package",
+        run: |context| package::run(context.project, context.tools).map(drop),
     },
     Part {
         name: "site",
@@ -88,11 +88,29 @@ pub(super) const LAST_PARTS: &[Part] = &[Part {
     run: engines::table,
 }];
 
-/// The tests that are too long for every run.
-pub(super) const EXHAUSTIVE: Part = Part {
-    name: "exhaustive",
-    run: exhaustive,
-};
+/// Parts that take hours, or check what seldom changes.
+pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
+    Part {
+        name: "shaders",
+        run: exhaustive::shaders,
+    },
+    Part {
+        name: "published",
+        run: publish::package_in_full,
+    },
+    Part {
+        name: "hostile",
+        run: exhaustive::hostile,
+    },
+    Part {
+        name: "functions",
+        run: exhaustive::functions,
+    },
+    Part {
+        name: "fuzz",
+        run: exhaustive::fuzz,
+    },
+];
 
 /// The packages of the native tests; the part that needs PTX's assembler runs some of them.
 /// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
@@ -108,7 +126,7 @@ fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
     cmd!(
         sh,
-        "cargo clippy --workspace --all-targets --all-features -- -D warnings"
+        "cargo clippy --workspace --exclude shaders-check --all-targets --all-features -- -D warnings"
     )
     .run()?;
     for feature in ["", "ptx"] {
@@ -142,30 +160,6 @@ fn native(context: &Context) -> Result<()> {
     Ok(with_gpu(context, test)?.run()?)
 }
 
-/// The number of mutated model files.
-const MUTATIONS: &str = "1000000";
-
-/// Functions of one number at every f32 value, random cases that no other run has had, and mutated models.
-fn exhaustive(context: &Context) -> Result<()> {
-    // One operation after the other: each is shared among all threads.
-    let test = cmd!(
-        context.project.sh,
-        "cargo test --release --no-default-features --lib simd::tests::math
-         -- --nocapture --test-threads 1"
-    );
-    counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))?;
-    let fuzz = cmd!(
-        context.project.sh,
-        "cargo test --release --test fuzz -- --nocapture"
-    );
-    counted::run(with_gpu(context, fuzz)?.env("RELAMPAGO_EXHAUSTIVE", "1"))?;
-    let hostile = cmd!(
-        context.project.sh,
-        "cargo test --release -p relampago --features llm --test llm hostile -- --nocapture"
-    );
-    counted::run(hostile.env("RELAMPAGO_MUTATIONS", MUTATIONS))
-}
-
 /// PTX without a GPU; prints how many kernels, targets, interpreted cases and faults there were. With
 /// the features of the native tests, which are compiled already, and have run the library's own.
 fn ptx(context: &Context) -> Result<()> {
@@ -176,8 +170,8 @@ fn ptx(context: &Context) -> Result<()> {
     Ok(test.env("PTXAS", &context.tools.ptxas).run()?)
 }
 
-/// The library's own tests and those in `tests/`; examples and the documentation's are for
-/// machines with threads to block. Without the feature `js`, whose glue imports a file of the
+/// The library's own tests and those in `tests/browser.rs`; all others are for machines with
+/// threads to block. Without the feature `js`, whose glue imports a file of the
 /// package; the package's tests are its tests.
 fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
     let Context { project, tools, .. } = context;
@@ -185,14 +179,14 @@ fn wasm(context: &Context, variant: &Variant, engine: Engine) -> Result<()> {
     let test = cmd!(
         project.sh,
         "{wasm_pack} --log-level warn test --mode no-install --headless {browser...}
-         --release . --no-default-features --features gpu --lib --test *"
+         --release . --no-default-features --features gpu --lib --test browser"
     );
     // The runner gives a whole file of tests 20 seconds by default.
     let test = tools.for_wasm(test).env("WASM_BINDGEN_TEST_TIMEOUT", "600");
     engine.run(context, variant.select(test))
 }
 
-/// Two files at a time: each waits for its browser most of the time.
+/// Three files at a time: each waits for its browser for a part of the time.
 fn pkg_tests(context: &Context) -> Result<()> {
     let Context { project, tools, .. } = context;
     let tarball = Package::locate(project)?.tarball;
@@ -202,7 +196,7 @@ fn pkg_tests(context: &Context) -> Result<()> {
     let files = project.sh.read_dir("tests")?;
     let test = cmd!(
         project.sh,
-        "node --test --test-concurrency=2 --test-reporter=spec {files...}"
+        "node --test --test-concurrency=3 --test-reporter=spec {files...}"
     )
     .env("RELAMPAGO_TARBALL", tarball)
     .env("RELAMPAGO_MODEL", Model::smollm2(project).path());
@@ -217,7 +211,7 @@ fn demo(context: &Context) -> Result<()> {
 }
 
 /// The Vulkan loader complains without a directory of its own.
-fn with_gpu<'a>(context: &Context, cmd: Cmd<'a>) -> Result<Cmd<'a>> {
+pub(super) fn with_gpu<'a>(context: &Context, cmd: Cmd<'a>) -> Result<Cmd<'a>> {
     let runtime = context.project.target("xdg-runtime");
     fs::create_dir_all(&runtime).context("cannot make a runtime directory")?;
     Ok(cmd.env("XDG_RUNTIME_DIR", runtime))

@@ -5,51 +5,65 @@ use crate::setup::TARGET;
 use anyhow::{Context as _, Result, ensure};
 use std::fs;
 use std::path::Path;
-use xshell::cmd;
+use xshell::{TempDir, cmd};
 
-/// The crate as it would be published: its tests and examples build from what is in the package, and
-/// the library also with the oldest direct dependencies that its manifest allows.
+/// Checks the documents, packs the crate as it would be published, and checks the library from what is in it.
 pub(super) fn package(context: &Context) -> Result<()> {
-    let (sh, project) = (&context.project.sh, context.project);
     for document in ["README.md", "CHANGELOG.md"] {
-        links_are_absolute(&project.root.join(document))?;
+        links_are_absolute(&context.project.root.join(document))?;
     }
-    // What the packaged crate contains is compiled below, more of it than cargo would.
+    let unpacked = pack(context)?;
+    check(context, &unpacked, &["--locked", "--no-default-features"])
+}
+
+/// Checks tests and examples from what is in the packed crate, and the library also with the oldest direct
+/// dependencies that its manifest allows.
+pub(super) fn package_in_full(context: &Context) -> Result<()> {
+    let unpacked = pack(context)?;
+    check(
+        context,
+        &unpacked,
+        &["--locked", "--all-targets", "--all-features"],
+    )?;
+    let sh = &context.project.sh;
+    let inside = sh.push_dir(unpacked.path());
+    // Resolving so is cargo's own option, though not yet stable.
+    cmd!(sh, "cargo update --quiet -Z direct-minimal-versions")
+        .env("RUSTC_BOOTSTRAP", "1")
+        .run()?;
+    drop(inside);
+    check(context, &unpacked, &["--all-features"])?;
+    check(context, &unpacked, &["--all-features", "--target", TARGET])
+}
+
+/// Packs the crate, and unpacks it outside the checkout, whose workspace and configuration a stranger does not have.
+fn pack(context: &Context) -> Result<TempDir> {
+    let (sh, project) = (&context.project.sh, context.project);
+    // What it contains is compiled below.
     let crate_as_it_is = ["-p", "relampago", "--allow-dirty", "--no-verify"];
     cmd!(sh, "cargo publish --dry-run {crate_as_it_is...}").run()?;
     cmd!(sh, "cargo package {crate_as_it_is...}").run()?;
     let version = project.locked_version("relampago")?;
     let archive = project.target(format!("package/relampago-{version}.crate"));
-    // Outside the checkout, whose workspace and configuration a stranger does not have.
     let unpacked = sh.create_temp_dir()?;
     let folder = unpacked.path();
     // With the present as their time: cargo would take the same old time for the same files.
     cmd!(sh, "tar -xzmf {archive} --strip-components 1 -C {folder}").run()?;
-    // The folder of the other parts, which have checked most dependencies.
-    let target = project.target("");
-    let _inside = sh.push_dir(folder);
-    cmd!(
-        sh,
-        "cargo check --locked --all-targets --all-features --target-dir {target}"
-    )
-    .run()?;
-    check_with_oldest(context, &target)
+    Ok(unpacked)
 }
 
-/// Resolves every direct dependency to its lower bound and compiles the library with these.
-fn check_with_oldest(context: &Context, target: &Path) -> Result<()> {
+fn check(context: &Context, unpacked: &TempDir, options: &[&str]) -> Result<()> {
     let sh = &context.project.sh;
-    // Resolving so is cargo's own option, though not yet stable.
-    cmd!(sh, "cargo update --quiet -Z direct-minimal-versions")
-        .env("RUSTC_BOOTSTRAP", "1")
-        .run()?;
-    let check = cmd!(sh, "cargo check --lib --all-features --target-dir {target}");
-    check.run()?;
-    let check = cmd!(
-        sh,
-        "cargo check --lib --all-features --target-dir {target} --target {TARGET}"
-    );
-    Ok(context.tools.for_wasm(check).run()?)
+    // The folder of the other parts, which have checked most dependencies.
+    let target = context.project.target("");
+    let _inside = sh.push_dir(unpacked.path());
+    let check = cmd!(sh, "cargo check --target-dir {target} {options...}");
+    let check = if options.contains(&TARGET) {
+        context.tools.for_wasm(check)
+    } else {
+        check
+    };
+    Ok(check.run()?)
 }
 
 /// Relative links lead nowhere on crates.io and npm, which show the document by itself.

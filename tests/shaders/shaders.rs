@@ -1,4 +1,5 @@
 //! Every file of `shaders/`, read by other tools than the composer of the library: the compiler of WESL and naga.
+#![cfg(test)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ mod table;
 
 /// The files by their paths in `shaders/` without the extension, and their texts.
 fn files() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shaders");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shaders");
     let mut folders: Vec<PathBuf> = vec![root.clone()];
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {

@@ -1,0 +1,213 @@
+//! Adapts what wasm-bindgen writes: the script that loads a module, and the module.
+
+use anyhow::{Result, ensure};
+use regex::{Captures, Regex};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use walrus::{ExportId, ExportItem, FunctionBuilder, FunctionId, Module, RefType, ValType};
+
+/// Adapts the module, and returns the script that goes with it.
+pub(super) fn adapt(script: &str, module: &mut Module) -> Result<String> {
+    let script = shorten_names(script, module)?;
+    remove_unused_exports(&script, module);
+    let script = add_results(&script, module)?;
+    with_errors(&script)
+}
+
+fn regex(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("patterns are constants")
+}
+
+/// Shortens the mangled names of imports and closures, of forty letters or more, in script and module: 5 KB of the
+/// compressed download. Short names follow the order of the long, so builds with the same names stay interchangeable.
+fn shorten_names(script: &str, module: &mut Module) -> Result<String> {
+    static NAME: LazyLock<Regex> = LazyLock::new(|| regex(r"[\w$]+"));
+    let imports = module.imports.iter();
+    let imports = imports.filter(|import| import.module.ends_with("_bg.js"));
+    let imports = imports.map(|import| &import.name);
+    let exports = module.exports.iter().map(|export| &export.name);
+    let closures = exports.filter(|name| name.contains("__convert__closures_"));
+    let long: BTreeSet<String> = imports.chain(closures).cloned().collect();
+    let long = long.into_iter().enumerate();
+    let short: BTreeMap<_, _> = long.map(|(i, name)| (name, format!("$${i}"))).collect();
+    let renamed = |name: &str| short.get(name).map_or(name, String::as_str).to_owned();
+    for import in module.imports.iter_mut() {
+        import.name = renamed(&import.name);
+    }
+    for export in module.exports.iter_mut() {
+        export.name = renamed(&export.name);
+        // How closures are called differs between versions of wasm-bindgen.
+        ensure!(export.name.len() < 40, "{} keeps its name", export.name);
+    }
+    let script = NAME.replace_all(script, |name: &Captures| renamed(&name[0]));
+    Ok(script.into_owned())
+}
+
+/// Removes exports that the script does not name as `wasm.NAME`, so that wasm-opt removes their functions. The crate
+/// `llguidance` exports 51 functions for C: 25 KB of the compressed download of `relampago/llm`.
+fn remove_unused_exports(script: &str, module: &mut Module) {
+    static MEMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\bwasm\.([\w$]+)"));
+    let members = MEMBER.captures_iter(script);
+    let used: BTreeSet<&str> = members.map(|member| member.extract::<1>().1[0]).collect();
+    let unused = module.exports.iter();
+    let unused = unused.filter(|export| !used.contains(export.name.as_str()));
+    for id in unused.map(walrus::Export::id).collect::<Vec<_>>() {
+        module.exports.delete(id);
+    }
+}
+
+const REFERENCE: ValType = ValType::Ref(RefType::EXTERNREF);
+
+/// Gives exports that return one reference a second result, and returns the script, which takes the first one.
+///
+/// V8's compiler puts a call of an export into the code of its caller when the export has at most one result. Node 20
+/// (V8 11.3) ends the process where such a caller loses its compiled code during the call and the result is a
+/// reference. A call of an export with two results stays a call.
+fn add_results(script: &str, module: &mut Module) -> Result<String> {
+    let mut script = script.to_owned();
+    for (export, function) in exports_of_one_reference(module) {
+        let name = &module.exports.get(export).name;
+        let call = format!("const ret = wasm.{name}(");
+        let first = format!("const [ret] = wasm.{name}(");
+        script = replace(&script, &call, 1, &first)?;
+        module.exports.get_mut(export).item = with_second_result(function, module).into();
+    }
+    Ok(script)
+}
+
+fn exports_of_one_reference(module: &Module) -> Vec<(ExportId, FunctionId)> {
+    let functions = module.exports.iter();
+    let functions = functions.filter_map(|export| match export.item {
+        ExportItem::Function(function) => Some((export.id(), function)),
+        _ => None,
+    });
+    let returns_reference = |function: FunctionId| {
+        let ty = module.funcs.get(function).ty();
+        module.types.get(ty).results() == [REFERENCE]
+    };
+    let found = functions.filter(|&(_, function)| returns_reference(function));
+    found.collect()
+}
+
+/// Adds a function that calls another one and returns its result and a zero.
+fn with_second_result(function: FunctionId, module: &mut Module) -> FunctionId {
+    let ty = module.funcs.get(function).ty();
+    let parameters = module.types.get(ty).params().to_vec();
+    let results = [REFERENCE, ValType::I32];
+    let mut builder = FunctionBuilder::new(&mut module.types, &parameters, &results);
+    let locals = parameters.iter().map(|&ty| module.locals.add(ty));
+    let locals: Vec<_> = locals.collect();
+    let mut body = builder.func_body();
+    for &local in &locals {
+        body.local_get(local);
+    }
+    body.call(function).i32_const(0);
+    builder.finish(locals, &mut module.funcs)
+}
+
+/// Stands for the module's exports until there are any.
+const NOT_LOADED: &str = "const notLoaded = new Proxy({}, {
+    get() {
+        throw new RelampagoError('NOT_LOADED', 'await init() first: the WebAssembly module is not there yet');
+    },
+});
+let wasmModule, wasmInstance, wasm = notLoaded;";
+
+const WRONG_CLASS: &str =
+    "throw new RelampagoError('INVALID_ARGUMENT', `\\`${what}\\` must be a ${name}`);";
+
+/// Rewrites the errors of the script as errors of this package: a call before the module is loaded, and an object of
+/// another class, which the error names with its argument.
+fn with_errors(script: &str) -> Result<String> {
+    static CHECK: LazyLock<Regex> = LazyLock::new(|| regex(r"_assertClass\((\w+), (\w+)\);"));
+    // It numbers a function of the module, and the two modules may number them differently.
+    static NUMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"(?m)^ *// Cast intrinsic for.*\n"));
+    let script = replace(script, "let wasmModule, wasmInstance, wasm;", 1, NOT_LOADED)?;
+    let loaded = "if (wasm !== notLoaded) return wasm;";
+    let script = replace(&script, "if (wasm !== undefined) return wasm;", 2, loaded)?;
+    let script = NUMBER.replace_all(&script, "");
+    // A module whose functions take no objects of its classes has no function that checks them.
+    if !CHECK.is_match(&script) {
+        return Ok(script.into_owned());
+    }
+    let script = CHECK.replace_all(&script, "_assertClass($1, $2, '$1', '$2');");
+    let declared = "function _assertClass(instance, klass";
+    let script = replace(&script, declared, 1, &format!("{declared}, what, name"))?;
+    let thrown = "throw new Error(`expected instance of ${klass.name}`);";
+    replace(&script, thrown, 1, WRONG_CLASS)
+}
+
+/// Replaces a text that another version of wasm-bindgen may write otherwise.
+fn replace(script: &str, place: &str, count: usize, replacement: &str) -> Result<String> {
+    let found = script.matches(place).count();
+    ensure!(
+        found == count,
+        "wasm-bindgen's script has {found} of {place:?}, not {count}"
+    );
+    Ok(script.replace(place, replacement))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A module that exports functions of these names and results.
+    fn module_with(exports: &[(&str, &[ValType])]) -> Module {
+        let mut module = Module::default();
+        for (name, results) in exports {
+            let mut builder = FunctionBuilder::new(&mut module.types, &[ValType::I32], results);
+            builder.func_body().unreachable();
+            let parameter = module.locals.add(ValType::I32);
+            let function = builder.finish(vec![parameter], &mut module.funcs);
+            module.exports.add(name, function);
+        }
+        module
+    }
+
+    #[test]
+    fn closures_get_short_names_in_script_and_module() {
+        let long = "wasm_bindgen__convert__closures_____invoke__h1";
+        let mut module = module_with(&[(long, &[])]);
+        let script = format!("wasm.{long}(a); // {long}2");
+        let renamed = shorten_names(&script, &mut module).unwrap();
+        assert_eq!(renamed, format!("wasm.$$0(a); // {long}2"));
+        assert_eq!(module.exports.iter().next().unwrap().name, "$$0");
+    }
+
+    #[test]
+    fn exports_that_the_script_names_stay() {
+        let mut module = module_with(&[("$$1", &[]), ("$$12", &[]), ("llg_free", &[])]);
+        remove_unused_exports("wasm.$$12(ptr); // llg_free\nwasm.memory", &mut module);
+        let names: Vec<_> = module.exports.iter().map(|export| &export.name).collect();
+        assert_eq!(names, ["$$12"]);
+    }
+
+    #[test]
+    fn a_reference_gets_a_second_result() {
+        let mut module = module_with(&[("read", &[REFERENCE]), ("length", &[ValType::I32])]);
+        let script = "const ret = wasm.read(this.ptr); const ret = wasm.length(this.ptr);";
+        let changed = add_results(script, &mut module).unwrap();
+        let expected = "const [ret] = wasm.read(this.ptr); const ret = wasm.length(this.ptr);";
+        assert_eq!(changed, expected);
+        assert_eq!(exports_of_one_reference(&module), []);
+        let mut other = module_with(&[("a", &[REFERENCE])]);
+        assert!(add_results("another script", &mut other).is_err());
+    }
+
+    #[test]
+    fn class_checks_name_their_argument() {
+        let script = "let wasmModule, wasmInstance, wasm;
+if (wasm !== undefined) return wasm; if (wasm !== undefined) return wasm;
+function _assertClass(instance, klass) {
+        throw new Error(`expected instance of ${klass.name}`);
+}
+        // Cast intrinsic for `F64 -> Externref`. 12
+        _assertClass(buffer, DeviceBuffer);
+";
+        let script = with_errors(script).unwrap();
+        assert!(script.contains("_assertClass(buffer, DeviceBuffer, 'buffer', 'DeviceBuffer');"));
+        assert!(script.contains("function _assertClass(instance, klass, what, name) {"));
+        assert!(!script.contains("new Error(") && !script.contains("Cast"));
+        assert!(with_errors("another version's script").is_err());
+    }
+}

@@ -1,0 +1,50 @@
+//! The parts of `cargo xtask test --exhaustive` that run tests.
+
+use super::parts::with_gpu;
+use super::{Context, counted};
+use anyhow::Result;
+use xshell::cmd;
+
+/// The number of mutated model files.
+const MUTATIONS: &str = "1000000";
+
+/// Reads every shader by WESL's compiler.
+pub(super) fn shaders(context: &Context) -> Result<()> {
+    let sh = &context.project.sh;
+    cmd!(
+        sh,
+        "cargo clippy -p shaders-check --all-targets -- -D warnings"
+    )
+    .run()?;
+    counted::run(cmd!(sh, "cargo test -p shaders-check"))
+}
+
+/// Tries functions of one number at every `f32`.
+pub(super) fn functions(context: &Context) -> Result<()> {
+    // One operation after the other: each is shared among all threads.
+    let test = cmd!(
+        context.project.sh,
+        "cargo test --release --no-default-features --lib simd::tests::math
+         -- --nocapture --test-threads 1"
+    );
+    counted::run(test.env("RELAMPAGO_EXHAUSTIVE", "1"))
+}
+
+/// Runs random cases that no other run has had, and more faults in PTX and dropped futures.
+pub(super) fn fuzz(context: &Context) -> Result<()> {
+    let test = cmd!(
+        context.project.sh,
+        "cargo test --release --features ptx --test cancellation --test fuzz --test ptx -- --nocapture"
+    );
+    let test = test.env("PTXAS", &context.tools.ptxas);
+    counted::run(with_gpu(context, test)?.env("RELAMPAGO_EXHAUSTIVE", "1"))
+}
+
+/// Reads mutated models.
+pub(super) fn hostile(context: &Context) -> Result<()> {
+    let test = cmd!(
+        context.project.sh,
+        "cargo test --release -p relampago --features llm --test llm hostile -- --nocapture"
+    );
+    counted::run(test.env("RELAMPAGO_MUTATIONS", MUTATIONS))
+}
