@@ -106,7 +106,7 @@ fn add_groups<I: Isa, const BYTES: usize>(
     bytes: &[u8; BYTES],
     x: Operand<'_>,
     mut total: I::F32,
-    high: impl Fn(I::Bits, usize, usize) -> I::Bits,
+    high: impl Fn(I, &[u8; BYTES], I::Bits, usize, usize) -> I::Bits,
 ) -> I::F32 {
     let mut scales = group_scales(isa, bytes);
     for at in (0..8).step_by(I::LANES) {
@@ -121,7 +121,7 @@ fn add_groups<I: Isa, const BYTES: usize>(
             let low = pairs_at(isa, bytes, BYTES - 128 + GROUP * pair + at);
             for (half, (q, sum)) in nibbles(isa, low).into_iter().zip(&mut sums).enumerate() {
                 let group = 2 * pair + half;
-                let q = high(q, group, at);
+                let q = high(isa, bytes, q, group, at);
                 *sum = isa.dot_pairs(q, x.at(isa, GROUP * group + at), *sum);
             }
         }
@@ -132,13 +132,27 @@ fn add_groups<I: Isa, const BYTES: usize>(
     total
 }
 
+/// Adds nothing.
+#[inline(always)]
+fn no_fifths<I: Isa>(_: I, _: &[u8; 144], q: I::Bits, _: usize, _: usize) -> I::Bits {
+    q
+}
+
+/// Adds the fifth bits of a group: a byte has one of each group.
+#[inline(always)]
+fn add_fifths<I: Isa>(isa: I, block: &[u8; 176], q: I::Bits, group: usize, at: usize) -> I::Bits {
+    let bits = isa.shl_bits(pairs_at(isa, block, 16 + at), 4);
+    let bits = isa.shr_bits(bits, group as u32);
+    isa.add_bits(q, isa.and_bits(bits, constant_bits!(isa, 0x0010_0010)))
+}
+
 #[derive(Clone, Copy)]
 pub(super) struct Q4K;
 
 impl LongBlock<144> for Q4K {
     #[inline(always)]
     fn add<I: Isa>(isa: I, block: &[u8; 144], x: Operand<'_>, total: I::F32) -> I::F32 {
-        add_groups(isa, block, x, total, |q, _, _| q)
+        add_groups(isa, block, x, total, no_fifths)
     }
 }
 
@@ -148,12 +162,7 @@ pub(super) struct Q5K;
 impl LongBlock<176> for Q5K {
     #[inline(always)]
     fn add<I: Isa>(isa: I, block: &[u8; 176], x: Operand<'_>, total: I::F32) -> I::F32 {
-        // A byte has the fifth bit of a weight of each group.
-        add_groups(isa, block, x, total, |q, group, at| {
-            let bits = isa.shl_bits(pairs_at(isa, block, 16 + at), 4);
-            let bits = isa.shr_bits(bits, group as u32);
-            isa.add_bits(q, isa.and_bits(bits, constant_bits!(isa, 0x0010_0010)))
-        })
+        add_groups(isa, block, x, total, add_fifths)
     }
 }
 
@@ -178,8 +187,8 @@ impl LongBlock<210> for Q6K {
         for (half, part) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             let mut sums = [isa.splat_bits(0); 4];
             for at in (16 * part..16 * part + 16).step_by(2 * I::LANES) {
-                let [a, b] = [0, 32]
-                    .map(|second| nibbles(isa, pairs_at(isa, block, 64 * half + second + at)));
+                let a = nibbles(isa, pairs_at(isa, block, 64 * half + at));
+                let b = nibbles(isa, pairs_at(isa, block, 64 * half + 32 + at));
                 let high = isa.shl_bits(pairs_at(isa, block, 128 + 32 * half + at), 4);
                 for (i, (low, sum)) in [a[0], b[0], a[1], b[1]].iter().zip(&mut sums).enumerate() {
                     let high = isa.shr_bits(high, 2 * i as u32);

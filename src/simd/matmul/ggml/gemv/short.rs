@@ -103,7 +103,11 @@ fn products<I: Isa, B: ShortBlock<BYTES>, const BYTES: usize>(
     for (at, &offset) in (0..ROWS).step_by(I::LANES).zip(&offsets) {
         isa.store(offset, &mut scales[at..]);
     }
-    std::array::from_fn(|row| sum_lanes(isa, sums[row]) + scales[row])
+    let mut totals = [0.0; ROWS];
+    for ((total, &sum), offset) in totals.iter_mut().zip(&sums).zip(&scales) {
+        *total = sum_lanes(isa, sum) + offset;
+    }
+    totals
 }
 
 /// `2 · LANES` bytes of a block, as pairs.
@@ -141,19 +145,20 @@ impl ShortBlock<34> for Q80 {
     }
 }
 
-/// The sums of a block whose last 16 bytes are nibbles, to which `high` adds.
+/// The sums of a block whose last 16 bytes are nibbles, to which `high` adds. It is a function that is
+/// always inlined: closures are not.
 #[inline(always)]
 fn dot_nibbles<I: Isa, const BYTES: usize>(
     isa: I,
     block: &[u8; BYTES],
     x: Operand<'_>,
-    high: impl Fn(I::Bits, usize) -> I::Bits,
+    high: impl Fn(I, &[u8; BYTES], Operand<'_>, I::Bits, usize) -> I::Bits,
 ) -> I::Bits {
     let mut sum = isa.splat_bits(0);
     for at in (0..16).step_by(2 * I::LANES) {
         let [low, up] = nibbles(isa, pairs_at(isa, block, BYTES - 16 + at));
-        sum = isa.dot_pairs(high(low, at), x.at(isa, at), sum);
-        sum = isa.dot_pairs(high(up, 16 + at), x.at(isa, 16 + at), sum);
+        sum = isa.dot_pairs(high(isa, block, x, low, at), x.at(isa, at), sum);
+        sum = isa.dot_pairs(high(isa, block, x, up, 16 + at), x.at(isa, 16 + at), sum);
     }
     sum
 }
@@ -164,7 +169,7 @@ pub(super) struct Q40;
 impl ShortBlock<18> for Q40 {
     #[inline(always)]
     fn dot<I: Isa>(isa: I, block: &[u8; 18], x: Operand<'_>) -> I::Bits {
-        dot_nibbles(isa, block, x, |q, _| q)
+        dot_nibbles(isa, block, x, no_fifths)
     }
 }
 
@@ -176,7 +181,7 @@ impl ShortBlock<20> for Q41 {
 
     #[inline(always)]
     fn dot<I: Isa>(isa: I, block: &[u8; 20], x: Operand<'_>) -> I::Bits {
-        dot_nibbles(isa, block, x, |q, _| q)
+        dot_nibbles(isa, block, x, no_fifths)
     }
 }
 
@@ -191,25 +196,34 @@ const BITS: [i32; 8] = {
     bits
 };
 
-/// The sums of a block with fifth bits: those of the weights in order start at byte `word`.
+/// Adds the fifth bits to integers from `at` on. The 32 bits are in the four bytes before the nibbles.
 #[inline(always)]
-fn dot_fives<I: Isa, const BYTES: usize>(
+fn add_fifths<I: Isa, const BYTES: usize>(
     isa: I,
     block: &[u8; BYTES],
-    word: usize,
     x: Operand<'_>,
+    q: I::Bits,
+    at: usize,
 ) -> I::Bits {
-    let words = [0, 2].map(|half| {
-        let word = u16::from_le_bytes([block[word + half], block[word + half + 1]]);
-        isa.splat_bits((u32::from(word) << 16 | u32::from(word)) as i32)
-    });
-    dot_nibbles(isa, block, x, |q, at| {
-        // SAFETY: `at` modulo 16 is a multiple of `2 · LANES`, which divide 16: a vector is there.
-        let bits = unsafe { isa.load_ptr(x.bits.as_ptr().add(at % 16 / 2).cast()) };
-        let bits = isa.to_bits(bits);
-        let fifth = isa.eq_pairs(isa.and_bits(words[at / 16], bits), bits);
-        isa.add_bits(q, isa.and_bits(fifth, constant_bits!(isa, 0x0010_0010)))
-    })
+    let first = BYTES - 20 + at / 16 * 2;
+    let word = u32::from(u16::from_le_bytes([block[first], block[first + 1]]));
+    let words = isa.splat_bits((word << 16 | word) as i32);
+    // SAFETY: `at` modulo 16 is a multiple of `2 · LANES`, which divide 16: a vector is there.
+    let bits = isa.to_bits(unsafe { isa.load_ptr(x.bits.as_ptr().add(at % 16 / 2).cast()) });
+    let fifth = isa.eq_pairs(isa.and_bits(words, bits), bits);
+    isa.add_bits(q, isa.and_bits(fifth, constant_bits!(isa, 0x0010_0010)))
+}
+
+/// Adds nothing.
+#[inline(always)]
+fn no_fifths<I: Isa, const BYTES: usize>(
+    _: I,
+    _: &[u8; BYTES],
+    _: Operand<'_>,
+    q: I::Bits,
+    _: usize,
+) -> I::Bits {
+    q
 }
 
 #[derive(Clone, Copy)]
@@ -218,7 +232,7 @@ pub(super) struct Q50;
 impl ShortBlock<22> for Q50 {
     #[inline(always)]
     fn dot<I: Isa>(isa: I, block: &[u8; 22], x: Operand<'_>) -> I::Bits {
-        dot_fives(isa, block, 2, x)
+        dot_nibbles(isa, block, x, add_fifths)
     }
 }
 
@@ -230,6 +244,6 @@ impl ShortBlock<24> for Q51 {
 
     #[inline(always)]
     fn dot<I: Isa>(isa: I, block: &[u8; 24], x: Operand<'_>) -> I::Bits {
-        dot_fives(isa, block, 4, x)
+        dot_nibbles(isa, block, x, add_fifths)
     }
 }
