@@ -52,10 +52,10 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
             Long("profile") => arguments.profile = true,
             Long("instruction-set") => {
                 let name = parser.value()?.string()?;
-                let mut sets = InstructionSet::available().into_iter();
-                let set = sets.find(|set| set.to_string().eq_ignore_ascii_case(&name));
+                let mut sets = InstructionSet::available().iter().copied();
+                let set = sets.find(|set| set.name().eq_ignore_ascii_case(&name));
                 let unavailable = || format!("instruction set `{name}` is not available");
-                arguments.instruction_set = Some(set.ok_or_else(unavailable)?.to_owned());
+                arguments.instruction_set = Some(set.ok_or_else(unavailable)?);
             }
             Long("special") => arguments.special = true,
             Long("cache") => {
