@@ -86,9 +86,9 @@ impl Isa for Neon {
     }
 
     #[inline(always)]
+    #[allow(unused_unsafe)] // Where the build's own target features include these.
     fn dot_pairs(self, a: int32x4_t, b: int32x4_t, sum: int32x4_t) -> int32x4_t {
         // SAFETY: NEON is a target feature here.
-        #[allow(unused_unsafe)]
         unsafe {
             let (a, b) = (vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b));
             let low = vmlal_s16(sum, vget_low_s16(a), vget_low_s16(b));
