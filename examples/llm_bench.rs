@@ -1,11 +1,11 @@
 //! Measures a language model and prints one line of JSON.
 //!
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
-//! --threads 1 --runs 3 --backend gpu --cache f16`. With `--logits K` it prints the K largest logits of each position, with
+//! --threads 1 --runs 3 --backend gpu --cache f16 --instruction-set sse2`. With `--logits K` it prints the K largest logits of each position, with
 //! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
 
 use relampago::llm::{CacheType, LanguageModel, LoadOptions};
-use relampago::{Backend, GpuDevice, Profile};
+use relampago::{Backend, GpuDevice, InstructionSet, Profile};
 use serde_json::{Value, json};
 use std::error::Error;
 use std::time::Instant;
@@ -23,6 +23,7 @@ struct Arguments {
     profile: bool,
     device: Option<GpuDevice>,
     cache_type: CacheType,
+    instruction_set: Option<InstructionSet>,
 }
 
 fn arguments() -> Result<Arguments, Box<dyn Error>> {
@@ -49,6 +50,13 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 arguments.tokenize = Some(serde_json::from_str(&text)?);
             }
             Long("profile") => arguments.profile = true,
+            Long("instruction-set") => {
+                let name = parser.value()?.string()?;
+                let mut sets = InstructionSet::available().iter().copied();
+                let set = sets.find(|set| set.name().eq_ignore_ascii_case(&name));
+                let unavailable = || format!("instruction set `{name}` is not available");
+                arguments.instruction_set = Some(set.ok_or_else(unavailable)?);
+            }
             Long("special") => arguments.special = true,
             Long("cache") => {
                 arguments.cache_type = match parser.value()?.string()?.as_str() {
@@ -81,6 +89,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut options = LoadOptions::default();
     options.threads = arguments.threads;
     options.cache_type = arguments.cache_type;
+    options.instruction_set = arguments.instruction_set;
     options.device.clone_from(&arguments.device);
     options.context_length = Some(arguments.tokens.len() + arguments.n + 1);
     let model = LanguageModel::load(&arguments.model, options)?;

@@ -28,7 +28,10 @@ export async function answers({ LanguageModel }, source, requests, options) {
   return { info, memory, progress: { first: progress[0], last: progress.at(-1) }, results };
 }
 
-/** The logits of some ids after each token of texts: of each text its tokens, and for each token the ids. */
+/**
+ * The logits of some ids after each token of texts: of each text its tokens, and for each token the ids. The first result
+ * of a text has its tokens read at once, the second one by one.
+ */
 export async function logits({ LanguageModel }, source, texts, options) {
   const model = await LanguageModel.load(source, options);
   const results = [];
@@ -36,8 +39,16 @@ export async function logits({ LanguageModel }, source, texts, options) {
     const session = await model.session();
     const rows = await session.logits(tokens);
     const vocabulary = rows.length / tokens.length;
-    results.push(ids.map((some, token) => some.map((id) => rows[token * vocabulary + id])));
+    const together = ids.map((some, token) => some.map((id) => rows[token * vocabulary + id]));
     session.dispose();
+    const other = await model.session();
+    const alone = [];
+    for (const [i, token] of tokens.entries()) {
+      const row = await other.decode(token);
+      alone.push(ids[i].map((id) => row[id]));
+    }
+    other.dispose();
+    results.push([together, alone]);
   }
   const { info } = model;
   model.dispose();

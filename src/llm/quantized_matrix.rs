@@ -13,6 +13,11 @@ use crate::simd::{BlockMatrix, Cpu, multiply_blocks};
 ///
 /// The weights stay quantised, in the memory of the CPU or of the GPU, and are dequantized during the matmul. Inputs,
 /// products and accumulators are `f32`: the accuracy is that of [`GpuDevice::matmul_async`] with the dequantized weights.
+///
+/// On SIMD, matmuls of up to three rows with `Q8_0`, `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`, `Q4_K`, `Q5_K` and `Q6_K` round the
+/// inputs of each block of 32 to 16 bits, by at most 2⁻¹⁵ of the largest of them, and add integers. Whole
+/// numbers below 32,768 stay as they are.
+///
 /// On a GPU, the length of a row must be a multiple of 8, as that of quantised rows is.
 ///
 /// ```

@@ -107,6 +107,13 @@ pub(super) trait Isa: Copy {
         kernel.run(self)
     }
 
+    /// [`Isa::call`] with vectors of at most eight lanes.
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
+    #[inline(always)]
+    fn call_narrow<K: Kernel>(self, kernel: K) -> K::Output {
+        self.call(kernel)
+    }
+
     fn splat(self, value: f32) -> Self::F32;
     fn splat_bits(self, value: i32) -> Self::Bits;
 
@@ -302,19 +309,66 @@ pub(super) trait Isa: Copy {
         self.sub_bits(self.xor_bits(bytes, sign), sign)
     }
 
-    /// An f16 in every lane.
+    /// `2 · LANES` bytes as integers of 16 bits from 0 to 255: pairs, of which a lane has one. The
+    /// first of a pair is in the low half.
+    ///
+    /// # Safety
+    /// `2 · LANES` bytes must be readable from `from`.
     #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
-    fn splat_f16(self, bits: u16) -> Self::F32 {
-        /// 2¹¹², which makes up for the difference of the exponents' biases.
-        const REBIAS: f32 = f32::from_bits((127 + 112) << 23);
-        let bits = u32::from(bits);
-        let finite = f32::from_bits((bits & 0x7fff) << 13) * REBIAS;
-        // From 2¹⁶ on it is none, but an infinity or a NaN.
-        let beyond = if finite < 65_536.0 { 0 } else { 0xff << 23 };
-        self.splat(f32::from_bits(
-            finite.to_bits() | beyond | (bits & 0x8000) << 16,
-        ))
+    unsafe fn load_pairs(self, from: *const u8) -> Self::Bits {
+        lanes_of(self, |lane| {
+            // SAFETY: the caller says that `2 · LANES` bytes are readable.
+            let [low, high] = unsafe { *from.add(2 * lane).cast::<[u8; 2]>() };
+            pair(low.into(), high.into())
+        })
+    }
+
+    /// [`Isa::load_pairs`] of bytes from −128 to 127.
+    ///
+    /// # Safety
+    /// `2 · LANES` bytes must be readable from `from`.
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
+    #[inline(always)]
+    unsafe fn load_signed_pairs(self, from: *const u8) -> Self::Bits {
+        lanes_of(self, |lane| {
+            // SAFETY: the caller says that `2 · LANES` bytes are readable.
+            let [low, high] = unsafe { *from.add(2 * lane).cast::<[i8; 2]>() };
+            pair(low.into(), high.into())
+        })
+    }
+
+    /// `x >> count` of each integer of 16 bits with zeros for the sign, for a count below 16.
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
+    #[inline(always)]
+    fn shr_pairs(self, x: Self::Bits, count: u32) -> Self::Bits {
+        let kept = 0xffff >> count;
+        self.and_bits(self.shr_bits(x, count), self.splat_bits(kept << 16 | kept))
+    }
+
+    /// All bits of each integer of 16 bits that is equal to that of `b`, and none of the others.
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
+    #[inline(always)]
+    fn eq_pairs(self, a: Self::Bits, b: Self::Bits) -> Self::Bits {
+        let [a, b] = [a, b].map(|x| self.to_array(self.reinterpret(x)));
+        lanes_of(self, |lane| {
+            let ([a, c], [b, d]) = (halves(a[lane]), halves(b[lane]));
+            pair(-i16::from(a == b), -i16::from(c == d))
+        })
+    }
+
+    /// `sum` plus the products of signed integers of 16 bits, all of them once. In which lanes they
+    /// are added is left to the instruction set.
+    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
+    #[inline(always)]
+    fn dot_pairs(self, a: Self::Bits, b: Self::Bits, sum: Self::Bits) -> Self::Bits {
+        let [a, b] = [a, b].map(|x| self.to_array(self.reinterpret(x)));
+        let products = lanes_of(self, |lane| {
+            let (a, b) = (halves(a[lane]), halves(b[lane]));
+            let product = |i: usize| i32::from(a[i]) * i32::from(b[i]);
+            product(0).wrapping_add(product(1))
+        });
+        self.add_bits(products, sum)
     }
 
     /// Integers of magnitude below 2²² as numbers.
@@ -367,6 +421,29 @@ pub(super) trait Isa: Copy {
         self.store(values, &mut lanes);
         lanes
     }
+}
+
+/// A vector of bit patterns, for instruction sets without an instruction.
+#[inline(always)]
+fn lanes_of<I: Isa>(isa: I, bits: impl Fn(usize) -> i32) -> I::Bits {
+    let mut lanes = [0.0; MAX_LANES];
+    for (i, lane) in lanes.iter_mut().take(I::LANES).enumerate() {
+        *lane = f32::from_bits(bits(i) as u32);
+    }
+    isa.to_bits(isa.load(&lanes))
+}
+
+/// Two integers of 16 bits in one lane.
+#[inline(always)]
+fn pair(low: i16, high: i16) -> i32 {
+    i32::from(low) & 0xffff | i32::from(high) << 16
+}
+
+/// The integers of a [`pair`].
+#[inline(always)]
+fn halves(lane: f32) -> [i16; 2] {
+    let bits = lane.to_bits();
+    [bits as i16, (bits >> 16) as i16]
 }
 
 /// A computation written for any instruction set.

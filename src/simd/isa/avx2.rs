@@ -52,7 +52,9 @@ impl Isa for Avx2 {
         fn shr_exponent(x: __m256i) -> __m256i = _mm256_srai_epi32::<23>(x);
         fn half_bits(x: __m256i) -> __m256i = _mm256_srai_epi32::<1>(x);
         fn bits_to_float(x: __m256i) -> __m256 = _mm256_cvtepi32_ps(x);
-        fn splat_f16(bits: u16) -> __m256 = _mm256_cvtph_ps(_mm_set1_epi16(bits as i16));
+        fn shr_pairs(x: __m256i, count: u32) -> __m256i = _mm256_srl_epi16(x, _mm_cvtsi32_si128(count as i32));
+        fn eq_pairs(a: __m256i, b: __m256i) -> __m256i = _mm256_cmpeq_epi16(a, b);
+        fn dot_pairs(a: __m256i, b: __m256i, sum: __m256i) -> __m256i = _mm256_add_epi32(_mm256_madd_epi16(a, b), sum);
     }
 
     #[inline(always)]
@@ -83,6 +85,18 @@ impl Isa for Avx2 {
     unsafe fn load_signed_bytes(self, from: *const u8) -> __m256i {
         // SAFETY: the caller says that the bytes are readable.
         unsafe { _mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const u8) -> __m256i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm256_cvtepu8_epi16(_mm_loadu_si128(from.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed_pairs(self, from: *const u8) -> __m256i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm256_cvtepi8_epi16(_mm_loadu_si128(from.cast())) }
     }
 
     #[inline(always)]

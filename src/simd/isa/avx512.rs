@@ -53,7 +53,9 @@ impl Isa for Avx512 {
         fn shr_exponent(x: __m512i) -> __m512i = _mm512_srai_epi32::<23>(x);
         fn half_bits(x: __m512i) -> __m512i = _mm512_srai_epi32::<1>(x);
         fn bits_to_float(x: __m512i) -> __m512 = _mm512_cvtepi32_ps(x);
-        fn splat_f16(bits: u16) -> __m512 = _mm512_cvtph_ps(_mm256_set1_epi16(bits as i16));
+        fn shr_pairs(x: __m512i, count: u32) -> __m512i = _mm512_srl_epi16(x, _mm_cvtsi32_si128(count as i32));
+        fn eq_pairs(a: __m512i, b: __m512i) -> __m512i = _mm512_movm_epi16(_mm512_cmpeq_epi16_mask(a, b));
+        fn dot_pairs(a: __m512i, b: __m512i, sum: __m512i) -> __m512i = _mm512_add_epi32(_mm512_madd_epi16(a, b), sum);
     }
 
     #[inline(always)]
@@ -71,6 +73,12 @@ impl Isa for Avx512 {
     fn call<K: Kernel>(self, kernel: K) -> K::Output {
         // SAFETY: a value of `Self` is made only where the CPU has the features.
         unsafe { run(kernel) }
+    }
+
+    #[inline(always)]
+    fn call_narrow<K: Kernel>(self, kernel: K) -> K::Output {
+        // SAFETY: AVX-512 is available only where AVX2 with its features is.
+        unsafe { super::avx2::run(kernel) }
     }
 
     #[inline(always)]
@@ -95,6 +103,18 @@ impl Isa for Avx512 {
     unsafe fn load_signed_bytes(self, from: *const u8) -> __m512i {
         // SAFETY: the caller says that the bytes are readable.
         unsafe { _mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const u8) -> __m512i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm512_cvtepu8_epi16(_mm256_loadu_si256(from.cast())) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed_pairs(self, from: *const u8) -> __m512i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm512_cvtepi8_epi16(_mm256_loadu_si256(from.cast())) }
     }
 
     #[inline(always)]

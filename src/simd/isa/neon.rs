@@ -49,6 +49,10 @@ impl Isa for Neon {
         fn shl_exponent(x: int32x4_t) -> int32x4_t = vshlq_n_s32::<23>(x);
         fn shr_exponent(x: int32x4_t) -> int32x4_t = vshrq_n_s32::<23>(x);
         fn half_bits(x: int32x4_t) -> int32x4_t = vshrq_n_s32::<1>(x);
+        fn shr_pairs(x: int32x4_t, count: u32) -> int32x4_t =
+            vreinterpretq_s32_u16(vshlq_u16(vreinterpretq_u16_s32(x), vdupq_n_s16(-(count as i16))));
+        fn eq_pairs(a: int32x4_t, b: int32x4_t) -> int32x4_t =
+            vreinterpretq_s32_u16(vceqq_s16(vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b)));
         fn bits_to_float(x: int32x4_t) -> float32x4_t = vcvtq_f32_s32(x);
     }
 
@@ -79,6 +83,29 @@ impl Isa for Neon {
             let word = vcreate_s8(u64::from(from.cast::<u32>().read_unaligned()));
             vmovl_s16(vget_low_s16(vmovl_s8(word)))
         }
+    }
+
+    #[inline(always)]
+    #[allow(unused_unsafe)] // Where the build's own target features include these.
+    fn dot_pairs(self, a: int32x4_t, b: int32x4_t, sum: int32x4_t) -> int32x4_t {
+        // SAFETY: NEON is a target feature here.
+        unsafe {
+            let (a, b) = (vreinterpretq_s16_s32(a), vreinterpretq_s16_s32(b));
+            let low = vmlal_s16(sum, vget_low_s16(a), vget_low_s16(b));
+            vmlal_high_s16(low, a, b)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const u8) -> int32x4_t {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { vreinterpretq_s32_u16(vmovl_u8(vld1_u8(from))) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed_pairs(self, from: *const u8) -> int32x4_t {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { vreinterpretq_s32_s16(vmovl_s8(vld1_s8(from.cast()))) }
     }
 
     #[inline(always)]

@@ -51,6 +51,9 @@ impl Isa for Sse2 {
         fn shl_exponent(x: __m128i) -> __m128i = _mm_slli_epi32::<23>(x);
         fn shr_exponent(x: __m128i) -> __m128i = _mm_srai_epi32::<23>(x);
         fn half_bits(x: __m128i) -> __m128i = _mm_srai_epi32::<1>(x);
+        fn shr_pairs(x: __m128i, count: u32) -> __m128i = _mm_srl_epi16(x, _mm_cvtsi32_si128(count as i32));
+        fn eq_pairs(a: __m128i, b: __m128i) -> __m128i = _mm_cmpeq_epi16(a, b);
+        fn dot_pairs(a: __m128i, b: __m128i, sum: __m128i) -> __m128i = _mm_add_epi32(_mm_madd_epi16(a, b), sum);
         fn bits_to_float(x: __m128i) -> __m128 = _mm_cvtepi32_ps(x);
     }
 
@@ -82,6 +85,21 @@ impl Isa for Sse2 {
             let bytes = _mm_cvtsi32_si128(from.cast::<i32>().read_unaligned());
             let pairs = _mm_unpacklo_epi8(bytes, bytes);
             _mm_srai_epi32::<24>(_mm_unpacklo_epi16(pairs, pairs))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const u8) -> __m128i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { _mm_unpacklo_epi8(_mm_loadl_epi64(from.cast()), _mm_setzero_si128()) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed_pairs(self, from: *const u8) -> __m128i {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe {
+            let bytes = _mm_loadl_epi64(from.cast());
+            _mm_srai_epi16::<8>(_mm_unpacklo_epi8(bytes, bytes))
         }
     }
 

@@ -86,6 +86,9 @@ impl Isa for Simd128 {
         fn shl_exponent(x: v128) -> v128 = i32x4_shl(x, 23);
         fn shr_exponent(x: v128) -> v128 = i32x4_shr(x, 23);
         fn half_bits(x: v128) -> v128 = i32x4_shr(x, 1);
+        fn shr_pairs(x: v128, count: u32) -> v128 = u16x8_shr(x, count);
+        fn eq_pairs(a: v128, b: v128) -> v128 = i16x8_eq(a, b);
+        fn dot_pairs(a: v128, b: v128, sum: v128) -> v128 = i32x4_add(i32x4_dot_i16x8(a, b), sum);
         fn bits_to_float(x: v128) -> v128 = f32x4_convert_i32x4(x);
     }
 
@@ -141,6 +144,18 @@ impl Isa for Simd128 {
             let bytes = v128_load32_zero(from.cast());
             i32x4_extend_low_i16x8(i16x8_extend_low_i8x16(bytes))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn load_pairs(self, from: *const u8) -> v128 {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { i16x8_load_extend_u8x8(from) }
+    }
+
+    #[inline(always)]
+    unsafe fn load_signed_pairs(self, from: *const u8) -> v128 {
+        // SAFETY: the caller says that the bytes are readable.
+        unsafe { i16x8_load_extend_i8x8(from.cast()) }
     }
 
     #[inline(always)]

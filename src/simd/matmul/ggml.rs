@@ -12,7 +12,7 @@ use crate::simd::isa::{Isa, MAX_LANES, dispatch};
 use crate::simd::threads::{Cpu, share_out};
 use crate::tensor::ggml::{MAX_BLOCK, WeightType};
 use crate::tensor::quantized::half::f16_to_f32;
-use gemv::{Gemv, Prepare, prepared_len};
+use gemv::{Gemv, Prepare, ROWS, prepared_len};
 
 /// Rows from which on weights are unpacked for a product of blocks.
 const GEMM_ROWS: usize = 4;
@@ -97,7 +97,7 @@ fn gemv(cpu: Cpu, weights: BlockMatrix<'_>, x: &[f32], y: &mut [f32]) -> Result<
     };
     let x = dispatch(cpu.isa, prepare);
     let pieces = cpu.split((weights.rows * weights.cols) as u64 * 2, OpClass::Reduction);
-    share_out(pieces, 1, y, |first, y| {
+    share_out(pieces, ROWS, y, |first, y| {
         let product = Gemv {
             weights,
             first,

@@ -78,6 +78,33 @@ fn multiply(
     y
 }
 
+/// The product of each row in f64, and its error's bound: that of `f32`, and where a type's integers
+/// are multiplied as integers half a step of 16 bits for each element.
+fn expected(kind: WeightType, data: &[u8], x: &[f32]) -> Vec<[f64; 2]> {
+    let step = match kind {
+        F32 | F16 | BF16 | Q2_K | Q3_K | IQ4_NL | IQ4_XS => 0.0,
+        _ => 1.001 / 32_768.0,
+    };
+    let mut weights = vec![0.0; data.len() / kind.block_bytes() * kind.block_len()];
+    kind.dequantize(data, &mut weights);
+    let rows = weights.chunks_exact(x.len());
+    rows.map(|row| {
+        let (mut sum, mut most, mut rounding) = (0.0, 0.0, 0.0);
+        for (weights, x) in row.chunks(32).zip(x.chunks(32)) {
+            let largest = x.iter().fold(0.0_f32, |largest, x| largest.max(x.abs()));
+            for (&w, &x) in weights.iter().zip(x) {
+                let (w, x) = (f64::from(w), f64::from(x));
+                sum += w * x;
+                most += (w * x).abs();
+                rounding += w.abs() * f64::from(largest) * step;
+            }
+        }
+        // Minima and biases cancel: quants alone are up to twice as large as weights.
+        [sum, 64.0 * f64::from(f32::EPSILON) * most + rounding]
+    })
+    .collect()
+}
+
 #[test]
 fn rows_times_vectors_are_those_in_f64() {
     on_each(|isa| {
@@ -91,22 +118,12 @@ fn rows_times_vectors_are_those_in_f64() {
                 let data = random.matrix(kind, halves, rows, cols);
                 let x: Vec<f32> = (0..cols).map(|_| random.number()).collect();
                 let y = multiply(isa, kind, &data, rows, &x);
-                let mut weights = vec![0.0; rows * cols];
-                kind.dequantize(&data, &mut weights);
-                for (y, row) in y.iter().zip(weights.chunks_exact(cols)) {
-                    let terms = row
-                        .iter()
-                        .zip(&x)
-                        .map(|(w, x)| f64::from(*w) * f64::from(*x));
-                    let (mut sum, mut most) = (0.0, 0.0);
-                    for term in terms {
-                        sum += term;
-                        most += term.abs();
-                    }
-                    // Minima and biases cancel: quants alone are up to twice as large as weights.
-                    let bound = 64.0 * f64::from(f32::EPSILON) * most + 1e-30;
+                for (y, [sum, bound]) in y.iter().zip(expected(kind, &data, &x)) {
                     let difference = (f64::from(*y) - sum).abs();
-                    assert!(difference <= bound, "{isa} {kind:?} {cols}: {y}, {sum}");
+                    assert!(
+                        difference <= bound + 1e-30,
+                        "{isa} {kind:?} {cols}: {y}, {sum}"
+                    );
                 }
             }
         }
@@ -138,6 +155,87 @@ fn infinite_scales_give_the_same_in_products_with_vectors_and_matrices() {
                     assert!(close || same, "{isa} {kind:?}: {vector}, {matrix}");
                 }
             }
+        }
+    });
+}
+
+#[test]
+fn groups_of_any_size_are_multiplied() {
+    on_each(|isa| {
+        let random = &mut Random(9);
+        for (kind, halves) in TYPES {
+            // An odd number of rows beyond those that are computed together.
+            let (rows, cols) = (7, 512);
+            let data = random.matrix(kind, halves, rows, cols);
+            // Groups of one size each, and groups of several sizes.
+            let sizes: [[f32; 3]; 8] = [
+                [0.0; 3],
+                [1e-40; 3],
+                [1e-30; 3],
+                [3e38; 3],
+                [1e30, 1.0, 1e-30],
+                [1.0, 0.0, 1e-40],
+                [1e-40, 0.0, 1e-38],
+                [1e-20, 1e-25, 1e-20],
+            ];
+            for size in sizes {
+                let x: Vec<f32> = (0..cols)
+                    .map(|i| size[i / 32 % 3] * random.number())
+                    .collect();
+                let y = multiply(isa, kind, &data, rows, &x);
+                for (y, [sum, bound]) in y.iter().zip(expected(kind, &data, &x)) {
+                    // Sums that nearly overflow may do so in another order.
+                    let close = (f64::from(*y) - sum).abs() <= bound + 1e-41;
+                    assert!(close || bound > 1e33, "{isa} {kind:?} {size:?}: {y}, {sum}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn elements_that_are_not_finite_give_the_same_in_products_with_vectors_and_matrices() {
+    on_each(|isa| {
+        let random = &mut Random(10);
+        for (kind, halves) in TYPES {
+            let (rows, cols) = (5, 512);
+            let data = random.matrix(kind, halves, rows, cols);
+            for special in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
+                let mut x: Vec<f32> = (0..cols).map(|_| random.number()).collect();
+                x[random.next() as usize % cols] = special;
+                let vector = multiply(isa, kind, &data, rows, &x);
+                let matrix = multiply(isa, kind, &data, rows, &x.repeat(4));
+                for (vector, matrix) in vector.iter().zip(&matrix[..rows]) {
+                    let same = vector.is_nan() && matrix.is_nan() || vector == matrix;
+                    assert!(
+                        same && !vector.is_finite(),
+                        "{isa} {kind:?}: {vector}, {matrix}"
+                    );
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn whole_numbers_of_fifteen_bits_are_multiplied_exactly() {
+    on_each(|isa| {
+        let numbers = [1.0, -7.0, 1024.0, 16_383.0, -32_767.0, 32_767.0, 3.0, 0.0];
+        // A scale of ½, and weights of 1.
+        let mut block = vec![0x00, 0x38];
+        block.extend([1; 32]);
+        for i in 0..32 {
+            let mut x = [0.0; 32];
+            x[i] = numbers[i % 8];
+            x[(i + 5) % 32] = 1.0;
+            let y = multiply(isa, Q8_0, &block, 1, &x);
+            assert_eq!(y, [0.5 * (numbers[i % 8] + 1.0)], "{isa} {i}");
+        }
+        // Just below a power of two, where integers would not fit 16 bits.
+        for most in [1.0_f32.next_down(), 32_767.498, 32_767.5, 2.0, 1e20] {
+            let y = multiply(isa, Q8_0, &block, 1, &[most; 32]);
+            let error = (y[0] / (16.0 * most) - 1.0).abs();
+            assert!(error < 1.0 / 32_768.0, "{isa} {most}: {}", y[0]);
         }
     });
 }

@@ -148,3 +148,66 @@ impl Kernel for Movement {
 fn movement() {
     on_each(|isa| dispatch(isa, Movement));
 }
+
+/// Integers of 16 bits: bytes widened, shifted, compared and multiplied.
+struct Pairs16;
+
+impl Kernel for Pairs16 {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let bytes: [u8; 64] = std::array::from_fn(|i| (i * 37 + 250) as u8);
+        let factors: [u8; 64] = std::array::from_fn(|i| (i * 91 + 7) as u8);
+        let integers = |x: I::Bits| -> Vec<i16> {
+            let lanes = isa.to_array(isa.reinterpret(x));
+            let halves = lanes.map(|lane| [lane.to_bits() as i16, (lane.to_bits() >> 16) as i16]);
+            halves[..I::LANES].concat()
+        };
+        let mapped = |from: &[u8], f: fn(u8) -> i16| -> Vec<i16> {
+            from[..2 * I::LANES].iter().map(|&byte| f(byte)).collect()
+        };
+        // SAFETY: 64 bytes are more than two for each lane and one.
+        let [plain, signed, other] = unsafe {
+            [
+                isa.load_pairs(bytes.as_ptr().add(1)),
+                isa.load_signed_pairs(bytes.as_ptr().add(1)),
+                isa.load_signed_pairs(factors.as_ptr()),
+            ]
+        };
+        assert_eq!(integers(plain), mapped(&bytes[1..], i16::from));
+        assert_eq!(integers(signed), mapped(&bytes[1..], |b| (b as i8).into()));
+        for count in [0, 1, 4, 15] {
+            let shifted = integers(signed)
+                .into_iter()
+                .map(|x| (x as u16 >> count) as i16);
+            let expected: Vec<i16> = shifted.collect();
+            assert_eq!(integers(isa.shr_pairs(signed, count)), expected, "{count}");
+        }
+        let first = isa.splat_bits(i32::from(bytes[1]) | i32::from(bytes[2]) << 16);
+        let equal = integers(isa.eq_pairs(plain, first));
+        for (i, equal) in equal.into_iter().enumerate() {
+            let expected = -i16::from(bytes[1 + i] == bytes[1 + i % 2]);
+            assert_eq!(equal, expected, "{i}");
+        }
+        let total = |sums: I::Bits| -> i64 {
+            let lanes = isa.to_array(isa.reinterpret(sums));
+            let sums = lanes[..I::LANES].iter().map(|lane| lane.to_bits() as i32);
+            sums.map(i64::from).sum()
+        };
+        let products = integers(signed).into_iter().zip(integers(other));
+        let expected: i64 = products.map(|(a, b)| i64::from(a) * i64::from(b)).sum();
+        let dot = isa.dot_pairs(signed, other, isa.splat_bits(5));
+        assert_eq!(total(dot), expected + 5 * I::LANES as i64);
+        // The largest magnitudes that products with blocks have.
+        let most = isa.splat_bits(0x7fff_7fff);
+        let least = isa.splat_bits(-128 & 0xffff | -128 << 16);
+        let dot = isa.dot_pairs(most, least, isa.splat_bits(0));
+        assert_eq!(total(dot), -128 * 32_767 * 2 * I::LANES as i64);
+    }
+}
+
+#[test]
+fn pairs_are_widened_shifted_compared_and_multiplied() {
+    on_each(|isa| dispatch(isa, Pairs16));
+}
