@@ -110,7 +110,7 @@ const withProgram = async (entry, use) => {
         return await use(await entry.ready);
     } finally {
         entry.users -= 1;
-        discard(entry);
+        entry.isEvicted && discard(entry);
     }
 };
 
