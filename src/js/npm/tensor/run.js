@@ -141,7 +141,7 @@ const withPlan = async ({ order, results, key }, given, use) => {
 const argumentsOf = (sources) => sources.map((source) => (source instanceof Resident ? source.buffer : source));
 
 /** Reads a leaf that is a result itself. */
-const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : Float32Array.from(source));
+const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : source.slice());
 
 /** Computes nodes and returns their values, each in an array of its own. */
 export const read = async (nodes, options) => {
