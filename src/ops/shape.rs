@@ -72,6 +72,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(1, product("b", k, n)?)?;
             product("c", m, n)
         }
+        Op::MatmulCached(ref call) => call.output_len(len(0)),
         Op::Convolve2d { options } => {
             check_conv2d(&options)?;
             expect(0, product("input", options.input_rows, options.input_cols)?)?;
