@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::batch::{BufferId, GpuCommandBatch};
+use crate::device::buffer::DeviceBuffer;
 use crate::device::executor::Placed;
 use crate::device::matmul_cache::GpuMatmulCache;
 use crate::error::{Error, Result};
@@ -56,11 +57,11 @@ impl GpuCommandBatch {
         let call = weights.matmul(m);
         // Names its argument as this method does.
         call.output_len(self.lens(&[self.index("input", input)?])[0])?;
-        let Some(buffer) = weights.buffer(&self.device) else {
+        let Some(storage) = weights.storage() else {
             return self.try_record(Op::MatmulCached(call), &[input]);
         };
         let [m, k, n] = call.shape();
-        let b = self.try_input(&buffer)?;
+        let b = self.try_input(&DeviceBuffer::new(self.device.clone(), storage))?;
         self.try_record(Op::Matmul { m, k, n }, &[input, b])
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::variants::GpuWeights;
 use super::{Executor, foreign};
 use crate::device::GpuDevice;
-use crate::device::buffer::{DeviceBuffer, Storage};
+use crate::device::buffer::Storage;
 use crate::error::Result;
 use crate::ops::{CachedMatmul, Weights};
 use crate::simd::{self, Packed};
@@ -85,7 +85,10 @@ impl Placed {
         match &self.form {
             Form::Packed(packed) => packed.bytes(),
             Form::Quantized(weights) => weights.bytes(),
-            Form::Gpu(weights) => with_gpu!(weights, weights.bytes()),
+            Form::Gpu(weights) => {
+                let weights = weights.as_ref();
+                with_gpu!(weights, weights.bytes())
+            }
         }
     }
 
@@ -99,13 +102,13 @@ impl Placed {
         CachedMatmul::new(m, self.shape, weights)
     }
 
-    /// Returns weights that are elements in a GPU's memory as a buffer.
-    pub(crate) fn buffer(&self, device: &GpuDevice) -> Option<DeviceBuffer> {
+    /// Returns the buffer of weights that are elements in a GPU's memory.
+    pub(crate) fn storage(&self) -> Option<Storage> {
         match &self.form {
-            Form::Gpu(weights) => with_gpu!(weights, {
-                let storage = Storage::Gpu(weights.values()?.clone());
-                Some(DeviceBuffer::new(device.clone(), storage))
-            }),
+            Form::Gpu(weights) => {
+                let weights = weights.as_ref();
+                with_gpu!(weights, weights.values().cloned().map(Storage::Gpu))
+            }
             Form::Packed(_) | Form::Quantized(_) => None,
         }
     }
