@@ -76,10 +76,8 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         Op::Convolve2d { options } => {
             check_conv2d(&options)?;
             expect(0, product("input", options.input_rows, options.input_cols)?)?;
-            expect(
-                1,
-                product("kernel", options.kernel_rows, options.kernel_cols)?,
-            )?;
+            let kernel = product("kernel", options.kernel_rows, options.kernel_cols)?;
+            expect(1, kernel)?;
             let (rows, cols) = options.output_shape();
             product("result", rows, cols)
         }
