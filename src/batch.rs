@@ -1,5 +1,6 @@
 //! [`GpuCommandBatch`]: operations that are recorded and then run together.
 
+mod cached;
 mod custom;
 mod former_names;
 mod methods;
@@ -413,6 +414,11 @@ impl GpuCommandBatch {
                 Source::Input(index) if self.inputs[*index].host().is_none() => {
                     return true;
                 }
+                // Its weights are there.
+                Source::Op {
+                    op: Op::MatmulCached(_),
+                    ..
+                } => return true,
                 Source::Op { op, inputs } if !chosen => {
                     chosen = self.device.uses_gpu(op, &self.lens(inputs));
                 }

@@ -102,7 +102,9 @@ pub use ops::HalfPrecision;
 pub use ops::custom::{CustomCall, CustomOp};
 pub use ops::policy::Policy;
 pub use ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
-pub use ops::{Attention, AxisFold, Conv2d, Matmul, Op, Padding, Rearrange, ReduceAxis, Rope};
+pub use ops::{
+    Attention, AxisFold, CachedMatmul, Conv2d, Matmul, Op, Padding, Rearrange, ReduceAxis, Rope,
+};
 pub use pool::{
     GpuDevicePool, Lease, PoolProgram, StreamProgress, StreamSink, StreamSource, StreamWatch,
 };

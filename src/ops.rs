@@ -6,6 +6,7 @@
 
 mod attention;
 mod backend;
+mod cached_matmul;
 mod conv2d;
 pub(crate) mod custom;
 mod half_precision;
@@ -24,6 +25,8 @@ mod transformer;
 use crate::ops::custom::CustomCall;
 pub use attention::Attention;
 pub use backend::Backend;
+pub use cached_matmul::CachedMatmul;
+pub(crate) use cached_matmul::Weights;
 pub use conv2d::{Conv2d, Padding};
 pub use half_precision::HalfPrecision;
 pub use layer::ConvLayer;
@@ -34,6 +37,9 @@ pub use rearrange::Rearrange;
 pub use reduce_axis::{AxisFold, ReduceAxis};
 pub use rope::Rope;
 pub(crate) use table::for_each_op;
+
+/// The stated accuracy of matmuls with cached weights: that of `matmul`.
+const MATMUL_ULP: f64 = 64.0;
 
 /// What an operation's cost is dominated by; the automatic choice of back-end goes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -135,6 +141,9 @@ macro_rules! define_ops {
             $( $(#[doc = $sdoc])* $(#[doc(alias = $salias)])* $sop, )*
             /// An elementwise operation of the user's own: [`CustomOp::with`](crate::CustomOp::with).
             Custom(CustomCall),
+            /// A matmul with weights of a cache:
+            /// [`GpuCommandBatch::matmul_cached`](crate::GpuCommandBatch::matmul_cached).
+            MatmulCached(CachedMatmul),
         }
 
         impl Op {
@@ -144,6 +153,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => stringify!($vname), )*
                     $( Op::$sop => stringify!($sname), )*
                     Op::Custom(call) => call.op().name(),
+                    Op::MatmulCached(_) => "matmul_cached",
                 }
             }
 
@@ -153,6 +163,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => &[$(stringify!($vin)),+], )*
                     $( Op::$sop => &[$(stringify!($sin)),+], )*
                     Op::Custom(call) => call.inputs(),
+                    Op::MatmulCached(_) => &["input"],
                 }
             }
 
@@ -167,6 +178,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => stringify!($vout), )*
                     $( Op::$sop => "value", )*
                     Op::Custom(_) => "y",
+                    Op::MatmulCached(_) => "out",
                 }
             }
 
@@ -177,6 +189,7 @@ macro_rules! define_ops {
                     $( Op::$vop $({ $($vp),+ })? => { $($( $vp.push_to(&mut list); )+)? } )*
                     $( Op::$sop => {} )*
                     Op::Custom(call) => list.values = call.scalars(),
+                    Op::MatmulCached(_) => {}
                 }
                 list.values
             }
@@ -214,6 +227,7 @@ macro_rules! define_ops {
                     $( Op::$sop => OpClass::$sclass, )*
                     // What it costs is not known.
                     Op::Custom(_) => OpClass::Transcendental,
+                    Op::MatmulCached(_) => OpClass::Matmul,
                 }
             }
 
@@ -224,6 +238,7 @@ macro_rules! define_ops {
                     $( Op::$vop { .. } => $vulp, )*
                     $( Op::$sop => $sulp, )*
                     Op::Custom(_) => f64::INFINITY,
+                    Op::MatmulCached(_) => MATMUL_ULP,
                 }
             }
         }

@@ -3,6 +3,8 @@
 
 #![cfg(not(target_arch = "wasm32"))]
 
+#[path = "matmul_cache/batches.rs"]
+mod batches;
 mod support;
 
 use relampago::{

@@ -19,6 +19,9 @@ export async function everything(signal: AbortSignal, x: Float32Array): Promise<
   exactly<void>(await cache.insert('layer', x, { k: 2, n: 3, format: 'q8_0', transposed: true }, { signal }));
   exactly<void>(await cache.insertBlocks('other', new Uint8Array(34), { k: 32, n: 1, format: 'q8_0' }));
   exactly<Float32Array>(await cache.matmulCached('layer', x, 1));
+  using recording = device.batch();
+  const input = recording.upload(x);
+  exactly<typeof input>(recording.matmulCached(cache, 'layer', input, 1));
   exactly<CachedWeights[]>(await cache.weights());
   exactly<boolean>(await cache.remove('layer'));
 

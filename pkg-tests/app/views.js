@@ -39,7 +39,8 @@ async function cache(relampago, device) {
     await cache.insert(`${format} turned`, turned, { k, n, format, transposed: true });
     const product = [...await cache.matmulCached(format, input, m)];
     const other = [...await cache.matmulCached(`${format} turned`, input, m)];
-    products[format] = { product, same: JSON.stringify(product) === JSON.stringify(other) };
+    const recorded = await recordedProducts(device, cache, format, input);
+    products[format] = { product, same: JSON.stringify(product) === JSON.stringify(other), recorded };
   }
   // As options, all of a class is read.
   class Stored { k = k; n = n; name() {} get transposed() { return true; } }
@@ -55,6 +56,7 @@ async function cache(relampago, device) {
     blocks: [...await cache.matmulCached('blocks', new Float32Array(32).fill(1), 1)],
     list: (await cache.weights()).filter(({ name }) => name.startsWith('q8') || name === 'blocks'),
     removed: [await cache.remove('blocks'), await cache.remove('blocks')],
+    recording: await recordingMistakes(relampago, device, cache),
     codes: {
       unknown: await code(() => cache.matmulCached('blocks', input, m)),
       name: await code(() => cache.insert(7, weights, { k, n })),
@@ -70,6 +72,45 @@ async function cache(relampago, device) {
   cache.dispose();
   results.codes.disposed = await code(() => cache.matmulCached('f32', input, m));
   return results;
+}
+
+// The products of a program's argument and of an upload, one with weights that are replaced meanwhile, and a batch's.
+async function recordedProducts(device, cache, name, input) {
+  const batch = device.batch();
+  const [x, given] = [batch.placeholder(m * k), batch.upload(input)];
+  await cache.insert('recorded', values(k), { k, n: 1 });
+  const own = batch.matmulCached(cache, 'recorded', given, m);
+  await cache.insert('recorded', values(k).fill(NaN), { k, n: 1 });
+  const products = [x, given].map((id) => batch.neg(batch.matmulCached(cache, name, batch.neg(id), m)));
+  const program = await batch.compile([...products, own]);
+  batch.dispose();
+  const results = await program.read([input]);
+  const single = device.batch();
+  const last = single.matmulCached(cache, name, single.upload(input), m);
+  await single.execute();
+  results.push(await single.read(last));
+  [program, single].forEach((object) => object.dispose());
+  return results.map((result) => [...result]);
+}
+
+async function recordingMistakes(relampago, device, cache) {
+  const code = (action) => codeOf(relampago, action);
+  const other = await relampago.GpuDevice.create({ backend: 'simd' });
+  const foreign = other.matmulCache();
+  await foreign.insert('f32', values(k * n), { k, n });
+  const batch = device.batch();
+  const x = batch.upload(values(m * k));
+  const codes = {
+    unknown: await code(() => batch.matmulCached(cache, 'nothing', x, m)),
+    removed: await code(() => batch.matmulCached(cache, 'blocks', x, m)),
+    length: await code(() => batch.matmulCached(cache, 'f32', x, m + 1)),
+    rows: await code(() => batch.matmulCached(cache, 'f32', x, 'three')),
+    id: await code(() => batch.matmulCached(cache, 'f32', values(m * k), m)),
+    foreign: await code(() => batch.matmulCached(foreign, 'f32', x, m)),
+    after: await code(() => batch.matmulCached(cache, 'f32', x, m)),
+  };
+  [batch, foreign, other].forEach((object) => object.dispose());
+  return codes;
 }
 
 // Bytes of a buffer that went elsewhere.

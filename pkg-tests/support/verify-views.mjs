@@ -11,6 +11,9 @@ const product = Array.from({ length: m * n }, (_, at) => {
     .reduce((sum, term) => sum + term, 0);
 });
 
+/** The same rows times one column. */
+const column = Array.from({ length: m }, (_, row) => values(k).reduce((sum, weight, i) => sum + values(m * k)[row * k + i] * weight, 0));
+
 /** How far a weight may be from what it was, of the largest one; see the formats' documentation. */
 const ROUNDING = { f32: 0, f16: 0, q8_0: 1 / 253, q4_0: 1 / 7.9 };
 
@@ -73,20 +76,35 @@ export function verifyViews(results, backend) {
   assert.equal(there?.custom ?? 'UNSUPPORTED', 'UNSUPPORTED');
 }
 
-function verifyCache({ products, classy, blocks, list, removed, codes }) {
+function verifyCache({ products, classy, blocks, list, removed, recording, codes }) {
   for (const [format, rounding] of Object.entries(ROUNDING)) {
-    const { product: got, same } = products[format];
+    const { product: got, same, recorded } = products[format];
     assert.ok(same, `${format}, stored transposed, is the same matrix`);
     const tolerance = 1e-5 + k * 0.75 * 0.75 * rounding;
     got.forEach((value, i) => {
       assert.ok(Math.abs(value - product[i]) <= tolerance, `${format}, value ${i}: ${value}, not ${product[i]}`);
     });
     assert.equal(got.length, product.length);
+    const [own] = recorded.splice(2, 1);
+    for (const one of recorded) {
+      assert.equal(one.length, product.length);
+      assert.ok(one.every((value, i) => Math.abs(value - got[i]) <= 1e-5), `${format}, recorded: ${one}, not ${got}`);
+    }
+    assert.deepEqual(own, column, 'weights stay what they were when they were recorded');
   }
   assert.deepEqual(classy, products.f32.product);
   assert.deepEqual(blocks, [528, -264]);
   assert.deepEqual(list, LIST);
   assert.deepEqual(removed, [true, false]);
+  assert.deepEqual(recording, {
+    unknown: 'INVALID_ARGUMENT',
+    removed: 'INVALID_ARGUMENT',
+    length: 'LENGTH_MISMATCH',
+    rows: 'INVALID_ARGUMENT',
+    id: 'INVALID_ARGUMENT',
+    foreign: 'FOREIGN',
+    after: 'no error',
+  });
   assert.deepEqual(codes, {
     unknown: 'INVALID_ARGUMENT',
     name: 'INVALID_ARGUMENT',

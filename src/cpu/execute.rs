@@ -16,11 +16,11 @@ const ROWS: usize = 8 * BLOCK;
 /// The memory of a plan's slots, reused from run to run: fresh pages cost more than most kernels.
 pub(crate) type Slots = Vec<Vec<f32>>;
 
-/// Runs a plan's kernels, by whose weights that are packed. `outside` has the values of nodes that
-/// none of them computes. Calls `finished` after each kernel.
+/// Runs a plan's kernels with those weights that are packed, which may be in two lists. `outside` has the
+/// values of nodes that no kernel computes. Calls `finished` after each kernel.
 pub(crate) fn run(
     plan: &Plan,
-    (cpu, weights): (Cpu, &Weights),
+    (cpu, weights): (Cpu, [&Weights; 2]),
     outside: &[&[f32]],
     slots: &mut Slots,
     finished: &mut dyn FnMut(),
@@ -41,7 +41,7 @@ pub(crate) fn run(
             cpu,
             kernel,
             inputs: &inputs,
-            factor: weights.get(place).and_then(Option::as_ref),
+            factor: weights.iter().find_map(|list| list.get(place)?.as_ref()),
         };
         run.run(plan.len(kernel), &mut out)?;
         slots[slot] = out;

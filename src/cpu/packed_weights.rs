@@ -1,7 +1,11 @@
 //! Constant matrices of a program's matmuls, packed once for SIMD. Buffers on the host are
 //! immutable while they are shared, so packed copies never become stale.
 
+mod arguments;
+
 use std::sync::Arc;
+
+pub(crate) use arguments::PackedArguments;
 
 use crate::error::Result;
 use crate::graph::fuse::{Kernel, Operand};
@@ -41,7 +45,10 @@ pub(crate) fn pack<'a>(
     let mut weights = Weights::new();
     for kernel in &plan.kernels {
         let factor = match product(plan, kernel) {
-            Some((product, node)) => factor(plan, (product, node), cpu, input, &weights)?,
+            Some((product, node)) => match constant(plan, node, input) {
+                Some(values) => Some(factor((product, node), cpu, values, &weights)?),
+                None => None,
+            },
             None => None,
         };
         weights.push(factor);
@@ -49,22 +56,26 @@ pub(crate) fn pack<'a>(
     Ok(weights)
 }
 
-fn factor<'a>(
+/// The values of a node that are the same in each run.
+fn constant<'a>(
     plan: &'a Plan,
-    (product, node): (Matmul, usize),
-    cpu: Cpu,
+    node: usize,
     input: &dyn Fn(usize) -> Option<&'a [f32]>,
-    others: &Weights,
-) -> Result<Option<Factor>> {
-    // Only these are the same in each run.
-    let values = match &plan.nodes[node].source {
-        Source::Upload(values) => Some(&values[..]),
+) -> Option<&'a [f32]> {
+    match &plan.nodes[node].source {
+        Source::Upload(values) => Some(values),
         Source::Input(index) => input(*index),
         Source::Placeholder(_) | Source::Op { .. } => None,
-    };
-    let Some(values) = values else {
-        return Ok(None);
-    };
+    }
+}
+
+/// Packs a node's values, unless one of `others` has them packed.
+fn factor(
+    (product, node): (Matmul, usize),
+    cpu: Cpu,
+    values: &[f32],
+    others: &Weights,
+) -> Result<Factor> {
     let Matmul { m, k, n, .. } = product;
     let plane = plane(k, n, product.transpose_b);
     let strides = [plane.row_stride, plane.col_stride];
@@ -73,12 +84,12 @@ fn factor<'a>(
         Some(other) => other.packed.clone(),
         None => Arc::new(Packed::new(cpu.isa, values, plane)?),
     };
-    Ok(Some(Factor {
+    Ok(Factor {
         node,
         strides,
         rows: m,
         packed,
-    }))
+    })
 }
 
 /// A kernel's product of row-major rows, and the node of its right operand.

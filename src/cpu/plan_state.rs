@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cpu::execute::{self, Slots};
-use crate::cpu::packed_weights::{self, Weights};
+use crate::cpu::packed_weights::{self, PackedArguments, Weights};
 use crate::error::Result;
 use crate::graph::{Binding, Plan, Repeat};
 use crate::simd::Cpu;
 
-/// The memory of a plan's results, and its packed matrices.
+/// The memory of a plan's results, and the packed matrices of its constants and arguments.
 #[derive(Default)]
 pub(crate) struct PlanState {
     memory: Mutex<Memory>,
@@ -22,6 +22,7 @@ struct Memory {
     given: Vec<(usize, Arc<Vec<f32>>)>,
     /// Results of the previous run that were still in use: in a loop, the last run's argument.
     lent: Vec<(usize, Arc<Vec<f32>>)>,
+    packed: PackedArguments,
 }
 
 impl Memory {
@@ -90,8 +91,9 @@ impl PlanState {
         for time in 0..repeat.times {
             memory.reclaim();
             let values: Vec<&[f32]> = bindings.iter().map(values).collect();
-            let slots = &mut memory.slots;
-            execute::run(plan, (cpu, &self.weights), &values, slots, finished)?;
+            memory.packed.update(plan, cpu, &bindings);
+            let weights = [&self.weights, memory.packed.weights()];
+            execute::run(plan, (cpu, weights), &values, &mut memory.slots, finished)?;
             plan.outcome()?;
             for &node in &plan.outputs {
                 results.push(match plan.home(node) {

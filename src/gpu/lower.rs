@@ -91,6 +91,7 @@ pub(super) fn lower(
         Op::TakeAlongRows { cols, k, .. } => gather(recorder, inputs, output, cols, [1, k, cols]),
         Op::ArgmaxRows { cols, .. } => row_ops::top_k(recorder, x, output, [output.len, cols, 1]),
         Op::TopKRows { rows, cols, k } => row_ops::top_k(recorder, x, output, [rows, cols, k]),
+        Op::MatmulCached(ref call) => super::weights::multiply_cached(recorder, call, x, output),
         Op::Convolve2d { ref options } => {
             super::convolve2d::convolve2d(recorder, inputs, output, options)
         }

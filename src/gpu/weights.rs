@@ -8,7 +8,8 @@ use super::lower::WORKGROUP;
 use super::pipelines::Composed;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::ops::CachedMatmul;
 use crate::tensor::BoundView;
 use crate::tensor::quantized::{BLOCK, GROUP, QuantizedWeights, WeightFormat};
 
@@ -153,6 +154,19 @@ impl Gpu {
     }
 }
 
+/// Records a matmul with weights of a cache, where neither is empty.
+pub(super) fn multiply_cached(
+    recorder: &mut Recorder<'_>,
+    call: &CachedMatmul,
+    a: &GpuBuffer,
+    c: &GpuBuffer,
+) -> Result<()> {
+    let (what, owner) = ("weights", "back-end");
+    let weights = call.weights::<GpuWeights>();
+    let weights = weights.ok_or(Error::Foreign { what, owner })?;
+    weights.multiply(recorder, a, c, call.shape())
+}
+
 /// Weights in a GPU's memory.
 pub(crate) enum GpuWeights {
     Values(GpuBuffer),
@@ -161,6 +175,14 @@ pub(crate) enum GpuWeights {
 }
 
 impl GpuWeights {
+    /// Returns the elements of weights that are not quantized.
+    pub(crate) fn values(&self) -> Option<&GpuBuffer> {
+        match self {
+            Self::Values(values) => Some(values),
+            Self::Words(..) => None,
+        }
+    }
+
     /// Returns the size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         let words = match self {

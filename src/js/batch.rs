@@ -224,7 +224,7 @@ pub(super) fn buffer_ids(
     Ok(ids)
 }
 
-fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
+pub(super) fn buffer_id(value: &JsValue, what: &'static str) -> Result<BufferId> {
     let number = value
         .as_f64()
         .filter(|number| *number >= 0.0 && number.fract() == 0.0);

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
+use super::batch::{JsBatch, buffer_id};
 use super::convert::{self, Parameter, get, invalid, set};
 use super::device::JsDevice;
 use super::error::promise;
@@ -76,6 +77,31 @@ impl JsDevice {
         let cache = GpuMatmulCache::new(self.get()?);
         let cache = Rc::new(RefCell::new(Some(cache)));
         Ok(JsMatmulCache { cache })
+    }
+}
+
+#[wasm_bindgen(js_class = GpuCommandBatch)]
+impl JsBatch {
+    /// Records `input · weights`, an `m × k` matrix times the `k × n` weights of that name in a cache of this device,
+    /// in whatever format the cache has them. The batch and its programs have these weights even if the cache replaces
+    /// or removes them later.
+    #[wasm_bindgen(js_name = matmulCached)]
+    pub fn matmul_cached(
+        &self,
+        cache: &JsMatmulCache,
+        name: Name,
+        input: Id,
+        m: Count,
+    ) -> Result<Id, JsValue> {
+        let call = || {
+            let (name, input) = (convert::text(&name, "name")?, buffer_id(&input, "input")?);
+            Ok((name, input, usize::from_js(&m, "m")?))
+        };
+        let call = call();
+        self.record(|batch| {
+            let (name, input, m) = call?;
+            cache.with(|cache| batch.try_matmul_cached(cache, &cache.find(&name)?, input, m))
+        })
     }
 }
 

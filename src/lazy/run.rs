@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::batch::Argument;
-use crate::device::buffer::DeviceBuffer;
+use crate::device::buffer::{DeviceBuffer, Storage};
 use crate::device::{Backend, GpuDevice};
 use crate::error::Result;
 use crate::lazy::graph::{Graph, Step};
@@ -138,8 +138,11 @@ impl Context {
         if matches!(source, Source::Buffer(_)) || node.size() < LEAST_RESIDENT {
             return Ok(source);
         }
-        let is_used_again = node.note_use() && self.device.backend() != Backend::Simd;
-        if !is_used_again {
+        if self.device.backend() == Backend::Simd {
+            // A program recognises a buffer, and packs a matrix that it gets again.
+            return self.resident(&source).await.map(Source::Buffer);
+        }
+        if !node.note_use() {
             return Ok(source);
         }
         let buffer = self.resident(&source).await?;
@@ -155,8 +158,13 @@ impl Context {
         Ok(())
     }
 
+    /// Returns the values of a leaf in a buffer: on SIMD the same memory, which nothing changes.
     async fn resident(&self, source: &Source) -> Result<DeviceBuffer> {
         match source {
+            Source::Values(values) if self.device.backend() == Backend::Simd => {
+                let storage = Storage::Host(Arc::clone(values));
+                Ok(DeviceBuffer::new(self.device.clone(), storage))
+            }
             Source::Values(values) => self.device.upload_async(values).await,
             Source::Buffer(buffer) => Ok(buffer.clone()),
         }

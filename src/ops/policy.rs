@@ -92,6 +92,7 @@ pub(crate) fn work(op: &Op, mut inputs: impl Iterator<Item = usize>) -> u64 {
         | Op::MatmulWith {
             options: Matmul { m, k, n, .. },
         } => product(&[m, k, n]),
+        Op::MatmulCached(ref call) => product(&call.shape()),
         Op::Convolve2d { options } => {
             let (rows, cols) = options.output_shape();
             product(&[rows, cols, options.kernel_rows, options.kernel_cols])

@@ -72,13 +72,12 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(1, product("b", k, n)?)?;
             product("c", m, n)
         }
+        Op::MatmulCached(ref call) => call.output_len(len(0)),
         Op::Convolve2d { options } => {
             check_conv2d(&options)?;
             expect(0, product("input", options.input_rows, options.input_cols)?)?;
-            expect(
-                1,
-                product("kernel", options.kernel_rows, options.kernel_cols)?,
-            )?;
+            let kernel = product("kernel", options.kernel_rows, options.kernel_cols)?;
+            expect(1, kernel)?;
             let (rows, cols) = options.output_shape();
             product("result", rows, cols)
         }

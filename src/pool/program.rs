@@ -14,6 +14,7 @@ use crate::device::buffer::DeviceBuffer;
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::graph::{Division, Given, Node, Source};
+use crate::ops::Op;
 use crate::pool::work::{Job, Part, Queue, at_once};
 use crate::pool::{GpuDevicePool, Lease};
 
@@ -46,6 +47,7 @@ impl PoolProgram {
         outputs: &[BufferId],
     ) -> Result<Self> {
         let (nodes, outputs, placeholders) = batch.recorded(outputs)?;
+        check_weights(nodes)?;
         let placeholders = placeholders.to_vec();
         let division = Division::new(nodes, &outputs);
         let nodes = leave_devices(nodes, batch.inputs()).await?;
@@ -386,4 +388,14 @@ impl Sizes {
     pub(super) fn iter(self) -> impl Iterator<Item = usize> {
         (0..self.parts).filter_map(move |place| self.get(place))
     }
+}
+
+/// Refuses weights of a cache, which are on one device.
+fn check_weights(nodes: &[Node]) -> Result<()> {
+    let is_cached = |node: &Node| matches!(node.operation(), Some((Op::MatmulCached(_), _)));
+    if nodes.iter().any(is_cached) {
+        let (what, owner) = ("cache", "pool");
+        return Err(Error::Foreign { what, owner });
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 //! `A` in blocks of `MC` rows, and a tile of `C` in the registers. Panels and blocks are packed
 //! where they are read so often that this pays.
 
+mod cached;
 mod columns;
 mod dequant;
 #[cfg(feature = "llm")]
@@ -15,6 +16,7 @@ mod product;
 mod tile;
 mod vector;
 
+pub(super) use cached::multiply_cached;
 pub(crate) use dequant::multiply_words;
 #[cfg(feature = "llm")]
 pub(crate) use ggml::{BlockMatrix, multiply_blocks};

@@ -70,6 +70,9 @@ use softmax::{softmax, softmax_rows};
 /// # Errors
 /// `OutOfMemory` where there is no memory for packed matrices and padded rows.
 pub(crate) fn execute(cpu: Cpu, op: &Op, inputs: &[&[f32]], out: &mut [f32]) -> Result<()> {
+    if let Op::MatmulCached(call) = op {
+        return matmul::multiply_cached(cpu, call, inputs[0], out);
+    }
     let pieces = cpu.pieces(op, inputs);
     match row_len(op) {
         Some(row) if pieces > 1 => {

@@ -66,6 +66,59 @@ fn packed_weights_match_unpacked_bit_for_bit() {
 }
 
 #[test]
+fn matrices_as_arguments_may_stay_or_change() {
+    let (rows, inner, cols) = (70, 30, 45);
+    let values = |len: usize, step: usize| -> Vec<f32> {
+        (0..len)
+            .map(|i| (i * step % 101) as f32 / 7.0 - 7.0)
+            .collect()
+    };
+    let x = values(rows * inner, 31);
+    for device in devices() {
+        let matrices = [17, 13].map(|step| device.upload(&values(inner * cols, step)).unwrap());
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let (x_id, w) = (
+            batch.placeholder(rows * inner),
+            batch.placeholder(inner * cols),
+        );
+        let product = batch.matmul(x_id, w, rows, inner, cols);
+        let turned = Matmul::new(rows, cols, inner).transpose_b();
+        let y = batch.matmul_with(product, w, turned);
+        let program = batch.compile_sync(&[y]).unwrap();
+        batch.set_optimised(false);
+        let plain = batch.compile_sync(&[y]).unwrap();
+        for at in [0, 0, 0, 1, 0, 1, 1, 1, 0] {
+            let arguments = [(&x).into(), (&matrices[at]).into()];
+            let wanted = plain.read_sync(&arguments).unwrap();
+            assert_eq!(program.read_sync(&arguments).unwrap(), wanted);
+        }
+    }
+}
+
+#[test]
+fn loops_multiply_by_their_results() {
+    let turn = [
+        0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 2.0, 0.0, 0.0, 0.0,
+    ];
+    for device in devices() {
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let (a, b) = (batch.placeholder(16), batch.placeholder(16));
+        let y = batch.matmul(a, b, 4, 4, 4);
+        let program = batch.compile_sync(&[y]).unwrap();
+        let matrix = device.upload(&turn).unwrap();
+        for _ in 0..3 {
+            let arguments = [(&matrix).into(), (&matrix).into()];
+            let power = program.run_n_sync(&arguments, 7, &[(0, 1)]).unwrap();
+            // The fourth power doubles a vector, and this is the eighth.
+            let wanted: Vec<f32> = (0..16)
+                .map(|i| [0.0, 4.0][usize::from(i % 5 == 0)])
+                .collect();
+            assert_eq!(power[0].read().unwrap(), wanted);
+        }
+    }
+}
+
+#[test]
 fn shared_weights_work_with_several_shapes() {
     let weights: Vec<f32> = (0..12).map(|i| i as f32).collect();
     for device in devices() {

@@ -1,9 +1,13 @@
 //! Weights where a back-end multiplies by them.
 
+use std::sync::Arc;
+
 use super::variants::GpuWeights;
 use super::{Executor, foreign};
 use crate::device::GpuDevice;
+use crate::device::buffer::Storage;
 use crate::error::Result;
+use crate::ops::{CachedMatmul, Weights};
 use crate::simd::{self, Packed};
 use crate::tensor::quantized::{QuantizedWeights, WeightFormat, matrix_shape};
 use crate::tensor::{BoundView, Plane};
@@ -20,9 +24,9 @@ pub(crate) struct Placed {
 #[allow(dead_code)] // Without its feature, a variant is never constructed.
 enum Form {
     /// Weights in the order in which the innermost loop on SIMD reads them.
-    Packed(Packed),
-    Quantized(QuantizedWeights),
-    Gpu(GpuWeights),
+    Packed(Arc<Packed>),
+    Quantized(Arc<QuantizedWeights>),
+    Gpu(Arc<GpuWeights>),
 }
 
 impl Placed {
@@ -38,13 +42,15 @@ impl Placed {
         }
         let shape = matrix_shape(weights)?;
         let form = match device.executor() {
-            Executor::Gpu(gpu) => with_gpu!(gpu, Form::Gpu(gpu.upload_weights(weights).await?)),
+            Executor::Gpu(gpu) => {
+                with_gpu!(gpu, Form::Gpu(Arc::new(gpu.upload_weights(weights).await?)))
+            }
             Executor::Cpu(_) | Executor::Cuda(_) => {
                 let (isa, [k, n]) = (device.cpu().isa, shape);
-                Form::Packed(match weights.plane() {
+                Form::Packed(Arc::new(match weights.plane() {
                     Some(plane) => Packed::new(isa, weights.data(), plane)?,
                     None => Packed::new(isa, &weights.contiguous()?, Plane::row_major(k, n))?,
-                })
+                }))
             }
         };
         Ok(Self {
@@ -64,9 +70,12 @@ impl Placed {
             format: weights.format(),
             form: match device.executor() {
                 Executor::Gpu(gpu) => {
-                    with_gpu!(gpu, Form::Gpu(gpu.upload_quantized(&weights).await?))
+                    with_gpu!(
+                        gpu,
+                        Form::Gpu(Arc::new(gpu.upload_quantized(&weights).await?))
+                    )
                 }
-                Executor::Cpu(_) | Executor::Cuda(_) => Form::Quantized(weights),
+                Executor::Cpu(_) | Executor::Cuda(_) => Form::Quantized(Arc::new(weights)),
             },
         })
     }
@@ -76,7 +85,31 @@ impl Placed {
         match &self.form {
             Form::Packed(packed) => packed.bytes(),
             Form::Quantized(weights) => weights.bytes(),
-            Form::Gpu(weights) => with_gpu!(weights, weights.bytes()),
+            Form::Gpu(weights) => {
+                let weights = weights.as_ref();
+                with_gpu!(weights, weights.bytes())
+            }
+        }
+    }
+
+    /// Returns the matmul of `m` rows with these weights, as an operation of their device.
+    pub(crate) fn matmul(&self, m: usize) -> CachedMatmul {
+        let weights: Weights = match &self.form {
+            Form::Packed(packed) => packed.clone(),
+            Form::Quantized(weights) => weights.clone(),
+            Form::Gpu(weights) => weights.clone(),
+        };
+        CachedMatmul::new(m, self.shape, weights)
+    }
+
+    /// Returns the buffer of weights that are elements in a GPU's memory.
+    pub(crate) fn storage(&self) -> Option<Storage> {
+        match &self.form {
+            Form::Gpu(weights) => {
+                let weights = weights.as_ref();
+                with_gpu!(weights, weights.values().cloned().map(Storage::Gpu))
+            }
+            Form::Packed(_) | Form::Quantized(_) => None,
         }
     }
 

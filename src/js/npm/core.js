@@ -48,6 +48,37 @@ export const invalid = (what, value, requirement) => {
     return new RelampagoError('INVALID_ARGUMENT', `\`${what}\` is ${shown(value)}, but must be ${requirement}`);
 };
 
+export const foreign = (what, owner) => new RelampagoError('FOREIGN', `\`${what}\` belongs to another ${owner}`);
+
+/** A worker's cache → the rows and columns of its weights, by their names. */
+const shapes = new WeakMap();
+
+/** Has a worker's caches remember the shapes of their weights, by which batches find mistakes on the page. */
+export const rememberShapes = (prototype) => {
+    for (const change of ['insert', 'insertBlocks', 'remove']) {
+        const { [change]: call } = prototype;
+        prototype[change] = async function (name, weights, options, abort) {
+            const shape = [options?.k, options?.n];
+            const result = await call.call(this, name, weights, options, abort);
+            const known = shapes.get(this) ?? new Map();
+            shapes.set(this, known);
+            options ? known.set(name, shape) : known.delete(name);
+            return result;
+        };
+    }
+};
+
+const MATMUL = ops.findIndex(([name]) => name === 'matmul');
+
+/** Returns the length of a matmul of `m` rows, which are `length` elements, with weights of a worker's cache. */
+export const cachedLength = (cache, name, length, m) => {
+    const [k, n] = shapes.get(cache)?.get(name) ?? [];
+    if (k === undefined) {
+        throw invalid('name', name, 'the name of weights in the cache');
+    }
+    return GpuCommandBatch.lengthOf(MATMUL, [length, k * n, m, k, n]);
+};
+
 export const list = (what, value) => {
     if (!Array.isArray(value)) {
         throw invalid(what, value, 'an array');

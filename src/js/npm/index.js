@@ -13,7 +13,7 @@ export {
 } from './core.js';
 
 /** For what is loaded below; no part of the interface. */
-export { checked, classOf, invalid, lengthOf, list, ops, part, traced } from './core.js';
+export { cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes, traced } from './core.js';
 
 const { create } = GpuDevice;
 

@@ -6,7 +6,7 @@ import { axesOf, axisOf, broadcast, failure, reduced, shown, text } from './shap
 
 /** Records an operation of the table whose operands broadcast to a shape. `values` are its parameters. */
 export const elementwise = (op, inputs, shape, { values, dtype } = {}) =>
-    record(op, inputs, shape, values?.length > 0 ? { values } : {}, dtype);
+    record(op, inputs, shape, values?.length > 0 ? { values } : undefined, dtype);
 
 /** Records an operation of the table for named operands, which must broadcast with each other. */
 export const broadcasting = (name, op, named, options) => {

@@ -29,9 +29,12 @@ export class Resident {
 /** The source of a leaf that stands for an argument while a function is recorded. */
 export const PARAMETER = Symbol('parameter');
 
+/** The parameters of an operation that has none. */
+const NONE = {};
+
 /** Writes parameters as part of a structure; JSON has no infinities, NaN and −0. */
 const written = (parameters) =>
-    JSON.stringify(parameters, (_, value) => {
+    parameters === NONE ? '' : JSON.stringify(parameters, (_, value) => {
         const isPlain = typeof value !== 'number' || (Number.isFinite(value) && !Object.is(value, -0));
         return isPlain ? value : `${Object.is(value, -0) ? '-' : ''}${value}`;
     });
@@ -43,14 +46,20 @@ export class Node {
     uses = 0;
 
     /** `source` is that of a leaf: values or a `Resident`. */
-    constructor(device, shape, { op = 'leaf', inputs = [], parameters = {}, source, dtype = 'f32' }) {
-        Object.assign(this, { device, shape, op, inputs, parameters, source, dtype });
+    constructor(device, shape, { op = 'leaf', inputs = [], parameters = NONE, source, dtype = 'f32' }) {
+        this.device = device;
+        this.shape = shape;
+        this.op = op;
+        this.inputs = inputs;
+        this.parameters = parameters;
+        this.source = source;
+        this.dtype = dtype;
         this.size = sizeOf(shape);
     }
 
     /** Describes the operation, without its inputs. Leaves differ by their shapes alone. */
     get signature() {
-        this.#signature ??= this.op + written(this.op === 'leaf' ? this.shape : this.parameters);
+        this.#signature ??= this.op + (this.isLeaf ? `[${this.shape}]` : written(this.parameters));
         return this.#signature;
     }
 
@@ -66,7 +75,7 @@ export class Node {
     settle(source) {
         this.op = 'leaf';
         this.inputs = [];
-        this.parameters = {};
+        this.parameters = NONE;
         this.#signature = undefined;
         this.source = source;
     }
@@ -84,22 +93,17 @@ export class Node {
 
 /** Returns all nodes that results need, each after its inputs. Graphs may be deeper than the stack. */
 export const ordered = (results) => {
-    const order = [];
-    const entered = new Set();
-    const left = new Set();
+    const order = new Set();
     const open = [...results].reverse();
     while (open.length > 0) {
         const node = open.at(-1);
-        if (entered.has(node)) {
-            open.pop();
-            left.has(node) || order.push(node);
-            left.add(node);
-        } else {
-            entered.add(node);
-            open.push(...[...node.inputs].reverse());
+        const missing = order.has(node) ? [] : node.inputs.filter((input) => !order.has(input));
+        if (missing.length === 0) {
+            order.add(open.pop());
         }
+        open.push(...missing.reverse());
     }
-    return order;
+    return [...order];
 };
 
 /** Refuses leaves without values: those that were disposed of, and parameters. */

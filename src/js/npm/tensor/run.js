@@ -94,26 +94,6 @@ const settleLeaves = (leaves) => {
     return again.length > 0 ? Promise.all(again.map(upload)) : undefined;
 };
 
-/** Calls `use` with the sources of leaves, which nothing releases before it is done. */
-const withSources = async (leaves, use) => {
-    const sources = leaves.map(({ source }) => (source instanceof Resident ? source.retain() : source));
-    try {
-        return await use(sources);
-    } finally {
-        sources.forEach((source) => source instanceof Resident && source.release());
-    }
-};
-
-const withProgram = async (entry, use) => {
-    entry.users += 1;
-    try {
-        return await use(await entry.ready);
-    } finally {
-        entry.users -= 1;
-        discard(entry);
-    }
-};
-
 /** Returns what results need: nodes in order, the leaves among these, and the key of their program if there is any. */
 const recordingOf = (results) => {
     const order = ordered(results);
@@ -131,17 +111,29 @@ const withPlan = async ({ order, results, key }, given, use) => {
     const [{ device }] = order;
     const make = () => plan(device, order, results);
     const entry = key === undefined ? { ready: make(), users: 0 } : programsOf(device).find(key, make);
-    // Uploads make leaves of leaves, so the structure stays the same.
-    await settleLeaves(given);
-    requireSources(given);
-    return withSources(given, (sources) =>
-        withProgram(entry, ({ program, places }) => use(program, places, sources)));
+    const uploads = settleLeaves(given);
+    if (uploads) {
+        // They make leaves of leaves, so the structure stays the same.
+        await uploads;
+        requireSources(given);
+    }
+    // Nothing releases the sources, nor disposes of the program, before it is done.
+    const sources = given.map(({ source }) => (source instanceof Resident ? source.retain() : source));
+    entry.users += 1;
+    try {
+        const { program, places } = await entry.ready;
+        return await use(program, places, sources);
+    } finally {
+        entry.users -= 1;
+        entry.isEvicted && discard(entry);
+        sources.forEach((source) => source instanceof Resident && source.release());
+    }
 };
 
 const argumentsOf = (sources) => sources.map((source) => (source instanceof Resident ? source.buffer : source));
 
 /** Reads a leaf that is a result itself. */
-const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : Float32Array.from(source));
+const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : source.slice());
 
 /** Computes nodes and returns their values, each in an array of its own. */
 export const read = async (nodes, options) => {

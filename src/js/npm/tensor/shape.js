@@ -76,7 +76,8 @@ const pairBroadcast = (a, b) => {
     const rank = Math.max(a.length, b.length);
     const shape = [];
     for (let axis = 0; axis < rank; axis++) {
-        const [m, n] = [a, b].map((one) => one[one.length - rank + axis] ?? 1);
+        const m = a[a.length - rank + axis] ?? 1;
+        const n = b[b.length - rank + axis] ?? 1;
         if (m !== n && m !== 1 && n !== 1) {
             return undefined;
         }

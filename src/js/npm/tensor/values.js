@@ -38,7 +38,7 @@ const WHOLE = { Uint8Array: 'f32', Uint8ClampedArray: 'f32', Uint32Array: 'u32' 
 
 /** Returns whole numbers as f32; refuses those that f32 has not. */
 const exact = (values) => {
-    const source = Float32Array.from(values);
+    const source = new Float32Array(values);
     const at = source.findIndex((value, i) => value !== values[i]);
     if (at >= 0) {
         throw failure('tensor', `element ${at} is ${values[at]}, but f32 has all whole numbers only up to 16777216`, 'INVALID_ARGUMENT');
@@ -56,7 +56,7 @@ const numbersOf = (values) => {
         return { source: flattened(values, own, new Float32Array(sizeOf(own))), own };
     }
     if (lengthOf(values) >= 0) {
-        return { source: Float32Array.from(values), own: [values.length] };
+        return { source: new Float32Array(values), own: [values.length] };
     }
     const dtype = WHOLE[classOf(values)];
     if (dtype) {

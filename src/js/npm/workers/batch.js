@@ -1,6 +1,6 @@
-import { DeviceBuffer, GpuCommandBatch, RelampagoError, checked, invalid, list, ops } from '../core.js';
+import { DeviceBuffer, GpuCommandBatch, RelampagoError, cachedLength, checked, foreign, invalid, list, ops } from '../core.js';
 import { abortable, copied } from './arguments.js';
-import { RemoteBuffer, foreign } from './buffer.js';
+import { RemoteBuffer } from './buffer.js';
 import { ready, remote } from './handle.js';
 import { nextNumber } from './link.js';
 import { RemoteProgram } from './program.js';
@@ -50,6 +50,14 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         const lengths = held.map((id) => this.#lengthOf(id));
         const length = GpuCommandBatch.lengthOf(index, [...lengths, ...parameters]);
         return this.#record(name, length, { held, values: parameters });
+    }
+
+    matmulCached(cache, name, input, m) {
+        if (cache?.handle?.link !== this.handle.link) {
+            throw foreign('cache', 'device');
+        }
+        const length = cachedLength(cache, name, this.#lengthOf(input), m);
+        return this.#record('matmulCached', length, { held: [cache.handle.number, name, input], values: [m] });
     }
 
     customElementwise() {

@@ -1,4 +1,4 @@
-import { DeviceBuffer, RelampagoError } from '../core.js';
+import { DeviceBuffer, foreign } from '../core.js';
 import { abortable } from './arguments.js';
 import { remote } from './handle.js';
 
@@ -26,8 +26,4 @@ export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
     readValues(_into, options) {
         return abortable(options, () => this.handle.call('read'));
     }
-}
-
-export function foreign(what, owner) {
-    return new RelampagoError('FOREIGN', `\`${what}\` belongs to another ${owner}`);
 }

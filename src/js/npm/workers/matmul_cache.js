@@ -1,15 +1,8 @@
-import { GpuMatmulCache } from '../core.js';
+import { GpuMatmulCache, rememberShapes } from '../core.js';
 import { forward } from './arguments.js';
 import { remote } from './handle.js';
 
 /** Weights that a worker holds. */
-export class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {
-    async weights() {
-        return this.handle.call('weights');
-    }
-
-    async remove(name) {
-        return this.handle.call('remove', { values: [name] });
-    }
-}
-forward(RemoteMatmulCache.prototype, { insert: 3, insertBlocks: 3, matmulCached: 3 });
+export class RemoteMatmulCache extends remote(GpuMatmulCache, 'GpuMatmulCache') {}
+forward(RemoteMatmulCache.prototype, { insert: 3, insertBlocks: 3, matmulCached: 3, weights: 0, remove: 1 });
+rememberShapes(RemoteMatmulCache.prototype);

@@ -1,6 +1,6 @@
-import { Program, checked, list, traced } from '../core.js';
+import { Program, checked, foreign, list, traced } from '../core.js';
 import { abortable, copied } from './arguments.js';
-import { RemoteBuffer, foreign } from './buffer.js';
+import { RemoteBuffer } from './buffer.js';
 import { remote } from './handle.js';
 import { nextNumber } from './link.js';
 
