@@ -7,10 +7,12 @@ use super::gguf::invalid;
 use crate::error::{Error, Result};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, ErrorKind, Value, context};
+use std::panic::resume_unwind;
+use std::thread;
 
 /// Steps that a template may take for an empty conversation. An instruction is one step, and so
 /// are 64 bytes of text that the template reads or writes, which bounds its memory, too.
-const STEPS: u64 = 100_000;
+const STEPS: u64 = 8_000;
 
 /// Further steps for each message.
 const MESSAGE_STEPS: u64 = 2_000;
@@ -58,8 +60,30 @@ impl ChatTemplate {
             eos_token => eos,
             add_generation_prompt => true,
         };
-        template.render(context).map_err(fault)
+        on_deep_stack(steps, || template.render(context))?.map_err(fault)
     }
+}
+
+/// Steps that need no stack of their own. Some five steps put a list into a list, and each list takes up to 600 bytes of
+/// stack when it is dropped; threads have 2 MB.
+const FLAT_STEPS: u64 = 12_000;
+
+/// Bytes of a stack for each step.
+const STEP_STACK: u64 = 256;
+
+/// Runs a template on a stack that lists in lists, as many as its steps can make, do not exceed. In WebAssembly, which has
+/// one stack, more of them end the module: the model is lost.
+fn on_deep_stack<T: Send>(steps: u64, work: impl FnOnce() -> T + Send) -> Result<T> {
+    if cfg!(target_arch = "wasm32") || steps <= FLAT_STEPS {
+        return Ok(work());
+    }
+    let bytes = steps.saturating_mul(STEP_STACK);
+    let out_of_memory = |_| Error::OutOfMemory { bytes };
+    thread::scope(|scope| {
+        let builder = thread::Builder::new().stack_size(bytes as usize);
+        let thread = builder.spawn_scoped(scope, work).map_err(out_of_memory)?;
+        thread.join().or_else(|panic| resume_unwind(panic))
+    })
 }
 
 /// The steps that rendering a conversation may take.

@@ -130,6 +130,21 @@ fn lists_in_lists_become_text_within_limits_only() {
 }
 
 #[test]
+fn lists_as_deep_as_the_steps_allow_are_dropped() {
+    let set = "{% set n.x = [n.x] %}";
+    let flat = set.repeat(1_800);
+    let deep = format!(
+        "{{% for i in range(9) %}}{{% for j in range(9000) %}}{set}{{% endfor %}}{{% endfor %}}"
+    );
+    // The length of a message allows more steps.
+    for (made, length) in [(flat, 1), (deep, 4 << 20)] {
+        let model = with_template(&format!("{{% set n = namespace(x=[1]) %}}{made}done"));
+        let messages = [Message::user("a".repeat(length))];
+        assert_eq!(model.render(&messages).unwrap().trim_end(), "done");
+    }
+}
+
+#[test]
 fn what_templates_use_gives_the_same_text_as_before() {
     for (template, text) in [
         (
