@@ -33,14 +33,15 @@ fn programs_accept_slices_and_device_buffers() {
     }
 }
 
+fn values(len: usize, step: usize) -> Vec<f32> {
+    (0..len)
+        .map(|i| (i * step % 101) as f32 / 7.0 - 7.0)
+        .collect()
+}
+
 #[test]
 fn packed_weights_match_unpacked_bit_for_bit() {
     let (rows, inner, cols) = (70, 300, 45);
-    let values = |len: usize, step: usize| -> Vec<f32> {
-        (0..len)
-            .map(|i| (i * step % 101) as f32 / 7.0 - 7.0)
-            .collect()
-    };
     let x = values(rows * inner, 31);
     for device in devices() {
         let first = device.upload(&values(inner * cols, 17)).unwrap();
@@ -68,11 +69,6 @@ fn packed_weights_match_unpacked_bit_for_bit() {
 #[test]
 fn matrices_as_arguments_may_stay_or_change() {
     let (rows, inner, cols) = (70, 30, 45);
-    let values = |len: usize, step: usize| -> Vec<f32> {
-        (0..len)
-            .map(|i| (i * step % 101) as f32 / 7.0 - 7.0)
-            .collect()
-    };
     let x = values(rows * inner, 31);
     for device in devices() {
         let matrices = [17, 13].map(|step| device.upload(&values(inner * cols, step)).unwrap());

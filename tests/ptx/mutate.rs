@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 /// The share that has to be caught of the faults that change any value or address computed. Some
 /// of these still change nothing that matters: a guard that another guard repeats.
 const CAUGHT: f64 = 0.95;
+
 /// Returns the number of faults to try of one kind in one kernel; `cargo xtask test --exhaustive` tries more.
 fn samples() -> usize {
     match std::env::var_os("RELAMPAGO_EXHAUSTIVE") {

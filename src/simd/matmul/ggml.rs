@@ -12,7 +12,7 @@ use crate::simd::isa::{Isa, MAX_LANES, dispatch};
 use crate::simd::threads::{Cpu, share_out};
 use crate::tensor::ggml::{MAX_BLOCK, WeightType};
 use crate::tensor::quantized::half::f16_to_f32;
-use gemv::{Gemv, Prepare, ROWS, prepared_len};
+use gemv::{Gemv, Prepare, ROWS};
 
 /// Rows from which on weights are unpacked for a product of blocks.
 const GEMM_ROWS: usize = 4;
@@ -89,7 +89,7 @@ pub(crate) fn multiply_blocks(
 
 /// `y = W · x`.
 fn gemv(cpu: Cpu, weights: BlockMatrix<'_>, x: &[f32], y: &mut [f32]) -> Result<()> {
-    let mut room = Scratch::new(prepared_len(x.len()))?;
+    let mut room = Scratch::new(x.len())?;
     let prepare = Prepare {
         kind: weights.kind,
         x,

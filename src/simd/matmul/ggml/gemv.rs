@@ -14,7 +14,7 @@ use k_quants::{LongRows, Q4K, Q5K, Q6K};
 use plain::{any_row, bf16_row, f16_row, f32_row};
 use short::{Q40, Q41, Q50, Q51, Q80, ShortRows};
 
-pub(super) use prepare::{Prepare, Prepared, prepared_len};
+pub(super) use prepare::{Prepare, Prepared};
 pub(super) use short::ROWS;
 
 /// The distance of prefetches, in bytes. With 1024 a matrix from memory takes a seventh longer on a

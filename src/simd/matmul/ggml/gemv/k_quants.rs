@@ -1,5 +1,6 @@
 //! Rows of blocks of 256 weights.
 
+use super::prepare::elements_at;
 use super::short::{nibbles, pairs_at};
 use super::{AHEAD, Gemv, checked};
 use crate::alloc::scratch::LINE;
@@ -11,20 +12,12 @@ use crate::tensor::quantized::half::f16_to_f32;
 /// Weights that share a scale in most types.
 const GROUP: usize = 32;
 
-/// What is prepared of `x` for a block.
+/// The factors of a block: 256 rounded elements of the vector, with the scales and sums of their groups.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
     pairs: &'a [f32],
     scales: &'a [f32],
     sums: &'a [f32],
-}
-
-impl Operand<'_> {
-    /// `2 · LANES` elements from `at` on, as pairs.
-    #[inline(always)]
-    fn at<I: Isa>(self, isa: I, at: usize) -> I::Bits {
-        isa.to_bits(isa.load(&self.pairs[at / 2..]))
-    }
 }
 
 /// A type whose blocks are several groups each.
@@ -122,7 +115,7 @@ fn add_groups<I: Isa, const BYTES: usize>(
             for (half, (q, sum)) in nibbles(isa, low).into_iter().zip(&mut sums).enumerate() {
                 let group = 2 * pair + half;
                 let q = high(isa, bytes, q, group, at);
-                *sum = isa.dot_pairs(q, x.at(isa, GROUP * group + at), *sum);
+                *sum = isa.dot_pairs(q, elements_at(isa, x.pairs, GROUP * group + at), *sum);
             }
         }
         for (sum, &scale) in sums.into_iter().zip(&scales[2 * pair..]) {
@@ -193,7 +186,7 @@ impl LongBlock<210> for Q6K {
                 for (i, (low, sum)) in [a[0], b[0], a[1], b[1]].iter().zip(&mut sums).enumerate() {
                     let high = isa.shr_bits(high, 2 * i as u32);
                     let high = isa.and_bits(high, constant_bits!(isa, 0x0030_0030));
-                    let x = x.at(isa, 128 * half + 32 * i + at);
+                    let x = elements_at(isa, x.pairs, 128 * half + 32 * i + at);
                     *sum = isa.dot_pairs(isa.add_bits(*low, high), x, *sum);
                 }
             }

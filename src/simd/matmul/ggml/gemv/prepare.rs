@@ -1,4 +1,4 @@
-//! What is computed of a vector once, for all rows of a product.
+//! Rounds a vector to integers, once for all rows of a product.
 
 use crate::simd::isa::{Isa, Kernel, ROUNDING};
 use crate::tensor::ggml::WeightType;
@@ -19,17 +19,17 @@ pub(in super::super) struct Prepared<'a> {
     pub(super) sums: &'a [f32],
 }
 
-/// Returns the memory that [`Prepare`] needs for `cols` elements, in elements: all of them, or pairs
-/// and two numbers for each 16.
-pub(in super::super) const fn prepared_len(cols: usize) -> usize {
-    cols
+/// `2 · LANES` rounded elements from `at` on, as pairs.
+#[inline(always)]
+pub(super) fn elements_at<I: Isa>(isa: I, pairs: &[f32], at: usize) -> I::Bits {
+    isa.to_bits(isa.load(&pairs[at / 2..]))
 }
 
 /// Computes [`Prepared`].
 pub(in super::super) struct Prepare<'a> {
     pub(in super::super) kind: WeightType,
     pub(in super::super) x: &'a [f32],
-    /// Memory for [`prepared_len`] elements.
+    /// Memory as long as `x`, for its elements in another order, or for pairs and two numbers for each 16.
     pub(in super::super) room: &'a mut [f32],
 }
 

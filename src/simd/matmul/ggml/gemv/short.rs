@@ -1,5 +1,6 @@
 //! Rows of blocks of 32 weights, four rows at a time.
 
+use super::prepare::elements_at;
 use super::{AHEAD, Gemv, Prepared, checked};
 use crate::simd::half_rows::widen;
 use crate::simd::isa::{Isa, Kernel, constant_bits};
@@ -11,20 +12,12 @@ const GROUP: usize = 32;
 /// Rows computed together: they share what is read of `x`, and their scales are one vector.
 pub(in super::super) const ROWS: usize = 4;
 
-/// What multiplies a block.
+/// The factors of a block: 32 rounded elements of the vector.
 #[derive(Clone, Copy)]
 pub(super) struct Operand<'a> {
     pairs: &'a [f32; GROUP / 2],
     /// [`BITS`], which the compiler does not know: engines make constants of several instructions.
     bits: &'a [i32; 8],
-}
-
-impl Operand<'_> {
-    /// `2 · LANES` elements from `at` on, as pairs.
-    #[inline(always)]
-    fn at<I: Isa>(self, isa: I, at: usize) -> I::Bits {
-        isa.to_bits(isa.load(&self.pairs[at / 2..]))
-    }
 }
 
 /// A type whose blocks are one group each.
@@ -139,7 +132,7 @@ impl ShortBlock<34> for Q80 {
         for at in (0..GROUP).step_by(2 * I::LANES) {
             // SAFETY: 32 bytes follow the scale, of which `2 · LANES` divide the number.
             let q = unsafe { isa.load_signed_pairs(block.as_ptr().add(2 + at)) };
-            sum = isa.dot_pairs(q, x.at(isa, at), sum);
+            sum = isa.dot_pairs(q, elements_at(isa, x.pairs, at), sum);
         }
         sum
     }
@@ -157,8 +150,12 @@ fn dot_nibbles<I: Isa, const BYTES: usize>(
     let mut sum = isa.splat_bits(0);
     for at in (0..16).step_by(2 * I::LANES) {
         let [low, up] = nibbles(isa, pairs_at(isa, block, BYTES - 16 + at));
-        sum = isa.dot_pairs(high(isa, block, x, low, at), x.at(isa, at), sum);
-        sum = isa.dot_pairs(high(isa, block, x, up, 16 + at), x.at(isa, 16 + at), sum);
+        let (low, up) = (
+            high(isa, block, x, low, at),
+            high(isa, block, x, up, 16 + at),
+        );
+        sum = isa.dot_pairs(low, elements_at(isa, x.pairs, at), sum);
+        sum = isa.dot_pairs(up, elements_at(isa, x.pairs, 16 + at), sum);
     }
     sum
 }
