@@ -9,7 +9,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { requestsTo } from './serve.mjs';
 
 const ELEMENT = 'element-6066-11e4-a52e-4f735466cecf';
-const TIMEOUTS = { script: 300_000, pageLoad: 60_000, implicit: 0 };
+// Long enough for a busy machine: a page that computes in its first script took more than half a minute.
+const PATIENCE = 120_000;
+const TIMEOUTS = { script: 300_000, pageLoad: PATIENCE, implicit: 0 };
 
 /** Starts the command line `driver`, which lacks the port, and a browser of these capabilities. */
 export async function open({ driver, env, capabilities }) {
@@ -37,7 +39,7 @@ export async function open({ driver, env, capabilities }) {
 }
 
 async function ready(base) {
-  for (const deadline = Date.now() + 30_000; Date.now() < deadline; await wait(50)) {
+  for (const deadline = Date.now() + PATIENCE; Date.now() < deadline; await wait(50)) {
     const answer = await fetch(`${base}/status`).catch(() => undefined);
     if (answer?.ok) {
       return;
@@ -149,7 +151,7 @@ class Page {
   }
 
   async waitForFunction(work, argument) {
-    for (const deadline = Date.now() + 30_000; !(await this.evaluate(work, argument)); await wait(50)) {
+    for (const deadline = Date.now() + PATIENCE; !(await this.evaluate(work, argument)); await wait(50)) {
       if (Date.now() > deadline) {
         throw new Error(`this does not come true: ${work}`);
       }
