@@ -71,8 +71,9 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 arguments.device = match parser.value()?.string()?.as_str() {
                     "simd" => None,
                     "gpu" => Some(GpuDevice::builder().backend(Backend::Gpu).build()?),
+                    "cuda" => Some(GpuDevice::builder().backend(Backend::Cuda).build()?),
                     other => {
-                        let known = "`simd` and `gpu` are";
+                        let known = "`simd`, `gpu` and `cuda` are";
                         return Err(format!("back-end `{other}` is not supported, {known}").into());
                     }
                 };

@@ -7,6 +7,8 @@ pub(crate) mod node;
 mod partition;
 pub(crate) mod plan;
 mod rewrite;
+#[cfg(feature = "llm")]
+pub(crate) mod transformer;
 
 pub(crate) use bindings::{Binding, Fetched, Repeat};
 pub(crate) use fuse::Kernel;

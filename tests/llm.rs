@@ -59,6 +59,21 @@ fn on_gpu() -> LoadOptions {
     options
 }
 
+/// Options for a GPU by each interface, with their names: by CUDA where there is an NVIDIA GPU.
+fn on_gpus() -> Vec<(&'static str, LoadOptions)> {
+    let mut all = vec![("GPU", on_gpu())];
+    #[cfg(feature = "cuda")]
+    match GpuDevice::builder().backend(Backend::Cuda).build() {
+        Ok(device) => {
+            let mut options = LoadOptions::default();
+            options.device = Some(device);
+            all.push(("CUDA", options));
+        }
+        Err(error) => assert_eq!(error.code(), "NO_GPU", "{error}"),
+    }
+    all
+}
+
 fn tokens(len: usize, random: &mut Random) -> Vec<u32> {
     (0..len).map(|_| random.below(260) as u32).collect()
 }
@@ -116,10 +131,12 @@ fn logits_are_those_of_the_pass_in_f64() {
 
 #[test]
 fn logits_of_a_gpu_are_those_of_the_pass_in_f64() {
-    let options = on_gpu();
+    let gpus = on_gpus();
     for (name, bytes, tokens, exact) in models() {
-        let model = LanguageModel::from_bytes(bytes, options.clone()).unwrap();
-        check_logits(&model, &tokens, &exact, &format!("{name}, GPU"));
+        for (gpu, options) in &gpus {
+            let model = LanguageModel::from_bytes(bytes.clone(), options.clone()).unwrap();
+            check_logits(&model, &tokens, &exact, &format!("{name}, {gpu}"));
+        }
     }
 }
 
@@ -399,10 +416,10 @@ fn quantized_matrices_multiply_on_every_back_end() {
         (WeightType::IQ4_NL, &[0]),
         (WeightType::IQ4_XS, &[0]),
     ];
-    let devices = [Backend::Simd, Backend::Gpu].map(|backend| {
-        let builder = GpuDevice::builder().backend(backend);
-        builder.build().expect("an adapter, if in software")
-    });
+    let simd = GpuDevice::builder().backend(Backend::Simd).build();
+    let gpus = on_gpus().into_iter();
+    let gpus = gpus.filter_map(|(_, options)| options.device);
+    let devices: Vec<GpuDevice> = gpus.chain([simd.unwrap()]).collect();
     let (mut random, mut cases, mut largest) = (Random(11), 0, 0.0f64);
     for (kind, halves) in types {
         let (rows, cols) = (37, 512);

@@ -98,6 +98,11 @@ impl CudaBackend {
         self.device.name()
     }
 
+    #[cfg(feature = "llm")]
+    pub(super) fn device(&self) -> &CudaDevice {
+        &self.device
+    }
+
     pub(crate) fn cpu(&self) -> Cpu {
         self.cpu
     }

@@ -143,11 +143,17 @@ impl<T: Element> CudaBuffer<T> {
     /// [`Error::Length`] if the lengths differ.
     pub fn write(&mut self, values: &[T]) -> Result<()> {
         self.expect("values", values.len())?;
+        self.write_first(values)
+    }
+
+    /// Overwrites the first elements. The caller must hold the buffer exclusively.
+    pub(super) fn write_first(&self, values: &[T]) -> Result<()> {
+        self.expect_room("values", values.len())?;
         self.device.context().enter()?;
         // SAFETY: source and destination have that many bytes; the call returns when the host
         // memory has been read.
         check("cuMemcpyHtoD", unsafe {
-            sys::cuMemcpyHtoD_v2(self.address(), values.as_ptr().cast(), self.bytes())
+            sys::cuMemcpyHtoD_v2(self.address(), values.as_ptr().cast(), size_of_val(values))
         })
     }
 
@@ -157,11 +163,17 @@ impl<T: Element> CudaBuffer<T> {
     /// [`Error::Length`] if the lengths differ, [`Error::Driver`] if earlier work failed.
     pub fn read(&self, to: &mut [T]) -> Result<()> {
         self.expect("to", to.len())?;
+        self.read_first(to)
+    }
+
+    /// Copies the first elements to `to`, after all earlier work on the GPU has finished.
+    pub(super) fn read_first(&self, to: &mut [T]) -> Result<()> {
+        self.expect_room("to", to.len())?;
         self.device.context().enter()?;
         // SAFETY: source and destination have that many bytes, and every bit pattern is a valid
         // value.
         check("cuMemcpyDtoH", unsafe {
-            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.address(), self.bytes())
+            sys::cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), self.address(), size_of_val(to))
         })
     }
 
@@ -196,6 +208,14 @@ impl<T: Element> CudaBuffer<T> {
                 self.bytes(),
             )
         })
+    }
+
+    /// Checks that there are at least this many elements.
+    fn expect_room(&self, what: &'static str, actual: usize) -> Result<()> {
+        if actual <= self.len {
+            return Ok(());
+        }
+        self.expect(what, actual)
     }
 
     pub(super) fn expect(&self, what: &'static str, actual: usize) -> Result<()> {

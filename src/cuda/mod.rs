@@ -49,6 +49,8 @@ mod plan;
 mod queue;
 mod row_ops;
 mod stream;
+#[cfg(feature = "llm")]
+mod transformer;
 mod values;
 
 pub(crate) use backend::{CudaBackend, SharedCuda};

@@ -62,10 +62,6 @@ pub(crate) use recorder::{GpuBuffer, Submitted};
 pub(crate) use texts::Texts;
 #[cfg(not(target_arch = "wasm32"))]
 pub use timestamps::KernelTime;
-#[cfg(feature = "llm")]
-pub(crate) use transformer::{
-    Attention, BlockWeights, HeadRotation, Heads, Norm, Product, TransformerPass,
-};
 pub(crate) use weights::GpuWeights;
 
 use crate::alloc::try_zeros;

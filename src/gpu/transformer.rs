@@ -10,11 +10,12 @@ use super::pipelines::Composed;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
-use crate::ops::shape::check_limit;
+use crate::graph::transformer::{
+    Attention, Columns, Heads, Norm, Product, StepKernels, TransformerBackend, TransformerPass,
+    check_head,
+};
+use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
-
-/// The most elements of a head: what an invocation of [`kernels::ATTEND`] has sums for.
-const MAX_HEAD: usize = 256;
 
 /// Rows from which on a product is computed in tiles.
 const TILED_FROM: usize = 4;
@@ -25,125 +26,48 @@ const WORKGROUP: usize = 64;
 /// The elements of which a workgroup finds the largest, up to [`WORKGROUP`] workgroups.
 const LARGEST_ELEMENTS: usize = 1024;
 
-/// How heads are normalised and rotated, and where they go.
-pub(crate) struct Heads<'a> {
-    pub(crate) tokens: usize,
-    /// The number of heads.
-    pub(crate) count: usize,
-    /// The number of heads that are normalised and rotated, the first ones; the others are copied.
-    pub(crate) turned: usize,
-    /// The first head's column, and the columns that there are.
-    pub(crate) column: usize,
-    pub(crate) columns: usize,
-    pub(crate) head_len: usize,
-    /// The position of the first token.
-    pub(crate) position: usize,
-    /// The gain of their norm and its epsilon.
-    pub(crate) gain: Option<(&'a GpuBuffer, f32)>,
-    pub(crate) rotation: Option<HeadRotation<'a>>,
-    /// The index of the first element, and the elements from a token to the next one and from a head
-    /// to the next one.
-    pub(crate) start: usize,
-    pub(crate) token_stride: usize,
-    pub(crate) head_stride: usize,
-    /// Whether an element of the result holds two f16, one of each half of a head.
-    pub(crate) packed: bool,
-}
+impl TransformerBackend for Arc<Gpu> {
+    type Buffer = GpuBuffer;
+    type Weights = BlockWeights;
+    type Pass<'a> = GpuPass<'a>;
 
-/// A rotation of heads.
-pub(crate) struct HeadRotation<'a> {
-    /// The cosine and the sine for each position and pair.
-    pub(crate) angles: &'a GpuBuffer,
-    pub(crate) pairs: usize,
-    pub(crate) neighbours: bool,
-}
+    const KERNELS: StepKernels = StepKernels {
+        norm: "norm_rows",
+        add: "add_rows",
+        silu: "gate",
+        gelu: "gate",
+        place: "place_heads",
+        place_packed: "place_heads_f16",
+        attend: "attend",
+        attend_packed: "attend_f16",
+    };
 
-/// Rows divided by their root mean square and multiplied by a gain.
-#[derive(Clone, Copy)]
-pub(crate) struct Norm<'a> {
-    pub(crate) gain: &'a GpuBuffer,
-    pub(crate) epsilon: f32,
-    /// The rows of the input before the first one.
-    pub(crate) skipped: usize,
-}
+    fn pass(&self) -> Result<GpuPass<'_>> {
+        Recorder::new(self).map(GpuPass)
+    }
 
-/// A product of rows by a matrix.
-#[derive(Clone, Copy)]
-pub(crate) struct Product {
-    pub(crate) rows: usize,
-    /// Whether it is added to what the result's buffer holds.
-    pub(crate) adds: bool,
-    /// The factor of the product.
-    pub(crate) scale: f32,
-}
+    fn len(buffer: &GpuBuffer) -> usize {
+        buffer.len()
+    }
 
-impl Product {
-    /// The plain product of rows.
-    pub(crate) fn of(rows: usize) -> Self {
-        Self {
-            rows,
-            adds: false,
-            scale: 1.0,
-        }
+    async fn weights(
+        &self,
+        kind: WeightType,
+        matrices: &[&[u8]],
+        cols: usize,
+    ) -> Result<BlockWeights> {
+        BlockWeights::new(self, kind, matrices, cols).await
+    }
+
+    fn row_kernel(weights: &BlockWeights) -> (&'static str, Vec<(usize, usize)>) {
+        (weights.kernel(false).0, weights.parts().collect())
     }
 }
 
-/// Attention of tokens to what is in the cache.
-pub(crate) struct Attention {
-    pub(crate) tokens: usize,
-    pub(crate) heads: usize,
-    pub(crate) kv_heads: usize,
-    pub(crate) head_len: usize,
-    /// The position of the first token.
-    pub(crate) position: usize,
-    /// The positions that the cache has room for.
-    pub(crate) capacity: usize,
-    pub(crate) window: Option<usize>,
-    pub(crate) scale: f32,
-    /// Whether an element of the cache holds two f16, one of each half of a row.
-    pub(crate) packed: bool,
-}
+/// Steps of a pass as kernels of a recording.
+pub(crate) struct GpuPass<'g>(Recorder<'g>);
 
-/// Steps on their way to one submission. Buffers have at least as many elements as the steps read
-/// and write.
-pub(crate) struct TransformerPass<'g>(Recorder<'g>);
-
-impl<'g> TransformerPass<'g> {
-    pub(crate) fn new(gpu: &'g Arc<Gpu>) -> Result<Self> {
-        Recorder::new(gpu).map(Self)
-    }
-
-    /// A buffer of `len` values, whose contents are arbitrary.
-    pub(crate) fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
-        self.0.allocate(len)
-    }
-
-    /// Copies values to a buffer before all steps.
-    pub(crate) fn write(&mut self, values: &[f32], to: &GpuBuffer) -> Result<()> {
-        self.0.send(values, &to.with_len(values.len()))
-    }
-
-    /// Copies values to a buffer of their own.
-    pub(crate) fn upload(&mut self, values: &[f32]) -> Result<GpuBuffer> {
-        self.0.upload(values)
-    }
-
-    /// Submits the steps, and returns the first `len` values of a buffer.
-    pub(crate) fn submit(
-        self,
-        read: Option<(&GpuBuffer, usize)>,
-    ) -> Result<impl Future<Output = Result<Vec<f32>>> + use<>> {
-        let reads: Vec<_> = read
-            .iter()
-            .map(|(buffer, len)| buffer.with_len(*len))
-            .collect();
-        let submitted = self.0.submit(&reads)?;
-        Ok(async move {
-            let readbacks = submitted.finished().await?;
-            readbacks.first().map_or(Ok(Vec::new()), Readback::values)
-        })
-    }
-
+impl GpuPass<'_> {
     fn record(
         &mut self,
         (name, source): (&'static str, &'static str),
@@ -160,26 +84,53 @@ impl<'g> TransformerPass<'g> {
         self.0
             .dispatch_composed(&kernel, params, inputs, output, workgroups)
     }
+}
 
-    /// Normalises rows as long as the gain.
-    pub(crate) fn norm(
+impl<'g> TransformerPass for GpuPass<'g> {
+    type Buffer = GpuBuffer;
+    type Weights = BlockWeights;
+
+    fn allocate(&mut self, len: usize) -> Result<GpuBuffer> {
+        self.0.allocate(len)
+    }
+
+    fn write(&mut self, values: &[f32], to: &GpuBuffer) -> Result<()> {
+        self.0.send(values, &to.with_len(values.len()))
+    }
+
+    fn upload(&mut self, values: &[f32]) -> Result<GpuBuffer> {
+        self.0.upload(values)
+    }
+
+    fn submit(
+        self,
+        read: Option<(&GpuBuffer, usize)>,
+    ) -> Result<impl Future<Output = Result<Vec<f32>>> + use<'g>> {
+        let reads: Vec<_> = read
+            .iter()
+            .map(|(buffer, len)| buffer.with_len(*len))
+            .collect();
+        let submitted = self.0.submit(&reads)?;
+        Ok(async move {
+            let readbacks = submitted.finished().await?;
+            readbacks.first().map_or(Ok(Vec::new()), Readback::values)
+        })
+    }
+
+    fn norm(
         &mut self,
         x: &GpuBuffer,
-        norm: Norm<'_>,
+        norm: Norm<'_, GpuBuffer>,
         y: &GpuBuffer,
         rows: usize,
     ) -> Result<()> {
         let Norm {
             gain,
+            cols,
             epsilon,
             skipped,
         } = norm;
-        let params = [
-            rows as u32,
-            gain.len() as u32,
-            epsilon.to_bits(),
-            skipped as u32,
-        ];
+        let params = [rows as u32, cols as u32, epsilon.to_bits(), skipped as u32];
         self.record(
             ("norm_rows", kernels::NORM_ROWS),
             &params,
@@ -189,20 +140,17 @@ impl<'g> TransformerPass<'g> {
         )
     }
 
-    /// Returns whether [`TransformerPass::multiply`] can normalise this number of rows itself.
-    pub(crate) fn can_normalise(tokens: usize) -> bool {
+    fn can_normalise(tokens: usize) -> bool {
         tokens < TILED_FROM
     }
 
-    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. Rows of `Y` have `stride` elements, of which the result
-    /// begins at `column`. With a norm rows of `X` are normalised first.
-    pub(crate) fn multiply(
+    fn multiply(
         &mut self,
         x: &GpuBuffer,
         weights: &BlockWeights,
-        (y, column, stride): (&GpuBuffer, usize, usize),
+        (y, column, stride): Columns<'_, GpuBuffer>,
         product: Product,
-        norm: Option<Norm<'_>>,
+        norm: Option<Norm<'_, GpuBuffer>>,
     ) -> Result<()> {
         let tokens = product.rows;
         let tiled = tokens >= TILED_FROM;
@@ -243,37 +191,36 @@ impl<'g> TransformerPass<'g> {
         Ok(())
     }
 
-    /// Writes the index of the first largest element, or of the first NaN, as the operation `argmax` does. Its kernel,
-    /// which other operations fuse with, would bring all their texts into the package for language models.
-    pub(crate) fn largest(&mut self, x: &GpuBuffer, index: &GpuBuffer) -> Result<()> {
-        let groups = x.len().div_ceil(LARGEST_ELEMENTS).clamp(1, WORKGROUP);
+    // The kernel of the operation `argmax`, which others fuse with, would bring all their texts into the package for
+    // language models.
+    fn largest(&mut self, x: &GpuBuffer, len: usize, index: &GpuBuffer) -> Result<()> {
+        let x = &x.with_len(len);
+        let groups = len.div_ceil(LARGEST_ELEMENTS).clamp(1, WORKGROUP);
         let pairs = self.0.allocate(2 * groups)?;
         let kernel = ("largest", kernels::LARGEST);
-        let params = [x.len(), groups, 0].map(|value| value as u32);
+        let params = [len, groups, 0].map(|value| value as u32);
         self.record(kernel, &params, &[x], &pairs, groups)?;
         self.record(kernel, &[groups as u32, 1, 1], &[&pairs], index, 1)
     }
 
-    /// Adds a vector to `rows` rows of `y`, which have `columns` elements, from `column` on.
-    pub(crate) fn add(
+    fn add(
         &mut self,
-        x: &GpuBuffer,
-        (y, column, columns): (&GpuBuffer, usize, usize),
+        (x, len): (&GpuBuffer, usize),
+        (y, column, columns): Columns<'_, GpuBuffer>,
         rows: usize,
     ) -> Result<()> {
-        let params = [rows, x.len(), column, columns].map(|value| value as u32);
-        let workgroups = (rows * x.len()).div_ceil(WORKGROUP);
+        let params = [rows, len, column, columns].map(|value| value as u32);
+        let workgroups = (rows * len).div_ceil(WORKGROUP);
         self.record(
             ("add_rows", kernels::ADD_ROWS),
             &params,
-            &[x],
+            &[&x.with_len(len)],
             y,
             workgroups,
         )
     }
 
-    /// Writes heads where attention reads them.
-    pub(crate) fn place(&mut self, x: &GpuBuffer, heads: &Heads<'_>, y: &GpuBuffer) -> Result<()> {
+    fn place(&mut self, x: &GpuBuffer, heads: &Heads<'_, GpuBuffer>, y: &GpuBuffer) -> Result<()> {
         check_head(heads.head_len, heads.packed)?;
         let rotation = heads.rotation.as_ref();
         let params = [
@@ -309,8 +256,7 @@ impl<'g> TransformerPass<'g> {
         )
     }
 
-    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each.
-    pub(crate) fn attend(
+    fn attend(
         &mut self,
         [queries, cached]: [&GpuBuffer; 2],
         attention: &Attention,
@@ -336,9 +282,7 @@ impl<'g> TransformerPass<'g> {
         self.record(kernel, &params, &[queries, cached], mixed, workgroups)
     }
 
-    /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
-    /// the ones after them.
-    pub(crate) fn gate(
+    fn gate(
         &mut self,
         x: &GpuBuffer,
         y: &GpuBuffer,
@@ -349,14 +293,4 @@ impl<'g> TransformerPass<'g> {
         let workgroups = (tokens * hidden).div_ceil(WORKGROUP);
         self.record(("gate", kernels::GATE), &params, &[x], y, workgroups)
     }
-}
-
-/// Checks whether attention works on heads of this length, of which each half is vectors of four elements where the
-/// cache is packed.
-fn check_head(len: usize, packed: bool) -> Result<()> {
-    check_limit("the length of a head", len, MAX_HEAD)?;
-    if packed {
-        return check_limit("the rest of a head's length divided by 8", len % 8, 0);
-    }
-    check_limit("the rest of a head's length divided by 4", len % 4, 0)
 }

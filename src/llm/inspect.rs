@@ -5,7 +5,7 @@ use super::language_model::parameters;
 use super::model::Config;
 use super::{Array, CacheType, LanguageModel, Value, WeightType};
 use crate::error::Result;
-use crate::gpu::BlockWeights;
+use crate::tensor::ggml::Words;
 
 /// The properties of a model according to its file, and the memory that it needs: [`LanguageModel::inspect`].
 #[derive(Clone, Debug, PartialEq)]
@@ -110,7 +110,7 @@ fn gpu_bytes(file: &Gguf) -> u64 {
     let tensors = tensors.filter(|tensor| !has_head || tensor.name() != "token_embd.weight");
     let sizes = tensors.map(|tensor| match tensor.shape() {
         [_] => tensor.len().saturating_mul(size_of::<f32>() as u64),
-        _ => BlockWeights::bytes_of(tensor.weight_type(), tensor.len()),
+        _ => Words::bytes_of(tensor.weight_type(), tensor.len()),
     });
     sizes.fold(0, u64::saturating_add)
 }

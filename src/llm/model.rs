@@ -1,5 +1,17 @@
 //! A model: its hyperparameters, its weights, and the forward pass.
 
+/// Evaluates the code for a model's CPU, or that for its GPU, by whichever interface.
+macro_rules! by_executor {
+    ($executor:expr, $cpu:pat => $on_cpu:expr, $gpu:ident => $on_gpu:expr $(,)?) => {
+        match &$executor {
+            crate::llm::model::Executor::Cpu($cpu) => $on_cpu,
+            crate::llm::model::Executor::Gpu($gpu) => $on_gpu,
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            crate::llm::model::Executor::Cuda($gpu) => $on_gpu,
+        }
+    };
+}
+
 mod adapter;
 mod architecture;
 mod cpu;
@@ -13,14 +25,19 @@ mod weights;
 
 use super::gguf::{Gguf, invalid};
 use super::{CacheType, LoadOptions};
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::SharedCuda;
+use crate::device::executor::Executor as DeviceExecutor;
 use crate::device::{Backend, GpuDevice};
 use crate::error::Result;
+use crate::gpu::SharedGpu;
 use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
 use cpu::CpuSequence;
 pub(super) use forward::{BLOCK, BlockRequest, Input, Output};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
+use gpu::{GpuModel, GpuSequence};
 use kv_cache::KvCache;
 use std::sync::Arc;
 use steps::Steps;
@@ -42,14 +59,18 @@ pub(super) struct Model {
 #[derive(Debug)]
 enum Executor {
     Cpu(Cpu),
-    Gpu(Box<gpu::GpuModel>),
+    Gpu(Box<GpuModel<SharedGpu>>),
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    Cuda(Box<GpuModel<SharedCuda>>),
 }
 
 /// The memory of a sequence of tokens on its back-end.
 #[derive(Debug)]
 pub(super) enum State {
     Cpu(Box<CpuSequence>),
-    Gpu(gpu::GpuSequence),
+    Gpu(GpuSequence<SharedGpu>),
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    Cuda(GpuSequence<SharedCuda>),
 }
 
 /// Tokens that go through the steps together.
@@ -84,13 +105,14 @@ impl Model {
     /// Moves the model to a device's back-end. On a GPU it has a copy of the weights. Adapters stay
     /// where they are, and have to be made anew.
     pub(super) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
-        match device.executor() {
-            crate::device::executor::Executor::Gpu(gpu) => {
-                let model = gpu::GpuModel::new(gpu, self).await?;
-                self.executor = Executor::Gpu(Box::new(model));
+        self.executor = match device.executor() {
+            DeviceExecutor::Gpu(gpu) => Executor::Gpu(Box::new(GpuModel::new(gpu, self).await?)),
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            DeviceExecutor::Cuda(cuda) => {
+                Executor::Cuda(Box::new(GpuModel::new(cuda, self).await?))
             }
-            _ => self.executor = Executor::Cpu(device.cpu()),
-        }
+            _ => Executor::Cpu(device.cpu()),
+        };
         self.identity = Arc::default();
         Ok(())
     }
@@ -100,6 +122,8 @@ impl Model {
         match &self.executor {
             Executor::Cpu(_) => Backend::Simd,
             Executor::Gpu(_) => Backend::Gpu,
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Executor::Cuda(_) => Backend::Cuda,
         }
     }
 
@@ -109,12 +133,13 @@ impl Model {
     /// `OutOfMemory`, `LimitExceeded` if the GPU has no buffers of that size.
     pub(super) fn state(&self) -> Result<State> {
         let config = &self.config;
-        match &self.executor {
-            Executor::Cpu(cpu) => {
+        by_executor!(
+            self.executor,
+            cpu => {
                 let sequence = CpuSequence::new(*cpu, config, self.weights.vocabulary());
                 Ok(State::Cpu(Box::new(sequence)))
-            }
-            Executor::Gpu(gpu) => gpu.sequence(config).map(State::Gpu),
-        }
+            },
+            gpu => gpu.state(config),
+        )
     }
 }

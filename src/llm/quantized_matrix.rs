@@ -1,8 +1,12 @@
 //! Matrices of quantised weights for matmuls outside of a language model.
 
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::SharedCuda;
 use crate::device::GpuDevice;
+use crate::device::executor::Executor;
 use crate::error::{Error, Result};
-use crate::gpu::{BlockWeights, Product, SharedGpu, TransformerPass};
+use crate::gpu::SharedGpu;
+use crate::graph::transformer::{Product, TransformerBackend, TransformerPass};
 use crate::llm::WeightType;
 use crate::ops::shape::{check_len, product};
 #[cfg(not(target_arch = "wasm32"))]
@@ -48,7 +52,15 @@ pub struct QuantizedMatrix {
 /// Where the weights are.
 enum Place {
     Cpu(Cpu, Vec<u8>),
-    Gpu(SharedGpu, BlockWeights),
+    Gpu(OnGpu<SharedGpu>),
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    Cuda(OnGpu<SharedCuda>),
+}
+
+/// Weights on a GPU, by whichever interface.
+struct OnGpu<B: TransformerBackend> {
+    backend: B,
+    weights: B::Weights,
 }
 
 impl QuantizedMatrix {
@@ -100,16 +112,9 @@ impl QuantizedMatrix {
                     None => Ok(()),
                 }
             }
-            Place::Gpu(gpu, weights) => {
-                let reading = {
-                    let mut pass = TransformerPass::new(gpu)?;
-                    let (x, product) = (pass.upload(x)?, pass.allocate(y.len())?);
-                    pass.multiply(&x, weights, (&product, 0, self.rows), Product::of(m), None)?;
-                    pass.submit(Some((&product, y.len())))?
-                };
-                y.copy_from_slice(&reading.await?);
-                Ok(())
-            }
+            Place::Gpu(matrix) => matrix.multiply(x, y, m).await,
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Place::Cuda(matrix) => matrix.multiply(x, y, m).await,
         }
     }
 
@@ -124,6 +129,28 @@ impl QuantizedMatrix {
     }
 }
 
+impl<B: TransformerBackend> OnGpu<B> {
+    async fn new(backend: &B, kind: WeightType, blocks: &[u8], cols: usize) -> Result<Self> {
+        Ok(Self {
+            backend: backend.clone(),
+            weights: backend.weights(kind, &[blocks], cols).await?,
+        })
+    }
+
+    /// Multiplies `m` rows of `x`.
+    async fn multiply(&self, x: &[f32], y: &mut [f32], m: usize) -> Result<()> {
+        let reading = {
+            let mut pass = self.backend.pass()?;
+            let (x, product) = (pass.upload(x)?, pass.allocate(y.len())?);
+            let to = (&product, 0, y.len() / m);
+            pass.multiply(&x, &self.weights, to, Product::of(m), None)?;
+            pass.submit(Some((&product, y.len())))?
+        };
+        y.copy_from_slice(&reading.await?);
+        Ok(())
+    }
+}
+
 impl Place {
     async fn new(
         device: &GpuDevice,
@@ -132,10 +159,9 @@ impl Place {
         cols: usize,
     ) -> Result<Self> {
         match device.executor() {
-            crate::device::executor::Executor::Gpu(gpu) => {
-                let weights = BlockWeights::new(gpu, kind, &[&blocks], cols).await?;
-                Ok(Self::Gpu(gpu.clone(), weights))
-            }
+            Executor::Gpu(gpu) => OnGpu::new(gpu, kind, &blocks, cols).await.map(Self::Gpu),
+            #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+            Executor::Cuda(cuda) => OnGpu::new(cuda, kind, &blocks, cols).await.map(Self::Cuda),
             _ => Ok(Self::Cpu(device.cpu(), blocks)),
         }
     }

@@ -2,8 +2,10 @@
 
 mod k_quants;
 mod simple;
+mod words;
 
 use crate::tensor::quantized::half::{bf16_to_f32, f16_to_f32};
+pub(crate) use words::{PackedBlocks, Words};
 
 /// The most weights in a block.
 pub(crate) const MAX_BLOCK: usize = 256;

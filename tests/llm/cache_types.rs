@@ -2,7 +2,7 @@
 
 use super::models;
 use super::transformer::{LLAMA, random_model};
-use super::{lora, on_gpu, tokens};
+use super::{lora, on_gpus, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;
 use relampago::llm::{CacheType, LanguageModel, LoadOptions, LoraOptions};
@@ -23,7 +23,9 @@ fn back_ends() -> Vec<(&'static str, LoadOptions)> {
         options.instruction_set = Some(set);
         (set.name(), in_f16(options))
     });
-    sets.chain([("GPU", in_f16(on_gpu()))]).collect()
+    let gpus = on_gpus().into_iter();
+    let gpus = gpus.map(|(name, options)| (name, in_f16(options)));
+    sets.chain(gpus).collect()
 }
 
 /// Returns the largest difference of logits from exact ones, as a part of their root mean square.

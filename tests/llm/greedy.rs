@@ -1,7 +1,7 @@
 //! Greedy choices: a GPU's and those of SIMD are the first largest logit, or the first NaN.
 
 use super::transformer::{LLAMA, random_model};
-use super::{load, on_gpu};
+use super::{load, on_gpu, on_gpus};
 use relampago::InstructionSet;
 use relampago::llm::{GenerateOptions, Gguf, LanguageModel, WeightType};
 
@@ -70,8 +70,9 @@ fn ties_and_nan_are_chosen_alike_on_every_back_end() {
     for (index, (bytes, choice)) in cases.into_iter().enumerate() {
         let simd = InstructionSet::available().iter();
         let simd = simd.map(|&set| load(&bytes, set));
-        let gpu = LanguageModel::from_bytes(bytes.clone(), on_gpu()).unwrap();
-        for model in simd.chain([gpu]) {
+        let gpus = on_gpus().into_iter();
+        let gpus = gpus.map(|(_, gpu)| LanguageModel::from_bytes(bytes.clone(), gpu).unwrap());
+        for model in simd.chain(gpus) {
             let what = format!("case {index}, {:?}", model.info().backend);
             assert_eq!(expected(&logits(&model)), choice as u32, "{what}");
             assert_eq!(chosen(&model, |_| ()), [choice as u32], "{what}");

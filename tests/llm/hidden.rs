@@ -1,6 +1,6 @@
 //! Positions that a token does not see, in models' attention.
 
-use super::on_gpu;
+use super::on_gpus;
 use super::transformer::{GEMMA, LLAMA, WIDTH, WINDOW, random_model};
 use crate::support::Random;
 use relampago::InstructionSet;
@@ -13,7 +13,9 @@ fn executors() -> Vec<(String, LoadOptions)> {
         options.instruction_set = Some(set);
         (set.name().to_owned(), options)
     });
-    simd.chain([("GPU".to_owned(), on_gpu())]).collect()
+    let gpus = on_gpus().into_iter();
+    let gpus = gpus.map(|(name, options)| (name.to_owned(), options));
+    simd.chain(gpus).collect()
 }
 
 /// A row of what is no number must reach the tokens that see it, and no others.

@@ -1,7 +1,7 @@
 //! Adapters: beside quantised weights they give the logits of merged weights.
 
 use super::transformer::{GEMMA, HEAD, LLAMA, Oracle, SHAPES, Shape, WIDTH, random_model};
-use super::{assert_close, load, on_gpu, tokens};
+use super::{assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;
 use relampago::llm::{
@@ -169,9 +169,10 @@ fn adapters_give_the_logits_of_merged_weights() {
 
 #[test]
 fn adapters_give_the_logits_of_merged_weights_on_a_gpu() {
-    let options = on_gpu();
-    for shape in SHAPES {
-        check_shape(shape, &options);
+    for (_, options) in on_gpus() {
+        for shape in SHAPES {
+            check_shape(shape, &options);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::allocations::measured;
 use super::transformer::{GEMMA, LLAMA, WIDTH, random_model};
-use super::{assert_close, load, on_gpu, tokens};
+use super::{assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::llm::{
     EmbedOptions, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel, LoadOptions,
@@ -11,9 +11,10 @@ use relampago::llm::{
 use relampago::{Backend, GpuDevice};
 use relampago::{Error, InstructionSet};
 
-/// Options for SIMD and for a GPU.
-fn backends() -> [LoadOptions; 2] {
-    [LoadOptions::default(), on_gpu()]
+/// Options for SIMD and for a GPU by each interface.
+fn backends() -> impl Iterator<Item = LoadOptions> {
+    let gpus = on_gpus().into_iter().map(|(_, options)| options);
+    [LoadOptions::default()].into_iter().chain(gpus)
 }
 
 #[test]

@@ -23,6 +23,7 @@ mod registers;
 mod splits;
 mod targets;
 mod text;
+mod transformer;
 mod unseen;
 mod values;
 mod variants;

@@ -30,6 +30,7 @@ pub(crate) fn all() -> Vec<Variant> {
         super::quantized::variants(),
         super::attention::variants(),
         super::values::variants(),
+        super::transformer::variants(),
     ]
     .into_iter()
     .flatten()

@@ -1,9 +1,13 @@
 //! Low-rank matrices that are added to a model's weights as it runs (`LoRA`, Hu et al. 2021).
 
+use super::Model;
+use super::gpu::GpuAdapter;
 use super::rotation::Pairs;
-use super::{Executor, Model};
 use crate::alloc::try_zeros;
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::SharedCuda;
 use crate::error::{Error, Result};
+use crate::gpu::SharedGpu;
 use crate::llm::gguf::invalid;
 use std::sync::Arc;
 
@@ -42,7 +46,9 @@ pub(in crate::llm) struct Adapter {
 #[derive(Debug)]
 pub(super) enum Parts {
     Cpu(Vec<Option<Part>>),
-    Gpu(super::gpu::GpuAdapter),
+    Gpu(GpuAdapter<SharedGpu>),
+    #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+    Cuda(GpuAdapter<SharedCuda>),
 }
 
 /// An adapter with the factor by which its products are multiplied.
@@ -99,10 +105,11 @@ impl Model {
                 }
             }
         }
-        let parts = match &self.executor {
-            Executor::Cpu(_) => Parts::Cpu(parts),
-            Executor::Gpu(gpu) => Parts::Gpu(gpu.adapter(&self.weights, &parts).await?),
-        };
+        let parts = by_executor!(
+            self.executor,
+            _ => Parts::Cpu(parts),
+            gpu => gpu.adapter(&self.weights, &parts).await?,
+        );
         let identity = self.identity.clone();
         Ok(Adapter { identity, parts })
     }
@@ -186,14 +193,7 @@ impl Adapter {
     pub(super) fn on_cpu(&self, matrix: usize) -> Option<&Part> {
         match &self.parts {
             Parts::Cpu(parts) => parts.get(matrix)?.as_ref(),
-            Parts::Gpu(_) => None,
-        }
-    }
-
-    pub(super) fn on_gpu(&self) -> Option<&super::gpu::GpuAdapter> {
-        match &self.parts {
-            Parts::Cpu(_) => None,
-            Parts::Gpu(adapter) => Some(adapter),
+            _ => None,
         }
     }
 }

@@ -1,19 +1,20 @@
 //! The steps of a token with the functions that run them.
 
+use super::Model;
 use super::architecture::Activation;
 use super::steps::{Place, Slot, Step};
 use super::weights::Weight;
-use super::{Executor, Model};
 use crate::device::Backend;
 use crate::llm::ModelStep;
 
 impl Model {
     /// Returns the steps of one decoded token as its back-end runs them.
     pub(crate) fn explain(&self) -> Vec<ModelStep> {
-        match &self.executor {
-            Executor::Cpu(_) => self.explain_on_simd(),
-            Executor::Gpu(gpu) => gpu.explain(self),
-        }
+        by_executor!(
+            self.executor,
+            _ => self.explain_on_simd(),
+            gpu => gpu.explain(self),
+        )
     }
 
     fn explain_on_simd(&self) -> Vec<ModelStep> {

@@ -1,7 +1,7 @@
 //! The forward pass: blocks of tokens through all layers.
 
 use super::kv_cache::copy_rows;
-use super::{CacheType, Config, Executor, Model, Scaled, State};
+use super::{CacheType, Config, Model, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -115,15 +115,14 @@ impl Model {
         state: &mut State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        match state {
-            State::Cpu(sequence) => sequence.read(self, request).map(<[f32]>::to_vec),
-            State::Gpu(sequence) => {
-                let Executor::Gpu(gpu) = &self.executor else {
-                    return Err(foreign());
-                };
-                gpu.read(self, sequence, request).await
-            }
+        if let State::Cpu(sequence) = state {
+            return sequence.read(self, request).map(<[f32]>::to_vec);
         }
+        by_executor!(
+            self.executor,
+            _ => Err(foreign()),
+            gpu => gpu.read(self, state, request).await,
+        )
     }
 
     /// Returns the keys and values of the first `len` tokens of a sequence, as words: for each layer and each head
@@ -132,19 +131,18 @@ impl Model {
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`; `Foreign` for another model's memory.
     pub(crate) async fn export(&self, state: &State, len: usize) -> Result<Vec<f32>> {
-        match state {
-            State::Cpu(sequence) => sequence.cache.export(len),
-            State::Gpu(sequence) => {
-                let Executor::Gpu(gpu) = &self.executor else {
-                    return Err(foreign());
-                };
-                let cache = gpu.download(sequence).await?;
-                let (room, used) = (self.config.head_words(), len * self.config.cached_row());
-                let mut values = try_zeros(len * self.config.cached_per_token())?;
-                copy_rows(&cache, room, &mut values, used);
-                Ok(values)
-            }
+        if let State::Cpu(sequence) = state {
+            return sequence.cache.export(len);
         }
+        let cache = by_executor!(
+            self.executor,
+            _ => Err(foreign()),
+            gpu => gpu.download(state).await,
+        )?;
+        let (room, used) = (self.config.head_words(), len * self.config.cached_row());
+        let mut values = try_zeros(len * self.config.cached_per_token())?;
+        copy_rows(&cache, room, &mut values, used);
+        Ok(values)
     }
 
     /// Replaces the keys and values of a sequence by those of `len` tokens that [`Model::export`] returned.
@@ -152,19 +150,17 @@ impl Model {
     /// # Errors
     /// The errors of [`Model::export`].
     pub(crate) async fn import(&self, state: &mut State, len: usize, values: &[f32]) -> Result<()> {
-        match state {
-            State::Cpu(sequence) => sequence.cache.import(len, values)?,
-            State::Gpu(sequence) => {
-                let Executor::Gpu(gpu) = &self.executor else {
-                    return Err(foreign());
-                };
-                let mut cache = try_zeros(self.config.cache_len().saturating_mul(2))?;
-                let (room, used) = (self.config.head_words(), len * self.config.cached_row());
-                copy_rows(values, used, &mut cache, room);
-                gpu.upload(sequence, &cache).await?;
-            }
+        if let State::Cpu(sequence) = state {
+            return sequence.cache.import(len, values);
         }
-        Ok(())
+        let mut cache = try_zeros(self.config.cache_len().saturating_mul(2))?;
+        let (room, used) = (self.config.head_words(), len * self.config.cached_row());
+        copy_rows(values, used, &mut cache, room);
+        by_executor!(
+            self.executor,
+            _ => Err(foreign()),
+            gpu => gpu.upload(state, &cache).await,
+        )
     }
 
     /// Checks whether tokens can be read after the first `first` ones.
@@ -228,7 +224,7 @@ impl Model {
 }
 
 /// The error of a sequence that another model made.
-fn foreign() -> Error {
+pub(super) fn foreign() -> Error {
     Error::Foreign {
         what: "session",
         owner: "model",

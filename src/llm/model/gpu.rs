@@ -1,59 +1,61 @@
-//! The forward pass on a GPU.
+//! The forward pass on a GPU, by whichever interface.
 
 mod adapter;
+mod backend;
 mod explain;
 mod join;
 
 use super::architecture::Activation;
+use super::forward::foreign;
 use super::rotation::Pairs;
 use super::steps::{Place, Slot, Step, WeightId};
-use super::{BLOCK, Block, BlockRequest, Config, Model, Output, Scaled};
+use super::{BLOCK, Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::error::Result;
-use crate::gpu::{
-    Attention, BlockWeights, Gpu, GpuBuffer, HeadRotation, Heads, Norm, Product, TransformerPass,
+use crate::graph::transformer::{
+    Attention, Columns, HeadRotation, Heads, Norm, Product, TransformerBackend, TransformerPass,
 };
 pub(super) use adapter::GpuAdapter;
+pub(super) use backend::ModelBackend;
 use join::join;
-use std::sync::Arc;
 
 /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
 const LOGIT_ROWS: usize = 8;
 
 /// A model's weights on a GPU, and memory for the values of a pass.
-pub(super) struct GpuModel {
-    gpu: Arc<Gpu>,
+pub(super) struct GpuModel<B: TransformerBackend> {
+    gpu: B,
     /// The steps of each layer, with successive matrices for the same rows as one.
     layers: Vec<Vec<Step>>,
     /// The numbers of the matrices that became one.
     joined: Vec<Vec<usize>>,
     /// The matrices by number; none where another one holds its rows.
-    matrices: Vec<Option<BlockWeights>>,
-    vectors: Vec<GpuBuffer>,
+    matrices: Vec<Option<B::Weights>>,
+    vectors: Vec<B::Buffer>,
     /// The cosines and sines of each rotation for all positions of a session.
-    angles: [GpuBuffer; 2],
-    slots: Slots,
+    angles: [B::Buffer; 2],
+    slots: Slots<B>,
     /// The index of the largest logit.
-    largest: GpuBuffer,
+    largest: B::Buffer,
 }
 
-impl std::fmt::Debug for GpuModel {
+impl<B: TransformerBackend> std::fmt::Debug for GpuModel<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuModel({} layers)", self.layers.len())
     }
 }
 
 /// The keys and then the values of a sequence, for each layer.
-pub(in crate::llm) struct GpuSequence(Vec<GpuBuffer>);
+pub(in crate::llm) struct GpuSequence<B: TransformerBackend>(Vec<B::Buffer>);
 
-impl std::fmt::Debug for GpuSequence {
+impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuSequence({} layers)", self.0.len())
     }
 }
 
 /// The memory of slots. The rows of some lie beside each other, so that one matrix may give them.
-struct Slots {
-    buffers: Vec<GpuBuffer>,
+struct Slots<B: TransformerBackend> {
+    buffers: Vec<B::Buffer>,
     lens: [usize; Slot::COUNT],
 }
 
@@ -70,9 +72,9 @@ const BESIDE: [&[Slot]; 9] = [
     &[Slot::Logits],
 ];
 
-impl Slots {
+impl<B: TransformerBackend> Slots<B> {
     /// Allocates the slots of a block.
-    fn new(lens: [usize; Slot::COUNT], pass: &mut TransformerPass<'_>) -> Result<Self> {
+    fn new(lens: [usize; Slot::COUNT], pass: &mut B::Pass<'_>) -> Result<Self> {
         let buffers = BESIDE.iter().map(|slots| {
             let rows = match slots {
                 [Slot::Logits] => LOGIT_ROWS,
@@ -90,7 +92,7 @@ impl Slots {
     }
 
     /// Returns a slot's buffer, its first column there, and the number of columns.
-    fn get(&self, slot: Slot) -> (&GpuBuffer, usize, usize) {
+    fn get(&self, slot: Slot) -> Columns<'_, B::Buffer> {
         let index = BESIDE.iter().position(|slots| slots.contains(&slot));
         let index = index.unwrap_or_default();
         let len = |slots: &[Slot]| slots.iter().map(|&slot| self.len(slot)).sum();
@@ -100,17 +102,17 @@ impl Slots {
     }
 
     /// Returns the buffer of a slot that has one of its own.
-    fn own(&self, slot: Slot) -> &GpuBuffer {
+    fn own(&self, slot: Slot) -> &B::Buffer {
         self.get(slot).0
     }
 }
 
-impl GpuModel {
+impl<B: ModelBackend> GpuModel<B> {
     /// Copies the weights of a model to a GPU.
     ///
     /// # Errors
     /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`.
-    pub(super) async fn new(gpu: &Arc<Gpu>, model: &Model) -> Result<Self> {
+    pub(super) async fn new(gpu: &B, model: &Model) -> Result<Self> {
         let Model {
             config, weights, ..
         } = model;
@@ -131,13 +133,13 @@ impl GpuModel {
             matrices.push(if blocks.is_empty() || unused {
                 None
             } else {
-                Some(BlockWeights::new(gpu, weight.kind, &blocks, weight.cols).await?)
+                Some(gpu.weights(weight.kind, &blocks, weight.cols).await?)
             });
         }
         let angles = config.rotations.each_ref();
         let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
         let (vectors, angles, slots, largest, writing) = {
-            let mut pass = TransformerPass::new(gpu)?;
+            let mut pass = gpu.pass()?;
             let vectors = weights.vectors.iter().map(|vector| pass.upload(vector));
             let vectors = vectors.collect::<Result<Vec<_>>>()?;
             let angles = [
@@ -162,20 +164,23 @@ impl GpuModel {
     }
 
     /// Allocates the memory of a sequence.
-    pub(super) fn sequence(&self, config: &Config) -> Result<GpuSequence> {
-        let mut pass = TransformerPass::new(&self.gpu)?;
+    pub(super) fn state(&self, config: &Config) -> Result<State> {
+        let mut pass = self.gpu.pass()?;
         let len = 2 * config.kv_heads * config.capacity * config.cached_row();
         let layers = (0..config.layers).map(|_| pass.allocate(len));
-        layers.collect::<Result<_>>().map(GpuSequence)
+        layers
+            .collect::<Result<_>>()
+            .map(|layers| B::state(GpuSequence(layers)))
     }
 
     /// Reads a block of tokens, and returns what is wanted of them.
     pub(super) async fn read(
         &self,
         model: &Model,
-        sequence: &GpuSequence,
+        state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
+        let sequence = B::sequence(state).ok_or_else(foreign)?;
         let width = model.config.width;
         let tokens = request.tokens(width);
         let mut block = Block {
@@ -235,22 +240,24 @@ impl GpuModel {
     }
 
     /// Returns a sequence's keys and values, layer by layer as they lie in its buffers.
-    pub(super) async fn download(&self, sequence: &GpuSequence) -> Result<Vec<f32>> {
+    pub(super) async fn download(&self, state: &State) -> Result<Vec<f32>> {
+        let sequence = B::sequence(state).ok_or_else(foreign)?;
         let mut values = Vec::new();
         for layer in &sequence.0 {
-            let reading = TransformerPass::new(&self.gpu)?.submit(Some((layer, layer.len())))?;
+            let reading = self.gpu.pass()?.submit(Some((layer, B::len(layer))))?;
             values.extend(reading.await?);
         }
         Ok(values)
     }
 
     /// Replaces a sequence's keys and values.
-    pub(super) async fn upload(&self, sequence: &GpuSequence, values: &[f32]) -> Result<()> {
+    pub(super) async fn upload(&self, state: &State, values: &[f32]) -> Result<()> {
+        let sequence = B::sequence(state).ok_or_else(foreign)?;
         let mut rest = values;
         for layer in &sequence.0 {
-            let values = rest.split_off(..layer.len()).unwrap_or_default();
+            let values = rest.split_off(..B::len(layer)).unwrap_or_default();
             let writing = {
-                let mut pass = TransformerPass::new(&self.gpu)?;
+                let mut pass = self.gpu.pass()?;
                 pass.write(values, layer)?;
                 pass.submit(None)?
             };
@@ -261,30 +268,29 @@ impl GpuModel {
 }
 
 /// Steps over a block of tokens.
-struct Pass<'a> {
-    on: &'a GpuModel,
+struct Pass<'a, B: ModelBackend> {
+    on: &'a GpuModel<B>,
     model: &'a Model,
-    sequence: &'a GpuSequence,
+    sequence: &'a GpuSequence<B>,
     adapters: &'a [Scaled],
     block: Block,
-    recorder: TransformerPass<'a>,
+    recorder: B::Pass<'a>,
     /// The norm that the next product may compute itself.
-    pending: Option<PendingNorm<'a>>,
+    pending: Option<PendingNorm<'a, B::Buffer>>,
 }
 
 /// A norm that is not recorded yet.
-#[derive(Clone, Copy)]
-struct PendingNorm<'a> {
+struct PendingNorm<'a, T> {
     from: Slot,
-    norm: Norm<'a>,
+    norm: Norm<'a, T>,
     to: Slot,
 }
 
-impl<'a> Pass<'a> {
+impl<'a, B: ModelBackend> Pass<'a, B> {
     fn new(
-        on: &'a GpuModel,
+        on: &'a GpuModel<B>,
         model: &'a Model,
-        sequence: &'a GpuSequence,
+        sequence: &'a GpuSequence<B>,
         adapters: &'a [Scaled],
         block: Block,
     ) -> Result<Self> {
@@ -294,7 +300,7 @@ impl<'a> Pass<'a> {
             sequence,
             adapters,
             block,
-            recorder: TransformerPass::new(&on.gpu)?,
+            recorder: on.gpu.pass()?,
             pending: None,
         })
     }
@@ -309,16 +315,16 @@ impl<'a> Pass<'a> {
     }
 
     /// Returns a slot that has a buffer of its own, and the number of elements of the block's rows.
-    fn rows(&self, slot: Slot) -> (&'a GpuBuffer, usize) {
+    fn rows(&self, slot: Slot) -> (&'a B::Buffer, usize) {
         let slots = &self.on.slots;
         (slots.own(slot), self.block.tokens * slots.len(slot))
     }
 
     /// Records the choice of the largest logit of the block's only token; returns where its index is.
-    fn largest(&mut self) -> Result<(&'a GpuBuffer, usize)> {
+    fn largest(&mut self) -> Result<(&'a B::Buffer, usize)> {
         let (logits, len) = self.rows(Slot::Logits);
         let index = &self.on.largest;
-        self.recorder.largest(&logits.with_len(len), index)?;
+        self.recorder.largest(logits, len, index)?;
         Ok((index, 1))
     }
 
@@ -343,6 +349,7 @@ impl<'a> Pass<'a> {
             Step::Norm { from, gain, to } => {
                 let norm = Norm {
                     gain: &on.vectors[gain.0],
+                    cols: slots.len(from),
                     epsilon: self.model.config.epsilon,
                     skipped: match from {
                         Slot::Residual => self.block.skipped,
@@ -351,7 +358,7 @@ impl<'a> Pass<'a> {
                 };
                 // Norms of results are added to the residual; the others precede products.
                 self.pending = Some(PendingNorm { from, norm, to });
-                if from == Slot::Residual && TransformerPass::can_normalise(tokens) {
+                if from == Slot::Residual && B::Pass::can_normalise(tokens) {
                     return Ok(());
                 }
                 self.normalise()
@@ -363,16 +370,14 @@ impl<'a> Pass<'a> {
                 adds,
             } => self.multiply(from, weight, to, adds),
             Step::AddVector { vector, to } => {
-                let vector = &on.vectors[vector.0];
-                let (to, column, columns) = slots.get(to);
-                self.recorder.add(vector, (to, column, columns), tokens)
+                let vector = (&on.vectors[vector.0], slots.len(to));
+                self.recorder.add(vector, slots.get(to), tokens)
             }
             Step::Add { from, to } => {
                 // One long row.
                 let len = tokens * slots.len(to);
-                let from = slots.own(from).clone();
-                self.recorder
-                    .add(&from.with_len(len), (slots.own(to), 0, len), 1)
+                let from = (slots.own(from), len);
+                self.recorder.add(from, (slots.own(to), 0, len), 1)
             }
             Step::Place {
                 from,
@@ -398,9 +403,9 @@ impl<'a> Pass<'a> {
         let Some(weights) = &on.matrices[weight.0] else {
             return Ok(());
         };
-        let pending = self.pending.filter(|_| from == Slot::Normed);
+        let pending = self.pending.as_ref().filter(|_| from == Slot::Normed);
         let (from, norm) = match pending {
-            Some(PendingNorm { from, norm, .. }) => (from, Some(norm)),
+            Some(PendingNorm { from, norm, .. }) => (*from, Some(*norm)),
             None => (from, None),
         };
         let (from, (to, mut column, columns)) = (on.slots.own(from), on.slots.get(to));
@@ -443,7 +448,7 @@ impl<'a> Pass<'a> {
     fn place(
         &mut self,
         from: Slot,
-        gain: Option<(&GpuBuffer, f32)>,
+        gain: Option<(&B::Buffer, f32)>,
         rotation: Option<usize>,
         to: Place,
     ) -> Result<()> {

@@ -15,6 +15,7 @@ mod reduce;
 mod rope;
 mod rows;
 mod softmax;
+mod transformer;
 mod values;
 
 pub use attention::{AttentionKernel, DecodeAttentionKernel, DecodeSumKernel};
@@ -26,6 +27,10 @@ pub use reduce::{ReduceKernel, Reduction};
 pub use rope::{Pairs, RopeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
+pub use transformer::{
+    AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, PackedFormat,
+    PackedMatmulKernel, PlaceHeadsKernel,
+};
 
 use super::error::Result;
 use super::kernel::PtxKernel;

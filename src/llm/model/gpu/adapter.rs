@@ -1,40 +1,40 @@
 //! Low-rank matrices on a GPU.
 
 use super::super::BLOCK;
-use super::super::adapter::Part;
+use super::super::adapter::{Part, Parts};
 use super::super::weights::Weights;
-use super::{GpuModel, Pass};
+use super::{GpuModel, ModelBackend, Pass};
 use crate::error::Result;
-use crate::gpu::{BlockWeights, GpuBuffer, Norm, Product, TransformerPass};
+use crate::graph::transformer::{Columns, Norm, Product, TransformerBackend, TransformerPass};
 use crate::tensor::ggml::WeightType;
 
 /// Low-rank matrices on a GPU, and memory for the values between the two.
-pub(in super::super) struct GpuAdapter {
+pub(in super::super) struct GpuAdapter<B: TransformerBackend> {
     /// By the number of the matrix of weights.
-    parts: Vec<Option<GpuPart>>,
-    between: GpuBuffer,
+    parts: Vec<Option<GpuPart<B::Weights>>>,
+    between: B::Buffer,
 }
 
-impl std::fmt::Debug for GpuAdapter {
+impl<B: TransformerBackend> std::fmt::Debug for GpuAdapter<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = self.parts.iter().flatten().count();
         write!(f, "GpuAdapter({parts} matrices)")
     }
 }
 
-struct GpuPart {
+struct GpuPart<W> {
     rank: usize,
-    a: BlockWeights,
-    b: BlockWeights,
+    a: W,
+    b: W,
 }
 
-impl GpuModel {
+impl<B: ModelBackend> GpuModel<B> {
     /// Copies low-rank matrices to the GPU.
     pub(in super::super) async fn adapter(
         &self,
         weights: &Weights,
         all: &[Option<Part>],
-    ) -> Result<GpuAdapter> {
+    ) -> Result<Parts> {
         let mut parts = Vec::new();
         for (part, weight) in all.iter().zip(&weights.matrices) {
             let Some(Part { rank, a, b }) = part else {
@@ -48,28 +48,28 @@ impl GpuModel {
             }));
         }
         let most = parts.iter().flatten().map(|part| part.rank).max();
-        let mut pass = TransformerPass::new(&self.gpu)?;
+        let mut pass = self.gpu.pass()?;
         let between = pass.allocate(BLOCK * most.unwrap_or(1))?;
-        Ok(GpuAdapter { parts, between })
+        Ok(B::parts(GpuAdapter { parts, between }))
     }
 
-    async fn floats(&self, values: &[f32], cols: usize) -> Result<BlockWeights> {
+    async fn floats(&self, values: &[f32], cols: usize) -> Result<B::Weights> {
         let bytes = bytemuck::cast_slice(values);
-        BlockWeights::new(&self.gpu, WeightType::F32, &[bytes], cols).await
+        self.gpu.weights(WeightType::F32, &[bytes], cols).await
     }
 }
 
-impl Pass<'_> {
+impl<B: ModelBackend> Pass<'_, B> {
     /// Adds the products of adapters to that of a matrix, whose number is `matrix`, from `column` on.
     pub(super) fn adapt(
         &mut self,
         matrix: usize,
-        (from, norm): (&GpuBuffer, Option<Norm<'_>>),
-        to: (&GpuBuffer, usize, usize),
+        (from, norm): (&B::Buffer, Option<Norm<'_, B::Buffer>>),
+        to: Columns<'_, B::Buffer>,
     ) -> Result<()> {
         let rows = self.block.tokens;
         for (adapter, scale) in self.adapters {
-            let Some(adapter) = adapter.on_gpu() else {
+            let Some(adapter) = B::adapter(&adapter.parts) else {
                 continue;
             };
             let Some(GpuPart { rank, a, b }) = &adapter.parts[matrix] else {

@@ -1,12 +1,13 @@
 //! The steps of a token with the kernels that run them.
 
 use super::super::Model;
+use super::super::architecture::Activation;
 use super::super::steps::{Place, Slot, Step, WeightId};
-use super::{GpuModel, TransformerPass};
-use crate::device::Backend;
+use super::{GpuModel, ModelBackend};
+use crate::graph::transformer::TransformerPass;
 use crate::llm::ModelStep;
 
-impl GpuModel {
+impl<B: ModelBackend> GpuModel<B> {
     /// Returns the lookup of a token's embedding and then each kernel of the token, in order.
     pub(in crate::llm::model) fn explain(&self, model: &Model) -> Vec<ModelStep> {
         let mut steps = Explaining {
@@ -28,29 +29,30 @@ impl GpuModel {
 }
 
 /// The kernels so far.
-struct Explaining<'a> {
-    on: &'a GpuModel,
+struct Explaining<'a, B: ModelBackend> {
+    on: &'a GpuModel<B>,
     model: &'a Model,
     /// The norm that the next products compute themselves.
     norm: Option<Step>,
     steps: Vec<ModelStep>,
 }
 
-impl Explaining<'_> {
+impl<B: ModelBackend> Explaining<'_, B> {
     fn add(&mut self, step: Step, layer: Option<usize>) {
         let mut info = self.model.explain_step(step, layer);
-        info.backend = Backend::Gpu;
+        info.backend = self.model.backend();
+        let packed = self.model.config.packed();
         info.kernel = match step {
             Step::Norm { from, .. } => {
-                let is_fused = from == Slot::Residual && TransformerPass::can_normalise(1);
+                let is_fused = from == Slot::Residual && B::Pass::can_normalise(1);
                 self.norm = is_fused.then_some(step);
                 if is_fused {
                     return;
                 }
-                "norm_rows"
+                B::KERNELS.norm
             }
             Step::Multiply { from, weight, .. } => return self.multiply(from, weight, &info),
-            Step::AddVector { .. } | Step::Add { .. } => "add_rows",
+            Step::AddVector { .. } | Step::Add { .. } => B::KERNELS.add,
             Step::Place {
                 to: Place::Values(_),
                 ..
@@ -61,13 +63,14 @@ impl Explaining<'_> {
                     info.shape[0] *= 2;
                 }
                 match to {
-                    Place::Keys(_) if self.model.config.packed() => "place_heads_f16",
-                    _ => "place_heads",
+                    Place::Keys(_) if packed => B::KERNELS.place_packed,
+                    _ => B::KERNELS.place,
                 }
             }
-            Step::Attend { .. } if self.model.config.packed() => "attend_f16",
-            Step::Attend { .. } => "attend",
-            Step::Activate(_) => "gate",
+            Step::Attend { .. } if packed => B::KERNELS.attend_packed,
+            Step::Attend { .. } => B::KERNELS.attend,
+            Step::Activate(Activation::Silu) => B::KERNELS.silu,
+            Step::Activate(Activation::GeluTanh) => B::KERNELS.gelu,
         };
         self.steps.push(info);
     }
@@ -88,7 +91,8 @@ impl Explaining<'_> {
             .collect();
         // Matrices of one tensor are its rows.
         tensors.dedup();
-        for (rows, bytes) in weights.parts() {
+        let (kernel, parts) = B::row_kernel(weights);
+        for (rows, bytes) in parts {
             let mut step = info.clone();
             if let Some(norm) = norm {
                 step.operations.insert(0, "rms_norm");
@@ -96,7 +100,7 @@ impl Explaining<'_> {
             } else {
                 step.weight_bytes = 0;
             }
-            step.kernel = weights.row_kernel();
+            step.kernel = kernel;
             step.weight_bytes += bytes;
             step.shape = vec![rows, matrices[weight.0].cols];
             step.tensors.clone_from(&tensors);

@@ -1,0 +1,330 @@
+//! The steps of a language model's forward pass, launched one after the other.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use super::backend::{CudaBackend, SharedCuda};
+use super::buffer::CudaBuffer;
+use super::launch::Argument;
+use crate::alloc::try_zeros;
+use crate::error::Result;
+use crate::graph::transformer::{
+    Attention, Columns, Heads, Norm, Product, StepKernels, TransformerBackend, TransformerPass,
+    check_head, check_row,
+};
+use crate::ptx::kernels::{
+    Activation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, Kernel,
+    LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RowLayout,
+};
+use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
+
+/// Rows from which on a product is computed in tiles.
+const TILED_FROM: usize = 4;
+
+/// Elements in the GPU's memory.
+type Elements = Arc<CudaBuffer<f32>>;
+
+impl TransformerBackend for SharedCuda {
+    type Buffer = Elements;
+    type Weights = CudaWeights;
+    type Pass<'a> = CudaPass<'a>;
+
+    const KERNELS: StepKernels = StepKernels {
+        norm: "rms_norm",
+        add: "add_rows",
+        silu: "gate_silu",
+        gelu: "gate_gelutanh",
+        place: "place_heads",
+        place_packed: "place_heads_f16",
+        attend: "attend",
+        attend_packed: "attend_f16",
+    };
+
+    fn pass(&self) -> Result<CudaPass<'_>> {
+        Ok(CudaPass(self))
+    }
+
+    fn len(buffer: &Elements) -> usize {
+        buffer.len()
+    }
+
+    async fn weights(
+        &self,
+        kind: WeightType,
+        matrices: &[&[u8]],
+        cols: usize,
+    ) -> Result<CudaWeights> {
+        CudaWeights::new(self, kind, matrices, cols)
+    }
+
+    fn row_kernel(weights: &CudaWeights) -> (&'static str, Vec<(usize, usize)>) {
+        let kernel = match weights.format {
+            PackedFormat::Floats => "multiply_floats",
+            PackedFormat::Bytes => "multiply_bytes",
+            PackedFormat::Nibbles => "multiply_nibbles",
+        };
+        let bytes = 4 * (weights.words.len() + weights.scales.len());
+        (kernel, vec![(weights.rows, bytes)])
+    }
+}
+
+/// A matrix of weights in words.
+pub(crate) struct CudaWeights {
+    format: PackedFormat,
+    words: CudaBuffer<u32>,
+    /// The scale and the offset of each group.
+    scales: CudaBuffer<f32>,
+    rows: usize,
+    cols: usize,
+    group_len: usize,
+    least: f32,
+}
+
+impl CudaWeights {
+    fn new(cuda: &CudaBackend, kind: WeightType, matrices: &[&[u8]], cols: usize) -> Result<Self> {
+        check_row(cols)?;
+        let mut packed = PackedBlocks::default();
+        for blocks in matrices {
+            packed.push(kind, blocks)?;
+        }
+        let bytes: usize = matrices.iter().map(|blocks| blocks.len()).sum();
+        Ok(Self {
+            format: match Words::of(kind) {
+                Words::Floats => PackedFormat::Floats,
+                Words::Bytes => PackedFormat::Bytes,
+                Words::Nibbles => PackedFormat::Nibbles,
+            },
+            words: cuda.device().upload(&packed.words)?,
+            scales: cuda.device().upload(&packed.scales)?,
+            rows: bytes / kind.row_bytes(cols).unwrap_or_default().max(1),
+            cols,
+            group_len: kind.group_len(),
+            least: f32::from(kind.least()),
+        })
+    }
+}
+
+/// Steps of a pass. Each is launched at once, after all work before.
+pub(crate) struct CudaPass<'a>(&'a CudaBackend);
+
+/// Sizes as arguments of a launch.
+fn sizes<const N: usize>(sizes: [usize; N]) -> [Argument; N] {
+    sizes.map(|size| Argument::U32(size as u32))
+}
+
+/// A flag as an argument of a launch.
+fn flag(value: bool) -> Argument {
+    Argument::U32(value.into())
+}
+
+impl CudaPass<'_> {
+    fn launch(
+        &self,
+        kernel: &dyn Kernel,
+        inputs: &[&Elements],
+        output: &Elements,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        let inputs = inputs.iter().map(|input| input.input());
+        let uses: Vec<_> = inputs.chain([output.output()]).collect();
+        // SAFETY: the callers pass what the kernel's documentation asks for, and buffers that have as many elements as
+        // the steps read and write. Only one pass writes to a model's or a sequence's buffers at a time.
+        unsafe { self.0.device().submit(kernel, &uses, arguments)? };
+        Ok(())
+    }
+}
+
+impl<'a> TransformerPass for CudaPass<'a> {
+    type Buffer = Elements;
+    type Weights = CudaWeights;
+
+    fn allocate(&mut self, len: usize) -> Result<Elements> {
+        let buffer = CudaBuffer::uninitialised(self.0.device(), len)?;
+        Ok(Arc::new(buffer))
+    }
+
+    fn write(&mut self, values: &[f32], to: &Elements) -> Result<()> {
+        Ok(to.write_first(values)?)
+    }
+
+    fn upload(&mut self, values: &[f32]) -> Result<Elements> {
+        Ok(Arc::new(self.0.device().upload(values)?))
+    }
+
+    fn submit(
+        self,
+        read: Option<(&Elements, usize)>,
+    ) -> Result<impl Future<Output = Result<Vec<f32>>> + use<'a>> {
+        let values = match read {
+            Some((buffer, len)) => {
+                let mut values = try_zeros(len)?;
+                buffer.read_first(&mut values)?;
+                values
+            }
+            None => Vec::new(),
+        };
+        Ok(ready(Ok(values)))
+    }
+
+    fn norm(
+        &mut self,
+        x: &Elements,
+        norm: Norm<'_, Elements>,
+        y: &Elements,
+        rows: usize,
+    ) -> Result<()> {
+        let layout = RowLayout::for_target(norm.cols as u32, self.0.device().target());
+        let kernel = LayerNormKernel::rms().with_layout(layout);
+        let pointers = [
+            x.from(norm.skipped * norm.cols),
+            y.from(0),
+            norm.gain.from(0),
+        ];
+        let sizes = sizes([rows, norm.cols]);
+        let epsilon = [Argument::F32(norm.epsilon)];
+        let arguments = [&pointers[..], &sizes, &epsilon].concat();
+        self.launch(&kernel, &[x, norm.gain], y, &arguments)
+    }
+
+    fn can_normalise(rows: usize) -> bool {
+        rows < TILED_FROM
+    }
+
+    fn multiply(
+        &mut self,
+        x: &Elements,
+        weights: &CudaWeights,
+        (y, column, stride): Columns<'_, Elements>,
+        product: Product,
+        norm: Option<Norm<'_, Elements>>,
+    ) -> Result<()> {
+        let tokens = product.rows;
+        let skipped = norm.map_or(0, |norm| norm.skipped);
+        // Where there is no norm, another buffer stands for its gain that is not read.
+        let gain = norm.map_or(x, |norm| norm.gain);
+        let pointers = [
+            x.from(skipped * weights.cols),
+            gain.from(0),
+            weights.words.from(0),
+            weights.scales.from(0),
+            y.from(column),
+        ];
+        let shape = sizes([tokens, weights.rows, weights.cols, stride]);
+        let group_shift = (weights.group_len / 8).trailing_zeros();
+        let numbers = [
+            flag(product.adds),
+            Argument::U32(group_shift),
+            Argument::F32(weights.least),
+            Argument::F32(product.scale),
+        ];
+        let mut arguments = [&pointers[..], &shape, &numbers].concat();
+        let kernel = if tokens >= TILED_FROM {
+            PackedMatmulKernel::tiled(weights.format)
+        } else {
+            let epsilon = norm.map_or(0.0, |norm| norm.epsilon);
+            arguments.extend([flag(norm.is_some()), Argument::F32(epsilon)]);
+            PackedMatmulKernel::few(weights.format)
+        };
+        self.launch(&kernel, &[x, gain], y, &arguments)
+    }
+
+    fn largest(&mut self, x: &Elements, len: usize, index: &Elements) -> Result<()> {
+        let [len] = sizes([len]);
+        let arguments = [x.from(0), index.from(0), len];
+        self.launch(&ArgmaxKernel, &[x], index, &arguments)
+    }
+
+    fn add(
+        &mut self,
+        (x, len): (&Elements, usize),
+        (y, column, stride): Columns<'_, Elements>,
+        rows: usize,
+    ) -> Result<()> {
+        let pointers = [x.from(0), y.from(column)];
+        let arguments = [&pointers[..], &sizes([len, rows, stride])].concat();
+        self.launch(&AddRowsKernel, &[x], y, &arguments)
+    }
+
+    fn place(&mut self, x: &Elements, heads: &Heads<'_, Elements>, y: &Elements) -> Result<()> {
+        check_head(heads.head_len, heads.packed)?;
+        let kernel = PlaceHeadsKernel::new();
+        let kernel = if heads.packed {
+            kernel.packed()
+        } else {
+            kernel
+        };
+        // Where there is no gain or no rotation, another buffer stands for it that is not read.
+        let gain = heads.gain.map_or(x, |(gain, _)| gain);
+        let rotation = heads.rotation.as_ref();
+        let angles = rotation.map_or(x, |rotation| rotation.angles);
+        let pointers = [
+            x.from(heads.column),
+            gain.from(0),
+            angles.from(0),
+            y.from(heads.start),
+        ];
+        let shape = sizes([
+            heads.tokens,
+            heads.count,
+            heads.turned,
+            heads.head_len,
+            heads.columns,
+            heads.position,
+            rotation.map_or(0, |rotation| rotation.pairs),
+        ]);
+        let epsilon = heads.gain.map_or(0.0, |(_, epsilon)| epsilon);
+        let numbers = [
+            flag(rotation.is_some_and(|rotation| rotation.neighbours)),
+            flag(heads.gain.is_some()),
+            Argument::F32(epsilon),
+        ];
+        let strides = sizes([heads.token_stride, heads.head_stride]);
+        let arguments = [&pointers[..], &shape, &numbers, &strides].concat();
+        self.launch(&kernel, &[x, gain, angles], y, &arguments)
+    }
+
+    fn attend(
+        &mut self,
+        [queries, cached]: [&Elements; 2],
+        attention: &Attention,
+        mixed: &Elements,
+    ) -> Result<()> {
+        check_head(attention.head_len, attention.packed)?;
+        let kernel = CachedAttentionKernel::new();
+        let kernel = if attention.packed {
+            kernel.packed()
+        } else {
+            kernel
+        };
+        let pointers = [queries.from(0), cached.from(0), mixed.from(0)];
+        let shape = sizes([
+            attention.tokens,
+            attention.heads,
+            attention.kv_heads,
+            attention.head_len,
+            attention.position,
+            attention.capacity,
+            attention.window.unwrap_or(0),
+        ]);
+        let scale = [Argument::F32(attention.scale)];
+        let arguments = [&pointers[..], &shape, &scale].concat();
+        self.launch(&kernel, &[queries, cached], mixed, &arguments)
+    }
+
+    fn gate(
+        &mut self,
+        x: &Elements,
+        y: &Elements,
+        [tokens, hidden]: [usize; 2],
+        gelu: bool,
+    ) -> Result<()> {
+        let activation = if gelu {
+            Activation::GeluTanh
+        } else {
+            Activation::Silu
+        };
+        let pointers = [x.from(0), y.from(0)];
+        let arguments = [&pointers[..], &sizes([tokens, hidden])].concat();
+        self.launch(&GateKernel::new(activation), &[x], y, &arguments)
+    }
+}

@@ -1,0 +1,253 @@
+//! The steps of a language model's forward pass, and the interface of back-ends that run them.
+
+use crate::error::Result;
+use crate::ops::shape::check_limit;
+use crate::tensor::ggml::WeightType;
+
+/// The most elements of a head for which back-ends have kernels.
+const MAX_HEAD: usize = 256;
+
+/// Weights that a thread multiplies at a time: rows are a multiple of them.
+const EIGHT: usize = 8;
+
+/// A back-end with kernels for the steps.
+pub(crate) trait TransformerBackend: Clone {
+    /// Elements in the back-end's memory; clones share them.
+    type Buffer: Clone;
+    /// A matrix of weights in the back-end's memory.
+    type Weights;
+    /// Steps that run one after the other.
+    type Pass<'a>: TransformerPass<Buffer = Self::Buffer, Weights = Self::Weights>
+    where
+        Self: 'a;
+
+    /// The names of the kernels, as profiles have them.
+    const KERNELS: StepKernels;
+
+    fn pass(&self) -> Result<Self::Pass<'_>>;
+
+    /// Returns the number of elements of a buffer.
+    fn len(buffer: &Self::Buffer) -> usize;
+
+    /// Copies the rows of matrices of `cols` columns, one after the other, from ggml's blocks.
+    ///
+    /// # Errors
+    /// `LimitExceeded` if the length of a row is no multiple of 8 or a row is longer than a buffer, `OutOfMemory`,
+    /// `DeviceLost`.
+    fn weights(
+        &self,
+        kind: WeightType,
+        matrices: &[&[u8]],
+        cols: usize,
+    ) -> impl Future<Output = Result<Self::Weights>>;
+
+    /// Returns the name of the kernel that multiplies one row, and the rows and the size in bytes of each part of the
+    /// weights, which a kernel multiplies by on its own.
+    fn row_kernel(weights: &Self::Weights) -> (&'static str, Vec<(usize, usize)>);
+}
+
+/// The names of a back-end's kernels.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StepKernels {
+    pub(crate) norm: &'static str,
+    pub(crate) add: &'static str,
+    pub(crate) silu: &'static str,
+    pub(crate) gelu: &'static str,
+    pub(crate) place: &'static str,
+    pub(crate) place_packed: &'static str,
+    pub(crate) attend: &'static str,
+    pub(crate) attend_packed: &'static str,
+}
+
+/// Steps on their way to one submission. Buffers have at least as many elements as the steps read
+/// and write.
+pub(crate) trait TransformerPass: Sized {
+    type Buffer;
+    type Weights;
+
+    /// Returns a buffer of `len` elements, whose contents are arbitrary.
+    fn allocate(&mut self, len: usize) -> Result<Self::Buffer>;
+
+    /// Copies elements to the beginning of a buffer before all steps.
+    fn write(&mut self, values: &[f32], to: &Self::Buffer) -> Result<()>;
+
+    /// Copies elements to a buffer of their own.
+    fn upload(&mut self, values: &[f32]) -> Result<Self::Buffer>;
+
+    /// Submits the steps, and returns the first `len` elements of a buffer.
+    fn submit(
+        self,
+        read: Option<(&Self::Buffer, usize)>,
+    ) -> Result<impl Future<Output = Result<Vec<f32>>> + use<Self>>;
+
+    /// Normalises `rows` rows.
+    fn norm(
+        &mut self,
+        x: &Self::Buffer,
+        norm: Norm<'_, Self::Buffer>,
+        y: &Self::Buffer,
+        rows: usize,
+    ) -> Result<()>;
+
+    /// Returns whether [`TransformerPass::multiply`] can normalise this number of rows itself.
+    fn can_normalise(rows: usize) -> bool;
+
+    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm rows of `X` are normalised first.
+    fn multiply(
+        &mut self,
+        x: &Self::Buffer,
+        weights: &Self::Weights,
+        y: Columns<'_, Self::Buffer>,
+        product: Product,
+        norm: Option<Norm<'_, Self::Buffer>>,
+    ) -> Result<()>;
+
+    /// Writes the index of the first largest of `len` elements, or of the first NaN, as the operation `argmax` does.
+    fn largest(&mut self, x: &Self::Buffer, len: usize, index: &Self::Buffer) -> Result<()>;
+
+    /// Adds the `len` first elements of `x` to each of `rows` rows.
+    fn add(
+        &mut self,
+        x: (&Self::Buffer, usize),
+        y: Columns<'_, Self::Buffer>,
+        rows: usize,
+    ) -> Result<()>;
+
+    /// Writes heads where attention reads them.
+    fn place(
+        &mut self,
+        x: &Self::Buffer,
+        heads: &Heads<'_, Self::Buffer>,
+        y: &Self::Buffer,
+    ) -> Result<()>;
+
+    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each.
+    fn attend(
+        &mut self,
+        inputs: [&Self::Buffer; 2],
+        attention: &Attention,
+        mixed: &Self::Buffer,
+    ) -> Result<()>;
+
+    /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
+    /// the ones after them.
+    fn gate(
+        &mut self,
+        x: &Self::Buffer,
+        y: &Self::Buffer,
+        shape: [usize; 2],
+        gelu: bool,
+    ) -> Result<()>;
+}
+
+/// Some columns of a row-major matrix: the first one, and the number of columns that there are.
+pub(crate) type Columns<'a, B> = (&'a B, usize, usize);
+
+/// How heads are normalised and rotated, and where they go.
+pub(crate) struct Heads<'a, B> {
+    pub(crate) tokens: usize,
+    /// The number of heads.
+    pub(crate) count: usize,
+    /// The number of heads that are normalised and rotated, the first ones; the others are copied.
+    pub(crate) turned: usize,
+    /// The first head's column, and the columns that there are.
+    pub(crate) column: usize,
+    pub(crate) columns: usize,
+    pub(crate) head_len: usize,
+    /// The position of the first token.
+    pub(crate) position: usize,
+    /// The gain of their norm and its epsilon.
+    pub(crate) gain: Option<(&'a B, f32)>,
+    pub(crate) rotation: Option<HeadRotation<'a, B>>,
+    /// The index of the first element, and the elements from a token to the next one and from a head
+    /// to the next one.
+    pub(crate) start: usize,
+    pub(crate) token_stride: usize,
+    pub(crate) head_stride: usize,
+    /// Whether an element of the result holds two f16, one of each half of a head.
+    pub(crate) packed: bool,
+}
+
+/// A rotation of heads.
+pub(crate) struct HeadRotation<'a, B> {
+    /// The cosine and the sine for each position and pair.
+    pub(crate) angles: &'a B,
+    pub(crate) pairs: usize,
+    pub(crate) neighbours: bool,
+}
+
+/// Rows divided by their root mean square and multiplied by a gain.
+pub(crate) struct Norm<'a, B> {
+    pub(crate) gain: &'a B,
+    /// The length of the gain and of a row.
+    pub(crate) cols: usize,
+    pub(crate) epsilon: f32,
+    /// The rows of the input before the first one.
+    pub(crate) skipped: usize,
+}
+
+impl<B> Clone for Norm<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Norm<'_, B> {}
+
+/// A product of rows by a matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct Product {
+    pub(crate) rows: usize,
+    /// Whether it is added to what the result's buffer holds.
+    pub(crate) adds: bool,
+    /// The factor of the product.
+    pub(crate) scale: f32,
+}
+
+impl Product {
+    /// The plain product of rows.
+    pub(crate) fn of(rows: usize) -> Self {
+        Self {
+            rows,
+            adds: false,
+            scale: 1.0,
+        }
+    }
+}
+
+/// Attention of tokens to what is in the cache.
+pub(crate) struct Attention {
+    pub(crate) tokens: usize,
+    pub(crate) heads: usize,
+    pub(crate) kv_heads: usize,
+    pub(crate) head_len: usize,
+    /// The position of the first token.
+    pub(crate) position: usize,
+    /// The positions that the cache has room for.
+    pub(crate) capacity: usize,
+    pub(crate) window: Option<usize>,
+    pub(crate) scale: f32,
+    /// Whether an element of the cache holds two f16, one of each half of a row.
+    pub(crate) packed: bool,
+}
+
+/// Checks whether kernels take heads of this length, of which each half is vectors of four elements where the
+/// cache is packed.
+///
+/// # Errors
+/// `LimitExceeded`.
+pub(crate) fn check_head(len: usize, packed: bool) -> Result<()> {
+    check_limit("the length of a head", len, MAX_HEAD)?;
+    if packed {
+        return check_limit("the rest of a head's length divided by 8", len % 8, 0);
+    }
+    check_limit("the rest of a head's length divided by 4", len % 4, 0)
+}
+
+/// Checks whether kernels take rows of weights of this length.
+///
+/// # Errors
+/// `LimitExceeded`.
+pub(crate) fn check_row(cols: usize) -> Result<()> {
+    check_limit("the rest of a row of weights divided by 8", cols % EIGHT, 0)
+}

@@ -1,0 +1,54 @@
+//! The interfaces to GPUs by which models run.
+
+use super::super::State;
+use super::super::adapter::Parts;
+use super::{GpuAdapter, GpuSequence};
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+use crate::cuda::SharedCuda;
+use crate::gpu::SharedGpu;
+use crate::graph::transformer::TransformerBackend;
+
+/// A back-end of which there are variants of [`State`] and [`Parts`].
+pub(in super::super) trait ModelBackend: TransformerBackend {
+    fn state(sequence: GpuSequence<Self>) -> State;
+
+    /// Returns the sequence, if it is on this back-end.
+    fn sequence(state: &State) -> Option<&GpuSequence<Self>>;
+
+    fn parts(adapter: GpuAdapter<Self>) -> Parts;
+
+    /// Returns the adapter, if it is on this back-end.
+    fn adapter(parts: &Parts) -> Option<&GpuAdapter<Self>>;
+}
+
+macro_rules! model_backend {
+    ($backend:ty, $variant:ident) => {
+        impl ModelBackend for $backend {
+            fn state(sequence: GpuSequence<Self>) -> State {
+                State::$variant(sequence)
+            }
+
+            fn sequence(state: &State) -> Option<&GpuSequence<Self>> {
+                match state {
+                    State::$variant(sequence) => Some(sequence),
+                    _ => None,
+                }
+            }
+
+            fn parts(adapter: GpuAdapter<Self>) -> Parts {
+                Parts::$variant(adapter)
+            }
+
+            fn adapter(parts: &Parts) -> Option<&GpuAdapter<Self>> {
+                match parts {
+                    Parts::$variant(adapter) => Some(adapter),
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+model_backend!(SharedGpu, Gpu);
+#[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+model_backend!(SharedCuda, Cuda);

@@ -1,0 +1,341 @@
+//! Attention to the positions that a cache of keys and values holds.
+
+use super::heads::MOST_HEAD;
+use crate::ptx::build::Builder;
+use crate::ptx::error::Result;
+use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::kernel::{Extent, Launch, PtxKernel};
+use crate::ptx::kernels::Kernel;
+use crate::ptx::kernels::common::{BlockReduce, Combine};
+use crate::ptx::types::PtxType::{B32, F16, F32, U32};
+use crate::ptx::types::Target;
+
+/// Threads of a block, and positions of a round.
+const THREADS: u32 = 128;
+
+/// Below every score, but not infinite, so that differences are numbers.
+const LOWEST: f32 = -3e38;
+
+/// Causal attention of tokens to the keys and values that a cache holds, those of the tokens among them. A block
+/// computes a head of a token with a running maximum and sum (Milakov and Gimelshein, 2018).
+///
+/// Parameters: `queries` (f32, `tokens × heads × head_len`), `cached` (the keys and then the values, each `kv_heads ×
+/// capacity × head_len`), `mixed` (f32, like `queries`), `tokens` (at most 65,535), `heads`, `kv_heads`, `head_len` (a
+/// multiple of 4 up to 256), `position` (of the first token), `capacity` (the positions that there is room for), `window`
+/// (the positions that a token sees, or 0 for all) (u32), `scale` (f32, of the scores). All are aligned to 16 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct CachedAttentionKernel {
+    packed: bool,
+}
+
+impl CachedAttentionKernel {
+    /// Creates a kernel for a cache of f32.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads words of two f16, as [`PlaceHeadsKernel::packed`](super::PlaceHeadsKernel::packed) writes them. The length
+    /// of a head must be a multiple of 8.
+    #[must_use]
+    pub fn packed(self) -> Self {
+        Self { packed: true }
+    }
+}
+
+impl Kernel for CachedAttentionKernel {
+    fn name(&self) -> String {
+        if self.packed {
+            "attend_f16".to_owned()
+        } else {
+            "attend".to_owned()
+        }
+    }
+
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
+        let grid = [
+            Extent::Param("heads"),
+            Extent::Param("tokens"),
+            Extent::Fixed(1),
+        ];
+        let launch = Launch::new(THREADS, grid).overlapping(target);
+        let mut k = Builder::new(self.name(), target, launch);
+        let block = Block::declare(&mut k, self.packed);
+        k.wait_for_grid();
+        block.load_query(&mut k);
+        let [start, end] = block.range(&mut k);
+        let running = Running::new(&mut k);
+        k.for_range(start, end, THREADS, |k, first| {
+            block.round(k, &running, [first, end]);
+        });
+        block.store(&mut k, &running);
+        k.finish()
+    }
+}
+
+/// A head of a token.
+struct Block {
+    queries: Reg,
+    mixed: Reg,
+    /// The index of the head in both.
+    index: Reg,
+    head_len: Reg,
+    /// The position of the token.
+    position: Reg,
+    window: Reg,
+    scale: Reg,
+    cache: Cache,
+    thread: Reg,
+    /// In the sum of values a thread adds vector `vector` of the head, four elements, of every `sharing`-th position
+    /// from `share` on, if its share is one.
+    vectors: Reg,
+    vector: Reg,
+    share: Reg,
+    sharing: Reg,
+    /// The query, a round's weights and the threads' sums, in shared memory.
+    query: Reg,
+    weights: Reg,
+    parts: Reg,
+    reduce: BlockReduce,
+}
+
+/// The largest score so far, and the sums of weights and of values relative to it.
+struct Running {
+    highest: Reg,
+    total: Reg,
+    sums: Vec<Reg>,
+}
+
+impl Running {
+    fn new(k: &mut Builder) -> Self {
+        Self {
+            highest: k.value(F32, LOWEST),
+            total: k.value(F32, 0.0f32),
+            sums: k.filled(F32, 4, 0.0f32),
+        }
+    }
+}
+
+impl Block {
+    fn declare(k: &mut Builder, packed: bool) -> Self {
+        let [queries, cached, mixed] =
+            ["queries", "cached", "mixed"].map(|name| k.pointer(name, F32));
+        let _ = k.scalar("tokens", U32);
+        let [heads, kv_heads, head_len] =
+            ["heads", "kv_heads", "head_len"].map(|name| k.scalar(name, U32));
+        let [position, capacity, window] =
+            ["position", "capacity", "window"].map(|name| k.scalar(name, U32));
+        let scale = k.scalar("scale", F32);
+        let (head, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
+        let thread = k.special(Special::TidX);
+        let vectors = k.shr(head_len, 2);
+        let threads = k.value(U32, THREADS);
+        Self {
+            queries,
+            mixed,
+            index: k.fma(token, heads, head),
+            head_len,
+            position: k.add(position, token),
+            window,
+            scale,
+            cache: Cache::new(
+                k,
+                packed,
+                cached,
+                [head, heads, kv_heads],
+                [capacity, head_len],
+            ),
+            thread,
+            vectors,
+            vector: k.rem(thread, vectors),
+            share: k.div(thread, vectors),
+            sharing: k.div(threads, vectors),
+            query: k.shared("query", F32, MOST_HEAD),
+            weights: k.shared("weights", F32, THREADS),
+            parts: k.shared("parts", F32, 4 * THREADS),
+            reduce: BlockReduce::new(k, THREADS, true),
+        }
+    }
+
+    fn load_query(&self, k: &mut Builder) {
+        let zero = k.value(U32, 0);
+        let own = k.at_2d(self.queries, self.index, self.head_len, zero, 4);
+        k.for_range(self.thread, self.head_len, THREADS, |k, i| {
+            let at = k.at(own, i, 4);
+            let value = k.ld(Op::LdGlobal, F32, at, 0);
+            let value = k.mul(value, self.scale);
+            let at = k.fma(i, 4, self.query);
+            k.st_shared(F32, at, 0, value);
+        });
+        k.barrier();
+    }
+
+    /// The positions that the token sees, from the first one to the end.
+    fn range(&self, k: &mut Builder) -> [Reg; 2] {
+        let end = k.add(self.position, 1);
+        let before = k.sub(end, self.window);
+        let has_window = k.ne(self.window, 0);
+        let beyond = k.gt(end, self.window);
+        let cut = k.and(has_window, beyond);
+        [k.select(cut, before, 0u32), end]
+    }
+
+    /// Adds the positions from `first` on, a thread's score each.
+    fn round(&self, k: &mut Builder, running: &Running, [first, end]: [Reg; 2]) {
+        let row = k.add(first, self.thread);
+        let exists = k.lt(row, end);
+        let score = k.value(F32, LOWEST);
+        k.when(exists, |k| self.cache.score(k, row, self.query, score));
+        let most = self.reduce.all(k, Combine::Max, score);
+        let above = k.max(running.highest, most);
+        let down = k.sub(score, above);
+        let weight = k.exp(down);
+        let weight = k.select(exists, weight, 0.0f32);
+        let down = k.sub(running.highest, above);
+        let correction = k.exp(down);
+        k.assign(running.highest, above);
+        let own = k.fma(self.thread, 4, self.weights);
+        k.st_shared(F32, own, 0, weight);
+        let more = self.reduce.all(k, Combine::Sum, weight);
+        k.mul_assign(running.total, correction);
+        k.add_assign(running.total, more);
+        for &sum in &running.sums {
+            k.mul_assign(sum, correction);
+        }
+        let rest = k.sub(end, first);
+        let count = k.min(rest, THREADS);
+        let adds = k.lt(self.share, self.sharing);
+        k.when(adds, |k| {
+            k.for_range(self.share, count, self.sharing, |k, i| {
+                let weight = k.fma(i, 4, self.weights);
+                let weight = k.ld_shared(F32, weight, 0);
+                let row = k.add(first, i);
+                let values = self.cache.value(k, row, self.vector);
+                for (&sum, value) in running.sums.iter().zip(values) {
+                    k.fma_assign(sum, weight, value);
+                }
+            });
+        });
+        // All have read the weights.
+        k.barrier();
+    }
+
+    /// Adds the threads' sums up, and stores the mean of values.
+    fn store(&self, k: &mut Builder, running: &Running) {
+        let sums = &running.sums;
+        let at = k.fma(self.thread, 16, self.parts);
+        k.st_shared(F32, at, 0, sums.as_slice());
+        k.barrier();
+        let writes = k.lt(self.thread, self.vectors);
+        k.when(writes, |k| {
+            k.for_range(1, self.sharing, 1, |k, share| {
+                let part = k.fma(share, self.vectors, self.thread);
+                let part = k.fma(part, 16, self.parts);
+                let part = k.ld_vector(Op::LdShared, F32, 4, part, 0);
+                for (&sum, more) in sums.iter().zip(part) {
+                    k.add_assign(sum, more);
+                }
+            });
+            let means: Vec<Reg> = sums.iter().map(|&sum| k.div(sum, running.total)).collect();
+            let column = k.mul(self.thread, 4);
+            let to = k.at_2d(self.mixed, self.index, self.head_len, column, 4);
+            k.st_global(F32, to, 0, means.as_slice());
+        });
+    }
+}
+
+/// The keys and values of a head.
+struct Cache {
+    packed: bool,
+    keys: Reg,
+    values: Reg,
+    head_len: Reg,
+    /// The words of a row.
+    words: Reg,
+}
+
+impl Cache {
+    fn new(
+        k: &mut Builder,
+        packed: bool,
+        cached: Reg,
+        [head, heads, kv_heads]: [Reg; 3],
+        [capacity, head_len]: [Reg; 2],
+    ) -> Self {
+        let sharing = k.div(heads, kv_heads);
+        let kv_head = k.div(head, sharing);
+        let words = if packed { k.shr(head_len, 1) } else { head_len };
+        let after_keys = k.add(kv_head, kv_heads);
+        let zero = k.value(U32, 0);
+        let [keys, values] = [kv_head, after_keys].map(|head| {
+            let first = k.mul(head, capacity);
+            k.at_2d(cached, first, words, zero, 4)
+        });
+        Self {
+            packed,
+            keys,
+            values,
+            head_len,
+            words,
+        }
+    }
+
+    /// Multiplies the query by the key of a position.
+    fn score(&self, k: &mut Builder, row: Reg, query: Reg, score: Reg) {
+        let zero = k.value(U32, 0);
+        let row = k.at_2d(self.keys, row, self.words, zero, 4);
+        let sums = k.filled(F32, 4, 0.0f32);
+        let half = k.shr(self.head_len, 1);
+        k.for_range(0, self.words, 4, |k, i| {
+            let at = k.at(row, i, 4);
+            let first = k.fma(i, 4, query);
+            let queries = k.ld_vector(Op::LdShared, F32, 4, first, 0);
+            if !self.packed {
+                let keys = k.ld_vector(Op::LdGlobal, F32, 4, at, 0);
+                for ((&sum, query), key) in sums.iter().zip(queries).zip(keys) {
+                    k.fma_assign(sum, query, key);
+                }
+                return;
+            }
+            let words = k.ld_vector(Op::LdGlobal, B32, 4, at, 0);
+            let second = k.fma(half, 4, first);
+            let further = k.ld_vector(Op::LdShared, F32, 4, second, 0);
+            for (j, word) in words.into_iter().enumerate() {
+                let [low, high] = halves(k, word);
+                k.fma_assign(sums[j], queries[j], low);
+                k.fma_assign(sums[j], further[j], high);
+            }
+        });
+        let even = k.add(sums[0], sums[2]);
+        let odd = k.add(sums[1], sums[3]);
+        let sum = k.add(even, odd);
+        k.assign(score, sum);
+    }
+
+    /// Four elements of the value of a position.
+    fn value(&self, k: &mut Builder, row: Reg, vector: Reg) -> Vec<Reg> {
+        if !self.packed {
+            let column = k.mul(vector, 4);
+            let at = k.at_2d(self.values, row, self.words, column, 4);
+            return k.ld_vector(Op::LdGlobal, F32, 4, at, 0);
+        }
+        let of_half = k.shr(self.words, 2);
+        let second = k.ge(vector, of_half);
+        let before = k.sub(vector, of_half);
+        let vector = k.select(second, before, vector);
+        let column = k.mul(vector, 4);
+        let at = k.at_2d(self.values, row, self.words, column, 4);
+        let words = k.ld_vector(Op::LdGlobal, B32, 4, at, 0);
+        let element = |word| {
+            let [low, high] = halves(k, word);
+            k.select(second, high, low)
+        };
+        words.into_iter().map(element).collect()
+    }
+}
+
+/// The two f16 of a word as f32, the low half first.
+fn halves(k: &mut Builder, word: Reg) -> [Reg; 2] {
+    let halves = k.regs(F16, 2);
+    k.emit(Op::Unpack, B32, &[halves.as_slice().into()], &[word.into()]);
+    [halves[0], halves[1]].map(|half| k.convert(Op::CvtF32F16, F32, &[half.into()]))
+}

@@ -1,0 +1,219 @@
+//! Heads of queries, keys and values on their way to attention.
+
+use crate::ptx::build::Builder;
+use crate::ptx::error::Result;
+use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::kernel::{Extent, Launch, PtxKernel};
+use crate::ptx::kernels::Kernel;
+use crate::ptx::kernels::common::{BlockReduce, Combine};
+use crate::ptx::types::PtxType::{B32, F16, F32, U32};
+use crate::ptx::types::Target;
+
+const THREADS: u32 = 128;
+
+/// The most elements of a head.
+pub(super) const MOST_HEAD: u32 = 256;
+
+/// The largest f16.
+const MOST_F16: f32 = 65504.0;
+
+/// Writes heads where attention reads them. The first ones are divided by their root mean square and multiplied by a
+/// gain, if there is one, and then rotated by the angles of their position; the others are copied.
+///
+/// Parameters: `x` (f32, a row of `columns` elements for each token, whose first ones are the heads), `gain` (f32,
+/// `head_len`; not read without a gain), `angles` (f32, cosine and sine for each position and pair), `y` (f32, or a word
+/// for two f16), `tokens` (at most 65,535), `heads`, `turned` (the heads that are normalised and rotated), `head_len` (at
+/// most 256), `columns`, `position` (of the first token), `pairs` (the pairs of a head that are rotated), `neighbours`
+/// (1 if a pair is of elements `2i` and `2i + 1`, 0 if of `i` and `pairs + i`), `has_gain` (u32), `epsilon` (f32),
+/// `token_stride` and `head_stride` (u32, elements of `y` from a token to the next, and from a head to the next).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PlaceHeadsKernel {
+    packed: bool,
+}
+
+impl PlaceHeadsKernel {
+    /// Creates a kernel that writes f32.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Writes words of two f16: element `i` of a head in the low half and element `head_len/2 + i` in the high one.
+    /// Elements beyond ±65504 become that. The length of a head must be even.
+    #[must_use]
+    pub fn packed(self) -> Self {
+        Self { packed: true }
+    }
+}
+
+impl Kernel for PlaceHeadsKernel {
+    fn name(&self) -> String {
+        if self.packed {
+            "place_heads_f16".to_owned()
+        } else {
+            "place_heads".to_owned()
+        }
+    }
+
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
+        let grid = [
+            Extent::Param("heads"),
+            Extent::Param("tokens"),
+            Extent::Fixed(1),
+        ];
+        let launch = Launch::new(THREADS, grid).overlapping(target);
+        let mut k = Builder::new(self.name(), target, launch);
+        let [x, gain, angles, y] = ["x", "gain", "angles", "y"].map(|name| k.pointer(name, F32));
+        let _ = k.scalar("tokens", U32);
+        let _ = k.scalar("heads", U32);
+        let [turned, head_len, columns] =
+            ["turned", "head_len", "columns"].map(|name| k.scalar(name, U32));
+        let [position, pairs, neighbours, has_gain] =
+            ["position", "pairs", "neighbours", "has_gain"].map(|name| k.scalar(name, U32));
+        let epsilon = k.scalar("epsilon", F32);
+        let [token_stride, head_stride] =
+            ["token_stride", "head_stride"].map(|name| k.scalar(name, U32));
+        let (index, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
+        let zero = k.value(U32, 0);
+        let position = k.add(position, token);
+        let head = Head {
+            elements: k.shared("elements", F32, MOST_HEAD),
+            len: head_len,
+            thread: k.special(Special::TidX),
+            turned: k.lt(index, turned),
+            pairs,
+            neighbours: k.ne(neighbours, 0),
+            angles: k.at_2d(angles, position, pairs, zero, 8),
+        };
+        let reduce = BlockReduce::new(&mut k, THREADS, false);
+        k.wait_for_grid();
+        let column = k.mul(index, head_len);
+        let x = k.at_2d(x, token, columns, column, 4);
+        let squares = head.load(&mut k, x);
+        let sum = reduce.all(&mut k, Combine::Sum, squares);
+        let has_gain = k.ne(has_gain, 0);
+        let normed = k.and(has_gain, head.turned);
+        k.when(normed, |k| head.normalise(k, gain, [sum, epsilon]));
+        k.barrier();
+        let y = k.at_2d(y, token, token_stride, zero, 4);
+        let y = k.at_2d(y, index, head_stride, zero, 4);
+        if self.packed {
+            head.store_packed(&mut k, y);
+        } else {
+            head.store(&mut k, y);
+        }
+        k.finish()
+    }
+}
+
+/// A head in shared memory with the rotation of its position.
+struct Head {
+    elements: Reg,
+    len: Reg,
+    thread: Reg,
+    /// Whether the head is normalised and rotated.
+    turned: Reg,
+    pairs: Reg,
+    neighbours: Reg,
+    angles: Reg,
+}
+
+impl Head {
+    /// Copies the head to shared memory, and returns the sum of the thread's squares.
+    fn load(&self, k: &mut Builder, x: Reg) -> Reg {
+        let squares = k.value(F32, 0.0f32);
+        k.for_range(self.thread, self.len, THREADS, |k, i| {
+            let at = k.at(x, i, 4);
+            let value = k.ld(Op::LdGlobal, F32, at, 0);
+            k.fma_assign(squares, value, value);
+            let at = k.fma(i, 4, self.elements);
+            k.st_shared(F32, at, 0, value);
+        });
+        squares
+    }
+
+    /// Divides the head by its root mean square, and multiplies it by the gain.
+    fn normalise(&self, k: &mut Builder, gain: Reg, [sum, epsilon]: [Reg; 2]) {
+        let count = k.convert(Op::CvtF32U32, F32, &[self.len.into()]);
+        let mean = k.div(sum, count);
+        let mean = k.add(mean, epsilon);
+        let root = k.sqrt(mean);
+        let factor = k.rcp(root);
+        k.for_range(self.thread, self.len, THREADS, |k, i| {
+            let gain = k.at(gain, i, 4);
+            let gain = k.ld_global(F32, gain, 0);
+            let at = k.fma(i, 4, self.elements);
+            let value = k.ld_shared(F32, at, 0);
+            let value = k.mul(value, factor);
+            let value = k.mul(value, gain);
+            k.st_shared(F32, at, 0, value);
+        });
+    }
+
+    fn store(&self, k: &mut Builder, y: Reg) {
+        k.for_range(self.thread, self.len, THREADS, |k, i| {
+            let value = self.element(k, i);
+            let at = k.at(y, i, 4);
+            k.st_global(F32, at, 0, value);
+        });
+    }
+
+    fn store_packed(&self, k: &mut Builder, y: Reg) {
+        let half = k.shr(self.len, 1);
+        k.for_range(self.thread, half, THREADS, |k, i| {
+            let further = k.add(half, i);
+            let pair = [i, further].map(|i| {
+                let value = self.element(k, i);
+                to_f16(k, value)
+            });
+            let word = k.op(Op::Pack, B32, B32, &[pair.as_slice().into()]);
+            let at = k.at(y, i, 4);
+            k.st_global(B32, at, 0, word);
+        });
+    }
+
+    /// Returns an element of the head after the rotation.
+    fn element(&self, k: &mut Builder, i: Reg) -> Reg {
+        let at = k.fma(i, 4, self.elements);
+        let result = k.value(F32, 0.0f32);
+        let value = k.ld_shared(F32, at, 0);
+        k.assign(result, value);
+        let rotated = k.mul(self.pairs, 2);
+        let rotated = k.lt(i, rotated);
+        let rotated = k.and(rotated, self.turned);
+        k.when(rotated, |k| {
+            let odd = k.and(i, 1);
+            let odd = k.ne(odd, 0);
+            let further = k.ge(i, self.pairs);
+            let of_neighbours = k.and(self.neighbours, odd);
+            let of_halves = k.not(self.neighbours);
+            let of_halves = k.and(of_halves, further);
+            let second = k.or(of_neighbours, of_halves);
+            let stride = k.select(self.neighbours, 1u32, self.pairs);
+            let before = k.sub(i, stride);
+            let after = k.add(i, stride);
+            let other = k.select(second, before, after);
+            let half = k.shr(i, 1);
+            let first = k.select(second, before, i);
+            let pair = k.select(self.neighbours, half, first);
+            let angle = k.at(self.angles, pair, 8);
+            let angle = k.ld_vector(Op::LdGlobalNc, F32, 2, angle, 0);
+            let other = k.fma(other, 4, self.elements);
+            let other = k.ld_shared(F32, other, 0);
+            let minus = k.neg(other);
+            let other = k.select(second, other, minus);
+            let turned = k.mul(other, angle[1]);
+            let turned = k.fma(value, angle[0], turned);
+            k.assign(result, turned);
+        });
+        result
+    }
+}
+
+/// Rounds a number to f16; those beyond its range become the largest, and NaN stays.
+fn to_f16(k: &mut Builder, value: Reg) -> Reg {
+    let above = k.gt(value, MOST_F16);
+    let value = k.select(above, MOST_F16, value);
+    let below = k.lt(value, -MOST_F16);
+    let value = k.select(below, -MOST_F16, value);
+    k.convert(Op::CvtF16F32, F16, &[value.into()])
+}

@@ -1,0 +1,249 @@
+//! Matmuls with weights of few bits that are packed in words.
+
+mod few;
+mod tiled;
+
+use crate::ptx::build::Builder;
+use crate::ptx::error::Result;
+use crate::ptx::inst::{Op, Reg};
+use crate::ptx::kernel::PtxKernel;
+use crate::ptx::kernels::Kernel;
+use crate::ptx::types::PtxType::{B32, F32, U32};
+use crate::ptx::types::Target;
+
+/// The words of packed weights, row by row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PackedFormat {
+    /// A weight of 32 bits to a word.
+    Floats,
+    /// Four signed bytes to a word, the first one in the lowest bits.
+    Bytes,
+    /// Eight unsigned integers of four bits to a word, the first one in the lowest bits.
+    Nibbles,
+}
+
+impl PackedFormat {
+    /// All formats.
+    pub const ALL: [PackedFormat; 3] = [
+        PackedFormat::Floats,
+        PackedFormat::Bytes,
+        PackedFormat::Nibbles,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            PackedFormat::Floats => "floats",
+            PackedFormat::Bytes => "bytes",
+            PackedFormat::Nibbles => "nibbles",
+        }
+    }
+
+    /// Words of eight weights.
+    fn words(self) -> u32 {
+        match self {
+            PackedFormat::Floats => 8,
+            PackedFormat::Bytes => 2,
+            PackedFormat::Nibbles => 1,
+        }
+    }
+}
+
+/// Computes `Y = s · X · Wᵀ` of f32 rows and packed weights, or adds it to `Y`. Integers are multiplied by the scale of
+/// their group and added to its offset; a group is 8, 16, 32 or another power of two consecutive weights of a row.
+///
+/// Parameters: `x` (f32, `tokens × k`), `gain` (f32, `k`), `words` (`rows × k` weights), `scales` (f32, a scale and an
+/// offset for each group; not read for [`PackedFormat::Floats`]), `y` (f32), `tokens`, `rows`, `k` (a multiple of 8),
+/// `stride` (elements from a row of `y` to the next), `adds` (1 to add to `y`, 0 to overwrite it), `group_shift` (the
+/// binary logarithm of an eighth of the length of a group) (u32), `least` (the integer that stands for 0, for
+/// [`PackedFormat::Nibbles`]), `scale` (f32). All are aligned to 16 bytes. Kernels for few rows have two more parameters:
+/// `normalises` (u32, 1 to divide each row of `x` by its root mean square and multiply it by `gain`) and `epsilon` (f32,
+/// added to the mean of squares).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PackedMatmulKernel {
+    format: PackedFormat,
+    tiled: bool,
+}
+
+impl PackedMatmulKernel {
+    /// Creates a kernel for few rows of `x`, at most 65,535. A warp computes two columns of `y`.
+    pub fn few(format: PackedFormat) -> Self {
+        Self {
+            format,
+            tiled: false,
+        }
+    }
+
+    /// Creates a kernel for many rows of `x`, which computes tiles of 32 × 32.
+    pub fn tiled(format: PackedFormat) -> Self {
+        Self {
+            format,
+            tiled: true,
+        }
+    }
+}
+
+impl Kernel for PackedMatmulKernel {
+    fn name(&self) -> String {
+        let tiled = if self.tiled { "_tiled" } else { "" };
+        format!("multiply_{}{tiled}", self.format.name())
+    }
+
+    fn generate(&self, target: Target) -> Result<PtxKernel> {
+        if self.tiled {
+            tiled::build(*self, target)
+        } else {
+            few::build(*self, target)
+        }
+    }
+}
+
+/// The parameters that both kernels have.
+struct Params {
+    x: Reg,
+    gain: Reg,
+    y: Reg,
+    tokens: Reg,
+    rows: Reg,
+    k: Reg,
+    stride: Reg,
+    adds: Reg,
+    scale: Reg,
+    weights: Weights,
+}
+
+impl Params {
+    fn declare(k: &mut Builder, format: PackedFormat) -> Self {
+        let [x, gain] = ["x", "gain"].map(|name| k.pointer(name, F32));
+        let words = k.pointer("words", U32);
+        let [scales, y] = ["scales", "y"].map(|name| k.pointer(name, F32));
+        let [tokens, rows, depth, stride, adds, group_shift] =
+            ["tokens", "rows", "k", "stride", "adds", "group_shift"]
+                .map(|name| k.scalar(name, U32));
+        let [least, scale] = ["least", "scale"].map(|name| k.scalar(name, F32));
+        let bias = match format {
+            PackedFormat::Nibbles => k.sub(HIGH, least),
+            _ => k.value(F32, HIGH + 128.0),
+        };
+        Params {
+            x,
+            gain,
+            y,
+            tokens,
+            rows,
+            k: depth,
+            stride,
+            adds: k.ne(adds, 0),
+            scale,
+            weights: Weights {
+                format,
+                words,
+                scales,
+                eights: k.shr(depth, 3),
+                group_shift,
+                bias,
+            },
+        }
+    }
+
+    /// Stores a product, or adds it to what is there.
+    fn store(&self, k: &mut Builder, product: Reg, [token, row]: [Reg; 2]) {
+        let at = k.at_2d(self.y, token, self.stride, row, 4);
+        let result = k.mul(product, self.scale);
+        k.when(self.adds, |k| {
+            let old = k.ld(Op::LdGlobal, F32, at, 0);
+            k.add_assign(result, old);
+        });
+        k.st_global(F32, at, 0, result);
+    }
+}
+
+/// The number whose last bits count ones: an integer below 2²³ in these bits is added to it.
+const HIGH: f32 = 8_388_608.0;
+const HIGH_BITS: u32 = 0x4b00_0000;
+
+/// The matrix of weights.
+struct Weights {
+    format: PackedFormat,
+    words: Reg,
+    scales: Reg,
+    /// The eights of a row.
+    eights: Reg,
+    group_shift: Reg,
+    /// What turns unsigned integers in the last bits of [`HIGH`] into the weights' integers by a subtraction.
+    bias: Reg,
+}
+
+/// The addresses of a row of weights.
+struct Row {
+    words: Reg,
+    scales: Reg,
+}
+
+impl Weights {
+    fn row(&self, k: &mut Builder, row: Reg) -> Row {
+        let zero = k.value(U32, 0);
+        let words = k.at_2d(self.words, row, self.eights, zero, 4 * self.format.words());
+        let groups = k.shr(self.eights, self.group_shift);
+        let scales = k.at_2d(self.scales, row, groups, zero, 8);
+        Row { words, scales }
+    }
+
+    /// Loads the `i`-th eight weights of a row, but for their group's scale and offset.
+    fn eight(&self, k: &mut Builder, row: &Row, i: Reg) -> Vec<Reg> {
+        let at = k.at(row.words, i, 4 * self.format.words());
+        match self.format {
+            PackedFormat::Floats => {
+                let mut weights = k.ld_vector(Op::LdGlobalNc, F32, 4, at, 0);
+                weights.extend(k.ld_vector(Op::LdGlobalNc, F32, 4, at, 16));
+                weights
+            }
+            PackedFormat::Bytes => {
+                let words = k.ld_vector(Op::LdGlobalNc, B32, 2, at, 0);
+                let words = words.into_iter().flat_map(|word| self.bytes(k, word));
+                words.collect()
+            }
+            PackedFormat::Nibbles => {
+                let word = k.ld(Op::LdGlobalNc, U32, at, 0);
+                (0..8).map(|index| self.nibble(k, word, index)).collect()
+            }
+        }
+    }
+
+    /// The four signed bytes of a word.
+    fn bytes(&self, k: &mut Builder, word: Reg) -> Vec<Reg> {
+        let unsigned = k.xor(word, 0x8080_8080u32);
+        let byte = |index: u32| {
+            let from = [
+                unsigned.into(),
+                HIGH_BITS.into(),
+                // The byte, two zeros, and the highest byte of the constant.
+                (0x7440 + index).into(),
+            ];
+            let number = k.op(Op::Prmt, B32, F32, &from);
+            k.sub(number, self.bias)
+        };
+        (0..4).map(byte).collect()
+    }
+
+    fn nibble(&self, k: &mut Builder, word: Reg, index: u32) -> Reg {
+        let bits = if index == 0 {
+            word
+        } else {
+            k.shr(word, 4 * index)
+        };
+        let bits = k.and(bits, 15);
+        let number = k.op(Op::Or, B32, F32, &[bits.into(), HIGH_BITS.into()]);
+        k.sub(number, self.bias)
+    }
+
+    /// Loads the scale and the offset of the `i`-th eight weights of a row, which floats do not have.
+    fn group(&self, k: &mut Builder, row: &Row, i: Reg) -> Option<[Reg; 2]> {
+        if self.format == PackedFormat::Floats {
+            return None;
+        }
+        let group = k.shr(i, self.group_shift);
+        let at = k.at(row.scales, group, 8);
+        let pair = k.ld_vector(Op::LdGlobalNc, F32, 2, at, 0);
+        Some([pair[0], pair[1]])
+    }
+}

@@ -1,0 +1,472 @@
+//! The steps of a language model's forward pass against `f64`.
+
+use super::case::{Case, Expected, Value, random};
+use super::oracle::unit;
+use super::variants::Variant;
+use relampago::ptx::PtxType::F32;
+use relampago::ptx::half::{f16_to_f32, f32_to_f16};
+use relampago::ptx::kernels::{
+    Activation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, PackedFormat,
+    PackedMatmulKernel, PlaceHeadsKernel,
+};
+
+pub(crate) fn variants() -> Vec<Variant> {
+    let mut variants = vec![
+        Variant::new(
+            AddRowsKernel,
+            [[1, 1, 1], [3, 130, 200]].map(add_rows).into(),
+        ),
+        Variant::new(ArgmaxKernel, argmax()),
+    ];
+    for (activation, function) in GATES {
+        let cases = [[1, 1], [3, 130]].map(|shape| gate(shape, function));
+        variants.push(Variant::new(GateKernel::new(activation), cases.into()));
+    }
+    for format in PackedFormat::ALL {
+        let few = [[1, 5, 32], [3, 70, 96], [2, 9, 288], [1, 1, 256]];
+        let few = few.iter().enumerate();
+        let few = few.map(|(i, &shape)| product(format, shape, i, true));
+        variants.push(Variant::new(PackedMatmulKernel::few(format), few.collect()));
+        let many = [[4, 33, 32], [70, 40, 96], [1, 1, 64]];
+        let many = many.iter().enumerate();
+        let many = many.map(|(i, &shape)| product(format, shape, i, false));
+        let kernel = PackedMatmulKernel::tiled(format);
+        variants.push(Variant::new(kernel, many.collect()));
+    }
+    for packed in [false, true] {
+        let kernel = PlaceHeadsKernel::new();
+        let kernel = if packed { kernel.packed() } else { kernel };
+        variants.push(Variant::new(kernel, heads(packed)));
+        let kernel = CachedAttentionKernel::new();
+        let kernel = if packed { kernel.packed() } else { kernel };
+        variants.push(Variant::new(kernel, attentions(packed)));
+    }
+    variants
+}
+
+fn sizes<const N: usize>(sizes: [usize; N]) -> impl Iterator<Item = Value> {
+    sizes.into_iter().map(|size| Value::U32(size as u32))
+}
+
+/// An element that a kernel may not change.
+fn kept(value: f32) -> Expected {
+    let value = f64::from(value);
+    Expected { value, bound: 0.0 }
+}
+
+fn add_rows([rows, len, stride]: [usize; 3]) -> Case {
+    let (x, y) = (random(len, 1), random(rows * stride, 2));
+    let expected = y.iter().enumerate().map(|(i, &y)| {
+        let Some(&x) = x.get(i % stride) else {
+            return kept(y);
+        };
+        let value = f64::from(x) + f64::from(y);
+        let bound = value.abs() * unit(F32);
+        Expected { value, bound }
+    });
+    Case {
+        label: format!("{rows}×{len} of {stride}"),
+        expected: expected.collect(),
+        arguments: [Value::F32s(x), Value::F32s(y)]
+            .into_iter()
+            .chain(sizes([len, rows, stride]))
+            .collect(),
+        output: 1,
+    }
+}
+
+fn argmax() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for (n, places, best) in [
+        (1, vec![], None),
+        (5, vec![(3, f32::INFINITY), (4, f32::INFINITY)], Some(3)),
+        (
+            1500,
+            vec![(1400, f32::NAN), (1401, f32::NAN), (7, 1e30)],
+            Some(1400),
+        ),
+        (3000, vec![(2999, 100.0), (1975, 100.0)], Some(1975)),
+        (2050, vec![], None),
+    ] {
+        let mut x = random(n, n as u64);
+        for (place, value) in places {
+            x[place] = value;
+        }
+        let largest = (0..n).rev().max_by(|&a, &b| x[a].total_cmp(&x[b]));
+        cases.push((x, best.or(largest).unwrap_or(0)));
+    }
+    // All are negative, and the two zeros are equal.
+    cases.push((vec![-2.0, -1.0, f32::NEG_INFINITY, -1.0], 1));
+    cases.push((vec![-3.0, -0.0, 0.0], 1));
+    cases.push((vec![f32::NEG_INFINITY; 40], 0));
+    let case = |(mut x, best): (Vec<f32>, usize)| {
+        let n = x.len();
+        // What lies beyond counts nothing.
+        x.push(f32::NAN);
+        Case {
+            label: format!("{n} elements, {best}"),
+            expected: vec![kept(best as f32)],
+            arguments: vec![
+                Value::F32s(x),
+                Value::F32s(vec![f32::NAN]),
+                Value::U32(n as u32),
+            ],
+            output: 1,
+        }
+    };
+    cases.into_iter().map(case).collect()
+}
+
+type Function = fn(f64) -> f64;
+
+const GATES: [(Activation, Function); 2] = [
+    (Activation::Silu, |x| x / (1.0 + (-x).exp())),
+    (Activation::GeluTanh, |x| {
+        let u = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
+        x / (1.0 + (-2.0 * u).exp())
+    }),
+];
+
+fn gate([rows, hidden]: [usize; 2], function: Function) -> Case {
+    let x: Vec<f32> = random(rows * 2 * hidden, 3)
+        .iter()
+        .map(|x| x * 3.0)
+        .collect();
+    let row = |row: &[f32]| -> Vec<Expected> {
+        let (gates, ups) = row.split_at(hidden);
+        let pair = |(&gate, &up): (&f32, &f32)| {
+            let value = function(gate.into()) * f64::from(up);
+            let bound = value.abs() * (40.0 + 20.0 * f64::from(gate * gate)) * unit(F32);
+            Expected { value, bound }
+        };
+        gates.iter().zip(ups).map(pair).collect()
+    };
+    Case {
+        label: format!("{rows}×{hidden}"),
+        expected: x.chunks_exact(2 * hidden).flat_map(row).collect(),
+        arguments: [Value::F32s(x), Value::F32s(vec![f32::NAN; rows * hidden])]
+            .into_iter()
+            .chain(sizes([rows, hidden]))
+            .collect(),
+        output: 1,
+    }
+}
+
+/// Packed weights, and what they stand for.
+struct Packed {
+    words: Vec<u8>,
+    scales: Vec<f32>,
+    weights: Vec<f64>,
+}
+
+const LEAST: f32 = -8.0;
+
+fn packed(format: PackedFormat, len: usize, group: usize) -> Packed {
+    let values = random(len, 4);
+    let scales = random(2 * len / group, 5);
+    let integer = |i: usize, most: f32| (values[i] * 1e4).rem_euclid(most).floor();
+    let in_group = |i: usize, integer: f32| {
+        let [scale, offset] = [0, 1].map(|part| f64::from(scales[i / group * 2 + part]));
+        scale * f64::from(integer) + offset
+    };
+    let (words, weights) = match format {
+        PackedFormat::Floats => (
+            values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            values.iter().map(|&x| x.into()).collect(),
+        ),
+        PackedFormat::Bytes => {
+            let integers: Vec<f32> = (0..len).map(|i| integer(i, 256.0) - 128.0).collect();
+            let all = integers.iter().enumerate();
+            (
+                integers.iter().map(|&x| x as i8 as u8).collect(),
+                all.map(|(i, &x)| in_group(i, x)).collect(),
+            )
+        }
+        PackedFormat::Nibbles => {
+            let integers: Vec<f32> = (0..len).map(|i| integer(i, 16.0)).collect();
+            let pairs = integers.chunks_exact(2);
+            let all = integers.iter().enumerate();
+            (
+                pairs
+                    .map(|pair| pair[0] as u8 | (pair[1] as u8) << 4)
+                    .collect(),
+                all.map(|(i, &x)| in_group(i, x + LEAST)).collect(),
+            )
+        }
+    };
+    Packed {
+        words,
+        scales,
+        weights,
+    }
+}
+
+/// A product with the options that belong to the case's number.
+fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, few: bool) -> Case {
+    let (adds, normalises) = (number % 2 == 1, few && number % 4 != 2);
+    let group = [32, 16, 8][number % 3];
+    let stride = rows + 3 * (number % 2);
+    let (scale, epsilon) = (0.75f32, 0.1f32);
+    let Packed {
+        words,
+        scales,
+        weights,
+    } = packed(format, rows * k, group);
+    let (x, gain) = (random(tokens * k, 6), random(k, 7));
+    let y = if adds {
+        random(tokens * stride, 8)
+    } else {
+        vec![f32::NAN; tokens * stride]
+    };
+    let mut expected: Vec<Expected> = y.iter().map(|&y| kept(y)).collect();
+    for (token, x) in x.chunks_exact(k).enumerate() {
+        let mut x: Vec<f64> = x.iter().map(|&x| x.into()).collect();
+        if normalises {
+            let square = x.iter().map(|x| x * x).sum::<f64>() / k as f64;
+            let factor = 1.0 / (square + f64::from(epsilon)).sqrt();
+            let pairs = x.iter_mut().zip(&gain);
+            pairs.for_each(|(x, &gain)| *x *= factor * f64::from(gain));
+        }
+        for (row, weights) in weights.chunks_exact(k).enumerate() {
+            let products = x.iter().zip(weights).map(|(x, w)| x * w);
+            let value = f64::from(scale) * products.sum::<f64>();
+            // Integers and offsets are added up apart, and may cancel.
+            let size: f64 = x.iter().map(|x| x.abs()).sum::<f64>() * 600.0;
+            let to = &mut expected[token * stride + row];
+            let old = if adds { to.value } else { 0.0 };
+            *to = Expected {
+                value: value + old,
+                bound: (size * 8.0 + old.abs()) * unit(F32),
+            };
+        }
+    }
+    let mut arguments = vec![
+        Value::F32s(x),
+        Value::F32s(gain),
+        Value::Bytes(words),
+        Value::F32s(scales),
+        Value::F32s(y),
+    ];
+    arguments.extend(sizes([
+        tokens,
+        rows,
+        k,
+        stride,
+        usize::from(adds),
+        (group / 8).trailing_zeros() as usize,
+    ]));
+    arguments.extend([LEAST, scale].map(Value::F32));
+    if few {
+        arguments.extend([Value::U32(u32::from(normalises)), Value::F32(epsilon)]);
+    }
+    Case {
+        label: format!("{tokens}×{rows}×{k}, adds {adds}, normalises {normalises}"),
+        arguments,
+        output: 4,
+        expected,
+    }
+}
+
+/// Words of two f16, an element of each half of a row.
+fn pack_rows(values: &[f32], len: usize) -> Value {
+    let row = |row: &[f32]| -> Vec<f32> {
+        let (low, high) = row.split_at(len / 2);
+        low.iter()
+            .zip(high)
+            .flat_map(|(&low, &high)| [low, high])
+            .collect()
+    };
+    Value::F16s(values.chunks_exact(len).flat_map(row).collect())
+}
+
+fn heads(packed: bool) -> Vec<Case> {
+    let cases = [
+        (8, 4, false, true),
+        (64, 32, true, true),
+        (136, 20, false, false),
+    ];
+    let cases = cases.into_iter().enumerate();
+    cases
+        .map(|(i, case)| place_heads(i, case, packed))
+        .collect()
+}
+
+fn place_heads(
+    number: usize,
+    (head_len, pairs, neighbours, has_gain): (usize, usize, bool, bool),
+    packed: bool,
+) -> Case {
+    let (tokens, count, turned, position) = (3, 4, 2, 5);
+    let pairs = if number == 2 { 0 } else { pairs };
+    let columns = count * head_len + 7;
+    let (token_stride, head_stride) = (head_len, tokens * head_len);
+    let epsilon = 0.1f32;
+    let mut x = random(tokens * columns, 9);
+    // Beyond the range of f16.
+    x[3 * head_len] = 1e6;
+    let gain = random(head_len, 10);
+    let angles = random(2 * (position + tokens) * pairs.max(1), 11);
+    let mut placed = vec![
+        Expected {
+            value: 0.0,
+            bound: 0.0
+        };
+        count * head_stride
+    ];
+    for token in 0..tokens {
+        for head in 0..count {
+            let from = token * columns + head * head_len;
+            let of_head = x[from..from + head_len].iter();
+            let mut values: Vec<f64> = of_head.map(|&x| x.into()).collect();
+            if head < turned && has_gain {
+                let square = values.iter().map(|x| x * x).sum::<f64>() / head_len as f64;
+                let factor = 1.0 / (square + f64::from(epsilon)).sqrt();
+                let pairs = values.iter_mut().zip(&gain);
+                pairs.for_each(|(x, &gain)| *x *= factor * f64::from(gain));
+            }
+            let mut sizes: Vec<f64> = values.iter().map(|x| x.abs()).collect();
+            for pair in 0..if head < turned { pairs } else { 0 } {
+                let (a, b) = if neighbours {
+                    (2 * pair, 2 * pair + 1)
+                } else {
+                    (pair, pairs + pair)
+                };
+                let at = 2 * ((position + token) * pairs + pair);
+                let [cos, sin] = [0, 1].map(|part| f64::from(angles[at + part]));
+                let [first, second] = [values[a], values[b]];
+                values[a] = first * cos - second * sin;
+                values[b] = first * sin + second * cos;
+                sizes[a] = 2.0 * (first.abs() + second.abs());
+                sizes[b] = sizes[a];
+            }
+            for (i, (&value, size)) in values.iter().zip(sizes).enumerate() {
+                // The place of an element in a row of pairs of both halves.
+                let place = match (packed, i < head_len / 2) {
+                    (false, _) => i,
+                    (true, true) => 2 * i,
+                    (true, false) => 2 * (i - head_len / 2) + 1,
+                };
+                let (value, bound) = if packed {
+                    let value = value.clamp(-65504.0, 65504.0);
+                    (value, value.abs() / 2048.0 + size * 1e-5 + 1e-7)
+                } else {
+                    (value, size * 32.0 * unit(F32))
+                };
+                let at = token * token_stride + head * head_stride + place;
+                placed[at] = Expected { value, bound };
+            }
+        }
+    }
+    let y = vec![9.0; placed.len()];
+    let (y, stride) = if packed {
+        (Value::F16s(y), 2)
+    } else {
+        (Value::F32s(y), 1)
+    };
+    let mut arguments = vec![Value::F32s(x), Value::F32s(gain), Value::F32s(angles), y];
+    arguments.extend(sizes([
+        tokens,
+        count,
+        turned,
+        head_len,
+        columns,
+        position,
+        pairs,
+        usize::from(neighbours),
+        usize::from(has_gain),
+    ]));
+    arguments.push(Value::F32(epsilon));
+    arguments.extend(sizes([token_stride / stride, head_stride / stride]));
+    Case {
+        label: format!("{count} heads of {head_len}, {pairs} pairs"),
+        arguments,
+        output: 3,
+        expected: placed,
+    }
+}
+
+fn attentions(packed: bool) -> Vec<Case> {
+    [
+        ([2, 4, 2, 8], 0, 4, 0),
+        ([1, 3, 1, 64], 200, 202, 0),
+        ([3, 2, 2, 136], 130, 140, 131),
+        ([1, 1, 1, 256], 3, 5, 2),
+    ]
+    .map(|(shape, position, capacity, window)| attend(shape, position, capacity, window, packed))
+    .into()
+}
+
+fn attend(
+    [tokens, heads, kv_heads, len]: [usize; 4],
+    position: usize,
+    capacity: usize,
+    window: usize,
+    packed: bool,
+) -> Case {
+    let queries = random(tokens * heads * len, 12);
+    let mut cached = random(2 * kv_heads * capacity * len, 13);
+    if packed {
+        for x in &mut cached {
+            *x = f16_to_f32(f32_to_f16(*x));
+        }
+    }
+    // What no token sees does not reach any.
+    for row in cached.chunks_exact_mut(capacity * len) {
+        row[(position + tokens) * len..].fill(f32::NAN);
+    }
+    let scale = 0.3f32;
+    let mut expected = Vec::new();
+    for (index, query) in queries.chunks_exact(len).enumerate() {
+        let (token, head) = (index / heads, index % heads);
+        let end = position + token + 1;
+        let start = if window == 0 {
+            0
+        } else {
+            end.saturating_sub(window)
+        };
+        let row = |half: usize, at: usize| {
+            let head = half * kv_heads + head / (heads / kv_heads);
+            &cached[(head * capacity + at) * len..][..len]
+        };
+        let scores = (start..end).map(|at| {
+            let pairs = query.iter().zip(row(0, at));
+            let dot: f64 = pairs.map(|(&q, &key)| f64::from(q) * f64::from(key)).sum();
+            dot * f64::from(scale)
+        });
+        let scores: Vec<f64> = scores.collect();
+        let most = scores.iter().copied().fold(f64::MIN, f64::max);
+        let weights: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for i in 0..len {
+            let parts = (start..end).zip(&weights);
+            let sum = |of: fn(f64) -> f64| {
+                let parts = parts
+                    .clone()
+                    .map(|(at, weight)| weight * of(row(1, at)[i].into()));
+                parts.sum::<f64>() / total
+            };
+            let bound = sum(f64::abs) * (len as f64 * 8.0 + 400.0) * unit(F32);
+            expected.push(Expected {
+                value: sum(|x| x),
+                bound,
+            });
+        }
+    }
+    let cached = if packed {
+        pack_rows(&cached, len)
+    } else {
+        Value::F32s(cached)
+    };
+    let mixed = Value::F32s(vec![f32::NAN; queries.len()]);
+    let mut arguments = vec![Value::F32s(queries), cached, mixed];
+    arguments.extend(sizes([
+        tokens, heads, kv_heads, len, position, capacity, window,
+    ]));
+    arguments.push(Value::F32(scale));
+    Case {
+        label: format!("{tokens} tokens, {heads} heads of {len} from {position}, window {window}"),
+        arguments,
+        output: 2,
+        expected,
+    }
+}
