@@ -1,7 +1,7 @@
 //! A conversation with a language model in the terminal.
 //!
 //! `cargo run --release --features llm --example chat -- MODEL.gguf [--threads N] [--max-tokens N]
-//! [--gpu] [--temperature T] [--seed N] [--system TEXT]`. An empty line or the end of input ends it.
+//! [--backend gpu|cuda] [--temperature T] [--seed N] [--system TEXT]`. An empty line or the end of input ends it.
 
 use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions, Message};
 use relampago::{Backend, GpuDevice};
@@ -18,8 +18,17 @@ fn main() -> Result<(), Box<dyn Error>> {
         match argument {
             Value(value) => path = Some(value),
             Long("threads") => load.threads = Some(parser.value()?.parse()?),
-            Long("gpu") => {
-                load.device = Some(GpuDevice::builder().backend(Backend::Gpu).build()?);
+            Long("backend") => {
+                let backend = match parser.value()?.string()?.as_str() {
+                    "simd" => Backend::Simd,
+                    "gpu" => Backend::Gpu,
+                    "cuda" => Backend::Cuda,
+                    other => {
+                        let known = "`simd`, `gpu` and `cuda` are";
+                        return Err(format!("back-end `{other}` is not supported, {known}").into());
+                    }
+                };
+                load.device = Some(GpuDevice::builder().backend(backend).build()?);
             }
             Long("max-tokens") => options.max_tokens = parser.value()?.parse()?,
             Long("temperature") => options.sampling.temperature = parser.value()?.parse()?,

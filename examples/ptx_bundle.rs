@@ -4,8 +4,9 @@
 //! `cargo run --no-default-features --features ptx --example ptx_bundle -- sm_90a FOLDER`
 
 use relampago::ptx::kernels::{
-    Activation, Binary, DecodeAttentionKernel, DecodeSumKernel, ElementwiseKernel, Pairs,
-    QuantFormat, ReduceKernel, Reduction, RopeKernel, RowLayout, SplitSumKernel, Tile, Unary,
+    Activation, Binary, CachedAttentionKernel, DecodeAttentionKernel, DecodeSumKernel,
+    ElementwiseKernel, PackedFormat, PackedMatmulKernel, Pairs, QuantFormat, ReduceKernel,
+    Reduction, RopeKernel, RowLayout, SplitSumKernel, Tile, Unary,
 };
 use relampago::ptx::{
     AttentionKernel, Error, Extent, GemmKernel, Kernel, LayerNormKernel, ParamType, PtxKernel,
@@ -100,6 +101,12 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
             products.push(Box::new(kernel));
         }
     }
+    for format in PackedFormat::ALL {
+        products.push(Box::new(PackedMatmulKernel::few(format)));
+        products.push(Box::new(PackedMatmulKernel::tiled(format)));
+    }
+    products.push(Box::new(CachedAttentionKernel::new()));
+    products.push(Box::new(CachedAttentionKernel::new().packed()));
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
     for cols in [1024, 4096, 16384, 32768, 65536, 131_072, 262_144] {
         let layout = RowLayout::for_target(cols, target);

@@ -313,6 +313,46 @@ def gemv(method, format_, rows_, cols):
     report(name, f"{rows_}x{cols}", ours, None, "GB/s", error, copy)
 
 
+def packed_weights(format_, rows_, cols):
+    """Words, scales and offsets of groups of 32, and the weights that they stand for."""
+    if format_ == "floats":
+        full = torch.randn(rows_, cols, device="cuda")
+        return full, full, full
+    scales = torch.randn(rows_ * cols // 32, 2, device="cuda")
+    low, high, kind = (-128, 128, torch.int8) if format_ == "bytes" else (0, 16, torch.uint8)
+    integers = torch.randint(low, high, (rows_ * cols,), dtype=kind, device="cuda")
+    words = integers if format_ == "bytes" else integers[0::2] | integers[1::2] << 4
+    full = integers.float().view(-1, 32) * scales[:, :1] + scales[:, 1:]
+    return words, scales, full.view(rows_, cols)
+
+
+def packed(format_, tokens, rows_, cols):
+    name = f"multiply_{format_}" + ("_tiled" if tokens > 3 else "")
+    if name not in kernels:
+        return
+    bytes_each = rows_ * cols * {"floats": 4, "bytes": 1.25, "nibbles": 0.75}[format_]
+    sets = copies(lambda: packed_weights(format_, rows_, cols), int(bytes_each))
+    x, y = torch.randn(tokens, cols, device="cuda"), torch.full((tokens, rows_), float("nan"), device="cuda")
+    numbers = dict(tokens=tokens, rows=rows_, k=cols, stride=rows_, adds=0, group_shift=1, least=0.0, scale=1.0,
+                   normalises=0, epsilon=0.0)
+    launches = [kernels[name].prepare(x=x, gain=x, words=words, scales=scales, y=y, **numbers)
+                for words, scales, _ in sets]
+    launches[0]()
+    torch.cuda.synchronize()
+    full = sets[0][2]
+    error = relative(y, x.double() @ full.double().T)
+    seconds = median_seconds(launches)
+    shape = f"{tokens}x{rows_}x{cols}"
+    if tokens > 3:
+        flops = 2e-12 * tokens * rows_ * cols
+        report(name, shape, flops / seconds, flops / median_seconds([lambda: x @ full.T]), "TFLOP/s", error)
+        return
+    big = torch.empty(1 << 28, device="cuda")
+    other = torch.empty_like(big)
+    copy = 2 * big.numel() * 4 / 1e9 / median_seconds([lambda: torch.add(big, 0, out=other)])
+    report(name, shape, bytes_each / 1e9 / seconds, None, "GB/s", error, copy)
+
+
 print(torch.cuda.get_device_name(), torch.__version__)
 for kernel in kernels.values():
     print(f"compiled {kernel.entry['name']} in {kernel.jit * 1e3:.0f} ms")
@@ -345,6 +385,9 @@ small_kernels()
 for format_ in BLOCKS:
     for method in sorted({name[:-5] for name in kernels if name.startswith("gemv")}):
         gemv(method, format_, 4096, 14336)
+for format_ in ["floats", "bytes", "nibbles"]:
+    for tokens, rows_, cols in [(1, 576, 576), (1, 4096, 4096), (1, 4096, 14336), (128, 4096, 4096)]:
+        packed(format_, tokens, rows_, cols)
 for format_ in BLOCKS:
     for m in [16, 64, 512, 4096]:
         quantised_gemm(format_, m, 4096, 14336)

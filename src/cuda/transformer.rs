@@ -210,7 +210,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
             y.from(column),
         ];
         let shape = sizes([tokens, weights.rows, weights.cols, stride]);
-        let group_shift = (weights.group_len / 8).trailing_zeros();
+        let group_shift = (weights.group_len / 16).trailing_zeros();
         let numbers = [
             flag(product.adds),
             Argument::U32(group_shift),

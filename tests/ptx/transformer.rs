@@ -23,7 +23,7 @@ pub(crate) fn variants() -> Vec<Variant> {
         variants.push(Variant::new(GateKernel::new(activation), cases.into()));
     }
     for format in PackedFormat::ALL {
-        let few = [[1, 5, 32], [3, 70, 96], [2, 9, 288], [1, 1, 256]];
+        let few = [[1, 5, 32], [3, 70, 96], [2, 9, 288], [1, 1, 2080]];
         let few = few.iter().enumerate();
         let few = few.map(|(i, &shape)| product(format, shape, i, true));
         variants.push(Variant::new(PackedMatmulKernel::few(format), few.collect()));
@@ -204,7 +204,7 @@ fn packed(format: PackedFormat, len: usize, group: usize) -> Packed {
 /// A product with the options that belong to the case's number.
 fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, few: bool) -> Case {
     let (adds, normalises) = (number % 2 == 1, few && number % 4 != 2);
-    let group = [32, 16, 8][number % 3];
+    let group = [32, 16][number % 2];
     let stride = rows + 3 * (number % 2);
     let (scale, epsilon) = (0.75f32, 0.1f32);
     let Packed {
@@ -253,7 +253,7 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
         k,
         stride,
         usize::from(adds),
-        (group / 8).trailing_zeros() as usize,
+        (group / 16).trailing_zeros() as usize,
     ]));
     arguments.extend([LEAST, scale].map(Value::F32));
     if few {
@@ -388,8 +388,8 @@ fn place_heads(
 fn attentions(packed: bool) -> Vec<Case> {
     [
         ([2, 4, 2, 8], 0, 4, 0),
-        ([1, 3, 1, 64], 200, 202, 0),
-        ([3, 2, 2, 136], 130, 140, 131),
+        ([1, 3, 1, 64], 300, 302, 0),
+        ([3, 2, 2, 136], 270, 280, 263),
         ([1, 1, 1, 256], 3, 5, 2),
     ]
     .map(|(shape, position, capacity, window)| attend(shape, position, capacity, window, packed))

@@ -3,7 +3,7 @@
 use super::heads::MOST_HEAD;
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Reg, Special};
+use crate::ptx::inst::{Op, Operand, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{BlockReduce, Combine};
@@ -11,7 +11,10 @@ use crate::ptx::types::PtxType::{B32, F16, F32, U32};
 use crate::ptx::types::Target;
 
 /// Threads of a block, and positions of a round.
-const THREADS: u32 = 128;
+const THREADS: u32 = 256;
+
+/// Vectors of four words that a thread loads before it computes with them.
+const AT_ONCE: u32 = 4;
 
 /// Below every score, but not infinite, so that differences are numbers.
 const LOWEST: f32 = -3e38;
@@ -204,19 +207,38 @@ impl Block {
         let rest = k.sub(end, first);
         let count = k.min(rest, THREADS);
         let adds = k.lt(self.share, self.sharing);
-        k.when(adds, |k| {
-            k.for_range(self.share, count, self.sharing, |k, i| {
-                let weight = k.fma(i, 4, self.weights);
-                let weight = k.ld_shared(F32, weight, 0);
-                let row = k.add(first, i);
-                let values = self.cache.value(k, row, self.vector);
-                for (&sum, value) in running.sums.iter().zip(values) {
-                    k.fma_assign(sum, weight, value);
-                }
-            });
-        });
+        k.when(adds, |k| self.add_values(k, running, first, count));
         // All have read the weights.
         k.barrier();
+    }
+
+    /// Adds the thread's share of a round's `count` values.
+    fn add_values(&self, k: &mut Builder, running: &Running, first: Reg, count: Reg) {
+        let i = k.value(U32, self.share);
+        for at_once in [AT_ONCE, 1] {
+            // The first position from which on there are not as many.
+            let beyond = k.mul(self.sharing, at_once - 1);
+            let end = k.sub(count, beyond);
+            let enough = k.ge(count, beyond);
+            let end = k.select(enough, end, 0u32);
+            let step = k.mul(self.sharing, at_once);
+            while_below(k, i, end, step, |k| {
+                let at = k.value(U32, i);
+                let pair = |_| {
+                    let weight = k.fma(at, 4, self.weights);
+                    let weight = k.ld_shared(F32, weight, 0);
+                    let row = k.add(first, at);
+                    k.add_assign(at, self.sharing);
+                    (weight, self.cache.value(k, row, self.vector))
+                };
+                let pairs: Vec<(Reg, Vec<Reg>)> = (0..at_once).map(pair).collect();
+                for (weight, values) in pairs {
+                    for (&sum, value) in running.sums.iter().zip(values) {
+                        k.fma_assign(sum, weight, value);
+                    }
+                }
+            });
+        }
     }
 
     /// Adds the threads' sums up, and stores the mean of values.
@@ -248,7 +270,6 @@ struct Cache {
     packed: bool,
     keys: Reg,
     values: Reg,
-    head_len: Reg,
     /// The words of a row.
     words: Reg,
 }
@@ -274,7 +295,6 @@ impl Cache {
             packed,
             keys,
             values,
-            head_len,
             words,
         }
     }
@@ -284,31 +304,47 @@ impl Cache {
         let zero = k.value(U32, 0);
         let row = k.at_2d(self.keys, row, self.words, zero, 4);
         let sums = k.filled(F32, 4, 0.0f32);
-        let half = k.shr(self.head_len, 1);
-        k.for_range(0, self.words, 4, |k, i| {
-            let at = k.at(row, i, 4);
-            let first = k.fma(i, 4, query);
-            let queries = k.ld_vector(Op::LdShared, F32, 4, first, 0);
-            if !self.packed {
-                let keys = k.ld_vector(Op::LdGlobal, F32, 4, at, 0);
-                for ((&sum, query), key) in sums.iter().zip(queries).zip(keys) {
-                    k.fma_assign(sum, query, key);
+        let i = k.value(U32, 0);
+        for count in [AT_ONCE, 1] {
+            // The first word from which on there are not as many vectors.
+            let end = k.add(self.words, 1);
+            let end = k.sub(end, 4 * count);
+            let enough = k.ge(self.words, 4 * count);
+            let end = k.select(enough, end, 0u32);
+            while_below(k, i, end, 4 * count, |k| {
+                let at = k.at(row, i, 4);
+                let first = k.fma(i, 4, query);
+                let vector =
+                    |vector: u32| k.ld_vector(Op::LdGlobal, B32, 4, at, 16 * vector as i32);
+                let keys: Vec<Vec<Reg>> = (0..count).map(vector).collect();
+                for (vector, keys) in (0..).zip(&keys) {
+                    self.multiply(k, keys, first, 16 * vector, &sums);
                 }
-                return;
-            }
-            let words = k.ld_vector(Op::LdGlobal, B32, 4, at, 0);
-            let second = k.fma(half, 4, first);
-            let further = k.ld_vector(Op::LdShared, F32, 4, second, 0);
-            for (j, word) in words.into_iter().enumerate() {
-                let [low, high] = halves(k, word);
-                k.fma_assign(sums[j], queries[j], low);
-                k.fma_assign(sums[j], further[j], high);
-            }
-        });
+            });
+        }
         let even = k.add(sums[0], sums[2]);
         let odd = k.add(sums[1], sums[3]);
         let sum = k.add(even, odd);
         k.assign(score, sum);
+    }
+
+    /// Adds the products of four words of a key and the elements of the query from `at` bytes after `first` on.
+    fn multiply(&self, k: &mut Builder, words: &[Reg], first: Reg, at: i32, sums: &[Reg]) {
+        let queries = k.ld_vector(Op::LdShared, F32, 4, first, at);
+        if !self.packed {
+            for ((&sum, query), &word) in sums.iter().zip(queries).zip(words) {
+                let key = k.value(F32, word);
+                k.fma_assign(sum, query, key);
+            }
+            return;
+        }
+        let second = k.fma(self.words, 4, first);
+        let further = k.ld_vector(Op::LdShared, F32, 4, second, at);
+        for (j, &word) in words.iter().enumerate() {
+            let [low, high] = halves(k, word);
+            k.fma_assign(sums[j], queries[j], low);
+            k.fma_assign(sums[j], further[j], high);
+        }
     }
 
     /// Four elements of the value of a position.
@@ -331,6 +367,24 @@ impl Cache {
         };
         words.into_iter().map(element).collect()
     }
+}
+
+/// Runs `body` and adds `step` to `i` while `i` is below `end`.
+fn while_below<'a>(
+    k: &mut Builder,
+    i: Reg,
+    end: Reg,
+    step: impl Into<Operand<'a>>,
+    body: impl FnOnce(&mut Builder),
+) {
+    let some = k.lt(i, end);
+    k.when(some, |k| {
+        k.repeat_while(|k| {
+            body(k);
+            k.add_assign(i, step);
+            k.lt(i, end)
+        });
+    });
 }
 
 /// The two f16 of a word as f32, the low half first.

@@ -38,23 +38,31 @@ impl PackedFormat {
         }
     }
 
-    /// Words of eight weights.
+    /// Weights of a unit, which a thread loads at once.
+    fn unit(self) -> u32 {
+        match self {
+            PackedFormat::Floats => 8,
+            PackedFormat::Bytes | PackedFormat::Nibbles => 16,
+        }
+    }
+
+    /// Words of a unit.
     fn words(self) -> u32 {
         match self {
             PackedFormat::Floats => 8,
-            PackedFormat::Bytes => 2,
-            PackedFormat::Nibbles => 1,
+            PackedFormat::Bytes => 4,
+            PackedFormat::Nibbles => 2,
         }
     }
 }
 
 /// Computes `Y = s · X · Wᵀ` of f32 rows and packed weights, or adds it to `Y`. Integers are multiplied by the scale of
-/// their group and added to its offset; a group is 8, 16, 32 or another power of two consecutive weights of a row.
+/// their group and added to its offset; a group is 16, 32 or another power of two consecutive weights of a row.
 ///
 /// Parameters: `x` (f32, `tokens × k`), `gain` (f32, `k`), `words` (`rows × k` weights), `scales` (f32, a scale and an
-/// offset for each group; not read for [`PackedFormat::Floats`]), `y` (f32), `tokens`, `rows`, `k` (a multiple of 8),
+/// offset for each group; not read for [`PackedFormat::Floats`]), `y` (f32), `tokens`, `rows`, `k` (whole groups, or for floats a multiple of 8),
 /// `stride` (elements from a row of `y` to the next), `adds` (1 to add to `y`, 0 to overwrite it), `group_shift` (the
-/// binary logarithm of an eighth of the length of a group) (u32), `least` (the integer that stands for 0, for
+/// binary logarithm of a sixteenth of the length of a group) (u32), `least` (the integer that stands for 0, for
 /// [`PackedFormat::Nibbles`]), `scale` (f32). All are aligned to 16 bytes. Kernels for few rows have two more parameters:
 /// `normalises` (u32, 1 to divide each row of `x` by its root mean square and multiply it by `gain`) and `epsilon` (f32,
 /// added to the mean of squares).
@@ -65,7 +73,7 @@ pub struct PackedMatmulKernel {
 }
 
 impl PackedMatmulKernel {
-    /// Creates a kernel for few rows of `x`, at most 65,535. A warp computes two columns of `y`.
+    /// Creates a kernel for few rows of `x`, at most 65,535. A block computes four columns of `y`.
     pub fn few(format: PackedFormat) -> Self {
         Self {
             format,
@@ -138,7 +146,7 @@ impl Params {
                 format,
                 words,
                 scales,
-                eights: k.shr(depth, 3),
+                units: k.shr(depth, format.unit().trailing_zeros()),
                 group_shift,
                 bias,
             },
@@ -166,11 +174,18 @@ struct Weights {
     format: PackedFormat,
     words: Reg,
     scales: Reg,
-    /// The eights of a row.
-    eights: Reg,
+    /// The units of a row.
+    units: Reg,
     group_shift: Reg,
     /// What turns unsigned integers in the last bits of [`HIGH`] into the weights' integers by a subtraction.
     bias: Reg,
+}
+
+/// The `i`-th elements of a vector that earlier kernels wrote, as many as a unit has.
+fn unit(k: &mut Builder, format: PackedFormat, vector: Reg, i: Reg) -> Vec<Reg> {
+    let at = k.at(vector, i, 4 * format.unit());
+    let four = |four: u32| k.ld_vector(Op::LdGlobal, F32, 4, at, 16 * four as i32);
+    (0..format.unit() / 4).flat_map(four).collect()
 }
 
 /// The addresses of a row of weights.
@@ -179,33 +194,58 @@ struct Row {
     scales: Reg,
 }
 
+/// A unit as it lies in memory.
+struct Loaded {
+    words: Vec<Reg>,
+    /// The scale and the offset of its group, which floats do not have.
+    group: Option<[Reg; 2]>,
+}
+
+impl Loaded {
+    /// Copies another unit to these registers.
+    fn assign(&self, k: &mut Builder, next: &Loaded) {
+        let own = self.words.iter().chain(self.group.iter().flatten());
+        let next = next.words.iter().chain(next.group.iter().flatten());
+        for (&own, &next) in own.zip(next) {
+            k.assign(own, next);
+        }
+    }
+}
+
 impl Weights {
     fn row(&self, k: &mut Builder, row: Reg) -> Row {
         let zero = k.value(U32, 0);
-        let words = k.at_2d(self.words, row, self.eights, zero, 4 * self.format.words());
-        let groups = k.shr(self.eights, self.group_shift);
+        let words = k.at_2d(self.words, row, self.units, zero, 4 * self.format.words());
+        let groups = k.shr(self.units, self.group_shift);
         let scales = k.at_2d(self.scales, row, groups, zero, 8);
         Row { words, scales }
     }
 
-    /// Loads the `i`-th eight weights of a row, but for their group's scale and offset.
-    fn eight(&self, k: &mut Builder, row: &Row, i: Reg) -> Vec<Reg> {
+    /// Loads the `i`-th unit of a row.
+    fn load(&self, k: &mut Builder, row: &Row, i: Reg) -> Loaded {
         let at = k.at(row.words, i, 4 * self.format.words());
-        match self.format {
+        let words = match self.format {
             PackedFormat::Floats => {
                 let mut weights = k.ld_vector(Op::LdGlobalNc, F32, 4, at, 0);
                 weights.extend(k.ld_vector(Op::LdGlobalNc, F32, 4, at, 16));
                 weights
             }
-            PackedFormat::Bytes => {
-                let words = k.ld_vector(Op::LdGlobalNc, B32, 2, at, 0);
-                let words = words.into_iter().flat_map(|word| self.bytes(k, word));
-                words.collect()
-            }
-            PackedFormat::Nibbles => {
-                let word = k.ld(Op::LdGlobalNc, U32, at, 0);
-                (0..8).map(|index| self.nibble(k, word, index)).collect()
-            }
+            PackedFormat::Bytes => k.ld_vector(Op::LdGlobalNc, B32, 4, at, 0),
+            PackedFormat::Nibbles => k.ld_vector(Op::LdGlobalNc, U32, 2, at, 0),
+        };
+        Loaded {
+            words,
+            group: self.group(k, row, i),
+        }
+    }
+
+    /// Returns the weights of a unit as numbers, but for their group's scale and offset.
+    fn numbers(&self, k: &mut Builder, loaded: &Loaded) -> Vec<Reg> {
+        let words = loaded.words.iter();
+        match self.format {
+            PackedFormat::Floats => loaded.words.clone(),
+            PackedFormat::Bytes => words.flat_map(|&word| self.bytes(k, word)).collect(),
+            PackedFormat::Nibbles => words.flat_map(|&word| self.nibbles(k, word)).collect(),
         }
     }
 
@@ -225,18 +265,22 @@ impl Weights {
         (0..4).map(byte).collect()
     }
 
-    fn nibble(&self, k: &mut Builder, word: Reg, index: u32) -> Reg {
-        let bits = if index == 0 {
-            word
-        } else {
-            k.shr(word, 4 * index)
+    /// The eight integers of a word.
+    fn nibbles(&self, k: &mut Builder, word: Reg) -> Vec<Reg> {
+        let nibble = |index: u32| {
+            let bits = if index == 0 {
+                word
+            } else {
+                k.shr(word, 4 * index)
+            };
+            let bits = k.and(bits, 15);
+            let number = k.op(Op::Or, B32, F32, &[bits.into(), HIGH_BITS.into()]);
+            k.sub(number, self.bias)
         };
-        let bits = k.and(bits, 15);
-        let number = k.op(Op::Or, B32, F32, &[bits.into(), HIGH_BITS.into()]);
-        k.sub(number, self.bias)
+        (0..8).map(nibble).collect()
     }
 
-    /// Loads the scale and the offset of the `i`-th eight weights of a row, which floats do not have.
+    /// Loads the scale and the offset of the `i`-th unit of a row, which floats do not have.
     fn group(&self, k: &mut Builder, row: &Row, i: Reg) -> Option<[Reg; 2]> {
         if self.format == PackedFormat::Floats {
             return None;

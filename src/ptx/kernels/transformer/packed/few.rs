@@ -1,112 +1,142 @@
-//! The product of few rows: a warp has some rows of weights, whose eights its lanes share.
+//! The product of few rows: a block has some rows of weights, whose units its threads share. The threads read all of a
+//! row of `x`, so that they find its mean square on the way. A thread's first weights are on their way before earlier
+//! kernels have ended.
 
-use super::{PackedFormat, PackedMatmulKernel, Params, Row};
+use super::{Loaded, PackedFormat, PackedMatmulKernel, Params, Row, unit};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{BlockReduce, Combine, WARP, over_lanes};
+use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
 
 const WARPS: u32 = 4;
-/// Rows of weights of a warp, which share the loads of `x`.
-const ROWS: u32 = 2;
+const THREADS: u32 = WARPS * WARP;
+/// Blocks of a multiprocessor, which hide each other's waiting.
+const BLOCKS: u32 = 5;
+/// Rows of weights of a block, which share the loads of `x`.
+const ROWS: u32 = 4;
 
 pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKernel> {
     let grid = [
-        Extent::Tiles("rows", WARPS * ROWS),
+        Extent::Tiles("rows", ROWS),
         Extent::Param("tokens"),
         Extent::Fixed(1),
     ];
-    let launch = Launch::new(WARPS * WARP, grid).overlapping(target);
+    let mut launch = Launch::new(THREADS, grid).overlapping(target);
+    launch.min_blocks = BLOCKS;
     let mut k = Builder::new(kernel.name(), target, launch);
     let params = Params::declare(&mut k, kernel.format);
     let normalises = k.scalar("normalises", U32);
+    let normalises = k.ne(normalises, 0);
     let epsilon = k.scalar("epsilon", F32);
     let (block, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
     let thread = k.special(Special::TidX);
-    let (warp, lane) = (k.shr(thread, 5), k.and(thread, WARP - 1));
-    let reduce = BlockReduce::new(&mut k, WARPS * WARP, false);
-    let weights = &params.weights;
-    let first = k.fma(block, WARPS, warp);
-    let first = k.mul(first, ROWS);
+    let first = k.mul(block, ROWS);
     let last = k.sub(params.rows, 1);
-    let rows: Vec<Row> = (0..ROWS)
-        .map(|i| {
-            let row = k.offset(first, i);
-            let row = k.min(row, last);
-            weights.row(&mut k, row)
-        })
+    let row = |i| {
+        let row = k.offset(first, i);
+        let row = k.min(row, last);
+        params.weights.row(&mut k, row)
+    };
+    let rows: Vec<Row> = (0..ROWS).map(row).collect();
+    let parts = k.shared("parts", F32, WARPS * (ROWS + 1));
+    let weights = &params.weights;
+    let last = k.sub(weights.units, 1);
+    let own = k.min(thread, last);
+    let loaded: Vec<Loaded> = rows
+        .iter()
+        .map(|row| weights.load(&mut k, row, own))
         .collect();
     k.wait_for_grid();
     let zero = k.value(U32, 0);
     let x = k.at_2d(params.x, token, params.k, zero, 4);
-    let normalises = k.ne(normalises, 0);
-    let factor = k.value(F32, 1.0f32);
-    k.when(normalises, |k| {
-        let squares = k.value(F32, 0.0f32);
-        k.for_range(thread, weights.eights, WARPS * WARP, |k, i| {
-            for value in eight(k, x, i) {
-                k.fma_assign(squares, value, value);
-            }
-        });
-        let sum = reduce.all(k, Combine::Sum, squares);
-        let count = k.convert(Op::CvtF32U32, F32, &[params.k.into()]);
-        let mean = k.div(sum, count);
-        let mean = k.add(mean, epsilon);
-        let root = k.sqrt(mean);
-        let inverse = k.rcp(root);
-        k.assign(factor, inverse);
-    });
-    let sums = k.filled(F32, ROWS as usize, 0.0f32);
-    k.for_range(lane, weights.eights, WARP, |k, i| {
-        let x = eight(k, x, i);
+    // A sum for each row, and that of squares.
+    let sums = k.filled(F32, ROWS as usize + 1, 0.0f32);
+    let squares = sums[ROWS as usize];
+    k.for_range(thread, weights.units, THREADS, |k, i| {
+        let x = unit(k, kernel.format, x, i);
+        for &value in &x {
+            k.fma_assign(squares, value, value);
+        }
         k.when(normalises, |k| {
-            for (&x, gain) in x.iter().zip(eight(k, params.gain, i)) {
+            for (&x, gain) in x.iter().zip(unit(k, kernel.format, params.gain, i)) {
                 k.mul_assign(x, gain);
             }
         });
         // Floats have no offset.
         let whole = (kernel.format != PackedFormat::Floats).then(|| add_up(k, &x));
-        for (row, &sum) in rows.iter().zip(&sums) {
-            let w = weights.eight(k, row, i);
-            let group = weights.group(k, row, i);
-            let Some(([scale, offset], whole)) = group.zip(whole) else {
-                for (&x, &w) in x.iter().zip(&w) {
-                    k.fma_assign(sum, x, w);
-                }
+        for (loaded, &sum) in loaded.iter().zip(&sums) {
+            let w = weights.numbers(k, loaded);
+            let Some(([scale, offset], whole)) = loaded.group.zip(whole) else {
+                multiply(k, sum, &x, &w);
                 continue;
             };
             let dot = k.mul(x[0], w[0]);
-            for (&x, &w) in x.iter().zip(&w).skip(1) {
-                k.fma_assign(dot, x, w);
-            }
+            multiply(k, dot, &x[1..], &w[1..]);
             k.fma_assign(sum, scale, dot);
             k.fma_assign(sum, offset, whole);
         }
-    });
-    let first_lane = k.eq(lane, 0);
-    for (i, sum) in (0..ROWS).zip(sums) {
-        let sum = over_lanes(&mut k, Combine::Sum, sum, WARP);
-        let row = k.offset(first, i);
-        let exists = k.lt(row, params.rows);
-        let writes = k.and(first_lane, exists);
-        k.when(writes, |k| {
-            let product = k.mul(sum, factor);
-            params.store(k, product, [token, row]);
+        let next = k.add(i, THREADS);
+        let more = k.lt(next, weights.units);
+        k.when(more, |k| {
+            for (row, loaded) in rows.iter().zip(&loaded) {
+                let next = weights.load(k, row, next);
+                loaded.assign(k, &next);
+            }
         });
-    }
+    });
+    share(&mut k, &sums, thread, parts);
+    // A thread adds up the warps' parts of a row.
+    let row = k.add(first, thread);
+    let own = k.lt(thread, ROWS);
+    let exists = k.lt(row, params.rows);
+    let writes = k.and(own, exists);
+    k.when(writes, |k| {
+        let product = of_warps(k, parts, thread);
+        k.when(normalises, |k| {
+            let squares = k.value(U32, ROWS);
+            let sum = of_warps(k, parts, squares);
+            let count = k.convert(Op::CvtF32U32, F32, &[params.k.into()]);
+            let mean = k.div(sum, count);
+            let mean = k.add(mean, epsilon);
+            let root = k.sqrt(mean);
+            let factor = k.rcp(root);
+            k.mul_assign(product, factor);
+        });
+        params.store(k, product, [token, row]);
+    });
     k.finish()
 }
 
-/// The `i`-th eight elements of a vector that earlier kernels wrote.
-fn eight(k: &mut Builder, vector: Reg, i: Reg) -> Vec<Reg> {
-    let at = k.at(vector, i, 32);
-    let mut values = k.ld_vector(Op::LdGlobal, F32, 4, at, 0);
-    values.extend(k.ld_vector(Op::LdGlobal, F32, 4, at, 16));
-    values
+/// Leaves each warp's sums in shared memory: for each sum those of all warps.
+fn share(k: &mut Builder, sums: &[Reg], thread: Reg, parts: Reg) {
+    let (warp, lane) = (k.shr(thread, 5), k.and(thread, WARP - 1));
+    let first_lane = k.eq(lane, 0);
+    let own = k.fma(warp, 4, parts);
+    for (i, &sum) in (0..).zip(sums) {
+        let sum = over_lanes(k, Combine::Sum, sum, WARP);
+        k.guarded(first_lane, true, |k| {
+            k.st_shared(F32, own, i * (4 * WARPS) as i32, sum);
+        });
+    }
+    k.barrier();
+}
+
+/// Adds up the parts of a sum.
+fn of_warps(k: &mut Builder, parts: Reg, sum: Reg) -> Reg {
+    let at = k.fma(sum, 4 * WARPS, parts);
+    let parts = k.ld_vector(Op::LdShared, F32, WARPS as usize, at, 0);
+    add_up(k, &parts)
+}
+
+/// Adds the products of two vectors to a sum.
+fn multiply(k: &mut Builder, sum: Reg, x: &[Reg], w: &[Reg]) {
+    for (&x, &w) in x.iter().zip(w) {
+        k.fma_assign(sum, x, w);
+    }
 }
 
 fn add_up(k: &mut Builder, values: &[Reg]) -> Reg {

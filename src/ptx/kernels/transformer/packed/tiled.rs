@@ -1,7 +1,7 @@
 //! The product of many rows: a block computes a tile of 32 rows of `x` and 32 rows of weights, a thread four by four of
 //! it. Slabs of 32 columns of both lie in shared memory.
 
-use super::{PackedMatmulKernel, Params};
+use super::{PackedMatmulKernel, Params, unit};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
@@ -16,10 +16,11 @@ const TILE: u32 = 32;
 /// Threads along each side, which have every eighth row from their own on.
 const ACROSS: u32 = 8;
 const OWN: u32 = TILE / ACROSS;
-/// Eights of a row of a slab.
-const EIGHTS: u32 = 4;
+/// Columns of a slab, and vectors of four of them.
+const DEPTH: u32 = 32;
+const VECTORS: u32 = DEPTH / 4;
 /// Bytes from a row of a slab to the next: an odd number of 16 bytes keeps rows in different banks.
-const PITCH: u32 = 16 * (2 * EIGHTS + 1);
+const PITCH: u32 = 16 * (VECTORS + 1);
 
 pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKernel> {
     let grid = [
@@ -42,12 +43,13 @@ pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKer
         .collect();
     let x_own = k.fma(down, PITCH, slabs[0]);
     let w_own = k.fma(right, PITCH, slabs[1]);
-    k.for_range(0, params.weights.eights, EIGHTS, |k, slab| {
+    let units = DEPTH / kernel.format.unit();
+    k.for_range(0, params.weights.units, units, |k, slab| {
         for load in &loads {
             load.copy(k, &params, slab, slabs);
         }
         k.barrier();
-        for i in 0..2 * EIGHTS {
+        for i in 0..VECTORS {
             let vector = |k: &mut Builder, own: Reg, row: u32| {
                 let at = row * ACROSS * PITCH + 16 * i;
                 k.ld_vector(Op::LdShared, F32, 4, own, at as i32)
@@ -78,12 +80,12 @@ pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKer
     k.finish()
 }
 
-/// An eight of each slab that a thread copies.
+/// A unit of each slab that a thread copies.
 struct Load {
     /// The row's addresses; beyond the last row those of the last one, whose products are not stored.
     x: Reg,
     row: super::Row,
-    /// The eight in the slab's rows, and its bytes from the slab's beginning.
+    /// The unit in the slab's rows, and its bytes from the slab's beginning.
     unit: Reg,
     to: Reg,
 }
@@ -91,20 +93,18 @@ struct Load {
 impl Load {
     fn copy(&self, k: &mut Builder, params: &Params, slab: Reg, slabs: [Reg; 2]) {
         let i = k.add(slab, self.unit);
-        let x = k.filled(F32, 8, 0.0f32);
-        let w = k.filled(F32, 8, 0.0f32);
-        let exists = k.lt(i, params.weights.eights);
+        let format = params.weights.format;
+        let x = k.filled(F32, format.unit() as usize, 0.0f32);
+        let w = k.filled(F32, format.unit() as usize, 0.0f32);
+        let exists = k.lt(i, params.weights.units);
         k.when(exists, |k| {
-            let at = k.at(self.x, i, 32);
-            let mut values = k.ld_vector(Op::LdGlobal, F32, 4, at, 0);
-            values.extend(k.ld_vector(Op::LdGlobal, F32, 4, at, 16));
-            for (&to, value) in x.iter().zip(values) {
+            for (&to, value) in x.iter().zip(unit(k, format, self.x, i)) {
                 k.assign(to, value);
             }
-            let weights = params.weights.eight(k, &self.row, i);
-            let group = params.weights.group(k, &self.row, i);
+            let loaded = params.weights.load(k, &self.row, i);
+            let weights = params.weights.numbers(k, &loaded);
             for (&to, weight) in w.iter().zip(weights) {
-                let weight = match group {
+                let weight = match loaded.group {
                     Some([scale, offset]) => k.fma(weight, scale, offset),
                     None => weight,
                 };
@@ -113,13 +113,14 @@ impl Load {
         });
         for (slab, values) in slabs.into_iter().zip([x, w]) {
             let to = k.add(self.to, slab);
-            k.st_shared(F32, to, 0, &values[..4]);
-            k.st_shared(F32, to, 16, &values[4..]);
+            for (four, values) in (0..).zip(values.chunks_exact(4)) {
+                k.st_shared(F32, to, 16 * four, values);
+            }
         }
     }
 }
 
-/// The eights that a thread copies of each slab.
+/// The units that a thread copies of each slab.
 fn loads(
     k: &mut Builder,
     params: &Params,
@@ -127,10 +128,12 @@ fn loads(
     [first_token, first_row]: [Reg; 2],
 ) -> Vec<Load> {
     let zero = k.value(U32, 0);
-    let unit = k.rem(thread, EIGHTS);
-    let first_line = k.div(thread, EIGHTS);
+    let len = params.weights.format.unit();
+    let units = DEPTH / len;
+    let unit = k.rem(thread, units);
+    let first_line = k.div(thread, units);
     let load = |part: u32| {
-        let line = k.offset(first_line, part * THREADS / EIGHTS);
+        let line = k.offset(first_line, part * THREADS / units);
         let of_tile = |k: &mut Builder, first: Reg, count: Reg| {
             let row = k.add(first, line);
             let last = k.sub(count, 1);
@@ -143,8 +146,8 @@ fn loads(
             x: k.at_2d(params.x, token, params.k, zero, 4),
             row: params.weights.row(k, row),
             unit,
-            to: k.fma(unit, 32, to),
+            to: k.fma(unit, 4 * len, to),
         }
     };
-    (0..TILE * EIGHTS / THREADS).map(load).collect()
+    (0..TILE * units / THREADS).map(load).collect()
 }
