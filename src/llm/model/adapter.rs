@@ -191,9 +191,9 @@ impl LowRank {
 impl Adapter {
     /// The part of a matrix on the CPU.
     pub(super) fn on_cpu(&self, matrix: usize) -> Option<&Part> {
-        match &self.parts {
-            Parts::Cpu(parts) => parts.get(matrix)?.as_ref(),
-            _ => None,
-        }
+        let Parts::Cpu(parts) = &self.parts else {
+            return None;
+        };
+        parts.get(matrix)?.as_ref()
     }
 }
