@@ -239,6 +239,21 @@ impl Weights {
         }
     }
 
+    /// Returns registers for a unit.
+    fn zeros(&self, k: &mut Builder) -> Loaded {
+        let count = self.format.words() as usize;
+        let words = match self.format {
+            PackedFormat::Floats => k.filled(F32, count, 0.0f32),
+            PackedFormat::Bytes => k.filled(B32, count, 0),
+            PackedFormat::Nibbles => k.filled(U32, count, 0),
+        };
+        let has_group = self.format != PackedFormat::Floats;
+        Loaded {
+            words,
+            group: has_group.then(|| [k.value(F32, 0.0f32), k.value(F32, 0.0f32)]),
+        }
+    }
+
     /// Returns the weights of a unit as numbers, but for their group's scale and offset.
     fn numbers(&self, k: &mut Builder, loaded: &Loaded) -> Vec<Reg> {
         let words = loaded.words.iter();
