@@ -1,6 +1,8 @@
 //! The operations of a [`crate::GpuDevice`] that was built with [`crate::Backend::Cuda`].
 
 use std::sync::Arc;
+#[cfg(feature = "llm")]
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::buffer::CudaBuffer;
 use super::device::CudaDevice;
@@ -16,6 +18,9 @@ use crate::simd::{self, Cpu};
 pub(crate) struct CudaBackend {
     device: CudaDevice,
     cpu: Cpu,
+    /// Held by the pass of a language model, whose steps no other pass interrupts.
+    #[cfg(feature = "llm")]
+    passes: Mutex<()>,
 }
 
 /// A back-end that its users share.
@@ -91,7 +96,12 @@ impl CudaBackend {
     /// `NoGpu` where there is no driver or no GPU.
     pub(crate) fn open(cpu: Cpu) -> crate::error::Result<Self> {
         let device = CudaDevice::open(0)?;
-        Ok(CudaBackend { device, cpu })
+        Ok(CudaBackend {
+            device,
+            cpu,
+            #[cfg(feature = "llm")]
+            passes: Mutex::default(),
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -101,6 +111,12 @@ impl CudaBackend {
     #[cfg(feature = "llm")]
     pub(super) fn device(&self) -> &CudaDevice {
         &self.device
+    }
+
+    /// Waits for the passes of other threads, and keeps them out.
+    #[cfg(feature = "llm")]
+    pub(super) fn pass_turn(&self) -> MutexGuard<'_, ()> {
+        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn cpu(&self) -> Cpu {

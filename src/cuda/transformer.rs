@@ -1,17 +1,19 @@
 //! The steps of a language model's forward pass, launched one after the other.
 
 use std::future::ready;
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use super::backend::{CudaBackend, SharedCuda};
 use super::buffer::CudaBuffer;
 use super::launch::Argument;
+use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
     Attention, Columns, Heads, Norm, Product, StepKernels, TransformerBackend, TransformerPass,
     check_head, check_row,
 };
+use crate::ops::shape::check_limit;
 use crate::ptx::kernels::{
     Activation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, Kernel,
     LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RowLayout,
@@ -41,7 +43,10 @@ impl TransformerBackend for SharedCuda {
     };
 
     fn pass(&self) -> Result<CudaPass<'_>> {
-        Ok(CudaPass(self))
+        Ok(CudaPass {
+            cuda: self,
+            _turn: self.pass_turn(),
+        })
     }
 
     fn len(buffer: &Elements) -> usize {
@@ -88,6 +93,8 @@ impl CudaWeights {
             packed.push(kind, blocks)?;
         }
         let bytes: usize = matrices.iter().map(|blocks| blocks.len()).sum();
+        let rows = bytes / kind.row_bytes(cols).unwrap_or_default().max(1);
+        check_limit("the number of rows of weights", rows, LARGEST)?;
         Ok(Self {
             format: match Words::of(kind) {
                 Words::Floats => PackedFormat::Floats,
@@ -96,7 +103,7 @@ impl CudaWeights {
             },
             words: cuda.device().upload(&packed.words)?,
             scales: cuda.device().upload(&packed.scales)?,
-            rows: bytes / kind.row_bytes(cols).unwrap_or_default().max(1),
+            rows,
             cols,
             group_len: kind.group_len(),
             least: f32::from(kind.least()),
@@ -104,8 +111,11 @@ impl CudaWeights {
     }
 }
 
-/// Steps of a pass. Each is launched at once, after all work before.
-pub(crate) struct CudaPass<'a>(&'a CudaBackend);
+/// Steps of a pass. Each is launched at once, after all work before, and no other pass runs meanwhile.
+pub(crate) struct CudaPass<'a> {
+    cuda: &'a CudaBackend,
+    _turn: MutexGuard<'a, ()>,
+}
 
 /// Sizes as arguments of a launch.
 fn sizes<const N: usize>(sizes: [usize; N]) -> [Argument; N] {
@@ -128,8 +138,8 @@ impl CudaPass<'_> {
         let inputs = inputs.iter().map(|input| input.input());
         let uses: Vec<_> = inputs.chain([output.output()]).collect();
         // SAFETY: the callers pass what the kernel's documentation asks for, and buffers that have as many elements as
-        // the steps read and write. Only one pass writes to a model's or a sequence's buffers at a time.
-        unsafe { self.0.device().submit(kernel, &uses, arguments)? };
+        // the steps read and write. No other pass writes to them meanwhile.
+        unsafe { self.cuda.device().submit(kernel, &uses, arguments)? };
         Ok(())
     }
 }
@@ -139,7 +149,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
     type Weights = CudaWeights;
 
     fn allocate(&mut self, len: usize) -> Result<Elements> {
-        let buffer = CudaBuffer::uninitialised(self.0.device(), len)?;
+        let buffer = CudaBuffer::uninitialised(self.cuda.device(), len)?;
         Ok(Arc::new(buffer))
     }
 
@@ -148,7 +158,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
     }
 
     fn upload(&mut self, values: &[f32]) -> Result<Elements> {
-        Ok(Arc::new(self.0.device().upload(values)?))
+        Ok(Arc::new(self.cuda.device().upload(values)?))
     }
 
     fn submit(
@@ -173,7 +183,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
         y: &Elements,
         rows: usize,
     ) -> Result<()> {
-        let layout = RowLayout::for_target(norm.cols as u32, self.0.device().target());
+        let layout = RowLayout::for_target(norm.cols as u32, self.cuda.device().target());
         let kernel = LayerNormKernel::rms().with_layout(layout);
         let pointers = [
             x.from(norm.skipped * norm.cols),

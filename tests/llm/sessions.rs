@@ -285,3 +285,26 @@ fn caches_grow_with_the_tokens_and_stay_right() {
         assert_eq!(copy.decode(7).unwrap(), next);
     }
 }
+
+#[test]
+fn sessions_of_several_threads_do_not_disturb_each_other() {
+    let (bytes, oracle) = random_model(LLAMA, 1);
+    for options in backends() {
+        let model = LanguageModel::from_bytes(bytes.clone(), options).unwrap();
+        let name = format!("{:?}", model.info().backend);
+        std::thread::scope(|scope| {
+            for seed in 0..4 {
+                let (model, oracle, name) = (&model, &oracle, &name);
+                scope.spawn(move || {
+                    let tokens = tokens(40, &mut Random(seed));
+                    let exact = oracle.logits(&tokens).concat();
+                    for round in 0..3 {
+                        // More logits than a GPU computes at a time.
+                        let logits = model.session().unwrap().logits(&tokens).unwrap();
+                        assert_close(&logits, &exact, &format!("{name}, {seed}, {round}"));
+                    }
+                });
+            }
+        });
+    }
+}

@@ -17,6 +17,7 @@ use crate::graph::transformer::{
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
 use join::join;
+use std::sync::{Mutex, PoisonError};
 
 /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
 const LOGIT_ROWS: usize = 8;
@@ -33,9 +34,8 @@ pub(super) struct GpuModel<B: TransformerBackend> {
     vectors: Vec<B::Buffer>,
     /// The cosines and sines of each rotation for all positions of a session.
     angles: [B::Buffer; 2],
-    slots: Slots<B>,
-    /// The index of the largest logit.
-    largest: B::Buffer,
+    /// Memory for the values of passes that is not in use: each read takes a set, since several threads may read.
+    slots: Mutex<Vec<Slots<B>>>,
 }
 
 impl<B: TransformerBackend> std::fmt::Debug for GpuModel<B> {
@@ -57,6 +57,8 @@ impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
 struct Slots<B: TransformerBackend> {
     buffers: Vec<B::Buffer>,
     lens: [usize; Slot::COUNT],
+    /// The index of the largest logit.
+    largest: B::Buffer,
 }
 
 /// Slots that lie beside each other.
@@ -83,8 +85,11 @@ impl<B: TransformerBackend> Slots<B> {
             let len: usize = slots.iter().map(|&slot| lens[slot as usize]).sum();
             pass.allocate(rows * len)
         });
-        let buffers = buffers.collect::<Result<_>>()?;
-        Ok(Self { buffers, lens })
+        Ok(Self {
+            buffers: buffers.collect::<Result<_>>()?,
+            lens,
+            largest: pass.allocate(1)?,
+        })
     }
 
     fn len(&self, slot: Slot) -> usize {
@@ -138,7 +143,7 @@ impl<B: ModelBackend> GpuModel<B> {
         }
         let angles = config.rotations.each_ref();
         let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
-        let (vectors, angles, slots, largest, writing) = {
+        let (vectors, angles, slots, writing) = {
             let mut pass = gpu.pass()?;
             let vectors = weights.vectors.iter().map(|vector| pass.upload(vector));
             let vectors = vectors.collect::<Result<Vec<_>>>()?;
@@ -147,8 +152,7 @@ impl<B: ModelBackend> GpuModel<B> {
                 pass.upload(angles[1].as_flattened())?,
             ];
             let slots = Slots::new(Slot::lens(config, weights.vocabulary()), &mut pass)?;
-            let largest = pass.allocate(1)?;
-            (vectors, angles, slots, largest, pass.submit(None)?)
+            (vectors, angles, slots, pass.submit(None)?)
         };
         writing.await?;
         Ok(Self {
@@ -158,8 +162,7 @@ impl<B: ModelBackend> GpuModel<B> {
             matrices,
             vectors,
             angles,
-            slots,
-            largest,
+            slots: Mutex::new(vec![slots]),
         })
     }
 
@@ -180,6 +183,26 @@ impl<B: ModelBackend> GpuModel<B> {
         state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
+        let free = || self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = free().pop();
+        let slots = if let Some(slots) = last {
+            slots
+        } else {
+            let lens = Slot::lens(&model.config, model.vocabulary());
+            Slots::new(lens, &mut self.gpu.pass()?)?
+        };
+        let results = self.read_by(&slots, model, state, request).await;
+        free().push(slots);
+        results
+    }
+
+    async fn read_by(
+        &self,
+        slots: &Slots<B>,
+        model: &Model,
+        state: &State,
+        request: &BlockRequest<'_>,
+    ) -> Result<Vec<f32>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let width = model.config.width;
         let tokens = request.tokens(width);
@@ -190,11 +213,11 @@ impl<B: ModelBackend> GpuModel<B> {
         };
         let mut embedded = crate::alloc::try_zeros(tokens * width)?;
         model.embed(request.input, &mut embedded)?;
-        let pass = |block| Pass::new(self, model, sequence, request.adapters, block);
+        let pass = |block| Pass::new(self, slots, model, sequence, request.adapters, block);
         // What is recorded lives between two awaits.
         let submitted = {
             let mut pass = pass(block)?;
-            let residual = self.slots.own(Slot::Residual);
+            let residual = slots.own(Slot::Residual);
             pass.recorder.write(&embedded, residual)?;
             for layer in &self.layers[request.layers.clone()] {
                 pass.run(layer)?;
@@ -270,6 +293,7 @@ impl<B: ModelBackend> GpuModel<B> {
 /// Steps over a block of tokens.
 struct Pass<'a, B: ModelBackend> {
     on: &'a GpuModel<B>,
+    slots: &'a Slots<B>,
     model: &'a Model,
     sequence: &'a GpuSequence<B>,
     adapters: &'a [Scaled],
@@ -289,6 +313,7 @@ struct PendingNorm<'a, T> {
 impl<'a, B: ModelBackend> Pass<'a, B> {
     fn new(
         on: &'a GpuModel<B>,
+        slots: &'a Slots<B>,
         model: &'a Model,
         sequence: &'a GpuSequence<B>,
         adapters: &'a [Scaled],
@@ -296,6 +321,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     ) -> Result<Self> {
         Ok(Self {
             on,
+            slots,
             model,
             sequence,
             adapters,
@@ -316,14 +342,14 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
 
     /// Returns a slot that has a buffer of its own, and the number of elements of the block's rows.
     fn rows(&self, slot: Slot) -> (&'a B::Buffer, usize) {
-        let slots = &self.on.slots;
+        let slots = self.slots;
         (slots.own(slot), self.block.tokens * slots.len(slot))
     }
 
     /// Records the choice of the largest logit of the block's only token; returns where its index is.
     fn largest(&mut self) -> Result<(&'a B::Buffer, usize)> {
         let (logits, len) = self.rows(Slot::Logits);
-        let index = &self.on.largest;
+        let index = &self.slots.largest;
         self.recorder.largest(logits, len, index)?;
         Ok((index, 1))
     }
@@ -333,7 +359,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         let Some(PendingNorm { from, norm, to }) = self.pending.take() else {
             return Ok(());
         };
-        let (slots, tokens) = (&self.on.slots, self.block.tokens);
+        let (slots, tokens) = (self.slots, self.block.tokens);
         self.recorder
             .norm(slots.own(from), norm, slots.own(to), tokens)
     }
@@ -343,8 +369,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
-        let (on, tokens) = (self.on, self.block.tokens);
-        let slots = &on.slots;
+        let (on, slots, tokens) = (self.on, self.slots, self.block.tokens);
         match *step {
             Step::Norm { from, gain, to } => {
                 let norm = Norm {
@@ -408,7 +433,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             Some(PendingNorm { from, norm, .. }) => (*from, Some(*norm)),
             None => (from, None),
         };
-        let (from, (to, mut column, columns)) = (on.slots.own(from), on.slots.get(to));
+        let (from, (to, mut column, columns)) = (self.slots.own(from), self.slots.get(to));
         let product = Product {
             adds,
             ..Product::of(self.block.tokens)
@@ -428,7 +453,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     }
 
     fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
-        let (config, slots) = (&self.model.config, &self.on.slots);
+        let (config, slots) = (&self.model.config, self.slots);
         let attention = Attention {
             tokens: self.block.tokens,
             heads: config.heads,
@@ -452,7 +477,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         rotation: Option<usize>,
         to: Place,
     ) -> Result<()> {
-        let (config, slots) = (&self.model.config, &self.on.slots);
+        let (config, slots) = (&self.model.config, self.slots);
         let (x, column, columns) = slots.get(from);
         let head_len = config.head_len;
         let own = slots.len(from) / head_len;

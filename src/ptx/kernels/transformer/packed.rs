@@ -60,12 +60,12 @@ impl PackedFormat {
 /// their group and added to its offset; a group is 16, 32 or another power of two consecutive weights of a row.
 ///
 /// Parameters: `x` (f32, `tokens × k`), `gain` (f32, `k`), `words` (`rows × k` weights), `scales` (f32, a scale and an
-/// offset for each group; not read for [`PackedFormat::Floats`]), `y` (f32), `tokens`, `rows`, `k` (whole groups, or for floats a multiple of 8),
-/// `stride` (elements from a row of `y` to the next), `adds` (1 to add to `y`, 0 to overwrite it), `group_shift` (the
-/// binary logarithm of a sixteenth of the length of a group) (u32), `least` (the integer that stands for 0, for
-/// [`PackedFormat::Nibbles`]), `scale` (f32). All are aligned to 16 bytes. Kernels for few rows have two more parameters:
-/// `normalises` (u32, 1 to divide each row of `x` by its root mean square and multiply it by `gain`) and `epsilon` (f32,
-/// added to the mean of squares).
+/// offset for each group; not read for [`PackedFormat::Floats`]), `y` (f32), all aligned to 16 bytes; `tokens`, `rows`,
+/// `k` (whole groups, or a multiple of 8 for floats), `stride` (elements from a row of `y` to the next), `adds` (1 to add
+/// to `y`, 0 to overwrite it), `group_shift` (the binary logarithm of a sixteenth of the length of a group) (u32);
+/// `least` (the integer that four zero bits stand for), `scale` (f32). Kernels for few rows have two
+/// more parameters: `normalises` (u32, 1 to divide each row of `x` by its root mean square and multiply it by `gain`) and
+/// `epsilon` (f32, added to the mean of squares).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PackedMatmulKernel {
     format: PackedFormat,
