@@ -114,23 +114,28 @@ fn main() -> Result<(), Box<dyn Error>> {
             json!({ "load_ms": load_ms, "runs": runs, "tokens": tokens })
         );
         if let (true, Some(device)) = (arguments.profile, &arguments.device) {
-            println!("{}", profile(&model, device, &arguments.tokens)?);
+            for (what, profile) in profiles(&model, device, &arguments.tokens)? {
+                println!("{what}\n{profile}");
+            }
         }
     }
     Ok(())
 }
 
-/// The kernels of a token after a prompt.
-fn profile(
+/// The kernels of a prompt, and of a token after it.
+fn profiles(
     model: &LanguageModel,
     device: &GpuDevice,
     prompt: &[u32],
-) -> relampago::Result<Profile> {
+) -> relampago::Result<[(&'static str, Profile); 2]> {
     let mut session = model.session()?;
+    let profiler = device.profile()?;
     session.prefill(prompt)?;
+    let of_prompt = profiler.finish()?;
     let profiler = device.profile()?;
     session.decode(prompt[0])?;
-    profiler.finish()
+    let of_token = profiler.finish()?;
+    Ok([("the prompt", of_prompt), ("a token", of_token)])
 }
 
 fn milliseconds(start: Instant) -> f64 {

@@ -50,25 +50,45 @@ fn second_half(words: vec4u) -> vec4f {
     return first_half(words >> vec4u(16u));
 }
 
-// Multiplies the query by a row of `vectors` vectors, place by place, and adds the products up.
-@if(!f16)
+// Multiplies the query by a row of `vectors` vectors, place by place, and adds the products up. Four loads at a time
+// wait for memory together.
 fn multiply_row(row: u32, vectors: u32) -> vec4f {
+    let words = words_of(vectors);
+    let start = row * words;
     var products = vec4f();
-    for (var i = 0u; i < vectors; i++) {
-        products += query[i] * cached[row * vectors + i];
+    var i = 0u;
+    for (; i + 4u <= words; i += 4u) {
+        let at = start + i;
+        let loaded = array(cached[at], cached[at + 1u], cached[at + 2u], cached[at + 3u]);
+        products += multiply(loaded[0], i, words) + multiply(loaded[1], i + 1u, words);
+        products += multiply(loaded[2], i + 2u, words) + multiply(loaded[3], i + 3u, words);
+    }
+    for (; i < words; i++) {
+        products += multiply(cached[start + i], i, words);
     }
     return products;
 }
 
+// The elements of the cache that a row of `vectors` vectors has.
+@if(!f16)
+fn words_of(vectors: u32) -> u32 {
+    return vectors;
+}
+
 @if(f16)
-fn multiply_row(row: u32, vectors: u32) -> vec4f {
-    let half = vectors / 2u;
-    var products = vec4f();
-    for (var i = 0u; i < half; i++) {
-        let words = cached[row * half + i];
-        products += query[i] * first_half(words) + query[half + i] * second_half(words);
-    }
-    return products;
+fn words_of(vectors: u32) -> u32 {
+    return vectors / 2u;
+}
+
+// Multiplies the query by the `i`-th element of a row.
+@if(!f16)
+fn multiply(key: vec4f, i: u32, words: u32) -> vec4f {
+    return query[i] * key;
+}
+
+@if(f16)
+fn multiply(key: vec4u, i: u32, words: u32) -> vec4f {
+    return query[i] * first_half(key) + query[words + i] * second_half(key);
 }
 
 // A vector of a row.
@@ -124,8 +144,22 @@ fn main(
         total = total * correction + workgroup_reduce(SUM, weight, local);
         sum *= correction;
         if share < sharing {
-            for (var i = share; i < min(GROUP, end - first); i += sharing) {
-                sum += weights[i] * vector_of(values + first + i, vector, vectors);
+            let count = min(GROUP, end - first);
+            let row = values + first;
+            var i = share;
+            for (; i + 3u * sharing < count; i += 4u * sharing) {
+                let at = vec4u(i, i + sharing, i + 2u * sharing, i + 3u * sharing);
+                let loaded = array(
+                    vector_of(row + at.x, vector, vectors),
+                    vector_of(row + at.y, vector, vectors),
+                    vector_of(row + at.z, vector, vectors),
+                    vector_of(row + at.w, vector, vectors),
+                );
+                sum += weights[at.x] * loaded[0] + weights[at.y] * loaded[1];
+                sum += weights[at.z] * loaded[2] + weights[at.w] * loaded[3];
+            }
+            for (; i < count; i += sharing) {
+                sum += weights[i] * vector_of(row + i, vector, vectors);
             }
         }
         workgroupBarrier();
