@@ -39,10 +39,14 @@ fn main(
     let first_token = index / across * TILE;
     let first_row = index % across * TILE;
     let eights = params.k / 8u;
-    // Rows of X and of W that an invocation computes with: every eighth one from these on.
+    // Rows of X and of W that an invocation computes with: every eighth one from these on. A vector of sums is of a row of
+    // X; nothing here is indexed at run time, or compilers would keep it in memory.
     let down = local / 8u;
     let right = local % 8u;
-    var sums: array<vec4f, 4>;
+    var sums_0 = vec4f();
+    var sums_1 = vec4f();
+    var sums_2 = vec4f();
+    var sums_3 = vec4f();
     for (var slab = 0u; slab < eights; slab += 4u) {
         for (var i = local; i < TILE * 4u; i += 64u) {
             let line = i / 4u;
@@ -69,27 +73,36 @@ fn main(
         }
         workgroupBarrier();
         for (var i = 0u; i < 8u; i++) {
-            let w = array(
+            let w = mat4x4f(
                 w_slab[right * SLAB + i],
                 w_slab[(right + 8u) * SLAB + i],
                 w_slab[(right + 16u) * SLAB + i],
                 w_slab[(right + 24u) * SLAB + i],
             );
-            for (var line = 0u; line < 4u; line++) {
-                let v = x_slab[(down + 8u * line) * SLAB + i];
-                sums[line] += vec4f(dot(v, w[0]), dot(v, w[1]), dot(v, w[2]), dot(v, w[3]));
-            }
+            sums_0 += x_slab[down * SLAB + i] * w;
+            sums_1 += x_slab[(down + 8u) * SLAB + i] * w;
+            sums_2 += x_slab[(down + 16u) * SLAB + i] * w;
+            sums_3 += x_slab[(down + 24u) * SLAB + i] * w;
         }
         workgroupBarrier();
     }
-    for (var line = 0u; line < 4u; line++) {
-        for (var column = 0u; column < 4u; column++) {
-            let token = first_token + down + 8u * line;
-            let row = first_row + right + 8u * column;
-            if token < params.tokens && row < params.rows {
-                let at = token * params.stride + params.first + row;
-                y[at] = params.scale * sums[line][column] + select(0.0, y[at], params.adds == 1u);
-            }
-        }
+    store_row(first_token + down, first_row + right, sums_0);
+    store_row(first_token + down + 8u, first_row + right, sums_1);
+    store_row(first_token + down + 16u, first_row + right, sums_2);
+    store_row(first_token + down + 24u, first_row + right, sums_3);
+}
+
+// Stores every eighth element of a row of Y.
+fn store_row(token: u32, row: u32, sums: vec4f) {
+    store(token, row, sums.x);
+    store(token, row + 8u, sums.y);
+    store(token, row + 16u, sums.z);
+    store(token, row + 24u, sums.w);
+}
+
+fn store(token: u32, row: u32, sum: f32) {
+    if token < params.tokens && row < params.rows {
+        let at = token * params.stride + params.first + row;
+        y[at] = params.scale * sum + select(0.0, y[at], params.adds == 1u);
     }
 }
