@@ -4,23 +4,22 @@ mod adapter;
 mod backend;
 mod explain;
 mod join;
+mod slots;
 
 use super::architecture::Activation;
 use super::forward::foreign;
 use super::rotation::Pairs;
 use super::steps::{Place, Slot, Step, WeightId};
-use super::{BLOCK, Block, BlockRequest, Config, Model, Output, Scaled, State};
+use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, Columns, HeadRotation, Heads, Norm, Product, TransformerBackend, TransformerPass,
+    Attention, HeadRotation, Heads, Norm, Product, TransformerBackend, TransformerPass,
 };
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
 use join::join;
+use slots::{LOGIT_ROWS, Slots};
 use std::sync::{Mutex, PoisonError};
-
-/// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
-const LOGIT_ROWS: usize = 8;
 
 /// A model's weights on a GPU, and memory for the values of a pass.
 pub(super) struct GpuModel<B: TransformerBackend> {
@@ -50,65 +49,6 @@ pub(in crate::llm) struct GpuSequence<B: TransformerBackend>(Vec<B::Buffer>);
 impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "GpuSequence({} layers)", self.0.len())
-    }
-}
-
-/// The memory of slots. The rows of some lie beside each other, so that one matrix may give them.
-struct Slots<B: TransformerBackend> {
-    buffers: Vec<B::Buffer>,
-    lens: [usize; Slot::COUNT],
-    /// The index of the largest logit.
-    largest: B::Buffer,
-}
-
-/// Slots that lie beside each other.
-const BESIDE: [&[Slot]; 9] = [
-    &[Slot::Residual],
-    &[Slot::Normed],
-    &[Slot::Branch],
-    &[Slot::Queries, Slot::Keys, Slot::Values],
-    &[Slot::Rotated],
-    &[Slot::Mixed],
-    &[Slot::Gate, Slot::Up],
-    &[Slot::Gated],
-    &[Slot::Logits],
-];
-
-impl<B: TransformerBackend> Slots<B> {
-    /// Allocates the slots of a block.
-    fn new(lens: [usize; Slot::COUNT], pass: &mut B::Pass<'_>) -> Result<Self> {
-        let buffers = BESIDE.iter().map(|slots| {
-            let rows = match slots {
-                [Slot::Logits] => LOGIT_ROWS,
-                _ => BLOCK,
-            };
-            let len: usize = slots.iter().map(|&slot| lens[slot as usize]).sum();
-            pass.allocate(rows * len)
-        });
-        Ok(Self {
-            buffers: buffers.collect::<Result<_>>()?,
-            lens,
-            largest: pass.allocate(1)?,
-        })
-    }
-
-    fn len(&self, slot: Slot) -> usize {
-        self.lens[slot as usize]
-    }
-
-    /// Returns a slot's buffer, its first column there, and the number of columns.
-    fn get(&self, slot: Slot) -> Columns<'_, B::Buffer> {
-        let index = BESIDE.iter().position(|slots| slots.contains(&slot));
-        let index = index.unwrap_or_default();
-        let len = |slots: &[Slot]| slots.iter().map(|&slot| self.len(slot)).sum();
-        let before = BESIDE[index].split(|&other| other == slot).next();
-        let column = before.map_or(0, len);
-        (&self.buffers[index], column, len(BESIDE[index]))
-    }
-
-    /// Returns the buffer of a slot that has one of its own.
-    fn own(&self, slot: Slot) -> &B::Buffer {
-        self.get(slot).0
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::Model;
 use super::super::steps::{Slot, Step, WeightId};
-use super::BESIDE;
+use super::slots::BESIDE;
 
 /// Joins successive products of the same rows whose weights have one type and whose results lie beside
 /// each other. Returns the steps of each layer, and the numbers of the matrices that become one.

@@ -1,0 +1,68 @@
+//! Memory for the values of a pass.
+
+use super::super::BLOCK;
+use super::super::steps::Slot;
+use crate::error::Result;
+use crate::graph::transformer::{Columns, TransformerBackend, TransformerPass};
+
+/// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
+pub(super) const LOGIT_ROWS: usize = 8;
+
+/// The memory of slots. The rows of some lie beside each other, so that one matrix may give them.
+pub(super) struct Slots<B: TransformerBackend> {
+    buffers: Vec<B::Buffer>,
+    lens: [usize; Slot::COUNT],
+    /// The index of the largest logit.
+    pub(super) largest: B::Buffer,
+}
+
+/// Slots that lie beside each other.
+pub(super) const BESIDE: [&[Slot]; 9] = [
+    &[Slot::Residual],
+    &[Slot::Normed],
+    &[Slot::Branch],
+    &[Slot::Queries, Slot::Keys, Slot::Values],
+    &[Slot::Rotated],
+    &[Slot::Mixed],
+    &[Slot::Gate, Slot::Up],
+    &[Slot::Gated],
+    &[Slot::Logits],
+];
+
+impl<B: TransformerBackend> Slots<B> {
+    /// Allocates the slots of a block.
+    pub(super) fn new(lens: [usize; Slot::COUNT], pass: &mut B::Pass<'_>) -> Result<Self> {
+        let buffers = BESIDE.iter().map(|slots| {
+            let rows = match slots {
+                [Slot::Logits] => LOGIT_ROWS,
+                _ => BLOCK,
+            };
+            let len: usize = slots.iter().map(|&slot| lens[slot as usize]).sum();
+            pass.allocate(rows * len)
+        });
+        Ok(Self {
+            buffers: buffers.collect::<Result<_>>()?,
+            lens,
+            largest: pass.allocate(1)?,
+        })
+    }
+
+    pub(super) fn len(&self, slot: Slot) -> usize {
+        self.lens[slot as usize]
+    }
+
+    /// Returns a slot's buffer, its first column there, and the number of columns.
+    pub(super) fn get(&self, slot: Slot) -> Columns<'_, B::Buffer> {
+        let index = BESIDE.iter().position(|slots| slots.contains(&slot));
+        let index = index.unwrap_or_default();
+        let len = |slots: &[Slot]| slots.iter().map(|&slot| self.len(slot)).sum();
+        let before = BESIDE[index].split(|&other| other == slot).next();
+        let column = before.map_or(0, len);
+        (&self.buffers[index], column, len(BESIDE[index]))
+    }
+
+    /// Returns the buffer of a slot that has one of its own.
+    pub(super) fn own(&self, slot: Slot) -> &B::Buffer {
+        self.get(slot).0
+    }
+}
