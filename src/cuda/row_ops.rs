@@ -40,7 +40,7 @@ impl CudaDevice {
     }
 
     /// Returns the fastest layout of rows of this length on this GPU.
-    fn row_layout(&self, cols: usize) -> RowLayout {
+    pub(super) fn row_layout(&self, cols: usize) -> RowLayout {
         RowLayout::for_target(cols as u32, self.target())
     }
 

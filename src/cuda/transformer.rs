@@ -10,18 +10,15 @@ use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, Columns, Heads, Norm, Product, StepKernels, TransformerBackend, TransformerPass,
-    check_head, check_row,
+    Attention, Columns, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
+    TransformerPass, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::ptx::kernels::{
     Activation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, Kernel,
-    LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel, RowLayout,
+    LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel,
 };
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
-
-/// Rows from which on a product is computed in tiles.
-const TILED_FROM: usize = 4;
 
 /// Elements in the GPU's memory.
 type Elements = Arc<CudaBuffer<f32>>;
@@ -183,7 +180,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
         y: &Elements,
         rows: usize,
     ) -> Result<()> {
-        let layout = RowLayout::for_target(norm.cols as u32, self.cuda.device().target());
+        let layout = self.cuda.device().row_layout(norm.cols);
         let kernel = LayerNormKernel::rms().with_layout(layout);
         let pointers = [
             x.from(norm.skipped * norm.cols),
@@ -194,10 +191,6 @@ impl<'a> TransformerPass for CudaPass<'a> {
         let epsilon = [Argument::F32(norm.epsilon)];
         let arguments = [&pointers[..], &sizes, &epsilon].concat();
         self.launch(&kernel, &[x, norm.gain], y, &arguments)
-    }
-
-    fn can_normalise(rows: usize) -> bool {
-        rows < TILED_FROM
     }
 
     fn multiply(

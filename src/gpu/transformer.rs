@@ -11,14 +11,11 @@ use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, Columns, Heads, Norm, Product, StepKernels, TransformerBackend, TransformerPass,
-    check_head,
+    Attention, Columns, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
+    TransformerPass, check_head,
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
-
-/// Rows from which on a product is computed in tiles.
-const TILED_FROM: usize = 4;
 
 /// Invocations of a workgroup, each of which has an element.
 const WORKGROUP: usize = 64;
@@ -138,10 +135,6 @@ impl<'g> TransformerPass for GpuPass<'g> {
             y,
             rows,
         )
-    }
-
-    fn can_normalise(tokens: usize) -> bool {
-        tokens < TILED_FROM
     }
 
     fn multiply(

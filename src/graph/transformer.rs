@@ -7,6 +7,9 @@ use crate::tensor::ggml::WeightType;
 /// The most elements of a head for which back-ends have kernels.
 const MAX_HEAD: usize = 256;
 
+/// The number of rows from which on back-ends compute a product in tiles, without a norm.
+pub(crate) const TILED_FROM: usize = 4;
+
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
 
@@ -89,10 +92,8 @@ pub(crate) trait TransformerPass: Sized {
         rows: usize,
     ) -> Result<()>;
 
-    /// Returns whether [`TransformerPass::multiply`] can normalise this number of rows itself.
-    fn can_normalise(rows: usize) -> bool;
-
-    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm rows of `X` are normalised first.
+    /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm rows of `X` are normalised first, of which there must be fewer
+    /// than [`TILED_FROM`].
     fn multiply(
         &mut self,
         x: &Self::Buffer,

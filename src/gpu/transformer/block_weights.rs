@@ -41,7 +41,7 @@ impl BlockWeights {
     /// Copies the rows of matrices of `cols` columns, one after the other, from ggml's blocks to a GPU.
     ///
     /// # Errors
-    /// Those of [`TransformerBackend::weights`](crate::graph::transformer::TransformerBackend::weights).
+    /// The errors of [`TransformerBackend::weights`](crate::graph::transformer::TransformerBackend::weights).
     pub(super) async fn new(
         gpu: &Arc<Gpu>,
         kind: WeightType,

@@ -13,7 +13,7 @@ use super::steps::{Place, Slot, Step, WeightId};
 use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, HeadRotation, Heads, Norm, Product, TransformerBackend, TransformerPass,
+    Attention, HeadRotation, Heads, Norm, Product, TILED_FROM, TransformerBackend, TransformerPass,
 };
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
@@ -323,7 +323,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 };
                 // Norms of results are added to the residual; the others precede products.
                 self.pending = Some(PendingNorm { from, norm, to });
-                if from == Slot::Residual && B::Pass::can_normalise(tokens) {
+                if from == Slot::Residual && tokens < TILED_FROM {
                     return Ok(());
                 }
                 self.normalise()

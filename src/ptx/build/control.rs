@@ -95,12 +95,24 @@ impl Builder {
         step: impl Into<Operand<'a>>,
         body: impl FnOnce(&mut Self, Reg),
     ) {
-        let (end, step) = (end.into(), step.into());
         let i = self.value(PtxType::U32, start);
+        self.count_up(i, end, step, |k| body(k, i));
+    }
+
+    /// Runs `body` and adds `step` to `i` while `i` is below `end`.
+    #[track_caller]
+    pub(crate) fn count_up<'a>(
+        &mut self,
+        i: Reg,
+        end: impl Into<Operand<'a>>,
+        step: impl Into<Operand<'a>>,
+        body: impl FnOnce(&mut Self),
+    ) {
+        let (end, step) = (end.into(), step.into());
         let some = self.lt(i, end);
         self.when(some, |k| {
             k.repeat_while(|k| {
-                body(k, i);
+                body(k);
                 k.add_assign(i, step);
                 k.lt(i, end)
             });

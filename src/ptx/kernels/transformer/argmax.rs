@@ -1,6 +1,6 @@
 //! The index of the largest element.
 
-use crate::ptx::build::{ALL_LANES, Builder};
+use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
@@ -106,10 +106,7 @@ impl Best {
     fn over_lanes(&self, k: &mut Builder) {
         let mut mask = WARP / 2;
         while mask > 0 {
-            let theirs = [self.rank, self.index].map(|own| {
-                let from = [own.into(), mask.into(), 31.into(), ALL_LANES.into()];
-                k.op(Op::ShflBfly, PtxType::B32, U32, &from)
-            });
+            let theirs = [self.rank, self.index].map(|own| k.shuffle_xor(own, mask));
             self.offer(k, theirs);
             mask /= 2;
         }

@@ -3,7 +3,7 @@
 use super::heads::MOST_HEAD;
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
-use crate::ptx::inst::{Op, Operand, Reg, Special};
+use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{BlockReduce, Combine};
@@ -222,7 +222,7 @@ impl Block {
             let enough = k.ge(count, beyond);
             let end = k.select(enough, end, 0u32);
             let step = k.mul(self.sharing, at_once);
-            while_below(k, i, end, step, |k| {
+            k.count_up(i, end, step, |k| {
                 let at = k.value(U32, i);
                 let pair = |_| {
                     let weight = k.fma(at, 4, self.weights);
@@ -311,7 +311,7 @@ impl Cache {
             let end = k.sub(end, 4 * count);
             let enough = k.ge(self.words, 4 * count);
             let end = k.select(enough, end, 0u32);
-            while_below(k, i, end, 4 * count, |k| {
+            k.count_up(i, end, 4 * count, |k| {
                 let at = k.at(row, i, 4);
                 let first = k.fma(i, 4, query);
                 let vector =
@@ -367,24 +367,6 @@ impl Cache {
         };
         words.into_iter().map(element).collect()
     }
-}
-
-/// Runs `body` and adds `step` to `i` while `i` is below `end`.
-fn while_below<'a>(
-    k: &mut Builder,
-    i: Reg,
-    end: Reg,
-    step: impl Into<Operand<'a>>,
-    body: impl FnOnce(&mut Builder),
-) {
-    let some = k.lt(i, end);
-    k.when(some, |k| {
-        k.repeat_while(|k| {
-            body(k);
-            k.add_assign(i, step);
-            k.lt(i, end)
-        });
-    });
 }
 
 /// The two f16 of a word as f32, the low half first.

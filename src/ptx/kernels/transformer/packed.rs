@@ -177,7 +177,7 @@ struct Weights {
     /// The units of a row.
     units: Reg,
     group_shift: Reg,
-    /// What turns unsigned integers in the last bits of [`HIGH`] into the weights' integers by a subtraction.
+    /// The number to subtract from [`HIGH`] plus a field's unsigned integer; the difference is the weight's integer.
     bias: Reg,
 }
 

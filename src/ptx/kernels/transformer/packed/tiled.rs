@@ -157,7 +157,7 @@ struct Load {
     /// The unit in the slab's rows, and its bytes from the slab's beginning.
     unit: Reg,
     to: Reg,
-    /// What was fetched.
+    /// The elements of `x` and the weights that were fetched last.
     elements: Vec<Reg>,
     weights: Loaded,
 }
