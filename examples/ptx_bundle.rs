@@ -104,9 +104,13 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
     for format in PackedFormat::ALL {
         products.push(Box::new(PackedMatmulKernel::few(format)));
         products.push(Box::new(PackedMatmulKernel::tiled(format)));
+        products.push(Box::new(PackedMatmulKernel::mma(format)));
+        products.push(Box::new(PackedMatmulKernel::mma_wide(format)));
     }
     products.push(Box::new(CachedAttentionKernel::new()));
     products.push(Box::new(CachedAttentionKernel::new().packed()));
+    products.push(Box::new(CachedAttentionKernel::mma(64)));
+    products.push(Box::new(CachedAttentionKernel::mma(128).packed()));
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();
     for cols in [1024, 4096, 16384, 32768, 65536, 131_072, 262_144] {
         let layout = RowLayout::for_target(cols, target);

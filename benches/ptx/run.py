@@ -326,8 +326,8 @@ def packed_weights(format_, rows_, cols):
     return words, scales, full.view(rows_, cols)
 
 
-def packed(format_, tokens, rows_, cols):
-    name = f"multiply_{format_}" + ("_tiled" if tokens > 3 else "")
+def packed(format_, tokens, rows_, cols, method=""):
+    name = f"multiply_{format_}{method}"
     if name not in kernels:
         return
     bytes_each = rows_ * cols * {"floats": 4, "bytes": 1.25, "nibbles": 0.75}[format_]
@@ -386,8 +386,11 @@ for format_ in BLOCKS:
     for method in sorted({name[:-5] for name in kernels if name.startswith("gemv")}):
         gemv(method, format_, 4096, 14336)
 for format_ in ["floats", "bytes", "nibbles"]:
-    for tokens, rows_, cols in [(1, 576, 576), (1, 4096, 4096), (1, 4096, 14336), (128, 4096, 4096)]:
-        packed(format_, tokens, rows_, cols)
+    for rows_, cols in [(576, 576), (4096, 4096), (4096, 14336)]:
+        packed(format_, 1, rows_, cols)
+    for tokens, rows_, cols in [(128, 2048, 2048), (128, 4096, 4096), (512, 4096, 4096), (512, 16384, 2048), (512, 2048, 8192)]:
+        for method in ["_tiled", "_mma", "_mma_wide"]:
+            packed(format_, tokens, rows_, cols, method)
 for format_ in BLOCKS:
     for m in [16, 64, 512, 4096]:
         quantised_gemm(format_, m, 4096, 14336)

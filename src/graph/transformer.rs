@@ -10,6 +10,9 @@ const MAX_HEAD: usize = 256;
 /// The number of rows from which on back-ends compute a product in tiles, without a norm.
 pub(crate) const TILED_FROM: usize = 4;
 
+/// The tokens of a prompt that go through the layers at a time, on most back-ends.
+pub(crate) const BLOCK: usize = 128;
+
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
 
@@ -23,6 +26,9 @@ pub(crate) trait TransformerBackend: Clone {
     type Pass<'a>: TransformerPass<Buffer = Self::Buffer, Weights = Self::Weights>
     where
         Self: 'a;
+
+    /// The tokens of a prompt that go through the layers at a time.
+    const BLOCK: usize = BLOCK;
 
     /// The names of the kernels, as profiles have them.
     const KERNELS: StepKernels;

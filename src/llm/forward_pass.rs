@@ -1,7 +1,7 @@
 //! The layers of a model without its tokenizer.
 
 use super::lora::low_ranks;
-use super::model::{BLOCK, BlockRequest, Input, Model, Output, Scaled, State};
+use super::model::{BlockRequest, Input, Model, Output, Scaled, State};
 use super::{Gguf, LoadOptions, QkvLora};
 use crate::error::{Error, Result};
 use std::ops::Range;
@@ -100,7 +100,7 @@ impl ForwardPass {
         output: impl Fn(usize) -> Output,
     ) -> Result<Vec<f32>> {
         let mut results = Vec::new();
-        for block in rows.chunks(BLOCK * self.width()) {
+        for block in rows.chunks(self.model.block() * self.width()) {
             let count = block.len() / self.width();
             let request = BlockRequest {
                 first,

@@ -2,7 +2,7 @@
 
 use super::json_schema::Constraint;
 use super::logprobs::{Distribution, TokenLogprobs};
-use super::model::{BLOCK, MOST_CHOICES, Wanted};
+use super::model::{MOST_CHOICES, Wanted};
 use super::sampling::{Sampler, Sampling};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
@@ -130,7 +130,7 @@ impl Generator {
     /// Reads the next block of the prompt; returns whether there was one.
     pub(crate) async fn read_prompt(&mut self, model: &LanguageModel) -> Result<bool> {
         let rest = &self.prompt[self.read..];
-        let block = &rest[..rest.len().min(BLOCK)];
+        let block = &rest[..rest.len().min(model.model.block())];
         if block.is_empty() {
             return Ok(false);
         }

@@ -35,7 +35,7 @@ use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
 use cpu::CpuSequence;
-pub(super) use forward::{BLOCK, BlockRequest, Input, Output};
+pub(super) use forward::{BlockRequest, Input, Output};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
 use gpu::{GpuModel, GpuSequence};
 use kv_cache::KvCache;

@@ -1,13 +1,11 @@
 //! The forward pass: blocks of tokens through all layers.
 
 use super::kv_cache::copy_rows;
-use super::{CacheType, Config, Model, Scaled, State};
+use super::{CacheType, Config, Model, Scaled, State, gpu};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
+use crate::graph::transformer::BLOCK;
 use std::ops::Range;
-
-/// Tokens that go through the layers at a time.
-pub(crate) const BLOCK: usize = 128;
 
 /// The result that is wanted of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +45,7 @@ pub(crate) enum Output {
     Normed,
 }
 
-/// A block of at most [`BLOCK`] tokens on its way through layers.
+/// A block of at most [`Model::block`] tokens on its way through layers.
 #[derive(Clone, Debug)]
 pub(crate) struct BlockRequest<'a> {
     /// The first token's position.
@@ -85,8 +83,8 @@ impl Model {
         adapters: &[Scaled],
     ) -> Result<Vec<f32>> {
         let mut results = Vec::new();
-        let blocks = tokens.len().div_ceil(BLOCK);
-        for (index, block) in tokens.chunks(BLOCK).enumerate() {
+        let blocks = tokens.len().div_ceil(self.block());
+        for (index, block) in tokens.chunks(self.block()).enumerate() {
             let request = BlockRequest {
                 first,
                 input: Input::Tokens(block),
@@ -104,6 +102,11 @@ impl Model {
             first += block.len();
         }
         Ok(results)
+    }
+
+    /// The tokens that go through the layers at a time.
+    pub(crate) fn block(&self) -> usize {
+        by_executor!(self.executor, _ => BLOCK, gpu => gpu::block(gpu))
     }
 
     /// Reads a block.

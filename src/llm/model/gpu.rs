@@ -52,6 +52,11 @@ impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
     }
 }
 
+/// The tokens that go through the layers at a time.
+pub(super) fn block<B: ModelBackend>(_: &GpuModel<B>) -> usize {
+    B::BLOCK
+}
+
 impl<B: ModelBackend> GpuModel<B> {
     /// Copies the weights of a model to a GPU.
     ///

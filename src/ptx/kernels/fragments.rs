@@ -24,6 +24,26 @@ pub(super) fn rounded_pairs(k: &mut Builder, ty: PtxType, values: &[Reg]) -> Vec
     values.chunks_exact(2).map(pair).collect()
 }
 
+/// Writes numbers as sums of two bf16, the nearest one and what is left, which have 16 significant bits together. Returns
+/// pairs of both, packed as in memory and in a left fragment. What is left of an infinity is NaN.
+pub(super) fn bf16_parts(k: &mut Builder, numbers: &[Reg]) -> [Vec<Reg>; 2] {
+    let uppers = rounded_pairs(k, BF16, numbers);
+    let rest = |(i, &number): (usize, &Reg)| {
+        let pair = k.op(Op::Mov, B32, B32, &[uppers[i / 2].into()]);
+        // A bf16 is the upper half of an f32.
+        let upper = if i % 2 == 0 {
+            k.shl(pair, 16)
+        } else {
+            k.and(pair, 0xffff_0000u32)
+        };
+        let upper = k.op(Op::Mov, B32, F32, &[upper.into()]);
+        k.sub(number, upper)
+    };
+    let rests: Vec<Reg> = numbers.iter().enumerate().map(rest).collect();
+    let lowers = rounded_pairs(k, BF16, &rests);
+    [uppers, lowers]
+}
+
 /// Transposes four words of each of four neighbouring lanes: lane `t` gets word `t` of each lane,
 /// in the order of the lanes. Pairs of lanes exchange words, then pairs of pairs.
 pub(super) fn transpose_words(k: &mut Builder, lane: Reg, mut words: [Reg; 4]) -> [Reg; 4] {

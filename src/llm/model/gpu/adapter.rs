@@ -1,6 +1,5 @@
 //! Low-rank matrices on a GPU.
 
-use super::super::BLOCK;
 use super::super::adapter::{Part, Parts};
 use super::super::weights::Weights;
 use super::{GpuModel, ModelBackend, Pass};
@@ -49,7 +48,7 @@ impl<B: ModelBackend> GpuModel<B> {
         }
         let most = parts.iter().flatten().map(|part| part.rank).max();
         let mut pass = self.gpu.pass()?;
-        let between = pass.allocate(BLOCK * most.unwrap_or(1))?;
+        let between = pass.allocate(B::BLOCK * most.unwrap_or(1))?;
         Ok(B::parts(GpuAdapter { parts, between }))
     }
 

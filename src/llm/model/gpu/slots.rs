@@ -1,6 +1,5 @@
 //! Memory for the values of a pass.
 
-use super::super::BLOCK;
 use super::super::steps::Slot;
 use crate::error::Result;
 use crate::graph::transformer::{Columns, TransformerBackend, TransformerPass};
@@ -35,7 +34,7 @@ impl<B: TransformerBackend> Slots<B> {
         let buffers = BESIDE.iter().map(|slots| {
             let rows = match slots {
                 [Slot::Logits] => LOGIT_ROWS,
-                _ => BLOCK,
+                _ => B::BLOCK,
             };
             let len: usize = slots.iter().map(|&slot| lens[slot as usize]).sum();
             pass.allocate(rows * len)

@@ -1,5 +1,7 @@
 //! Attention to the positions that a cache of keys and values holds.
 
+mod mma;
+
 use super::heads::MOST_HEAD;
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
@@ -29,32 +31,60 @@ const LOWEST: f32 = -3e38;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CachedAttentionKernel {
     packed: bool,
+    /// The length of a head, of kernels for tensor cores.
+    mma: Option<u32>,
 }
 
 impl CachedAttentionKernel {
+    /// The lengths of heads that [`CachedAttentionKernel::mma`] takes.
+    pub const MMA_HEADS: [u32; 6] = [32, 64, 96, 128, 192, 256];
+
     /// Creates a kernel for a cache of f32.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Creates a kernel for many tokens and a cache of f32, on the tensor cores of Ampere and later GPUs (`sm_80`), with 64
+    /// tokens to a block. `head_len` is one of [`CachedAttentionKernel::MMA_HEADS`], and the parameter of this name must
+    /// be equal to it. Tensor cores multiply numbers as sums of two bf16, so the relative error of a product is at most
+    /// 2⁻¹⁶. A token that sees a key that is not finite gives NaN; one that sees a value with an element
+    /// that is not finite gives NaN there, and maybe elsewhere in the head.
+    pub fn mma(head_len: u32) -> Self {
+        let mma = Some(head_len);
+        Self { packed: false, mma }
     }
 
     /// Reads words of two f16, as [`PlaceHeadsKernel::packed`](super::PlaceHeadsKernel::packed) writes them. The length
     /// of a head must be a multiple of 8.
     #[must_use]
     pub fn packed(self) -> Self {
-        Self { packed: true }
+        Self {
+            packed: true,
+            ..self
+        }
     }
 }
 
 impl Kernel for CachedAttentionKernel {
+    fn first_target(&self) -> Target {
+        match self.mma {
+            None => Target::Sm70,
+            Some(_) => Target::Sm80,
+        }
+    }
+
     fn name(&self) -> String {
-        if self.packed {
-            "attend_f16".to_owned()
-        } else {
-            "attend".to_owned()
+        let name = if self.packed { "attend_f16" } else { "attend" };
+        match self.mma {
+            None => name.to_owned(),
+            Some(len) => format!("{name}_mma_{len}"),
         }
     }
 
     fn generate(&self, target: Target) -> Result<PtxKernel> {
+        if let Some(len) = self.mma {
+            return mma::build(*self, len, target);
+        }
         let grid = [
             Extent::Param("heads"),
             Extent::Param("tokens"),

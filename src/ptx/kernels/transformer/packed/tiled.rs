@@ -2,13 +2,14 @@
 //! turns with slabs of 32 columns and add up their sums in the end; a thread of a group computes four by four of the tile.
 //! A group's slabs lie in shared memory, and its next ones are on their way to registers meanwhile.
 
-use super::{Loaded, PackedMatmulKernel, Params, unit};
+use super::slab::{Loads, Shape};
+use super::{PackedMatmulKernel, Params};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::types::PtxType::{F32, U32};
+use crate::ptx::types::PtxType::F32;
 use crate::ptx::types::Target;
 
 const GROUPS: u32 = 4;
@@ -36,27 +37,25 @@ pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKer
     let mut k = Builder::new(kernel.name(), target, launch);
     let params = Params::declare(&mut k, kernel.format);
     let tile = Tile::new(&mut k);
-    let loads = loads(&mut k, &params, &tile);
-    k.wait_for_grid();
-    let units = DEPTH / kernel.format.unit();
-    let own = k.mul(tile.group, units);
-    for load in &loads {
-        load.fetch(&mut k, &params, own);
-    }
+    let shape = Shape {
+        groups: GROUPS,
+        threads: THREADS,
+        lines: [TILE, TILE],
+        depth: DEPTH,
+        bytes: 4,
+        pitch: PITCH,
+        place: |k, row, byte| k.fma(row, PITCH, byte),
+    };
+    let firsts = [tile.first_token, tile.first_row];
+    let loads = Loads::new(&mut k, &params, &shape, [tile.group, tile.thread], firsts);
     let sums = k.filled(F32, (OWN * OWN) as usize, 0.0f32);
-    k.for_range(0, params.weights.units, GROUPS * units, |k, slab| {
-        for load in &loads {
-            load.store(k, &params, tile.slabs);
+    let store = |k: &mut Builder, side: usize, (place, further): (Reg, u32), numbers: &[Reg]| {
+        let to = k.add(place, tile.slabs[side]);
+        for (four, numbers) in (0..).zip(numbers.chunks_exact(4)) {
+            k.st_shared(F32, to, (further + 16 * four) as i32, numbers);
         }
-        k.barrier();
-        let next = k.add(slab, GROUPS * units);
-        let next = k.add(next, own);
-        for load in &loads {
-            load.fetch(k, &params, next);
-        }
-        tile.multiply(k, &sums);
-        k.barrier();
-    });
+    };
+    loads.sweep(&mut k, &params, store, |k| tile.multiply(k, &sums));
     tile.add_groups(&mut k, &sums);
     let first = k.eq(tile.group, 0);
     k.when(first, |k| tile.store(k, &params, &sums));
@@ -147,88 +146,4 @@ impl Tile {
             k.when(exists, |k| params.store(k, sum, [token, row]));
         }
     }
-}
-
-/// A unit of each slab that a thread copies.
-struct Load {
-    /// The row's addresses; beyond the last row those of the last one, whose products are not stored.
-    x: Reg,
-    row: super::Row,
-    /// The unit in the slab's rows, and its bytes from the slab's beginning.
-    unit: Reg,
-    to: Reg,
-    /// The elements of `x` and the weights that were fetched last.
-    elements: Vec<Reg>,
-    weights: Loaded,
-}
-
-impl Load {
-    /// Loads the unit of the slab that begins with unit `slab`. Beyond the end of a row elements of `x` are 0, so that
-    /// the weights do not count.
-    fn fetch(&self, k: &mut Builder, params: &Params, slab: Reg) {
-        let weights = &params.weights;
-        let i = k.add(slab, self.unit);
-        let exists = k.lt(i, weights.units);
-        k.when_else(
-            exists,
-            |k| {
-                let elements = unit(k, weights.format, self.x, i);
-                for (&to, value) in self.elements.iter().zip(elements) {
-                    k.assign(to, value);
-                }
-                let loaded = weights.load(k, &self.row, i);
-                self.weights.assign(k, &loaded);
-            },
-            |k| {
-                for &to in &self.elements {
-                    k.assign(to, 0.0f32);
-                }
-            },
-        );
-    }
-
-    /// Stores what was fetched to the slabs.
-    fn store(&self, k: &mut Builder, params: &Params, [x_slab, w_slab]: [Reg; 2]) {
-        let numbers = params.weights.numbers(k, &self.weights);
-        let weight = |number| match self.weights.group {
-            Some([scale, offset]) => k.fma(number, scale, offset),
-            None => number,
-        };
-        let weights: Vec<Reg> = numbers.into_iter().map(weight).collect();
-        for (slab, values) in [(x_slab, &self.elements), (w_slab, &weights)] {
-            let to = k.add(self.to, slab);
-            for (four, values) in (0..).zip(values.chunks_exact(4)) {
-                k.st_shared(F32, to, 16 * four, values);
-            }
-        }
-    }
-}
-
-/// The units that a thread copies of each slab.
-fn loads(k: &mut Builder, params: &Params, tile: &Tile) -> Vec<Load> {
-    let zero = k.value(U32, 0);
-    let len = params.weights.format.unit();
-    let units = DEPTH / len;
-    let unit = k.rem(tile.thread, units);
-    let first_line = k.div(tile.thread, units);
-    let load = |part: u32| {
-        let line = k.offset(first_line, part * THREADS / units);
-        let of_tile = |k: &mut Builder, first: Reg, count: Reg| {
-            let row = k.add(first, line);
-            let last = k.sub(count, 1);
-            k.min(row, last)
-        };
-        let token = of_tile(k, tile.first_token, params.tokens);
-        let row = of_tile(k, tile.first_row, params.rows);
-        let to = k.mul(line, PITCH);
-        Load {
-            x: k.at_2d(params.x, token, params.k, zero, 4),
-            row: params.weights.row(k, row),
-            unit,
-            to: k.fma(unit, 4 * len, to),
-            elements: k.filled(F32, len as usize, 0.0f32),
-            weights: params.weights.zeros(k),
-        }
-    };
-    (0..TILE * units / THREADS).map(load).collect()
 }
