@@ -49,6 +49,23 @@ fn block_sum(block: u32, first: u32, width: u32, rows: vec4u) -> vec4f {
     return sum;
 }
 
+// The product of the only row of A and a column of a block that ends within the row.
+fn row_sum(block: u32, first: u32, width: u32) -> f32 {
+    var sum = 0.0;
+    // Of each number, as above.
+    var scale = 1.0;
+    if SCALES == 1u {
+        scale = bitcast<f32>(words[first]);
+    }
+    for (var w = 0u; w < WORDS; w++) {
+        let word = words[first + (SCALES + w) * width];
+        for (var i = 0u; i < PER_WORD; i++) {
+            sum += (scale * number(word, i)) * a[block * 32u + w * PER_WORD + i];
+        }
+    }
+    return sum;
+}
+
 fn store(row: u32, col: u32, value: f32) {
     if row < params.m {
         c[row * params.n + col] = value;
@@ -75,7 +92,12 @@ fn main(
             var part = vec4f();
             let end = min(start + LAYERS * PART, params.blocks);
             for (var block = start; block < end; block += LAYERS) {
-                part += block_sum(block, first + block * (SCALES + WORDS) * width, width, rows);
+                let of_block = first + block * (SCALES + WORDS) * width;
+                if params.m == 1u && block * 32u + 32u <= params.k {
+                    part.x += row_sum(block, of_block, width);
+                } else {
+                    part += block_sum(block, of_block, width, rows);
+                }
             }
             sum += part;
         }

@@ -6,7 +6,7 @@ use super::kernels;
 use super::recorder::{GpuBuffer, Recorder};
 use super::row_ops;
 use crate::error::{Error, Result};
-use crate::ops::{Attention, Matmul, Op, Rope};
+use crate::ops::{Attention, Matmul, Op, Rearrange, Rope};
 
 /// Invocations in the workgroup of every kernel that has but one size of it.
 pub(super) const WORKGROUP: usize = 256;
@@ -280,6 +280,15 @@ fn transpose(
     output: &GpuBuffer,
     (rows, cols): (usize, usize),
 ) -> Result<()> {
+    // The tiles' barrier costs a software adapter more than reads along columns.
+    if recorder.gpu.adapter().software {
+        let columns = Rearrange {
+            shape: vec![cols, rows],
+            strides: vec![1, cols as isize],
+            offset: 0,
+        };
+        return axes::rearrange(recorder, x, output, &columns);
+    }
     let across = cols.div_ceil(TRANSPOSE_TILE);
     let tiles = across * rows.div_ceil(TRANSPOSE_TILE);
     let params = [rows, cols, across].map(|dim| dim as u32);
