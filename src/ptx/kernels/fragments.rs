@@ -69,3 +69,19 @@ pub(super) fn multiply(k: &mut Builder, ty: PtxType, sums: &[Reg], a: &[Reg], b:
     };
     k.emit(op, B32, &[sums.into()], &[a.into(), b.into(), sums.into()]);
 }
+
+/// Adds the products of both parts of a left fragment and of right ones, but for that of the lower parts. The parts are those
+/// of [`bf16_parts`]; a right fragment has two registers.
+pub(super) fn multiply_parts(
+    k: &mut Builder,
+    sums: &[Vec<Reg>],
+    left: &[Vec<Reg>; 2],
+    right: &[Vec<Reg>; 2],
+) {
+    for [of_left, of_right] in [[0, 0], [0, 1], [1, 0]] {
+        let right = right[of_right].chunks_exact(2);
+        for (sums, right) in sums.iter().zip(right) {
+            multiply(k, BF16, sums, &left[of_left], right);
+        }
+    }
+}

@@ -105,17 +105,61 @@ impl Kernel for CachedAttentionKernel {
     }
 }
 
-/// A head of a token.
-struct Block {
+/// The parameters of both kernels.
+struct Params {
+    packed: bool,
     queries: Reg,
+    cached: Reg,
     mixed: Reg,
-    /// The index of the head in both.
-    index: Reg,
+    tokens: Reg,
+    heads: Reg,
+    kv_heads: Reg,
     head_len: Reg,
-    /// The position of the token.
     position: Reg,
+    capacity: Reg,
     window: Reg,
     scale: Reg,
+}
+
+impl Params {
+    fn declare(k: &mut Builder, packed: bool) -> Self {
+        let [queries, cached, mixed] =
+            ["queries", "cached", "mixed"].map(|name| k.pointer(name, F32));
+        let mut scalar = |name| k.scalar(name, U32);
+        Self {
+            packed,
+            queries,
+            cached,
+            mixed,
+            tokens: scalar("tokens"),
+            heads: scalar("heads"),
+            kv_heads: scalar("kv_heads"),
+            head_len: scalar("head_len"),
+            position: scalar("position"),
+            capacity: scalar("capacity"),
+            window: scalar("window"),
+            scale: k.scalar("scale", F32),
+        }
+    }
+
+    /// The first position that the token at a position sees.
+    fn first_seen(&self, k: &mut Builder, position: Reg) -> Reg {
+        let end = k.add(position, 1);
+        let before = k.sub(end, self.window);
+        let has_window = k.ne(self.window, 0);
+        let beyond = k.gt(end, self.window);
+        let cut = k.and(has_window, beyond);
+        k.select(cut, before, 0u32)
+    }
+}
+
+/// A head of a token.
+struct Block {
+    params: Params,
+    /// The index of the head in queries and results.
+    index: Reg,
+    /// The position of the token.
+    position: Reg,
     cache: Cache,
     thread: Reg,
     /// In the sum of values a thread adds vector `vector` of the head, four elements, of every `sharing`-th position
@@ -150,33 +194,16 @@ impl Running {
 
 impl Block {
     fn declare(k: &mut Builder, packed: bool) -> Self {
-        let [queries, cached, mixed] =
-            ["queries", "cached", "mixed"].map(|name| k.pointer(name, F32));
-        let _ = k.scalar("tokens", U32);
-        let [heads, kv_heads, head_len] =
-            ["heads", "kv_heads", "head_len"].map(|name| k.scalar(name, U32));
-        let [position, capacity, window] =
-            ["position", "capacity", "window"].map(|name| k.scalar(name, U32));
-        let scale = k.scalar("scale", F32);
+        let params = Params::declare(k, packed);
         let (head, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let thread = k.special(Special::TidX);
-        let vectors = k.shr(head_len, 2);
+        let vectors = k.shr(params.head_len, 2);
         let threads = k.value(U32, THREADS);
         Self {
-            queries,
-            mixed,
-            index: k.fma(token, heads, head),
-            head_len,
-            position: k.add(position, token),
-            window,
-            scale,
-            cache: Cache::new(
-                k,
-                packed,
-                cached,
-                [head, heads, kv_heads],
-                [capacity, head_len],
-            ),
+            index: k.fma(token, params.heads, head),
+            position: k.add(params.position, token),
+            cache: Cache::new(k, &params, head),
+            params,
             thread,
             vectors,
             vector: k.rem(thread, vectors),
@@ -191,11 +218,12 @@ impl Block {
 
     fn load_query(&self, k: &mut Builder) {
         let zero = k.value(U32, 0);
-        let own = k.at_2d(self.queries, self.index, self.head_len, zero, 4);
-        k.for_range(self.thread, self.head_len, THREADS, |k, i| {
+        let len = self.params.head_len;
+        let own = k.at_2d(self.params.queries, self.index, len, zero, 4);
+        k.for_range(self.thread, len, THREADS, |k, i| {
             let at = k.at(own, i, 4);
             let value = k.ld(Op::LdGlobal, F32, at, 0);
-            let value = k.mul(value, self.scale);
+            let value = k.mul(value, self.params.scale);
             let at = k.fma(i, 4, self.query);
             k.st_shared(F32, at, 0, value);
         });
@@ -204,12 +232,8 @@ impl Block {
 
     /// The positions that the token sees, from the first one to the end.
     fn range(&self, k: &mut Builder) -> [Reg; 2] {
-        let end = k.add(self.position, 1);
-        let before = k.sub(end, self.window);
-        let has_window = k.ne(self.window, 0);
-        let beyond = k.gt(end, self.window);
-        let cut = k.and(has_window, beyond);
-        [k.select(cut, before, 0u32), end]
+        let start = self.params.first_seen(k, self.position);
+        [start, k.add(self.position, 1)]
     }
 
     /// Adds the positions from `first` on, a thread's score each.
@@ -289,7 +313,8 @@ impl Block {
             });
             let means: Vec<Reg> = sums.iter().map(|&sum| k.div(sum, running.total)).collect();
             let column = k.mul(self.thread, 4);
-            let to = k.at_2d(self.mixed, self.index, self.head_len, column, 4);
+            let params = &self.params;
+            let to = k.at_2d(params.mixed, self.index, params.head_len, column, 4);
             k.st_global(F32, to, 0, means.as_slice());
         });
     }
@@ -305,24 +330,20 @@ struct Cache {
 }
 
 impl Cache {
-    fn new(
-        k: &mut Builder,
-        packed: bool,
-        cached: Reg,
-        [head, heads, kv_heads]: [Reg; 3],
-        [capacity, head_len]: [Reg; 2],
-    ) -> Self {
-        let sharing = k.div(heads, kv_heads);
+    /// The cache of the head that a head of queries shares.
+    fn new(k: &mut Builder, params: &Params, head: Reg) -> Self {
+        let sharing = k.div(params.heads, params.kv_heads);
         let kv_head = k.div(head, sharing);
-        let words = if packed { k.shr(head_len, 1) } else { head_len };
-        let after_keys = k.add(kv_head, kv_heads);
+        let len = params.head_len;
+        let words = if params.packed { k.shr(len, 1) } else { len };
+        let after_keys = k.add(kv_head, params.kv_heads);
         let zero = k.value(U32, 0);
         let [keys, values] = [kv_head, after_keys].map(|head| {
-            let first = k.mul(head, capacity);
-            k.at_2d(cached, first, words, zero, 4)
+            let first = k.mul(head, params.capacity);
+            k.at_2d(params.cached, first, words, zero, 4)
         });
         Self {
-            packed,
+            packed: params.packed,
             keys,
             values,
             words,

@@ -5,15 +5,15 @@
 //! A number is the sum of two bf16. Tiles have the upper parts and the lower parts apart. Of the four products of parts
 //! that of the lower ones is left out.
 
-use super::{Cache, CachedAttentionKernel, LOWEST, halves};
+use super::{Cache, CachedAttentionKernel, LOWEST, Params, halves};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
-use crate::ptx::kernels::fragments::{bf16_parts, load_matrices, multiply};
-use crate::ptx::types::PtxType::{B32, BF16, F32, U32};
+use crate::ptx::kernels::fragments::{bf16_parts, load_matrices, multiply_parts};
+use crate::ptx::types::PtxType::{B32, F32, U32};
 use crate::ptx::types::Target;
 
 const WARPS: u32 = 4;
@@ -121,13 +121,8 @@ impl Tile {
 
 struct Block {
     shape: Shape,
-    queries: Reg,
-    mixed: Reg,
-    tokens: Reg,
-    heads: Reg,
+    params: Params,
     head: Reg,
-    position: Reg,
-    window: Reg,
     /// log₂ e times the scale, by which scores become powers of 2.
     unit: Reg,
     cache: Cache,
@@ -148,14 +143,7 @@ struct Block {
 
 impl Block {
     fn declare(k: &mut Builder, packed: bool, shape: Shape) -> Self {
-        let [queries, cached, mixed] =
-            ["queries", "cached", "mixed"].map(|name| k.pointer(name, F32));
-        let tokens = k.scalar("tokens", U32);
-        let [heads, kv_heads, head_len] =
-            ["heads", "kv_heads", "head_len"].map(|name| k.scalar(name, U32));
-        let [position, capacity, window] =
-            ["position", "capacity", "window"].map(|name| k.scalar(name, U32));
-        let scale = k.scalar("scale", F32);
+        let params = Params::declare(k, packed);
         let head = k.special(Special::CtaidY);
         // The last tokens see the most positions: they come first.
         let (tile, tiles) = (k.special(Special::CtaidX), k.special(Special::NctaidX));
@@ -176,21 +164,10 @@ impl Block {
         let warp = k.div(thread, WARP);
         Self {
             shape,
-            queries,
-            mixed,
-            tokens,
-            heads,
             head,
-            position,
-            window,
-            unit: k.mul(scale, std::f32::consts::LOG2_E),
-            cache: Cache::new(
-                k,
-                packed,
-                cached,
-                [head, heads, kv_heads],
-                [capacity, head_len],
-            ),
+            unit: k.mul(params.scale, std::f32::consts::LOG2_E),
+            cache: Cache::new(k, &params, head),
+            params,
             thread,
             lane: k.and(thread, WARP - 1),
             first_token: k.mul(tile, TOKENS),
@@ -207,16 +184,16 @@ impl Block {
     /// Copies the tokens' queries. Of tokens beyond the last one the last one's is copied, whose result is not stored.
     fn load_queries(&self, k: &mut Builder) {
         let Shape { len, keys, .. } = self.shape;
-        let last = k.sub(self.tokens, 1);
+        let last = k.sub(self.params.tokens, 1);
         for pass in (0..TOKENS).step_by(keys as usize) {
             for (row, col) in self.share(k, len / 4, keys) {
                 let row = k.offset(row, pass);
                 let col = k.mul(col, 4);
                 let token = k.add(self.first_token, row);
                 let token = k.min(token, last);
-                let index = k.fma(token, self.heads, self.head);
+                let index = k.fma(token, self.params.heads, self.head);
                 let len = k.value(U32, len);
-                let at = k.at_2d(self.queries, index, len, col, 4);
+                let at = k.at_2d(self.params.queries, index, len, col, 4);
                 let elements = k.ld_vector(Op::LdGlobal, F32, 4, at, 0);
                 let scaled: Vec<Reg> = elements.iter().map(|&x| k.mul(x, self.unit)).collect();
                 self.query_tile.store(k, [row, col], &scaled);
@@ -236,20 +213,10 @@ impl Block {
     /// The positions that some token of the block sees, from the first one to the end.
     fn range(&self, k: &mut Builder) -> [Reg; 2] {
         let after = k.add(self.first_token, TOKENS);
-        let after = k.min(after, self.tokens);
-        let end = k.add(self.position, after);
-        let first = k.add(self.position, self.first_token);
-        [self.first_seen(k, first), end]
-    }
-
-    /// The first position that the token at a position sees.
-    fn first_seen(&self, k: &mut Builder, position: Reg) -> Reg {
-        let end = k.add(position, 1);
-        let before = k.sub(end, self.window);
-        let has_window = k.ne(self.window, 0);
-        let beyond = k.gt(end, self.window);
-        let cut = k.and(has_window, beyond);
-        k.select(cut, before, 0u32)
+        let after = k.min(after, self.params.tokens);
+        let end = k.add(self.params.position, after);
+        let first = k.add(self.params.position, self.first_token);
+        [self.params.first_seen(k, first), end]
     }
 
     /// Loads a vector of four words of the row of a tile that begins with position `first`. Positions from `end` on repeat
@@ -392,7 +359,7 @@ impl Block {
         let g = k.shr(self.lane, 2);
         let token = k.add(self.first_token, self.warp_token);
         let token = k.add(token, g);
-        k.add(self.position, token)
+        k.add(self.params.position, token)
     }
 
     /// Takes out the scores of positions that tokens do not see, and makes those of values that are not finite NaN. Lane
@@ -407,17 +374,17 @@ impl Block {
             }
         }
         let end = k.offset(first, self.shape.keys);
-        let all_see = k.add(self.position, self.first_token);
+        let all_see = k.add(self.params.position, self.first_token);
         let all_see = k.offset(all_see, 1);
         let beyond = k.gt(end, all_see);
-        let has_window = k.ne(self.window, 0);
+        let has_window = k.ne(self.params.window, 0);
         let masked = k.or(beyond, has_window);
         k.when(masked, |k| {
             let position = self.first_position(k);
             let col = k.fma(t, 2, first);
             for half in 0..2 {
                 let position = k.offset(position, 8 * half);
-                let first_seen = self.first_seen(k, position);
+                let first_seen = self.params.first_seen(k, position);
                 for (i, scores) in (0..).zip(scores) {
                     for odd in 0..2 {
                         let col = k.offset(col, 8 * i + odd);
@@ -458,26 +425,16 @@ impl Block {
         for half in 0..2 {
             let total = over_lanes(k, Combine::Sum, running.totals[half], 4);
             let token = k.offset(first, 8 * half as u32);
-            let index = k.fma(token, self.heads, self.head);
+            let index = k.fma(token, self.params.heads, self.head);
             let len = k.value(U32, len);
-            let to = k.at_2d(self.mixed, index, len, col, 4);
+            let to = k.at_2d(self.params.mixed, index, len, col, 4);
             let means: Vec<Reg> = running.of(half).map(|sum| k.div(sum, total)).collect();
-            let exists = k.lt(token, self.tokens);
+            let exists = k.lt(token, self.params.tokens);
             k.when(exists, |k| {
                 for (i, pair) in (0..).zip(means.chunks_exact(2)) {
                     k.st_global(F32, to, 32 * i, pair);
                 }
             });
-        }
-    }
-}
-
-/// Adds the products of both parts of a left fragment and two right ones, but for that of the lower parts.
-fn multiply_parts(k: &mut Builder, sums: &[Vec<Reg>], left: &[Vec<Reg>; 2], right: &[Vec<Reg>; 2]) {
-    for [of_left, of_right] in [[0, 0], [0, 1], [1, 0]] {
-        let right = right[of_right].chunks_exact(2);
-        for (sums, right) in sums.iter().zip(right) {
-            multiply(k, BF16, sums, &left[of_left], right);
         }
     }
 }

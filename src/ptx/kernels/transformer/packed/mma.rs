@@ -13,8 +13,8 @@ use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::WARP;
-use crate::ptx::kernels::fragments::{bf16_parts, load_matrices, multiply};
-use crate::ptx::types::PtxType::{B32, BF16, F32};
+use crate::ptx::kernels::fragments::{bf16_parts, load_matrices, multiply_parts};
+use crate::ptx::types::PtxType::{B32, F32};
 use crate::ptx::types::Target;
 
 const WARPS: u32 = 8;
@@ -178,25 +178,16 @@ impl Tile {
         let byte = k.mul(side, 16);
         let place = swizzled(k, row, byte);
         let w = k.add(place, self.slabs[1]);
-        let load = |k: &mut Builder, from: Reg, part: u32| {
-            [0, 16].map(|rows| load_matrices(k, Op::LdMatrix4, from, rows * PITCH + part))
-        };
+        let load = |k: &mut Builder, from: Reg, at: u32| load_matrices(k, Op::LdMatrix4, from, at);
         let [x_lower, w_lower] = self.division.slabs();
         for step in 0..DEPTH / 16 {
             // Two units further.
             let [x, w] = [x, w].map(|from| k.xor(from, 32 * step));
-            let [w_upper, w_lower] = [0, w_lower].map(|part| load(k, w, part));
-            let factors = [(0, vec![&w_upper, &w_lower]), (x_lower, vec![&w_upper])];
-            for (part, factors) in factors {
-                let x = load(k, x, part);
-                for w in factors {
-                    for (x, sums) in x.iter().zip(sums.chunks_exact(4)) {
-                        let w = w.iter().flat_map(|w| w.chunks_exact(2));
-                        for (w, sums) in w.zip(sums) {
-                            multiply(k, BF16, sums, x, w);
-                        }
-                    }
-                }
+            let weights = [0, w_lower]
+                .map(|part| [0, 16].map(|rows| load(k, w, rows * PITCH + part)).concat());
+            for (i, sums) in (0..).zip(sums.chunks_exact(4)) {
+                let x = [0, x_lower].map(|part| load(k, x, i * 16 * PITCH + part));
+                multiply_parts(k, sums, &x, &weights);
             }
         }
     }
