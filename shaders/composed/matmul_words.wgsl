@@ -26,15 +26,20 @@ const PART = 32u;
 
 var<workgroup> layers: array<array<vec4f, 32>, 8>;
 
+// The scale of a block's numbers. Sums multiply each number by it, which is exact, and not their results, which may be
+// too large before.
+fn scale_of(first: u32) -> f32 {
+    if SCALES == 1u {
+        return bitcast<f32>(words[first]);
+    }
+    return 1.0;
+}
+
 // Products of four rows of A, which start at `rows`, and a column of a block, whose words start
 // at `first` and lie `width` apart.
 fn block_sum(block: u32, first: u32, width: u32, rows: vec4u) -> vec4f {
     var sum = vec4f();
-    // Of each number, whose product with it is exact, and not of the sum, which may be too large before.
-    var scale = 1.0;
-    if SCALES == 1u {
-        scale = bitcast<f32>(words[first]);
-    }
+    let scale = scale_of(first);
     for (var w = 0u; w < WORDS; w++) {
         let word = words[first + (SCALES + w) * width];
         for (var i = 0u; i < PER_WORD; i++) {
@@ -52,11 +57,7 @@ fn block_sum(block: u32, first: u32, width: u32, rows: vec4u) -> vec4f {
 // The product of the only row of A and a column of a block that ends within the row.
 fn row_sum(block: u32, first: u32, width: u32) -> f32 {
     var sum = 0.0;
-    // Of each number, as above.
-    var scale = 1.0;
-    if SCALES == 1u {
-        scale = bitcast<f32>(words[first]);
-    }
+    let scale = scale_of(first);
     for (var w = 0u; w < WORDS; w++) {
         let word = words[first + (SCALES + w) * width];
         for (var i = 0u; i < PER_WORD; i++) {

@@ -9,6 +9,7 @@ mod attention;
 mod batches;
 mod beyond;
 mod bounds;
+mod cached_attention;
 mod case;
 mod clusters;
 mod ended;

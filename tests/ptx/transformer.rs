@@ -4,10 +4,9 @@ use super::case::{Case, Expected, Value, random};
 use super::oracle::unit;
 use super::variants::Variant;
 use relampago::ptx::PtxType::F32;
-use relampago::ptx::half::{f16_to_f32, f32_to_f16};
 use relampago::ptx::kernels::{
-    Activation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, PackedFormat,
-    PackedMatmulKernel, PlaceHeadsKernel,
+    Activation, AddRowsKernel, ArgmaxKernel, GateKernel, PackedFormat, PackedMatmulKernel,
+    PlaceHeadsKernel,
 };
 
 pub(crate) fn variants() -> Vec<Variant> {
@@ -42,24 +41,16 @@ pub(crate) fn variants() -> Vec<Variant> {
         let kernel = PlaceHeadsKernel::new();
         let kernel = if packed { kernel.packed() } else { kernel };
         variants.push(Variant::new(kernel, heads(packed)));
-        let kernel = CachedAttentionKernel::new();
-        let kernel = if packed { kernel.packed() } else { kernel };
-        variants.push(Variant::new(kernel, attentions(packed)));
-        for (len, cases) in attentions_of_many(packed) {
-            let kernel = CachedAttentionKernel::mma(len);
-            let kernel = if packed { kernel.packed() } else { kernel };
-            variants.push(Variant::new(kernel, cases));
-        }
     }
     variants
 }
 
-fn sizes<const N: usize>(sizes: [usize; N]) -> impl Iterator<Item = Value> {
+pub(super) fn sizes<const N: usize>(sizes: [usize; N]) -> impl Iterator<Item = Value> {
     sizes.into_iter().map(|size| Value::U32(size as u32))
 }
 
 /// An element that a kernel may not change.
-fn kept(value: f32) -> Expected {
+pub(super) fn kept(value: f32) -> Expected {
     let value = f64::from(value);
     Expected { value, bound: 0.0 }
 }
@@ -277,18 +268,6 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
     }
 }
 
-/// Words of two f16, an element of each half of a row.
-fn pack_rows(values: &[f32], len: usize) -> Value {
-    let row = |row: &[f32]| -> Vec<f32> {
-        let (low, high) = row.split_at(len / 2);
-        low.iter()
-            .zip(high)
-            .flat_map(|(&low, &high)| [low, high])
-            .collect()
-    };
-    Value::F16s(values.chunks_exact(len).flat_map(row).collect())
-}
-
 fn heads(packed: bool) -> Vec<Case> {
     let cases = [
         (8, 4, false, true),
@@ -392,129 +371,5 @@ fn place_heads(
         arguments,
         output: 3,
         expected: placed,
-    }
-}
-
-fn attentions(packed: bool) -> Vec<Case> {
-    [
-        ([2, 4, 2, 8], 0, 4, 0),
-        ([1, 3, 1, 64], 300, 302, 0),
-        ([3, 2, 2, 136], 270, 280, 263),
-        ([1, 1, 1, 256], 3, 5, 2),
-    ]
-    .map(|(shape, position, capacity, window)| {
-        let error = (shape[3] as f64 * 8.0 + 400.0) * unit(F32);
-        attend(shape, position, capacity, window, packed, None, error)
-    })
-    .into()
-}
-
-/// Cases for tensor cores, by the length of a head. In one of each the last element of a value in the middle is NaN,
-/// which makes those of later tokens NaN that the same blocks compute.
-fn attentions_of_many(packed: bool) -> Vec<(u32, Vec<Case>)> {
-    let case = |tokens, len: usize, [position, capacity, window]: [usize; 3], poisoned| {
-        let error = (len as f64 / 16.0 + 4.0) * 2f64.powi(-16);
-        attend(
-            [tokens, 2, 1, len],
-            position,
-            capacity,
-            window,
-            packed,
-            poisoned,
-            error,
-        )
-    };
-    let cases = |len: usize| {
-        vec![
-            case(67, len, [0, 70, 0], None),
-            case(5, len, [40, 45, 0], Some(42)),
-            case(66, len, [3, 80, 20], None),
-        ]
-    };
-    let lens = [32, 64, 96, 128, 192, 256];
-    lens.map(|len| (len as u32, cases(len))).into()
-}
-
-fn attend(
-    [tokens, heads, kv_heads, len]: [usize; 4],
-    position: usize,
-    capacity: usize,
-    window: usize,
-    packed: bool,
-    poisoned: Option<usize>,
-    error: f64,
-) -> Case {
-    let queries = random(tokens * heads * len, 12);
-    let mut cached = random(2 * kv_heads * capacity * len, 13);
-    if packed {
-        for x in &mut cached {
-            *x = f16_to_f32(f32_to_f16(*x));
-        }
-    }
-    // What no token sees does not reach any.
-    for row in cached.chunks_exact_mut(capacity * len) {
-        row[(position + tokens) * len..].fill(f32::NAN);
-    }
-    if let Some(at) = poisoned {
-        cached[(kv_heads * capacity + at) * len + len - 1] = f32::NAN;
-    }
-    let scale = 0.3f32;
-    let mut expected = Vec::new();
-    for (index, query) in queries.chunks_exact(len).enumerate() {
-        let (token, head) = (index / heads, index % heads);
-        let end = position + token + 1;
-        let start = if window == 0 {
-            0
-        } else {
-            end.saturating_sub(window)
-        };
-        let row = |half: usize, at: usize| {
-            let head = half * kv_heads + head / (heads / kv_heads);
-            &cached[(head * capacity + at) * len..][..len]
-        };
-        let scores = (start..end).map(|at| {
-            let pairs = query.iter().zip(row(0, at));
-            let dot: f64 = pairs.map(|(&q, &key)| f64::from(q) * f64::from(key)).sum();
-            dot * f64::from(scale)
-        });
-        let scores: Vec<f64> = scores.collect();
-        let most = scores.iter().copied().fold(f64::MIN, f64::max);
-        let weights: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
-        let total: f64 = weights.iter().sum();
-        for i in 0..len {
-            let parts = (start..end).zip(&weights);
-            // Blocks have at most 128 elements.
-            if poisoned.is_some_and(|at| at < end) && (len <= 128 || i >= len / 2) {
-                expected.push(kept(f32::NAN));
-                continue;
-            }
-            let sum = |of: fn(f64) -> f64| {
-                let parts = parts
-                    .clone()
-                    .map(|(at, weight)| weight * of(row(1, at)[i].into()));
-                parts.sum::<f64>() / total
-            };
-            expected.push(Expected {
-                value: sum(|x| x),
-                bound: sum(f64::abs) * error,
-            });
-        }
-    }
-    let cached = if packed {
-        pack_rows(&cached, len)
-    } else {
-        Value::F32s(cached)
-    };
-    let mixed = Value::F32s(vec![f32::NAN; queries.len()]);
-    let mut arguments = vec![Value::F32s(queries), cached, mixed];
-    arguments.extend(sizes([
-        tokens, heads, kv_heads, len, position, capacity, window,
-    ]));
-    arguments.push(Value::F32(scale));
-    Case {
-        label: format!("{tokens} tokens, {heads} heads of {len} from {position}, window {window}"),
-        arguments,
-        output: 2,
-        expected,
     }
 }

@@ -31,6 +31,7 @@ pub(crate) fn all() -> Vec<Variant> {
         super::attention::variants(),
         super::values::variants(),
         super::transformer::variants(),
+        super::cached_attention::variants(),
     ]
     .into_iter()
     .flatten()

@@ -22,8 +22,8 @@ pub(super) struct Shape {
     pub(super) place: fn(&mut Builder, row: Reg, byte: Reg) -> Reg,
 }
 
-/// What a thread copies of each slab of its group: the same four elements of several rows of `x`, and the same unit of
-/// several rows of weights.
+/// The copies that a thread makes of each slab of its group. It copies four elements of several rows of `x` and one unit of
+/// several rows of weights, always in the same columns.
 pub(super) struct Loads {
     group: Reg,
     /// Columns of a slab, and of all groups' slabs together.
@@ -156,7 +156,7 @@ impl Loads {
     }
 }
 
-/// What a thread copies of a slab of one side.
+/// The places in a slab of `x` or of weights that a thread copies.
 struct Share {
     /// The thread's column in the slab.
     col: Reg,
