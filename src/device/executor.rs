@@ -23,9 +23,9 @@ use super::buffer::Storage;
 use super::info::DeviceInfo;
 use super::{Backend, tiled_reduce};
 use crate::error::{Error, Result};
-use crate::ops::reduce_op::{Partials, ReduceOp};
+use crate::ops::reduce_op::Partials;
 use crate::ops::{HalfPrecision, Matmul, Op};
-use crate::simd::{self, Cpu};
+use crate::simd::{self, Cpu, Fold};
 use crate::tensor::{BoundView, PartitionView};
 
 /// The names of kernels with their times in seconds.
@@ -156,8 +156,9 @@ impl Executor {
     }
 
     /// Reduces each tile of a row-major matrix of this shape to one value.
-    pub(crate) async fn fold_tiles<O: ReduceOp>(
+    pub(crate) async fn fold_tiles(
         &self,
+        fold: &Fold,
         cpu: Cpu,
         tiles: &PartitionView,
         data: &[f32],
@@ -167,26 +168,25 @@ impl Executor {
             Self::Gpu(gpu) => with_gpu!(
                 gpu,
                 Ok(Partials {
-                    values: gpu.fold_tiles::<O>(data, shape).await?,
+                    values: gpu.fold_tiles(fold, data, shape).await?,
                     tile_count: tiles.tile_count(),
                 })
             ),
-            Self::Cpu(_) | Self::Cuda(_) => {
-                simd::fold_tiles::<O>(cpu, &tiles.tensor().bind(data)?, tiles)
-            }
+            Self::Cpu(_) | Self::Cuda(_) => fold.tiles(cpu, &tiles.tensor().bind(data)?, tiles),
         }
     }
 
     /// Reduces a row-major matrix of this shape to one value, tile by tile.
-    pub(crate) async fn fold_all<O: ReduceOp>(
+    pub(crate) async fn fold_all(
         &self,
+        fold: &Fold,
         cpu: Cpu,
         matrix: &BoundView<'_>,
         shape: [usize; 2],
     ) -> Result<f32> {
         match self {
-            Self::Gpu(gpu) => with_gpu!(gpu, gpu.fold_all_tiles::<O>(matrix.data(), shape).await),
-            Self::Cpu(_) | Self::Cuda(_) => tiled_reduce::fold_all::<O>(cpu, matrix),
+            Self::Gpu(gpu) => with_gpu!(gpu, gpu.fold_all_tiles(fold, matrix.data(), shape).await),
+            Self::Cpu(_) | Self::Cuda(_) => tiled_reduce::fold_all(fold, cpu, matrix),
         }
     }
 

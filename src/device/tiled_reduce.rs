@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::ops::Op;
 use crate::ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
 use crate::ops::shape::{check_len, product};
-use crate::simd::{self, Cpu, InstructionSet};
+use crate::simd::{Cpu, Fold, InstructionSet};
 use crate::tensor::{BoundView, PartitionView, TensorView};
 
 /// Reductions of row-major `rows × cols` matrices by tiles of [`TILE_SIZE`]². They run on the GPU
@@ -24,12 +24,7 @@ impl GpuDevice {
         rows: usize,
         cols: usize,
     ) -> Result<Partials> {
-        let matrix = check_matrix(data, rows, cols)?;
-        let tiles = PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?;
-        let (executor, shape) = (self.executor_to_fold::<O>(data)?, [rows, cols]);
-        executor
-            .fold_tiles::<O>(self.cpu(), &tiles, data, shape)
-            .await
+        self.fold_tiles(Fold::of::<O>(), data, rows, cols).await
     }
 
     /// Reduces all elements to one value: see [`crate::tiled_reduce_2d`].
@@ -42,17 +37,44 @@ impl GpuDevice {
         rows: usize,
         cols: usize,
     ) -> Result<f32> {
-        let matrix = check_matrix(data, rows, cols)?.bind(data)?;
-        let executor = self.executor_to_fold::<O>(data)?;
+        self.fold_all(Fold::of::<O>(), data, rows, cols).await
+    }
+
+    /// Reduces each tile to one value.
+    pub(crate) async fn fold_tiles(
+        &self,
+        fold: Fold,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<Partials> {
+        let matrix = check_matrix(data, rows, cols)?;
+        let tiles = PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?;
+        let executor = self.executor_to_fold(&fold, data)?;
         executor
-            .fold_all::<O>(self.cpu(), &matrix, [rows, cols])
+            .fold_tiles(&fold, self.cpu(), &tiles, data, [rows, cols])
+            .await
+    }
+
+    /// Reduces all elements to one value.
+    pub(crate) async fn fold_all(
+        &self,
+        fold: Fold,
+        data: &[f32],
+        rows: usize,
+        cols: usize,
+    ) -> Result<f32> {
+        let matrix = check_matrix(data, rows, cols)?.bind(data)?;
+        let executor = self.executor_to_fold(&fold, data)?;
+        executor
+            .fold_all(&fold, self.cpu(), &matrix, [rows, cols])
             .await
     }
 
     /// Returns the back-end that should run the reduction.
-    fn executor_to_fold<O: ReduceOp>(&self, data: &[f32]) -> Result<Executor> {
+    fn executor_to_fold(&self, fold: &Fold, data: &[f32]) -> Result<Executor> {
         self.check()?;
-        Ok(if O::wgsl().is_some() && !data.is_empty() {
+        Ok(if fold.wgsl.is_some() && !data.is_empty() {
             self.executor_for(&Op::Sum, &[data.len()])
         } else {
             Executor::Cpu(self.cpu())
@@ -158,7 +180,11 @@ impl PartitionView {
     /// # Errors
     /// `LengthMismatch` if the view reaches beyond `data`, `OutOfMemory`.
     pub fn reduce<O: ReduceOp>(&self, data: &[f32]) -> Result<Partials> {
-        simd::fold_tiles::<O>(every_thread(), &self.tensor().bind(data)?, self)
+        self.fold(&Fold::of::<O>(), data)
+    }
+
+    pub(crate) fn fold(&self, fold: &Fold, data: &[f32]) -> Result<Partials> {
+        fold.tiles(every_thread(), &self.tensor().bind(data)?, self)
     }
 }
 
@@ -169,7 +195,11 @@ impl BoundView<'_> {
     /// # Errors
     /// `OutOfMemory` if there is no memory for the results of tiles.
     pub fn reduce<O: ReduceOp>(&self) -> Result<f32> {
-        fold_all::<O>(every_thread(), self)
+        self.fold(&Fold::of::<O>())
+    }
+
+    pub(crate) fn fold(&self, fold: &Fold) -> Result<f32> {
+        fold_all(fold, every_thread(), self)
     }
 }
 
@@ -178,14 +208,14 @@ fn every_thread() -> Cpu {
 }
 
 /// Reduces tiles, then tiles of the results, until one value is left.
-pub(super) fn fold_all<O: ReduceOp>(cpu: Cpu, values: &BoundView<'_>) -> Result<f32> {
-    let partials = simd::fold_tiles::<O>(cpu, values, &tiles_of(*values.view())?)?;
+pub(super) fn fold_all(fold: &Fold, cpu: Cpu, values: &BoundView<'_>) -> Result<f32> {
+    let partials = fold.tiles(cpu, values, &tiles_of(*values.view())?)?;
     match partials.values[..] {
-        [] => Ok(O::identity()),
+        [] => Ok(fold.identity),
         [one] => Ok(one),
         _ => {
             let view = TensorView::new(partials.tile_count)?;
-            fold_all::<O>(cpu, &view.bind(&partials.values)?)
+            fold_all(fold, cpu, &view.bind(&partials.values)?)
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::ops::HalfPrecision;
 use crate::ops::policy::Policy;
 use crate::ops::reduce_op::MaxOp;
 use crate::ops::{Conv2d, Op};
+use crate::simd::Fold;
 use crate::{reference, runtime};
 use std::sync::Arc;
 
@@ -241,7 +242,8 @@ fn tiled_reductions_are_correct_with_large_and_small_workgroups() {
     let data = noise(rows * cols, 1);
     for software in [true, false] {
         let gpu = pretend(software);
-        let tiles = runtime::block_on(gpu.fold_tiles::<MaxOp>(&data, [rows, cols])).unwrap();
+        let tiles =
+            runtime::block_on(gpu.fold_tiles(&Fold::of::<MaxOp>(), &data, [rows, cols])).unwrap();
         assert_eq!(tiles.len(), 4 * 3);
         for (place, &tile) in tiles.iter().enumerate() {
             let [top, left] = [16 * (place / 3), 16 * (place % 3)];

@@ -9,7 +9,8 @@ use super::{copy_first, kernels};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::custom::combine;
-use crate::ops::reduce_op::{ReduceOp, TILE_SIZE};
+use crate::ops::reduce_op::TILE_SIZE;
+use crate::simd::Fold;
 
 /// A reduction: the function `combine` with all functions that it calls, and the identity.
 struct TileFold {
@@ -22,10 +23,10 @@ impl TileFold {
     ///
     /// # Errors
     /// `Wgsl` if the expression is invalid or there is none.
-    fn of<O: ReduceOp>() -> Result<Self> {
+    fn new(fold: &Fold) -> Result<Self> {
         Ok(Self {
-            combine: combine(O::wgsl().unwrap_or_default())?,
-            identity: O::identity(),
+            combine: combine(fold.wgsl.unwrap_or_default())?,
+            identity: fold.identity,
         })
     }
 
@@ -46,12 +47,13 @@ impl Gpu {
     ///
     /// # Errors
     /// `Wgsl` if the operation's expression is invalid, and device errors.
-    pub(crate) async fn fold_tiles<O: ReduceOp>(
+    pub(crate) async fn fold_tiles(
         self: &Arc<Self>,
+        fold: &Fold,
         data: &[f32],
         shape: [usize; 2],
     ) -> Result<Vec<f32>> {
-        let fold = TileFold::of::<O>()?;
+        let fold = TileFold::new(fold)?;
         let (len, reading) = {
             let mut recorder = Recorder::new(self)?;
             let x = recorder.upload(data)?;
@@ -65,12 +67,13 @@ impl Gpu {
 
     /// Reduces a matrix that is not empty to one value: tiles of the results of tiles, in one
     /// submission.
-    pub(crate) async fn fold_all_tiles<O: ReduceOp>(
+    pub(crate) async fn fold_all_tiles(
         self: &Arc<Self>,
+        fold: &Fold,
         data: &[f32],
         mut shape: [usize; 2],
     ) -> Result<f32> {
-        let fold = TileFold::of::<O>()?;
+        let fold = TileFold::new(fold)?;
         let reading = {
             let mut recorder = Recorder::new(self)?;
             let kernel = fold.kernel(self);

@@ -14,6 +14,7 @@ use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 use crate::ops::reduce_op::{MaxOp, MinOp, Partials, SumOp};
 use crate::ops::shape::{check_len, product};
+use crate::simd::Fold;
 use crate::tensor::{MemoryLayout, PartitionView, TensorView};
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -59,26 +60,6 @@ extern "C" {
     pub type PromiseOfPartials;
     #[wasm_bindgen(typescript_type = "Promise<number>")]
     pub type PromiseOfNumber;
-}
-
-/// Calls a reduction function with the type of the named reduction.
-macro_rules! by {
-    ($reduction:expr, $op:ident => $result:expr) => {
-        match $reduction {
-            Reduction::Sum => {
-                type $op = SumOp;
-                $result
-            }
-            Reduction::Max => {
-                type $op = MaxOp;
-                $result
-            }
-            Reduction::Min => {
-                type $op = MinOp;
-                $result
-            }
-        }
-    };
 }
 
 /// A shape of up to four dimensions with strides and an offset. Slicing and transposing return
@@ -160,7 +141,7 @@ impl JsView {
         self.of(|view| {
             let values = convert::copied(values.into(), "values")?;
             let bound = view.bind(&values)?;
-            by!(Reduction::of(&reduction)?, O => bound.reduce::<O>())
+            bound.fold(&fold(&reduction)?)
         })
     }
 
@@ -175,8 +156,8 @@ impl JsView {
         self.of(|view| {
             let values = convert::copied(values.into(), "values")?;
             let tiles = PartitionView::new(view, lengths(&tile, "tile")?)?;
-            let partials = by!(Reduction::of(&reduction)?, O => tiles.reduce::<O>(&values));
-            Ok(partials_to_js(&partials?)?.unchecked_into())
+            let partials = tiles.fold(&fold(&reduction)?, &values)?;
+            Ok(partials_to_js(&partials)?.unchecked_into())
         })
     }
 
@@ -251,10 +232,8 @@ impl JsDevice {
     ) -> PromiseOfNumber {
         let call = self.reduction(&reduction, values, &rows, &cols);
         let work = async move {
-            let (device, reduction, x, [rows, cols]) = call?;
-            let folded =
-                by!(reduction, O => device.tiled_reduce_2d_async::<O>(&x, rows, cols).await);
-            Ok(folded?.into())
+            let (device, fold, x, [rows, cols]) = call?;
+            Ok(device.fold_all(fold, &x, rows, cols).await?.into())
         };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
@@ -271,10 +250,8 @@ impl JsDevice {
     ) -> PromiseOfPartials {
         let call = self.reduction(&reduction, values, &rows, &cols);
         let work = async move {
-            let (device, reduction, x, [rows, cols]) = call?;
-            let partials =
-                by!(reduction, O => device.tiled_reduce_partial_async::<O>(&x, rows, cols).await);
-            partials_to_js(&partials?)
+            let (device, fold, x, [rows, cols]) = call?;
+            partials_to_js(&device.fold_tiles(fold, &x, rows, cols).await?)
         };
         promise(abort.as_ref(), Box::pin(work)).unchecked_into()
     }
@@ -289,33 +266,25 @@ impl JsDevice {
         values: Values,
         rows: &JsValue,
         cols: &JsValue,
-    ) -> Result<(crate::device::GpuDevice, Reduction, Vec<f32>, [usize; 2])> {
+    ) -> Result<(crate::device::GpuDevice, Fold, Vec<f32>, [usize; 2])> {
         let shape = [usize::from_js(rows, "rows")?, usize::from_js(cols, "cols")?];
-        let reduction = Reduction::of(reduction)?;
+        let fold = fold(reduction)?;
         Ok((
             self.handle()?,
-            reduction,
+            fold,
             convert::copied(values.into(), "values")?,
             shape,
         ))
     }
 }
 
-#[derive(Clone, Copy)]
-enum Reduction {
-    Sum,
-    Max,
-    Min,
-}
-
-impl Reduction {
-    fn of(name: &JsValue) -> Result<Self> {
-        match name.as_string().as_deref() {
-            Some("sum") => Ok(Self::Sum),
-            Some("max") => Ok(Self::Max),
-            Some("min") => Ok(Self::Min),
-            _ => Err(invalid("reduction", name, "'sum', 'max' or 'min'")),
-        }
+/// Returns the named reduction.
+fn fold(name: &JsValue) -> Result<Fold> {
+    match name.as_string().as_deref() {
+        Some("sum") => Ok(Fold::of::<SumOp>()),
+        Some("max") => Ok(Fold::of::<MaxOp>()),
+        Some("min") => Ok(Fold::of::<MinOp>()),
+        _ => Err(invalid("reduction", name, "'sum', 'max' or 'min'")),
     }
 }
 

@@ -133,6 +133,7 @@ impl<'a> Task<'a> {
             let visible = shape.visible(at / shape.row());
             let kv_head = at % shape.row() / group;
             let token = Token {
+                isa: self.isa,
                 shape: self.shape,
                 queries: &self.queries[at..][..group],
                 keys: &self.cached(self.keys, kv_head, &visible)?,
@@ -312,6 +313,7 @@ fn row_len(positions: usize) -> usize {
 
 /// One token and the heads of one group.
 struct Token<'a> {
+    isa: InstructionSet,
     shape: AttentionShape,
     queries: &'a [f32],
     keys: &'a [f32],
@@ -358,7 +360,8 @@ impl Token<'_> {
                 shape: self.shape,
                 scores: &mut scores[..positions],
             };
-            *factor = 1.0 / row.run(isa);
+            // A call, since the code of exponentials is long.
+            *factor = 1.0 / dispatch(self.isa, row);
         }
         out.fill(0.0);
         let chunks = self.values.chunks(CHAIN * len);
@@ -372,12 +375,9 @@ impl Token<'_> {
                 add_mix::<I, R, V>(isa, weights, (values, col), out);
                 col += V * I::LANES;
             }
-            while col + I::LANES <= len {
-                add_mix::<I, R, 1>(isa, weights, (values, col), out);
-                col += I::LANES;
-            }
-            if col < len {
-                add_tail::<I, R>(isa, weights, (values, col), out);
+            // Few lengths of heads have columns left.
+            for (out, weights) in out.chunks_exact_mut(len).zip(weights) {
+                add_last(isa, weights, (values, col), out);
             }
         }
         for (out, factor) in out.chunks_exact_mut(len).zip(factors) {
@@ -449,24 +449,20 @@ fn add_mix<I: Isa, const R: usize, const V: usize>(
     }
 }
 
-/// [`add_mix`] for the last columns, which fill no vector.
+/// [`add_mix`] of one row for all columns from `col` on.
 #[inline(always)]
-fn add_tail<I: Isa, const R: usize>(
-    isa: I,
-    weights: [&[f32]; R],
-    (values, col): (&[f32], usize),
-    out: &mut [f32],
-) {
-    let len = out.len() / R;
-    let mut sums = [isa.splat(0.0); R];
-    for (position, value) in values.chunks_exact(len).enumerate() {
-        let column = isa.load_first(&value[col..], 0.0);
-        for (weights, sum) in weights.iter().zip(&mut sums) {
-            *sum = isa.mul_add(isa.splat(weights[position]), column, *sum);
-        }
+fn add_last<I: Isa>(isa: I, weights: &[f32], (values, mut col): (&[f32], usize), out: &mut [f32]) {
+    while col + I::LANES <= out.len() {
+        add_mix::<I, 1, 1>(isa, [weights], (values, col), out);
+        col += I::LANES;
     }
-    for (out, sum) in out.chunks_exact_mut(len).zip(sums) {
-        let out = &mut out[col..];
-        isa.store_first(isa.add(isa.load_first(out, 0.0), sum), out);
+    if col == out.len() {
+        return;
     }
+    let mut sum = isa.splat(0.0);
+    for (value, &weight) in values.chunks_exact(out.len()).zip(weights) {
+        sum = isa.mul_add(isa.splat(weight), isa.load_first(&value[col..], 0.0), sum);
+    }
+    let out = &mut out[col..];
+    isa.store_first(isa.add(isa.load_first(out, 0.0), sum), out);
 }

@@ -44,7 +44,7 @@ pub(crate) use matmul::multiply_add;
 pub(crate) use matmul::multiply_words;
 pub(crate) use matmul::{Packed, multiply_planes};
 pub(crate) use threads::{Cpu, share_out};
-pub(crate) use tiles::fold_tiles;
+pub(crate) use tiles::Fold;
 pub(crate) use values::map_values;
 #[cfg(feature = "llm")]
 pub(crate) use {

@@ -2,10 +2,11 @@
 //!
 //! Everything is a loop over two slices of one length, which compilers turn into whatever vector
 //! instructions the kernel is compiled for; so a function that knows nothing of vectors gains
-//! by them.
+//! by them. Only these loops are compiled for each function, in [`Band`].
 
 use std::marker::PhantomData;
 
+use super::InstructionSet;
 use super::isa::{Isa, Kernel, dispatch};
 use super::threads::{Cpu, share_out};
 use crate::alloc::try_zeros;
@@ -20,69 +21,121 @@ use crate::tensor::{BoundView, PartitionView, Plane, for_each_plane};
 const ROWS: usize = 16;
 const COLS: usize = 1024;
 
-/// Folds each tile of a view's values. `tiles` must be of the same view.
-///
-/// # Errors
-/// `OutOfMemory`.
-pub(crate) fn fold_tiles<O: ReduceOp>(
-    cpu: Cpu,
-    values: &BoundView<'_>,
-    tiles: &PartitionView,
-) -> Result<Partials> {
-    debug_assert_eq!(values.view(), tiles.tensor());
-    let mut folded = try_zeros(tiles.total_tiles())?;
-    let pieces = cpu.split(values.view().numel() as u64, OpClass::Reduction);
-    share_out(pieces, 1, &mut folded, |first, out| {
-        let op = PhantomData::<fn() -> O>;
-        let kernel = FoldTiles {
-            values,
-            tiles,
-            first,
-            out,
-            op,
-        };
-        dispatch(cpu.isa, kernel);
-        Ok(())
-    })?;
-    Ok(Partials {
-        values: folded,
-        tile_count: tiles.tile_count(),
-    })
+/// A [`ReduceOp`] as constants and functions.
+#[derive(Clone, Copy)]
+pub(crate) struct Fold {
+    pub(crate) identity: f32,
+    /// The expression of [`ReduceOp::wgsl`].
+    pub(crate) wgsl: Option<&'static str>,
+    combine: fn(f32, f32) -> f32,
+    band: fn(InstructionSet, Band<'_>),
 }
 
-/// Tiles from `first` on, in the order of their numbers.
-struct FoldTiles<'a, O> {
-    values: &'a BoundView<'a>,
-    tiles: &'a PartitionView,
-    first: usize,
-    out: &'a mut [f32],
-    op: PhantomData<fn() -> O>,
-}
+impl Fold {
+    pub(crate) fn of<O: ReduceOp>() -> Self {
+        Self {
+            identity: O::identity(),
+            wgsl: O::wgsl(),
+            combine: O::combine,
+            band: |isa, band| dispatch(isa, FoldBand(band, PhantomData::<O>)),
+        }
+    }
 
-impl<O: ReduceOp> Kernel for FoldTiles<'_, O> {
-    type Output = ();
+    /// Folds each tile of a view's values. `tiles` must be of the same view.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(crate) fn tiles(
+        &self,
+        cpu: Cpu,
+        values: &BoundView<'_>,
+        tiles: &PartitionView,
+    ) -> Result<Partials> {
+        debug_assert_eq!(values.view(), tiles.tensor());
+        let mut folded = try_zeros(tiles.total_tiles())?;
+        let pieces = cpu.split(values.view().numel() as u64, OpClass::Reduction);
+        share_out(pieces, 1, &mut folded, |first, out| {
+            let isa = cpu.isa;
+            self.some_tiles(isa, values, tiles, first, out);
+            Ok(())
+        })?;
+        Ok(Partials {
+            values: folded,
+            tile_count: tiles.tile_count(),
+        })
+    }
 
-    #[inline(always)]
-    fn run<I: Isa>(self, _: I) {
-        let data = self.values.data();
-        let matrix = self.values.plane();
-        let matrix = matrix.and_then(|plane| SmallTiles::new(plane, self.tiles.tile_shape()));
+    /// Folds tiles from `index` on, in the order of their numbers.
+    fn some_tiles(
+        &self,
+        isa: InstructionSet,
+        values: &BoundView<'_>,
+        tiles: &PartitionView,
+        mut index: usize,
+        mut out: &mut [f32],
+    ) {
+        let data = values.data();
+        let matrix = values.plane();
+        let matrix = matrix.and_then(|plane| SmallTiles::new(plane, tiles.tile_shape()));
         let columns = &mut [0.0; COLS];
-        let (mut index, mut out) = (self.first, self.out);
         while !out.is_empty() {
             let folded = if let Some(matrix) = &matrix {
-                matrix.fold::<O>(data, index, columns, out)
+                let (plane, tile_cols, count) = matrix.part(index, out.len());
+                (self.band)(
+                    isa,
+                    Band {
+                        data,
+                        plane,
+                        tile_cols,
+                        columns,
+                        out: &mut out[..count],
+                    },
+                );
+                count
             } else {
-                let tile = self.tiles.nth_tile(index);
-                let mut pairs = Pairs::<O>::new();
-                for_each_plane(self.values.view(), tile.start, tile.size, |plane| {
-                    fold_plane::<O>(data, plane, columns, &mut pairs);
+                let tile = tiles.nth_tile(index);
+                let mut pairs = Pairs::new();
+                for_each_plane(values.view(), tile.start, tile.size, |plane| {
+                    self.blocks(isa, data, plane, columns, &mut pairs);
                 });
-                out[0] = pairs.fold();
+                out[0] = pairs.fold(self.combine).unwrap_or(self.identity);
                 1
             };
             index += folded;
             out = &mut out[folded..];
+        }
+    }
+
+    /// Folds each block of a plane.
+    fn blocks(
+        &self,
+        isa: InstructionSet,
+        data: &[f32],
+        plane: Plane,
+        columns: &mut [f32; COLS],
+        pairs: &mut Pairs,
+    ) {
+        for row in (0..plane.rows).step_by(ROWS) {
+            for col in (0..plane.cols).step_by(COLS) {
+                let block = Plane {
+                    offset: plane.offset + row * plane.row_stride + col * plane.col_stride,
+                    rows: ROWS.min(plane.rows - row),
+                    cols: COLS.min(plane.cols - col),
+                    ..plane
+                };
+                let mut value = [0.0];
+                (self.band)(
+                    isa,
+                    Band {
+                        data,
+                        plane: block,
+                        tile_cols: block.cols,
+                        columns,
+                        out: &mut value,
+                    },
+                );
+                pairs.push(value[0], self.combine);
+            }
         }
     }
 }
@@ -100,7 +153,6 @@ struct SmallTiles {
 
 impl SmallTiles {
     /// `None` where the tiles are larger.
-    #[inline(always)]
     fn new(mut matrix: Plane, [mut tile_rows, mut tile_cols, ..]: [usize; 4]) -> Option<Self> {
         // Whole rows without gaps between them lie side by side in one row of all values, where those of
         // few columns need not be folded one by one.
@@ -128,20 +180,14 @@ impl SmallTiles {
         })
     }
 
-    /// Folds some tiles from `index` on, in one row of tiles; how many these were.
-    #[inline(always)]
-    fn fold<O: ReduceOp>(
-        &self,
-        data: &[f32],
-        index: usize,
-        columns: &mut [f32; COLS],
-        out: &mut [f32],
-    ) -> usize {
+    /// Returns some of `most` tiles from `index` on, in one row of tiles: all of them, the columns of each, and how
+    /// many they are.
+    fn part(&self, index: usize, most: usize) -> (Plane, usize, usize) {
         let matrix = self.matrix;
         let (row, col) = (index / self.across, index % self.across);
         let mut tiles = 1;
         if self.in_bands {
-            let fit = (COLS / self.tile_cols).clamp(1, out.len());
+            let fit = (COLS / self.tile_cols).clamp(1, most);
             tiles = fit.min(self.across - col);
         }
         let (row, col) = (row * self.tile_rows, col * self.tile_cols);
@@ -152,89 +198,76 @@ impl SmallTiles {
             ..matrix
         };
         if self.in_bands {
-            fold_band::<O>(data, part, self.tile_cols, columns, &mut out[..tiles]);
+            (part, self.tile_cols, tiles)
         } else {
             let part = part.along_memory();
-            fold_band::<O>(data, part, part.cols, columns, &mut out[..1]);
+            (part, part.cols, tiles)
         }
-        tiles
     }
 }
 
 /// Results of blocks, combined like with like: `folded[i]` is of 2ⁱ blocks if bit `i` of `count`
 /// is set.
-struct Pairs<O> {
+struct Pairs {
     folded: [f32; usize::BITS as usize],
     count: usize,
-    op: PhantomData<O>,
 }
 
-impl<O: ReduceOp> Pairs<O> {
-    #[inline(always)]
+impl Pairs {
     fn new() -> Self {
         Self {
             folded: [0.0; usize::BITS as usize],
             count: 0,
-            op: PhantomData,
         }
     }
 
-    #[inline(always)]
-    fn push(&mut self, mut value: f32) {
+    fn push(&mut self, mut value: f32, combine: fn(f32, f32) -> f32) {
         let mut level = 0;
         while self.count >> level & 1 == 1 {
-            value = O::combine(self.folded[level], value);
+            value = combine(self.folded[level], value);
             level += 1;
         }
         self.folded[level] = value;
         self.count += 1;
     }
 
-    #[inline(always)]
-    fn fold(self) -> f32 {
+    /// Returns `None` if nothing was pushed.
+    fn fold(self, combine: fn(f32, f32) -> f32) -> Option<f32> {
         let levels = self.folded.iter().enumerate();
         let some = levels.filter(|(level, _)| self.count >> level & 1 == 1);
-        let all = some
-            .map(|(_, &value)| value)
-            .reduce(|a, b| O::combine(b, a));
-        all.unwrap_or_else(O::identity)
+        some.map(|(_, &value)| value).reduce(|a, b| combine(b, a))
     }
 }
 
-/// Folds tiles of `tile_cols` columns that lie side by side; only the last may have fewer.
-#[inline(always)]
-fn fold_band<O: ReduceOp>(
-    data: &[f32],
-    band: Plane,
-    tile_cols: usize,
-    columns: &mut [f32; COLS],
-    out: &mut [f32],
-) {
-    let columns = &mut columns[..band.cols];
-    fold_columns::<O>(data, band, columns);
-    for (tile, out) in columns.chunks_mut(tile_cols).zip(out) {
-        *out = fold_halves::<O>(tile);
-    }
-}
-
-#[inline(always)]
-fn fold_plane<O: ReduceOp>(
-    data: &[f32],
+/// Tiles of `tile_cols` columns that lie side by side and have at least one row and at most [`ROWS`]; only the last
+/// may have fewer columns. There is a result for each.
+struct Band<'a> {
+    data: &'a [f32],
     plane: Plane,
-    columns: &mut [f32; COLS],
-    pairs: &mut Pairs<O>,
-) {
-    for row in (0..plane.rows).step_by(ROWS) {
-        for col in (0..plane.cols).step_by(COLS) {
-            let block = Plane {
-                offset: plane.offset + row * plane.row_stride + col * plane.col_stride,
-                rows: ROWS.min(plane.rows - row),
-                cols: COLS.min(plane.cols - col),
-                ..plane
-            };
-            let columns = &mut columns[..block.cols];
-            fold_columns::<O>(data, block, columns);
-            pairs.push(fold_halves::<O>(columns));
+    tile_cols: usize,
+    /// Room for the columns' results.
+    columns: &'a mut [f32; COLS],
+    out: &'a mut [f32],
+}
+
+struct FoldBand<'a, O>(Band<'a>, PhantomData<O>);
+
+impl<O: ReduceOp> Kernel for FoldBand<'_, O> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, _: I) {
+        let Band {
+            data,
+            plane,
+            tile_cols,
+            columns,
+            out,
+        } = self.0;
+        let columns = &mut columns[..plane.cols];
+        fold_columns::<O>(data, plane, columns);
+        for (tile, out) in columns.chunks_mut(tile_cols).zip(out) {
+            *out = fold_halves::<O>(tile);
         }
     }
 }
