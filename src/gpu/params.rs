@@ -20,11 +20,7 @@ impl Params {
     ) -> Result<Arc<PooledBuffer>> {
         self.0.get(
             |other| other == words,
-            || {
-                let buffer = Arc::new(pool.take(Usage::Uniform, words.len())?);
-                queue.write_buffer(&buffer.buffer, 0, bytemuck::cast_slice(words));
-                Ok((words.to_vec(), buffer))
-            },
+            || Ok((words.to_vec(), written(pool, queue, words)?)),
         )
     }
 
@@ -32,4 +28,17 @@ impl Params {
     pub(super) fn discard(&self) {
         self.0.clear();
     }
+}
+
+/// Returns a uniform buffer from the pool that holds `words` once the queue's next submission begins.
+///
+/// Where no later work has the same words, it is the next such buffer again, and bind groups for it exist.
+pub(super) fn written(
+    pool: &Arc<Pool>,
+    queue: &wgpu::Queue,
+    words: &[u32],
+) -> Result<Arc<PooledBuffer>> {
+    let buffer = pool.take(Usage::Uniform, words.len())?;
+    queue.write_buffer(&buffer.buffer, 0, bytemuck::cast_slice(words));
+    Ok(Arc::new(buffer))
 }

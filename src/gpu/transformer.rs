@@ -40,7 +40,7 @@ impl TransformerBackend for Arc<Gpu> {
     };
 
     fn pass(&self) -> Result<GpuPass<'_>> {
-        Recorder::new(self).map(GpuPass)
+        Recorder::for_once(self).map(GpuPass)
     }
 
     fn len(buffer: &GpuBuffer) -> usize {
