@@ -27,7 +27,7 @@ struct Params {
 @group(0) @binding(2) var<storage, read> cached: array<vec4u>;
 @group(0) @binding(3) var<storage, read_write> mixed: array<vec4f>;
 
-const GROUP = 64u;
+const GROUP = 256u;
 // Below every score, and not infinite: shaders may assume that nothing is.
 const LOWEST = -3e38;
 

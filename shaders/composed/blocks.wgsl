@@ -39,7 +39,7 @@ fn four(word: u32) -> vec4f {
     return vec4f((vec4u(word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u)) + params.least;
 }
 
-// The scale and the offset of the i-th eight weights.
+// The scale and the offset of the i-th eight weights. Groups are as long as a power of two.
 @if(floats)
 fn group_of(i: u32) -> vec2f {
     return vec2f(1.0, 0.0);
@@ -47,6 +47,5 @@ fn group_of(i: u32) -> vec2f {
 
 @if(!floats)
 fn group_of(i: u32) -> vec2f {
-    let group = 8u * i / params.group_len;
-    return bitcast<vec2f>(vec2u(scales[2u * group], scales[2u * group + 1u]));
+    return scales[(8u * i) >> firstTrailingBit(params.group_len)];
 }

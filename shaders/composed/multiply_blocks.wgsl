@@ -1,6 +1,6 @@
-// Y = s · X · Wᵀ for few rows of X: sixteen invocations share the eights of a row of W. Each workgroup may normalise its
-// row of X first, which takes less time than a kernel of its own.
-import package::composed::blocks::{eight, group_of};
+// Y = s · X · Wᵀ for few rows of X: some invocations share four rows of W, whose columns they divide among them. Each
+// workgroup may normalise its row of X first, which takes less time than a kernel of its own.
+import package::composed::blocks::{four, group_of};
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{SUM, workgroup_reduce};
 
@@ -24,20 +24,89 @@ struct Params {
     normalises: u32,
     epsilon: f32,
     skipped: u32,
+    // Invocations that share rows of W: a power of two, from ROWS to GROUP.
+    lanes: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> gain: array<vec4f>;
-@group(0) @binding(3) var<storage, read> words: array<u32>;
-@group(0) @binding(4) var<storage, read> scales: array<u32>;
+@if(floats)
+@group(0) @binding(3) var<storage, read> words: array<vec4f>;
+@if(bytes)
+@group(0) @binding(3) var<storage, read> words: array<vec4u>;
+@if(nibbles)
+@group(0) @binding(3) var<storage, read> words: array<vec2u>;
+@group(0) @binding(4) var<storage, read> scales: array<vec2f>;
 @group(0) @binding(5) var<storage, read_write> y: array<f32>;
 
-const GROUP = 64u;
+const GROUP = 128u;
 
-const LANES = 16u;
 const ROWS = 4u;
 
-var<workgroup> sums: array<f32, GROUP>;
+// Vectors of four columns that an invocation multiplies at a time: rows are of whole steps. Those of quantised weights
+// lie in one group.
+@if(floats)
+const STEP = 2u;
+@if(!floats)
+const STEP = 4u;
+
+var<workgroup> sums: array<vec4f, GROUP>;
+
+// A vector of X, which is multiplied by the gain if there is a norm.
+fn input(start: u32, i: u32) -> vec4f {
+    let value = x[start + i];
+    if params.normalises == 1u {
+        return value * gain[i];
+    }
+    return value;
+}
+
+@if(floats)
+fn inputs(start: u32, i: u32) -> mat2x4f {
+    return mat2x4f(input(start, i), input(start, i + 1u));
+}
+
+@if(!floats)
+fn inputs(start: u32, i: u32) -> mat4x4f {
+    return mat4x4f(input(start, i), input(start, i + 1u), input(start, i + 2u), input(start, i + 3u));
+}
+
+@if(bytes)
+fn weights(at: u32) -> mat4x4f {
+    let loaded = words[at];
+    return mat4x4f(four(loaded.x), four(loaded.y), four(loaded.z), four(loaded.w));
+}
+
+@if(nibbles)
+fn weights(at: u32) -> mat4x4f {
+    let loaded = words[at];
+    return mat4x4f(four(loaded.x), four(loaded.x >> 16u), four(loaded.y), four(loaded.y >> 16u));
+}
+
+@if(floats)
+fn sum_of(inputs: mat2x4f) -> f32 {
+    return 0.0;
+}
+
+@if(!floats)
+fn sum_of(inputs: mat4x4f) -> f32 {
+    return dot((inputs[0] + inputs[1]) + (inputs[2] + inputs[3]), vec4f(1.0));
+}
+
+// The product of inputs, whose sum is given, by the weights of a step.
+@if(floats)
+fn product(at: u32, inputs: mat2x4f, sum: f32) -> f32 {
+    return dot(words[2u * at], inputs[0]) + dot(words[2u * at + 1u], inputs[1]);
+}
+
+@if(!floats)
+fn product(at: u32, inputs: mat4x4f, sum: f32) -> f32 {
+    let numbers = weights(at);
+    let scale = group_of(2u * at);
+    let low = dot(numbers[0], inputs[0]) + dot(numbers[1], inputs[1]);
+    let high = dot(numbers[2], inputs[2]) + dot(numbers[3], inputs[3]);
+    return scale.x * (low + high) + scale.y * sum;
+}
 
 @compute @workgroup_size(GROUP)
 fn main(
@@ -46,46 +115,48 @@ fn main(
     @builtin(local_invocation_index) local: u32,
 ) {
     let index = workgroup_index(group, groups);
-    let across = (params.rows + ROWS - 1u) / ROWS;
+    let rows_at_once = GROUP / params.lanes * ROWS;
+    let across = (params.rows + rows_at_once - 1u) / rows_at_once;
     let token = index / across;
-    let row = index % across * ROWS + local / LANES;
-    let eights = params.k / 8u;
+    let lane = local % params.lanes;
+    let row = index % across * rows_at_once + local / params.lanes * ROWS;
+    let vectors = params.k / 4u;
     if token >= params.tokens {
         return;
     }
-    let start = 2u * (params.skipped + token) * eights;
-    var factor = 1.0;
+    let start = (params.skipped + token) * vectors;
+    var factor = params.scale;
     if params.normalises == 1u {
         var squares = 0.0;
-        for (var i = local; i < 2u * eights; i += GROUP) {
+        for (var i = local; i < vectors; i += GROUP) {
             squares += dot(x[start + i], x[start + i]);
         }
-        factor = 1.0 / sqrt(workgroup_reduce(SUM, squares, local) / f32(params.k) + params.epsilon);
+        factor /= sqrt(workgroup_reduce(SUM, squares, local) / f32(params.k) + params.epsilon);
     }
-    var sum = 0.0;
-    if row < params.rows {
-        for (var i = local % LANES; i < eights; i += LANES) {
-            let weights = eight(row * eights + i);
-            var low = x[start + 2u * i];
-            var high = x[start + 2u * i + 1u];
-            if params.normalises == 1u {
-                low *= gain[2u * i];
-                high *= gain[2u * i + 1u];
-            }
-            let scale = group_of(row * eights + i);
-            sum += scale.x * (dot(weights.low, low) + dot(weights.high, high));
-            sum += scale.y * dot(low + high, vec4f(1.0));
-        }
+    let steps = vectors / STEP;
+    // Where there are fewer rows, the last one stands for those that are missing.
+    let first = min(row + vec4u(0u, 1u, 2u, 3u), vec4u(params.rows - 1u)) * steps;
+    var sum = vec4f();
+    for (var i = lane; i < steps; i += params.lanes) {
+        let columns = inputs(start, STEP * i);
+        let all = sum_of(columns);
+        sum += vec4f(
+            product(first.x + i, columns, all),
+            product(first.y + i, columns, all),
+            product(first.z + i, columns, all),
+            product(first.w + i, columns, all),
+        );
     }
     sums[local] = sum;
-    for (var half = LANES / 2u; half > 0u; half >>= 1u) {
+    for (var half = params.lanes / 2u; half > 0u; half >>= 1u) {
         workgroupBarrier();
-        if local % LANES < half {
+        if lane < half {
             sums[local] += sums[local + half];
         }
     }
-    if local % LANES == 0u && row < params.rows {
-        let at = token * params.stride + params.first + row;
-        y[at] = params.scale * factor * sums[local] + select(0.0, y[at], params.adds == 1u);
+    workgroupBarrier();
+    if lane < ROWS && row + lane < params.rows {
+        let at = token * params.stride + params.first + row + lane;
+        y[at] = factor * sums[local - lane][lane] + select(0.0, y[at], params.adds == 1u);
     }
 }

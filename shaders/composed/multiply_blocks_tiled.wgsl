@@ -18,7 +18,7 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
 @group(0) @binding(2) var<storage, read> words: array<u32>;
-@group(0) @binding(3) var<storage, read> scales: array<u32>;
+@group(0) @binding(3) var<storage, read> scales: array<vec2f>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
 const TILE = 32u;

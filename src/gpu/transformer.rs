@@ -20,6 +20,15 @@ pub(crate) use block_weights::BlockWeights;
 /// Invocations of a workgroup, each of which has an element.
 const WORKGROUP: usize = 64;
 
+/// Invocations of a workgroup of a product with few rows.
+const MOST_LANES: usize = 128;
+
+/// The rows of weights that one of them multiplies by at a time.
+const ROWS_OF_A_LANE: usize = 4;
+
+/// Rows of weights that give enough workgroups if 32 invocations share them.
+const MANY_ROWS: usize = 8192;
+
 /// The elements of which a workgroup finds the largest, up to [`WORKGROUP`] workgroups.
 const LARGEST_ELEMENTS: usize = 1024;
 
@@ -65,6 +74,20 @@ impl TransformerBackend for Arc<Gpu> {
 pub(crate) struct GpuPass<'g>(Recorder<'g>);
 
 impl GpuPass<'_> {
+    /// Returns the invocations that share rows of weights in a product with few rows.
+    ///
+    /// Many for few rows keep a GPU busy; where rows are many anyway, few of them take less time to add up what they
+    /// have. A software adapter adds up one by one.
+    fn lanes(&self, rows: usize) -> usize {
+        if self.0.gpu.adapter().software {
+            16
+        } else if rows < MANY_ROWS {
+            MOST_LANES
+        } else {
+            32
+        }
+    }
+
     fn record(
         &mut self,
         (name, source): (&'static str, &'static str),
@@ -149,6 +172,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
         let tiled = tokens >= TILED_FROM;
         let kernel = weights.kernel(tiled);
         for part in &weights.parts {
+            let lanes = self.lanes(part.rows);
             let params = [
                 tokens as u32,
                 weights.cols as u32,
@@ -162,11 +186,12 @@ impl<'g> TransformerPass for GpuPass<'g> {
                 u32::from(norm.is_some()),
                 norm.map_or(0.0, |norm| norm.epsilon).to_bits(),
                 norm.map_or(0, |norm| norm.skipped as u32),
+                lanes as u32,
             ];
             let workgroups = if tiled {
                 tokens.div_ceil(32) * part.rows.div_ceil(32)
             } else {
-                tokens * part.rows.div_ceil(4)
+                tokens * part.rows.div_ceil(ROWS_OF_A_LANE * MOST_LANES / lanes)
             };
             let inputs = if tiled {
                 &[x, &part.words, &part.scales][..]

@@ -1,0 +1,114 @@
+//! Products of few rows by weights in ggml's blocks, as hardware and software adapters compute them.
+
+use super::{Gpu, noise, pretend};
+use crate::graph::transformer::{Norm, Product, TransformerBackend, TransformerPass};
+use crate::runtime;
+use crate::tensor::ggml::WeightType;
+use std::sync::Arc;
+
+const EPSILON: f32 = 1e-5;
+
+/// Types with each kind of words, and with groups of 16 and of 32 weights, and the places of the f16 in a block.
+const TYPES: [(WeightType, &[usize]); 4] = [
+    (WeightType::F32, &[]),
+    (WeightType::Q8_0, &[0]),
+    (WeightType::Q4_1, &[0, 2]),
+    (WeightType::Q6_K, &[208]),
+];
+
+/// Few rows, which many invocations share, and more than are shared by many.
+const ROWS: [usize; 3] = [1, 130, 8_195];
+
+fn blocks(kind: WeightType, scales: &[usize], len: usize) -> Vec<u8> {
+    if kind == WeightType::F32 {
+        return bytemuck::cast_slice(&noise(len, 7)).to_vec();
+    }
+    let byte = |i: usize| (i * i * 31 + i * 7 + 3) as u8;
+    let mut blocks: Vec<u8> = (0..len / kind.block_len() * kind.block_bytes())
+        .map(byte)
+        .collect();
+    for block in blocks.chunks_exact_mut(kind.block_bytes()) {
+        for &at in scales {
+            block[at..at + 2].copy_from_slice(&[0x66, 0x2e]); // 0.1
+        }
+    }
+    blocks
+}
+
+/// Returns the products of `tokens` rows of `x`, normalised by `gain` if there is one.
+fn multiplied(
+    gpu: &Arc<Gpu>,
+    (kind, blocks): (WeightType, &[u8]),
+    x: &[f32],
+    gain: Option<&[f32]>,
+    [tokens, rows]: [usize; 2],
+) -> Vec<f32> {
+    let cols = x.len() / tokens;
+    let weights =
+        runtime::block_on(TransformerBackend::weights(gpu, kind, &[blocks], cols)).unwrap();
+    let reading = {
+        let mut pass = TransformerBackend::pass(gpu).unwrap();
+        let x = pass.upload(x).unwrap();
+        let y = pass.allocate(tokens * rows).unwrap();
+        let gain = gain.map(|gain| pass.upload(gain).unwrap());
+        let norm = gain.as_ref().map(|gain| Norm {
+            gain,
+            cols,
+            epsilon: EPSILON,
+            skipped: 0,
+        });
+        let product = Product::of(tokens);
+        pass.multiply(&x, &weights, (&y, 0, rows), product, norm)
+            .unwrap();
+        pass.submit(Some((&y, tokens * rows))).unwrap()
+    };
+    runtime::block_on(reading).unwrap()
+}
+
+#[test]
+fn products_of_few_rows_by_blocks_are_exact_with_any_number_of_lanes() {
+    let (cols, most) = (512, 3);
+    let gain = noise(cols, 3);
+    for software in [true, false] {
+        let gpu = pretend(software);
+        for (kind, scales) in TYPES {
+            for (rows, tokens) in ROWS.into_iter().zip(1..=most) {
+                let blocks = blocks(kind, scales, rows * cols);
+                let mut weights = vec![0.0; rows * cols];
+                kind.dequantize(&blocks, &mut weights);
+                let x = noise(tokens * cols, 5);
+                for gain in [None, Some(&gain[..])] {
+                    let weights_of_x = (kind, &blocks[..]);
+                    let y = multiplied(&gpu, weights_of_x, &x, gain, [tokens, rows]);
+                    let case = format!("{kind:?}, {tokens} by {rows}, software {software}");
+                    for (row, y) in x.chunks(cols).zip(y.chunks(rows)) {
+                        judge(&normalised(row, gain), &weights, y, &case);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn normalised(x: &[f32], gain: Option<&[f32]>) -> Vec<f64> {
+    let Some(gain) = gain else {
+        return x.iter().map(|&x| x.into()).collect();
+    };
+    let squares: f64 = x.iter().map(|&x| f64::from(x).powi(2)).sum();
+    let root = (squares / x.len() as f64 + f64::from(EPSILON)).sqrt();
+    let values = x.iter().zip(gain);
+    values
+        .map(|(&x, &gain)| f64::from(x) / root * f64::from(gain))
+        .collect()
+}
+
+fn judge(x: &[f64], weights: &[f32], y: &[f32], case: &str) {
+    for (index, (weights, &is)) in weights.chunks(x.len()).zip(y).enumerate() {
+        let products = x.iter().zip(weights).map(|(x, &w)| x * f64::from(w));
+        let (sum, size) = products.fold((0.0, 0.0), |(sum, size), product| {
+            (sum + product, size + product.abs())
+        });
+        let error = (f64::from(is) - sum).abs();
+        assert!(error <= 1e-6 * size, "{case}: {index} is {is}, not {sum}");
+    }
+}
