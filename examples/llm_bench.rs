@@ -1,10 +1,12 @@
 //! Measures a language model and prints one line of JSON.
 //!
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
-//! --threads 1 --runs 3 --backend gpu --cache f16 --instruction-set sse2`. With `--logits K` it prints the K largest logits of each position, with
-//! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
+//! --threads 1 --runs 3 --backend gpu --cache f16 --instruction-set sse2`. It reads all logits of each token, and goes on
+//! where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens. With
+//! `--logits K` it prints the K largest logits of each position, with `--tokenize TEXT_AS_JSON [--special]` the tokens of
+//! a text.
 
-use relampago::llm::{CacheType, LanguageModel, LoadOptions};
+use relampago::llm::{CacheType, GenerateOptions, LanguageModel, LoadOptions};
 use relampago::{Backend, GpuDevice, InstructionSet, Profile};
 use serde_json::{Value, json};
 use std::error::Error;
@@ -21,6 +23,7 @@ struct Arguments {
     tokenize: Option<String>,
     special: bool,
     profile: bool,
+    greedy: bool,
     device: Option<GpuDevice>,
     cache_type: CacheType,
     instruction_set: Option<InstructionSet>,
@@ -49,6 +52,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 let text = parser.value()?.string()?;
                 arguments.tokenize = Some(serde_json::from_str(&text)?);
             }
+            Long("greedy") => arguments.greedy = true,
             Long("profile") => arguments.profile = true,
             Long("instruction-set") => {
                 let name = parser.value()?.string()?;
@@ -105,6 +109,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         let (mut runs, mut tokens) = (Vec::new(), Vec::new());
         for _ in 0..arguments.runs {
+            let measure = if arguments.greedy { answer } else { decode };
             let (run, generated) = measure(&model, &arguments.tokens, arguments.n)?;
             runs.push(run);
             tokens = generated;
@@ -162,11 +167,8 @@ fn top(model: &LanguageModel, tokens: &[u32], k: usize) -> relampago::Result<Vec
 }
 
 /// The times of reading the prompt and of generating `n` tokens greedily, and these tokens.
-fn measure(
-    model: &LanguageModel,
-    prompt: &[u32],
-    n: usize,
-) -> relampago::Result<(Value, Vec<usize>)> {
+/// Chooses tokens from all logits.
+fn decode(model: &LanguageModel, prompt: &[u32], n: usize) -> relampago::Result<(Value, Vec<u32>)> {
     let mut session = model.session()?;
     let start = Instant::now();
     let mut logits = session.prefill(prompt)?;
@@ -175,20 +177,40 @@ fn measure(
     while tokens.len() < n {
         let token = largest_one(&logits);
         tokens.push(token);
-        logits = session.decode(token as u32)?;
+        logits = session.decode(token)?;
     }
-    let run = json!({
-        "prefill_ms": prefill_ms,
-        "decode_ms": milliseconds(start),
-        "n_prompt": prompt.len(),
-        "n_gen": n,
-    });
+    let run = run(prefill_ms, milliseconds(start), prompt, &tokens);
     Ok((run, tokens))
 }
 
-fn largest_one(logits: &[f32]) -> usize {
-    (1..logits.len()).fold(
-        0,
-        |best, id| if logits[id] > logits[best] { id } else { best },
-    )
+/// Lets the back-end choose tokens. The first one is chosen with the prompt.
+fn answer(model: &LanguageModel, prompt: &[u32], n: usize) -> relampago::Result<(Value, Vec<u32>)> {
+    let mut options = GenerateOptions::default();
+    options.max_tokens = prompt.len() + n;
+    // A prompt of tokens is an answer that begins with them.
+    options.after = prompt.to_vec();
+    let start = Instant::now();
+    let mut answer = model.complete("", options)?;
+    let prefill_ms = milliseconds(start);
+    let start = Instant::now();
+    for text in &mut answer {
+        text?;
+    }
+    let decode_ms = milliseconds(start);
+    let tokens = answer.tokens()[prompt.len()..].to_vec();
+    Ok((run(prefill_ms, decode_ms, prompt, &tokens), tokens))
+}
+
+fn run(prefill_ms: f64, decode_ms: f64, prompt: &[u32], tokens: &[u32]) -> Value {
+    json!({
+        "prefill_ms": prefill_ms,
+        "decode_ms": decode_ms,
+        "n_prompt": prompt.len(),
+        "n_gen": tokens.len(),
+    })
+}
+
+fn largest_one(logits: &[f32]) -> u32 {
+    let larger = |best, id| if logits[id] > logits[best] { id } else { best };
+    (1..logits.len()).fold(0, larger) as u32
 }

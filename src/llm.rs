@@ -3,6 +3,7 @@
 //! [`LanguageModel`] loads a file, tokenizes, and answers on SIMD; its weights stay quantised.
 //! [`Gguf`] reads files of any content.
 
+mod ahead;
 mod cache_type;
 mod conversation;
 mod embedding;

@@ -37,6 +37,8 @@ impl TransformerBackend for Arc<Gpu> {
     type Weights = BlockWeights;
     type Pass<'a> = GpuPass<'a>;
 
+    const AHEAD: usize = 8;
+
     const KERNELS: StepKernels = StepKernels {
         norm: "norm_rows",
         add: "add_rows",
@@ -219,6 +221,29 @@ impl<'g> TransformerPass for GpuPass<'g> {
         let params = [len, groups, 0].map(|value| value as u32);
         self.record(kernel, &params, &[x], &pairs, groups)?;
         self.record(kernel, &[groups as u32, 1, 1], &[&pairs], index, 1)
+    }
+
+    fn take_row(
+        &mut self,
+        weights: &BlockWeights,
+        index: &GpuBuffer,
+        scale: f32,
+        y: &GpuBuffer,
+    ) -> Result<()> {
+        for part in &weights.parts {
+            let params = [
+                weights.cols as u32,
+                part.rows as u32,
+                part.first as u32,
+                weights.group_len as u32,
+                f32::from(weights.least).to_bits(),
+                scale.to_bits(),
+            ];
+            let inputs = [index, &part.words, &part.scales];
+            let workgroups = (weights.cols / 8).div_ceil(WORKGROUP);
+            self.record(weights.row_copy(), &params, &inputs, y, workgroups)?;
+        }
+        Ok(())
     }
 
     fn add(

@@ -1,6 +1,6 @@
 //! The steps of a language model's forward pass, and the interface of back-ends that run them.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
 use crate::tensor::ggml::WeightType;
 
@@ -29,6 +29,10 @@ pub(crate) trait TransformerBackend: Clone {
 
     /// The tokens of a prompt that go through the layers at a time.
     const BLOCK: usize = BLOCK;
+
+    /// The most likeliest tokens to choose one after the other before the host learns of the first, which takes
+    /// [`TransformerPass::take_row`] if it is more than one.
+    const AHEAD: usize = 1;
 
     /// The names of the kernels, as profiles have them.
     const KERNELS: StepKernels;
@@ -111,6 +115,23 @@ pub(crate) trait TransformerPass: Sized {
 
     /// Writes the index of the first largest of `len` elements, or of the first NaN, as the operation `argmax` does.
     fn largest(&mut self, x: &Self::Buffer, len: usize, index: &Self::Buffer) -> Result<()>;
+
+    /// Writes the row of a matrix whose number is the first element of `index`, times `scale`. A number that no row has
+    /// writes nothing.
+    ///
+    /// # Errors
+    /// `Gpu` on back-ends that choose one token at a time.
+    fn take_row(
+        &mut self,
+        _weights: &Self::Weights,
+        _index: &Self::Buffer,
+        _scale: f32,
+        _y: &Self::Buffer,
+    ) -> Result<()> {
+        Err(Error::Gpu {
+            message: "this back-end chooses one token at a time".to_owned(),
+        })
+    }
 
     /// Adds the `len` first elements of `x` to each of `rows` rows.
     fn add(

@@ -1,5 +1,6 @@
 //! Generation: an iterator of text.
 
+use super::ahead::Ahead;
 use super::json_schema::Constraint;
 use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{MOST_CHOICES, Wanted};
@@ -72,6 +73,7 @@ pub(crate) struct Generator {
     wanted: Wanted,
     /// This result for the last token that was read; empty until the prompt has been read.
     logits: Vec<f32>,
+    ahead: Ahead,
     stream: Utf8Stream,
     /// Text that may be the beginning of a stop string.
     held: String,
@@ -111,6 +113,7 @@ impl Generator {
             finished: (options.max_tokens == 0).then_some(FinishReason::Length),
             options,
             logits: Vec::new(),
+            ahead: Ahead::default(),
             stream: Utf8Stream::default(),
             held: String::new(),
             generated: Vec::new(),
@@ -170,7 +173,7 @@ impl Generator {
     pub(crate) async fn step(&mut self, model: &LanguageModel) -> Result<String> {
         while self.read_prompt(model).await? {}
         if let Some(token) = self.unread {
-            self.logits = self.sequence.read(model, &[token], self.wanted).await?;
+            self.logits = self.read_answer(model, token).await?;
             self.unread = None;
         }
         let distribution = self
@@ -193,6 +196,23 @@ impl Generator {
             self.logprobs.push(distribution.of(token, top));
         }
         self.accept(model, token)
+    }
+
+    /// Reads the last token of the answer, and returns what is wanted of it.
+    async fn read_answer(&mut self, model: &LanguageModel, token: u32) -> Result<Vec<f32>> {
+        let (sequence, wanted) = (&mut self.sequence, self.wanted);
+        if wanted != Wanted::Largest {
+            return sequence.read(model, &[token], wanted).await;
+        }
+        let room = model
+            .context_length()
+            .saturating_sub(sequence.tokens().len());
+        let left = self.options.max_tokens.saturating_sub(self.generated.len());
+        let next = self
+            .ahead
+            .next(model, sequence, token, room.min(left))
+            .await?;
+        Ok(vec![next as f32])
     }
 
     /// Adds a token to the answer, and returns the text that is certain by now.

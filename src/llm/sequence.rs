@@ -68,6 +68,33 @@ impl Sequence {
         Ok(logits)
     }
 
+    /// Reads a token and chooses the likeliest next one, reads that, and so on; returns `count` chosen tokens, at most
+    /// [`Model::ahead`](super::model::Model::ahead). Only the first one read is in the sequence, until
+    /// [`Sequence::advance`] adds others. Reads none if there is an error.
+    ///
+    /// # Errors
+    /// The errors of [`Sequence::read`].
+    pub(crate) async fn choose(
+        &mut self,
+        model: &LanguageModel,
+        token: u32,
+        count: usize,
+    ) -> Result<Vec<u32>> {
+        self.check(model, &[token])?;
+        let (model, first) = (&model.model, self.tokens.len());
+        model.check_room(first, count)?;
+        let adapters = scaled(&self.lora);
+        let chosen = model.choose(&mut self.state, first, token, count, &adapters);
+        let chosen = chosen.await?;
+        self.tokens.push(token);
+        Ok(chosen.into_iter().map(|index| index as u32).collect())
+    }
+
+    /// Adds a token that [`Sequence::choose`] has chosen and read.
+    pub(crate) fn advance(&mut self, token: u32) {
+        self.tokens.push(token);
+    }
+
     /// Checks whether tokens can be read.
     ///
     /// # Errors

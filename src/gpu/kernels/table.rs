@@ -444,6 +444,9 @@ pub(crate) const APART: &[Apart] = &[
         instance("multiply_nibbles_tiled", &["nibbles"], &[]),
     ),
     apart("norm_rows", instance("norm_rows", &[], &[])),
+    apart("take_row", instance("take_floats", &["floats"], &[])),
+    apart("take_row", instance("take_bytes", &["bytes"], &[])),
+    apart("take_row", instance("take_nibbles", &["nibbles"], &[])),
     apart("place_heads", instance("place_heads", &[], &[])),
     apart("place_heads", instance("place_heads_f16", &["f16"], &[])),
     Apart {

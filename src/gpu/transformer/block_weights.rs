@@ -99,6 +99,15 @@ impl BlockWeights {
         }
     }
 
+    /// Returns the name and the text of the kernel that copies a row.
+    pub(super) fn row_copy(&self) -> (&'static str, &'static str) {
+        match self.words {
+            Words::Floats => ("take_floats", kernels::TAKE_FLOATS),
+            Words::Bytes => ("take_bytes", kernels::TAKE_BYTES),
+            Words::Nibbles => ("take_nibbles", kernels::TAKE_NIBBLES),
+        }
+    }
+
     /// Returns the rows and the size in bytes of each part, which a kernel multiplies by on its own.
     pub(super) fn parts(&self) -> impl Iterator<Item = (usize, usize)> {
         self.parts.iter().map(|part| {

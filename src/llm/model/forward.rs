@@ -128,6 +128,42 @@ impl Model {
         )
     }
 
+    /// Returns the most tokens that [`Model::choose`] chooses.
+    pub(crate) fn ahead(&self) -> usize {
+        by_executor!(self.executor, _ => 1, gpu => gpu.ahead(self))
+    }
+
+    /// Reads a token after the first `first` ones and chooses the likeliest next one, reads that, and so on; returns
+    /// the indices of `count` chosen tokens.
+    ///
+    /// # Errors
+    /// The errors of [`Model::forward`].
+    pub(crate) async fn choose(
+        &self,
+        state: &mut State,
+        first: usize,
+        token: u32,
+        count: usize,
+        adapters: &[Scaled],
+    ) -> Result<Vec<f32>> {
+        let token = [token];
+        let request = BlockRequest {
+            first,
+            input: Input::Tokens(&token),
+            layers: 0..self.config.layers,
+            output: Output::Largest,
+            adapters,
+        };
+        if count == 1 {
+            return self.read(state, &request).await;
+        }
+        by_executor!(
+            self.executor,
+            _ => Err(foreign()),
+            gpu => gpu.choose(self, state, &request, count).await,
+        )
+    }
+
     /// Returns the keys and values of the first `len` tokens of a sequence, as words: for each layer and each head
     /// its keys, position by position, and after all heads' keys the values likewise.
     ///

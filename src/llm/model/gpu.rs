@@ -19,7 +19,7 @@ pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
 use join::join;
 use slots::{LOGIT_ROWS, Slots};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A model's weights on a GPU, and memory for the values of a pass.
 pub(super) struct GpuModel<B: TransformerBackend> {
@@ -128,17 +128,88 @@ impl<B: ModelBackend> GpuModel<B> {
         state: &State,
         request: &BlockRequest<'_>,
     ) -> Result<Vec<f32>> {
-        let free = || self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = free().pop();
-        let slots = if let Some(slots) = last {
-            slots
-        } else {
-            let lens = Slot::lens(&model.config, model.vocabulary());
-            Slots::new(lens, &mut self.gpu.pass()?)?
-        };
+        let slots = self.take_slots(model)?;
         let results = self.read_by(&slots, model, state, request).await;
-        free().push(slots);
+        self.free_slots().push(slots);
         results
+    }
+
+    /// Returns the most tokens that [`GpuModel::choose`] chooses: one, unless the GPU has the embedding.
+    pub(super) fn ahead(&self, model: &Model) -> usize {
+        match self.matrices[model.weights.embedding] {
+            Some(_) => B::AHEAD,
+            None => 1,
+        }
+    }
+
+    /// Reads a token and chooses the likeliest next one, reads that, and so on; returns the chosen tokens. The input is
+    /// one token.
+    pub(super) async fn choose(
+        &self,
+        model: &Model,
+        state: &State,
+        request: &BlockRequest<'_>,
+        count: usize,
+    ) -> Result<Vec<f32>> {
+        let slots = self.take_slots(model)?;
+        let chosen = self.choose_by(&slots, model, state, request, count).await;
+        self.free_slots().push(slots);
+        chosen
+    }
+
+    async fn choose_by(
+        &self,
+        slots: &Slots<B>,
+        model: &Model,
+        state: &State,
+        request: &BlockRequest<'_>,
+        count: usize,
+    ) -> Result<Vec<f32>> {
+        let sequence = B::sequence(state).ok_or_else(foreign)?;
+        let residual = slots.own(Slot::Residual);
+        let mut embedded = crate::alloc::try_zeros(model.config.width)?;
+        model.embed(request.input, &mut embedded)?;
+        let mut submitted = Vec::with_capacity(count);
+        for index in 0..count {
+            let block = Block {
+                first: request.first + index,
+                tokens: 1,
+                skipped: 0,
+            };
+            let mut pass = Pass::new(self, slots, model, sequence, request.adapters, block)?;
+            match &self.matrices[model.weights.embedding] {
+                Some(embedding) if index > 0 => {
+                    let scale = model.config.embedding_scale();
+                    let token = &slots.largest;
+                    pass.recorder.take_row(embedding, token, scale, residual)?;
+                }
+                _ => pass.recorder.write(&embedded, residual)?,
+            }
+            for layer in &self.layers {
+                pass.run(layer)?;
+            }
+            pass.logits(block)?;
+            let read = pass.largest()?;
+            submitted.push(pass.recorder.submit(Some(read))?);
+        }
+        let mut chosen = Vec::with_capacity(count);
+        for submitted in submitted {
+            chosen.extend(submitted.await?);
+        }
+        Ok(chosen)
+    }
+
+    fn free_slots(&self) -> MutexGuard<'_, Vec<Slots<B>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes memory for the values of a pass that is not in use, or allocates some.
+    fn take_slots(&self, model: &Model) -> Result<Slots<B>> {
+        if let Some(slots) = self.free_slots().pop() {
+            return Ok(slots);
+        }
+        let lens = Slot::lens(&model.config, model.vocabulary());
+        Slots::new(lens, &mut self.gpu.pass()?)
     }
 
     async fn read_by(
