@@ -62,6 +62,7 @@ impl Model {
         ] {
             set(&object, key, value as f64);
         }
+        set(&object, "hasChatTemplate", info.has_chat_template);
         set(&object, "backend", backend_name(info.backend));
         set(&object, "reason", self.reason.as_str());
         set(&object, "instructionSet", InstructionSet::best().name());

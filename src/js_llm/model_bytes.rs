@@ -133,6 +133,7 @@ fn inspection_object(inspection: &Inspection) -> Object {
     ] {
         set(&object, key, value as f64);
     }
+    set(&object, "hasChatTemplate", inspection.has_chat_template);
     let types = inspection.weight_types.iter().map(|(kind, bytes)| {
         let object = Object::new();
         set(&object, "type", format!("{kind:?}"));

@@ -1,7 +1,7 @@
 //! Reports about a model by its file's metadata, before the weights are loaded.
 
 use super::gguf::Gguf;
-use super::language_model::parameters;
+use super::language_model::{chat_template, parameters};
 use super::model::Config;
 use super::{Array, CacheType, LanguageModel, Value, WeightType};
 use crate::error::Result;
@@ -23,6 +23,8 @@ pub struct Inspection {
     pub max_context_length: usize,
     /// The most tokens of a session.
     pub context_length: usize,
+    /// Whether the file has a chat template.
+    pub has_chat_template: bool,
     /// The types of the weights with the bytes that each has in the file, the largest first.
     pub weight_types: Vec<(WeightType, u64)>,
     /// The size of the file in bytes, or of all its parts.
@@ -52,6 +54,7 @@ impl Inspection {
             vocabulary: vocabulary(file),
             max_context_length: config.context,
             context_length: config.capacity,
+            has_chat_template: chat_template(file).is_some(),
             weight_types: weight_types(file),
             file_bytes,
             session_bytes,

@@ -51,6 +51,8 @@ pub struct ModelInfo {
     pub vocabulary: usize,
     /// The most tokens that the model was trained for.
     pub max_context_length: usize,
+    /// Whether the file has a chat template: a model without one continues texts, and cannot `chat`.
+    pub has_chat_template: bool,
     /// The size of the file in bytes.
     pub file_bytes: usize,
     /// The back-end that runs the model.
@@ -106,10 +108,7 @@ impl LanguageModel {
     async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
         let model = Model::new(file, &options)?;
         let tokenizer = Tokenizer::new(&model.file)?;
-        let source = model
-            .file
-            .get("tokenizer.chat_template")
-            .and_then(Value::as_str);
+        let source = chat_template(&model.file);
         let template = source.map(ChatTemplate::new).transpose()?;
         let ends = ends(&model.file, &tokenizer);
         let mut model = Self {
@@ -151,6 +150,7 @@ impl LanguageModel {
             parameters: parameters(file) as usize,
             vocabulary: self.tokenizer.len(),
             max_context_length: config.context,
+            has_chat_template: self.template.is_some(),
             file_bytes: file.bytes() as usize,
             backend: self.model.backend(),
             session_bytes: config.session_bytes(),
@@ -253,6 +253,11 @@ impl LanguageModel {
     pub fn from_parts(parts: Vec<Vec<u8>>, options: LoadOptions) -> Result<Self> {
         crate::runtime::block_on(Self::from_parts_async(parts, options))
     }
+}
+
+/// The source of the file's chat template, if it has one.
+pub(super) fn chat_template(file: &Gguf) -> Option<&str> {
+    file.get("tokenizer.chat_template").and_then(Value::as_str)
 }
 
 /// The number of all tensors' weights.

@@ -3,7 +3,7 @@
 use super::on_gpu;
 use super::transformer::{LLAMA, SHAPES, random_model};
 use relampago::Backend;
-use relampago::llm::{CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions};
+use relampago::llm::{CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, Message};
 
 /// The bytes of a file before its weights.
 pub(super) fn head_len(bytes: &[u8]) -> usize {
@@ -28,6 +28,7 @@ fn inspections_are_what_the_loaded_model_says() {
         assert_eq!(found.parameters, info.parameters as u64);
         assert_eq!(found.vocabulary, info.vocabulary);
         assert_eq!(found.max_context_length, info.max_context_length);
+        assert_eq!(found.has_chat_template, info.has_chat_template);
         assert_eq!(found.context_length, model.context_length());
         assert_eq!(found.file_bytes, info.file_bytes as u64);
         assert_eq!(found.session_bytes, info.session_bytes as u64);
@@ -40,6 +41,25 @@ fn inspections_are_what_the_loaded_model_says() {
         let weights: u64 = found.weight_types.iter().map(|&(_, bytes)| bytes).sum();
         assert!(weights <= found.file_bytes && weights > found.file_bytes / 2);
         assert!(found.weight_types.is_sorted_by(|a, b| a.1 >= b.1));
+    }
+}
+
+#[test]
+fn models_without_a_chat_template_report_it() {
+    let (bytes, _) = random_model(LLAMA, 3);
+    let key = b"tokenizer.chat_template";
+    let at = bytes.windows(key.len()).position(|part| part == key);
+    let mut without = bytes.clone();
+    // Another key of the same length.
+    without[at.unwrap()] = b'T';
+    for (bytes, has_template) in [(bytes, true), (without, false)] {
+        let head = (bytes.clone(), bytes.len() as u64);
+        let found = LanguageModel::inspect_heads(vec![head], None).unwrap();
+        assert_eq!(found.has_chat_template, has_template);
+        let model = LanguageModel::from_bytes(bytes, LoadOptions::default()).unwrap();
+        assert_eq!(model.info().has_chat_template, has_template);
+        let text = model.render(&[Message::user("hello")]);
+        assert_eq!(text.is_ok(), has_template);
     }
 }
 

@@ -81,6 +81,8 @@ export interface ModelInspection {
     readonly maxContextLength: number;
     /** The most tokens of a conversation. */
     readonly contextLength: number;
+    /** Whether the file has a chat template. */
+    readonly hasChatTemplate: boolean;
     /** The types of the weights, such as `Q4_1`, with the bytes that each has in the files, the largest first. */
     readonly weightTypes: readonly { readonly type: string; readonly bytes: number }[];
     /** The size of the file in bytes, or of all files. */
@@ -105,6 +107,8 @@ export interface ModelInfo {
     readonly maxContextLength: number;
     /** The most tokens of a conversation. */
     readonly contextLength: number;
+    /** Whether the file has a chat template: a model without one continues texts, and cannot `chat`. */
+    readonly hasChatTemplate: boolean;
     /** The size of the file in bytes. */
     readonly fileBytes: number;
     /** The size of the memory for the keys and values of a full context in bytes. On SIMD it grows up to that. */
