@@ -51,6 +51,7 @@ async function load(source, name) {
     const loaded = await LanguageModel.load(source, { signal, onProgress });
     model = loaded;
     const { info } = model;
+    invite(info);
     say('status', `${info.name || name}: ${(info.parameters / 1e6).toFixed()} million parameters, ${megabytes(info.fileBytes)}${origin(info)}.`);
     say('fact-backend', `${info.backend === 'gpu' ? 'GPU' : `SIMD (${info.instructionSet})`}, ${info.worker ? 'in a worker' : 'on this page'}`);
     say('fact-reason', info.reason);
@@ -63,6 +64,15 @@ async function load(source, name) {
   }
 }
 
+/** Says what the model does with a text: one without a chat template continues it. */
+function invite({ hasChatTemplate }) {
+  say('continues', hasChatTemplate ? '' : 'This model has no chat template. It continues your text, and does not read what came before.');
+  at('continues').hidden = hasChatTemplate;
+  const label = hasChatTemplate ? 'Your message' : 'Text to continue';
+  say('asked', label);
+  at('question').placeholder = label;
+}
+
 function add({ role, content }) {
   const item = element('li', role, content);
   at('messages').append(item);
@@ -72,11 +82,12 @@ function add({ role, content }) {
 /** How often an answer goes on after its device was lost. */
 const MOST_LOSSES = 3;
 
-/** Answers; where the device is lost, loads the model anew and goes on after the tokens so far. */
+/** Answers, or continues the last message; where the device is lost, loads the model anew and goes on after the tokens so far. */
 async function* answered(asked, conversation, signal) {
   let after = [];
   for (let losses = 0; ; losses++) {
-    const answer = asked.chat(conversation, { signal, after });
+    const options = { signal, after };
+    const answer = asked.info.hasChatTemplate ? asked.chat(conversation, options) : asked.complete(conversation.at(-1).content, options);
     try {
       for await (const piece of answer) {
         yield { piece, usage: answer.usage };

@@ -1,7 +1,7 @@
 // The demo's page for conversations: an answer, also of a model whose worker fails in the middle of it.
 
 import assert from 'node:assert/strict';
-import { cpSync, renameSync, symlinkSync } from 'node:fs';
+import { cpSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,13 +21,15 @@ describe('the page for conversations', () => {
   let browser;
   let server;
   let site;
+  let native;
   before(async () => {
     const folder = fresh('talk');
-    writeTinyModel(folder);
+    native = writeTinyModel(folder);
     site = join(folder, 'site');
     cpSync(page, site, { recursive: true });
     cpSync(join(folder, 'node_modules/relampago'), join(site, 'relampago'), { recursive: true });
     cpSync(join(folder, 'tiny.gguf'), join(site, 'tiny.gguf'));
+    writeFileSync(join(site, 'base.gguf'), withoutTemplate(readFileSync(join(folder, 'tiny.gguf'))));
     symlinkSync(MODEL, join(site, 'model.gguf'));
     server = await serve(site, { headers: ({ 'content-type': type }) => ({ 'content-type': type ?? 'text/css' }) });
     browser = await launch();
@@ -71,6 +73,34 @@ describe('the page for conversations', () => {
     const lost = await ask(true);
     assert.equal(lost.workers, 2);
     assert.equal(lost.text, whole.text);
+  });
+
+  test('continues texts with a model that has no chat template, and says so', async () => {
+    const tab = await browser.newPage();
+    const isReady = () => !document.getElementById('send').disabled;
+    const described = () => {
+      const { placeholder, labels, ariaDescribedByElements: [note] } = document.getElementById('question');
+      return { placeholder, label: labels[0].textContent, note: note.textContent, isShown: note.checkVisibility() };
+    };
+    await tab.goto(`${server.url}/talk.html?model=base.gguf`);
+    await tab.waitForFunction(isReady);
+    const { note, ...rest } = await tab.evaluate(described);
+    assert.deepEqual(rest, { placeholder: 'Text to continue', label: 'Text to continue', isShown: true });
+    assert.match(note, /no chat template/);
+    for (const length of [2, 4]) {
+      await tab.fill('#question', 'hello');
+      await tab.press('#question', 'Enter');
+      await tab.waitForFunction((length) => document.getElementById('messages').childElementCount === length, length);
+      await tab.waitForFunction(isReady);
+    }
+    const texts = await tab.evaluate(() => [...document.querySelectorAll('#messages .assistant')].map(({ textContent }) => textContent));
+    assert.ok(texts[0].startsWith(native.text), texts[0]);
+    assert.equal(texts[1], texts[0]);
+    assert.equal(await tab.evaluate(() => document.getElementById('notice').hidden), true);
+    await tab.setInputFiles('#file', join(site, 'tiny.gguf'));
+    await tab.waitForFunction(() => document.getElementById('question').placeholder === 'Your message');
+    assert.deepEqual(await tab.evaluate(described), { placeholder: 'Your message', label: 'Your message', note: '', isShown: false });
+    await tab.close();
   });
 
   for (const colorScheme of ['light', 'dark']) {
@@ -143,6 +173,12 @@ describe('the page for conversations', () => {
     await tab.close();
   });
 });
+
+/** The bytes of a model whose template has a key that nothing reads. */
+function withoutTemplate(bytes) {
+  bytes.write('T', bytes.indexOf('tokenizer.chat_template'));
+  return bytes;
+}
 
 /** In the page: once some text is there, the worker sends what cannot be read. */
 function failDuringAnswer() {

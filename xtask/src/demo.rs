@@ -22,18 +22,27 @@ pub(crate) struct Options {
     /// Port to serve on; 0 takes a free one
     #[arg(long, default_value_t = 8080, conflicts_with = "check")]
     port: u16,
-    /// Fetch a language model, 98 MB, unless it is there, and open the page on it
+    /// Fetch a language model unless it is there, and open the page on it
     #[arg(long, conflicts_with = "check")]
     model: Option<ModelName>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ModelName {
+    /// 135 million parameters, 98 MB; answers
     Smollm2,
+    /// 270 million parameters, 253 MB; continues texts
+    Gemma3,
 }
 
-/// The model's place in the served folder.
-const MODEL: &str = "models/smollm2-135m.gguf";
+impl ModelName {
+    fn model(self, project: &Project) -> Model<'_> {
+        match self {
+            Self::Smollm2 => Model::smollm2(project),
+            Self::Gemma3 => Model::gemma3(project),
+        }
+    }
+}
 
 pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
     let scope = if options.check {
@@ -46,14 +55,15 @@ pub(crate) fn run(project: &Project, options: &Options) -> Result<()> {
         let package = package::run(project, &tools)?;
         return check(project, &tools, &package);
     }
-    let (entry, page) = match options.model {
-        Some(ModelName::Smollm2) => ("llm", format!("talk.html?model={MODEL}")),
+    let model = options.model.map(|name| name.model(project));
+    let (entry, page) = match &model {
+        Some(model) => ("llm", format!("talk.html?model={}", served(model))),
         None => ("relampago", String::new()),
     };
     let first = package::for_first_page(project, &tools, entry)?;
     let folder = assemble(project, &first)?;
-    if options.model.is_some() {
-        add_model(project, &folder)?;
+    if let Some(model) = &model {
+        add_model(project, model, &folder)?;
     }
     let url = serve::start(&folder, options.port)?;
     println!("{url}{page}");
@@ -113,11 +123,15 @@ fn add_documentation(project: &Project, folder: &Path) -> Result<()> {
     Ok(fs::write(page, text.replace("docs/index.html", &address))?)
 }
 
+/// The model's place in the served folder.
+fn served(model: &Model) -> String {
+    format!("models/{}", model.file)
+}
+
 /// Puts the model into the served folder.
-fn add_model(project: &Project, folder: &Path) -> Result<()> {
-    let (model, to) = (Model::smollm2(project), folder.join(MODEL));
-    let from = model.path();
-    setup::ensure_model(project, &model)?;
+fn add_model(project: &Project, model: &Model, folder: &Path) -> Result<()> {
+    let (from, to) = (model.path(), folder.join(served(model)));
+    setup::ensure_model(project, model)?;
     fs::create_dir_all(to.with_file_name(""))?;
     // A link takes no room; other file systems get a copy.
     if fs::hard_link(&from, &to).is_err() {
