@@ -5,6 +5,8 @@
 mod allocations;
 #[path = "llm/cache_types.rs"]
 mod cache_types;
+#[path = "llm/exact.rs"]
+mod exact;
 #[path = "llm/explain.rs"]
 mod explain;
 #[path = "support/gguf.rs"]
@@ -39,6 +41,7 @@ use relampago::llm::{
     LoraOptions, Message, QuantizedMatrix, WeightType,
 };
 use relampago::{Backend, GpuDevice};
+use std::path::PathBuf;
 use support::Random;
 use transformer::{GEMMA, LLAMA, SHAPES, TYPES, random_model};
 
@@ -277,18 +280,30 @@ fn prompts_begin_with_one_token_that_begins_texts() {
     assert!(!answer.tokens().is_empty());
 }
 
-/// Ids of llama.cpp for the models that lie in the folder `RELAMPAGO_MODELS`.
+fn is_exhaustive() -> bool {
+    std::env::var_os("RELAMPAGO_EXHAUSTIVE").is_some()
+}
+
+/// The place of a model in the folder `RELAMPAGO_MODELS`, if it is there. It must be if `RELAMPAGO_EXHAUSTIVE` is set.
+fn model_file(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("RELAMPAGO_MODELS");
+    let path = folder.map(|folder| PathBuf::from(folder).join(name));
+    let path = path.filter(|path| path.is_file());
+    assert!(
+        path.is_some() || !is_exhaustive(),
+        "RELAMPAGO_MODELS has no {name}"
+    );
+    path
+}
+
+/// Ids of llama.cpp for the models that are there.
 #[test]
 fn tokens_are_those_of_llama_cpp() {
-    let Ok(folder) = std::env::var("RELAMPAGO_MODELS") else {
-        return;
-    };
     let cases: serde_json::Value = serde_json::from_str(include_str!("data/tokens.json")).unwrap();
     for (name, cases) in cases.as_object().unwrap() {
-        let path = std::path::Path::new(&folder).join(name);
-        if !path.is_file() {
+        let Some(path) = model_file(name) else {
             continue;
-        }
+        };
         let model = LanguageModel::load(path, LoadOptions::default()).unwrap();
         for case in cases.as_array().unwrap() {
             let text = case["text"].as_str().unwrap();

@@ -38,7 +38,7 @@ async function model() {
 }
 
 async function exact() {
-  const texts = await (await fetch('smollm2-logits.json')).json();
+  const texts = await (await fetch('logits.json')).json();
   const ids = (top) => top.map(({ ids }) => ids);
   return logits(llm, 'model.gguf', texts.map(({ tokens, top }) => ({ tokens, ids: ids(top) })), options);
 }

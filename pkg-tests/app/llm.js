@@ -29,25 +29,27 @@ export async function answers({ LanguageModel }, source, requests, options) {
 }
 
 /**
- * The logits of some ids after each token of texts: of each text its tokens, and for each token the ids. The first result
- * of a text has its tokens read at once, the second one by one.
+ * The logits of some ids after the last tokens of texts, and the id of the largest: of each text its tokens, and for each of
+ * the last tokens the ids. The first result of a text has these tokens read at once, the second one by one.
  */
 export async function logits({ LanguageModel }, source, texts, options) {
   const model = await LanguageModel.load(source, options);
   const results = [];
   for (const { tokens, ids } of texts) {
+    const before = tokens.length - ids.length;
+    const last = tokens.slice(before);
     const session = await model.session();
-    const rows = await session.logits(tokens);
-    const vocabulary = rows.length / tokens.length;
-    const together = ids.map((some, token) => some.map((id) => rows[token * vocabulary + id]));
-    session.dispose();
-    const other = await model.session();
+    before && await session.prefill(tokens.slice(0, before));
+    const rows = await session.logits(last);
+    const vocabulary = rows.length / last.length;
+    const seen = (row, some) => ({ logits: some.map((id) => row[id]), largest: row.indexOf(row.reduce((a, b) => Math.max(a, b))) });
+    const together = ids.map((some, i) => seen(rows.subarray(i * vocabulary, (i + 1) * vocabulary), some));
+    await session.rewind(before);
     const alone = [];
-    for (const [i, token] of tokens.entries()) {
-      const row = await other.decode(token);
-      alone.push(ids[i].map((id) => row[id]));
+    for (const [i, token] of last.entries()) {
+      alone.push(seen(await session.decode(token), ids[i]));
     }
-    other.dispose();
+    session.dispose();
     results.push([together, alone]);
   }
   const { info } = model;

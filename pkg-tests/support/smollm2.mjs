@@ -1,13 +1,5 @@
 // Prompts for SmolLM2, and what its exact logits, of an independent pass in NumPy, answer greedily.
 
-import { readFileSync } from 'node:fs';
-
-/**
- * Tokens of the prompts below and their answers, and for each position the ids of the 20 largest logits with their exact
- * values, of the same pass in f64.
- */
-export const exactLogits = JSON.parse(readFileSync(new URL('./smollm2-logits.json', import.meta.url), 'utf8'));
-
 export const requests = [
   { request: 'The capital of France is', max_tokens: 32 },
   { request: [{ role: 'user', content: 'Name three primary colors.' }], max_tokens: 32 },

@@ -2,6 +2,8 @@
 
 use super::parts::with_gpu;
 use super::{Context, counted};
+use crate::package;
+use crate::setup::{self, Model};
 use anyhow::Result;
 use xshell::cmd;
 
@@ -47,4 +49,28 @@ pub(super) fn hostile(context: &Context) -> Result<()> {
         "cargo test --release -p relampago --features llm --test llm hostile -- --nocapture"
     );
     counted::run(test.env("RELAMPAGO_MUTATIONS", MUTATIONS))
+}
+
+/// Compares the logits and tokens of models with exact ones, natively and in Chromium; fetches the model that no other
+/// part needs.
+pub(super) fn models(context: &Context) -> Result<()> {
+    let Context { project, tools, .. } = context;
+    let (sh, smollm2, gemma3) = (&project.sh, Model::smollm2(project), Model::gemma3(project));
+    setup::ensure_model(project, &gemma3)?;
+    let test = cmd!(
+        sh,
+        "cargo test --release -p relampago --features llm --test llm -- exact_ones llama_cpp --nocapture"
+    );
+    let test = test.env("RELAMPAGO_MODELS", smollm2.path().with_file_name(""));
+    counted::run(with_gpu(context, test)?.env("RELAMPAGO_EXHAUSTIVE", "1"))?;
+    let package = package::run(project, tools)?;
+    let _inside = sh.push_dir(project.pkg_tests());
+    let test = cmd!(
+        sh,
+        "node --test --test-reporter=spec tests/llm-exact.test.mjs"
+    )
+    .env("RELAMPAGO_TARBALL", package.tarball)
+    .env("RELAMPAGO_MODEL", smollm2.path())
+    .env("RELAMPAGO_GEMMA", gemma3.path());
+    Ok(tools.for_browser(test)?.run()?)
 }

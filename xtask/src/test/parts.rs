@@ -103,6 +103,10 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
         run: exhaustive::hostile,
     },
     Part {
+        name: "models",
+        run: exhaustive::models,
+    },
+    Part {
         name: "functions",
         run: exhaustive::functions,
     },
