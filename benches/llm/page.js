@@ -6,8 +6,8 @@ import { deliver } from './deliver.js';
 const query = Object.fromEntries(new URLSearchParams(location.search));
 const tokens = Number(query.tokens);
 const context = Number(query.context);
-/** The ends of answers are forbidden, so that all answers are as long. */
-const bias = Object.fromEntries(query.ends.split(',').map((id) => [id, -100]));
+/** The ends of answers are forbidden, so that all answers are as long. Without `ends`, the back-end chooses tokens itself. */
+const bias = query.ends ? Object.fromEntries(query.ends.split(',').map((id) => [id, -100])) : undefined;
 
 /** How a library loads a model, and answers: that calls `first` for each piece of text. */
 const contestants = {

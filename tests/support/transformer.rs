@@ -42,6 +42,8 @@ pub(crate) const TYPES: [WeightType; 15] = [
 pub(crate) struct Shape {
     pub(crate) name: &'static str,
     pub(crate) layers: usize,
+    /// The most tokens.
+    context: usize,
     /// Whether a rotation takes neighbours, and not one element of each half.
     neighbours: bool,
     biases: bool,
@@ -55,9 +57,17 @@ pub(crate) struct Shape {
     pieces: bool,
 }
 
+impl Shape {
+    /// Returns the shape with room for other numbers of tokens.
+    pub(crate) fn with_context(self, context: usize) -> Self {
+        Self { context, ..self }
+    }
+}
+
 const PLAIN: Shape = Shape {
     name: "llama",
     layers: 2,
+    context: 256,
     neighbours: true,
     biases: false,
     gemma: false,
@@ -116,7 +126,7 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     writer.string("general.architecture", shape.name);
     for (name, value) in [
         ("block_count", shape.layers),
-        ("context_length", 256),
+        ("context_length", shape.context),
         ("embedding_length", WIDTH),
         ("feed_forward_length", WIDTH),
         ("attention.head_count", HEADS),
