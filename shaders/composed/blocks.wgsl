@@ -8,10 +8,27 @@ struct Eight {
     high: vec4f,
 }
 
-// The i-th eight weights of the matrix.
+// Eight weights as they lie in memory.
 @if(floats)
+alias Words = mat2x4f;
+@if(bytes)
+alias Words = vec2u;
+@if(nibbles)
+alias Words = u32;
+
+// The i-th eight weights of the matrix, but for their group's scale and offset.
 fn eight(i: u32) -> Eight {
-    return Eight(four(8u * i), four(8u * i + 4u));
+    return eight_of(words_of(i));
+}
+
+@if(floats)
+fn words_of(i: u32) -> Words {
+    return Words(four(8u * i), four(8u * i + 4u));
+}
+
+@if(floats)
+fn eight_of(loaded: Words) -> Eight {
+    return Eight(loaded[0], loaded[1]);
 }
 
 @if(floats)
@@ -20,8 +37,13 @@ fn four(i: u32) -> vec4f {
 }
 
 @if(bytes)
-fn eight(i: u32) -> Eight {
-    return Eight(four(words[2u * i]), four(words[2u * i + 1u]));
+fn words_of(i: u32) -> Words {
+    return vec2u(words[2u * i], words[2u * i + 1u]);
+}
+
+@if(bytes)
+fn eight_of(loaded: Words) -> Eight {
+    return Eight(four(loaded.x), four(loaded.y));
 }
 
 @if(bytes)
@@ -30,8 +52,13 @@ fn four(word: u32) -> vec4f {
 }
 
 @if(nibbles)
-fn eight(i: u32) -> Eight {
-    return Eight(four(words[i]), four(words[i] >> 16u));
+fn words_of(i: u32) -> Words {
+    return words[i];
+}
+
+@if(nibbles)
+fn eight_of(loaded: Words) -> Eight {
+    return Eight(four(loaded), four(loaded >> 16u));
 }
 
 @if(nibbles)

@@ -1,6 +1,6 @@
 // Y = s · X · Wᵀ for many rows of X: a workgroup computes a tile of 32 rows and 32 columns, an invocation four by four of
-// it. Slabs of 32 columns of X and W lie in the workgroup's memory.
-import package::composed::blocks::{eight, group_of};
+// it, or of 64 and 64, and eight by four. Slabs of 16 columns of X and W lie in the workgroup's memory; the next ones are loaded while these are multiplied.
+import package::composed::blocks::{Words, eight_of, group_of, words_of};
 import package::lib::grid::workgroup_index;
 
 struct Params {
@@ -21,14 +21,42 @@ struct Params {
 @group(0) @binding(3) var<storage, read> scales: array<vec2f>;
 @group(0) @binding(4) var<storage, read_write> y: array<f32>;
 
+@if(wide)
+const TILE = 64u;
+@if(!wide)
 const TILE = 32u;
+// Invocations side by side, each of which computes four columns of Y, and below each other.
+const ACROSS = TILE / 4u;
+const DOWN = 8u;
+const GROUP = ACROSS * DOWN;
+const HAS_EIGHT_ROWS = TILE == 64u;
 // Vectors from a row of a slab to the next; an odd number keeps rows in different banks.
-const SLAB = 9u;
+const SLAB = 5u;
 
-var<workgroup> x_slab: array<vec4f, 288>;
-var<workgroup> w_slab: array<vec4f, 288>;
+var<workgroup> x_slab: array<vec4f, TILE * SLAB>;
+var<workgroup> w_slab: array<vec4f, TILE * SLAB>;
 
-@compute @workgroup_size(64)
+// What an invocation loads for slabs: eight columns of a row of X and of a row of W.
+struct Share {
+    low: vec4f,
+    high: vec4f,
+    weights: Words,
+    scale: vec2f,
+}
+
+// The eights at these places, or zeros.
+fn load_share(of_x: u32, of_w: u32, is_inside: bool) -> Share {
+    var share = Share();
+    if is_inside {
+        share.low = x[2u * of_x];
+        share.high = x[2u * of_x + 1u];
+        share.weights = words_of(of_w);
+        share.scale = group_of(of_w);
+    }
+    return share;
+}
+
+@compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
     @builtin(num_workgroups) groups: vec3u,
@@ -39,65 +67,74 @@ fn main(
     let first_token = index / across * TILE;
     let first_row = index % across * TILE;
     let eights = params.k / 8u;
-    // Rows of X and of W that an invocation computes with: every eighth one from these on. A vector of sums is of a row of
-    // X; nothing here is indexed at run time, or compilers would keep it in memory.
-    let down = local / 8u;
-    let right = local % 8u;
+    // Where there are fewer rows, the last one stands for those that are missing.
+    let line = local / 2u;
+    let half = local % 2u;
+    let x_row = min(first_token + line, params.tokens - 1u) * eights;
+    let w_row = min(first_row + line, params.rows - 1u) * eights;
+    let to = line * SLAB + 2u * half;
+    // Rows of X and of W that an invocation computes with: every DOWN-th and ACROSS-th one from these on. A vector of sums
+    // is of a row of X; nothing here is indexed at run time, or compilers would keep it in memory.
+    let down = local / ACROSS * SLAB;
+    let right = local % ACROSS * SLAB;
     var sums_0 = vec4f();
     var sums_1 = vec4f();
     var sums_2 = vec4f();
     var sums_3 = vec4f();
-    for (var slab = 0u; slab < eights; slab += 4u) {
-        for (var i = local; i < TILE * 4u; i += 64u) {
-            let line = i / 4u;
-            let at = slab + i % 4u;
-            let to = line * SLAB + 2u * (i % 4u);
-            var low = vec4f();
-            var high = vec4f();
-            if first_token + line < params.tokens && at < eights {
-                low = x[2u * ((first_token + line) * eights + at)];
-                high = x[2u * ((first_token + line) * eights + at) + 1u];
-            }
-            x_slab[to] = low;
-            x_slab[to + 1u] = high;
-            low = vec4f();
-            high = vec4f();
-            if first_row + line < params.rows && at < eights {
-                let weights = eight((first_row + line) * eights + at);
-                let scale = group_of((first_row + line) * eights + at);
-                low = weights.low * scale.x + scale.y;
-                high = weights.high * scale.x + scale.y;
-            }
-            w_slab[to] = low;
-            w_slab[to + 1u] = high;
-        }
+    var sums_4 = vec4f();
+    var sums_5 = vec4f();
+    var sums_6 = vec4f();
+    var sums_7 = vec4f();
+    var share = load_share(x_row + half, w_row + half, half < eights);
+    for (var slab = 0u; slab < eights; slab += 2u) {
+        let weights = eight_of(share.weights);
+        x_slab[to] = share.low;
+        x_slab[to + 1u] = share.high;
+        w_slab[to] = weights.low * share.scale.x + share.scale.y;
+        w_slab[to + 1u] = weights.high * share.scale.x + share.scale.y;
         workgroupBarrier();
-        for (var i = 0u; i < 8u; i++) {
+        let next = slab + 2u + half;
+        share = load_share(x_row + next, w_row + next, next < eights);
+        for (var i = 0u; i < 4u; i++) {
             let w = mat4x4f(
-                w_slab[right * SLAB + i],
-                w_slab[(right + 8u) * SLAB + i],
-                w_slab[(right + 16u) * SLAB + i],
-                w_slab[(right + 24u) * SLAB + i],
+                w_slab[right + i],
+                w_slab[right + ACROSS * SLAB + i],
+                w_slab[right + 2u * ACROSS * SLAB + i],
+                w_slab[right + 3u * ACROSS * SLAB + i],
             );
-            sums_0 += x_slab[down * SLAB + i] * w;
-            sums_1 += x_slab[(down + 8u) * SLAB + i] * w;
-            sums_2 += x_slab[(down + 16u) * SLAB + i] * w;
-            sums_3 += x_slab[(down + 24u) * SLAB + i] * w;
+            sums_0 += x_slab[down + i] * w;
+            sums_1 += x_slab[down + DOWN * SLAB + i] * w;
+            sums_2 += x_slab[down + 2u * DOWN * SLAB + i] * w;
+            sums_3 += x_slab[down + 3u * DOWN * SLAB + i] * w;
+            if HAS_EIGHT_ROWS {
+                sums_4 += x_slab[down + 4u * DOWN * SLAB + i] * w;
+                sums_5 += x_slab[down + 5u * DOWN * SLAB + i] * w;
+                sums_6 += x_slab[down + 6u * DOWN * SLAB + i] * w;
+                sums_7 += x_slab[down + 7u * DOWN * SLAB + i] * w;
+            }
         }
         workgroupBarrier();
     }
-    store_row(first_token + down, first_row + right, sums_0);
-    store_row(first_token + down + 8u, first_row + right, sums_1);
-    store_row(first_token + down + 16u, first_row + right, sums_2);
-    store_row(first_token + down + 24u, first_row + right, sums_3);
+    let token = first_token + local / ACROSS;
+    let row = first_row + local % ACROSS;
+    store_row(token, row, sums_0);
+    store_row(token + DOWN, row, sums_1);
+    store_row(token + 2u * DOWN, row, sums_2);
+    store_row(token + 3u * DOWN, row, sums_3);
+    if HAS_EIGHT_ROWS {
+        store_row(token + 4u * DOWN, row, sums_4);
+        store_row(token + 5u * DOWN, row, sums_5);
+        store_row(token + 6u * DOWN, row, sums_6);
+        store_row(token + 7u * DOWN, row, sums_7);
+    }
 }
 
-// Stores every eighth element of a row of Y.
+// Stores an invocation's elements of a row of Y.
 fn store_row(token: u32, row: u32, sums: vec4f) {
     store(token, row, sums.x);
-    store(token, row + 8u, sums.y);
-    store(token, row + 16u, sums.z);
-    store(token, row + 24u, sums.w);
+    store(token, row + ACROSS, sums.y);
+    store(token, row + 2u * ACROSS, sums.z);
+    store(token, row + 3u * ACROSS, sums.w);
 }
 
 fn store(token: u32, row: u32, sum: f32) {

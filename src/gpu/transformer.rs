@@ -16,6 +16,7 @@ use crate::graph::transformer::{
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
+use block_weights::Tile;
 
 /// Invocations of a workgroup, each of which has an element.
 const WORKGROUP: usize = 64;
@@ -28,6 +29,9 @@ const ROWS_OF_A_LANE: usize = 4;
 
 /// Rows of weights that give enough workgroups if 32 invocations share them.
 const MANY_ROWS: usize = 8192;
+
+/// Tiles of 64 by 64 that keep a GPU busy.
+const MANY_TILES: usize = 96;
 
 /// The elements of which a workgroup finds the largest, up to [`WORKGROUP`] workgroups.
 const LARGEST_ELEMENTS: usize = 1024;
@@ -68,7 +72,7 @@ impl TransformerBackend for Arc<Gpu> {
     }
 
     fn row_kernel(weights: &BlockWeights) -> (&'static str, Vec<(usize, usize)>) {
-        (weights.kernel(false).0, weights.parts().collect())
+        (weights.kernel(Tile::Row).0, weights.parts().collect())
     }
 }
 
@@ -87,6 +91,19 @@ impl GpuPass<'_> {
             MOST_LANES
         } else {
             32
+        }
+    }
+
+    /// Returns the tiles of a product: large ones read less, where there are enough of them to keep a GPU busy.
+    fn tile(&self, shape: [usize; 2]) -> Tile {
+        if shape[0] < TILED_FROM {
+            return Tile::Row;
+        }
+        let many = Tile::By64.count(shape) >= Some(MANY_TILES);
+        if many && !self.0.gpu.adapter().software {
+            Tile::By64
+        } else {
+            Tile::By32
         }
     }
 
@@ -171,9 +188,9 @@ impl<'g> TransformerPass for GpuPass<'g> {
         norm: Option<Norm<'_, GpuBuffer>>,
     ) -> Result<()> {
         let tokens = product.rows;
-        let tiled = tokens >= TILED_FROM;
-        let kernel = weights.kernel(tiled);
         for part in &weights.parts {
+            let shape = [tokens, part.rows];
+            let tile = self.tile(shape);
             let lanes = self.lanes(part.rows);
             let params = [
                 tokens as u32,
@@ -190,14 +207,10 @@ impl<'g> TransformerPass for GpuPass<'g> {
                 norm.map_or(0, |norm| norm.skipped as u32),
                 lanes as u32,
             ];
-            let workgroups = if tiled {
-                tokens.div_ceil(32) * part.rows.div_ceil(32)
-            } else {
-                tokens * part.rows.div_ceil(ROWS_OF_A_LANE * MOST_LANES / lanes)
-            };
-            let inputs = if tiled {
-                &[x, &part.words, &part.scales][..]
-            } else {
+            let rows_at_once = ROWS_OF_A_LANE * MOST_LANES / lanes;
+            let workgroups = tile.count(shape);
+            let workgroups = workgroups.unwrap_or(tokens * part.rows.div_ceil(rows_at_once));
+            let inputs = if tile == Tile::Row {
                 // Where there is no norm, another buffer stands for its gain that is not read.
                 &[
                     x,
@@ -205,8 +218,10 @@ impl<'g> TransformerPass for GpuPass<'g> {
                     &part.words,
                     &part.scales,
                 ]
+            } else {
+                &[x, &part.words, &part.scales][..]
             };
-            self.record(kernel, &params, inputs, y, workgroups)?;
+            self.record(weights.kernel(tile), &params, inputs, y, workgroups)?;
         }
         Ok(())
     }

@@ -54,6 +54,8 @@ pub(crate) const FEATURES: &[&str] = &[
     "floats",
     "bytes",
     "nibbles",
+    // Tiles have 64 rows and columns, and not 32.
+    "wide",
     // The compilers that have different words for matrices of subgroups.
     "naga",
     "chromium",
@@ -442,6 +444,18 @@ pub(crate) const APART: &[Apart] = &[
     apart(
         "multiply_blocks_tiled",
         instance("multiply_nibbles_tiled", &["nibbles"], &[]),
+    ),
+    apart(
+        "multiply_blocks_tiled",
+        instance("multiply_floats_wide", &["floats", "wide"], &[]),
+    ),
+    apart(
+        "multiply_blocks_tiled",
+        instance("multiply_bytes_wide", &["bytes", "wide"], &[]),
+    ),
+    apart(
+        "multiply_blocks_tiled",
+        instance("multiply_nibbles_wide", &["nibbles", "wide"], &[]),
     ),
     apart("norm_rows", instance("norm_rows", &[], &[])),
     apart("take_row", instance("take_floats", &["floats"], &[])),

@@ -1,7 +1,7 @@
-//! Products of few rows by weights in ggml's blocks, as hardware and software adapters compute them.
+//! Products by weights in ggml's blocks, as hardware and software adapters compute them.
 
 use super::{Gpu, noise, pretend};
-use crate::graph::transformer::{Norm, Product, TransformerBackend, TransformerPass};
+use crate::graph::transformer::{Norm, Product, TILED_FROM, TransformerBackend, TransformerPass};
 use crate::runtime;
 use crate::tensor::ggml::WeightType;
 use std::sync::Arc;
@@ -16,8 +16,9 @@ const TYPES: [(WeightType, &[usize]); 4] = [
     (WeightType::Q6_K, &[208]),
 ];
 
-/// Few rows, which many invocations share, and more than are shared by many.
-const ROWS: [usize; 3] = [1, 130, 8_195];
+/// Rows of inputs and of weights: few, of which many invocations share some, more than are shared by many, and those of
+/// small and of large tiles.
+const SHAPES: [[usize; 2]; 5] = [[1, 1], [2, 130], [3, 8_195], [40, 45], [70, 3_100]];
 
 fn blocks(kind: WeightType, scales: &[usize], len: usize) -> Vec<u8> {
     if kind == WeightType::F32 {
@@ -66,18 +67,20 @@ fn multiplied(
 }
 
 #[test]
-fn products_of_few_rows_by_blocks_are_exact_with_any_number_of_lanes() {
-    let (cols, most) = (512, 3);
+fn products_by_blocks_are_exact_with_every_kernel() {
+    let cols = 512;
     let gain = noise(cols, 3);
     for software in [true, false] {
         let gpu = pretend(software);
         for (kind, scales) in TYPES {
-            for (rows, tokens) in ROWS.into_iter().zip(1..=most) {
+            for [tokens, rows] in SHAPES {
                 let blocks = blocks(kind, scales, rows * cols);
                 let mut weights = vec![0.0; rows * cols];
                 kind.dequantize(&blocks, &mut weights);
                 let x = noise(tokens * cols, 5);
-                for gain in [None, Some(&gain[..])] {
+                // Only products of few rows compute a norm.
+                let norms = [None, Some(&gain[..])];
+                for gain in norms.into_iter().take(1 + usize::from(tokens < TILED_FROM)) {
                     let weights_of_x = (kind, &blocks[..]);
                     let y = multiplied(&gpu, weights_of_x, &x, gain, [tokens, rows]);
                     let case = format!("{kind:?}, {tokens} by {rows}, software {software}");

@@ -10,6 +10,28 @@ use crate::graph::transformer::check_row;
 use crate::ops::shape::check_limit;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 
+/// The part of a product that a workgroup computes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tile {
+    /// Some elements of a row.
+    Row,
+    /// A square of so many rows and columns.
+    By32,
+    By64,
+}
+
+impl Tile {
+    /// Returns the number of squares in a product; none for rows.
+    pub(super) fn count(self, [tokens, rows]: [usize; 2]) -> Option<usize> {
+        let side = match self {
+            Self::Row => return None,
+            Self::By32 => 32,
+            Self::By64 => 64,
+        };
+        Some(tokens.div_ceil(side) * rows.div_ceil(side))
+    }
+}
+
 /// A matrix of weights in a GPU's memory, in as many parts as buffers must have.
 #[derive(Clone)]
 pub(crate) struct BlockWeights {
@@ -88,14 +110,23 @@ impl BlockWeights {
     }
 
     /// Returns the name and the text of the kernel that multiplies by these weights.
-    pub(super) fn kernel(&self, tiled: bool) -> (&'static str, &'static str) {
-        match (self.words, tiled) {
-            (Words::Floats, false) => ("multiply_floats", kernels::MULTIPLY_FLOATS),
-            (Words::Bytes, false) => ("multiply_bytes", kernels::MULTIPLY_BYTES),
-            (Words::Nibbles, false) => ("multiply_nibbles", kernels::MULTIPLY_NIBBLES),
-            (Words::Floats, true) => ("multiply_floats_tiled", kernels::MULTIPLY_FLOATS_TILED),
-            (Words::Bytes, true) => ("multiply_bytes_tiled", kernels::MULTIPLY_BYTES_TILED),
-            (Words::Nibbles, true) => ("multiply_nibbles_tiled", kernels::MULTIPLY_NIBBLES_TILED),
+    pub(super) fn kernel(&self, tile: Tile) -> (&'static str, &'static str) {
+        match (self.words, tile) {
+            (Words::Floats, Tile::Row) => ("multiply_floats", kernels::MULTIPLY_FLOATS),
+            (Words::Bytes, Tile::Row) => ("multiply_bytes", kernels::MULTIPLY_BYTES),
+            (Words::Nibbles, Tile::Row) => ("multiply_nibbles", kernels::MULTIPLY_NIBBLES),
+            (Words::Floats, Tile::By32) => {
+                ("multiply_floats_tiled", kernels::MULTIPLY_FLOATS_TILED)
+            }
+            (Words::Bytes, Tile::By32) => ("multiply_bytes_tiled", kernels::MULTIPLY_BYTES_TILED),
+            (Words::Nibbles, Tile::By32) => {
+                ("multiply_nibbles_tiled", kernels::MULTIPLY_NIBBLES_TILED)
+            }
+            (Words::Floats, Tile::By64) => ("multiply_floats_wide", kernels::MULTIPLY_FLOATS_WIDE),
+            (Words::Bytes, Tile::By64) => ("multiply_bytes_wide", kernels::MULTIPLY_BYTES_WIDE),
+            (Words::Nibbles, Tile::By64) => {
+                ("multiply_nibbles_wide", kernels::MULTIPLY_NIBBLES_WIDE)
+            }
         }
     }
 
