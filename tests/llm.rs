@@ -64,17 +64,22 @@ fn on_gpu() -> LoadOptions {
 
 /// Options for a GPU by each interface, with their names: by CUDA where there is an NVIDIA GPU.
 fn on_gpus() -> Vec<(&'static str, LoadOptions)> {
-    let mut all = vec![("GPU", on_gpu())];
-    #[cfg(feature = "cuda")]
-    match GpuDevice::builder().backend(Backend::Cuda).build() {
-        Ok(device) => {
-            let mut options = LoadOptions::default();
-            options.device = Some(device);
-            all.push(("CUDA", options));
-        }
-        Err(error) => assert_eq!(error.code(), "NO_GPU", "{error}"),
-    }
-    all
+    let by_cuda = on_cuda().map(|options| ("CUDA", options));
+    [("GPU", on_gpu())].into_iter().chain(by_cuda).collect()
+}
+
+#[cfg(feature = "cuda")]
+fn on_cuda() -> Option<LoadOptions> {
+    let device = GpuDevice::builder().backend(Backend::Cuda).build();
+    let device = device.map_err(|error| assert_eq!(error.code(), "NO_GPU", "{error}"));
+    let mut options = LoadOptions::default();
+    options.device = Some(device.ok()?);
+    Some(options)
+}
+
+#[cfg(not(feature = "cuda"))]
+fn on_cuda() -> Option<LoadOptions> {
+    None
 }
 
 fn tokens(len: usize, random: &mut Random) -> Vec<u32> {
