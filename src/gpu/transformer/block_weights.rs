@@ -15,13 +15,14 @@ use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 pub(super) enum Tile {
     /// Some elements of a row.
     Row,
-    /// A square of so many rows and columns.
+    /// 32 rows by 32 columns.
     By32,
+    /// 64 rows by 64 columns.
     By64,
 }
 
 impl Tile {
-    /// Returns the number of squares in a product; none for rows.
+    /// Returns the number of tiles that a product has; none for parts of rows.
     pub(super) fn count(self, [tokens, rows]: [usize; 2]) -> Option<usize> {
         let side = match self {
             Self::Row => return None,
