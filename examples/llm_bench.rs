@@ -2,11 +2,11 @@
 //!
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
 //! --threads 1 --runs 3 --backend gpu --cache f16 --instruction-set sse2`. It reads all logits of each token, and goes on
-//! where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens. With
-//! `--logits K` it prints the K largest logits of each position, with `--tokenize TEXT_AS_JSON [--special]` the tokens of
-//! a text.
+//! where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens;
+//! with `--temperature T --top-p P` it draws them. With `--logits K` it prints the K largest logits of each position, with
+//! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
 
-use relampago::llm::{CacheType, GenerateOptions, LanguageModel, LoadOptions};
+use relampago::llm::{CacheType, GenerateOptions, LanguageModel, LoadOptions, Sampling};
 use relampago::{Backend, GpuDevice, InstructionSet, Profile};
 use serde_json::{Value, json};
 use std::error::Error;
@@ -23,7 +23,8 @@ struct Arguments {
     tokenize: Option<String>,
     special: bool,
     profile: bool,
-    greedy: bool,
+    /// The choice of tokens that is left to the library.
+    sampling: Option<Sampling>,
     device: Option<GpuDevice>,
     cache_type: CacheType,
     instruction_set: Option<InstructionSet>,
@@ -52,7 +53,15 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 let text = parser.value()?.string()?;
                 arguments.tokenize = Some(serde_json::from_str(&text)?);
             }
-            Long("greedy") => arguments.greedy = true,
+            Long("greedy") => drop(arguments.sampling.get_or_insert_default()),
+            Long("temperature") => {
+                let temperature = parser.value()?.parse()?;
+                arguments.sampling.get_or_insert_default().temperature = temperature;
+            }
+            Long("top-p") => {
+                let top_p = parser.value()?.parse()?;
+                arguments.sampling.get_or_insert_default().top_p = top_p;
+            }
             Long("profile") => arguments.profile = true,
             Long("instruction-set") => {
                 let name = parser.value()?.string()?;
@@ -109,8 +118,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         let (mut runs, mut tokens) = (Vec::new(), Vec::new());
         for _ in 0..arguments.runs {
-            let measure = if arguments.greedy { answer } else { decode };
-            let (run, generated) = measure(&model, &arguments.tokens, arguments.n)?;
+            let (prompt, n) = (&arguments.tokens, arguments.n);
+            let (run, generated) = match &arguments.sampling {
+                Some(sampling) => answer(&model, prompt, n, sampling)?,
+                None => decode(&model, prompt, n)?,
+            };
             runs.push(run);
             tokens = generated;
         }
@@ -184,8 +196,14 @@ fn decode(model: &LanguageModel, prompt: &[u32], n: usize) -> relampago::Result<
 }
 
 /// Lets the back-end choose tokens. The first one is chosen with the prompt.
-fn answer(model: &LanguageModel, prompt: &[u32], n: usize) -> relampago::Result<(Value, Vec<u32>)> {
+fn answer(
+    model: &LanguageModel,
+    prompt: &[u32],
+    n: usize,
+    sampling: &Sampling,
+) -> relampago::Result<(Value, Vec<u32>)> {
     let mut options = GenerateOptions::default();
+    options.sampling = sampling.clone();
     options.max_tokens = prompt.len() + n;
     // A prompt of tokens is an answer that begins with them.
     options.after = prompt.to_vec();

@@ -1,6 +1,8 @@
 //! Graphs of operations as data: recorded nodes, and the plans made of them.
 
 mod bindings;
+#[cfg(feature = "llm")]
+pub(crate) mod choice;
 pub(crate) mod fuse;
 mod memory_plan;
 pub(crate) mod node;

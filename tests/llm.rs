@@ -25,6 +25,8 @@ mod json_schema;
 mod lora;
 #[path = "llm/prompts.rs"]
 mod prompts;
+#[path = "llm/sampled.rs"]
+mod sampled;
 #[path = "llm/sessions.rs"]
 mod sessions;
 #[path = "llm/split.rs"]

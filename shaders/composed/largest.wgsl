@@ -8,6 +8,8 @@ struct Params {
     groups: u32,
     // Whether the elements are pairs.
     pairs: u32,
+    // The place of the index.
+    at: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
@@ -27,7 +29,7 @@ fn main(@builtin(workgroup_id) group: vec3u, @builtin(local_invocation_index) lo
     let best = best_of_group(group.x, local);
     if local == 0u {
         if params.pairs != 0u {
-            y[0] = best.index;
+            y[params.at] = best.index;
         } else {
             y[2u * group.x] = best.value;
             y[2u * group.x + 1u] = best.index;

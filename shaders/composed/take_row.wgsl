@@ -11,6 +11,8 @@ struct Params {
     group_len: u32,
     least: f32,
     scale: f32,
+    // The place of the index.
+    at: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> index: array<f32>;
@@ -22,7 +24,7 @@ struct Params {
 fn main(@builtin(global_invocation_id) id: vec3u) {
     let eights = params.k / 8u;
     // Beyond all rows where the index is below the first.
-    let row = u32(index[0]) - params.first;
+    let row = u32(index[params.at]) - params.first;
     if id.x >= eights || row >= params.rows {
         return;
     }

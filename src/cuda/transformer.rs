@@ -10,7 +10,7 @@ use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, Columns, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
+    Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
     TransformerPass, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
@@ -259,9 +259,14 @@ impl<'a> TransformerPass for CudaPass<'a> {
         self.launch(&kernel, &[x, gain], y, &arguments)
     }
 
-    fn largest(&mut self, x: &Elements, len: usize, index: &Elements) -> Result<()> {
+    fn largest(
+        &mut self,
+        x: &Elements,
+        len: usize,
+        (index, at): Element<'_, Elements>,
+    ) -> Result<()> {
         let [len] = sizes([len]);
-        let arguments = [x.from(0), index.from(0), len];
+        let arguments = [x.from(0), index.from(at), len];
         self.launch(&ArgmaxKernel, &[x], index, &arguments)
     }
 

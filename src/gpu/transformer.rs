@@ -1,6 +1,7 @@
 //! The steps of a language model's forward pass, recorded one after the other.
 
 mod block_weights;
+mod choice;
 
 use std::sync::Arc;
 
@@ -10,8 +11,9 @@ use super::pipelines::Composed;
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
+use crate::graph::choice::{Changes, Draw};
 use crate::graph::transformer::{
-    Attention, Columns, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
+    Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
     TransformerPass, check_head,
 };
 use crate::tensor::ggml::WeightType;
@@ -32,9 +34,6 @@ const MANY_ROWS: usize = 8192;
 
 /// Tiles of 64 by 64 that keep a GPU busy.
 const MANY_TILES: usize = 96;
-
-/// The elements of which a workgroup finds the largest, up to [`WORKGROUP`] workgroups.
-const LARGEST_ELEMENTS: usize = 1024;
 
 impl TransformerBackend for Arc<Gpu> {
     type Buffer = GpuBuffer;
@@ -226,22 +225,34 @@ impl<'g> TransformerPass for GpuPass<'g> {
         Ok(())
     }
 
-    // The kernel of the operation `argmax`, which others fuse with, would bring all their texts into the package for
-    // language models.
-    fn largest(&mut self, x: &GpuBuffer, len: usize, index: &GpuBuffer) -> Result<()> {
-        let x = &x.with_len(len);
-        let groups = len.div_ceil(LARGEST_ELEMENTS).clamp(1, WORKGROUP);
-        let pairs = self.0.allocate(2 * groups)?;
-        let kernel = ("largest", kernels::LARGEST);
-        let params = [len, groups, 0].map(|value| value as u32);
-        self.record(kernel, &params, &[x], &pairs, groups)?;
-        self.record(kernel, &[groups as u32, 1, 1], &[&pairs], index, 1)
+    fn largest(&mut self, x: &GpuBuffer, len: usize, index: Element<'_, GpuBuffer>) -> Result<()> {
+        self.record_largest(&x.with_len(len), index)
+    }
+
+    fn change(
+        &mut self,
+        changes: &Changes<GpuBuffer>,
+        next: Element<'_, GpuBuffer>,
+        logits: &GpuBuffer,
+        len: usize,
+    ) -> Result<()> {
+        self.record_change(changes, next, &logits.with_len(len))
+    }
+
+    fn draw(
+        &mut self,
+        logits: &GpuBuffer,
+        len: usize,
+        draw: Draw,
+        index: Element<'_, GpuBuffer>,
+    ) -> Result<()> {
+        self.record_draw(&logits.with_len(len), draw, index)
     }
 
     fn take_row(
         &mut self,
         weights: &BlockWeights,
-        index: &GpuBuffer,
+        (index, at): Element<'_, GpuBuffer>,
         scale: f32,
         y: &GpuBuffer,
     ) -> Result<()> {
@@ -253,6 +264,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
                 weights.group_len as u32,
                 f32::from(weights.least).to_bits(),
                 scale.to_bits(),
+                at as u32,
             ];
             let inputs = [index, &part.words, &part.scales];
             let workgroups = (weights.cols / 8).div_ceil(WORKGROUP);

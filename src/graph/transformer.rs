@@ -1,5 +1,6 @@
 //! The steps of a language model's forward pass, and the interface of back-ends that run them.
 
+use super::choice::{Changes, Draw};
 use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
 use crate::tensor::ggml::WeightType;
@@ -30,8 +31,8 @@ pub(crate) trait TransformerBackend: Clone {
     /// The tokens of a prompt that go through the layers at a time.
     const BLOCK: usize = BLOCK;
 
-    /// The most likeliest tokens to choose one after the other before the host learns of the first, which takes
-    /// [`TransformerPass::take_row`] if it is more than one.
+    /// The most tokens to choose one after the other before the host learns of the first. If it is more than one, passes
+    /// have [`TransformerPass::take_row`], [`TransformerPass::change`] and [`TransformerPass::draw`].
     const AHEAD: usize = 1;
 
     /// The names of the kernels, as profiles have them.
@@ -114,23 +115,53 @@ pub(crate) trait TransformerPass: Sized {
     ) -> Result<()>;
 
     /// Writes the index of the first largest of `len` elements, or of the first NaN, as the operation `argmax` does.
-    fn largest(&mut self, x: &Self::Buffer, len: usize, index: &Self::Buffer) -> Result<()>;
+    fn largest(
+        &mut self,
+        x: &Self::Buffer,
+        len: usize,
+        index: Element<'_, Self::Buffer>,
+    ) -> Result<()>;
 
-    /// Writes the row of a matrix whose number is the first element of `index`, times `scale`. A number that no row has
-    /// writes nothing.
+    /// Writes the row of a matrix whose number is `index`, times `scale`. A number that no row has writes nothing.
     ///
     /// # Errors
     /// `Gpu` on back-ends that choose one token at a time.
     fn take_row(
         &mut self,
         _weights: &Self::Weights,
-        _index: &Self::Buffer,
+        _index: Element<'_, Self::Buffer>,
         _scale: f32,
         _y: &Self::Buffer,
     ) -> Result<()> {
-        Err(Error::Gpu {
-            message: "this back-end chooses one token at a time".to_owned(),
-        })
+        Err(chooses_one())
+    }
+
+    /// Changes logits as [`Changes`] says. The tokens before the element `next` have occurred, too.
+    ///
+    /// # Errors
+    /// As [`TransformerPass::take_row`].
+    fn change(
+        &mut self,
+        _changes: &Changes<Self::Buffer>,
+        _next: Element<'_, Self::Buffer>,
+        _logits: &Self::Buffer,
+        _len: usize,
+    ) -> Result<()> {
+        Err(chooses_one())
+    }
+
+    /// Writes the index that a draw from `len` logits gives, or −1 where it takes more of them than the kernels rank.
+    ///
+    /// # Errors
+    /// As [`TransformerPass::take_row`].
+    fn draw(
+        &mut self,
+        _logits: &Self::Buffer,
+        _len: usize,
+        _draw: Draw,
+        _index: Element<'_, Self::Buffer>,
+    ) -> Result<()> {
+        Err(chooses_one())
     }
 
     /// Adds the `len` first elements of `x` to each of `rows` rows.
@@ -167,6 +198,15 @@ pub(crate) trait TransformerPass: Sized {
         gelu: bool,
     ) -> Result<()>;
 }
+
+fn chooses_one() -> Error {
+    Error::Gpu {
+        message: "this back-end chooses one token at a time".to_owned(),
+    }
+}
+
+/// An element of a buffer, by its index.
+pub(crate) type Element<'a, B> = (&'a B, usize);
 
 /// Some columns of a row-major matrix: the first one, and the number of columns that there are.
 pub(crate) type Columns<'a, B> = (&'a B, usize, usize);

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::LanguageModel;
+use super::sampling::Sampler;
 use super::sequence::Sequence;
 use crate::error::Result;
 use crate::runtime::seconds;
@@ -10,18 +11,20 @@ use crate::runtime::seconds;
 /// The seconds for which a reader of an answer may wait before some tokens come at once.
 const WAIT: f64 = 0.03;
 
-/// The likeliest tokens after those of a sequence. Where a model on a GPU chooses several one after the other, the GPU
-/// need not wait for the host between two of them.
+/// The tokens after those of a sequence. Where a model on a GPU chooses several one after the other, the GPU need not wait
+/// for the host between two of them.
 #[derive(Debug, Default)]
 pub(super) struct Ahead {
-    /// The tokens chosen so far, of which the model has read all but the last.
-    tokens: VecDeque<u32>,
+    /// The tokens chosen so far, of which the model has read all but the last; none for one that takes all logits to
+    /// choose, after which others mean nothing.
+    tokens: VecDeque<Option<u32>>,
     /// The number of tokens that were chosen last, and the seconds for each.
     last: Option<(usize, f64)>,
 }
 
 impl Ahead {
-    /// Reads a token, and returns the likeliest one after it. There are at most `most` more to come.
+    /// Reads a token, and returns the one after it. If that takes all logits to choose, returns none and leaves the
+    /// token unread. There are at most `most` more to come.
     ///
     /// # Errors
     /// The errors of [`Sequence::read`].
@@ -29,18 +32,26 @@ impl Ahead {
         &mut self,
         model: &LanguageModel,
         sequence: &mut Sequence,
+        sampler: &mut Sampler,
         token: u32,
         most: usize,
-    ) -> Result<u32> {
+    ) -> Result<Option<u32>> {
         if self.tokens.is_empty() {
             let count = self.count(most.min(model.model.ahead()));
             let start = seconds();
-            self.tokens = sequence.choose(model, token, count).await?.into();
+            let seen = [sequence.tokens(), &[token]].concat();
+            let choices = sampler.choices(&seen, count);
+            self.tokens = sequence.choose(model, token, &choices).await?.into();
             self.last = Some((count, (seconds() - start) / count as f64));
-        } else {
-            sequence.advance(token);
         }
-        Ok(self.tokens.pop_front().unwrap_or_default())
+        let next = self.tokens.pop_front().flatten();
+        if next.is_some() {
+            sequence.advance(token);
+            sampler.skip(1);
+        } else {
+            *self = Self::default();
+        }
+        Ok(next)
     }
 
     /// Returns the number of tokens to choose now: those of [`WAIT`], but at most twice as many as last time.

@@ -9,6 +9,7 @@ use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
 use super::{LanguageModel, ScaledLora};
 use crate::error::Result;
+use crate::graph::choice::RANKED;
 
 /// When generation ends and how tokens are chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -68,9 +69,11 @@ pub(crate) struct Generator {
     options: GenerateOptions,
     sampler: Sampler,
     constraint: Option<Constraint>,
-    /// The result to compute for the last token: the index of the largest logit where the choice needs no more, or all
-    /// logits.
+    /// The result to compute for the last token of the prompt: the index of the largest logit where the choice needs no
+    /// more, or all logits.
     wanted: Wanted,
+    /// Whether the back-end chooses tokens after the first.
+    is_ahead: bool,
     /// This result for the last token that was read; empty until the prompt has been read.
     logits: Vec<f32>,
     ahead: Ahead,
@@ -105,6 +108,7 @@ impl Generator {
             prompt,
             read,
             wanted: wanted(model, &options),
+            is_ahead: is_ahead(model, &options),
             sampler: Sampler::new(options.sampling.clone()),
             constraint: match &options.json_schema {
                 Some(schema) => Some(Constraint::new(model, schema)?),
@@ -172,22 +176,18 @@ impl Generator {
     /// empty.
     pub(crate) async fn step(&mut self, model: &LanguageModel) -> Result<String> {
         while self.read_prompt(model).await? {}
+        let mut chosen = None;
         if let Some(token) = self.unread {
-            self.logits = self.read_answer(model, token).await?;
+            chosen = self.read_answer(model, token).await?;
             self.unread = None;
         }
         let distribution = self
             .options
             .logprobs
             .map(|top| (top, Distribution::new(&self.logits)));
-        if let Some(constraint) = &mut self.constraint {
-            constraint.mask(&mut self.logits)?;
-        }
-        let token = match self.wanted {
-            Wanted::Largest => self.logits.first().map_or(0, |&index| index as u32),
-            _ => self
-                .sampler
-                .choose(&mut self.logits, self.sequence.tokens()),
+        let token = match chosen {
+            Some(token) => token,
+            None => self.choose()?,
         };
         if model.is_end(token) {
             return Ok(self.finish(FinishReason::Stop));
@@ -198,21 +198,35 @@ impl Generator {
         self.accept(model, token)
     }
 
-    /// Reads the last token of the answer, and returns what is wanted of it.
-    async fn read_answer(&mut self, model: &LanguageModel, token: u32) -> Result<Vec<f32>> {
-        let (sequence, wanted) = (&mut self.sequence, self.wanted);
-        if wanted != Wanted::Largest {
-            return sequence.read(model, &[token], wanted).await;
+    /// Reads the last token of the answer. Returns the next one if the back-end chose it; else there are its logits.
+    async fn read_answer(&mut self, model: &LanguageModel, token: u32) -> Result<Option<u32>> {
+        if self.is_ahead {
+            let room = model.context_length() - self.sequence.tokens().len();
+            let most = room.min(self.options.max_tokens - self.generated.len());
+            let (sequence, sampler) = (&mut self.sequence, &mut self.sampler);
+            let next = self
+                .ahead
+                .next(model, sequence, sampler, token, most)
+                .await?;
+            if next.is_some() {
+                return Ok(next);
+            }
         }
-        let room = model
-            .context_length()
-            .saturating_sub(sequence.tokens().len());
-        let left = self.options.max_tokens.saturating_sub(self.generated.len());
-        let next = self
-            .ahead
-            .next(model, sequence, token, room.min(left))
-            .await?;
-        Ok(vec![next as f32])
+        self.logits = self.sequence.read(model, &[token], self.wanted).await?;
+        Ok(None)
+    }
+
+    /// Chooses a token from the result for the last one that was read.
+    fn choose(&mut self) -> Result<u32> {
+        if let Some(constraint) = &mut self.constraint {
+            constraint.mask(&mut self.logits)?;
+        }
+        Ok(match self.wanted {
+            Wanted::Largest => self.logits.first().map_or(0, |&index| index as u32),
+            _ => self
+                .sampler
+                .choose(&mut self.logits, self.sequence.tokens()),
+        })
     }
 
     /// Adds a token to the answer, and returns the text that is certain by now.
@@ -265,15 +279,24 @@ impl Generator {
     }
 }
 
-/// Returns the result that the choice of the next token needs.
-fn wanted(model: &LanguageModel, options: &GenerateOptions) -> Wanted {
-    let is_plain = options.sampling.is_largest()
-        && options.logprobs.is_none()
+/// Returns whether logits are wanted for nothing but the choice of a token, whose number an `f32` holds.
+fn only_chooses(model: &LanguageModel, options: &GenerateOptions) -> bool {
+    options.logprobs.is_none()
         && options.json_schema.is_none()
-        && model.model.vocabulary() <= MOST_CHOICES;
-    if is_plain {
+        && model.model.vocabulary() <= MOST_CHOICES
+}
+
+/// Returns the result of the prompt that the choice of the first token needs.
+fn wanted(model: &LanguageModel, options: &GenerateOptions) -> Wanted {
+    if only_chooses(model, options) && options.sampling.is_largest() {
         Wanted::Largest
     } else {
         Wanted::Last
     }
+}
+
+/// Returns whether the back-end can choose the other tokens.
+fn is_ahead(model: &LanguageModel, options: &GenerateOptions) -> bool {
+    let is_ranked = options.sampling.top_k <= RANKED;
+    only_chooses(model, options) && is_ranked && model.model.ahead() > 0
 }

@@ -1,6 +1,14 @@
 //! The choice of a token from logits.
 
+#[cfg(all(test, not(target_arch = "wasm32")))]
+mod tests;
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::iter;
+
 use crate::error::{Error, Result};
+use crate::graph::choice::{Change, Choices, Draw, Limits, Penalties};
 use crate::instruction_set::InstructionSet;
 use crate::simd;
 
@@ -47,12 +55,48 @@ impl Default for Sampling {
 impl Sampling {
     /// Returns whether the choice is the largest logit as the model gives it.
     pub(super) fn is_largest(&self) -> bool {
-        self.temperature == 0.0 && self.logit_bias.is_empty() && !self.has_penalties()
+        self.temperature == 0.0 && self.logit_bias.is_empty() && !self.penalties().any()
     }
 
-    fn has_penalties(&self) -> bool {
-        let added = [self.presence_penalty, self.frequency_penalty];
-        self.repetition_penalty != 1.0 || added.iter().any(|&penalty| penalty != 0.0)
+    pub(super) fn penalties(&self) -> Penalties {
+        Penalties {
+            repetition: self.repetition_penalty,
+            presence: self.presence_penalty,
+            frequency: self.frequency_penalty,
+        }
+    }
+
+    /// Returns the limits of the tokens to choose from, unless the largest logit is the choice.
+    pub(super) fn limits(&self) -> Option<Limits> {
+        let limits = Limits {
+            temperature: self.temperature,
+            top_k: self.top_k,
+            top_p: self.top_p,
+            min_p: self.min_p,
+        };
+        (self.temperature != 0.0).then_some(limits)
+    }
+
+    /// Returns what biases and penalties change, where tokens have occurred: a change for each token, in ascending order.
+    pub(super) fn changes(&self, seen: &[u32]) -> Vec<Change> {
+        let change = |token, bias, count| Change { token, bias, count };
+        let biases = self.logit_bias.iter();
+        let mut changes: Vec<_> = biases
+            .map(|&(token, bias)| change(token, bias, 0))
+            .collect();
+        if self.penalties().any() {
+            changes.extend(seen.iter().map(|&token| change(token, 0.0, 1)));
+        }
+        changes.sort_unstable_by_key(|change| change.token);
+        changes.dedup_by(|next, kept| {
+            let same = next.token == kept.token;
+            if same {
+                kept.bias += next.bias;
+                kept.count += next.count;
+            }
+            same
+        });
+        changes
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -122,74 +166,38 @@ impl Sampler {
         }
     }
 
+    /// Returns how the next `count` tokens are chosen after those that occurred.
+    pub(super) fn choices(&self, seen: &[u32], count: usize) -> Choices {
+        let mut ahead = self.clone();
+        // Below 1, which larger numbers round to.
+        let mut uniform = || (ahead.uniform() as f32).min(1.0 - f32::EPSILON / 2.0);
+        let limits = self.options.limits();
+        Choices {
+            changes: self.options.changes(seen),
+            penalties: self.options.penalties(),
+            draws: (0..count)
+                .map(|_| {
+                    limits.map(|limits| Draw {
+                        limits,
+                        uniform: uniform(),
+                    })
+                })
+                .collect(),
+        }
+    }
+
     /// The next token; `seen` are those that occurred.
     pub(super) fn choose(&mut self, logits: &mut [f32], seen: &[u32]) -> u32 {
-        self.penalise(logits, seen);
-        if self.options.temperature == 0.0 {
-            return argmax(logits);
-        }
-        let candidates = self.candidates(logits);
-        let total: f64 = candidates.iter().map(|(_, weight)| weight).sum();
-        let mut rest = self.uniform() * total;
-        for &(token, weight) in &candidates {
-            rest -= weight;
-            if rest < 0.0 {
-                return token;
+        let penalties = self.options.penalties();
+        for change in self.options.changes(seen) {
+            if let Some(logit) = logits.get_mut(change.token as usize) {
+                *logit = penalties.apply(*logit, change);
             }
         }
-        // Rounding leaves a rest. The first one is the likeliest; the last ones may be forbidden.
-        candidates.first().map_or(0, |&(token, _)| token)
-    }
-
-    fn penalise(&self, logits: &mut [f32], seen: &[u32]) {
-        let options = &self.options;
-        for &(token, bias) in &options.logit_bias {
-            if let Some(logit) = logits.get_mut(token as usize) {
-                *logit += bias;
-            }
+        match self.options.limits() {
+            Some(limits) => draw(logits, limits, self.uniform()),
+            None => argmax(logits),
         }
-        let penalty = options.repetition_penalty;
-        let (presence, frequency) = (options.presence_penalty, options.frequency_penalty);
-        if !options.has_penalties() {
-            return;
-        }
-        let mut seen = seen.to_vec();
-        seen.sort_unstable();
-        for same in seen.chunk_by(|a, b| a == b) {
-            if let Some(logit) = logits.get_mut(same[0] as usize) {
-                *logit *= if *logit > 0.0 { 1.0 / penalty } else { penalty };
-                *logit -= presence + frequency * same.len() as f32;
-            }
-        }
-    }
-
-    /// The tokens that may be chosen with their weights, the likeliest first.
-    fn candidates(&self, logits: &[f32]) -> Vec<(u32, f64)> {
-        let options = &self.options;
-        let mut order: Vec<u32> = (0..logits.len() as u32).collect();
-        let logit = |token: u32| logits[token as usize];
-        order.sort_by(|&a, &b| logit(b).total_cmp(&logit(a)));
-        if options.top_k > 0 {
-            order.truncate(options.top_k);
-        }
-        let largest = order.first().map_or(0.0, |&token| logit(token));
-        let weight = |token: u32| {
-            let above = f64::from(logit(token)) - f64::from(largest);
-            (token, libm::exp(above / f64::from(options.temperature)))
-        };
-        let mut weights: Vec<(u32, f64)> = order.into_iter().map(weight).collect();
-        weights.retain(|&(_, weight)| weight >= f64::from(options.min_p));
-        let enough =
-            f64::from(options.top_p) * weights.iter().map(|(_, weight)| weight).sum::<f64>();
-        let mut sum = 0.0;
-        let before = |&&(_, weight): &&(u32, f64)| {
-            let before = sum;
-            sum += weight;
-            before < enough
-        };
-        let kept = weights.iter().take_while(before).count();
-        weights.truncate(kept.max(1));
-        weights
     }
 
     /// A number from 0 to below 1: `SplitMix64`.
@@ -202,58 +210,77 @@ impl Sampler {
     }
 }
 
+/// A token that may be chosen. Likelier ones are greater; of equally likely ones the first is.
+struct Candidate {
+    token: u32,
+    logit: f32,
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let likelier = self.logit.total_cmp(&other.logit);
+        likelier.then(other.token.cmp(&self.token))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Candidate {}
+
+/// Chooses a token within limits: the one at the fraction `uniform` of their probabilities, the likeliest token first.
+fn draw(logits: &[f32], limits: Limits, uniform: f64) -> u32 {
+    let likeliest = argmax(logits);
+    let largest = logits.get(likeliest as usize).map_or(0.0, |&logit| logit);
+    // The probability as a fraction of the likeliest one's.
+    let weight = |candidate: &Candidate| {
+        let above = f64::from(candidate.logit) - f64::from(largest);
+        libm::exp(above / f64::from(limits.temperature))
+    };
+    let all = (0..).zip(logits);
+    let all = all.map(|(token, &logit)| Candidate { token, logit });
+    let least = f64::from(limits.min_p);
+    // A heap, since few of the candidates are needed in order.
+    let mut candidates: BinaryHeap<_> = if least > 0.0 {
+        all.filter(|candidate| weight(candidate) >= least).collect()
+    } else {
+        all.collect()
+    };
+    if limits.top_k > 0 {
+        let ranked = iter::from_fn(|| candidates.pop());
+        candidates = ranked.take(limits.top_k).collect();
+    }
+    if limits.top_p < 1.0 {
+        let enough = f64::from(limits.top_p) * candidates.iter().map(weight).sum::<f64>();
+        let mut before = 0.0;
+        let ranked = iter::from_fn(|| candidates.pop());
+        candidates = ranked
+            .take_while(|candidate| {
+                let is_within = before == 0.0 || before < enough;
+                before += weight(candidate);
+                is_within
+            })
+            .collect();
+    }
+    let mut rest = uniform * candidates.iter().map(weight).sum::<f64>();
+    let chosen = iter::from_fn(|| candidates.pop()).find(|candidate| {
+        rest -= weight(candidate);
+        rest < 0.0
+    });
+    // Rounding leaves a rest. The last candidates may be forbidden.
+    chosen.map_or(likeliest, |candidate| candidate.token)
+}
+
 /// The first token of the largest logit, or the first one whose logit is NaN: the choice of every back-end.
 fn argmax(logits: &[f32]) -> u32 {
     simd::argmax(InstructionSet::best(), logits) as u32
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Sampler, Sampling};
-
-    #[test]
-    fn limits_leave_only_the_likeliest_tokens() {
-        let base = Sampling {
-            temperature: 1.0,
-            ..Sampling::default()
-        };
-        let cases = [
-            Sampling {
-                temperature: 0.0,
-                ..base.clone()
-            },
-            Sampling {
-                top_k: 1,
-                ..base.clone()
-            },
-            Sampling {
-                top_p: 0.1,
-                ..base.clone()
-            },
-            Sampling { min_p: 0.9, ..base },
-        ];
-        for options in cases {
-            for seed in 0..20 {
-                let mut sampler = Sampler::new(Sampling {
-                    seed,
-                    ..options.clone()
-                });
-                assert_eq!(
-                    sampler.choose(&mut [0.0, 1.0, 3.0, -1.0], &[]),
-                    2,
-                    "{options:?}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn penalties_move_the_choice() {
-        let options = Sampling {
-            repetition_penalty: 2.0,
-            ..Sampling::default()
-        };
-        let mut sampler = Sampler::new(options);
-        assert_eq!(sampler.choose(&mut [1.0, 1.5, -1.0], &[1, 1]), 0);
-    }
 }

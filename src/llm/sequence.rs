@@ -5,6 +5,7 @@ use super::ScaledLora;
 use super::lora::scaled;
 use super::model::{State, Wanted};
 use crate::error::{Error, Result};
+use crate::graph::choice::Choices;
 
 /// A sequence of tokens. Its methods take the model that it was made for.
 #[derive(Debug)]
@@ -68,9 +69,9 @@ impl Sequence {
         Ok(logits)
     }
 
-    /// Reads a token and chooses the likeliest next one, reads that, and so on; returns `count` chosen tokens, at most
-    /// [`Model::ahead`](super::model::Model::ahead). Only the first one read is in the sequence, until
-    /// [`Sequence::advance`] adds others. Reads none if there is an error.
+    /// Reads a token and chooses the next one, reads that, and so on; returns the chosen tokens, with none for one that
+    /// takes all logits to choose. `choices` are at most [`Model::ahead`](super::model::Model::ahead). The sequence has
+    /// none of the tokens read until [`Sequence::advance`] adds them.
     ///
     /// # Errors
     /// The errors of [`Sequence::read`].
@@ -78,19 +79,18 @@ impl Sequence {
         &mut self,
         model: &LanguageModel,
         token: u32,
-        count: usize,
-    ) -> Result<Vec<u32>> {
+        choices: &Choices,
+    ) -> Result<Vec<Option<u32>>> {
         self.check(model, &[token])?;
         let (model, first) = (&model.model, self.tokens.len());
-        model.check_room(first, count)?;
+        model.check_room(first, choices.draws.len())?;
         let adapters = scaled(&self.lora);
-        let chosen = model.choose(&mut self.state, first, token, count, &adapters);
-        let chosen = chosen.await?;
-        self.tokens.push(token);
-        Ok(chosen.into_iter().map(|index| index as u32).collect())
+        let chosen = model.choose(&mut self.state, first, token, choices, &adapters);
+        let known = |index: f32| (index >= 0.0).then_some(index as u32);
+        Ok(chosen.await?.into_iter().map(known).collect())
     }
 
-    /// Adds a token that [`Sequence::choose`] has chosen and read.
+    /// Adds a token that [`Sequence::choose`] has read.
     pub(crate) fn advance(&mut self, token: u32) {
         self.tokens.push(token);
     }

@@ -417,8 +417,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
 /// The kernels that are no part of that table.
 pub(crate) const APART: &[Apart] = &[
     apart("add_rows", instance("add_rows", &[], &[])),
+    apart("add_weights", instance("add_weights", &[], &[])),
     apart("attend", instance("attend", &[], &[])),
     apart("attend", instance("attend_f16", &["f16"], &[])),
+    apart("change_logits", instance("change_logits", &[], &[])),
+    apart("draw", instance("draw", &[], &[])),
     apart("gate", instance("gate", &[], &[])),
     apart("largest", instance("largest", &[], &[])),
     apart(
@@ -458,6 +461,7 @@ pub(crate) const APART: &[Apart] = &[
         instance("multiply_nibbles_wide", &["nibbles", "wide"], &[]),
     ),
     apart("norm_rows", instance("norm_rows", &[], &[])),
+    apart("rank", instance("rank", &[], &[])),
     apart("take_row", instance("take_floats", &["floats"], &[])),
     apart("take_row", instance("take_bytes", &["bytes"], &[])),
     apart("take_row", instance("take_nibbles", &["nibbles"], &[])),

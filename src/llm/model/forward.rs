@@ -4,6 +4,7 @@ use super::kv_cache::copy_rows;
 use super::{CacheType, Config, Model, Scaled, State, gpu};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
+use crate::graph::choice::Choices;
 use crate::graph::transformer::BLOCK;
 use std::ops::Range;
 
@@ -128,13 +129,13 @@ impl Model {
         )
     }
 
-    /// Returns the most tokens that [`Model::choose`] chooses.
+    /// Returns the most tokens that [`Model::choose`] chooses; none where the executor has no kernels for it.
     pub(crate) fn ahead(&self) -> usize {
-        by_executor!(self.executor, _ => 1, gpu => gpu.ahead(self))
+        by_executor!(self.executor, _ => 0, gpu => gpu.ahead(self))
     }
 
-    /// Reads a token after the first `first` ones and chooses the likeliest next one, reads that, and so on; returns
-    /// the indices of `count` chosen tokens.
+    /// Reads a token after the first `first` ones and chooses the next one, reads that, and so on; returns the chosen
+    /// tokens, or −1 for one that takes all logits to choose.
     ///
     /// # Errors
     /// The errors of [`Model::forward`].
@@ -143,24 +144,20 @@ impl Model {
         state: &mut State,
         first: usize,
         token: u32,
-        count: usize,
+        choices: &Choices,
         adapters: &[Scaled],
     ) -> Result<Vec<f32>> {
-        let token = [token];
         let request = BlockRequest {
             first,
-            input: Input::Tokens(&token),
+            input: Input::Tokens(&[token]),
             layers: 0..self.config.layers,
             output: Output::Largest,
             adapters,
         };
-        if count == 1 {
-            return self.read(state, &request).await;
-        }
         by_executor!(
             self.executor,
             _ => Err(foreign()),
-            gpu => gpu.choose(self, state, &request, count).await,
+            gpu => gpu.choose(self, state, &request, choices).await,
         )
     }
 

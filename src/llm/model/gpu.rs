@@ -301,9 +301,9 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     /// Records the choice of the largest logit of the block's only token; returns where its index is.
     fn largest(&mut self) -> Result<(&'a B::Buffer, usize)> {
         let (logits, len) = self.rows(Slot::Logits);
-        let index = &self.slots.largest;
-        self.recorder.largest(logits, len, index)?;
-        Ok((index, 1))
+        let chosen = &self.slots.chosen;
+        self.recorder.largest(logits, len, (chosen, 0))?;
+        Ok((chosen, 1))
     }
 
     /// Records the norm that no product computes.

@@ -6,28 +6,31 @@ use super::super::{Block, BlockRequest, Model, State};
 use super::slots::Slots;
 use super::{GpuModel, ModelBackend, Pass};
 use crate::error::Result;
+use crate::graph::choice::{Change, Changes, Choices, Draw};
 use crate::graph::transformer::TransformerPass;
 
 impl<B: ModelBackend> GpuModel<B> {
-    /// Returns the most tokens that [`GpuModel::choose`] chooses: one, unless the GPU has the embedding.
+    /// Returns the most tokens that [`GpuModel::choose`] chooses: none on back-ends without kernels for it, and one
+    /// where the GPU does not have the embedding.
     pub(in super::super) fn ahead(&self, model: &Model) -> usize {
         match self.matrices[model.weights.embedding] {
+            _ if B::AHEAD == 1 => 0,
             Some(_) => B::AHEAD,
             None => 1,
         }
     }
 
-    /// Reads a token and chooses the likeliest next one, reads that, and so on; returns the chosen tokens. The input is
-    /// one token.
+    /// Reads a token and chooses the next one, reads that, and so on; returns the chosen tokens, and −1 for one that takes
+    /// all logits to choose. The input is one token.
     pub(in super::super) async fn choose(
         &self,
         model: &Model,
         state: &State,
         request: &BlockRequest<'_>,
-        count: usize,
+        choices: &Choices,
     ) -> Result<Vec<f32>> {
         let slots = self.take_slots(model)?;
-        let chosen = self.choose_by(&slots, model, state, request, count).await;
+        let chosen = self.choose_by(&slots, model, state, request, choices).await;
         self.free_slots().push(slots);
         chosen
     }
@@ -38,14 +41,15 @@ impl<B: ModelBackend> GpuModel<B> {
         model: &Model,
         state: &State,
         request: &BlockRequest<'_>,
-        count: usize,
+        choices: &Choices,
     ) -> Result<Vec<f32>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let residual = slots.own(Slot::Residual);
         let mut embedded = crate::alloc::try_zeros(model.config.width)?;
         model.embed(request.input, &mut embedded)?;
-        let mut submitted = Vec::with_capacity(count);
-        for index in 0..count {
+        let mut changes = None;
+        let mut submitted = Vec::with_capacity(choices.draws.len());
+        for (index, &draw) in choices.draws.iter().enumerate() {
             let block = Block {
                 first: request.first + index,
                 tokens: 1,
@@ -55,22 +59,50 @@ impl<B: ModelBackend> GpuModel<B> {
             match &self.matrices[model.weights.embedding] {
                 Some(embedding) if index > 0 => {
                     let scale = model.config.embedding_scale();
-                    let token = &slots.largest;
+                    let token = (&slots.chosen, index - 1);
                     pass.recorder.take_row(embedding, token, scale, residual)?;
                 }
                 _ => pass.recorder.write(&embedded, residual)?,
+            }
+            if index == 0 && !choices.changes.is_empty() {
+                changes = Some(Changes {
+                    list: pass.recorder.upload(&Change::list(&choices.changes))?,
+                    len: choices.changes.len(),
+                    penalties: choices.penalties,
+                });
             }
             for layer in &self.layers {
                 pass.run(layer)?;
             }
             pass.logits(block)?;
-            let read = pass.largest()?;
+            pass.choose(changes.as_ref(), draw, index)?;
+            let read = (&slots.chosen, index + 1);
             submitted.push(pass.recorder.submit(Some(read))?);
         }
-        let mut chosen = Vec::with_capacity(count);
+        let mut chosen = Vec::new();
         for submitted in submitted {
-            chosen.extend(submitted.await?);
+            chosen = submitted.await?;
         }
         Ok(chosen)
+    }
+}
+
+impl<B: ModelBackend> Pass<'_, B> {
+    /// Records the choice of a token from the logits of the block's only one.
+    fn choose(
+        &mut self,
+        changes: Option<&Changes<B::Buffer>>,
+        draw: Option<Draw>,
+        index: usize,
+    ) -> Result<()> {
+        let (logits, len) = self.rows(Slot::Logits);
+        let chosen = (&self.slots.chosen, index);
+        if let Some(changes) = changes {
+            self.recorder.change(changes, chosen, logits, len)?;
+        }
+        match draw {
+            Some(draw) => self.recorder.draw(logits, len, draw, chosen),
+            None => self.recorder.largest(logits, len, chosen),
+        }
     }
 }

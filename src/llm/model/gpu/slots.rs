@@ -11,8 +11,8 @@ pub(super) const LOGIT_ROWS: usize = 8;
 pub(super) struct Slots<B: TransformerBackend> {
     buffers: Vec<B::Buffer>,
     lens: [usize; Slot::COUNT],
-    /// The index of the largest logit.
-    pub(super) largest: B::Buffer,
+    /// The tokens that were chosen one after the other.
+    pub(super) chosen: B::Buffer,
 }
 
 /// Slots that lie beside each other.
@@ -42,7 +42,7 @@ impl<B: TransformerBackend> Slots<B> {
         Ok(Self {
             buffers: buffers.collect::<Result<_>>()?,
             lens,
-            largest: pass.allocate(1)?,
+            chosen: pass.allocate(B::AHEAD)?,
         })
     }
 

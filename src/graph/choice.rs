@@ -1,0 +1,93 @@
+//! The choice of a token from logits.
+
+/// The penalties of tokens that have occurred.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Penalties {
+    /// Divides positive logits and multiplies negative ones; 1 is none.
+    pub(crate) repetition: f32,
+    /// Is subtracted.
+    pub(crate) presence: f32,
+    /// Is subtracted once for each time that the token occurred.
+    pub(crate) frequency: f32,
+}
+
+impl Penalties {
+    pub(crate) fn any(self) -> bool {
+        self.repetition != 1.0 || self.presence != 0.0 || self.frequency != 0.0
+    }
+
+    /// Returns a logit as a change makes it.
+    pub(crate) fn apply(self, logit: f32, change: Change) -> f32 {
+        let logit = logit + change.bias;
+        if change.count == 0 {
+            return logit;
+        }
+        let factor = if logit > 0.0 {
+            1.0 / self.repetition
+        } else {
+            self.repetition
+        };
+        logit * factor - (self.presence + self.frequency * change.count as f32)
+    }
+}
+
+/// A token's bias, which is added to its logit, and how many times it occurred.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Change {
+    pub(crate) token: u32,
+    pub(crate) bias: f32,
+    pub(crate) count: u32,
+}
+
+/// The bias that forbids a token on back-ends, since shaders may know no infinity.
+const LEAST_BIAS: f32 = -1e30;
+
+impl Change {
+    /// Returns the token, the bias and the count of each change.
+    pub(crate) fn list(changes: &[Self]) -> Vec<f32> {
+        let numbers = |change: &Self| {
+            let bias = change.bias.max(LEAST_BIAS);
+            [change.token as f32, bias, change.count as f32]
+        };
+        changes.iter().flat_map(numbers).collect()
+    }
+}
+
+/// How tokens are chosen one after the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Choices {
+    /// The changes of logits by what has occurred before the first one.
+    pub(crate) changes: Vec<Change>,
+    pub(crate) penalties: Penalties,
+    /// For each token its draw, or none where the largest logit is the choice.
+    pub(crate) draws: Vec<Option<Draw>>,
+}
+
+/// Changes of logits in a back-end's memory.
+pub(crate) struct Changes<B> {
+    /// As [`Change::list`] returns them.
+    pub(crate) list: B,
+    /// The number of changes.
+    pub(crate) len: usize,
+    pub(crate) penalties: Penalties,
+}
+
+/// The likeliest tokens that back-ends rank. A draw within a larger `top_k` needs all logits.
+pub(crate) const RANKED: usize = 64;
+
+/// The limits of the tokens to choose from, as [`Sampling`](crate::llm::Sampling) has them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Divides logits; not 0.
+    pub(crate) temperature: f32,
+    pub(crate) top_k: usize,
+    pub(crate) top_p: f32,
+    pub(crate) min_p: f32,
+}
+
+/// A draw of a token: the one at the fraction `uniform` of the probabilities within limits, the likeliest token first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draw {
+    pub(crate) limits: Limits,
+    pub(crate) uniform: f32,
+}
