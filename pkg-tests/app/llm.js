@@ -187,6 +187,10 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
 
   const sampled = { temperature: 1, top_p: 0.9, seed: 7, max_tokens: 12 };
   result.seeded = (await model.complete('hello', sampled).text()) === (await model.complete('hello', sampled).text());
+  // Log-probabilities bring all logits to the host, which draws the same tokens as the GPU.
+  const drawn = { ...sampled, top_k: 40, repetition_penalty: 1.2, logit_bias: { 70: 1, 71: -100 } };
+  const texts = [{}, { logprobs: true }].map((more) => model.complete('hello', { ...drawn, ...more }).text());
+  result.drawn = (await texts[0]) === (await texts[1]);
   const two = [model.complete('hello', { max_tokens: 6 }), model.complete('hello', { max_tokens: 6 })];
   const [first, second] = await Promise.all(two.map((each) => each.text()));
   result.together = first === second;

@@ -114,7 +114,7 @@ function verifyTiny(result, native, backend = 'simd') {
   assert.deepEqual(result.special, [257, 108, 111, 259]);
   assert.equal(result.text, 'hello<|im_end|>');
   assert.deepEqual(result.chat, native.chat);
-  for (const holds of ['bytesStay', 'seeded', 'together', 'cancelledEarly', 'usableAfter', 'isError']) {
+  for (const holds of ['bytesStay', 'seeded', 'drawn', 'together', 'cancelledEarly', 'usableAfter', 'isError']) {
     assert.equal(result[holds], true, holds);
   }
   assert.equal(result.reason, 'enough');

@@ -1,4 +1,5 @@
 // Rows of gates and of the values that they let pass: the activation of the one times the other.
+import package::composed::activation::gated;
 import package::lib::grid::workgroup_index;
 
 struct Params {
@@ -25,10 +26,5 @@ fn main(
         return;
     }
     let at = i / params.hidden * 2u * params.hidden + i % params.hidden;
-    let gate = x[at];
-    // (1 + tanh(u)) / 2 is the logistic function of 2u, and 2 sqrt(2 / pi) = 1.5957691.
-    let cubic = 1.5957691 * (gate + 0.044715 * gate * gate * gate);
-    let exponent = -select(gate, cubic, params.gelu == 1u);
-    // Beyond 80 the quotient is as good as zero, and the exponential stays finite.
-    y[i] = gate / (1.0 + exp(min(exponent, 80.0))) * x[at + params.hidden];
+    y[i] = gated(x[at], x[at + params.hidden], params.gelu == 1u);
 }

@@ -1,5 +1,6 @@
 // Y = s · X · Wᵀ for few rows of X: some invocations share four rows of W, whose columns they divide among them. Each
 // workgroup may normalise its row of X first, which takes less time than a kernel of its own.
+import package::composed::activation::gated;
 import package::composed::blocks::{four, group_of};
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{SUM, workgroup_reduce};
@@ -26,6 +27,10 @@ struct Params {
     skipped: u32,
     // Invocations that share rows of W: a power of two, from ROWS to GROUP.
     lanes: u32,
+    // Rows of W that give gates, after which as many rows give what these let pass, or 0; and whether the activation is
+    // GELU.
+    gates: u32,
+    gelu: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<vec4f>;
@@ -134,8 +139,12 @@ fn main(
         factor /= sqrt(workgroup_reduce(SUM, squares, local) / f32(params.k) + params.epsilon);
     }
     let steps = vectors / STEP;
+    var rows = row + vec4u(0u, 1u, 2u, 3u);
+    if params.gates > 0u {
+        rows = row / 2u + vec4u(0u, 1u, params.gates, params.gates + 1u);
+    }
     // Where there are fewer rows, the last one stands for those that are missing.
-    let first = min(row + vec4u(0u, 1u, 2u, 3u), vec4u(params.rows - 1u)) * steps;
+    let first = min(rows, vec4u(params.rows - 1u)) * steps;
     var sum = vec4f();
     for (var i = lane; i < steps; i += params.lanes) {
         let columns = inputs(start, STEP * i);
@@ -155,6 +164,14 @@ fn main(
         }
     }
     workgroupBarrier();
+    if params.gates > 0u {
+        if lane < 2u && rows[lane] < params.gates {
+            let pair = factor * sums[local - lane];
+            let at = token * params.stride + params.first + rows[lane];
+            y[at] = gated(pair[lane], pair[lane + 2u], params.gelu == 1u);
+        }
+        return;
+    }
     if lane < ROWS && row + lane < params.rows {
         let at = token * params.stride + params.first + row + lane;
         y[at] = factor * sums[local - lane][lane] + select(0.0, y[at], params.adds == 1u);

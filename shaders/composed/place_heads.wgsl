@@ -1,38 +1,35 @@
-// Heads of queries, or of keys and values, to where attention reads them: the first ones divided by their root mean
-// square if there is a gain, then rotated by their position's angles. A workgroup a head.
+// Heads of queries, keys and values to where attention reads them: those of queries and keys divided by their root mean
+// square if there are gains, then rotated by their position's angles. A workgroup a head.
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{SUM, workgroup_reduce};
 
 struct Params {
     tokens: u32,
+    // Heads of queries, and of keys, which are as many as those of values.
     heads: u32,
-    // Heads that are normalised and rotated; the others are only copied.
-    turned: u32,
+    kv_heads: u32,
     head_len: u32,
-    // The first head's column, and the columns of X.
-    column: u32,
-    columns: u32,
-    // The position of the first token.
+    // The position of the first token, and the positions that the cache has room for.
     position: u32,
+    capacity: u32,
     // Pairs of a head that are rotated, and whether a pair is of neighbours.
     pairs: u32,
     neighbours: u32,
-    has_gain: u32,
+    has_gains: u32,
     epsilon: f32,
-    // Where the first head goes, and the elements of Y from a token to the next and from a head to the next.
-    start: u32,
-    token_stride: u32,
-    head_stride: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read> gain: array<f32>;
-@group(0) @binding(3) var<storage, read> angles: array<vec2f>;
+@group(0) @binding(2) var<storage, read> query_gain: array<f32>;
+@group(0) @binding(3) var<storage, read> key_gain: array<f32>;
+@group(0) @binding(4) var<storage, read> angles: array<vec2f>;
+@group(0) @binding(5) var<storage, read_write> queries: array<f32>;
+// The keys of all heads and positions, then the values.
 @if(!f16)
-@group(0) @binding(4) var<storage, read_write> y: array<f32>;
+@group(0) @binding(6) var<storage, read_write> cached: array<f32>;
 // A word has an f16 of the first half of a head and the one at the same place of the second half.
 @if(f16)
-@group(0) @binding(4) var<storage, read_write> y: array<u32>;
+@group(0) @binding(6) var<storage, read_write> cached: array<u32>;
 
 const GROUP = 64u;
 
@@ -42,10 +39,14 @@ const MOST = 65504.0;
 
 var<workgroup> values: array<f32, 256>;
 
+fn is_value(head: u32) -> bool {
+    return head >= params.heads + params.kv_heads;
+}
+
 // An element of the head, rotated by the angles of its position.
 fn rotated(i: u32, head: u32, position: u32) -> f32 {
     let value = values[i];
-    if i >= 2u * params.pairs || head >= params.turned {
+    if i >= 2u * params.pairs || is_value(head) {
         return value;
     }
     let pair = select(i % params.pairs, i / 2u, params.neighbours == 1u);
@@ -56,19 +57,27 @@ fn rotated(i: u32, head: u32, position: u32) -> f32 {
     return value * angle.x + select(-other, other, second) * angle.y;
 }
 
+fn gain(head: u32, i: u32) -> f32 {
+    if head < params.heads {
+        return query_gain[i];
+    }
+    return key_gain[i];
+}
+
+// Writes the head of a position to the `row`-th row of the cache.
 @if(!f16)
-fn write(start: u32, local: u32, head: u32, position: u32) {
+fn write_cache(row: u32, local: u32, head: u32, position: u32) {
     for (var i = local; i < params.head_len; i += GROUP) {
-        y[start + i] = rotated(i, head, position);
+        cached[row * params.head_len + i] = rotated(i, head, position);
     }
 }
 
 @if(f16)
-fn write(start: u32, local: u32, head: u32, position: u32) {
+fn write_cache(row: u32, local: u32, head: u32, position: u32) {
     let half = params.head_len / 2u;
     for (var i = local; i < half; i += GROUP) {
         let pair = vec2f(rotated(i, head, position), rotated(half + i, head, position));
-        y[start + i] = pack2x16float(clamp(pair, vec2f(-MOST), vec2f(MOST)));
+        cached[row * half + i] = pack2x16float(clamp(pair, vec2f(-MOST), vec2f(MOST)));
     }
 }
 
@@ -79,25 +88,34 @@ fn main(
     @builtin(local_invocation_index) local: u32,
 ) {
     let index = workgroup_index(group, groups);
-    if index >= params.tokens * params.heads {
+    let heads = params.heads + 2u * params.kv_heads;
+    if index >= params.tokens * heads {
         return;
     }
-    let token = index / params.heads;
-    let head = index % params.heads;
+    let token = index / heads;
+    let head = index % heads;
     var squares = 0.0;
     for (var i = local; i < params.head_len; i += GROUP) {
-        let value = x[token * params.columns + params.column + head * params.head_len + i];
+        let value = x[index * params.head_len + i];
         squares += value * value;
         values[i] = value;
     }
     let square = workgroup_reduce(SUM, squares, local) / f32(params.head_len);
-    if params.has_gain == 1u && head < params.turned {
+    if params.has_gains == 1u && !is_value(head) {
         let factor = 1.0 / sqrt(square + params.epsilon);
         for (var i = local; i < params.head_len; i += GROUP) {
-            values[i] *= factor * gain[i];
+            values[i] *= factor * gain(head, i);
         }
     }
     workgroupBarrier();
-    let start = params.start + token * params.token_stride + head * params.head_stride;
-    write(start, local, head, params.position + token);
+    let position = params.position + token;
+    if head >= params.heads {
+        let row = (head - params.heads) * params.capacity + position;
+        write_cache(row, local, head, position);
+        return;
+    }
+    let start = (token * params.heads + head) * params.head_len;
+    for (var i = local; i < params.head_len; i += GROUP) {
+        queries[start + i] = rotated(i, head, position);
+    }
 }

@@ -10,13 +10,13 @@ use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
-    TransformerPass, check_head, check_row,
+    Activation, Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM,
+    TransformerBackend, TransformerPass, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::ptx::kernels::{
-    Activation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, Kernel,
-    LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel,
+    Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel,
+    Kernel, LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel,
 };
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 
@@ -39,8 +39,8 @@ impl TransformerBackend for SharedCuda {
         add: "add_rows",
         silu: "gate_silu",
         gelu: "gate_gelutanh",
-        place: "place_heads",
-        place_packed: "place_heads_f16",
+        place: &["place_heads", "place_heads"],
+        place_packed: &["place_heads", "place_heads_f16"],
         attend: "attend",
         attend_packed: "attend_f16",
     };
@@ -169,6 +169,58 @@ impl CudaPass<'_> {
     }
 }
 
+/// Where some of the heads of queries, keys and values go, which lie one after the other.
+struct Placement<'a> {
+    /// The first of them, and their number.
+    first: usize,
+    count: usize,
+    /// The number of heads that are normalised and rotated, the first ones; the others are copied.
+    turned: usize,
+    gain: Option<&'a Elements>,
+    /// The index of the first element, and the elements from a token to the next one and from a head to the next one.
+    start: usize,
+    strides: [usize; 2],
+    packed: bool,
+}
+
+impl CudaPass<'_> {
+    fn place_some(
+        &self,
+        x: &Elements,
+        heads: &Heads<'_, Elements>,
+        some: &Placement<'_>,
+        y: &Elements,
+    ) -> Result<()> {
+        let kernel = PlaceHeadsKernel::new();
+        let kernel = if some.packed { kernel.packed() } else { kernel };
+        // Where there is no gain, another buffer stands for it that is not read.
+        let gain = some.gain.unwrap_or(x);
+        let rotation = &heads.rotation;
+        let pointers = [
+            x.from(some.first * heads.head_len),
+            gain.from(0),
+            rotation.angles.from(0),
+            y.from(some.start),
+        ];
+        let shape = sizes([
+            heads.tokens,
+            some.count,
+            some.turned,
+            heads.head_len,
+            (heads.heads + 2 * heads.kv_heads) * heads.head_len,
+            heads.position,
+            rotation.pairs,
+        ]);
+        let numbers = [
+            flag(rotation.neighbours),
+            flag(some.gain.is_some()),
+            Argument::F32(heads.gains.map_or(0.0, |(_, epsilon)| epsilon)),
+        ];
+        let arguments = [&pointers[..], &shape, &numbers, &sizes(some.strides)].concat();
+        self.launch(&kernel, &[x, gain, rotation.angles], y, &arguments)
+    }
+}
+
 impl<'a> TransformerPass for CudaPass<'a> {
     type Buffer = Elements;
     type Weights = CudaWeights;
@@ -281,42 +333,36 @@ impl<'a> TransformerPass for CudaPass<'a> {
         self.launch(&AddRowsKernel, &[x], y, &arguments)
     }
 
-    fn place(&mut self, x: &Elements, heads: &Heads<'_, Elements>, y: &Elements) -> Result<()> {
+    fn place(
+        &mut self,
+        x: &Elements,
+        heads: &Heads<'_, Elements>,
+        queries: &Elements,
+        cached: &Elements,
+    ) -> Result<()> {
         check_head(heads.head_len, heads.packed)?;
-        let kernel = PlaceHeadsKernel::new();
-        let kernel = if heads.packed {
-            kernel.packed()
-        } else {
-            kernel
+        let (own, len, row) = (heads.heads, heads.head_len, heads.cached_row());
+        let gain = |index: usize| heads.gains.map(|(gains, _)| gains[index]);
+        let to_queries = Placement {
+            first: 0,
+            count: own,
+            turned: own,
+            gain: gain(0),
+            start: 0,
+            strides: [own * len, len],
+            packed: false,
         };
-        // Where there is no gain or no rotation, another buffer stands for it that is not read.
-        let gain = heads.gain.map_or(x, |(gain, _)| gain);
-        let rotation = heads.rotation.as_ref();
-        let angles = rotation.map_or(x, |rotation| rotation.angles);
-        let pointers = [
-            x.from(heads.column),
-            gain.from(0),
-            angles.from(0),
-            y.from(heads.start),
-        ];
-        let shape = sizes([
-            heads.tokens,
-            heads.count,
-            heads.turned,
-            heads.head_len,
-            heads.columns,
-            heads.position,
-            rotation.map_or(0, |rotation| rotation.pairs),
-        ]);
-        let epsilon = heads.gain.map_or(0.0, |(_, epsilon)| epsilon);
-        let numbers = [
-            flag(rotation.is_some_and(|rotation| rotation.neighbours)),
-            flag(heads.gain.is_some()),
-            Argument::F32(epsilon),
-        ];
-        let strides = sizes([heads.token_stride, heads.head_stride]);
-        let arguments = [&pointers[..], &shape, &numbers, &strides].concat();
-        self.launch(&kernel, &[x, gain, angles], y, &arguments)
+        let to_cache = Placement {
+            first: own,
+            count: 2 * heads.kv_heads,
+            turned: heads.kv_heads,
+            gain: gain(1),
+            start: heads.position * row,
+            strides: [row, heads.capacity * row],
+            packed: heads.packed,
+        };
+        self.place_some(x, heads, &to_queries, queries)?;
+        self.place_some(x, heads, &to_cache, cached)
     }
 
     fn attend(
@@ -359,12 +405,11 @@ impl<'a> TransformerPass for CudaPass<'a> {
         x: &Elements,
         y: &Elements,
         [tokens, hidden]: [usize; 2],
-        gelu: bool,
+        activation: Activation,
     ) -> Result<()> {
-        let activation = if gelu {
-            Activation::GeluTanh
-        } else {
-            Activation::Silu
+        let activation = match activation {
+            Activation::Silu => GateActivation::Silu,
+            Activation::GeluTanh => GateActivation::GeluTanh,
         };
         let pointers = [x.from(0), y.from(0)];
         let arguments = [&pointers[..], &sizes([tokens, hidden])].concat();

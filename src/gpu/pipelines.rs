@@ -27,6 +27,7 @@ const MAX_FUSED: usize = 1024;
 #[derive(Clone, Copy, PartialEq)]
 pub(super) struct Shape {
     inputs: usize,
+    outputs: usize,
     /// The number of further read-only buffers.
     extras: usize,
     /// Whether the last input is a uniform buffer, of as many bytes as parameters are.
@@ -38,16 +39,18 @@ impl Shape {
     pub(super) fn of(kernel: &Kernel, extras: usize) -> Self {
         Self {
             inputs: kernel.inputs,
+            outputs: 1,
             extras,
             #[cfg(not(target_arch = "wasm32"))]
             uniform: kernel.uniforms > 0,
         }
     }
 
-    /// Inputs in storage buffers and no others.
-    pub(super) fn plain(inputs: usize) -> Self {
+    /// Inputs and outputs in storage buffers and no others.
+    pub(super) fn plain(inputs: usize, outputs: usize) -> Self {
         Self {
             inputs,
+            outputs,
             extras: 0,
             #[cfg(not(target_arch = "wasm32"))]
             uniform: false,
@@ -70,7 +73,7 @@ impl Shape {
         if self.uniform {
             return !(self.inputs as u64);
         }
-        self.inputs as u64
+        (self.inputs | self.outputs << 16) as u64
     }
 }
 
@@ -81,11 +84,10 @@ type BindGroupKey = Vec<u64>;
 type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
 
 /// A kernel whose text is put together at run time, by the conventions of all others: uniform
-/// parameters, inputs, one output.
+/// parameters, inputs, outputs.
 pub(super) struct Composed {
     pub(super) name: &'static str,
     pub(super) source: Cow<'static, str>,
-    pub(super) inputs: usize,
 }
 
 /// Stands for the kernel's index among fused ones where the text is the key.
@@ -150,11 +152,11 @@ impl Pipelines {
         self.fused(kernel.index, &key, create)
     }
 
-    pub(super) fn composed(&self, kernel: &Composed) -> wgpu::ComputePipeline {
+    pub(super) fn composed(&self, kernel: &Composed, shape: Shape) -> wgpu::ComputePipeline {
         let source = &kernel.source;
         let create = || {
             let module = self.create_module(kernel.name, source.to_string(), false);
-            self.create_pipeline(kernel.name, &module, &[], Shape::plain(kernel.inputs))
+            self.create_pipeline(kernel.name, &module, &[], shape)
         };
         self.fused(COMPOSED, source, create)
     }
@@ -278,13 +280,14 @@ impl Pipelines {
             },
             count: None,
         };
-        let entries: Vec<_> = (0..shape.inputs + 2 + shape.extras)
+        let entries: Vec<_> = (0..=shape.inputs + shape.outputs + shape.extras)
             .map(|binding| {
                 if shape.is_uniform(binding) {
                     let uniform = wgpu::BufferBindingType::Uniform;
                     return entry(binding, uniform, binding == 0, PARAMS_SIZE);
                 }
-                let read_only = binding != shape.inputs + 1;
+                let outputs = shape.inputs + 1..=shape.inputs + shape.outputs;
+                let read_only = !outputs.contains(&binding);
                 let storage = wgpu::BufferBindingType::Storage { read_only };
                 entry(binding, storage, false, LEAST_STORAGE)
             })

@@ -334,7 +334,7 @@ impl<'g> Recorder<'g> {
         workgroups: usize,
     ) -> Result<()> {
         debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
-        let mut buffers = buffers(inputs, output);
+        let mut buffers = buffers(inputs, &[output]);
         if let Some(fusion) = &self.fusion {
             for &(input, _) in &addition.bound {
                 buffers.push(fusion.inputs[input].clone());
@@ -362,16 +362,16 @@ impl<'g> Recorder<'g> {
         kernel: &Composed,
         params: &[u32],
         inputs: &[&GpuBuffer],
-        output: &GpuBuffer,
+        outputs: &[&GpuBuffer],
         workgroups: usize,
     ) -> Result<()> {
-        debug_assert_eq!(inputs.len(), kernel.inputs, "{}", kernel.name);
+        let shape = Shape::plain(inputs.len(), outputs.len());
         self.push(
             Step {
                 name: kernel.name,
-                pipeline: self.gpu.pipelines.composed(kernel),
-                shape: Shape::plain(kernel.inputs),
-                buffers: buffers(inputs, output),
+                pipeline: self.gpu.pipelines.composed(kernel, shape),
+                shape,
+                buffers: buffers(inputs, outputs),
                 grid: self.grid(workgroups)?,
             },
             [params, &[]],
@@ -415,11 +415,10 @@ impl<'g> Recorder<'g> {
 
 /// Returns a kernel's buffers in binding order. Iterator chains would add 700 bytes to the
 /// download.
-fn buffers(inputs: &[&GpuBuffer], output: &GpuBuffer) -> Vec<GpuBuffer> {
+fn buffers(inputs: &[&GpuBuffer], outputs: &[&GpuBuffer]) -> Vec<GpuBuffer> {
     let mut buffers = Vec::new();
-    for &buffer in inputs {
+    for &buffer in inputs.iter().chain(outputs) {
         buffers.push(buffer.clone());
     }
-    buffers.push(output.clone());
     buffers
 }

@@ -37,7 +37,6 @@ impl TileFold {
             source: [kernels::LIBRARY, &group, &self.combine, kernels::FOLD_TILES]
                 .concat()
                 .into(),
-            inputs: 1,
         }
     }
 }
@@ -106,7 +105,7 @@ impl Recorder<'_> {
         let y = self.allocate(tiles)?;
         let dims = [rows, cols, across].map(|dim| dim as u32);
         let params = [dims[0], dims[1], dims[2], identity.to_bits()];
-        self.dispatch_composed(kernel, &params, &[x], &y, tiles)?;
+        self.dispatch_composed(kernel, &params, &[x], &[&y], tiles)?;
         Ok(y)
     }
 }

@@ -13,8 +13,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::transformer::{
-    Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM, TransformerBackend,
-    TransformerPass, check_head,
+    Activation, Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM,
+    TransformerBackend, TransformerPass, check_head,
 };
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
@@ -47,8 +47,8 @@ impl TransformerBackend for Arc<Gpu> {
         add: "add_rows",
         silu: "gate",
         gelu: "gate",
-        place: "place_heads",
-        place_packed: "place_heads_f16",
+        place: &["place_heads"],
+        place_packed: &["place_heads_f16"],
         attend: "attend",
         attend_packed: "attend_f16",
     };
@@ -68,6 +68,10 @@ impl TransformerBackend for Arc<Gpu> {
         cols: usize,
     ) -> Result<BlockWeights> {
         BlockWeights::new(self, kind, matrices, cols).await
+    }
+
+    fn gates(weights: &BlockWeights, rows: usize) -> bool {
+        rows < TILED_FROM && weights.parts.len() == 1
     }
 
     fn row_kernel(weights: &BlockWeights) -> (&'static str, Vec<(usize, usize)>) {
@@ -108,19 +112,29 @@ impl GpuPass<'_> {
 
     fn record(
         &mut self,
-        (name, source): (&'static str, &'static str),
+        kernel: (&'static str, &'static str),
         params: &[u32],
         inputs: &[&GpuBuffer],
         output: &GpuBuffer,
         workgroups: usize,
     ) -> Result<()> {
+        self.record_to(kernel, params, inputs, &[output], workgroups)
+    }
+
+    fn record_to(
+        &mut self,
+        (name, source): (&'static str, &'static str),
+        params: &[u32],
+        inputs: &[&GpuBuffer],
+        outputs: &[&GpuBuffer],
+        workgroups: usize,
+    ) -> Result<()> {
         let kernel = Composed {
             name,
             source: source.into(),
-            inputs: inputs.len(),
         };
         self.0
-            .dispatch_composed(&kernel, params, inputs, output, workgroups)
+            .dispatch_composed(&kernel, params, inputs, outputs, workgroups)
     }
 }
 
@@ -191,6 +205,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
             let shape = [tokens, part.rows];
             let tile = self.tile(shape);
             let lanes = self.lanes(part.rows);
+            let gates = product.gate.map_or(0, |_| part.rows / 2);
             let params = [
                 tokens as u32,
                 weights.cols as u32,
@@ -205,6 +220,8 @@ impl<'g> TransformerPass for GpuPass<'g> {
                 norm.map_or(0.0, |norm| norm.epsilon).to_bits(),
                 norm.map_or(0, |norm| norm.skipped as u32),
                 lanes as u32,
+                gates as u32,
+                u32::from(product.gate == Some(Activation::GeluTanh)),
             ];
             let rows_at_once = ROWS_OF_A_LANE * MOST_LANES / lanes;
             let workgroups = tile.count(shape);
@@ -290,40 +307,37 @@ impl<'g> TransformerPass for GpuPass<'g> {
         )
     }
 
-    fn place(&mut self, x: &GpuBuffer, heads: &Heads<'_, GpuBuffer>, y: &GpuBuffer) -> Result<()> {
+    fn place(
+        &mut self,
+        x: &GpuBuffer,
+        heads: &Heads<'_, GpuBuffer>,
+        queries: &GpuBuffer,
+        cached: &GpuBuffer,
+    ) -> Result<()> {
         check_head(heads.head_len, heads.packed)?;
-        let rotation = heads.rotation.as_ref();
+        let rotation = &heads.rotation;
         let params = [
             heads.tokens as u32,
-            heads.count as u32,
-            heads.turned as u32,
+            heads.heads as u32,
+            heads.kv_heads as u32,
             heads.head_len as u32,
-            heads.column as u32,
-            heads.columns as u32,
             heads.position as u32,
-            rotation.map_or(0, |rotation| rotation.pairs as u32),
-            rotation.map_or(0, |rotation| u32::from(rotation.neighbours)),
-            u32::from(heads.gain.is_some()),
-            heads.gain.map_or(0.0, |(_, epsilon)| epsilon).to_bits(),
-            heads.start as u32,
-            heads.token_stride as u32,
-            heads.head_stride as u32,
+            heads.capacity as u32,
+            rotation.pairs as u32,
+            u32::from(rotation.neighbours),
+            u32::from(heads.gains.is_some()),
+            heads.gains.map_or(0.0, |(_, epsilon)| epsilon).to_bits(),
         ];
-        // Where there is no gain or no rotation, another buffer stands for it that is not read.
-        let gain = heads.gain.map_or(x, |(gain, _)| gain);
-        let angles = rotation.map_or(x, |rotation| rotation.angles);
+        // Where there are no gains, another buffer stands for them that is not read.
+        let gains = heads.gains.map_or([x; 2], |(gains, _)| gains);
         let kernel = if heads.packed {
             ("place_heads_f16", kernels::PLACE_HEADS_F16)
         } else {
             ("place_heads", kernels::PLACE_HEADS)
         };
-        self.record(
-            kernel,
-            &params,
-            &[x, gain, angles],
-            y,
-            heads.tokens * heads.count,
-        )
+        let inputs = [x, gains[0], gains[1], rotation.angles];
+        let workgroups = heads.tokens * (heads.heads + 2 * heads.kv_heads);
+        self.record_to(kernel, &params, &inputs, &[queries, cached], workgroups)
     }
 
     fn attend(
@@ -357,9 +371,10 @@ impl<'g> TransformerPass for GpuPass<'g> {
         x: &GpuBuffer,
         y: &GpuBuffer,
         [tokens, hidden]: [usize; 2],
-        gelu: bool,
+        activation: Activation,
     ) -> Result<()> {
-        let params = [(tokens * hidden) as u32, hidden as u32, u32::from(gelu)];
+        let gelu = u32::from(activation == Activation::GeluTanh);
+        let params = [(tokens * hidden) as u32, hidden as u32, gelu];
         let workgroups = (tokens * hidden).div_ceil(WORKGROUP);
         self.record(("gate", kernels::GATE), &params, &[x], y, workgroups)
     }

@@ -64,10 +64,9 @@ pub(super) fn multiply_words(
     let kernel = Composed {
         name,
         source: text.into(),
-        inputs: 2,
     };
     let groups = across * m.div_ceil(ROWS);
-    recorder.dispatch_composed(&kernel, &params, &[a, words], c, groups)
+    recorder.dispatch_composed(&kernel, &params, &[a, words], &[c], groups)
 }
 
 /// Records a row-major `k × n` matrix that words become.
@@ -82,12 +81,11 @@ fn unpack(
     let kernel = Composed {
         name,
         source: text.into(),
-        inputs: 1,
     };
     let params = [k, n, k.div_ceil(BLOCK)].map(|dim| dim as u32);
     // An invocation a word; those past the last one have nothing to do, and there are scales.
     let groups = words.len().div_ceil(WORKGROUP);
-    recorder.dispatch_composed(&kernel, &params, &[words], b, groups)
+    recorder.dispatch_composed(&kernel, &params, &[words], &[b], groups)
 }
 
 impl Gpu {

@@ -55,6 +55,11 @@ pub(crate) trait TransformerBackend: Clone {
         cols: usize,
     ) -> impl Future<Output = Result<Self::Weights>>;
 
+    /// Returns whether products of `rows` rows can have a [gate](Product::gate).
+    fn gates(_weights: &Self::Weights, _rows: usize) -> bool {
+        false
+    }
+
     /// Returns the name of the kernel that multiplies one row, and the rows and the size in bytes of each part of the
     /// weights, which a kernel multiplies by on its own.
     fn row_kernel(weights: &Self::Weights) -> (&'static str, Vec<(usize, usize)>);
@@ -67,8 +72,9 @@ pub(crate) struct StepKernels {
     pub(crate) add: &'static str,
     pub(crate) silu: &'static str,
     pub(crate) gelu: &'static str,
-    pub(crate) place: &'static str,
-    pub(crate) place_packed: &'static str,
+    /// One for all heads, or one for queries and one for keys and values.
+    pub(crate) place: &'static [&'static str],
+    pub(crate) place_packed: &'static [&'static str],
     pub(crate) attend: &'static str,
     pub(crate) attend_packed: &'static str,
 }
@@ -172,12 +178,14 @@ pub(crate) trait TransformerPass: Sized {
         rows: usize,
     ) -> Result<()>;
 
-    /// Writes heads where attention reads them.
+    /// Writes heads where attention reads them: rows of `x` have queries, keys and values. Those of queries and of keys are
+    /// normalised and rotated.
     fn place(
         &mut self,
         x: &Self::Buffer,
         heads: &Heads<'_, Self::Buffer>,
-        y: &Self::Buffer,
+        queries: &Self::Buffer,
+        cached: &Self::Buffer,
     ) -> Result<()>;
 
     /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each.
@@ -195,7 +203,7 @@ pub(crate) trait TransformerPass: Sized {
         x: &Self::Buffer,
         y: &Self::Buffer,
         shape: [usize; 2],
-        gelu: bool,
+        activation: Activation,
     ) -> Result<()>;
 }
 
@@ -214,26 +222,31 @@ pub(crate) type Columns<'a, B> = (&'a B, usize, usize);
 /// How heads are normalised and rotated, and where they go.
 pub(crate) struct Heads<'a, B> {
     pub(crate) tokens: usize,
-    /// The number of heads.
-    pub(crate) count: usize,
-    /// The number of heads that are normalised and rotated, the first ones; the others are copied.
-    pub(crate) turned: usize,
-    /// The first head's column, and the columns that there are.
-    pub(crate) column: usize,
-    pub(crate) columns: usize,
+    /// The heads of queries.
+    pub(crate) heads: usize,
+    /// The heads of keys, which are as many as those of values.
+    pub(crate) kv_heads: usize,
     pub(crate) head_len: usize,
     /// The position of the first token.
     pub(crate) position: usize,
-    /// The gain of their norm and its epsilon.
-    pub(crate) gain: Option<(&'a B, f32)>,
-    pub(crate) rotation: Option<HeadRotation<'a, B>>,
-    /// The index of the first element, and the elements from a token to the next one and from a head
-    /// to the next one.
-    pub(crate) start: usize,
-    pub(crate) token_stride: usize,
-    pub(crate) head_stride: usize,
-    /// Whether an element of the result holds two f16, one of each half of a head.
+    /// The positions that the cache has room for.
+    pub(crate) capacity: usize,
+    /// The gains of the norms of queries and of keys, and their epsilon.
+    pub(crate) gains: Option<([&'a B; 2], f32)>,
+    pub(crate) rotation: HeadRotation<'a, B>,
+    /// Whether an element of the cache holds two f16, one of each half of a head.
     pub(crate) packed: bool,
+}
+
+impl<B> Heads<'_, B> {
+    /// Returns the number of elements of the cache that a head has at a position.
+    pub(crate) fn cached_row(&self) -> usize {
+        if self.packed {
+            self.head_len / 2
+        } else {
+            self.head_len
+        }
+    }
 }
 
 /// A rotation of heads.
@@ -262,6 +275,14 @@ impl<B> Clone for Norm<'_, B> {
 
 impl<B> Copy for Norm<'_, B> {}
 
+/// The function of the gate in a feed-forward network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activation {
+    Silu,
+    /// GELU by its approximation with tanh.
+    GeluTanh,
+}
+
 /// A product of rows by a matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct Product {
@@ -270,6 +291,9 @@ pub(crate) struct Product {
     pub(crate) adds: bool,
     /// The factor of the product.
     pub(crate) scale: f32,
+    /// The activation of the first half of the matrix's rows, which multiplies the second half: the result has half as
+    /// many columns. Only where [`TransformerBackend::gates`] allows it.
+    pub(crate) gate: Option<Activation>,
 }
 
 impl Product {
@@ -279,6 +303,7 @@ impl Product {
             rows,
             adds: false,
             scale: 1.0,
+            gate: None,
         }
     }
 }

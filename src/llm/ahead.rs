@@ -20,7 +20,15 @@ pub(super) struct Ahead {
     tokens: VecDeque<Option<u32>>,
     /// The number of tokens that were chosen last, and the seconds for each.
     last: Option<(usize, f64)>,
+    /// The tokens that are left to the host: twice as many each time that one takes all logits, since a GPU reads such a
+    /// token in vain.
+    left: usize,
+    /// The tokens that were left last.
+    pause: usize,
 }
+
+/// The most tokens that are left to the host before a GPU tries again.
+const LONGEST_PAUSE: usize = 64;
 
 impl Ahead {
     /// Reads a token, and returns the one after it. If that takes all logits to choose, returns none and leaves the
@@ -36,6 +44,10 @@ impl Ahead {
         token: u32,
         most: usize,
     ) -> Result<Option<u32>> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Ok(None);
+        }
         if self.tokens.is_empty() {
             let count = self.count(most.min(model.model.ahead()));
             let start = seconds();
@@ -48,8 +60,14 @@ impl Ahead {
         if next.is_some() {
             sequence.advance(token);
             sampler.skip(1);
+            self.pause = 0;
         } else {
-            *self = Self::default();
+            let pause = (2 * self.pause + 1).min(LONGEST_PAUSE);
+            *self = Self {
+                left: pause - 1,
+                pause,
+                ..Self::default()
+            };
         }
         Ok(next)
     }

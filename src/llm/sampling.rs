@@ -3,10 +3,6 @@
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::iter;
-
 use crate::error::{Error, Result};
 use crate::graph::choice::{Change, Choices, Draw, Limits, Penalties};
 use crate::instruction_set::InstructionSet;
@@ -210,74 +206,109 @@ impl Sampler {
     }
 }
 
-/// A token that may be chosen. Likelier ones are greater; of equally likely ones the first is.
-struct Candidate {
-    token: u32,
-    logit: f32,
+/// The likeliest tokens that are put in order at first; most draws need no more.
+const FIRST_RANKED: usize = 256;
+
+/// Tokens in the order of their probability, of which as many are put in order as are asked for.
+struct Ranking {
+    /// A number for each token that is smaller for a likelier one, or for the first of equally likely ones. Its lower
+    /// half is the token.
+    keys: Vec<u64>,
+    sorted: usize,
 }
 
-impl Ord for Candidate {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let likelier = self.logit.total_cmp(&other.logit);
-        likelier.then(other.token.cmp(&self.token))
+impl Ranking {
+    fn new(logits: &[f32]) -> Self {
+        let key = |(token, logit): (u32, &f32)| {
+            let bits = logit.to_bits();
+            let descending = if logit.is_sign_negative() {
+                bits
+            } else {
+                !bits & i32::MAX as u32
+            };
+            u64::from(descending) << 32 | u64::from(token)
+        };
+        Self {
+            keys: (0..).zip(logits).map(key).collect(),
+            sorted: 0,
+        }
+    }
+
+    /// Returns the token of a rank.
+    fn get(&mut self, rank: usize) -> Option<u32> {
+        if rank >= self.sorted {
+            let rest = &mut self.keys[self.sorted..];
+            let count = match self.sorted {
+                0 => FIRST_RANKED.min(rest.len()),
+                _ => rest.len(),
+            };
+            if count < rest.len() {
+                rest.select_nth_unstable(count);
+            }
+            rest[..count].sort_unstable();
+            self.sorted += count;
+        }
+        self.keys.get(rank).map(|&key| key as u32)
     }
 }
-
-impl PartialOrd for Candidate {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Candidate {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Candidate {}
 
 /// Chooses a token within limits: the one at the fraction `uniform` of their probabilities, the likeliest token first.
 fn draw(logits: &[f32], limits: Limits, uniform: f64) -> u32 {
     let likeliest = argmax(logits);
-    let largest = logits.get(likeliest as usize).map_or(0.0, |&logit| logit);
-    // The probability as a fraction of the likeliest one's.
-    let weight = |candidate: &Candidate| {
-        let above = f64::from(candidate.logit) - f64::from(largest);
-        libm::exp(above / f64::from(limits.temperature))
+    let logit = |token: u32| {
+        logits
+            .get(token as usize)
+            .map_or(0.0, |&logit| f64::from(logit))
     };
-    let all = (0..).zip(logits);
-    let all = all.map(|(token, &logit)| Candidate { token, logit });
-    let least = f64::from(limits.min_p);
-    // A heap, since few of the candidates are needed in order.
-    let mut candidates: BinaryHeap<_> = if least > 0.0 {
-        all.filter(|candidate| weight(candidate) >= least).collect()
+    // The probability as a fraction of the likeliest one's, without those below the least one.
+    let weight = |token: u32| {
+        let above = logit(token) - logit(likeliest);
+        let weight = libm::exp(above / f64::from(limits.temperature));
+        if weight < f64::from(limits.min_p) {
+            0.0
+        } else {
+            weight
+        }
+    };
+    let mut ranking = Ranking::new(logits);
+    let most = match limits.top_k {
+        0 => logits.len(),
+        most => most.min(logits.len()),
+    };
+    let total: f64 = if most < logits.len() {
+        (0..most)
+            .filter_map(|rank| ranking.get(rank))
+            .map(weight)
+            .sum()
     } else {
-        all.collect()
+        (0..logits.len() as u32).map(weight).sum()
     };
-    if limits.top_k > 0 {
-        let ranked = iter::from_fn(|| candidates.pop());
-        candidates = ranked.take(limits.top_k).collect();
+    // No number where the likeliest token's logit is infinite or NaN.
+    if !(total > 0.0) {
+        return likeliest;
     }
-    if limits.top_p < 1.0 {
-        let enough = f64::from(limits.top_p) * candidates.iter().map(weight).sum::<f64>();
-        let mut before = 0.0;
-        let ranked = iter::from_fn(|| candidates.pop());
-        candidates = ranked
-            .take_while(|candidate| {
-                let is_within = before == 0.0 || before < enough;
-                before += weight(candidate);
-                is_within
-            })
-            .collect();
+    // The sums of the weights up to each rank: of the tokens to draw from, or of as many as the draw needs.
+    let mut sums = Vec::new();
+    let mut sum = 0.0;
+    let (is_nucleus, mut end) = (limits.top_p < 1.0, uniform * total);
+    if is_nucleus {
+        end = f64::from(limits.top_p) * total;
     }
-    let mut rest = uniform * candidates.iter().map(weight).sum::<f64>();
-    let chosen = iter::from_fn(|| candidates.pop()).find(|candidate| {
-        rest -= weight(candidate);
-        rest < 0.0
-    });
-    // Rounding leaves a rest. The last candidates may be forbidden.
-    chosen.map_or(likeliest, |candidate| candidate.token)
+    while sums.len() < most && (sums.is_empty() || sum < end || (sum == end && !is_nucleus)) {
+        let Some(token) = ranking.get(sums.len()) else {
+            break;
+        };
+        sum += weight(token);
+        sums.push(sum);
+    }
+    if is_nucleus {
+        end = uniform * sum;
+    }
+    let rank = sums.partition_point(|&sum| sum <= end);
+    // Rounding may leave none. The last tokens may be forbidden.
+    let is_ranked = rank < sums.len();
+    let chosen = is_ranked.then(|| ranking.get(rank)).flatten();
+    chosen.unwrap_or(likeliest)
 }
 
 /// The first token of the largest logit, or the first one whose logit is NaN: the choice of every back-end.

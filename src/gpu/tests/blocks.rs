@@ -1,7 +1,9 @@
 //! Products by weights in ggml's blocks, as hardware and software adapters compute them.
 
 use super::{Gpu, noise, pretend};
-use crate::graph::transformer::{Norm, Product, TILED_FROM, TransformerBackend, TransformerPass};
+use crate::graph::transformer::{
+    Activation, Norm, Product, TILED_FROM, TransformerBackend, TransformerPass,
+};
 use crate::runtime;
 use crate::tensor::ggml::WeightType;
 use std::sync::Arc;
@@ -36,21 +38,24 @@ fn blocks(kind: WeightType, scales: &[usize], len: usize) -> Vec<u8> {
     blocks
 }
 
-/// Returns the products of `tokens` rows of `x`, normalised by `gain` if there is one.
+/// Returns the products of rows of `x`, normalised by `gain` if there is one, by `rows` rows of weights.
 fn multiplied(
     gpu: &Arc<Gpu>,
     (kind, blocks): (WeightType, &[u8]),
     x: &[f32],
     gain: Option<&[f32]>,
-    [tokens, rows]: [usize; 2],
+    product: Product,
+    rows: usize,
 ) -> Vec<f32> {
-    let cols = x.len() / tokens;
+    let cols = x.len() / product.rows;
+    let columns = product.gate.map_or(rows, |_| rows / 2);
+    let len = product.rows * columns;
     let weights =
         runtime::block_on(TransformerBackend::weights(gpu, kind, &[blocks], cols)).unwrap();
     let reading = {
         let mut pass = TransformerBackend::pass(gpu).unwrap();
         let x = pass.upload(x).unwrap();
-        let y = pass.allocate(tokens * rows).unwrap();
+        let y = pass.allocate(len).unwrap();
         let gain = gain.map(|gain| pass.upload(gain).unwrap());
         let norm = gain.as_ref().map(|gain| Norm {
             gain,
@@ -58,10 +63,9 @@ fn multiplied(
             epsilon: EPSILON,
             skipped: 0,
         });
-        let product = Product::of(tokens);
-        pass.multiply(&x, &weights, (&y, 0, rows), product, norm)
+        pass.multiply(&x, &weights, (&y, 0, columns), product, norm)
             .unwrap();
-        pass.submit(Some((&y, tokens * rows))).unwrap()
+        pass.submit(Some((&y, len))).unwrap()
     };
     runtime::block_on(reading).unwrap()
 }
@@ -82,13 +86,60 @@ fn products_by_blocks_are_exact_with_every_kernel() {
                 let norms = [None, Some(&gain[..])];
                 for gain in norms.into_iter().take(1 + usize::from(tokens < TILED_FROM)) {
                     let weights_of_x = (kind, &blocks[..]);
-                    let y = multiplied(&gpu, weights_of_x, &x, gain, [tokens, rows]);
+                    let product = Product::of(tokens);
+                    let y = multiplied(&gpu, weights_of_x, &x, gain, product, rows);
                     let case = format!("{kind:?}, {tokens} by {rows}, software {software}");
                     for (row, y) in x.chunks(cols).zip(y.chunks(rows)) {
                         judge(&normalised(row, gain), &weights, y, &case);
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn gates_of_products_multiply_what_they_let_pass() {
+    let cols = 512;
+    let (tokens, gain) = (2, noise(cols, 3));
+    let x = noise(tokens * cols, 5);
+    for software in [true, false] {
+        let gpu = pretend(software);
+        for (kind, scales) in TYPES {
+            for gates in [1, 3, 66, 4_097] {
+                let blocks = blocks(kind, scales, 2 * gates * cols);
+                for activation in [Activation::Silu, Activation::GeluTanh] {
+                    let multiplied = |product, columns| {
+                        let weights = (kind, &blocks[..]);
+                        multiplied(&gpu, weights, &x, Some(&gain), product, columns)
+                    };
+                    let plain = Product::of(tokens);
+                    let apart = multiplied(plain, 2 * gates);
+                    let gate = Some(activation);
+                    let gated = multiplied(Product { gate, ..plain }, 2 * gates);
+                    for (apart, gated) in apart.chunks(2 * gates).zip(gated.chunks(gates)) {
+                        let pairs = apart[..gates].iter().zip(&apart[gates..]);
+                        for ((&gate, &value), &is) in pairs.zip(gated) {
+                            let wanted = activated(activation, gate.into()) * f64::from(value);
+                            let error = (f64::from(is) - wanted).abs();
+                            assert!(
+                                error <= 1e-5 * wanted.abs() + 1e-7 * f64::from(value.abs()),
+                                "{kind:?}, {gates}, {activation:?}, {software}: {is}, not {wanted}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn activated(activation: Activation, x: f64) -> f64 {
+    match activation {
+        Activation::Silu => x / (1.0 + (-x).exp()),
+        Activation::GeluTanh => {
+            let cubic = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+            0.5 * x * (1.0 + cubic.tanh())
         }
     }
 }

@@ -2,16 +2,9 @@
 
 use super::rotation::{Pairs, Rotation};
 use crate::error::Result;
+use crate::graph::transformer::Activation;
 use crate::llm::gguf::{Gguf, invalid};
 use crate::llm::{CacheType, Value};
-
-/// The function of the gate in a feed-forward network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Activation {
-    Silu,
-    /// GELU by its approximation with tanh.
-    GeluTanh,
-}
 
 /// The layers whose attention sees only a window of positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The forward pass on SIMD.
 
 use super::adapter::Part;
-use super::architecture::Activation;
-use super::steps::{Place, Slot, Step, VectorId, WeightId};
+use super::steps::{Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::{Error, Result};
+use crate::graph::transformer::Activation;
 use crate::ops::Op;
 use crate::simd::{AttentionShape, BlockMatrix, Cpu, attention, execute, multiply_blocks};
 use crate::tensor::ggml::WeightType;
@@ -140,11 +140,10 @@ impl<'a> Pass<'a> {
                     add(to, from);
                 }
                 Step::Place {
-                    from,
-                    gain,
+                    gains,
                     rotation,
-                    to,
-                } => self.place(from, gain, rotation, to)?,
+                    layer,
+                } => self.place(gains, rotation, layer)?,
                 Step::Attend { layer, window } => self.attend(layer, window)?,
                 Step::Activate(activation) => self.activate(activation)?,
             }
@@ -221,41 +220,36 @@ impl<'a> Pass<'a> {
         rows.for_each(|row| add(row, vector));
     }
 
-    fn place(
-        &mut self,
-        from: Slot,
-        gain: Option<VectorId>,
-        rotation: Option<usize>,
-        to: Place,
-    ) -> Result<()> {
+    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {
+        self.turn(Slot::Queries, gains.map(|gains| gains[0]), rotation)?;
+        self.turn(Slot::Keys, gains.map(|gains| gains[1]), rotation)?;
+        let CpuSequence { slots, cache, .. } = &mut *self.sequence;
+        let first = self.block.first;
+        cache.write_keys(layer, first, &slots[Slot::Keys as usize])?;
+        cache.write_values(layer, first, &slots[Slot::Values as usize])?;
+        slots.swap(Slot::Queries as usize, Slot::Rotated as usize);
+        Ok(())
+    }
+
+    /// Normalises heads if there is a gain, and rotates them.
+    fn turn(&mut self, slot: Slot, gain: Option<VectorId>, rotation: usize) -> Result<()> {
         let (cpu, config) = (self.sequence.cpu, &self.model.config);
-        let mut rows = std::mem::take(&mut self.sequence.slots[from as usize]);
+        let row = self.sequence.lens[slot as usize];
+        let rows = &mut self.sequence.slots[slot as usize];
         if let Some(gain) = gain {
             let mut normed = try_zeros(rows.len())?;
             let gain = &self.model.weights.vectors[gain.0];
-            norm(cpu, config, &rows, gain, &mut normed)?;
-            rows = normed;
+            norm(cpu, config, rows, gain, &mut normed)?;
+            *rows = normed;
         }
-        if let Some(index) = rotation {
-            let rotation = &config.rotations[index];
-            let row = self.sequence.lens[from as usize];
-            let angles = self.angles[index].chunks_exact(rotation.rotated / 2);
-            for (row, angles) in rows.chunks_exact_mut(row).zip(angles) {
-                for head in row.chunks_exact_mut(config.head_len) {
-                    rotation.apply(head, angles);
-                }
+        let angles = &self.angles[rotation];
+        let rotation = &config.rotations[rotation];
+        let angles = angles.chunks_exact(rotation.rotated / 2);
+        for (row, angles) in rows.chunks_exact_mut(row).zip(angles) {
+            for head in row.chunks_exact_mut(config.head_len) {
+                rotation.apply(head, angles);
             }
         }
-        let (cache, first) = (&mut self.sequence.cache, self.block.first);
-        match to {
-            Place::Keys(layer) => cache.write_keys(layer, first, &rows)?,
-            Place::Values(layer) => cache.write_values(layer, first, &rows)?,
-            Place::Queries => {
-                let queries = &mut self.sequence.slots[Slot::Rotated as usize];
-                std::mem::swap(queries, &mut rows);
-            }
-        }
-        self.sequence.slots[from as usize] = rows;
         Ok(())
     }
 

@@ -1,10 +1,10 @@
 //! The steps of a token with the functions that run them.
 
 use super::Model;
-use super::architecture::Activation;
-use super::steps::{Place, Slot, Step};
+use super::steps::{Slot, Step};
 use super::weights::Weight;
 use crate::device::Backend;
+use crate::graph::transformer::Activation;
 use crate::llm::ModelStep;
 
 impl Model {
@@ -48,7 +48,10 @@ impl Model {
     pub(super) fn explain_step(&self, step: Step, layer: Option<usize>) -> ModelStep {
         let lens = Slot::lens(&self.config, self.vocabulary());
         let len = |slot: Slot| lens[slot as usize];
-        let heads = |slot: Slot| vec![len(slot) / self.config.head_len, self.config.head_len];
+        let heads = |slots: &[Slot]| {
+            let len: usize = slots.iter().map(|&slot| len(slot)).sum();
+            vec![len / self.config.head_len, self.config.head_len]
+        };
         let matrix = match step {
             Step::Multiply { weight, .. } => Some(&self.weights.matrices[weight.0]),
             _ => None,
@@ -60,8 +63,8 @@ impl Model {
                 matrix.map_or(Vec::new(), |weight| vec![weight.rows, weight.cols]),
             ),
             Step::AddVector { to, .. } | Step::Add { to, .. } => ("add", vec![len(to)]),
-            Step::Place { from, .. } => ("place", heads(from)),
-            Step::Attend { .. } => ("attention", heads(Slot::Mixed)),
+            Step::Place { .. } => ("place", heads(&[Slot::Queries, Slot::Keys, Slot::Values])),
+            Step::Attend { .. } => ("attention", heads(&[Slot::Mixed])),
             Step::Activate(activation) => (gated(activation), vec![len(Slot::Gated)]),
         };
         ModelStep {
@@ -76,15 +79,18 @@ impl Model {
         }
     }
 
-    /// The size of the vector of weights that a step reads.
+    /// The size of the vectors of weights that a step reads.
     pub(super) fn vector_bytes(&self, step: Step) -> usize {
-        let vector = match step {
-            Step::Norm { gain, .. } => Some(gain),
-            Step::Place { gain, .. } => gain,
-            Step::AddVector { vector, .. } => Some(vector),
-            _ => None,
+        let vectors = match step {
+            Step::Norm { gain, .. } => vec![gain],
+            Step::Place { gains, .. } => gains.map_or(Vec::new(), Vec::from),
+            Step::AddVector { vector, .. } => vec![vector],
+            _ => Vec::new(),
         };
-        vector.map_or(0, |vector| size_of_val(&*self.weights.vectors[vector.0]))
+        let sizes = vectors
+            .into_iter()
+            .map(|vector| size_of_val(&*self.weights.vectors[vector.0]));
+        sizes.sum()
     }
 }
 
@@ -95,14 +101,8 @@ fn operations(step: Step) -> Vec<&'static str> {
         Step::Multiply { adds: true, .. } => vec!["matmul", "add"],
         Step::Multiply { .. } => vec!["matmul"],
         Step::AddVector { .. } | Step::Add { .. } => vec!["add"],
-        Step::Place {
-            gain, rotation, to, ..
-        } => {
-            let norm = gain.map(|_| "rms_norm");
-            let rope = rotation.map(|_| "rope");
-            let cache = (!matches!(to, Place::Queries)).then_some("write_cache");
-            [norm, rope, cache].into_iter().flatten().collect()
-        }
+        Step::Place { gains: None, .. } => vec!["rope", "write_cache"],
+        Step::Place { .. } => vec!["rms_norm", "rope", "write_cache"],
         Step::Attend { .. } => vec!["attention"],
         Step::Activate(activation) => vec![gated(activation)],
     }

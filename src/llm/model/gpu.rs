@@ -7,10 +7,9 @@ mod explain;
 mod join;
 mod slots;
 
-use super::architecture::Activation;
 use super::forward::foreign;
 use super::rotation::Pairs;
-use super::steps::{Place, Slot, Step, WeightId};
+use super::steps::{Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::error::Result;
 use crate::graph::transformer::{
@@ -317,7 +316,37 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     }
 
     fn run(&mut self, steps: &[Step]) -> Result<()> {
-        steps.iter().try_for_each(|step| self.step(step))
+        let mut rest = steps;
+        while let [step, after @ ..] = rest {
+            rest = after;
+            match (*step, after) {
+                (
+                    Step::Multiply {
+                        from,
+                        weight,
+                        to: Slot::Gate,
+                        ..
+                    },
+                    [Step::Activate(activation), after @ ..],
+                ) if self.gates(weight) => {
+                    let product = Product {
+                        gate: Some(*activation),
+                        ..Product::of(self.block.tokens)
+                    };
+                    self.multiply(from, weight, Slot::Gated, product)?;
+                    rest = after;
+                }
+                _ => self.step(step)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether the product that gives gates and what they let pass can apply the gates, too.
+    fn gates(&self, weight: WeightId) -> bool {
+        let weights = self.on.matrices[weight.0].as_ref();
+        self.adapters.is_empty()
+            && weights.is_some_and(|weights| B::gates(weights, self.block.tokens))
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
@@ -345,7 +374,13 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 weight,
                 to,
                 adds,
-            } => self.multiply(from, weight, to, adds),
+            } => {
+                let product = Product {
+                    adds,
+                    ..Product::of(tokens)
+                };
+                self.multiply(from, weight, to, product)
+            }
             Step::AddVector { vector, to } => {
                 let vector = (&on.vectors[vector.0], slots.len(to));
                 self.recorder.add(vector, slots.get(to), tokens)
@@ -357,25 +392,20 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 self.recorder.add(from, (slots.own(to), 0, len), 1)
             }
             Step::Place {
-                from,
-                gain,
+                gains,
                 rotation,
-                to,
-            } => {
-                let gain = gain.map(|gain| (&on.vectors[gain.0], self.model.config.epsilon));
-                self.place(from, gain, rotation, to)
-            }
+                layer,
+            } => self.place(gains, rotation, layer),
             Step::Attend { layer, window } => self.attend(layer, window),
             Step::Activate(activation) => {
                 let (gate, hidden) = (slots.own(Slot::Gate), slots.len(Slot::Gate));
-                let gelu = activation == Activation::GeluTanh;
                 let to = slots.own(Slot::Gated);
-                self.recorder.gate(gate, to, [tokens, hidden], gelu)
+                self.recorder.gate(gate, to, [tokens, hidden], activation)
             }
         }
     }
 
-    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, adds: bool) -> Result<()> {
+    fn multiply(&mut self, from: Slot, weight: WeightId, to: Slot, product: Product) -> Result<()> {
         let on = self.on;
         let Some(weights) = &on.matrices[weight.0] else {
             return Ok(());
@@ -386,10 +416,6 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             None => (from, None),
         };
         let (from, (to, mut column, columns)) = (self.slots.own(from), self.slots.get(to));
-        let product = Product {
-            adds,
-            ..Product::of(self.block.tokens)
-        };
         let result = (to, column, columns);
         self.recorder
             .multiply(from, weights, result, product, norm)?;
@@ -422,53 +448,33 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             .attend(inputs, &attention, slots.own(Slot::Mixed))
     }
 
-    fn place(
-        &mut self,
-        from: Slot,
-        gain: Option<(&B::Buffer, f32)>,
-        rotation: Option<usize>,
-        to: Place,
-    ) -> Result<()> {
-        let (config, slots) = (&self.model.config, self.slots);
-        let (x, column, columns) = slots.get(from);
-        let head_len = config.head_len;
-        let own = slots.len(from) / head_len;
-        let (y, count, strides, packed) = match to {
-            Place::Queries => {
-                let strides = [0, own * head_len, head_len];
-                (slots.own(Slot::Rotated), own, strides, false)
-            }
-            // Values stand after keys in their slots and in the cache, and are copied with them.
-            Place::Keys(layer) => {
-                let row = config.cached_row();
-                let strides = [self.block.first * row, row, config.capacity * row];
-                (&self.sequence.0[layer], 2 * own, strides, config.packed())
-            }
-            Place::Values(_) => return Ok(()),
-        };
-        let [start, token_stride, head_stride] = strides;
-        let placed = Heads {
+    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {
+        let (config, slots, on) = (&self.model.config, self.slots, self.on);
+        let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
+        let angles = &on.angles[rotation];
+        let rotation = &config.rotations[rotation];
+        let heads = Heads {
             tokens: self.block.tokens,
-            count,
-            turned: own,
-            column,
-            columns,
-            head_len,
+            heads: config.heads,
+            kv_heads: config.kv_heads,
+            head_len: config.head_len,
             position: self.block.first,
-            gain,
-            rotation: rotation.map(|index| {
-                let rotation = &config.rotations[index];
-                HeadRotation {
-                    angles: &self.on.angles[index],
-                    pairs: rotation.rotated / 2,
-                    neighbours: rotation.pairs == Pairs::Neighbours,
-                }
-            }),
-            start,
-            token_stride,
-            head_stride,
-            packed,
+            capacity: config.capacity,
+            gains: gains.map(|gains| (gains, config.epsilon)),
+            rotation: HeadRotation {
+                angles,
+                pairs: rotation.rotated / 2,
+                neighbours: rotation.pairs == Pairs::Neighbours,
+            },
+            packed: config.packed(),
         };
-        self.recorder.place(x, &placed, y)
+        let queries = slots.own(Slot::Rotated);
+        // Keys and values lie after queries.
+        self.recorder.place(
+            slots.own(Slot::Queries),
+            &heads,
+            queries,
+            &self.sequence.0[layer],
+        )
     }
 }

@@ -1,9 +1,9 @@
 //! The forward pass as a list of steps, which every back-end runs.
 
 use super::Config;
-use super::architecture::Activation;
 use super::weights::{Weight, Weights, optional_vector, vector};
 use crate::error::Result;
+use crate::graph::transformer::Activation;
 use crate::llm::gguf::Gguf;
 
 /// Values of a pass, one row for each token.
@@ -53,14 +53,6 @@ pub(super) struct VectorId(pub(super) usize);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WeightId(pub(super) usize);
 
-/// Where heads are placed: in a slot, or in a layer of the cache.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
-    Queries,
-    Keys(usize),
-    Values(usize),
-}
-
 /// A step of the forward pass. Rows are those of the block's tokens.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
@@ -81,13 +73,12 @@ pub(super) enum Step {
     AddVector { vector: VectorId, to: Slot },
     /// Adds rows to rows.
     Add { from: Slot, to: Slot },
-    /// Writes heads where attention reads them; normalises them first if there is a gain, and then
-    /// rotates them if a rotation is named.
+    /// Writes heads where attention reads them: queries to `Rotated`, keys and values to a layer of the cache. Queries
+    /// and keys are normalised first if there are gains for them, and then rotated.
     Place {
-        from: Slot,
-        gain: Option<VectorId>,
-        rotation: Option<usize>,
-        to: Place,
+        gains: Option<[VectorId; 2]>,
+        rotation: usize,
+        layer: usize,
     },
     /// Attends to a layer's keys and values, of a window of positions if there is one.
     Attend { layer: usize, window: Option<usize> },
@@ -163,27 +154,17 @@ impl Builder<'_> {
             }
         }
         let local = config.is_local(layer);
-        let rotation = usize::from(local);
         let gains = if config.architecture.norms_heads {
-            let gains = ["attn_q_norm", "attn_k_norm"];
             let mut gain = |part| self.vector(&name(part), config.head_len);
-            [Some(gain(gains[0])?), Some(gain(gains[1])?)]
+            Some([gain("attn_q_norm")?, gain("attn_k_norm")?])
         } else {
-            [None; 2]
+            None
         };
-        let places = [
-            (Slot::Queries, gains[0], Some(rotation), Place::Queries),
-            (Slot::Keys, gains[1], Some(rotation), Place::Keys(layer)),
-            (Slot::Values, None, None, Place::Values(layer)),
-        ];
-        for (from, gain, rotation, to) in places {
-            self.steps.push(Step::Place {
-                from,
-                gain,
-                rotation,
-                to,
-            });
-        }
+        self.steps.push(Step::Place {
+            gains,
+            rotation: usize::from(local),
+            layer,
+        });
         let window = config.window.filter(|_| local);
         self.steps.push(Step::Attend { layer, window });
         self.result(

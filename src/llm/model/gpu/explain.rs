@@ -1,9 +1,9 @@
 //! The steps of a token with the kernels that run them.
 
 use super::super::Model;
-use super::super::architecture::Activation;
-use super::super::steps::{Place, Slot, Step, WeightId};
+use super::super::steps::{Slot, Step, WeightId};
 use super::{GpuModel, ModelBackend};
+use crate::graph::transformer::Activation;
 use crate::llm::ModelStep;
 
 impl<B: ModelBackend> GpuModel<B> {
@@ -13,6 +13,7 @@ impl<B: ModelBackend> GpuModel<B> {
             on: self,
             model,
             norm: None,
+            last: None,
             steps: vec![model.explain_embedding()],
         };
         for (layer, all) in self.layers.iter().enumerate() {
@@ -33,11 +34,14 @@ struct Explaining<'a, B: ModelBackend> {
     model: &'a Model,
     /// The norm that the next products compute themselves.
     norm: Option<Step>,
+    /// The step before, if it is a product.
+    last: Option<Step>,
     steps: Vec<ModelStep>,
 }
 
 impl<B: ModelBackend> Explaining<'_, B> {
     fn add(&mut self, step: Step, layer: Option<usize>) {
+        let last = self.last.take();
         let mut info = self.model.explain_step(step, layer);
         info.backend = self.model.backend();
         let packed = self.model.config.packed();
@@ -51,28 +55,57 @@ impl<B: ModelBackend> Explaining<'_, B> {
                 }
                 B::KERNELS.norm
             }
-            Step::Multiply { from, weight, .. } => return self.multiply(from, weight, &info),
-            Step::AddVector { .. } | Step::Add { .. } => B::KERNELS.add,
-            Step::Place {
-                to: Place::Values(_),
-                ..
-            } => return,
-            Step::Place { to, .. } => {
-                if let Place::Keys(_) = to {
-                    // Values stand after keys.
-                    info.shape[0] *= 2;
-                }
-                match to {
-                    Place::Keys(_) if packed => B::KERNELS.place_packed,
-                    _ => B::KERNELS.place,
-                }
+            Step::Multiply { from, weight, .. } => {
+                self.multiply(from, weight, &info);
+                self.last = Some(step);
+                return;
             }
+            Step::AddVector { .. } | Step::Add { .. } => B::KERNELS.add,
+            Step::Place { .. } if packed => return self.place(B::KERNELS.place_packed, &info),
+            Step::Place { .. } => return self.place(B::KERNELS.place, &info),
             Step::Attend { .. } if packed => B::KERNELS.attend_packed,
             Step::Attend { .. } => B::KERNELS.attend,
+            Step::Activate(_) if self.gates(last) => {
+                if let Some(product) = self.steps.last_mut() {
+                    product.operations.extend(info.operations);
+                }
+                return;
+            }
             Step::Activate(Activation::Silu) => B::KERNELS.silu,
             Step::Activate(Activation::GeluTanh) => B::KERNELS.gelu,
         };
         self.steps.push(info);
+    }
+
+    /// Returns whether a product applies the gates that it gives.
+    fn gates(&self, product: Option<Step>) -> bool {
+        let Some(Step::Multiply {
+            weight,
+            to: Slot::Gate,
+            ..
+        }) = product
+        else {
+            return false;
+        };
+        let weights = self.on.matrices[weight.0].as_ref();
+        weights.is_some_and(|weights| B::gates(weights, 1))
+    }
+
+    /// Adds the kernels that place heads.
+    fn place(&mut self, kernels: &[&'static str], info: &ModelStep) {
+        let queries = self.model.config.heads;
+        let heads = match kernels.len() {
+            1 => vec![info.shape[0]],
+            _ => vec![queries, info.shape[0] - queries],
+        };
+        for (kernel, heads) in kernels.iter().zip(heads) {
+            let mut step = info.clone();
+            step.kernel = kernel;
+            step.shape[0] = heads;
+            // The gains of queries and of keys have one length.
+            step.weight_bytes /= kernels.len();
+            self.steps.push(step);
+        }
     }
 
     /// Adds a product, which is a kernel for each part of its weights.
