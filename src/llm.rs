@@ -21,6 +21,7 @@ mod logprobs;
 mod lora;
 mod model;
 mod quantized_matrix;
+mod ranking;
 mod sampling;
 mod saved;
 mod sequence;

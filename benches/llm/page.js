@@ -6,7 +6,8 @@ import { deliver } from './deliver.js';
 const query = Object.fromEntries(new URLSearchParams(location.search));
 const tokens = Number(query.tokens);
 const context = Number(query.context);
-const temperature = Number(query.temperature ?? 0);
+/** How tokens are chosen, as JSON. */
+const sampling = { temperature: 0, ...JSON.parse(query.sampling ?? '{}') };
 /** The ends of answers are forbidden, so that all answers are as long. */
 const bias = query.ends ? Object.fromEntries(query.ends.split(',').map((id) => [id, -100])) : undefined;
 
@@ -17,7 +18,7 @@ const contestants = {
     return {
       load: () => LanguageModel.load(model, { device: query.device, contextLength: context, cache: false }),
       async answer(loaded, first) {
-        const answer = loaded.complete(query.prompt, { max_tokens: tokens, temperature, logit_bias: bias });
+        const answer = loaded.complete(query.prompt, { max_tokens: tokens, ...sampling, logit_bias: bias });
         for await (const _ of answer) {
           first();
         }
@@ -36,7 +37,7 @@ const contestants = {
         return wllama;
       },
       async answer(loaded, first) {
-        const request = { prompt: query.prompt, max_tokens: tokens, temperature, logit_bias: bias, stream: true };
+        const request = { prompt: query.prompt, max_tokens: tokens, ...sampling, logit_bias: bias, stream: true };
         let usage = {};
         for await (const chunk of await loaded.createCompletion(request)) {
           first();

@@ -1,5 +1,9 @@
 //! Logarithms of the probabilities of tokens.
 
+use super::ranking::Ranking;
+use crate::instruction_set::InstructionSet;
+use crate::simd;
+
 /// A token, and the natural logarithm of the probability that the model gave it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Candidate {
@@ -28,12 +32,14 @@ pub(super) struct Distribution {
 
 impl Distribution {
     pub(super) fn new(logits: &[f32]) -> Self {
-        let largest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-        let above = logits
-            .iter()
-            .map(|&logit| libm::exp(f64::from(logit) - f64::from(largest)));
+        let (set, len) = (InstructionSet::best(), logits.len());
+        let mut logprobs = vec![0.0; len];
+        simd::softmax(set, true, logits, len, &mut logprobs);
+        // The likeliest token's logarithm is the most exact one.
+        let likeliest = simd::argmax(set, logits);
+        let of = |values: &[f32]| values.get(likeliest).map_or(0.0, |&x| f64::from(x));
         Self {
-            total: f64::from(largest) + libm::log(above.sum()),
+            total: of(logits) - of(&logprobs),
             logits: logits.to_vec(),
         }
     }
@@ -49,23 +55,11 @@ impl Distribution {
 
     /// Returns the logarithms for a token and for the `top` likeliest ones.
     pub(super) fn of(&self, token: u32, top: usize) -> TokenLogprobs {
-        let mut order: Vec<u32> = (0..self.logits.len() as u32).collect();
-        let descending = |a: &u32, b: &u32| {
-            let [a, b] = [a, b].map(|&token| self.logits[token as usize]);
-            b.total_cmp(&a)
-        };
-        let top = top.min(order.len());
-        if (1..order.len()).contains(&top) {
-            order.select_nth_unstable_by(top - 1, descending);
-        }
-        order.truncate(top);
-        order.sort_by(descending);
+        let mut ranking = Ranking::new(&self.logits);
+        let top = (0..top).map_while(|rank| ranking.get(rank));
         TokenLogprobs {
             chosen: self.candidate(token),
-            top: order
-                .into_iter()
-                .map(|token| self.candidate(token))
-                .collect(),
+            top: top.map(|token| self.candidate(token)).collect(),
         }
     }
 }

@@ -3,6 +3,7 @@
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
+use super::ranking::Ranking;
 use crate::error::{Error, Result};
 use crate::graph::choice::{Change, Choices, Draw, Limits, Penalties};
 use crate::instruction_set::InstructionSet;
@@ -75,23 +76,31 @@ impl Sampling {
 
     /// Returns what biases and penalties change, where tokens have occurred: a change for each token, in ascending order.
     pub(super) fn changes(&self, seen: &[u32]) -> Vec<Change> {
-        let change = |token, bias, count| Change { token, bias, count };
-        let biases = self.logit_bias.iter();
-        let mut changes: Vec<_> = biases
-            .map(|&(token, bias)| change(token, bias, 0))
-            .collect();
+        let mut counted: Vec<u64> = Vec::new();
         if self.penalties().any() {
-            changes.extend(seen.iter().map(|&token| change(token, 0.0, 1)));
+            counted.extend(seen.iter().map(|&token| u64::from(token)));
         }
-        changes.sort_unstable_by_key(|change| change.token);
-        changes.dedup_by(|next, kept| {
-            let same = next.token == kept.token;
-            if same {
-                kept.bias += next.bias;
-                kept.count += next.count;
-            }
-            same
+        counted.sort_unstable();
+        let same = counted.chunk_by(|a, b| a == b);
+        let same = same.map(|same| Change {
+            token: same[0] as u32,
+            bias: 0.0,
+            count: same.len() as u32,
         });
+        let mut changes: Vec<Change> = same.collect();
+        for &(token, bias) in &self.logit_bias {
+            match changes.binary_search_by_key(&token, |change| change.token) {
+                Ok(index) => changes[index].bias += bias,
+                Err(index) => changes.insert(
+                    index,
+                    Change {
+                        token,
+                        bias,
+                        count: 0,
+                    },
+                ),
+            }
+        }
         changes
     }
 
@@ -206,109 +215,72 @@ impl Sampler {
     }
 }
 
-/// The likeliest tokens that are put in order at first; most draws need no more.
-const FIRST_RANKED: usize = 256;
-
-/// Tokens in the order of their probability, of which as many are put in order as are asked for.
-struct Ranking {
-    /// A number for each token that is smaller for a likelier one, or for the first of equally likely ones. Its lower
-    /// half is the token.
-    keys: Vec<u64>,
-    sorted: usize,
-}
-
-impl Ranking {
-    fn new(logits: &[f32]) -> Self {
-        let key = |(token, logit): (u32, &f32)| {
-            let bits = logit.to_bits();
-            let descending = if logit.is_sign_negative() {
-                bits
-            } else {
-                !bits & i32::MAX as u32
-            };
-            u64::from(descending) << 32 | u64::from(token)
-        };
-        Self {
-            keys: (0..).zip(logits).map(key).collect(),
-            sorted: 0,
-        }
-    }
-
-    /// Returns the token of a rank.
-    fn get(&mut self, rank: usize) -> Option<u32> {
-        if rank >= self.sorted {
-            let rest = &mut self.keys[self.sorted..];
-            let count = match self.sorted {
-                0 => FIRST_RANKED.min(rest.len()),
-                _ => rest.len(),
-            };
-            if count < rest.len() {
-                rest.select_nth_unstable(count);
-            }
-            rest[..count].sort_unstable();
-            self.sorted += count;
-        }
-        self.keys.get(rank).map(|&key| key as u32)
-    }
-}
-
 /// Chooses a token within limits: the one at the fraction `uniform` of their probabilities, the likeliest token first.
 fn draw(logits: &[f32], limits: Limits, uniform: f64) -> u32 {
     let likeliest = argmax(logits);
-    let logit = |token: u32| {
-        logits
-            .get(token as usize)
-            .map_or(0.0, |&logit| f64::from(logit))
-    };
-    // The probability as a fraction of the likeliest one's, without those below the least one.
-    let weight = |token: u32| {
-        let above = logit(token) - logit(likeliest);
-        let weight = libm::exp(above / f64::from(limits.temperature));
-        if weight < f64::from(limits.min_p) {
-            0.0
-        } else {
-            weight
-        }
-    };
+    let probabilities = probabilities(logits, limits, likeliest);
+    let probability = |token: u32| f64::from(at(&probabilities, token));
     let mut ranking = Ranking::new(logits);
     let most = match limits.top_k {
         0 => logits.len(),
         most => most.min(logits.len()),
     };
     let total: f64 = if most < logits.len() {
-        (0..most)
-            .filter_map(|rank| ranking.get(rank))
-            .map(weight)
-            .sum()
+        let ranked = (0..most).filter_map(|rank| ranking.get(rank));
+        ranked.map(probability).sum()
     } else {
-        (0..logits.len() as u32).map(weight).sum()
+        probabilities.iter().map(|&p| f64::from(p)).sum()
     };
-    // No number where the likeliest token's logit is infinite or NaN.
-    if !(total > 0.0) {
+    // No number where a logit is NaN or the largest one infinite.
+    if total.is_nan() || total <= 0.0 {
         return likeliest;
     }
-    // The sums of the weights up to each rank: of the tokens to draw from, or of as many as the draw needs.
+    // The sums up to each rank: of the tokens to draw from, or of as many as the draw needs.
     let mut sums = Vec::new();
     let mut sum = 0.0;
-    let (is_nucleus, mut end) = (limits.top_p < 1.0, uniform * total);
-    if is_nucleus {
-        end = f64::from(limits.top_p) * total;
-    }
+    let is_nucleus = limits.top_p < 1.0;
+    let fraction = if is_nucleus {
+        f64::from(limits.top_p)
+    } else {
+        uniform
+    };
+    let end = fraction * total;
     while sums.len() < most && (sums.is_empty() || sum < end || (sum == end && !is_nucleus)) {
         let Some(token) = ranking.get(sums.len()) else {
             break;
         };
-        sum += weight(token);
+        sum += probability(token);
         sums.push(sum);
     }
-    if is_nucleus {
-        end = uniform * sum;
-    }
-    let rank = sums.partition_point(|&sum| sum <= end);
+    let drawn = if is_nucleus { uniform * sum } else { end };
+    let rank = sums.partition_point(|&sum| sum <= drawn);
     // Rounding may leave none. The last tokens may be forbidden.
-    let is_ranked = rank < sums.len();
-    let chosen = is_ranked.then(|| ranking.get(rank)).flatten();
+    let chosen = if rank < sums.len() {
+        ranking.get(rank)
+    } else {
+        None
+    };
     chosen.unwrap_or(likeliest)
+}
+
+/// Returns the probabilities of all tokens, of which those below the least one are 0.
+fn probabilities(logits: &[f32], limits: Limits, likeliest: u32) -> Vec<f32> {
+    let scaled = logits.iter().map(|logit| logit / limits.temperature);
+    let scaled: Vec<f32> = scaled.collect();
+    let mut probabilities = vec![0.0; logits.len()];
+    let set = InstructionSet::best();
+    simd::softmax(set, false, &scaled, logits.len(), &mut probabilities);
+    let least = limits.min_p * at(&probabilities, likeliest);
+    for probability in &mut probabilities {
+        if *probability < least {
+            *probability = 0.0;
+        }
+    }
+    probabilities
+}
+
+fn at(values: &[f32], token: u32) -> f32 {
+    values.get(token as usize).copied().unwrap_or(0.0)
 }
 
 /// The first token of the largest logit, or the first one whose logit is NaN: the choice of every back-end.

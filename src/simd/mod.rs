@@ -60,7 +60,8 @@ use elementwise::add_bias;
 use norm::norm;
 pub(crate) use reduce::argmax;
 use reduce::{dot, fold, mean, sum};
-use softmax::{softmax, softmax_rows};
+pub(crate) use softmax::softmax;
+use softmax::softmax_rows;
 
 /// Runs an operation whose lengths and parameters were validated: `out.len()` is
 /// [`crate::ops::shape::output_len`] of the inputs.

@@ -37,7 +37,7 @@ pub(super) fn softmax_rows(
 }
 
 /// Softmax of each row of `cols` values, or its logarithm.
-pub(super) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usize, y: &mut [f32]) {
+pub(crate) fn softmax(isa: InstructionSet, logarithm: bool, x: &[f32], cols: usize, y: &mut [f32]) {
     let mut blocks = Vec::new();
     // No values are no rows, whatever their length.
     let cols = cols.max(1);
