@@ -72,8 +72,6 @@ pub(crate) struct Recorder<'g> {
     scopes: Scopes,
     steps: Vec<Step>,
     params: Vec<u32>,
-    /// Whether later submissions may have the same parameters.
-    repeats: bool,
     /// Copies that come before the steps.
     #[cfg(not(target_arch = "wasm32"))]
     uploads: Vec<(PooledBuffer, GpuBuffer)>,
@@ -108,20 +106,10 @@ impl<'g> Recorder<'g> {
             scopes: Scopes::open(&gpu.device),
             steps: Vec::new(),
             params: Vec::new(),
-            repeats: true,
             #[cfg(not(target_arch = "wasm32"))]
             uploads: Vec::new(),
             spare: Vec::new(),
             bytes: 0,
-        })
-    }
-
-    /// A recorder of work whose parameters, such as a position, no later submission has.
-    pub(super) fn for_once(gpu: &'g Arc<Gpu>) -> Result<Self> {
-        let repeats = false;
-        Self::new(gpu).map(|recorder| Self {
-            repeats,
-            ..recorder
         })
     }
 

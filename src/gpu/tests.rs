@@ -3,6 +3,7 @@
 mod blocks;
 mod choices;
 mod long;
+mod params;
 
 use super::{Gpu, Options, Preference};
 use crate::batch::{BufferId, GpuCommandBatch};

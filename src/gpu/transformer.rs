@@ -54,7 +54,7 @@ impl TransformerBackend for Arc<Gpu> {
     };
 
     fn pass(&self) -> Result<GpuPass<'_>> {
-        Recorder::for_once(self).map(GpuPass)
+        Recorder::new(self).map(GpuPass)
     }
 
     fn len(buffer: &GpuBuffer) -> usize {

@@ -8,7 +8,6 @@ use super::{GpuBuffer, Recorder};
 use crate::error::{Error, Result};
 use crate::gpu::context::Gpu;
 use crate::gpu::health::{Scopes, classify};
-use crate::gpu::params;
 use crate::gpu::pool::PooledBuffer;
 use crate::gpu::readback::Readback;
 #[cfg(not(target_arch = "wasm32"))]
@@ -136,11 +135,7 @@ impl Recorder<'_> {
             return Ok(None);
         }
         let gpu = self.gpu;
-        let uniforms = if self.repeats {
-            gpu.params.buffer(&gpu.pool, &gpu.queue, &self.params)?
-        } else {
-            params::written(&gpu.pool, &gpu.queue, &self.params)?
-        };
+        let uniforms = gpu.params.buffer(&gpu.pool, &gpu.queue, &self.params)?;
         #[cfg(not(target_arch = "wasm32"))]
         if let Some(stamps) = stamps {
             for index in 0..self.steps.len() {
