@@ -10,7 +10,7 @@ use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Activation, Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM,
+    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepKernels, TILED_FROM,
     TransformerBackend, TransformerPass, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
@@ -187,7 +187,7 @@ impl CudaPass<'_> {
     fn place_some(
         &self,
         x: &Elements,
-        heads: &Heads<'_, Elements>,
+        heads: &HeadPlaces<'_, Elements>,
         some: &Placement<'_>,
         y: &Elements,
     ) -> Result<()> {
@@ -336,7 +336,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
     fn place(
         &mut self,
         x: &Elements,
-        heads: &Heads<'_, Elements>,
+        heads: &HeadPlaces<'_, Elements>,
         queries: &Elements,
         cached: &Elements,
     ) -> Result<()> {

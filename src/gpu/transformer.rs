@@ -13,7 +13,7 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::transformer::{
-    Activation, Attention, Columns, Element, Heads, Norm, Product, StepKernels, TILED_FROM,
+    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepKernels, TILED_FROM,
     TransformerBackend, TransformerPass, check_head,
 };
 use crate::tensor::ggml::WeightType;
@@ -310,7 +310,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
     fn place(
         &mut self,
         x: &GpuBuffer,
-        heads: &Heads<'_, GpuBuffer>,
+        heads: &HeadPlaces<'_, GpuBuffer>,
         queries: &GpuBuffer,
         cached: &GpuBuffer,
     ) -> Result<()> {

@@ -183,7 +183,7 @@ pub(crate) trait TransformerPass: Sized {
     fn place(
         &mut self,
         x: &Self::Buffer,
-        heads: &Heads<'_, Self::Buffer>,
+        heads: &HeadPlaces<'_, Self::Buffer>,
         queries: &Self::Buffer,
         cached: &Self::Buffer,
     ) -> Result<()>;
@@ -220,7 +220,7 @@ pub(crate) type Element<'a, B> = (&'a B, usize);
 pub(crate) type Columns<'a, B> = (&'a B, usize, usize);
 
 /// How heads are normalised and rotated, and where they go.
-pub(crate) struct Heads<'a, B> {
+pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) tokens: usize,
     /// The heads of queries.
     pub(crate) heads: usize,
@@ -238,7 +238,7 @@ pub(crate) struct Heads<'a, B> {
     pub(crate) packed: bool,
 }
 
-impl<B> Heads<'_, B> {
+impl<B> HeadPlaces<'_, B> {
     /// Returns the number of elements of the cache that a head has at a position.
     pub(crate) fn cached_row(&self) -> usize {
         if self.packed {

@@ -138,7 +138,7 @@ fn activated(activation: Activation, x: f64) -> f64 {
     match activation {
         Activation::Silu => x / (1.0 + (-x).exp()),
         Activation::GeluTanh => {
-            let cubic = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3));
+            let cubic = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3));
             0.5 * x * (1.0 + cubic.tanh())
         }
     }

@@ -13,7 +13,8 @@ use super::steps::{Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, HeadRotation, Heads, Norm, Product, TILED_FROM, TransformerBackend, TransformerPass,
+    Attention, HeadPlaces, HeadRotation, Norm, Product, TILED_FROM, TransformerBackend,
+    TransformerPass,
 };
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
@@ -453,7 +454,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
         let angles = &on.angles[rotation];
         let rotation = &config.rotations[rotation];
-        let heads = Heads {
+        let heads = HeadPlaces {
             tokens: self.block.tokens,
             heads: config.heads,
             kv_heads: config.kv_heads,
