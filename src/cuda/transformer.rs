@@ -341,7 +341,9 @@ impl<'a> TransformerPass for CudaPass<'a> {
         cached: &Elements,
     ) -> Result<()> {
         check_head(heads.head_len, heads.packed)?;
-        let (own, len, row) = (heads.heads, heads.head_len, heads.cached_row());
+        let (own, len) = (heads.heads, heads.head_len);
+        // Two f16 are an element.
+        let row = if heads.packed { len / 2 } else { len };
         let gain = |index: usize| heads.gains.map(|(gains, _)| gains[index]);
         let to_queries = Placement {
             first: 0,

@@ -1,31 +1,15 @@
 //! Adapters, devices, and their caches.
 
 use std::sync::Arc;
-#[cfg(not(target_arch = "wasm32"))]
-use std::sync::OnceLock;
 
-#[cfg(not(target_arch = "wasm32"))]
-use super::cache::PipelineFile;
-#[cfg(not(target_arch = "wasm32"))]
-use super::close::CloseOnDrop;
 use super::health::Health;
-#[cfg(not(target_arch = "wasm32"))]
-use super::lru::Recent;
-use super::options::{Options, Preference};
 use super::params::Params;
 use super::pipelines::{PARAMS_SIZE, Pipelines};
 use super::pool::Pool;
-#[cfg(not(target_arch = "wasm32"))]
-use super::texts::Texts;
-#[cfg(not(target_arch = "wasm32"))]
-use super::timestamps::Stamps;
+use super::target::{TargetState, adapter_name};
 use super::tune::Choices;
 use crate::error::{Error, Result};
-#[cfg(not(target_arch = "wasm32"))]
-use crate::graph::Plan;
 use crate::ops::HalfPrecision;
-#[cfg(not(target_arch = "wasm32"))]
-use crate::ops::Op;
 use crate::runtime::NATIVE;
 
 /// Features requested if the adapter has them. Custom kernels and later ones may rely on what
@@ -35,10 +19,6 @@ const WANTED_FEATURES: wgpu::Features = wgpu::Features::SUBGROUP
     .union(wgpu::Features::TIMESTAMP_QUERY)
     .union(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS);
 
-/// A plan of one operation with its texts.
-#[cfg(not(target_arch = "wasm32"))]
-type PlanOfOne = Arc<(Plan, Texts)>;
-
 /// A device with its caches.
 pub(crate) struct Gpu {
     pub(crate) device: wgpu::Device,
@@ -47,21 +27,12 @@ pub(crate) struct Gpu {
     pub(super) pipelines: Pipelines,
     pub(super) pool: Arc<Pool>,
     pub(super) params: Params,
-    /// Plans of single operations, by operation and lengths of inputs.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) plans: Recent<(Op, Vec<usize>), PlanOfOne>,
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) stamps: Stamps,
     pub(super) half_precision: HalfPrecision,
     pub(super) tuned: Choices,
-    /// The file in which choices are kept between processes.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) choices_file: Option<std::path::PathBuf>,
     pub(super) health: Health,
     pub(super) adapter: Adapter,
     /// The last field, so that all others have let go of the device when it is dropped.
-    #[cfg(not(target_arch = "wasm32"))]
-    _closing: CloseOnDrop,
+    pub(super) state: TargetState,
 }
 
 /// The limits that dispatches keep to; the pool knows those of buffers.
@@ -98,67 +69,8 @@ impl Adapter {
 }
 
 impl Gpu {
-    /// Opens the best adapters that meet the options, at least one and at most `most`; a software one if there is
-    /// no other.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) async fn open_some(options: &Options, most: usize) -> Result<Vec<Arc<Self>>> {
-        let mut opened = Vec::new();
-        for adapter in find_adapters(options.preference).await?.iter().take(most) {
-            opened.push(Self::open_on(adapter, options).await?);
-        }
-        Ok(opened)
-    }
-
-    #[cfg(not(target_arch = "wasm32"))]
-    async fn open_on(adapter: &wgpu::Adapter, options: &Options) -> Result<Arc<Self>> {
-        let mut descriptor = all_of(adapter);
-        if options.pipelines.is_some() {
-            let feature = wgpu::Features::PIPELINE_CACHE;
-            descriptor.required_features |= adapter.features() & feature;
-        }
-        let asked = options.half_precision;
-        let (half_precision, opened) =
-            super::f16_matmul::request_device(asked, adapter, descriptor).await;
-        let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
-        let mut gpu = Self::own(device, queue);
-        gpu.half_precision = half_precision;
-        if let Some(folder) = options.pipelines.as_deref() {
-            gpu.pipelines.file = PipelineFile::open(&gpu.device, folder);
-            gpu.keep_choices_in(folder);
-        }
-        Ok(Arc::new(gpu))
-    }
-
-    /// Opens the adapter that the browser offers, if it meets the options.
-    #[cfg(target_arch = "wasm32")]
-    pub(crate) async fn open_some(options: &Options, _: usize) -> Result<Vec<Arc<Self>>> {
-        check_environment()?;
-        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        let instance = wgpu::Instance::new(descriptor);
-        let adapter = find_adapter(&instance).await?;
-        let descriptor = all_of(&adapter);
-        #[cfg(feature = "js")]
-        let shaders = super::kernels::load();
-        let (half_precision, opened) =
-            super::f16_matmul::request_device(options.half_precision, &adapter, descriptor).await;
-        let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
-        #[cfg(feature = "js")]
-        shaders.await?;
-        let gpu = Self {
-            half_precision,
-            ..Self::own(device, queue)
-        };
-        if options.preference == Preference::Hardware && gpu.adapter.software {
-            return Err(no_gpu(format!(
-                "{} is a software adapter",
-                gpu.adapter.name
-            )));
-        }
-        Ok(vec![Arc::new(gpu)])
-    }
-
     /// A device that nobody else has.
-    fn own(device: wgpu::Device, queue: wgpu::Queue) -> Self {
+    pub(super) fn own(device: wgpu::Device, queue: wgpu::Queue) -> Self {
         // Whatever no error scope sees is no result of ours; the default would be a panic.
         device.on_uncaptured_error(Arc::new(|error| log::error!("wgpu: {error}")));
         Self::adopt(device, queue)
@@ -203,14 +115,8 @@ impl Gpu {
             pipelines: Pipelines::new(device.clone()),
             pool: Pool::new(device.clone(), &limits),
             params: Params::default(),
-            #[cfg(not(target_arch = "wasm32"))]
-            plans: Recent::default(),
-            #[cfg(not(target_arch = "wasm32"))]
-            stamps: Stamps::default(),
             half_precision: HalfPrecision::NotAsked,
             tuned: Choices::default(),
-            #[cfg(not(target_arch = "wasm32"))]
-            choices_file: None,
             health: Health::watch(&device),
             adapter: describe(&device),
             limits: Limits {
@@ -224,8 +130,7 @@ impl Gpu {
                         .features()
                         .contains(wgpu::Features::MAPPABLE_PRIMARY_BUFFERS),
             },
-            #[cfg(not(target_arch = "wasm32"))]
-            _closing: CloseOnDrop::new(&device, &queue),
+            state: TargetState::new(&device, &queue),
             device,
             queue,
         }
@@ -289,7 +194,7 @@ fn subgroups(device: &wgpu::Device) -> [usize; 2] {
 }
 
 /// A device with all that an adapter has.
-fn all_of(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
+pub(super) fn all_of(adapter: &wgpu::Adapter) -> wgpu::DeviceDescriptor<'static> {
     wgpu::DeviceDescriptor {
         label: Some("relampago"),
         required_features: adapter.features() & WANTED_FEATURES,
@@ -327,12 +232,12 @@ fn more_needed(limits: &wgpu::Limits) -> [(&'static str, u32, u32); 8] {
     ]
 }
 
-fn no_gpu(reason: String) -> Error {
+pub(super) fn no_gpu(reason: String) -> Error {
     Error::NoGpu { reason }
 }
 
 /// Returns whether an adapter is a software rasteriser; not all of them report themselves as a CPU.
-fn is_software(info: &wgpu::AdapterInfo, name: &str) -> bool {
+pub(super) fn is_software(info: &wgpu::AdapterInfo, name: &str) -> bool {
     let known = ["swiftshader", "llvmpipe", "lavapipe", "basic", "warp"];
     let mut words = name.split([' ', '-', '(']);
     info.device_type == wgpu::DeviceType::Cpu
@@ -347,107 +252,4 @@ fn describe(device: &wgpu::Device) -> Adapter {
         api: info.backend.to_string(),
         name,
     }
-}
-
-#[cfg(not(target_arch = "wasm32"))]
-fn adapter_name(_: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
-    info.name.clone()
-}
-
-/// Returns the adapter's name. Browsers leave the description empty, but report vendor and
-/// architecture.
-#[cfg(target_arch = "wasm32")]
-fn adapter_name(device: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
-    use js_sys::Reflect;
-    use wasm_bindgen::JsValue;
-
-    let get = |object: &JsValue, key: &str| Reflect::get(object, &key.into()).ok();
-    let raw = device.as_webgpu().map(JsValue::from);
-    let details = raw.and_then(|device| get(&device, "adapterInfo"));
-    let text = |key| get(details.as_ref()?, key)?.as_string();
-    let parts = [
-        text("vendor"),
-        text("architecture"),
-        Some(info.name.clone()),
-    ];
-    let mut name = String::new();
-    for part in parts.into_iter().flatten() {
-        if !name.is_empty() && !part.is_empty() {
-            name.push(' ');
-        }
-        name.push_str(&part);
-    }
-    if name.is_empty() {
-        name.push_str("unnamed adapter");
-    }
-    name
-}
-
-/// Returns the process's wgpu instance, which stays open. Each closed instance unloaded NVIDIA's
-/// driver, which could be loaded some thirty times and then offered no adapter.
-#[cfg(not(target_arch = "wasm32"))]
-fn instance() -> &'static wgpu::Instance {
-    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
-    INSTANCE.get_or_init(|| {
-        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-        wgpu::Instance::new(descriptor)
-    })
-}
-
-/// Returns the acceptable adapters, the best first, at least one. Software adapters are returned
-/// only if there is no other, and of one API, since each API lists the same GPUs again.
-#[cfg(not(target_arch = "wasm32"))]
-async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
-    let rank = |adapter: &wgpu::Adapter| {
-        let info = adapter.get_info();
-        match info.device_type {
-            _ if is_software(&info, &info.name) => 4,
-            wgpu::DeviceType::DiscreteGpu => 0,
-            wgpu::DeviceType::IntegratedGpu => 1,
-            wgpu::DeviceType::VirtualGpu => 2,
-            _ => 3,
-        }
-    };
-    let mut adapters = instance().enumerate_adapters(wgpu::Backends::all()).await;
-    adapters.sort_by_key(rank);
-    let best = adapters.first();
-    let best = best.ok_or_else(|| no_gpu("no driver offers an adapter".into()))?;
-    let (info, software) = (best.get_info(), rank(best) == 4);
-    if preference == Preference::Hardware && software {
-        return Err(no_gpu(format!("{} is a software adapter", info.name)));
-    }
-    adapters.retain(|adapter| {
-        adapter.get_info().backend == info.backend && (rank(adapter) == 4) == software
-    });
-    Ok(adapters)
-}
-
-/// Refuses environments without a window or a worker, such as Node, where wgpu panics.
-#[cfg(target_arch = "wasm32")]
-fn check_environment() -> Result<()> {
-    use js_sys::Reflect;
-    let global = js_sys::global();
-    let get = |key: &str| Reflect::get(&global, &key.into()).unwrap_or_default();
-    let browser = !get("Window").is_undefined() || !get("WorkerGlobalScope").is_undefined();
-    if browser && !navigator_gpu().is_undefined() {
-        return Ok(());
-    }
-    Err(no_gpu("there is no WebGPU here".into()))
-}
-
-/// The browser's way to its adapters; undefined where there is none.
-#[cfg(target_arch = "wasm32")]
-pub(super) fn navigator_gpu() -> wasm_bindgen::JsValue {
-    let get = |object: &_, key: &str| js_sys::Reflect::get(object, &key.into()).unwrap_or_default();
-    get(&get(&js_sys::global(), "navigator"), "gpu")
-}
-
-#[cfg(target_arch = "wasm32")]
-async fn find_adapter(instance: &wgpu::Instance) -> Result<wgpu::Adapter> {
-    let options = wgpu::RequestAdapterOptions {
-        power_preference: wgpu::PowerPreference::HighPerformance,
-        ..Default::default()
-    };
-    let found = instance.request_adapter(&options).await;
-    found.map_err(|_| no_gpu("the browser offers no WebGPU adapter".into()))
 }

@@ -8,13 +8,7 @@
 #![cfg_attr(target_arch = "wasm32", allow(dead_code))]
 
 mod accumulate;
-#[cfg(all(target_arch = "wasm32", feature = "js"))]
-mod arrays;
 mod axes;
-#[cfg(not(target_arch = "wasm32"))]
-mod cache;
-#[cfg(not(target_arch = "wasm32"))]
-mod close;
 mod context;
 mod convolve2d;
 mod f16_matmul;
@@ -40,18 +34,17 @@ mod row_ops;
 pub mod shaders;
 #[cfg(not(target_arch = "wasm32"))]
 mod subgroups;
+#[cfg_attr(target_arch = "wasm32", path = "browser/mod.rs")]
+#[cfg_attr(not(target_arch = "wasm32"), path = "native/mod.rs")]
+mod target;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 mod texts;
 mod tiles;
-#[cfg(not(target_arch = "wasm32"))]
-mod timestamps;
 mod transfer;
 #[cfg(feature = "llm")]
 mod transformer;
 mod tune;
-#[cfg(not(target_arch = "wasm32"))]
-mod warmup;
 mod weights;
 
 use std::sync::Arc;
@@ -59,9 +52,9 @@ use std::sync::Arc;
 pub(crate) use context::Gpu;
 pub(crate) use options::{Options, Preference};
 pub(crate) use recorder::{GpuBuffer, Submitted};
-pub(crate) use texts::Texts;
 #[cfg(not(target_arch = "wasm32"))]
-pub use timestamps::KernelTime;
+pub use target::KernelTime;
+pub(crate) use texts::Texts;
 pub(crate) use weights::GpuWeights;
 
 use crate::alloc::try_zeros;
@@ -114,7 +107,7 @@ impl Gpu {
     /// elements. Making one takes a tenth of a small operation's time.
     #[cfg(not(target_arch = "wasm32"))]
     fn plan_of_one(&self, op: &Op, lens: &[usize], len: usize) -> Result<Arc<(Plan, Texts)>> {
-        self.plans.get(
+        self.state.plans.get(
             |(other, inputs)| other.is_same(op) && *inputs == lens,
             || {
                 let plan = Arc::new(single(op, lens, len));

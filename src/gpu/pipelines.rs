@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-#[cfg(not(target_arch = "wasm32"))]
-use super::cache::PipelineFile;
 use super::fused::Addition;
 use super::kernels::{KERNELS, Kernel};
+#[cfg(not(target_arch = "wasm32"))]
+use super::target::PipelineFile;
 
 /// Bytes of a dispatch's parameters.
 pub(super) const PARAMS_SIZE: u64 = 256;

@@ -1,8 +1,12 @@
 //! Work for the GPU, recorded and then submitted at once.
 
 mod submit;
+#[cfg_attr(target_arch = "wasm32", path = "recorder/browser.rs")]
+#[cfg_attr(not(target_arch = "wasm32"), path = "recorder/native.rs")]
+mod target;
 
 pub(crate) use submit::Submitted;
+use target::Uploads;
 
 use std::sync::{Arc, OnceLock};
 
@@ -73,8 +77,7 @@ pub(crate) struct Recorder<'g> {
     steps: Vec<Step>,
     params: Vec<u32>,
     /// Copies that come before the steps.
-    #[cfg(not(target_arch = "wasm32"))]
-    uploads: Vec<(PooledBuffer, GpuBuffer)>,
+    uploads: Uploads,
     /// Temporary buffers that no recorded step needs any more. They are not uploaded to, so later
     /// steps may write them.
     spare: Vec<GpuBuffer>,
@@ -106,8 +109,7 @@ impl<'g> Recorder<'g> {
             scopes: Scopes::open(&gpu.device),
             steps: Vec::new(),
             params: Vec::new(),
-            #[cfg(not(target_arch = "wasm32"))]
-            uploads: Vec::new(),
+            uploads: Uploads::default(),
             spare: Vec::new(),
             bytes: 0,
         })
@@ -116,12 +118,6 @@ impl<'g> Recorder<'g> {
     /// Returns whether enough work is recorded for a submission of its own.
     pub(super) fn is_long(&self) -> bool {
         self.steps.len() >= MAX_STEPS
-    }
-
-    /// The number of dispatches so far.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) fn dispatches(&self) -> usize {
-        self.steps.len()
     }
 
     /// The kernel that was measured to be the fastest for something, if any was.
@@ -176,35 +172,6 @@ impl<'g> Recorder<'g> {
             self.send(values, &buffer)?;
         }
         Ok(buffer)
-    }
-
-    #[cfg(target_arch = "wasm32")]
-    #[allow(clippy::unnecessary_wraps)] // The other one may find no memory.
-    pub(super) fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
-        let bytes = bytemuck::cast_slice(values);
-        self.gpu.queue.write_buffer(buffer.raw(), 0, bytes);
-        Ok(())
-    }
-
-    /// Through a buffer of the pool, where wgpu would make a new one.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
-        let staging = self.gpu.pool.take(Usage::Upload, values.len())?;
-        super::transfer::write(&staging.buffer, values);
-        self.uploads.push((staging, buffer.clone()));
-        Ok(())
-    }
-
-    /// Values for kernels that read each of them but once, which may read them from the host's
-    /// memory.
-    pub(super) fn operand(&mut self, values: &[f32]) -> Result<GpuBuffer> {
-        #[cfg(not(target_arch = "wasm32"))]
-        if self.gpu.limits.mappable && !values.is_empty() {
-            let buffer = self.allocate_for(Usage::Input, values.len())?;
-            super::transfer::write(buffer.raw(), values);
-            return Ok(buffer);
-        }
-        self.upload(values)
     }
 
     /// Records an operation with its fused elementwise operations. The chains that compute its
@@ -293,22 +260,6 @@ impl<'g> Recorder<'g> {
             }
         }
         Ok(addition)
-    }
-
-    /// Records a dispatch of a kernel with constants.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) fn dispatch_specialised(
-        &mut self,
-        kernel: &'static Kernel,
-        constants: Vec<(&'static str, u32)>,
-        params: &[u32],
-        inputs: &[&GpuBuffer],
-        output: &GpuBuffer,
-        workgroups: usize,
-    ) -> Result<()> {
-        let mut addition = self.addition(kernel, inputs, output)?;
-        addition.constants = constants;
-        self.dispatch_with(kernel, &addition, params, inputs, output, workgroups)
     }
 
     /// Records a kernel with its fused code.

@@ -6,13 +6,9 @@ use std::sync::Arc;
 
 pub(super) use choices::{Choices, Key};
 
-#[cfg(not(target_arch = "wasm32"))]
-use super::cache;
 use super::context::Gpu;
 #[cfg(not(target_arch = "wasm32"))]
 use super::convolve2d;
-#[cfg(target_arch = "wasm32")]
-use super::persist;
 use super::recorder::{GpuBuffer, Recorder};
 use super::{layer, lower, matmul, row_ops};
 use crate::error::Result;
@@ -80,7 +76,6 @@ impl Gpu {
             times.insert(place, (name, seconds));
         }
         self.tuned.remember(key, times[0].0);
-        #[cfg(not(target_arch = "wasm32"))]
         self.save_choices();
         Ok(times)
     }
@@ -138,47 +133,6 @@ impl Gpu {
             done.finished().await?;
             Ok(seconds() - start)
         })
-    }
-
-    /// Serialises the choices.
-    #[cfg(target_arch = "wasm32")]
-    pub(crate) fn choices(&self) -> Vec<u8> {
-        persist::wrapped(self.tuned.text().as_bytes())
-    }
-
-    /// Loads serialised choices, unless they are damaged.
-    #[cfg(target_arch = "wasm32")]
-    pub(crate) fn adopt_choices(&self, choices: &[u8]) {
-        let text = persist::unwrapped(choices).and_then(|text| std::str::from_utf8(text).ok());
-        self.tuned.adopt(text.unwrap_or_default());
-    }
-
-    /// Loads the choices of a folder, and saves later ones there.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(super) fn keep_choices_in(&mut self, folder: &std::path::Path) {
-        let path = folder.join(cache::file_name(&self.device.adapter_info(), "choices"));
-        self.adopt_choices_of(&path);
-        self.choices_file = Some(path);
-    }
-
-    /// Loads the choices of a file for shapes without a choice.
-    #[cfg(not(target_arch = "wasm32"))]
-    fn adopt_choices_of(&self, path: &std::path::Path) {
-        let read = cache::read(path).and_then(|text| String::from_utf8(text).ok());
-        self.tuned.adopt(&read.unwrap_or_default());
-    }
-
-    #[cfg(not(target_arch = "wasm32"))]
-    fn save_choices(&self) {
-        let Some(path) = &self.choices_file else {
-            return;
-        };
-        // Another device may have measured, too, since this one was made.
-        self.adopt_choices_of(path);
-        // It is but a cache.
-        if let Err(error) = cache::write(path, self.tuned.text().as_bytes()) {
-            log::warn!("{} cannot be written: {error}", path.display());
-        }
     }
 }
 

@@ -238,17 +238,6 @@ pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) packed: bool,
 }
 
-impl<B> HeadPlaces<'_, B> {
-    /// Returns the number of elements of the cache that a head has at a position.
-    pub(crate) fn cached_row(&self) -> usize {
-        if self.packed {
-            self.head_len / 2
-        } else {
-            self.head_len
-        }
-    }
-}
-
 /// A rotation of heads.
 pub(crate) struct HeadRotation<'a, B> {
     /// The cosine and the sine for each position and pair.

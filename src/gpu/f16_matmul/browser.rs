@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::*;
 use wasm_bindgen_futures::JsFuture;
 
 use super::offered;
-use crate::gpu::context::navigator_gpu;
+use crate::gpu::target::navigator_gpu;
 use crate::ops::HalfPrecision;
 
 /// The name of the feature while it is not part of the standard.

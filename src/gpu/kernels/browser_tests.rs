@@ -4,8 +4,8 @@
 use wasm_bindgen_test::wasm_bindgen_test;
 
 use super::ALL;
-use crate::gpu::context::navigator_gpu;
 use crate::gpu::fused::Addition;
+use crate::gpu::target::navigator_gpu;
 use crate::gpu::{Gpu, Options, Preference};
 
 /// What the browser says against a text.

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::super::recorder::Recorder;
+use super::super::target::cache;
 use super::super::tune::Key;
-use super::super::{Gpu, Options, cache, layer, lower, matmul};
+use super::super::{Gpu, Options, layer, lower, matmul};
 use super::{any, judge, noise, pretend};
 use crate::ops::{Conv2d, ConvLayer, Op};
 use crate::{reference, runtime};

@@ -3,8 +3,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::context::Gpu;
 use crate::error::{Error, Result};
+use crate::gpu::context::Gpu;
 
 /// The time at which a kernel ran, by the GPU's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct KernelTime {
 const MAX_TIMED: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
 
 #[derive(Default)]
-pub(super) struct Stamps {
+pub(in crate::gpu) struct Stamps {
     timing: Mutex<Timing>,
 }
 
@@ -35,7 +35,7 @@ struct Timing {
 }
 
 /// One submission's timestamps.
-pub(super) struct Submission {
+pub(in crate::gpu) struct Submission {
     kernels: Vec<&'static str>,
     /// Query sets of [`MAX_TIMED`] kernels each; the last may have fewer.
     sets: Vec<Set>,
@@ -47,7 +47,10 @@ struct Set {
 }
 
 impl Submission {
-    pub(super) fn new(device: &wgpu::Device, kernels: impl Iterator<Item = &'static str>) -> Self {
+    pub(in crate::gpu) fn new(
+        device: &wgpu::Device,
+        kernels: impl Iterator<Item = &'static str>,
+    ) -> Self {
         let kernels: Vec<_> = kernels.collect();
         let sets = kernels.chunks(MAX_TIMED);
         let sets = sets.map(|kernels| Set::new(device, 2 * kernels.len() as u32));
@@ -56,7 +59,10 @@ impl Submission {
     }
 
     /// Returns the timestamp writes for a dispatch's pass.
-    pub(super) fn around(&self, dispatch: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
+    pub(in crate::gpu) fn around(
+        &self,
+        dispatch: usize,
+    ) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let first = 2 * (dispatch % MAX_TIMED) as u32;
         let set = self.sets.get(dispatch / MAX_TIMED)?;
         Some(wgpu::ComputePassTimestampWrites {
@@ -66,7 +72,7 @@ impl Submission {
         })
     }
 
-    pub(super) fn resolve(&self, encoder: &mut wgpu::CommandEncoder) {
+    pub(in crate::gpu) fn resolve(&self, encoder: &mut wgpu::CommandEncoder) {
         for Set { queries, ticks } in &self.sets {
             encoder.resolve_query_set(queries, 0..(ticks.size() / 8) as u32, ticks, 0);
         }
@@ -106,7 +112,7 @@ impl Gpu {
     }
 
     /// Returns an error if the adapter has no timestamps.
-    pub(super) fn check_timestamps(&self) -> Result<()> {
+    pub(in crate::gpu) fn check_timestamps(&self) -> Result<()> {
         let features = self.device.features();
         if features.contains(wgpu::Features::TIMESTAMP_QUERY) {
             return Ok(());
@@ -117,7 +123,7 @@ impl Gpu {
     }
 
     /// Waits for a submission, and returns the time of each of its dispatches.
-    pub(super) fn durations(&self, submission: &Submission) -> Result<Vec<Duration>> {
+    pub(in crate::gpu) fn durations(&self, submission: &Submission) -> Result<Vec<Duration>> {
         let mut times = Vec::new();
         for set in &submission.sets {
             for &[start, end] in self.read_ticks(&set.ticks)?.as_chunks().0 {
@@ -142,7 +148,7 @@ impl Gpu {
     }
 
     /// Returns the query sets for a submission of these kernels, if a profiler is active.
-    pub(super) fn stamps_for(
+    pub(in crate::gpu) fn stamps_for(
         &self,
         kernels: impl Iterator<Item = &'static str>,
     ) -> Option<Submission> {
@@ -151,7 +157,7 @@ impl Gpu {
     }
 
     /// Submits commands, and keeps the timestamps that they leave.
-    pub(super) fn submit(
+    pub(in crate::gpu) fn submit(
         &self,
         commands: wgpu::CommandBuffer,
         stamps: Option<Submission>,
@@ -221,7 +227,7 @@ impl Gpu {
     }
 
     fn lock_stamps(&self) -> MutexGuard<'_, Timing> {
-        let locked = self.stamps.timing.lock();
+        let locked = self.state.stamps.timing.lock();
         locked.unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,10 +15,10 @@ type Device = (wgpu::Device, wgpu::Queue);
 type Request = (Device, Sender<()>);
 
 /// Closes a device when dropped, if nobody else holds it. Belongs behind all other owners.
-pub(super) struct CloseOnDrop(Option<Device>);
+pub(in crate::gpu) struct CloseOnDrop(Option<Device>);
 
 impl CloseOnDrop {
-    pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
+    pub(in crate::gpu) fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
         Self(Some((device.clone(), queue.clone())))
     }
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::persist;
 use crate::files;
+use crate::gpu::persist;
 
 /// A driver's pipeline cache and its file.
-pub(super) struct PipelineFile {
-    pub(super) cache: wgpu::PipelineCache,
+pub(in crate::gpu) struct PipelineFile {
+    pub(in crate::gpu) cache: wgpu::PipelineCache,
     path: PathBuf,
     /// The hash of the file's contents.
     kept: Mutex<Option<u64>>,
@@ -18,7 +18,7 @@ pub(super) struct PipelineFile {
 impl PipelineFile {
     /// The file of a device in a folder, read if it is there and whole; `None` where the driver
     /// has no such cache.
-    pub(super) fn open(device: &wgpu::Device, folder: &Path) -> Option<Self> {
+    pub(in crate::gpu) fn open(device: &wgpu::Device, folder: &Path) -> Option<Self> {
         if !device.features().contains(wgpu::Features::PIPELINE_CACHE) {
             return None;
         }
@@ -38,7 +38,7 @@ impl PipelineFile {
 
     /// Writes the file anew if there are pipelines that it lacks. Whoever reads it meanwhile sees
     /// the old one or the new one.
-    pub(super) fn save(&self) {
+    pub(in crate::gpu) fn save(&self) {
         let Some(data) = self.cache.get_data() else {
             return;
         };
@@ -62,7 +62,7 @@ impl Drop for PipelineFile {
 }
 
 /// A name that nothing else has whose pipelines, or whose times, differ.
-pub(super) fn file_name(adapter: &wgpu::AdapterInfo, extension: &str) -> String {
+pub(in crate::gpu) fn file_name(adapter: &wgpu::AdapterInfo, extension: &str) -> String {
     let wgpu::AdapterInfo {
         vendor,
         device,
@@ -77,12 +77,12 @@ pub(super) fn file_name(adapter: &wgpu::AdapterInfo, extension: &str) -> String 
 }
 
 /// Writes a file with its mark and its sum, or none at all.
-pub(super) fn write(path: &Path, data: &[u8]) -> std::io::Result<()> {
+pub(in crate::gpu) fn write(path: &Path, data: &[u8]) -> std::io::Result<()> {
     files::replace(path, &persist::wrapped(data))
 }
 
 /// Reads data written by `write`; `None` if there is no file or it is damaged.
-pub(super) fn read(path: &Path) -> Option<Vec<u8>> {
+pub(in crate::gpu) fn read(path: &Path) -> Option<Vec<u8>> {
     let file = fs::read(path).ok()?;
     persist::unwrapped(&file).map(<[u8]>::to_vec)
 }

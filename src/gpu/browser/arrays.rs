@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use js_sys::Float32Array;
 
-use super::context::Gpu;
-use super::readback::Readback;
-use super::recorder::{GpuBuffer, Recorder, Submitted};
 use crate::alloc::js_array;
 use crate::error::{Error, Result};
+use crate::gpu::context::Gpu;
+use crate::gpu::readback::Readback;
+use crate::gpu::recorder::{GpuBuffer, Recorder, Submitted};
 use crate::graph::{Binding, Repeat};
 use crate::ops::Op;
 
@@ -99,7 +99,7 @@ impl Readback {
 
 impl Recorder<'_> {
     /// Copies values to the GPU.
-    pub(super) fn upload_array(&mut self, values: &Float32Array) -> Result<GpuBuffer> {
+    pub(in crate::gpu) fn upload_array(&mut self, values: &Float32Array) -> Result<GpuBuffer> {
         let len = values.length() as usize;
         let buffer = self.allocate(len)?;
         let (queue, raw) = (self.gpu.queue.as_webgpu(), buffer.raw().as_webgpu());

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::context::Gpu;
-use super::plan;
-use super::recorder::Recorder;
 use crate::error::Result;
+use crate::gpu::context::Gpu;
+use crate::gpu::plan;
+use crate::gpu::recorder::Recorder;
 use crate::ops::Op;
 
 impl Gpu {

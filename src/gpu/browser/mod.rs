@@ -1,0 +1,14 @@
+//! What the back-end has, or does otherwise, in browsers.
+
+#[cfg(feature = "js")]
+mod arrays;
+mod choices;
+mod open;
+mod outcome;
+mod state;
+mod timestamps;
+
+pub(super) use open::{adapter_name, navigator_gpu};
+pub(super) use outcome::Outcome;
+pub(super) use state::TargetState;
+pub(super) use timestamps::Timestamps;

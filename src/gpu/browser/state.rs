@@ -1,0 +1,10 @@
+//! What a device keeps besides its caches.
+
+/// The part of a device's state that only native targets have: nothing.
+pub(in crate::gpu) struct TargetState;
+
+impl TargetState {
+    pub(in crate::gpu) fn new(_: &wgpu::Device, _: &wgpu::Queue) -> Self {
+        Self
+    }
+}

@@ -1,0 +1,17 @@
+//! What the back-end has, or does otherwise, on native targets.
+
+pub(super) mod cache;
+mod choices_file;
+mod close;
+mod open;
+mod outcome;
+mod state;
+mod timestamps;
+mod warmup;
+
+pub(super) use cache::PipelineFile;
+pub(super) use open::adapter_name;
+pub(super) use outcome::Outcome;
+pub(super) use state::TargetState;
+pub use timestamps::KernelTime;
+pub(super) use timestamps::Submission as Timestamps;

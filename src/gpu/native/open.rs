@@ -1,0 +1,80 @@
+//! The adapters that native drivers offer.
+
+use std::sync::{Arc, OnceLock};
+
+use super::cache::PipelineFile;
+use crate::error::Result;
+use crate::gpu::context::{Gpu, all_of, is_software, no_gpu};
+use crate::gpu::f16_matmul;
+use crate::gpu::options::{Options, Preference};
+
+impl Gpu {
+    /// Opens the best adapters that meet the options, at least one and at most `most`; a software one if there is
+    /// no other.
+    pub(crate) async fn open_some(options: &Options, most: usize) -> Result<Vec<Arc<Self>>> {
+        let mut opened = Vec::new();
+        for adapter in find_adapters(options.preference).await?.iter().take(most) {
+            opened.push(Self::open_on(adapter, options).await?);
+        }
+        Ok(opened)
+    }
+
+    async fn open_on(adapter: &wgpu::Adapter, options: &Options) -> Result<Arc<Self>> {
+        let mut descriptor = all_of(adapter);
+        if options.pipelines.is_some() {
+            let feature = wgpu::Features::PIPELINE_CACHE;
+            descriptor.required_features |= adapter.features() & feature;
+        }
+        let asked = options.half_precision;
+        let (half_precision, opened) = f16_matmul::request_device(asked, adapter, descriptor).await;
+        let (device, queue) = opened.map_err(|error| no_gpu(error.to_string()))?;
+        let mut gpu = Self::own(device, queue);
+        gpu.half_precision = half_precision;
+        if let Some(folder) = options.pipelines.as_deref() {
+            gpu.pipelines.file = PipelineFile::open(&gpu.device, folder);
+            gpu.keep_choices_in(folder);
+        }
+        Ok(Arc::new(gpu))
+    }
+}
+
+pub(in crate::gpu) fn adapter_name(_: &wgpu::Device, info: &wgpu::AdapterInfo) -> String {
+    info.name.clone()
+}
+
+/// Returns the process's wgpu instance, which stays open. Each closed instance unloaded NVIDIA's
+/// driver, which could be loaded some thirty times and then offered no adapter.
+fn instance() -> &'static wgpu::Instance {
+    static INSTANCE: OnceLock<wgpu::Instance> = OnceLock::new();
+    INSTANCE.get_or_init(|| {
+        let descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
+        wgpu::Instance::new(descriptor)
+    })
+}
+
+/// Returns the acceptable adapters, the best first, at least one. Software adapters are returned
+/// only if there is no other, and of one API, since each API lists the same GPUs again.
+async fn find_adapters(preference: Preference) -> Result<Vec<wgpu::Adapter>> {
+    let rank = |adapter: &wgpu::Adapter| {
+        let info = adapter.get_info();
+        match info.device_type {
+            _ if is_software(&info, &info.name) => 4,
+            wgpu::DeviceType::DiscreteGpu => 0,
+            wgpu::DeviceType::IntegratedGpu => 1,
+            wgpu::DeviceType::VirtualGpu => 2,
+            _ => 3,
+        }
+    };
+    let mut adapters = instance().enumerate_adapters(wgpu::Backends::all()).await;
+    adapters.sort_by_key(rank);
+    let best = adapters.first();
+    let best = best.ok_or_else(|| no_gpu("no driver offers an adapter".into()))?;
+    let (info, software) = (best.get_info(), rank(best) == 4);
+    if preference == Preference::Hardware && software {
+        return Err(no_gpu(format!("{} is a software adapter", info.name)));
+    }
+    adapters.retain(|adapter| {
+        adapter.get_info().backend == info.backend && (rank(adapter) == 4) == software
+    });
+    Ok(adapters)
+}
