@@ -201,8 +201,10 @@ impl Generator {
     /// Reads the last token of the answer. Returns the next one if the back-end chose it; else there are its logits.
     async fn read_answer(&mut self, model: &LanguageModel, token: u32) -> Result<Option<u32>> {
         if self.is_ahead {
-            let room = model.context_length() - self.sequence.tokens().len();
-            let most = room.min(self.options.max_tokens - self.generated.len());
+            let read = self.sequence.tokens().len();
+            let room = model.context_length().saturating_sub(read);
+            let left = self.options.max_tokens.saturating_sub(self.generated.len());
+            let most = room.min(left);
             let (sequence, sampler) = (&mut self.sequence, &mut self.sampler);
             let next = self
                 .ahead

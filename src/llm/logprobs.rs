@@ -23,9 +23,13 @@ pub struct TokenLogprobs {
     pub top: Vec<Candidate>,
 }
 
+/// The width of the first band of logits that are ranked: it has the likeliest tokens of most distributions.
+const BAND: f32 = 4.0;
+
 /// The distribution of a token.
 pub(super) struct Distribution {
     logits: Vec<f32>,
+    largest: f32,
     /// The logarithm of the sum of all logits' exponentials.
     total: f64,
 }
@@ -37,10 +41,12 @@ impl Distribution {
         simd::softmax(set, true, logits, len, &mut logprobs);
         // The likeliest token's logarithm is the most exact one.
         let likeliest = simd::argmax(set, logits);
-        let of = |values: &[f32]| values.get(likeliest).map_or(0.0, |&x| f64::from(x));
+        let of = |values: &[f32]| values.get(likeliest).map_or(0.0, |&x| x);
+        let largest = of(logits);
         Self {
-            total: of(logits) - of(&logprobs),
+            total: f64::from(largest) - f64::from(of(&logprobs)),
             logits: logits.to_vec(),
+            largest,
         }
     }
 
@@ -55,7 +61,7 @@ impl Distribution {
 
     /// Returns the logarithms for a token and for the `top` likeliest ones.
     pub(super) fn of(&self, token: u32, top: usize) -> TokenLogprobs {
-        let mut ranking = Ranking::new(&self.logits);
+        let mut ranking = Ranking::new(&self.logits, self.largest, BAND);
         let top = (0..top).map_while(|rank| ranking.get(rank));
         TokenLogprobs {
             chosen: self.candidate(token),

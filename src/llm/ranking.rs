@@ -1,47 +1,68 @@
 //! The order of tokens by their probability.
 
-/// The likeliest tokens that are put in order at first; most draws need no more.
-const FIRST_RANKED: usize = 256;
+/// The number of bands of logits; the last one has all that are left.
+const BANDS: u32 = 4;
 
-/// Tokens in the order of their probability, of which as many are put in order as are asked for.
-pub(super) struct Ranking {
-    /// A number for each token that is smaller for a likelier one, or for the first of equally likely ones. Its lower
-    /// half is the token.
+/// Tokens in the order of their logits, of which as many are put in order as are asked for: band after band below the
+/// largest logit, each twice as wide as the one before it. NaN is in none.
+pub(super) struct Ranking<'a> {
+    logits: &'a [f32],
+    bands: u32,
+    /// The least logit of the bands so far, or the largest one.
+    floor: f32,
+    /// The width of the next band.
+    width: f32,
+    /// The [`key`]s of the tokens of the bands so far.
     keys: Vec<u64>,
-    sorted: usize,
 }
 
-impl Ranking {
-    pub(super) fn new(logits: &[f32]) -> Self {
-        let key = |(token, logit): (u32, &f32)| {
-            let bits = logit.to_bits();
-            let descending = if logit.is_sign_negative() {
-                bits
-            } else {
-                !bits & i32::MAX as u32
-            };
-            u64::from(descending) << 32 | u64::from(token)
-        };
+impl<'a> Ranking<'a> {
+    /// Ranks logits whose largest one is given. The first band is `width` wide.
+    pub(super) fn new(logits: &'a [f32], largest: f32, width: f32) -> Self {
         Self {
-            keys: (0..).zip(logits).map(key).collect(),
-            sorted: 0,
+            logits,
+            bands: 0,
+            floor: largest,
+            width,
+            keys: Vec::new(),
         }
     }
 
     /// Returns the token of a rank.
     pub(super) fn get(&mut self, rank: usize) -> Option<u32> {
-        if rank >= self.sorted {
-            let rest = &mut self.keys[self.sorted..];
-            let count = match self.sorted {
-                0 => FIRST_RANKED.min(rest.len()),
-                _ => rest.len(),
-            };
-            if count < rest.len() {
-                rest.select_nth_unstable(count);
-            }
-            rest[..count].sort_unstable();
-            self.sorted += count;
+        while rank >= self.keys.len() && self.bands < BANDS {
+            self.add_band();
         }
         self.keys.get(rank).map(|&key| key as u32)
     }
+
+    fn add_band(&mut self) {
+        let (is_first, above) = (self.bands == 0, self.floor);
+        self.bands += 1;
+        self.floor = if self.bands == BANDS {
+            f32::NEG_INFINITY
+        } else {
+            above - self.width
+        };
+        self.width *= 2.0;
+        let is_within = |logit| logit >= self.floor && (is_first || logit < above);
+        let start = self.keys.len();
+        for (token, &logit) in (0..).zip(self.logits) {
+            if is_within(logit) {
+                self.keys.push(key(token, logit));
+            }
+        }
+        self.keys[start..].sort_unstable();
+    }
+}
+
+/// Returns a number that is smaller for a larger logit, or for the first of equal ones. Its lower half is the token.
+fn key(token: u32, logit: f32) -> u64 {
+    let bits = logit.to_bits();
+    let descending = if logit.is_sign_negative() {
+        bits
+    } else {
+        !bits & i32::MAX as u32
+    };
+    u64::from(descending) << 32 | u64::from(token)
 }

@@ -29,7 +29,8 @@ pub struct Sampling {
     pub frequency_penalty: f32,
     /// Is added to the logits of these tokens.
     pub logit_bias: Vec<(u32, f32)>,
-    /// The seed of the choice; the same logits and seed give the same tokens.
+    /// The seed of the choice; the same logits and seed give the same tokens, but for draws that the rounding of sums of
+    /// probabilities decides: one in some hundred thousand.
     pub seed: u64,
 }
 
@@ -215,12 +216,16 @@ impl Sampler {
     }
 }
 
+/// The width of the first band of logits, divided by the temperature: most draws need no token that is less likely than
+/// a thousandth of the likeliest one.
+const BAND: f32 = 7.0;
+
 /// Chooses a token within limits: the one at the fraction `uniform` of their probabilities, the likeliest token first.
 fn draw(logits: &[f32], limits: Limits, uniform: f64) -> u32 {
     let likeliest = argmax(logits);
     let probabilities = probabilities(logits, limits, likeliest);
     let probability = |token: u32| f64::from(at(&probabilities, token));
-    let mut ranking = Ranking::new(logits);
+    let mut ranking = Ranking::new(logits, at(logits, likeliest), BAND * limits.temperature);
     let most = match limits.top_k {
         0 => logits.len(),
         most => most.min(logits.len()),
