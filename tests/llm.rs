@@ -86,6 +86,15 @@ fn on_cuda() -> Option<LoadOptions> {
     None
 }
 
+const PROMPT: &str = "hello";
+
+/// The tokens of an answer to [`PROMPT`].
+fn answer(model: &LanguageModel, options: GenerateOptions) -> Vec<u32> {
+    let mut answer = model.complete(PROMPT, options).unwrap();
+    answer.by_ref().for_each(|text| drop(text.unwrap()));
+    answer.tokens().to_vec()
+}
+
 fn tokens(len: usize, random: &mut Random) -> Vec<u32> {
     (0..len).map(|_| random.below(260) as u32).collect()
 }

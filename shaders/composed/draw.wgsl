@@ -1,5 +1,5 @@
-// The index that a random number draws, as `draw` of sampling.rs does, among the ranked candidates; -1 where they do not
-// tell. A workgroup computes the weights, and its first invocation goes through them.
+// The index that a random number draws, as `draw` of sampling.rs does, among the ranked candidates; -1 where it may be
+// another one. A workgroup computes the weights, and its first invocation goes through them.
 import package::composed::probability::weight;
 import package::lib::nan::is_nan;
 

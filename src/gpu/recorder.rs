@@ -356,8 +356,10 @@ impl<'g> Recorder<'g> {
 /// download.
 fn buffers(inputs: &[&GpuBuffer], outputs: &[&GpuBuffer]) -> Vec<GpuBuffer> {
     let mut buffers = Vec::new();
-    for &buffer in inputs.iter().chain(outputs) {
-        buffers.push(buffer.clone());
+    for part in [inputs, outputs] {
+        for &buffer in part {
+            buffers.push(buffer.clone());
+        }
     }
     buffers
 }

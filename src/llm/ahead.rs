@@ -51,8 +51,7 @@ impl Ahead {
         if self.tokens.is_empty() {
             let count = self.count(most.min(model.model.ahead()));
             let start = seconds();
-            let seen = [sequence.tokens(), &[token]].concat();
-            let choices = sampler.choices(&seen, count);
+            let choices = sampler.choices(&[sequence.tokens(), &[token]], count);
             self.tokens = sequence.choose(model, token, &choices).await?.into();
             self.last = Some((count, (seconds() - start) / count as f64));
         }

@@ -75,11 +75,13 @@ impl Sampling {
         (self.temperature != 0.0).then_some(limits)
     }
 
-    /// Returns what biases and penalties change, where tokens have occurred: a change for each token, in ascending order.
-    pub(super) fn changes(&self, seen: &[u32]) -> Vec<Change> {
+    /// Returns the changes of logits by biases, and by penalties where tokens have occurred: one for each token, in
+    /// ascending order. The tokens are given in parts.
+    pub(super) fn changes(&self, seen: &[&[u32]]) -> Vec<Change> {
         let mut counted: Vec<u64> = Vec::new();
         if self.penalties().any() {
-            counted.extend(seen.iter().map(|&token| u64::from(token)));
+            let seen = seen.iter().copied().flatten();
+            counted.extend(seen.map(|&token| u64::from(token)));
         }
         counted.sort_unstable();
         let same = counted.chunk_by(|a, b| a == b);
@@ -172,11 +174,11 @@ impl Sampler {
         }
     }
 
-    /// Returns how the next `count` tokens are chosen after those that occurred.
-    pub(super) fn choices(&self, seen: &[u32], count: usize) -> Choices {
-        let mut ahead = self.clone();
+    /// Returns how the next `count` tokens are chosen after those that occurred, which are given in parts.
+    pub(super) fn choices(&self, seen: &[&[u32]], count: usize) -> Choices {
+        let mut state = self.state;
         // Below 1, which larger numbers round to.
-        let mut uniform = || (ahead.uniform() as f32).min(1.0 - f32::EPSILON / 2.0);
+        let mut uniform = || (uniform(&mut state) as f32).min(1.0 - f32::EPSILON / 2.0);
         let limits = self.options.limits();
         Choices {
             changes: self.options.changes(seen),
@@ -195,25 +197,25 @@ impl Sampler {
     /// The next token; `seen` are those that occurred.
     pub(super) fn choose(&mut self, logits: &mut [f32], seen: &[u32]) -> u32 {
         let penalties = self.options.penalties();
-        for change in self.options.changes(seen) {
+        for change in self.options.changes(&[seen]) {
             if let Some(logit) = logits.get_mut(change.token as usize) {
                 *logit = penalties.apply(*logit, change);
             }
         }
         match self.options.limits() {
-            Some(limits) => draw(logits, limits, self.uniform()),
+            Some(limits) => draw(logits, limits, uniform(&mut self.state)),
             None => argmax(logits),
         }
     }
+}
 
-    /// A number from 0 to below 1: `SplitMix64`.
-    fn uniform(&mut self) -> f64 {
-        self.state = self.state.wrapping_add(STEP);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
+/// Returns the number from 0 to below 1 after a state: `SplitMix64`.
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(STEP);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
 }
 
 /// The width of the first band of logits, divided by the temperature: most draws need no token that is less likely than

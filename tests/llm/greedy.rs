@@ -1,11 +1,9 @@
 //! Greedy choices: a GPU's and those of SIMD are the first largest logit, or the first NaN.
 
 use super::transformer::{GEMMA, LLAMA, Shape, random_model};
-use super::{load, on_gpus};
+use super::{PROMPT, answer, load, on_gpus};
 use relampago::InstructionSet;
 use relampago::llm::{GenerateOptions, Gguf, LanguageModel, WeightType};
-
-const PROMPT: &str = "hello";
 
 /// The index of the first NaN, or of the first largest logit.
 fn expected(logits: &[f32]) -> u32 {
@@ -25,9 +23,7 @@ fn chosen(model: &LanguageModel, change: impl FnOnce(&mut GenerateOptions)) -> V
     let mut options = GenerateOptions::default();
     options.max_tokens = 1;
     change(&mut options);
-    let mut answer = model.complete(PROMPT, options).unwrap();
-    answer.by_ref().for_each(|text| drop(text.unwrap()));
-    answer.tokens().to_vec()
+    answer(model, options)
 }
 
 /// Changes rows of the embedding, which gives the logits.

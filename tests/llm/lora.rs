@@ -1,7 +1,7 @@
 //! Adapters: beside quantised weights they give the logits of merged weights.
 
 use super::transformer::{GEMMA, HEAD, LLAMA, Oracle, SHAPES, Shape, WIDTH, random_model};
-use super::{assert_close, load, on_gpus, tokens};
+use super::{answer, assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::InstructionSet;
 use relampago::llm::{
@@ -236,12 +236,6 @@ fn several_adapters_add_up_and_switch_without_a_reload() {
     options.lora.clear();
     assert_eq!(answer(&model, options), plain);
     assert_ne!(adapted, plain);
-}
-
-fn answer(model: &LanguageModel, options: GenerateOptions) -> Vec<u32> {
-    let mut answer = model.complete("hello", options).unwrap();
-    answer.by_ref().for_each(|text| drop(text.unwrap()));
-    answer.tokens().to_vec()
 }
 
 #[test]

@@ -1,19 +1,15 @@
 //! Tokens that a GPU draws are those that the host draws from the GPU's logits.
 
-use super::on_gpus;
 use super::transformer::{GEMMA, LLAMA, random_model};
+use super::{answer, on_gpus};
 use relampago::llm::{GenerateOptions, LanguageModel, Sampling};
-
-const PROMPT: &str = "hello";
 
 fn tokens(model: &LanguageModel, sampling: &Sampling, logprobs: Option<usize>) -> Vec<u32> {
     let mut options = GenerateOptions::default();
     options.max_tokens = 24;
     options.sampling = sampling.clone();
     options.logprobs = logprobs;
-    let mut answer = model.complete(PROMPT, options).unwrap();
-    answer.by_ref().for_each(|text| drop(text.unwrap()));
-    answer.tokens().to_vec()
+    answer(model, options)
 }
 
 fn samplings() -> Vec<Sampling> {

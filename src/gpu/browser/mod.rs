@@ -1,4 +1,4 @@
-//! What the back-end has, or does otherwise, in browsers.
+//! The parts of the back-end for browsers. `native/` has the same interface for native targets.
 
 #[cfg(feature = "js")]
 mod arrays;

@@ -1,4 +1,4 @@
-//! The outcome of a submission, which browsers tell later.
+//! The outcome of a submission, which browsers report later.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a device keeps besides its caches.
+//! The part of a device's state that depends on the target.
 
 /// The part of a device's state that only native targets have: nothing.
 pub(in crate::gpu) struct TargetState;

@@ -1,4 +1,4 @@
-//! Times of kernels, which browsers do not tell.
+//! Times of kernels, which are not measured in browsers.
 
 use crate::gpu::context::Gpu;
 

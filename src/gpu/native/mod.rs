@@ -1,4 +1,4 @@
-//! What the back-end has, or does otherwise, on native targets.
+//! The parts of the back-end for native targets. `browser/` has the same interface for browsers.
 
 pub(super) mod cache;
 mod choices_file;

@@ -1,4 +1,4 @@
-//! What a device keeps besides its caches.
+//! The part of a device's state that depends on the target.
 
 use std::path::PathBuf;
 use std::sync::Arc;

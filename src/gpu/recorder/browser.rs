@@ -1,4 +1,4 @@
-//! What is recorded otherwise in browsers.
+//! Methods of the recorder for browsers.
 
 use super::{GpuBuffer, Recorder};
 use crate::error::Result;
@@ -20,7 +20,7 @@ impl Uploads {
 
 impl Recorder<'_> {
     /// Copies values to a buffer before all steps.
-    #[allow(clippy::unnecessary_wraps)] // The other one may find no memory.
+    #[allow(clippy::unnecessary_wraps)] // Natively there may be no memory.
     pub(in crate::gpu) fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
         let bytes = bytemuck::cast_slice(values);
         self.gpu.queue.write_buffer(buffer.raw(), 0, bytes);

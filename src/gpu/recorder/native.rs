@@ -1,4 +1,4 @@
-//! What is recorded otherwise, or only, on native targets.
+//! Methods of the recorder for native targets.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ impl Recorder<'_> {
     /// Submits nothing.
     ///
     /// # Errors
-    /// What went wrong in recording.
+    /// The first error of recording.
     pub(in crate::gpu) fn abandon(self) -> Result<()> {
         Outcome::of(self.gpu, self.scopes, self.bytes).map(drop)
     }

@@ -191,7 +191,7 @@ impl<B: ModelBackend> GpuModel<B> {
                     block.skipped = tokens - 1;
                     block.tokens = 1;
                     pass.logits(block)?;
-                    pass.largest()?
+                    pass.choose(None, None, 0)?
                 }
             };
             pass.recorder.submit(Some(read))?
@@ -296,14 +296,6 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     fn rows(&self, slot: Slot) -> (&'a B::Buffer, usize) {
         let slots = self.slots;
         (slots.own(slot), self.block.tokens * slots.len(slot))
-    }
-
-    /// Records the choice of the largest logit of the block's only token; returns where its index is.
-    fn largest(&mut self) -> Result<(&'a B::Buffer, usize)> {
-        let (logits, len) = self.rows(Slot::Logits);
-        let chosen = &self.slots.chosen;
-        self.recorder.largest(logits, len, (chosen, 0))?;
-        Ok((chosen, 1))
     }
 
     /// Records the norm that no product computes.

@@ -210,14 +210,14 @@ fn a_gpu_changes_logits_by_tokens_before_and_since() {
             options.frequency_penalty = 0.0;
         }
         let mut wanted = logits.clone();
-        for change in options.changes(&[before, since].concat()) {
+        for change in options.changes(&[&before, &since]) {
             if let Some(logit) = wanted.get_mut(change.token as usize) {
                 *logit = options.penalties().apply(*logit, change);
             }
         }
         let reading = {
             let mut pass = gpu.pass().unwrap();
-            let changes = options.changes(&before);
+            let changes = options.changes(&[&before]);
             let changes = Changes {
                 list: pass.upload(&Change::list(&changes)).unwrap(),
                 len: changes.len(),

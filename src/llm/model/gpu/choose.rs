@@ -75,9 +75,9 @@ impl<B: ModelBackend> GpuModel<B> {
                 pass.run(layer)?;
             }
             pass.logits(block)?;
-            pass.choose(changes.as_ref(), draw, index)?;
-            let read = (&slots.chosen, index + 1);
-            submitted.push(pass.recorder.submit(Some(read))?);
+            let chosen = pass.choose(changes.as_ref(), draw, index)?;
+            let is_last = index + 1 == choices.draws.len();
+            submitted.push(pass.recorder.submit(is_last.then_some(chosen))?);
         }
         let mut chosen = Vec::new();
         for submitted in submitted {
@@ -87,22 +87,24 @@ impl<B: ModelBackend> GpuModel<B> {
     }
 }
 
-impl<B: ModelBackend> Pass<'_, B> {
-    /// Records the choice of a token from the logits of the block's only one.
-    fn choose(
+impl<'a, B: ModelBackend> Pass<'a, B> {
+    /// Records the choice of a token from the logits of the block's only one; returns the place of the tokens chosen so
+    /// far, and their number.
+    pub(super) fn choose(
         &mut self,
         changes: Option<&Changes<B::Buffer>>,
         draw: Option<Draw>,
         index: usize,
-    ) -> Result<()> {
+    ) -> Result<(&'a B::Buffer, usize)> {
         let (logits, len) = self.rows(Slot::Logits);
         let chosen = (&self.slots.chosen, index);
         if let Some(changes) = changes {
             self.recorder.change(changes, chosen, logits, len)?;
         }
         match draw {
-            Some(draw) => self.recorder.draw(logits, len, draw, chosen),
-            None => self.recorder.largest(logits, len, chosen),
+            Some(draw) => self.recorder.draw(logits, len, draw, chosen)?,
+            None => self.recorder.largest(logits, len, chosen)?,
         }
+        Ok((chosen.0, index + 1))
     }
 }
