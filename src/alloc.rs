@@ -72,7 +72,7 @@ fn bytes(len: usize) -> u64 {
 }
 
 /// Makes a vector `len` elements long; new ones are 0.
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 pub(crate) fn try_resize(values: &mut Vec<f32>, len: usize) -> Result<()> {
     if let Some(more) = len.checked_sub(values.len()) {
         let reserved = values.try_reserve_exact(more);

@@ -143,7 +143,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// A model's file is damaged, or needs what this version does not have.
-    #[cfg(feature = "llm")]
+    #[cfg(feature = "llm-core")]
     #[error("invalid model: {what}, at {place}")]
     InvalidModel {
         /// What is wrong, with the values found and allowed.
@@ -197,7 +197,7 @@ impl Error {
             Error::NotExecuted => "NOT_EXECUTED",
             Error::Unbound => "UNBOUND",
             Error::Record { source, .. } => source.code(),
-            #[cfg(feature = "llm")]
+            #[cfg(feature = "llm-core")]
             Error::InvalidModel { .. } => "INVALID_MODEL",
             Error::Disposed { .. } => "DISPOSED",
             Error::Aborted => "ABORTED",

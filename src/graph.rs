@@ -1,7 +1,7 @@
 //! Graphs of operations as data: recorded nodes, and the plans made of them.
 
 mod bindings;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 pub(crate) mod choice;
 pub(crate) mod fuse;
 mod memory_plan;
@@ -9,7 +9,7 @@ pub(crate) mod node;
 mod partition;
 pub(crate) mod plan;
 mod rewrite;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 pub(crate) mod transformer;
 
 pub(crate) use bindings::{Binding, Fetched, Repeat};

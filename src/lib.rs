@@ -24,7 +24,7 @@
 //!   back-end `Backend::Cuda`.
 //! - `llm`: the module `llm`, which runs language models from GGUF files.
 //!
-//! `js`, `js-llm` and `js-ptx` are for the npm package.
+//! `js`, `js-llm`, `js-chat`, `js-ptx` and `llm-core` are for the npm package.
 //!
 //! # WebAssembly
 //!
@@ -51,6 +51,8 @@ mod graph;
 mod instruction_set;
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 mod js;
+#[cfg(all(target_arch = "wasm32", feature = "js-chat"))]
+mod js_chat;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 mod js_llm;
 #[cfg(all(target_arch = "wasm32", feature = "js-ptx"))]
@@ -61,7 +63,9 @@ mod js_ptx;
 ))]
 mod js_shared;
 mod lazy;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
+// There is no blocking generation in WebAssembly, so that only the scripts' classes generate.
+#[cfg_attr(all(target_arch = "wasm32", not(feature = "js-llm")), allow(dead_code))]
 pub mod llm;
 pub mod ops;
 mod pool;
@@ -140,6 +144,6 @@ mod samples {
     document!(Ptx, "../docs/guide/ptx.md");
     #[cfg(feature = "cuda")]
     document!(Cuda, "../docs/guide/cuda.md");
-    #[cfg(feature = "llm")]
+    #[cfg(feature = "llm-core")]
     document!(LanguageModels, "../docs/guide/language-models.md");
 }

@@ -5,6 +5,7 @@
 
 mod ahead;
 mod cache_type;
+mod chat;
 mod conversation;
 mod embedding;
 mod explain;
@@ -15,7 +16,6 @@ mod generate;
 mod generation;
 mod gguf;
 mod inspect;
-mod json_schema;
 mod language_model;
 mod logprobs;
 mod lora;
@@ -26,11 +26,12 @@ mod sampling;
 mod saved;
 mod sequence;
 mod session;
-mod template;
 mod tokenizer;
 
 pub use crate::tensor::ggml::WeightType;
 pub use cache_type::CacheType;
+#[cfg(all(target_arch = "wasm32", feature = "js-chat"))]
+pub(crate) use chat::{ChatTemplate, Constraint, Vocabulary};
 pub use conversation::Message;
 pub use embedding::{EmbedOptions, Pooling};
 pub use explain::{ModelExplanation, ModelStep};
@@ -47,4 +48,6 @@ pub use quantized_matrix::QuantizedMatrix;
 pub use sampling::Sampling;
 pub use session::Session;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
-pub(crate) use {generate::Generator, model::Wanted, sequence::Sequence};
+pub(crate) use {
+    generate::Generator, language_model::chat_template, model::Wanted, sequence::Sequence,
+};

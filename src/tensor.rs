@@ -7,7 +7,7 @@
 //! [`PartitionView::reduce`]) read the data in place.
 
 mod bound;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 pub(crate) mod ggml;
 mod layout;
 mod partition;

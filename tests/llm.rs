@@ -38,6 +38,8 @@ mod templates;
 mod transformer;
 #[path = "support/vocabulary.rs"]
 mod vocabulary;
+#[path = "llm/words.rs"]
+mod words;
 
 use relampago::InstructionSet;
 use relampago::llm::{

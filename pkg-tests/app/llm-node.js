@@ -1,9 +1,9 @@
-// node llm-node.js tiny FILE | node llm-node.js files | node llm-node.js deeper FILE ADAPTER | node llm-node.js answers FILE REQUESTS
+// node llm-node.js words | node llm-node.js tiny FILE | node llm-node.js files | node llm-node.js deeper FILE ADAPTER | node llm-node.js answers FILE REQUESTS
 
 import { readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import * as llm from 'relampago/llm';
-import { answers, deeper, everything, files } from './llm.js';
+import { answers, deeper, everything, files, words } from './llm.js';
 
 const [what, file, requests] = process.argv.slice(2);
 let result;
@@ -15,6 +15,8 @@ if (what === 'tiny') {
   result.missing = await llm.LanguageModel.load('absent.gguf').catch(({ code }) => code);
 } else if (what === 'files') {
   result = await files(llm, (name) => name, async (name) => new Uint8Array(readFileSync(name)), {});
+} else if (what === 'words') {
+  result = await words(llm, (name) => name, JSON.parse(readFileSync('words.json', 'utf8')), {});
 } else if (what === 'deeper') {
   result = await deeper(llm, new Uint8Array(readFileSync(file)), requests, {});
 } else {

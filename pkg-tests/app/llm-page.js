@@ -1,5 +1,5 @@
 import * as llm from 'relampago/llm';
-import { answers, deeper, everything, files, logits } from './llm.js';
+import { answers, deeper, everything, files, logits, withoutTemplate, words } from './llm.js';
 
 const query = new URLSearchParams(location.search);
 const options = {
@@ -43,6 +43,10 @@ async function exact() {
   return logits(llm, 'model.gguf', texts.map(({ tokens, top }) => ({ tokens, ids: ids(top) })), options);
 }
 
-const visits = { requests: model, exact };
+async function splits() {
+  return words(llm, (name) => name, await (await fetch('words.json')).json(), options);
+}
+
+const visits = { requests: model, exact, words: splits, base: () => withoutTemplate(llm, 'base.gguf', options) };
 const visit = Object.keys(visits).find((name) => query.has(name));
 globalThis.outcome = visit ? visits[visit]() : tiny();

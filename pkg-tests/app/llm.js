@@ -236,3 +236,33 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
   result.isError = await LanguageModel.load(new Uint8Array(100), options).catch((error) => error instanceof RelampagoError);
   return result;
 }
+
+/** Compares the tokens of texts with expected ones, by model; returns how many there are, and the texts whose tokens differ. */
+export async function words({ LanguageModel }, at, { texts, tokens }, options) {
+  const result = { compared: 0, different: [] };
+  for (const [name, expected] of Object.entries(tokens)) {
+    const model = await LanguageModel.load(at(`words-${name}.gguf`), { ...options, device: 'simd', cache: false });
+    for (const [i, text] of texts.entries()) {
+      const found = await model.tokenize(text);
+      result.compared++;
+      found.join() === expected[i].join() || result.different.push({ name, text });
+    }
+    model.dispose();
+  }
+  return result;
+}
+
+/** A model without a chat template, on a page: the modules that are loaded before and after an answer by a JSON schema. */
+export async function withoutTemplate({ LanguageModel }, source, options) {
+  const modules = () => performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.endsWith('.wasm'));
+  const model = await LanguageModel.load(source, { ...options, cache: false });
+  const result = { hasChatTemplate: model.info.hasChatTemplate };
+  result.text = await model.complete('hello', { max_tokens: 8 }).text();
+  result.chat = await outcome(() => model.chat([{ role: 'user', content: 'hello' }]).text());
+  result.before = modules();
+  const answers = [1, 2].map((seed) => model.complete('hello', { seed, temperature: 1, max_tokens: 20, response_format: { type: 'json_object' } }).text());
+  result.json = (await Promise.all(answers)).map((text) => text[0]);
+  result.after = modules();
+  model.dispose();
+  return result;
+}

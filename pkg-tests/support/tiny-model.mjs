@@ -7,10 +7,28 @@ import { join } from 'node:path';
 
 const repository = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Writes `tiny.gguf`. Built with the native tests' options, the test that writes it is compiled already. */
+/** Writes `tiny.gguf`. */
 export function writeTinyModel(folder) {
-  const test = ['test', '--quiet', '-p', 'relampago', '-p', 'xtask', '--all-features', '--test', 'llm', 'generation'];
+  write(folder, 'generation');
+  return JSON.parse(readFileSync(join(folder, 'tiny.json'), 'utf8'));
+}
+
+/** Writes a model for each kind of words, and `words.json` with texts and tokens; returns the names of the files. */
+export function writeWords(folder) {
+  write(folder, 'words');
+  const { tokens } = JSON.parse(readFileSync(join(folder, 'words.json'), 'utf8'));
+  return ['words.json', ...Object.keys(tokens).map((name) => `words-${name}.gguf`)];
+}
+
+/** The bytes of a model whose template has a key that nothing reads. */
+export function withoutTemplate(bytes) {
+  bytes.write('T', bytes.indexOf('tokenizer.chat_template'));
+  return bytes;
+}
+
+/** Built with the native tests' options, the tests that write files are compiled already. */
+function write(folder, name) {
+  const test = ['test', '--quiet', '-p', 'relampago', '-p', 'xtask', '--all-features', '--test', 'llm', name];
   const env = { ...process.env, RELAMPAGO_TINY_MODEL: folder };
   execFileSync('cargo', test, { cwd: repository, env, stdio: 'pipe' });
-  return JSON.parse(readFileSync(join(folder, 'tiny.json'), 'utf8'));
 }

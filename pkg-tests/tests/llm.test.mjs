@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, symlinkSync } from 'node:fs';
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { build } from 'vite';
 import { launch, outcome } from '../support/browser.mjs';
 import { writeSamples } from '../support/guide.mjs';
 import { fresh } from '../support/install.mjs';
-import { writeTinyModel } from '../support/tiny-model.mjs';
+import { withoutTemplate, writeTinyModel } from '../support/tiny-model.mjs';
 import { serve } from '../support/serve.mjs';
 import { exact, requests } from '../support/smollm2.mjs';
 import { unbundled } from '../support/unbundled.mjs';
@@ -29,6 +29,7 @@ describe('relampago/llm', () => {
     native = writeTinyModel(folder);
     plain = unbundled(folder, 'llm', ['llm.js', 'tiny.gguf', ...PARTS]);
     symlinkSync(MODEL, join(plain, 'model.gguf'));
+    writeFileSync(join(plain, 'base.gguf'), withoutTemplate(readFileSync(join(folder, 'tiny.gguf'))));
     browser = await launch();
   });
   after(() => browser?.close());
@@ -79,8 +80,23 @@ describe('relampago/llm', () => {
     const { result, requests } = await inPage(await bundled(folder), {});
     verifyTiny(result, native);
     assert.equal(result.info.worker, true);
-    assert.match(requests.filter((url) => url.endsWith('.wasm')).join(), /^[^,]*relampago_relaxed[^,]*$/);
+    assert.match(requests.filter((url) => url.endsWith('.wasm')).join(), /^[^,]*relampago_relaxed[^,]*,[^,]*relampago_chat[^,]*$/);
   });
+
+  for (const worker of ['true', 'false']) {
+    test(`chat templates and JSON schemas are loaded when they are needed, in a worker: ${worker}`, async () => {
+      const { result } = await inPage(plain, { base: '', worker });
+      const { before, after, ...others } = result;
+      assert.deepEqual(others, {
+        hasChatTemplate: false,
+        text: native.text,
+        chat: 'INVALID_ARGUMENT: `messages` is a conversation, but must be left out: the model has no chat template',
+        json: ['{', '{'],
+      });
+      assert.match(before.join(), /^[^,]*relampago_relaxed\.wasm$/);
+      assert.match(after.join(), /^[^,]*relampago_relaxed\.wasm,[^,]*relampago_chat\.wasm$/);
+    });
+  }
 
   test('SmolLM2 in node', () => {
     verifySmollm2(inNode('answers', MODEL, JSON.stringify(requests)));

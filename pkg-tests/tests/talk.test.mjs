@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 import { launch } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { serve } from '../support/serve.mjs';
-import { writeTinyModel } from '../support/tiny-model.mjs';
+import { withoutTemplate, writeTinyModel } from '../support/tiny-model.mjs';
 
 const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
 
@@ -173,12 +173,6 @@ describe('the page for conversations', () => {
     await tab.close();
   });
 });
-
-/** The bytes of a model whose template has a key that nothing reads. */
-function withoutTemplate(bytes) {
-  bytes.write('T', bytes.indexOf('tokenizer.chat_template'));
-  return bytes;
-}
 
 /** In the page: once some text is there, the worker sends what cannot be read. */
 function failDuringAnswer() {

@@ -1,7 +1,7 @@
 //! The operations of a [`crate::GpuDevice`] that was built with [`crate::Backend::Cuda`].
 
 use std::sync::Arc;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::buffer::CudaBuffer;
@@ -19,7 +19,7 @@ pub(crate) struct CudaBackend {
     device: CudaDevice,
     cpu: Cpu,
     /// Held by the pass of a language model, whose steps no other pass interrupts.
-    #[cfg(feature = "llm")]
+    #[cfg(feature = "llm-core")]
     passes: Mutex<()>,
 }
 
@@ -99,7 +99,7 @@ impl CudaBackend {
         Ok(CudaBackend {
             device,
             cpu,
-            #[cfg(feature = "llm")]
+            #[cfg(feature = "llm-core")]
             passes: Mutex::default(),
         })
     }
@@ -108,13 +108,13 @@ impl CudaBackend {
         self.device.name()
     }
 
-    #[cfg(feature = "llm")]
+    #[cfg(feature = "llm-core")]
     pub(super) fn device(&self) -> &CudaDevice {
         &self.device
     }
 
     /// Waits for the passes of other threads, and keeps them out.
-    #[cfg(feature = "llm")]
+    #[cfg(feature = "llm-core")]
     pub(super) fn pass_turn(&self) -> MutexGuard<'_, ()> {
         self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -49,7 +49,7 @@ mod plan;
 mod queue;
 mod row_ops;
 mod stream;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 mod transformer;
 mod values;
 

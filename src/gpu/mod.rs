@@ -42,7 +42,7 @@ mod tests;
 mod texts;
 mod tiles;
 mod transfer;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 mod transformer;
 mod tune;
 mod weights;

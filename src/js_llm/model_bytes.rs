@@ -4,7 +4,7 @@ use super::model::Model;
 use super::{get, integer, set, to_js};
 use crate::device::{Backend, GpuDevice};
 use crate::error::Error;
-use crate::llm::{CacheType, Gguf, Inspection, LanguageModel, LoadOptions};
+use crate::llm::{CacheType, Gguf, Inspection, LanguageModel, LoadOptions, chat_template};
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::*;
 
@@ -77,16 +77,36 @@ impl ModelBytes {
         Ok(inspection_object(&inspection))
     }
 
-    /// Makes a model of the whole file. `device` is `simd`, `gpu`, or `auto`: a hardware GPU that can hold
+    /// Reads the metadata of the whole file.
+    pub fn finish(mut self) -> Result<ModelFile, JsValue> {
+        self.before.push(self.bytes);
+        let file = Gguf::from_parts(self.before);
+        file.map(ModelFile).map_err(|error| to_js(&error))
+    }
+}
+
+/// A model's file, whose metadata have been read.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct ModelFile(Gguf);
+
+#[wasm_bindgen]
+impl ModelFile {
+    /// Returns whether the file has a chat template.
+    #[wasm_bindgen(js_name = hasChatTemplate)]
+    pub fn has_chat_template(&self) -> bool {
+        chat_template(&self.0).is_some()
+    }
+
+    /// Makes a model of the file. `device` is `simd`, `gpu`, or `auto`: a hardware GPU that can hold
     /// the weights if there is one, else SIMD.
-    pub async fn load(mut self, options: JsValue) -> Result<Model, JsValue> {
+    pub async fn load(self, options: JsValue) -> Result<Model, JsValue> {
         let load = LoadOptions {
             context_length: integer(&options, "contextLength"),
             cache_type: cache_type(&options),
             ..LoadOptions::default()
         };
-        self.before.push(self.bytes);
-        let model = LanguageModel::from_parts_async(self.before, load).await;
+        let model = LanguageModel::from_file_async(self.0, load).await;
         let mut model = model.map_err(|error| to_js(&renamed(error)))?;
         let device = get(&options, "device").as_string();
         let reason = match device.as_deref() {

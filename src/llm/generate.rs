@@ -1,7 +1,7 @@
 //! Generation: an iterator of text.
 
 use super::ahead::Ahead;
-use super::json_schema::Constraint;
+use super::chat::{Constraint, forbid};
 use super::logprobs::{Distribution, TokenLogprobs};
 use super::model::{MOST_CHOICES, Wanted};
 use super::sampling::{Sampler, Sampling};
@@ -111,7 +111,7 @@ impl Generator {
             is_ahead: is_ahead(model, &options),
             sampler: Sampler::new(options.sampling.clone()),
             constraint: match &options.json_schema {
-                Some(schema) => Some(Constraint::new(model, schema)?),
+                Some(schema) => Some(model.constraint(schema)?),
                 None => None,
             },
             finished: (options.max_tokens == 0).then_some(FinishReason::Length),
@@ -221,7 +221,7 @@ impl Generator {
     /// Chooses a token from the result for the last one that was read.
     fn choose(&mut self) -> Result<u32> {
         if let Some(constraint) = &mut self.constraint {
-            constraint.mask(&mut self.logits)?;
+            forbid(&constraint.allowed()?, &mut self.logits);
         }
         Ok(match self.wanted {
             Wanted::Largest => self.logits.first().map_or(0, |&index| index as u32),

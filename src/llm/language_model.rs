@@ -1,15 +1,14 @@
 //! The public model.
 
+use super::chat::{ChatTemplate, Vocabulary};
 use super::gguf::Gguf;
 use super::model::Model;
-use super::template::ChatTemplate;
 use super::tokenizer::{Tokenizer, token_id};
 use super::{CacheType, Message, Session, Value};
 use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
 use crate::simd::Cpu;
-use llguidance::toktrie::TokEnv;
 use std::sync::OnceLock;
 
 /// How a model is loaded.
@@ -78,8 +77,8 @@ pub struct LanguageModel {
     pub(super) tokenizer: Tokenizer,
     template: Option<ChatTemplate>,
     pub(super) ends: Vec<u32>,
-    /// The vocabulary for grammars, once one is used.
-    pub(super) trie: OnceLock<TokEnv>,
+    /// The vocabulary for JSON schemas, once one is used.
+    pub(super) trie: OnceLock<Vocabulary>,
 }
 
 impl std::fmt::Debug for LanguageModel {
@@ -94,7 +93,7 @@ impl LanguageModel {
     /// # Errors
     /// The errors of `load_async`.
     pub async fn from_bytes_async(bytes: Vec<u8>, options: LoadOptions) -> Result<Self> {
-        Self::new(Gguf::from_bytes(bytes)?, options).await
+        Self::from_file_async(Gguf::from_bytes(bytes)?, options).await
     }
 
     /// Loads a model that is split into several files, which are in memory in their order.
@@ -102,10 +101,10 @@ impl LanguageModel {
     /// # Errors
     /// The errors of `load_async`; `InvalidModel` for parts that are missing, in another order or of another model.
     pub async fn from_parts_async(parts: Vec<Vec<u8>>, options: LoadOptions) -> Result<Self> {
-        Self::new(Gguf::from_parts(parts)?, options).await
+        Self::from_file_async(Gguf::from_parts(parts)?, options).await
     }
 
-    async fn new(file: Gguf, options: LoadOptions) -> Result<Self> {
+    pub(crate) async fn from_file_async(file: Gguf, options: LoadOptions) -> Result<Self> {
         let model = Model::new(file, &options)?;
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = chat_template(&model.file);
@@ -231,7 +230,7 @@ impl LanguageModel {
         path: impl AsRef<std::path::Path>,
         options: LoadOptions,
     ) -> Result<Self> {
-        Self::new(Gguf::open(path)?, options).await
+        Self::from_file_async(Gguf::open(path)?, options).await
     }
 
     /// Blocking version of [`LanguageModel::load_async`].
@@ -256,7 +255,7 @@ impl LanguageModel {
 }
 
 /// The source of the file's chat template, if it has one.
-pub(super) fn chat_template(file: &Gguf) -> Option<&str> {
+pub(crate) fn chat_template(file: &Gguf) -> Option<&str> {
     file.get("tokenizer.chat_template").and_then(Value::as_str)
 }
 

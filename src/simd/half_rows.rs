@@ -9,7 +9,7 @@ use crate::tensor::quantized::half::{f16_to_f32, f32_to_f16};
 const MOST: f32 = 65_504.0;
 
 /// Writes a row as words, of which there are half as many, rounded up. NaN stays NaN.
-#[cfg_attr(not(feature = "llm"), allow(dead_code))]
+#[cfg_attr(not(feature = "llm-core"), allow(dead_code))]
 pub(crate) fn pack_row(row: &[f32], words: &mut [f32]) {
     let half = |value: f32| u32::from(f32_to_f16(value.clamp(-MOST, MOST)));
     let (first, second) = row.split_at(row.len().div_ceil(2).min(row.len()));

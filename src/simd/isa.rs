@@ -78,6 +78,7 @@ pub(super) const AHEAD: usize = 1024;
 ///
 /// A value of the type proves that the CPU has the instructions. Unless said otherwise, every
 /// method works lane by lane.
+#[cfg_attr(not(feature = "llm-core"), allow(dead_code))] // Models use more of them than operations do.
 pub(super) trait Isa: Copy {
     /// `LANES` numbers.
     type F32: Copy;
@@ -108,7 +109,6 @@ pub(super) trait Isa: Copy {
     }
 
     /// [`Isa::call`] with vectors of at most eight lanes.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     fn call_narrow<K: Kernel>(self, kernel: K) -> K::Output {
         self.call(kernel)
@@ -285,7 +285,6 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// `LANES` bytes must be readable from `from`.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     unsafe fn load_bytes(self, from: *const u8) -> Self::Bits {
         let mut lanes = [0.0; MAX_LANES];
@@ -300,7 +299,6 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// `LANES` bytes must be readable from `from`.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     unsafe fn load_signed_bytes(self, from: *const u8) -> Self::Bits {
         // SAFETY: the caller's promise.
@@ -314,7 +312,6 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// `2 · LANES` bytes must be readable from `from`.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     unsafe fn load_pairs(self, from: *const u8) -> Self::Bits {
         lanes_of(self, |lane| {
@@ -328,7 +325,6 @@ pub(super) trait Isa: Copy {
     ///
     /// # Safety
     /// `2 · LANES` bytes must be readable from `from`.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     unsafe fn load_signed_pairs(self, from: *const u8) -> Self::Bits {
         lanes_of(self, |lane| {
@@ -339,7 +335,6 @@ pub(super) trait Isa: Copy {
     }
 
     /// `x >> count` of each integer of 16 bits with zeros for the sign, for a count below 16.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     fn shr_pairs(self, x: Self::Bits, count: u32) -> Self::Bits {
         let kept = 0xffff >> count;
@@ -347,7 +342,6 @@ pub(super) trait Isa: Copy {
     }
 
     /// All bits of each integer of 16 bits that is equal to that of `b`, and none of the others.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     fn eq_pairs(self, a: Self::Bits, b: Self::Bits) -> Self::Bits {
         let [a, b] = [a, b].map(|x| self.to_array(self.reinterpret(x)));
@@ -359,7 +353,6 @@ pub(super) trait Isa: Copy {
 
     /// `sum` plus the products of signed integers of 16 bits, all of them once. In which lanes they
     /// are added is left to the instruction set.
-    #[cfg_attr(not(feature = "llm"), allow(dead_code))]
     #[inline(always)]
     fn dot_pairs(self, a: Self::Bits, b: Self::Bits, sum: Self::Bits) -> Self::Bits {
         let [a, b] = [a, b].map(|x| self.to_array(self.reinterpret(x)));

@@ -6,7 +6,7 @@
 mod cached;
 mod columns;
 mod dequant;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 mod ggml;
 mod im2col;
 mod pack;
@@ -18,7 +18,7 @@ mod vector;
 
 pub(super) use cached::multiply_cached;
 pub(crate) use dequant::multiply_words;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 pub(crate) use ggml::{BlockMatrix, multiply_blocks};
 pub(super) use im2col::multiply_patches;
 pub(crate) use packed::Packed;

@@ -46,7 +46,7 @@ pub(crate) use matmul::{Packed, multiply_planes};
 pub(crate) use threads::{Cpu, share_out};
 pub(crate) use tiles::Fold;
 pub(crate) use values::map_values;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 pub(crate) use {
     attention::{AttentionShape, attention},
     half_rows::pack_row,

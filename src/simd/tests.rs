@@ -1,9 +1,9 @@
 //! Unit tests of the instruction sets' primitives, the elementary functions and the kernels'
 //! inner paths. The conformance suite tests every operation through its public entry.
 
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 mod attention;
-#[cfg(feature = "llm")]
+#[cfg(feature = "llm-core")]
 mod ggml;
 mod isa;
 mod math;

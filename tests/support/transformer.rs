@@ -2,7 +2,7 @@
 //! of the library.
 
 use super::gguf::random_tensor;
-use super::vocabulary::{write_byte_pairs, write_pieces};
+use super::vocabulary::{write_byte_pairs, write_pieces, write_words};
 use crate::support::Random;
 use relampago::llm::{GgufWriter, WeightType};
 
@@ -53,14 +53,30 @@ pub(crate) struct Shape {
     windows: bool,
     /// Whether the file has a factor for each frequency of the rotation.
     factors: bool,
-    /// Whether the tokenizer is `SentencePiece`'s, and not one of byte-level pairs.
-    pieces: bool,
+    tokenizer: Tokenizer,
+}
+
+/// The tokenizer of a random model.
+#[derive(Clone, Copy, Debug)]
+enum Tokenizer {
+    /// Byte-level pairs.
+    Bytes,
+    /// Byte-level pairs whose tokens show the words of this pre-tokenizer.
+    Words(&'static str),
+    /// `SentencePiece`'s.
+    Pieces,
 }
 
 impl Shape {
     /// Returns the shape with room for other numbers of tokens.
     pub(crate) fn with_context(self, context: usize) -> Self {
         Self { context, ..self }
+    }
+
+    /// Returns the shape with tokens that show the words of a pre-tokenizer.
+    pub(crate) fn with_words_of(self, pretokenizer: &'static str) -> Self {
+        let tokenizer = Tokenizer::Words(pretokenizer);
+        Self { tokenizer, ..self }
     }
 }
 
@@ -75,7 +91,7 @@ const PLAIN: Shape = Shape {
     fused: false,
     windows: false,
     factors: false,
-    pieces: false,
+    tokenizer: Tokenizer::Bytes,
 };
 
 pub(crate) const LLAMA: Shape = PLAIN;
@@ -87,7 +103,7 @@ pub(crate) const GEMMA: Shape = Shape {
     gemma: true,
     head_norms: true,
     windows: true,
-    pieces: true,
+    tokenizer: Tokenizer::Pieces,
     ..PLAIN
 };
 
@@ -141,10 +157,10 @@ pub(crate) fn metadata(shape: Shape) -> (GgufWriter, usize) {
     if shape.gemma {
         writer.float(&key("rope.freq_base"), GLOBAL_BASE as f32);
     }
-    let tokens = if shape.pieces {
-        write_pieces(&mut writer)
-    } else {
-        write_byte_pairs(&mut writer)
+    let tokens = match shape.tokenizer {
+        Tokenizer::Bytes => write_byte_pairs(&mut writer),
+        Tokenizer::Words(pretokenizer) => write_words(&mut writer, pretokenizer),
+        Tokenizer::Pieces => write_pieces(&mut writer),
     };
     (writer, tokens)
 }

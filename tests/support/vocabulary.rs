@@ -39,6 +39,46 @@ pub(crate) fn write_byte_pairs(writer: &mut GgufWriter) -> usize {
     tokens.len()
 }
 
+/// Characters of the classes that pre-tokenizers tell apart: letters of all cases, marks, numbers, punctuation, symbols,
+/// and white space, of which JavaScript's `\s` has U+FEFF and lacks U+0085.
+pub(crate) const CHARACTERS: &[char] = &[
+    'a', 'S', 'é', 'ß', 'Ж', 'ǅ', 'ʰ', '漢', '\u{301}', 'ा', '1', '²', '٣', 'Ⅷ', '.', '$', '`',
+    '/', '\'', '😀', ' ', '\t', '\n', '\r', '\u{85}', '\u{a0}', '\u{3000}', '\u{feff}', '\u{200b}',
+];
+
+/// Writes a vocabulary of bytes, [`CHARACTERS`] and pairs of them, each of which is a merge: where a text is split shows
+/// in its tokens. Returns the number of tokens.
+pub(crate) fn write_words(writer: &mut GgufWriter, pretokenizer: &str) -> usize {
+    let mut tokens = byte_tokens();
+    let bytes = tokens.clone();
+    let (mut characters, mut merges) = (Vec::new(), Vec::new());
+    let mut merge = |tokens: &mut Vec<String>, a: &str, b: &str| {
+        let merged = format!("{a}{b}");
+        if !tokens.contains(&merged) {
+            merges.push(format!("{a} {b}"));
+            tokens.push(merged.clone());
+        }
+        merged
+    };
+    for character in CHARACTERS {
+        let mut utf8 = [0; 4];
+        let parts = character.encode_utf8(&mut utf8).bytes();
+        let parts = parts.map(|byte| bytes[usize::from(byte)].clone());
+        let whole = parts.reduce(|a, b| merge(&mut tokens, &a, &b));
+        characters.extend(whole);
+    }
+    for a in &characters {
+        for b in &characters {
+            merge(&mut tokens, a, b);
+        }
+    }
+    writer.string("tokenizer.ggml.model", "gpt2");
+    writer.string("tokenizer.ggml.pre", pretokenizer);
+    writer.strings("tokenizer.ggml.tokens", &tokens);
+    writer.strings("tokenizer.ggml.merges", &merges);
+    tokens.len()
+}
+
 /// Writes a vocabulary of `SentencePiece` like Gemma's, which begins texts with a token, as its
 /// template does; returns the number of tokens.
 pub(crate) fn write_pieces(writer: &mut GgufWriter) -> usize {

@@ -1,6 +1,7 @@
 // A model in the WebAssembly module of this thread: that of a worker, or the caller's own.
 
 import load, { MatrixDevice, ModelBytes } from './relampago.js';
+import loadChat from './relampago_chat.js';
 import { aborted, disposed } from './check.js';
 import { RelampagoError } from './error.js';
 
@@ -26,6 +27,7 @@ const known = (error) => error instanceof RelampagoError
 export class Engine {
     #memory;
     #bytes;
+    #file;
     #model;
     #disposed = false;
     /** Sessions and matrices by number. */
@@ -40,6 +42,11 @@ export class Engine {
         ({ memory: this.#memory } = await load({ module_or_path: module }));
         this.#bytes?.free();
         this.#bytes = new ModelBytes(size);
+    }
+
+    /** Loads the module of chat templates and JSON schemas. */
+    async startChat(module) {
+        await loadChat({ module_or_path: module });
     }
 
     /** Allocates memory for another part of a model that is split. */
@@ -62,11 +69,19 @@ export class Engine {
         this.#bytes.write(piece);
     }
 
-    /** Makes a model of the file; returns its `info`. */
-    async open(options) {
+    /** Reads the metadata of the file, which is complete; returns whether it has a chat template. */
+    finish() {
         const bytes = this.#bytes;
         this.#bytes = undefined;
-        this.#model = await bytes.load(options);
+        this.#file = bytes.finish();
+        return this.#file.hasChatTemplate();
+    }
+
+    /** Makes a model of the file; returns its `info`. */
+    async open(options) {
+        const file = this.#file;
+        this.#file = undefined;
+        this.#model = await file.load(options);
         return this.#model.info();
     }
 
@@ -203,6 +218,7 @@ export class Engine {
         this.#devices.clear();
         this.#model?.free();
         this.#bytes?.free();
-        this.#model = this.#bytes = undefined;
+        this.#file?.free();
+        this.#model = this.#bytes = this.#file = undefined;
     }
 }

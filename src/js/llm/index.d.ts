@@ -6,9 +6,19 @@ export { type ErrorCode, type ModuleSource, RelampagoError, moduleUrl } from './
  * Loads the WebAssembly module. `LanguageModel.load` does that by itself; call it before only where a bundler or
  * a server puts the module somewhere else, or to load it early. Rejects with code `NOT_LOADED`.
  *
+ * Chat templates and JSON schemas have a module of their own, which a model with a template or a request with a
+ * `response_format` loads.
+ *
  * @param source By default the file beside this one, for the engine's instruction set.
+ * @param chatSource The module of chat templates and JSON schemas, to load it now: `chatModuleUrl()`, or where it is.
  */
-export default function init(source?: ModuleSource | Promise<ModuleSource>): Promise<void>;
+export default function init(
+    source?: ModuleSource | Promise<ModuleSource>,
+    chatSource?: ModuleSource | Promise<ModuleSource>,
+): Promise<void>;
+
+/** The URL that the module of chat templates and JSON schemas is loaded from by default. */
+export function chatModuleUrl(): URL;
 
 /**
  * Where a GGUF file is: a URL, a `File` or `Blob`, or its bytes. In Node a string that is no URL is a path.

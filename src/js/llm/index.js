@@ -4,6 +4,6 @@ export { Lora } from './lora.js';
 export { QuantizedMatrix } from './quantized_matrix.js';
 export { Session } from './session.js';
 export { moduleUrl } from './instructions.js';
-export { init as default } from './module.js';
+export { chatModuleUrl, init as default } from './module.js';
 /** For node.js; no part of the interface. */
 export { host } from './host.js';

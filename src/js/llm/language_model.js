@@ -1,4 +1,5 @@
 import { cachedModels, evict } from './cached_models.js';
+import { startChat } from './chat.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
 import { Generation } from './generation.js';
@@ -149,8 +150,14 @@ export class LanguageModel {
         // OpenAI's two options are one here.
         options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
         const number = ++this.#generations;
-        const start = (push) => this.#used().generate(number, { ...request, options }, push);
-        return new Generation(async (push) => start(push), () => this.#current.engine.cancel(number), signal);
+        const start = async (push) => {
+            const engine = this.#used();
+            if (options.json_schema !== undefined) {
+                await startChat(engine);
+            }
+            return engine.generate(number, { ...request, options }, push);
+        };
+        return new Generation(start, () => this.#current.engine.cancel(number), signal);
     }
 
     #pairs(lora = []) {

@@ -1,5 +1,6 @@
 // From a source to an engine that has the model.
 
+import { foresee, startChat } from './chat.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
 import { kindOf } from './http.js';
@@ -7,6 +8,9 @@ import { compiled } from './module.js';
 import { open, partsOf } from './source.js';
 import { PIECE, split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
+
+/** The bytes at the beginning of a file that most metadata are in. */
+const HEAD = 2 * PIECE;
 
 /** Pieces on their way to a worker: enough that it never waits. */
 const MOST_PIECES = 8;
@@ -22,6 +26,10 @@ export async function start(source, { cache, device, signal, onProgress, context
     const engine = worker ? new WorkerEngine() : new Engine();
     try {
         const origin = await fill(engine, source, { cache, signal, onProgress }, stop);
+        const hasChatTemplate = await engine.finish();
+        if (hasChatTemplate) {
+            await startChat(engine);
+        }
         const info = await engine.open({ contextLength, cacheType, device });
         stop();
         return { engine, info: Object.freeze({ ...info, worker, ...origin }) };
@@ -86,6 +94,7 @@ async function transfer(engine, pieces, stop) {
     let bytes = 0;
     for await (const piece of split(pieces, PIECE)) {
         stop();
+        bytes < HEAD && foresee(piece);
         bytes += piece.length;
         const written = Promise.resolve(engine.write(piece));
         written.catch(() => {}); // It is awaited in its turn, or loading ends before.

@@ -1,31 +1,45 @@
-// The WebAssembly module, compiled once and then sent to workers.
+// The WebAssembly modules, each compiled once and then sent to workers.
 
 import { host } from './host.js';
 import { moduleUrl } from './instructions.js';
-import { loader } from './loader.js';
+import { loader, located } from './loader.js';
 
-let module;
-
-async function compile({ module_or_path }) {
-    const source = await module_or_path;
+async function compile(from) {
+    const source = await from;
     if (typeof Response === 'function' && source instanceof Response) {
         if (!source.ok) {
             throw new Error(`the server answers ${source.status}`);
         }
         // Servers that send another type than application/wasm are answered by the bytes.
         const streamed = WebAssembly.compileStreaming?.(source.clone()).catch(() => {});
-        module = (await streamed) ?? (await WebAssembly.compile(await source.arrayBuffer()));
-    } else {
-        const isModule = Object.prototype.toString.call(source) === '[object WebAssembly.Module]';
-        module = isModule ? source : await WebAssembly.compile(source);
+        return (await streamed) ?? WebAssembly.compile(await source.arrayBuffer());
     }
+    const isModule = Object.prototype.toString.call(source) === '[object WebAssembly.Module]';
+    return isModule ? source : WebAssembly.compile(source);
 }
 
-const start = loader(compile, moduleUrl);
+/** Returns functions that compile a module once: from a source or from `url()`, and the same with the module. */
+function once(url) {
+    let module;
+    const start = loader(async ({ module_or_path }) => {
+        module = await compile(module_or_path);
+    }, url);
+    const init = (source) => start(source, host.readModule);
+    const compiled = async () => {
+        await init();
+        return module;
+    };
+    return { init, compiled };
+}
 
-export const init = (source) => start(source, host.readModule);
+export const chatModuleUrl = located(() => new URL('./relampago_chat.wasm', import.meta.url));
 
-export async function compiled() {
-    await init();
-    return module;
+/** The module that runs models. */
+export const { init: initModels, compiled } = once(moduleUrl);
+
+/** The module of chat templates and JSON schemas. */
+export const { init: initChat, compiled: compiledChat } = once(chatModuleUrl);
+
+export async function init(source, chatSource) {
+    await Promise.all([initModels(source), chatSource && initChat(chatSource)]);
 }

@@ -68,6 +68,10 @@ export class WorkerEngine {
         return this.#call('start', [module, size]);
     }
 
+    startChat(module) {
+        return this.#call('startChat', [module]);
+    }
+
     addPart(size) {
         return this.#call('addPart', [size]);
     }
@@ -84,6 +88,10 @@ export class WorkerEngine {
     write(piece) {
         const own = new Uint8Array(piece);
         return this.#call('write', [own], { transfer: [own.buffer] });
+    }
+
+    finish() {
+        return this.#call('finish', []);
     }
 
     open(options) {

@@ -1,9 +1,12 @@
 //! Splitting of text into words, which merging never crosses.
 
+#[cfg_attr(target_arch = "wasm32", path = "split/browser.rs")]
+#[cfg_attr(not(target_arch = "wasm32"), path = "split/native.rs")]
+mod stage;
+
 use crate::error::{Error, Result};
 use crate::llm::gguf::invalid;
-use fancy_regex::Regex;
-use std::ops::Range;
+use stage::Stage;
 
 /// Models whose files name one of the same pre-tokenizers.
 struct Family {
@@ -145,68 +148,6 @@ pub(super) struct Pretokenizer {
     llama3: bool,
 }
 
-/// An expression without its lookahead `\s+(?!\S)`, which takes too much memory for long runs of
-/// white space. Instead, a run is shortened after it was found.
-#[derive(Debug)]
-struct Stage {
-    regex: Regex,
-    /// Whether white space leaves its last character to the word after it.
-    shortens: bool,
-    /// Whether white space that ends with a line is never shortened.
-    keeps_lines: bool,
-}
-
-impl Stage {
-    fn new(expression: &str) -> Result<Self> {
-        const LOOKAHEAD: &str = r"\s+(?!\S)";
-        let plain = expression.replace(LOOKAHEAD, r"\s+");
-        Ok(Self {
-            regex: Regex::new(&plain).map_err(|error| fault(&error))?,
-            shortens: expression.contains(LOOKAHEAD),
-            keeps_lines: expression.contains(r"\s*[\r\n]+"),
-        })
-    }
-
-    /// The length of the word at the beginning of a text, of which the expression found `len` bytes.
-    fn word_len(&self, text: &str, len: usize) -> usize {
-        let word = &text[..len];
-        let last = word.chars().next_back().filter(|last| last.is_whitespace());
-        let Some(last) = last.filter(|_| self.shortens && len < text.len()) else {
-            return len;
-        };
-        let shorter = len - last.len_utf8();
-        if shorter == 0 || (self.keeps_lines && matches!(last, '\r' | '\n')) {
-            return len;
-        }
-        shorter
-    }
-
-    /// Appends the matches in a word and what lies between them.
-    fn split<'a>(&self, word: &'a str, to: &mut Vec<&'a str>) -> Result<()> {
-        let mut end = 0;
-        while let Some(found) = self.find(word, end)? {
-            if end < found.start {
-                to.push(&word[end..found.start]);
-            }
-            to.push(&word[found.clone()]);
-            end = found.end;
-        }
-        if end < word.len() {
-            to.push(&word[end..]);
-        }
-        Ok(())
-    }
-
-    fn find(&self, word: &str, from: usize) -> Result<Option<Range<usize>>> {
-        let found = self.regex.find_from_pos(word, from);
-        let found = found.map_err(|error| fault(&error))?;
-        Ok(found.map(|found| {
-            let len = self.word_len(&word[found.start()..], found.as_str().len());
-            found.start()..found.start() + len
-        }))
-    }
-}
-
 impl Pretokenizer {
     /// The pre-tokenizer of a name in the file.
     pub(super) fn new(name: &str) -> Result<Self> {
@@ -250,12 +191,9 @@ impl Pretokenizer {
     }
 }
 
-fn fault(error: &fancy_regex::Error) -> Error {
-    Error::invalid(
-        "text",
-        error.to_string(),
-        "one that the pre-tokenizer can split",
-    )
+/// The error of a text that an expression cannot be applied to.
+fn fault(reason: String) -> Error {
+    Error::invalid("text", reason, "one that the pre-tokenizer can split")
 }
 
 #[cfg(test)]

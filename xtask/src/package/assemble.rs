@@ -24,26 +24,35 @@ pub(super) fn assemble(
     tools: &Tools,
     package: &Path,
     entry: &Entry,
-    built: &[Built],
+    built: &[Vec<Built>],
 ) -> Result<()> {
-    require_same_glue(built)?;
-    let (sh, folder) = (&project.sh, package.join(entry.folder));
+    let folder = package.join(entry.folder);
     for sources in entry.sources {
         copy_tree(&project.root.join(sources), &folder)?;
     }
-    let glue = &built[0].folder;
-    for file in GLUE {
-        sh.copy_file(glue.join(file), &folder)?;
+    for (module, built) in entry.modules.iter().zip(built) {
+        require_same_glue(built)?;
+        copy_glue(project, &built[0].folder, &folder, module.script)?;
     }
     if entry.op_table {
         write_tables(project, &folder)?;
     }
-    if sh.path_exists(glue.join("snippets")) {
-        copy_tree(&glue.join("snippets"), &folder.join("snippets"))?;
-    }
     bundle(project, tools, entry.scripts, &folder)?;
-    for module in built {
+    for module in built.iter().flatten() {
         copy_module(project, package, entry, module)?;
+    }
+    Ok(())
+}
+
+/// Copies the script that loads a module, its types, and what it imports.
+fn copy_glue(project: &Project, from: &Path, folder: &Path, script: &str) -> Result<()> {
+    for (file, extension) in GLUE.into_iter().zip(["js", "d.ts"]) {
+        let to = folder.join(format!("{script}.{extension}"));
+        project.sh.copy_file(from.join(file), to)?;
+    }
+    let snippets = from.join("snippets");
+    if project.sh.path_exists(&snippets) {
+        copy_tree(&snippets, &folder.join("snippets"))?;
     }
     Ok(())
 }

@@ -44,7 +44,7 @@ fn shorten_names(script: &str, module: &mut Module) -> Result<String> {
 }
 
 /// Removes exports that the script does not name as `wasm.NAME`, so that wasm-opt removes their functions. The crate
-/// `llguidance` exports 51 functions for C: 25 KB of the compressed download of `relampago/llm`.
+/// `llguidance` exports 51 functions for C: 25 KB of the compressed module of chat templates and JSON schemas.
 fn remove_unused_exports(script: &str, module: &mut Module) {
     static MEMBER: LazyLock<Regex> = LazyLock::new(|| regex(r"\bwasm\.([\w$]+)"));
     let members = MEMBER.captures_iter(script);

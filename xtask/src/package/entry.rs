@@ -1,4 +1,4 @@
-//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has a module of its own.
+//! The entry points of the package: `relampago`, `relampago/llm` and `relampago/ptx`. Each has modules of its own.
 
 use super::variant::Variant;
 
@@ -8,18 +8,29 @@ pub(super) struct Entry {
     pub(super) folder: &'static str,
     /// Folders of the project with its scripts and types.
     pub(super) sources: &'static [&'static str],
+    /// The module that the entry begins with, and others.
+    pub(super) modules: &'static [Module],
+    /// The scripts that esbuild makes of the sources.
+    pub(super) scripts: &'static [Script],
+    /// Whether it has the operations' methods and shaders.
+    pub(super) op_table: bool,
+    /// Limit of a download in bytes: the script and one variant of the first module, compressed with gzip.
+    pub(super) limit: usize,
+}
+
+/// A WebAssembly module, for one instruction set or for several.
+pub(super) struct Module {
+    /// The name of the script that loads it.
+    pub(super) script: &'static str,
     /// Features of the crate `src/js/module`.
     pub(super) features: &'static str,
     /// Settings of cargo, beside the profile's own.
     pub(super) settings: &'static [&'static str],
     pub(super) variants: &'static [Variant],
-    /// The scripts that esbuild makes of the sources.
-    pub(super) scripts: &'static [Script],
-    /// Whether it has the operations' methods and shaders.
-    pub(super) op_table: bool,
-    /// Limit of a download in bytes: the script and one module, compressed with gzip.
-    pub(super) limit: usize,
 }
+
+/// Settings for modules that work on texts, which needs no speed.
+const SMALL: &[&str] = &["profile.wasm.package.relampago.opt-level='z'"];
 
 /// A script that contains everything it imports, except external imports.
 pub(super) struct Script {
@@ -67,9 +78,12 @@ pub(super) const ENTRIES: [Entry; 3] = [
         name: "relampago",
         folder: "",
         sources: &["src/js/common", "src/js/npm"],
-        features: "computing",
-        settings: &[],
-        variants: &[Variant::SIMD128, Variant::RELAXED],
+        modules: &[Module {
+            script: "relampago",
+            features: "computing",
+            settings: &[],
+            variants: &[Variant::SIMD128, Variant::RELAXED],
+        }],
         scripts: COMPUTING,
         op_table: true,
         limit: 250 * 1024,
@@ -78,21 +92,34 @@ pub(super) const ENTRIES: [Entry; 3] = [
         name: "llm",
         folder: "llm",
         sources: &["src/js/common", "src/js/llm"],
-        features: "llm",
-        settings: &[],
-        variants: &[Variant::SIMD128, Variant::RELAXED],
+        modules: &[
+            Module {
+                script: "relampago",
+                features: "llm",
+                settings: &[],
+                variants: &[Variant::SIMD128, Variant::RELAXED],
+            },
+            Module {
+                script: "relampago_chat",
+                features: "chat",
+                settings: SMALL,
+                variants: &[Variant::CHAT],
+            },
+        ],
         scripts: LANGUAGE_MODELS,
         op_table: false,
-        limit: 900 * 1024,
+        limit: 320 * 1024,
     },
     Entry {
         name: "ptx",
         folder: "ptx",
         sources: &["src/js/common", "src/js/ptx"],
-        features: "ptx",
-        // Writing text needs no speed.
-        settings: &["profile.wasm.package.relampago.opt-level='z'"],
-        variants: &[Variant::PTX],
+        modules: &[Module {
+            script: "relampago",
+            features: "ptx",
+            settings: SMALL,
+            variants: &[Variant::PTX],
+        }],
         scripts: &[Script {
             name: "index.js",
             external: &[],

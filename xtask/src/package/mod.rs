@@ -12,7 +12,6 @@ use crate::setup::Tools;
 use anyhow::{Context, Result};
 use entry::{ENTRIES, Entry};
 use std::path::{Path, PathBuf};
-use std::slice;
 use std::thread::{self, ScopedJoinHandle};
 use variant::Built;
 pub(crate) use variant::Variant;
@@ -63,10 +62,14 @@ pub(crate) fn for_first_page(project: &Project, tools: &Tools, name: &str) -> Re
     let entry = ENTRIES.iter().find(|entry| entry.name == name);
     let entry = entry.context("the page has no such entry")?;
     let sources = stamp::sources(project, tools)?;
-    let mut module = Variant::SIMD128.build(entry, project, tools, sources)?;
-    assemble::assemble(project, tools, &folder, entry, slice::from_ref(&module))?;
-    module.name = Variant::RELAXED.name;
-    assemble::copy_module(project, &folder, entry, &module)?;
+    let build =
+        |module: &entry::Module| module.variants[0].build((entry, module), project, tools, sources);
+    let built = entry.modules.iter().map(|module| Ok(vec![build(module)?]));
+    let built = built.collect::<Result<Vec<_>>>()?;
+    assemble::assemble(project, tools, &folder, entry, &built)?;
+    let mut faster = built[0][0].clone();
+    faster.name = Variant::RELAXED.name;
+    assemble::copy_module(project, &folder, entry, &faster)?;
     Ok(folder)
 }
 
@@ -80,17 +83,21 @@ fn build(project: &Project, tools: &Tools, entries: &[Entry], folder: &Path) -> 
         let join = |thread: ScopedJoinHandle<'_, _>| thread.join().expect("errors are returned");
         threads.into_iter().map(join).collect::<Result<Vec<_>>>()
     })?;
-    for (entry, modules) in entries.iter().zip(&built) {
-        assemble::assemble(project, tools, folder, entry, modules)?;
+    for (entry, built) in entries.iter().zip(&built) {
+        assemble::assemble(project, tools, folder, entry, built)?;
     }
     Ok(())
 }
 
-fn build_modules(tools: &Tools, entry: &Entry, sources: u64) -> Result<Vec<Built>> {
+/// Builds an entry's modules, each in its variants.
+fn build_modules(tools: &Tools, entry: &Entry, sources: u64) -> Result<Vec<Vec<Built>>> {
     // A shell belongs to one thread.
     let project = Project::open()?;
-    let variants = entry.variants.iter();
-    variants
-        .map(|variant| variant.build(entry, &project, tools, sources))
-        .collect()
+    let modules = entry.modules.iter().map(|module| {
+        let variants = module.variants.iter();
+        let built =
+            variants.map(|variant| variant.build((entry, module), &project, tools, sources));
+        built.collect()
+    });
+    modules.collect()
 }

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 
-/// Files that are loaded only with a GPU or for workers, and their limits.
-const ON_DEMAND: [(&str, usize); 3] = [
+/// Files that are loaded only with a GPU, for workers, or for chat templates and JSON schemas, and their limits.
+const ON_DEMAND: [(&str, usize); 4] = [
+    ("relampago_chat.wasm", 560 * 1024),
     ("shaders.js", 16 * 1024),
     ("workers/create.js", 5 * 1024),
     // With a copy of the core.
@@ -33,9 +34,11 @@ pub(super) fn check(package: &Package, entry: &Entry) -> Result<()> {
         }
         let extension = path.extension().and_then(|extension| extension.to_str());
         match (extension, ON_DEMAND.iter().find(|file| file.0 == name)) {
-            (Some("wasm"), _) => _ = modules.insert(name, gzipped(&fs::read(&path)?)?),
+            (Some("wasm" | "js"), Some(file)) => {
+                within(&name, gzipped(&fs::read(&path)?)?, file.1)?;
+            }
+            (Some("wasm"), None) => _ = modules.insert(name, gzipped(&fs::read(&path)?)?),
             (Some("js"), None) => scripts += gzipped(&fs::read(&path)?)?,
-            (Some("js"), Some(file)) => within(&name, gzipped(&fs::read(&path)?)?, file.1)?,
             _ => {}
         }
     }

@@ -1,14 +1,13 @@
 //! Builds a WebAssembly module for each instruction set.
 
 use super::bindgen;
-use super::entry::Entry;
+use super::entry::{Entry, Module};
 use super::stamp::unless_made;
 use crate::project::Project;
 use crate::setup::Tools;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
-use walrus::Module;
 use xshell::{Cmd, cmd};
 
 /// Options of wasm-opt. rustc has already optimised for speed; wasm-opt makes a download 3% smaller.
@@ -88,44 +87,49 @@ impl Variant {
         name: "ptx",
         relaxed: false,
     };
+    /// Reads chat templates and JSON schemas, and needs no vectors.
+    pub(crate) const CHAT: Self = Self {
+        name: "chat",
+        relaxed: false,
+    };
 
     /// `sources` stands for everything that the build reads.
     pub(super) fn build(
         &self,
-        entry: &Entry,
+        (entry, module): (&Entry, &Module),
         project: &Project,
         tools: &Tools,
         sources: u64,
     ) -> Result<Built> {
         let folder = project.target(format!("npm/build-{}-{}", entry.name, self.name));
-        let (bound, module) = (folder.join(MODULE), folder.join("optimised.wasm"));
+        let (bound, optimised) = (folder.join(MODULE), folder.join("optimised.wasm"));
         unless_made(
             &bound,
             &(
                 sources,
-                entry.features,
-                entry.settings,
+                module.features,
+                module.settings,
                 SMALL_STD,
                 SMALL_CODE,
                 include_str!("bindgen.rs"),
             ),
-            || self.compile(entry, project, tools, &folder),
+            || self.compile((entry, module), project, tools, &folder),
         )?;
         let content = fs::read(&bound).context("wasm-pack leaves a module")?;
-        unless_made(&module, &(content, WASM_OPT, self.relaxed), || {
-            self.optimise(project, tools, &bound, &module)
+        unless_made(&optimised, &(content, WASM_OPT, self.relaxed), || {
+            self.optimise(project, tools, &bound, &optimised)
         })?;
         let name = self.name;
         Ok(Built {
             name,
             folder,
-            module,
+            module: optimised,
         })
     }
 
     fn compile(
         &self,
-        entry: &Entry,
+        (entry, module): (&Entry, &Module),
         project: &Project,
         tools: &Tools,
         folder: &Path,
@@ -136,8 +140,8 @@ impl Variant {
         let remap = format!("--remap-path-prefix={}=", registry.display());
         let flags = [&[remap.as_str()], SMALL_CODE].concat();
         let config = format!("target.wasm32-unknown-unknown.rustflags={flags:?}");
-        let features = entry.features;
-        let settings = entry.settings.iter().flat_map(|set| ["--config", set]);
+        let features = module.features;
+        let settings = module.settings.iter().flat_map(|set| ["--config", set]);
         // A target folder of its own, since cargo locks it.
         let target = project.target(format!("npm/cargo-{}", entry.name));
         let build = cmd!(
@@ -154,7 +158,7 @@ impl Variant {
         self.select(tools.for_wasm(build)).run()?;
         // While functions have their names, which wasm-opt strips.
         let (script, path) = (folder.join(GLUE[0]), folder.join(MODULE));
-        let mut module = Module::from_file(&path)?;
+        let mut module = walrus::Module::from_file(&path)?;
         fs::write(
             &script,
             bindgen::adapt(&fs::read_to_string(&script)?, &mut module)?,

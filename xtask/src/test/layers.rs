@@ -29,6 +29,7 @@ const LAYERS: &[&str] = &[
     "llm",
     "js_shared",
     "js",
+    "js_chat",
     "js_llm",
     "js_ptx",
 ];

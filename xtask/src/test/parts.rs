@@ -141,13 +141,16 @@ fn clippy(context: &Context) -> Result<()> {
 }
 
 fn clippy_wasm(context: &Context) -> Result<()> {
-    let clippy = cmd!(
-        context.project.sh,
-        "cargo clippy --lib --target wasm32-unknown-unknown
-         --no-default-features --features gpu,js,js-llm,js-ptx -- -D warnings"
-    );
-    let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
-    Ok(clippy.run()?)
+    for features in ["gpu,js,js-llm,js-chat,js-ptx", "js-llm", "js-chat"] {
+        let clippy = cmd!(
+            context.project.sh,
+            "cargo clippy --lib --target wasm32-unknown-unknown
+             --no-default-features --features {features} -- -D warnings"
+        );
+        let clippy = Variant::SIMD128.select(context.tools.for_wasm(clippy));
+        clippy.run()?;
+    }
+    Ok(())
 }
 
 /// Builds the documentation's site with the types of the package that was built, and checks its links.

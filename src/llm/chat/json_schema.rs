@@ -1,7 +1,5 @@
-//! Answers by a JSON schema. Before each choice the crate `llguidance` masks the tokens that the schema does not
-//! allow.
+//! Answers by a JSON schema, whose allowed tokens the crate `llguidance` finds.
 
-use super::LanguageModel;
 use crate::error::{Error, Result};
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
@@ -9,8 +7,35 @@ use llguidance::{Matcher, ParserFactory};
 use std::fmt;
 use std::sync::Arc;
 
+/// The vocabulary as a tree of bytes.
+pub(crate) struct Vocabulary(TokEnv);
+
+impl Vocabulary {
+    /// Builds the tree of the bytes of all tokens, of which `ends` end an answer. Tokens without bytes, and those that
+    /// end answers, get a byte that is not in UTF-8, so that no schema allows them inside the JSON.
+    pub(crate) fn new(words: &[Vec<u8>], ends: &[u32]) -> Self {
+        let words = words.iter().zip(0..);
+        let words = words.map(|(bytes, token)| match bytes {
+            bytes if !bytes.is_empty() && !ends.contains(&token) => bytes.clone(),
+            _ => special(token),
+        });
+        let words: Vec<Vec<u8>> = words.collect();
+        let end = ends.first().copied().unwrap_or_default();
+        let info = TokRxInfo::new(words.len() as u32, end);
+        let trie = TokTrie::from(&info, &words).with_eos_tokens(ends);
+        Self(Arc::new(ApproximateTokEnv::new(trie)))
+    }
+}
+
+/// The bytes of a token that is no text.
+fn special(token: u32) -> Vec<u8> {
+    let mut bytes = vec![TokTrie::SPECIAL_TOKEN_MARKER];
+    bytes.extend(format!("<[{token}]>").bytes());
+    bytes
+}
+
 /// The schema of an answer in the making.
-pub(super) struct Constraint(Matcher);
+pub(crate) struct Constraint(Matcher);
 
 impl fmt::Debug for Constraint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,8 +48,8 @@ impl Constraint {
     ///
     /// # Errors
     /// `InvalidArgument` if it is damaged, or needs what is not supported.
-    pub(super) fn new(model: &LanguageModel, schema: &str) -> Result<Self> {
-        Self::within(model.token_trie(), schema, &ParserLimits::default())
+    pub(crate) fn new(vocabulary: &Vocabulary, schema: &str) -> Result<Self> {
+        Self::within(&vocabulary.0, schema, &ParserLimits::default())
     }
 
     /// Reads a JSON schema whose work and memory have these limits.
@@ -46,26 +71,21 @@ impl Constraint {
         Ok(Self(Matcher::new(Ok(parser))))
     }
 
-    /// Makes the logits of tokens that the schema does not allow here minus infinity.
+    /// Returns the tokens that the schema allows here, as bits: that of a token is bit `token % 32` of word `token / 32`.
     ///
     /// # Errors
     /// `InvalidArgument` with the reason if the schema takes too much work or memory here.
-    pub(super) fn mask(&mut self, logits: &mut [f32]) -> Result<()> {
+    pub(crate) fn allowed(&mut self) -> Result<Vec<u32>> {
         let mask = self.0.compute_mask_or_eos();
         let mask = mask.map_err(|error| too_complex(&error.to_string()))?;
-        for (token, logit) in logits.iter_mut().enumerate() {
-            if !mask.is_allowed(token as u32) {
-                *logit = f32::NEG_INFINITY;
-            }
-        }
-        Ok(())
+        Ok(mask.as_slice().to_vec())
     }
 
     /// Adds a token to the answer. Returns whether the JSON is complete.
     ///
     /// # Errors
     /// `InvalidArgument` for a token that the schema does not allow.
-    pub(super) fn accept(&mut self, token: u32) -> Result<bool> {
+    pub(crate) fn accept(&mut self, token: u32) -> Result<bool> {
         let accepted = self.0.consume_token(token);
         accepted.map_err(|_| {
             Error::invalid("after", token.to_string(), "tokens that the schema allows")
@@ -82,34 +102,6 @@ fn too_complex(reason: &str) -> Error {
     Error::invalid("json_schema", "too complex", requirement)
 }
 
-impl LanguageModel {
-    /// The vocabulary as a tree of bytes, which is built once.
-    fn token_trie(&self) -> &TokEnv {
-        self.trie.get_or_init(|| {
-            let tokens = 0..self.model.vocabulary() as u32;
-            let words: Vec<Vec<u8>> = tokens.map(|token| self.word(token)).collect();
-            let end = self.ends.first().copied().unwrap_or_default();
-            let info = TokRxInfo::new(words.len() as u32, end);
-            let trie = TokTrie::from(&info, &words).with_eos_tokens(&self.ends);
-            Arc::new(ApproximateTokEnv::new(trie))
-        })
-    }
-
-    /// The bytes of a token. Those of control tokens begin with a byte that is not in UTF-8, so that no schema
-    /// allows them.
-    fn word(&self, token: u32) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        if (token as usize) < self.tokenizer.len() {
-            self.tokenizer.decode(token, false, &mut bytes);
-        }
-        if bytes.is_empty() || self.is_end(token) {
-            bytes = vec![TokTrie::SPECIAL_TOKEN_MARKER];
-            bytes.extend(format!("<[{token}]>").bytes());
-        }
-        bytes
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{ApproximateTokEnv, Constraint, ParserLimits};
@@ -122,10 +114,9 @@ mod tests {
             ..ParserLimits::default()
         };
         let schema = r#"{ "type": "string", "pattern": "^(a|b)*a(a|b){9}$" }"#;
-        let mut logits = [0.0; 256];
         let mut constraint = Constraint::within(&vocabulary, schema, &limits).unwrap();
         let mut step = |token: u8| {
-            constraint.mask(&mut logits)?;
+            constraint.allowed()?;
             constraint.accept(u32::from(token))
         };
         let error = b"\"aaaaaaaaa".iter().find_map(|&token| step(token).err());

@@ -2,9 +2,9 @@
 
 mod bounded;
 
-use super::Message;
-use super::gguf::invalid;
 use crate::error::{Error, Result};
+use crate::llm::Message;
+use crate::llm::gguf::invalid;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, ErrorKind, Value, context};
 use std::panic::resume_unwind;
@@ -26,12 +26,12 @@ const PLACE: &str = "metadata `tokenizer.chat_template`";
 
 /// A compiled template.
 #[derive(Debug)]
-pub(super) struct ChatTemplate {
+pub(crate) struct ChatTemplate {
     environment: Environment<'static>,
 }
 
 impl ChatTemplate {
-    pub(super) fn new(source: &str) -> Result<Self> {
+    pub(crate) fn new(source: &str) -> Result<Self> {
         let fault = |error: minijinja::Error| invalid(error.to_string(), PLACE);
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder()
@@ -47,7 +47,7 @@ impl ChatTemplate {
     }
 
     /// The text of a conversation, which ends where the assistant's answer begins.
-    pub(super) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<String> {
+    pub(crate) fn render(&self, messages: &[Message], bos: &str, eos: &str) -> Result<String> {
         let steps = steps(messages);
         let fault = |error: minijinja::Error| refused(&error, steps);
         let messages: Vec<Value> = messages.iter().map(value).collect();

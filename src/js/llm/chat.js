@@ -1,0 +1,28 @@
+// The module of chat templates and JSON schemas, which a model or a request may need.
+
+import { compiledChat } from './module.js';
+
+/** What the metadata of a file with a chat template have. */
+const KEY = 'tokenizer.chat_template';
+
+/** The engines that have the module, or will. */
+const started = new WeakMap();
+
+/** Gives an engine the module, once. */
+export async function startChat(engine) {
+    const starting = started.get(engine) ?? compiledChat().then((module) => engine.startChat(module));
+    started.set(engine, starting);
+    try {
+        await starting;
+    } catch (error) {
+        started.delete(engine);
+        throw error;
+    }
+}
+
+/** Begins to load the module if a piece of a file says that it will be needed. */
+export function foresee(piece) {
+    if (new TextDecoder('latin1').decode(piece).includes(KEY)) {
+        compiledChat().catch(() => {}); // The model's engine asks for it again.
+    }
+}

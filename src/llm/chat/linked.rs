@@ -1,0 +1,7 @@
+//! Chat templates and JSON schemas by crates.
+
+mod json_schema;
+mod template;
+
+pub(crate) use json_schema::{Constraint, Vocabulary};
+pub(crate) use template::ChatTemplate;
