@@ -22,9 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let backend = match parser.value()?.string()?.as_str() {
                     "simd" => Backend::Simd,
                     "gpu" => Backend::Gpu,
+                    #[cfg(feature = "cuda")]
                     "cuda" => Backend::Cuda,
                     other => {
-                        let known = "`simd`, `gpu` and `cuda` are";
+                        let known = "`simd`, `gpu` and, with the feature `cuda`, `cuda` are";
                         return Err(format!("back-end `{other}` is not supported, {known}").into());
                     }
                 };

@@ -84,9 +84,10 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 arguments.device = match parser.value()?.string()?.as_str() {
                     "simd" => None,
                     "gpu" => Some(GpuDevice::builder().backend(Backend::Gpu).build()?),
+                    #[cfg(feature = "cuda")]
                     "cuda" => Some(GpuDevice::builder().backend(Backend::Cuda).build()?),
                     other => {
-                        let known = "`simd`, `gpu` and `cuda` are";
+                        let known = "`simd`, `gpu` and, with the feature `cuda`, `cuda` are";
                         return Err(format!("back-end `{other}` is not supported, {known}").into());
                     }
                 };

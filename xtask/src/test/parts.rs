@@ -124,8 +124,8 @@ fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
 }
 
-/// Runs clippy with all features, and with few: SIMD alone, and PTX with it, must build without
-/// warnings too.
+/// Runs clippy with all features, and with few: SIMD alone, PTX with it, and the examples with what each requires must
+/// build without warnings too.
 fn clippy(context: &Context) -> Result<()> {
     let sh = &context.project.sh;
     cmd!(
@@ -136,6 +136,14 @@ fn clippy(context: &Context) -> Result<()> {
     for feature in ["", "ptx"] {
         let alone = ["--no-default-features", "--features", feature];
         cmd!(sh, "cargo clippy {alone...} --lib -- -D warnings").run()?;
+    }
+    // As the examples' users build them.
+    for feature in ["", "llm", "ptx", "cuda"] {
+        cmd!(
+            sh,
+            "cargo clippy -p relampago --features {feature} --examples -- -D warnings"
+        )
+        .run()?;
     }
     Ok(())
 }
