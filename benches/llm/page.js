@@ -1,5 +1,5 @@
 // One answer of one library: how long the file, the prompt and the answer take. With `hold` in the query, the page
-// waits for `held.load()` and `held.answer()`. With `to`, it sends the times to that URL.
+// asks for `measured` before and after each. With `to`, it sends the times to that URL.
 
 import { deliver } from './deliver.js';
 
@@ -68,17 +68,13 @@ async function timed({ load, answer }) {
   };
 }
 
-/** Waits for whoever measures memory. */
-function hold({ load, answer }) {
-  let loaded;
-  globalThis.held = {
-    async load() {
-      loaded = await load();
-    },
-    async answer() {
-      await answer(loaded, () => {});
-    },
-  };
+/** Waits for whoever measures memory, before, between and after a load and an answer. */
+async function hold({ load, answer }) {
+  await fetch('measured?empty');
+  const loaded = await load();
+  await fetch('measured?loaded');
+  await answer(loaded, () => {});
+  await fetch('measured?answered');
 }
 
 const contestant = contestants[query.contestant](new URL('model.gguf', location).href);

@@ -97,11 +97,11 @@ function line(name, who, { prompt, answer, load }, peer) {
 }
 
 /** The rows of the table of memory, in MB: resident memory, and in parentheses the share of it. */
-async function memoryRows(server) {
+async function memoryRows() {
   const rows = [];
   for (const query of [RELAMPAGO, WLLAMA].filter(() => 'Chromium, memory'.includes(options.only))) {
     console.error(`memory: ${query.contestant}`);
-    const measured = await memory(address(server, { ...query, context: DEFAULT_CONTEXT, hold: true }));
+    const measured = await memory(site, headers, (server) => address(server, { ...query, context: DEFAULT_CONTEXT, hold: true }));
     const cell = ({ rss, pss }) => `${(rss / 1e6).toFixed()} (${(pss / 1e6).toFixed()})`;
     rows.push(`| ${query.contestant} | ${[measured.empty, measured.loaded, measured.answered].map(cell).join(' | ')} |`);
   }
@@ -116,7 +116,7 @@ async function main() {
   const measured = rows(server, browser).map((row) => ({ ...row, own: [], other: [] }));
   let memories;
   try {
-    memories = await memoryRows(server);
+    memories = await memoryRows();
     for (let round = 0; round < Number(options.rounds); round++) {
       for (const row of measured) {
         console.error(`round ${round + 1}: ${row.name}`);

@@ -3,7 +3,7 @@
 import { chromium } from 'playwright-core';
 import { open } from './webdriver.mjs';
 
-const FLAGS = [
+export const FLAGS = [
   '--headless=new',
   '--no-sandbox',
   '--disable-quic',

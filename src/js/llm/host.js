@@ -10,5 +10,5 @@ export const host = {
      * The bytes of a part, the vain attempts for it, the wait after the first one, and how long a connection may be silent.
      * Tests lower these.
      */
-    download: { partBytes: 8 << 20, attempts: 5, waitMs: 250, silenceMs: 30_000 },
+    download: { partBytes: 4 << 20, attempts: 5, waitMs: 250, silenceMs: 30_000 },
 };

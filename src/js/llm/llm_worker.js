@@ -10,7 +10,9 @@ onmessage = async ({ data: [call, method, ...values] }) => {
         if (method === 'generate') {
             values.push((piece) => postMessage([call, undefined, undefined, piece]));
         }
-        postMessage([call, await engine[method](...values)]);
+        const result = await engine[method](...values);
+        // The buffer of a piece goes back.
+        method === 'write' ? postMessage([call, values[0].buffer], [values[0].buffer]) : postMessage([call, result]);
     } catch (error) {
         const { code, message } = error;
         postMessage([call, undefined, { code: error instanceof RelampagoError ? code : undefined, message }]);

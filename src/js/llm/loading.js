@@ -10,7 +10,7 @@ import { PIECE, split } from './stream.js';
 import { WorkerEngine } from './worker_engine.js';
 
 /** The bytes at the beginning of a file that most metadata are in. */
-const HEAD = 2 * PIECE;
+const HEAD = 8 * PIECE;
 
 /** Pieces on their way to a worker: enough that it never waits. */
 const MOST_PIECES = 8;

@@ -1,6 +1,7 @@
 // A file on a server.
 
 import { describe, failure, isTransient, request, untilSilent } from './http.js';
+import { reading } from './stream.js';
 
 /**
  * Asks for a file. Returns its size and version, either of which may be unknown, and `body` with all of it where
@@ -54,13 +55,13 @@ function whole(url, { response, connection }) {
     return { url, size, version, body, connection };
 }
 
-/** The pieces of a body. `arrived` is called with the length of each. */
+/** The pieces of a body, each until the next is asked for. `arrived` is called with the length of each. */
 export async function* readBody({ url, size, body, connection }, signal, arrived) {
-    const reader = body.getReader();
+    const read = reading(body);
     let loaded = 0;
     for (;;) {
         connection.heard();
-        const { done, value, error } = await reader.read().catch((error) => ({ error }));
+        const { done, value, error } = await read().catch((error) => ({ error }));
         connection.rest();
         if (error) {
             const reason = `it broke off after ${loaded} bytes: ${error.message}`;

@@ -2,6 +2,7 @@
 
 import { describe, failure, isTransient, request, untilSilent } from './http.js';
 import { host } from './host.js';
+import { reading } from './stream.js';
 
 /** The part of a range that is worth another attempt, however many there were. */
 const PROGRESS = 1 / 8;
@@ -46,29 +47,6 @@ async function fill(part, file, signal, arrived) {
     } finally {
         connection.end();
     }
-}
-
-/** The bytes that are read at a time. */
-const PIECE = 1 << 18;
-
-/**
- * Returns a function that reads the next piece of a body. Where the browser can, pieces share a buffer, until the next
- * one is read: the collector may leave buffers of their own, as many bytes as the file has, until long after the download.
- */
-function reading(body) {
-    let reader;
-    try {
-        reader = body.getReader({ mode: 'byob' });
-    } catch {
-        reader = body.getReader();
-        return () => reader.read();
-    }
-    let buffer = new ArrayBuffer(PIECE);
-    return async () => {
-        const { done, value } = await reader.read(new Uint8Array(buffer));
-        buffer = value?.buffer;
-        return { done, value };
-    };
 }
 
 /** Appends a body to a part. Returns an error if the part lacks bytes then. */

@@ -1,7 +1,30 @@
 // Pieces of bytes from streams, cut to the lengths that are needed.
 
 /** The most bytes of a piece on its way to the module, so that what is under way stays small. */
-export const PIECE = 4 << 20;
+export const PIECE = 1 << 20;
+
+/** The bytes that are read at a time. */
+const READ = 1 << 18;
+
+/**
+ * Returns a function that reads the next piece of a body. Where the browser can, pieces share a buffer, until the next
+ * one is read: the collector may leave buffers of their own, as many bytes as the file has, until long after the download.
+ */
+export function reading(body) {
+    let reader;
+    try {
+        reader = body.getReader({ mode: 'byob' });
+    } catch {
+        reader = body.getReader();
+        return () => reader.read();
+    }
+    let buffer = new ArrayBuffer(READ);
+    return async () => {
+        const { done, value } = await reader.read(new Uint8Array(buffer));
+        buffer = value?.buffer;
+        return { done, value };
+    };
+}
 
 /** A stream's pieces; not every browser iterates over streams. */
 export async function* chunks(readable) {

@@ -11,6 +11,8 @@ export class WorkerEngine {
     #calls = 0;
     #answered = false;
     #loss;
+    /** Buffers for pieces of a file. */
+    #spares = [];
 
     constructor() {
         try {
@@ -84,10 +86,16 @@ export class WorkerEngine {
         return this.#call('inspect', [sizes, options]);
     }
 
-    /** A copy of the piece goes to the worker, so that the caller's bytes stay. */
-    write(piece) {
-        const own = new Uint8Array(piece);
-        return this.#call('write', [own], { transfer: [own.buffer] });
+    /**
+     * A copy of the piece goes to the worker, so that the caller's bytes stay. Its buffer comes back for another piece: the
+     * collector may leave buffers of their own, as many bytes as the file has, until long after.
+     */
+    async write(piece) {
+        const spare = this.#spares.pop();
+        const buffer = spare?.byteLength >= piece.length ? spare : new ArrayBuffer(piece.length);
+        const own = new Uint8Array(buffer, 0, piece.length);
+        own.set(piece);
+        this.#spares.push(await this.#call('write', [own], { transfer: [buffer] }));
     }
 
     finish() {
@@ -95,6 +103,7 @@ export class WorkerEngine {
     }
 
     open(options) {
+        this.#spares = [];
         return this.#call('open', [options]);
     }
 
