@@ -37,6 +37,16 @@ impl CpuSequence {
 
     /// Reads a block of tokens, and returns what is wanted of them.
     pub(super) fn read(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
+        // A thread of the pool shares each product with the others in microseconds. Any other thread sleeps while the
+        // pool works and is woken after each product: two threads would answer no faster than one.
+        #[cfg(all(feature = "threads", not(target_family = "wasm")))]
+        if self.cpu.threads > 1 {
+            return rayon::scope(|_| self.pass(model, request));
+        }
+        self.pass(model, request)
+    }
+
+    fn pass(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
         let tokens = request.tokens(model.config.width);
         let block = Block {
             first: request.first,
