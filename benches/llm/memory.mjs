@@ -1,58 +1,20 @@
 // The memory of a page with a model: that of its renderer process, once the model is loaded and once it has answered.
 
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync, readdirSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
-import { FLAGS } from '../../pkg-tests/support/browser.mjs';
-import { serve } from '../../pkg-tests/support/serve.mjs';
+import { visit } from './visit.mjs';
 
 /** The time in which a browser returns memory that it does not use. */
 const REST = 3000;
-const PATIENCE = 300_000;
 
-/**
- * Opens a page of a site, which `address` names by its server, in a browser of its own; returns bytes of the empty page, with
- * the model and after the answer. The page asks for `measured?NAME` and goes on when that is answered. Nothing else talks
- * to the browser: for those who control it by its protocol, the page's process keeps copies of what it fetches.
- */
-export async function memory(site, headers, address) {
-  const profile = mkdtempSync(join(tmpdir(), 'relampago-memory-'));
+/** Opens a page that holds a model; returns bytes of the empty page, with the model and after the answer. */
+export function memory(site, headers, address) {
   const measured = {};
-  let end;
-  const ended = new Promise((resolve) => {
-    end = resolve;
+  return visit(site, headers, address, async (name, _, profile) => {
+    await wait(REST);
+    measured[name] = residentBytes(profile);
+    return name === 'answered' ? measured : undefined;
   });
-  const answer = (_, response, { pathname, search }) => {
-    if (pathname !== '/measured') {
-      return false;
-    }
-    const name = search.slice(1);
-    wait(REST).then(() => {
-      measured[name] = residentBytes(profile);
-      response.end();
-      name === 'answered' && end();
-    });
-    return true;
-  };
-  const server = await serve(site, { headers, answer });
-  const browser = spawn(process.env.CHROME ?? '/usr/bin/chromium', [...FLAGS, `--user-data-dir=${profile}`, address(server)], { stdio: 'ignore' });
-  const timer = setTimeout(end, PATIENCE);
-  try {
-    await ended;
-    if (!measured.answered) {
-      throw new Error('the page has not answered');
-    }
-    return measured;
-  } finally {
-    clearTimeout(timer);
-    const gone = new Promise((resolve) => browser.once('exit', resolve));
-    browser.kill();
-    await gone;
-    server.close();
-    rmSync(profile, { recursive: true, force: true, maxRetries: 10 });
-  }
 }
 
 /**

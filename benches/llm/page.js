@@ -1,5 +1,5 @@
 // One answer of one library: how long the file, the prompt and the answer take. With `hold` in the query, the page
-// asks for `measured` before and after each. With `to`, it sends the times to that URL.
+// posts a word before and after each. With `to`, it sends the times to that URL.
 
 import { deliver } from './deliver.js';
 
@@ -68,13 +68,15 @@ async function timed({ load, answer }) {
   };
 }
 
+const say = (name) => fetch(name, { method: 'POST' });
+
 /** Waits for whoever measures memory, before, between and after a load and an answer. */
 async function hold({ load, answer }) {
-  await fetch('measured?empty');
+  await say('empty');
   const loaded = await load();
-  await fetch('measured?loaded');
+  await say('loaded');
   await answer(loaded, () => {});
-  await fetch('measured?answered');
+  await say('answered');
 }
 
 const contestant = contestants[query.contestant](new URL('model.gguf', location).href);

@@ -7,10 +7,9 @@ import { cpus, loadavg } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { launch, outcome } from '../../pkg-tests/support/browser.mjs';
-import { serve } from '../../pkg-tests/support/serve.mjs';
 import { median } from '../browser/statistics.mjs';
 import { memory } from './memory.mjs';
+import { visit } from './visit.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const { values: options } = parseArgs({ options: { rounds: { type: 'string', default: '3' }, only: { type: 'string', default: '' } } });
@@ -42,10 +41,13 @@ function address(server, query) {
   return `${server.url}/page.html?${search}`;
 }
 
-const page = (server, browser, query) => async () => {
-  const { result } = await outcome(browser, address(server, query));
+const page = (query) => () => visit(site, headers, (server) => address(server, { ...query, to: 'results' }), (_, text) => {
+  const result = JSON.parse(text);
+  if (result.failure) {
+    throw new Error(result.failure);
+  }
   return result;
-};
+});
 
 const RELAMPAGO = { contestant: 'relampago', device: 'simd' };
 const WLLAMA = { contestant: 'wllama' };
@@ -64,7 +66,7 @@ function writeSite() {
 /** Without isolation nothing has threads. wllama starts its worker from a blob. */
 const headers = ({ 'content-type': type }) => ({ 'content-type': type });
 
-function rows(server, browser) {
+function rows() {
   const threads = [1, 2].map((count) => ({
     name: `native, ${count} thread${count > 1 ? 's' : ''}`,
     ours: async () => parsed(program, native(count)),
@@ -72,8 +74,8 @@ function rows(server, browser) {
   }));
   const inPage = {
     name: 'Chromium, SIMD, 1 thread',
-    ours: page(server, browser, RELAMPAGO),
-    peer: page(server, browser, WLLAMA),
+    ours: page(RELAMPAGO),
+    peer: page(WLLAMA),
   };
   return [...threads, inPage].filter(({ name }) => name.includes(options.only));
 }
@@ -110,23 +112,15 @@ async function memoryRows() {
 
 async function main() {
   writeSite();
-  const server = await serve(site, { headers });
-  const browser = await launch();
   const before = loadavg()[0];
-  const measured = rows(server, browser).map((row) => ({ ...row, own: [], other: [] }));
-  let memories;
-  try {
-    memories = await memoryRows();
-    for (let round = 0; round < Number(options.rounds); round++) {
-      for (const row of measured) {
-        console.error(`round ${round + 1}: ${row.name}`);
-        row.own.push(await row.ours());
-        row.other.push(await row.peer());
-      }
+  const measured = rows().map((row) => ({ ...row, own: [], other: [] }));
+  const memories = await memoryRows();
+  for (let round = 0; round < Number(options.rounds); round++) {
+    for (const row of measured) {
+      console.error(`round ${round + 1}: ${row.name}`);
+      row.own.push(await row.ours());
+      row.other.push(await row.peer());
     }
-  } finally {
-    await browser.close();
-    server.close();
   }
   const lines = measured.flatMap(({ name, own, other }) => {
     const [ours, peer] = [figures(own), figures(other)];
