@@ -256,7 +256,10 @@ fn layers_by_themselves_are_the_whole_pass() {
 #[test]
 fn caches_grow_with_the_tokens_and_stay_right() {
     let (bytes, oracle) = random_model(LLAMA, 1);
-    let model = load(&bytes, InstructionSet::best());
+    let mut options = LoadOptions::default();
+    // The memory of this thread is measured.
+    options.threads = Some(1);
+    let model = LanguageModel::from_bytes(bytes, options).unwrap();
     let tokens = tokens(150, &mut Random(9));
     let exact = oracle.logits(&tokens);
     let (session, at_first) = measured(|| model.session().unwrap());

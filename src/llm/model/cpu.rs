@@ -1,5 +1,8 @@
 //! The forward pass on SIMD.
 
+#[cfg(all(feature = "threads", not(target_family = "wasm")))]
+mod pool;
+
 use super::adapter::Part;
 use super::steps::{Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
@@ -37,11 +40,9 @@ impl CpuSequence {
 
     /// Reads a block of tokens, and returns what is wanted of them.
     pub(super) fn read(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
-        // A thread of the pool shares each product with the others in microseconds. Any other thread sleeps while the
-        // pool works and is woken after each product: two threads would answer no faster than one.
         #[cfg(all(feature = "threads", not(target_family = "wasm")))]
-        if self.cpu.threads > 1 {
-            return rayon::scope(|_| self.pass(model, request));
+        if pool::is_wanted(self.cpu.threads) {
+            return pool::run(|| self.pass(model, request));
         }
         self.pass(model, request)
     }
