@@ -34,7 +34,7 @@ use crate::gpu::SharedGpu;
 use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
 pub(super) use architecture::Config;
-use cpu::CpuSequence;
+use cpu::{CpuSequence, Threads};
 pub(super) use forward::{BlockRequest, Input, Output};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
 use gpu::{GpuModel, GpuSequence};
@@ -51,6 +51,8 @@ pub(super) struct Model {
     weights: Weights,
     steps: Steps,
     executor: Executor,
+    /// The threads of passes on SIMD.
+    threads: Threads,
     /// A place in memory that is this model's alone, by which its adapters are known.
     identity: Arc<()>,
 }
@@ -92,12 +94,14 @@ impl Model {
         }
         let config = Config::new(&file, options.context_length, options.cache_type)?;
         let (steps, weights) = Steps::new(&file, &config)?;
+        let cpu = options.cpu();
         Ok(Self {
             file,
             config,
             weights,
             steps,
-            executor: Executor::Cpu(options.cpu()),
+            executor: Executor::Cpu(cpu),
+            threads: Threads::new(cpu.threads),
             identity: Arc::default(),
         })
     }
@@ -111,7 +115,11 @@ impl Model {
             DeviceExecutor::Cuda(cuda) => {
                 Executor::Cuda(Box::new(GpuModel::new(cuda, self).await?))
             }
-            _ => Executor::Cpu(device.cpu()),
+            _ => {
+                let cpu = device.cpu();
+                self.threads = Threads::new(cpu.threads);
+                Executor::Cpu(cpu)
+            }
         };
         self.identity = Arc::default();
         Ok(())

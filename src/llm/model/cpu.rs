@@ -1,7 +1,14 @@
 //! The forward pass on SIMD.
 
-#[cfg(all(feature = "threads", not(target_family = "wasm")))]
-mod pool;
+#[cfg_attr(
+    all(feature = "threads", not(target_family = "wasm")),
+    path = "cpu/threads.rs"
+)]
+#[cfg_attr(
+    not(all(feature = "threads", not(target_family = "wasm"))),
+    path = "cpu/one_thread.rs"
+)]
+mod threads;
 
 use super::adapter::Part;
 use super::steps::{Slot, Step, VectorId, WeightId};
@@ -12,6 +19,7 @@ use crate::graph::transformer::Activation;
 use crate::ops::Op;
 use crate::simd::{AttentionShape, BlockMatrix, Cpu, attention, execute, multiply_blocks};
 use crate::tensor::ggml::WeightType;
+pub(super) use threads::Threads;
 
 /// A sequence's cache, and the values of its passes, whose memory is kept from pass to pass.
 #[derive(Debug)]
@@ -40,11 +48,7 @@ impl CpuSequence {
 
     /// Reads a block of tokens, and returns what is wanted of them.
     pub(super) fn read(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
-        #[cfg(all(feature = "threads", not(target_family = "wasm")))]
-        if pool::is_wanted(self.cpu.threads) {
-            return pool::run(|| self.pass(model, request));
-        }
-        self.pass(model, request)
+        model.threads.run(|| self.pass(model, request))
     }
 
     fn pass(&mut self, model: &Model, request: &BlockRequest<'_>) -> Result<&[f32]> {
