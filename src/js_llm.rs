@@ -22,7 +22,12 @@ use js_sys::Reflect;
 
 /// Converts an error of this crate to a JavaScript error.
 fn to_js(error: &Error) -> JsValue {
-    js_shared::error(error.code(), &error.to_string(), &JsValue::UNDEFINED)
+    let message = match error {
+        // Users have no other device.
+        Error::DeviceLost { reason } => format!("the model was lost, reload it: {reason}"),
+        other => other.to_string(),
+    };
+    js_shared::error(error.code(), &message, &JsValue::UNDEFINED)
 }
 
 /// Returns a property, or undefined.

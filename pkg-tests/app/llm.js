@@ -252,6 +252,17 @@ export async function words({ LanguageModel }, at, { texts, tokens }, options) {
   return result;
 }
 
+/** A model whose chat template makes lists in lists, more of them the longer the conversation is. */
+export async function nested({ LanguageModel }, source, options) {
+  const model = await LanguageModel.load(source, { ...options, cache: false });
+  const chat = (content) => outcome(() => model.chat([{ role: 'user', content }], { max_tokens: 2 }).text());
+  const result = { short: await chat('hello'), long: await chat('x'.repeat(400_000)) };
+  await model.reload();
+  result.after = await chat('hello');
+  model.dispose();
+  return result;
+}
+
 /** A model without a chat template, on a page: the modules that are loaded before and after an answer by a JSON schema. */
 export async function withoutTemplate({ LanguageModel }, source, options) {
   const modules = () => performance.getEntriesByType('resource').map(({ name }) => name).filter((name) => name.endsWith('.wasm'));

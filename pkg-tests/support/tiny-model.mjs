@@ -26,6 +26,14 @@ export function withoutTemplate(bytes) {
   return bytes;
 }
 
+/** The bytes of a model with another template, which is not longer than its own. */
+export function withTemplate(bytes, template) {
+  const key = 'tokenizer.chat_template';
+  const length = bytes.indexOf(key) + key.length + 4;
+  bytes.write(template.padEnd(bytes.readUInt32LE(length)), length + 8);
+  return bytes;
+}
+
 /** Built with the native tests' options, the tests that write files are compiled already. */
 function write(folder, name) {
   const test = ['test', '--quiet', '-p', 'relampago', '-p', 'xtask', '--all-features', '--test', 'llm', name];

@@ -10,12 +10,15 @@ import { build } from 'vite';
 import { launch, outcome } from '../support/browser.mjs';
 import { writeSamples } from '../support/guide.mjs';
 import { fresh } from '../support/install.mjs';
-import { withoutTemplate, writeTinyModel } from '../support/tiny-model.mjs';
+import { withTemplate, withoutTemplate, writeTinyModel } from '../support/tiny-model.mjs';
 import { serve } from '../support/serve.mjs';
 import { exact, requests } from '../support/smollm2.mjs';
 import { unbundled } from '../support/unbundled.mjs';
 
 const MODEL = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
+
+/** As many lists in lists as a template has steps for, which are more for a long conversation. */
+const NESTED = '{% set n=namespace() %}{% for c in range(99999) %}{% set n.a=[n.a] %}{% endfor %}x';
 
 const PARTS = [1, 2, 3].map((part) => `tiny-0000${part}-of-00003.gguf`);
 
@@ -30,6 +33,7 @@ describe('relampago/llm', () => {
     plain = unbundled(folder, 'llm', ['llm.js', 'tiny.gguf', ...PARTS]);
     symlinkSync(MODEL, join(plain, 'model.gguf'));
     writeFileSync(join(plain, 'base.gguf'), withoutTemplate(readFileSync(join(folder, 'tiny.gguf'))));
+    writeFileSync(join(plain, 'nested.gguf'), withTemplate(readFileSync(join(folder, 'tiny.gguf')), NESTED));
     browser = await launch();
   });
   after(() => browser?.close());
@@ -97,6 +101,13 @@ describe('relampago/llm', () => {
       assert.match(after.join(), /^[^,]*relampago_relaxed\.wasm,[^,]*relampago_chat\.wasm$/);
     });
   }
+
+  test('a chat template that ends its module is an error, and the model can be reloaded', async () => {
+    const { result } = await inPage(plain, { nested: '' });
+    assert.match(result.short, /^INVALID_MODEL: .* takes more than 10002 steps/);
+    assert.match(result.long, /^DEVICE_LOST: the model was lost, reload it: its chat template or JSON schema ended a module: /);
+    assert.equal(result.after, result.short);
+  });
 
   test('SmolLM2 in node', () => {
     verifySmollm2(inNode('answers', MODEL, JSON.stringify(requests)));

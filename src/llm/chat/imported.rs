@@ -25,8 +25,8 @@ extern "C" {
         eos: &str,
     ) -> Result<String, JsValue>;
 
-    #[wasm_bindgen(method, js_class = "ChatTemplate")]
-    fn free(this: &Template);
+    #[wasm_bindgen(method, js_class = "ChatTemplate", catch)]
+    fn free(this: &Template) -> Result<(), JsValue>;
 
     #[wasm_bindgen(js_name = Vocabulary)]
     type Words;
@@ -34,8 +34,8 @@ extern "C" {
     #[wasm_bindgen(constructor, js_class = "Vocabulary")]
     fn new(bytes: &[u8], lengths: &[u32], ends: &[u32]) -> Words;
 
-    #[wasm_bindgen(method, js_class = "Vocabulary")]
-    fn free(this: &Words);
+    #[wasm_bindgen(method, js_class = "Vocabulary", catch)]
+    fn free(this: &Words) -> Result<(), JsValue>;
 
     #[derive(Debug)]
     #[wasm_bindgen(js_name = Constraint)]
@@ -50,8 +50,8 @@ extern "C" {
     #[wasm_bindgen(method, js_class = "Constraint", catch)]
     fn accept(this: &Schema, token: u32) -> Result<bool, JsValue>;
 
-    #[wasm_bindgen(method, js_class = "Constraint")]
-    fn free(this: &Schema);
+    #[wasm_bindgen(method, js_class = "Constraint", catch)]
+    fn free(this: &Schema) -> Result<(), JsValue>;
 }
 
 /// A compiled template.
@@ -73,7 +73,7 @@ impl ChatTemplate {
 
 impl Drop for ChatTemplate {
     fn drop(&mut self) {
-        self.0.free();
+        let _ = self.0.free(); // It fails where its module has ended.
     }
 }
 
@@ -90,7 +90,7 @@ impl Vocabulary {
 
 impl Drop for Vocabulary {
     fn drop(&mut self) {
-        self.0.free();
+        let _ = self.0.free(); // It fails where its module has ended.
     }
 }
 
@@ -118,7 +118,7 @@ impl Constraint {
 
 impl Drop for Constraint {
     fn drop(&mut self) {
-        self.0.free();
+        let _ = self.0.free(); // It fails where its module has ended.
     }
 }
 
@@ -138,7 +138,7 @@ fn error(thrown: JsValue) -> Error {
             Error::invalid(what.unwrap_or("text"), value, requirement.clone())
         }
         _ => Error::DeviceLost {
-            reason: format!("the module of chat templates and JSON schemas failed: {thrown:?}"),
+            reason: format!("its chat template or JSON schema ended a module: {thrown:?}"),
         },
     }
 }

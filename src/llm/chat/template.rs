@@ -72,7 +72,7 @@ const FLAT_STEPS: u64 = 12_000;
 const STEP_STACK: u64 = 256;
 
 /// Runs a template on a stack that lists in lists, as many as its steps can make, do not exceed. In WebAssembly, which has
-/// one stack, more of them end the module: the model is lost.
+/// one stack, more of them end the module, which in the npm package has nothing but templates and JSON schemas.
 fn on_deep_stack<T: Send>(steps: u64, work: impl FnOnce() -> T + Send) -> Result<T> {
     if cfg!(target_arch = "wasm32") || steps <= FLAT_STEPS {
         return Ok(work());
