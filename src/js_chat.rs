@@ -7,36 +7,32 @@
 #![allow(unreachable_pub, clippy::needless_pass_by_value)]
 
 use crate::error::Error;
-use crate::llm::{self, Message};
+use crate::llm::{Message, chat};
 use js_sys::Array;
 use wasm_bindgen::prelude::*;
 
 /// A compiled chat template.
 #[wasm_bindgen]
-pub struct ChatTemplate(llm::ChatTemplate);
+pub struct ChatTemplate(chat::ChatTemplate);
 
 #[wasm_bindgen]
 impl ChatTemplate {
     /// Compiles a template.
     #[wasm_bindgen(constructor)]
     pub fn new(source: &str) -> Result<Self, JsValue> {
-        llm::ChatTemplate::new(source).map(Self).map_err(to_js)
+        chat::ChatTemplate::new(source).map(Self).map_err(to_js)
     }
 
     /// Returns the text of a conversation: the role and the content of each message, one after the other.
     pub fn render(&self, messages: Vec<String>, bos: &str, eos: &str) -> Result<String, JsValue> {
-        let (messages, _) = messages.as_chunks::<2>();
-        let messages: Vec<Message> = messages
-            .iter()
-            .map(|[role, content]| Message::new(role.as_str(), content.as_str()))
-            .collect();
+        let messages = Message::from_texts(&messages);
         self.0.render(&messages, bos, eos).map_err(to_js)
     }
 }
 
 /// The vocabulary of a model as a tree of bytes.
 #[wasm_bindgen]
-pub struct Vocabulary(llm::Vocabulary);
+pub struct Vocabulary(chat::Vocabulary);
 
 #[wasm_bindgen]
 impl Vocabulary {
@@ -49,20 +45,20 @@ impl Vocabulary {
             (word, rest) = rest.split_at(length as usize);
             word.to_vec()
         });
-        Self(llm::Vocabulary::new(&words.collect::<Vec<_>>(), ends))
+        Self(chat::Vocabulary::new(words, ends))
     }
 }
 
 /// The JSON schema of an answer.
 #[wasm_bindgen]
-pub struct Constraint(llm::Constraint);
+pub struct Constraint(chat::Constraint);
 
 #[wasm_bindgen]
 impl Constraint {
     /// Reads a JSON schema.
     #[wasm_bindgen(constructor)]
     pub fn new(vocabulary: &Vocabulary, schema: &str) -> Result<Self, JsValue> {
-        let constraint = llm::Constraint::new(&vocabulary.0, schema);
+        let constraint = chat::Constraint::new(&vocabulary.0, schema);
         constraint.map(Self).map_err(to_js)
     }
 

@@ -5,7 +5,7 @@
 
 mod ahead;
 mod cache_type;
-mod chat;
+pub(crate) mod chat;
 mod conversation;
 mod embedding;
 mod explain;
@@ -30,8 +30,6 @@ mod tokenizer;
 
 pub use crate::tensor::ggml::WeightType;
 pub use cache_type::CacheType;
-#[cfg(all(target_arch = "wasm32", feature = "js-chat"))]
-pub(crate) use chat::{ChatTemplate, Constraint, Vocabulary};
 pub use conversation::Message;
 pub use embedding::{EmbedOptions, Pooling};
 pub use explain::{ModelExplanation, ModelStep};

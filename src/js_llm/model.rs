@@ -137,12 +137,7 @@ impl Model {
 
     /// Answers a conversation: the role and the content of each message, one after the other.
     pub fn chat(&self, messages: Vec<String>, options: JsValue) -> Result<Generation, JsValue> {
-        let (messages, _) = messages.as_chunks::<2>();
-        let messages: Vec<Message> = messages
-            .iter()
-            .map(|[role, content]| Message::new(role.as_str(), content.as_str()))
-            .collect();
-        let prompt = self.language.conversation(&messages);
+        let prompt = self.language.conversation(&Message::from_texts(&messages));
         let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
         generation.map_err(|error| to_js(&error))
     }

@@ -27,7 +27,7 @@ impl LanguageModel {
             }
             bytes
         });
-        Vocabulary::new(&words.collect::<Vec<_>>(), &self.ends)
+        Vocabulary::new(words, &self.ends)
     }
 }
 

@@ -21,6 +21,15 @@ impl Message {
         }
     }
 
+    /// The messages that scripts pass: the role and the content of each, one after the other.
+    #[cfg(target_arch = "wasm32")]
+    pub(crate) fn from_texts(texts: &[String]) -> Vec<Self> {
+        let (pairs, _) = texts.as_chunks::<2>();
+        let pairs = pairs.iter();
+        let messages = pairs.map(|[role, content]| Self::new(role.as_str(), content.as_str()));
+        messages.collect()
+    }
+
     /// A message of the user.
     pub fn user(content: impl Into<String>) -> Self {
         Self::new("user", content)

@@ -20,9 +20,9 @@ export async function startChat(engine) {
     }
 }
 
-/** Begins to load the module if a piece of a file says that it will be needed. */
+/** Begins to load the module if a piece of a file says that it will be needed; returns whether it does. */
 export function foresee(piece) {
-    if (new TextDecoder('latin1').decode(piece).includes(KEY)) {
-        compiledChat().catch(() => {}); // The model's engine asks for it again.
-    }
+    const isNeeded = new TextDecoder('latin1').decode(piece).includes(KEY);
+    isNeeded && compiledChat().catch(() => {}); // The model's engine asks for it again.
+    return isNeeded;
 }

@@ -92,9 +92,10 @@ function joined(origins) {
 async function transfer(engine, pieces, stop) {
     const underway = [];
     let bytes = 0;
+    let isForeseen = false;
     for await (const piece of split(pieces, PIECE)) {
         stop();
-        bytes < HEAD && foresee(piece);
+        isForeseen ||= bytes < HEAD && foresee(piece);
         bytes += piece.length;
         const written = Promise.resolve(engine.write(piece));
         written.catch(() => {}); // It is awaited in its turn, or loading ends before.

@@ -34,12 +34,15 @@ function once(url) {
 
 export const chatModuleUrl = located(() => new URL('./relampago_chat.wasm', import.meta.url));
 
+const models = once(moduleUrl);
+const chat = once(chatModuleUrl);
+
 /** The module that runs models. */
-export const { init: initModels, compiled } = once(moduleUrl);
+export const { compiled } = models;
 
 /** The module of chat templates and JSON schemas. */
-export const { init: initChat, compiled: compiledChat } = once(chatModuleUrl);
+export const { compiled: compiledChat } = chat;
 
 export async function init(source, chatSource) {
-    await Promise.all([initModels(source), chatSource && initChat(chatSource)]);
+    await Promise.all([models.init(source), chatSource && chat.init(chatSource)]);
 }

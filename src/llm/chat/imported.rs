@@ -82,9 +82,13 @@ pub(crate) struct Vocabulary(Words);
 
 impl Vocabulary {
     /// Builds the tree of the bytes of all tokens, of which `ends` end an answer.
-    pub(crate) fn new(words: &[Vec<u8>], ends: &[u32]) -> Self {
-        let lengths: Vec<u32> = words.iter().map(|word| word.len() as u32).collect();
-        Self(Words::new(&words.concat(), &lengths, ends))
+    pub(crate) fn new(words: impl Iterator<Item = Vec<u8>>, ends: &[u32]) -> Self {
+        let (mut bytes, mut lengths) = (Vec::new(), Vec::new());
+        for word in words {
+            lengths.push(word.len() as u32);
+            bytes.extend(word);
+        }
+        Self(Words::new(&bytes, &lengths, ends))
     }
 }
 

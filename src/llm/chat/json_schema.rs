@@ -13,10 +13,10 @@ pub(crate) struct Vocabulary(TokEnv);
 impl Vocabulary {
     /// Builds the tree of the bytes of all tokens, of which `ends` end an answer. Tokens without bytes, and those that
     /// end answers, get a byte that is not in UTF-8, so that no schema allows them inside the JSON.
-    pub(crate) fn new(words: &[Vec<u8>], ends: &[u32]) -> Self {
-        let words = words.iter().zip(0..);
+    pub(crate) fn new(words: impl Iterator<Item = Vec<u8>>, ends: &[u32]) -> Self {
+        let words = words.zip(0..);
         let words = words.map(|(bytes, token)| match bytes {
-            bytes if !bytes.is_empty() && !ends.contains(&token) => bytes.clone(),
+            bytes if !bytes.is_empty() && !ends.contains(&token) => bytes,
             _ => special(token),
         });
         let words: Vec<Vec<u8>> = words.collect();
