@@ -38,6 +38,8 @@ mod templates;
 mod transformer;
 #[path = "support/vocabulary.rs"]
 mod vocabulary;
+#[path = "llm/windows.rs"]
+mod windows;
 #[path = "llm/words.rs"]
 mod words;
 

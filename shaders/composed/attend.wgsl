@@ -12,7 +12,7 @@ struct Params {
     head_len: u32,
     // The position of the first token.
     position: u32,
-    // Positions that there is room for, and those of a window, or 0.
+    // Positions that there is room for, of which a later one takes the place of an earlier one, and those of a window, or 0.
     capacity: u32,
     window: u32,
     scale: f32,
@@ -104,6 +104,11 @@ fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
     return first_half(select(words, words >> vec4u(16u), vector >= half));
 }
 
+// The row of a position that is counted from the beginning of the round of the ring with the first one.
+fn wrapped(position: u32) -> u32 {
+    return select(position, position - params.capacity, position >= params.capacity);
+}
+
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -122,8 +127,10 @@ fn main(
     let kv_heads = params.heads / params.shared_by;
     let keys = index % params.heads / params.shared_by * params.capacity;
     let values = keys + kv_heads * params.capacity;
-    let end = params.position + index / params.heads + 1u;
-    let start = select(0u, max(end, params.window) - params.window, params.window > 0u);
+    let last = params.position + index / params.heads + 1u;
+    let earliest = select(0u, max(last, params.window) - params.window, params.window > 0u);
+    let start = earliest % params.capacity;
+    let end = start + last - earliest;
     // In the sum of values an invocation adds one vector of the head, at every `sharing`-th position.
     let sharing = GROUP / vectors;
     let vector = local % vectors;
@@ -134,7 +141,7 @@ fn main(
     for (var first = start; first < end; first += GROUP) {
         var score = LOWEST;
         if first + local < end {
-            score = dot(multiply_row(keys + first + local, vectors), vec4f(1.0));
+            score = dot(multiply_row(keys + wrapped(first + local), vectors), vec4f(1.0));
         }
         let above = max(highest, workgroup_reduce(MAX, score, local));
         let weight = select(0.0, exp(score - above), first + local < end);
@@ -145,21 +152,20 @@ fn main(
         sum *= correction;
         if share < sharing {
             let count = min(GROUP, end - first);
-            let row = values + first;
             var i = share;
             for (; i + 3u * sharing < count; i += 4u * sharing) {
                 let at = vec4u(i, i + sharing, i + 2u * sharing, i + 3u * sharing);
                 let loaded = array(
-                    vector_of(row + at.x, vector, vectors),
-                    vector_of(row + at.y, vector, vectors),
-                    vector_of(row + at.z, vector, vectors),
-                    vector_of(row + at.w, vector, vectors),
+                    vector_of(values + wrapped(first + at.x), vector, vectors),
+                    vector_of(values + wrapped(first + at.y), vector, vectors),
+                    vector_of(values + wrapped(first + at.z), vector, vectors),
+                    vector_of(values + wrapped(first + at.w), vector, vectors),
                 );
                 sum += weights[at.x] * loaded[0] + weights[at.y] * loaded[1];
                 sum += weights[at.z] * loaded[2] + weights[at.w] * loaded[3];
             }
             for (; i < count; i += sharing) {
-                sum += weights[i] * vector_of(row + i, vector, vectors);
+                sum += weights[i] * vector_of(values + wrapped(first + i), vector, vectors);
             }
         }
         workgroupBarrier();

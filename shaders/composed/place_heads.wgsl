@@ -9,7 +9,8 @@ struct Params {
     heads: u32,
     kv_heads: u32,
     head_len: u32,
-    // The position of the first token, and the positions that the cache has room for.
+    // The position of the first token, and the positions that the cache has room for: one beyond takes the place of an
+    // earlier one.
     position: u32,
     capacity: u32,
     // Pairs of a head that are rotated, and whether a pair is of neighbours.
@@ -110,7 +111,7 @@ fn main(
     workgroupBarrier();
     let position = params.position + token;
     if head >= params.heads {
-        let row = (head - params.heads) * params.capacity + position;
+        let row = (head - params.heads) * params.capacity + position % params.capacity;
         write_cache(row, local, head, position);
         return;
     }

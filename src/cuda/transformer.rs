@@ -10,8 +10,8 @@ use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepKernels, TILED_FROM,
-    TransformerBackend, TransformerPass, check_head, check_row,
+    Activation, Attention, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product, StepKernels,
+    TILED_FROM, TransformerBackend, TransformerPass, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
 use crate::ptx::kernels::{
@@ -32,7 +32,7 @@ impl TransformerBackend for SharedCuda {
     type Pass<'a> = CudaPass<'a>;
 
     // Products on tensor cores fill the GPU with as many.
-    const BLOCK: usize = 512;
+    const BLOCK: usize = MOST_BLOCK;
 
     const KERNELS: StepKernels = StepKernels {
         norm: "rms_norm",
@@ -177,9 +177,10 @@ struct Placement<'a> {
     /// The number of heads that are normalised and rotated, the first ones; the others are copied.
     turned: usize,
     gain: Option<&'a Elements>,
-    /// The index of the first element, and the elements from a token to the next one and from a head to the next one.
-    start: usize,
+    /// The elements from a token to the next one and from a head to the next one.
     strides: [usize; 2],
+    /// The row of the first token, and the number of rows, after which the first one follows.
+    rows: [usize; 2],
     packed: bool,
 }
 
@@ -200,7 +201,7 @@ impl CudaPass<'_> {
             x.from(some.first * heads.head_len),
             gain.from(0),
             rotation.angles.from(0),
-            y.from(some.start),
+            y.from(0),
         ];
         let shape = sizes([
             heads.tokens,
@@ -216,7 +217,8 @@ impl CudaPass<'_> {
             flag(some.gain.is_some()),
             Argument::F32(heads.gains.map_or(0.0, |(_, epsilon)| epsilon)),
         ];
-        let arguments = [&pointers[..], &shape, &numbers, &sizes(some.strides)].concat();
+        let places = [some.strides, some.rows].map(sizes);
+        let arguments = [&pointers[..], &shape, &numbers, places.as_flattened()].concat();
         self.launch(&kernel, &[x, gain, rotation.angles], y, &arguments)
     }
 }
@@ -350,8 +352,8 @@ impl<'a> TransformerPass for CudaPass<'a> {
             count: own,
             turned: own,
             gain: gain(0),
-            start: 0,
             strides: [own * len, len],
+            rows: [0, heads.tokens],
             packed: false,
         };
         let to_cache = Placement {
@@ -359,8 +361,8 @@ impl<'a> TransformerPass for CudaPass<'a> {
             count: 2 * heads.kv_heads,
             turned: heads.kv_heads,
             gain: gain(1),
-            start: heads.position * row,
             strides: [row, heads.capacity * row],
+            rows: [heads.position % heads.capacity, heads.capacity],
             packed: heads.packed,
         };
         self.place_some(x, heads, &to_queries, queries)?;

@@ -14,6 +14,9 @@ pub(crate) const TILED_FROM: usize = 4;
 /// The tokens of a prompt that go through the layers at a time, on most back-ends.
 pub(crate) const BLOCK: usize = 128;
 
+/// The most tokens that go through the layers at a time on any back-end.
+pub(crate) const MOST_BLOCK: usize = 512;
+
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
 
@@ -229,7 +232,7 @@ pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) head_len: usize,
     /// The position of the first token.
     pub(crate) position: usize,
-    /// The positions that the cache has room for.
+    /// The positions that the cache has room for; a position beyond takes the place of one that is so many before it.
     pub(crate) capacity: usize,
     /// The gains of the norms of queries and of keys, and their epsilon.
     pub(crate) gains: Option<([&'a B; 2], f32)>,
@@ -305,7 +308,7 @@ pub(crate) struct Attention {
     pub(crate) head_len: usize,
     /// The position of the first token.
     pub(crate) position: usize,
-    /// The positions that the cache has room for.
+    /// The positions that the cache has room for, as [`HeadPlaces::capacity`] has it.
     pub(crate) capacity: usize,
     pub(crate) window: Option<usize>,
     pub(crate) scale: f32,

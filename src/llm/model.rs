@@ -19,12 +19,13 @@ mod explain;
 mod forward;
 mod gpu;
 mod kv_cache;
+mod layout;
 mod rotation;
 mod steps;
 mod weights;
 
+use super::LoadOptions;
 use super::gguf::{Gguf, invalid};
-use super::{CacheType, LoadOptions};
 #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
 use crate::cuda::SharedCuda;
 use crate::device::executor::Executor as DeviceExecutor;
@@ -39,6 +40,7 @@ pub(super) use forward::{BlockRequest, Input, Output};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
 use gpu::{GpuModel, GpuSequence};
 use kv_cache::KvCache;
+pub(super) use layout::Kept;
 use std::sync::Arc;
 use steps::Steps;
 use weights::Weights;

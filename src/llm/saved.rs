@@ -1,16 +1,18 @@
 //! Sequences as bytes.
 
 use super::gguf::invalid;
+use super::model::Kept;
 use super::sequence::Sequence;
 use super::{LanguageModel, ScaledLora, fingerprint};
 use crate::alloc::try_zeros;
 use crate::error::{Error, Result};
 
 /// The first bytes of saved sequences: the format and its version.
-const MAGIC: &[u8; 8] = b"RLPGSEQ2";
+const MAGIC: &[u8; 8] = b"RLPGSEQ3";
 
-/// The lengths of the magic, the fingerprint, the bits of an element and the number of tokens.
-const HEADER: usize = 8 + 8 + 4 + 4;
+/// The lengths of the magic, the fingerprint, the bits of an element, the number of tokens, and the first position that
+/// layers with a window have.
+const HEADER: usize = 8 + 8 + 4 + 4 + 4;
 
 /// The bytes of a tensor's beginning that the fingerprint includes.
 const SAMPLE: usize = 64;
@@ -20,7 +22,8 @@ impl Sequence {
     /// each, or two f16.
     pub(crate) async fn save(&self, model: &LanguageModel) -> Result<Vec<u8>> {
         let tokens = self.tokens();
-        let cache = model.model.export(self.state(), tokens.len()).await?;
+        let kept = self.kept();
+        let cache = model.model.export(self.state(), kept).await?;
         let len = HEADER + 4 * (tokens.len() + cache.len());
         let mut bytes = Vec::new();
         let reserved = bytes.try_reserve_exact(len);
@@ -28,7 +31,8 @@ impl Sequence {
         bytes.extend(MAGIC);
         bytes.extend(fingerprint(model, self.lora()).to_le_bytes());
         bytes.extend(model.model.config.cache_type.bits().to_le_bytes());
-        bytes.extend((tokens.len() as u32).to_le_bytes());
+        bytes.extend((kept.len as u32).to_le_bytes());
+        bytes.extend((kept.oldest as u32).to_le_bytes());
         bytes.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
         bytes.extend(cache.iter().flat_map(|value| value.to_le_bytes()));
         Ok(bytes)
@@ -58,8 +62,9 @@ impl Sequence {
             let bytes = bytes.iter().rev();
             bytes.fold(0, |number, &byte| number << 8 | usize::from(byte))
         };
-        let (bits, count) = (number(&header[16..20]), number(&header[20..]));
-        let cache_type = model.model.config.cache_type;
+        let [bits, len, oldest] = [16, 20, 24].map(|at| number(&header[at..at + 4]));
+        let (kept, config) = (Kept { len, oldest }, &model.model.config);
+        let cache_type = config.cache_type;
         if bits != cache_type.bits() as usize {
             let name = cache_type.name();
             return fault(&format!(
@@ -67,24 +72,26 @@ impl Sequence {
             ));
         }
         let (words, more) = rest.as_chunks::<4>();
-        let cached = count.checked_mul(model.model.config.cached_per_token());
-        let total = cached.and_then(|cached| cached.checked_add(count));
-        if total != Some(words.len()) || !more.is_empty() {
+        let total = config.kept_words(kept).saturating_add(len);
+        if total != words.len() || !more.is_empty() {
             return fault("its length is not that of its tokens");
         }
-        let (tokens, cache) = words.split_at(count);
+        let (tokens, cache) = words.split_at(len);
         let tokens: Vec<u32> = tokens
             .iter()
             .map(|&word| u32::from_le_bytes(word))
             .collect();
         model.model.check(0, &tokens)?;
+        if !config.has_room(kept) {
+            return fault(&format!("it has {len} tokens and keys from {oldest} on"));
+        }
         let mut values = try_zeros(cache.len())?;
         let from = cache.iter().map(|&word| f32::from_le_bytes(word));
         values
             .iter_mut()
             .zip(from)
             .for_each(|(to, from)| *to = from);
-        sequence.restore(model, tokens, &values).await?;
+        sequence.restore(model, tokens, kept, &values).await?;
         Ok(sequence)
     }
 }

@@ -3,7 +3,7 @@
 use super::LanguageModel;
 use super::ScaledLora;
 use super::lora::scaled;
-use super::model::{State, Wanted};
+use super::model::{Kept, Model, State, Wanted};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
 
@@ -12,6 +12,8 @@ use crate::graph::choice::Choices;
 pub(crate) struct Sequence {
     state: State,
     tokens: Vec<u32>,
+    /// The first position whose keys and values the layers with a window still have.
+    oldest: usize,
     lora: Vec<ScaledLora>,
 }
 
@@ -20,8 +22,16 @@ impl Sequence {
         Ok(Self {
             state: model.model.state()?,
             tokens: Vec::new(),
+            oldest: 0,
             lora: Vec::new(),
         })
+    }
+
+    /// The tokens and positions that there are keys and values for.
+    pub(super) fn kept(&self) -> Kept {
+        let len = self.tokens.len();
+        let oldest = self.oldest.min(len);
+        Kept { len, oldest }
     }
 
     pub(crate) fn tokens(&self) -> &[u32] {
@@ -37,17 +47,36 @@ impl Sequence {
     }
 
     /// Replaces the tokens, with their keys and values as [`Model::export`](super::model::Model::export) returns them.
-    pub(crate) async fn restore(
+    pub(super) async fn restore(
         &mut self,
         model: &LanguageModel,
         tokens: Vec<u32>,
+        kept: Kept,
         cache: &[f32],
     ) -> Result<()> {
         self.tokens.clear();
-        let import = model.model.import(&mut self.state, tokens.len(), cache);
-        import.await?;
+        model.model.import(&mut self.state, kept, cache).await?;
         self.tokens = tokens;
+        self.oldest = kept.oldest;
         Ok(())
+    }
+
+    /// Prepares to read `count` tokens: keys and values of a window that later ones have taken the place of, before the
+    /// sequence was cut, are computed again. Returns the position of the first token.
+    async fn prepare(&mut self, model: &Model, count: usize) -> Result<usize> {
+        let len = self.tokens.len();
+        let Some([window, room]) = model.config.ring() else {
+            return Ok(len);
+        };
+        if self.oldest > (len + 1).saturating_sub(window) {
+            let adapters = scaled(&self.lora);
+            let again = model.forward(&mut self.state, 0, &self.tokens, Wanted::Nothing, &adapters);
+            again.await?;
+            self.oldest = len.saturating_sub(room);
+        }
+        // Also if the tokens are not read to their end.
+        self.oldest = self.oldest.max((len + count).saturating_sub(room));
+        Ok(len)
     }
 
     /// Reads tokens and returns what is wanted of them. Reads none of them if there is an error.
@@ -61,7 +90,8 @@ impl Sequence {
         wanted: Wanted,
     ) -> Result<Vec<f32>> {
         self.check(model, tokens)?;
-        let (model, first) = (&model.model, self.tokens.len());
+        let model = &model.model;
+        let first = self.prepare(model, tokens.len()).await?;
         let logits = model
             .forward(&mut self.state, first, tokens, wanted, &scaled(&self.lora))
             .await?;
@@ -82,8 +112,9 @@ impl Sequence {
         choices: &Choices,
     ) -> Result<Vec<Option<u32>>> {
         self.check(model, &[token])?;
-        let (model, first) = (&model.model, self.tokens.len());
-        model.check_room(first, choices.draws.len())?;
+        let model = &model.model;
+        model.check_room(self.tokens.len(), choices.draws.len())?;
+        let first = self.prepare(model, choices.draws.len()).await?;
         let adapters = scaled(&self.lora);
         let chosen = model.choose(&mut self.state, first, token, choices, &adapters);
         let known = |index: f32| (index >= 0.0).then_some(index as u32);
@@ -125,13 +156,12 @@ impl Sequence {
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`.
     pub(crate) async fn fork(&self, model: &LanguageModel) -> Result<Self> {
-        let cache = model.model.export(&self.state, self.tokens.len()).await?;
-        let mut fork = Self {
-            state: model.model.state()?,
-            tokens: Vec::new(),
-            lora: self.lora.clone(),
-        };
-        fork.restore(model, self.tokens.clone(), &cache).await?;
+        let kept = self.kept();
+        let cache = model.model.export(&self.state, kept).await?;
+        let mut fork = Self::new(model)?;
+        fork.lora.clone_from(&self.lora);
+        let tokens = self.tokens.clone();
+        fork.restore(model, tokens, kept, &cache).await?;
         Ok(fork)
     }
 

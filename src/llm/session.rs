@@ -8,8 +8,8 @@ use std::ops::Range;
 
 /// A sequence of tokens that a model has read, which can be continued and rewound.
 ///
-/// Memory for keys and values is allocated once, for as many tokens as
-/// [`LoadOptions::context_length`](super::LoadOptions::context_length).
+/// Memory for keys and values of [`LoadOptions::context_length`](super::LoadOptions::context_length) tokens is allocated
+/// once on a GPU, and grows with the tokens on SIMD.
 #[derive(Debug)]
 pub struct Session<'a> {
     model: &'a LanguageModel,
@@ -52,7 +52,8 @@ impl<'a> Session<'a> {
         self.sequence.read(self.model, &[token], Wanted::Last).await
     }
 
-    /// Forgets all tokens but the first `len`.
+    /// Forgets all tokens but the first `len`. Layers with a window keep the keys and values of 512 tokens before it; after
+    /// a cut by more, the next call reads the remaining tokens again.
     ///
     /// # Errors
     /// `InvalidArgument` if there are fewer.

@@ -12,7 +12,7 @@ use relampago::{Backend, GpuDevice};
 use relampago::{Error, InstructionSet};
 
 /// Options for SIMD and for a GPU by each interface.
-fn backends() -> impl Iterator<Item = LoadOptions> {
+pub(super) fn backends() -> impl Iterator<Item = LoadOptions> {
     let gpus = on_gpus().into_iter().map(|(_, options)| options);
     [LoadOptions::default()].into_iter().chain(gpus)
 }

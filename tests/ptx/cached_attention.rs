@@ -41,6 +41,9 @@ fn attentions(packed: bool) -> Vec<Case> {
         ([1, 3, 1, 64], 300, 302, 0),
         ([3, 2, 2, 136], 270, 280, 263),
         ([1, 1, 1, 256], 3, 5, 2),
+        // The cache is a ring.
+        ([2, 2, 1, 64], 700, 310, 300),
+        ([1, 4, 2, 8], 9, 5, 5),
     ]
     .map(|(shape, position, capacity, window)| {
         let error = (shape[3] as f64 * 8.0 + 400.0) * unit(F32);
@@ -69,6 +72,7 @@ fn attentions_of_many(packed: bool) -> Vec<(u32, Vec<Case>)> {
             case(67, len, [0, 70, 0], None),
             case(5, len, [40, 45, 0], Some(42)),
             case(66, len, [3, 80, 20], None),
+            case(66, len, [100, 90, 20], None),
         ]
     };
     let lens = [32, 64, 96, 128, 192, 256];
@@ -91,9 +95,21 @@ fn attend(
             *x = f16_to_f32(f32_to_f16(*x));
         }
     }
+    let first_seen = |end: usize| {
+        if window == 0 {
+            0
+        } else {
+            end.saturating_sub(window)
+        }
+    };
     // What no token sees does not reach any.
-    for row in cached.chunks_exact_mut(capacity * len) {
-        row[(position + tokens) * len..].fill(f32::NAN);
+    let seen = first_seen(position + 1)..position + tokens;
+    for head in cached.chunks_exact_mut(capacity * len) {
+        for (row, elements) in head.chunks_exact_mut(len).enumerate() {
+            if seen.clone().all(|at| at % capacity != row) {
+                elements.fill(f32::NAN);
+            }
+        }
     }
     if let Some(at) = poisoned {
         cached[(kv_heads * capacity + at) * len + len - 1] = f32::NAN;
@@ -103,14 +119,10 @@ fn attend(
     for (index, query) in queries.chunks_exact(len).enumerate() {
         let (token, head) = (index / heads, index % heads);
         let end = position + token + 1;
-        let start = if window == 0 {
-            0
-        } else {
-            end.saturating_sub(window)
-        };
+        let start = first_seen(end);
         let row = |half: usize, at: usize| {
             let head = half * kv_heads + head / (heads / kv_heads);
-            &cached[(head * capacity + at) * len..][..len]
+            &cached[(head * capacity + at % capacity) * len..][..len]
         };
         let scores = (start..end).map(|at| {
             let pairs = query.iter().zip(row(0, at));

@@ -289,6 +289,8 @@ fn place_heads(
     let pairs = if number == 2 { 0 } else { pairs };
     let columns = count * head_len + 7;
     let (token_stride, head_stride) = (head_len, tokens * head_len);
+    // In a ring row 0 follows the last one.
+    let first_row = number;
     let epsilon = 0.1f32;
     let mut x = random(tokens * columns, 9);
     // Beyond the range of f16.
@@ -341,7 +343,8 @@ fn place_heads(
                 } else {
                     (value, size * 32.0 * unit(F32))
                 };
-                let at = token * token_stride + head * head_stride + place;
+                let row = (first_row + token) % tokens;
+                let at = row * token_stride + head * head_stride + place;
                 placed[at] = Expected { value, bound };
             }
         }
@@ -365,7 +368,12 @@ fn place_heads(
         usize::from(has_gain),
     ]));
     arguments.push(Value::F32(epsilon));
-    arguments.extend(sizes([token_stride / stride, head_stride / stride]));
+    arguments.extend(sizes([
+        token_stride / stride,
+        head_stride / stride,
+        first_row,
+        tokens,
+    ]));
     Case {
         label: format!("{count} heads of {head_len}, {pairs} pairs"),
         arguments,

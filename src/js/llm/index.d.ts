@@ -302,7 +302,10 @@ export class Session {
     logits(tokens: ArrayLike<number>): Promise<Float32Array>;
     /** The tokens so far. */
     tokens(): Promise<Uint32Array>;
-    /** Forgets all tokens but the first `length`. */
+    /**
+     * Forgets all tokens but the first `length`. Models with a window of positions may read the remaining tokens again at
+     * the next call.
+     */
     rewind(length: number): Promise<void>;
     /** Copies the session, so that both can be continued. */
     fork(): Promise<Session>;

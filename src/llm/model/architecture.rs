@@ -100,6 +100,8 @@ pub(crate) struct Config {
     pub(crate) capacity: usize,
     /// The type of keys and values.
     pub(crate) cache_type: CacheType,
+    /// Whether layers with a window keep the keys and values of all positions.
+    pub(crate) keeps_all: bool,
     /// The rotation of layers that see everything, and that of layers with a window.
     pub(super) rotations: [Rotation; 2],
     pub(super) window: Option<usize>,
@@ -142,6 +144,7 @@ impl Config {
             context,
             capacity,
             cache_type,
+            keeps_all: false,
             rotations: rotations(keys, architecture, rotated, capacity)?,
             window: keys.window(architecture)?,
             epsilon: keys.number("attention.layer_norm_rms_epsilon", None)? as f32,

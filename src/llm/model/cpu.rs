@@ -11,6 +11,7 @@
 mod threads;
 
 use super::adapter::Part;
+use super::kv_cache::CachedLayer;
 use super::steps::{Slot, Step, VectorId, WeightId};
 use super::{Block, BlockRequest, Config, KvCache, Model, Output, Scaled};
 use crate::alloc::{try_resize, try_zeros};
@@ -270,10 +271,10 @@ impl<'a> Pass<'a> {
 
     fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
         let (config, cpu) = (&self.model.config, self.sequence.cpu);
-        let (_, room) = self.sequence.cache.layer(layer);
+        let CachedLayer { room, first, .. } = self.sequence.cache.layer(layer);
         let shape = AttentionShape {
             tokens: self.block.tokens,
-            first: self.block.first,
+            first: self.block.first - first,
             all: None,
             heads: config.heads,
             kv_heads: config.kv_heads,
@@ -287,7 +288,7 @@ impl<'a> Pass<'a> {
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
         // Out of their array, so that the queries can be read beside them.
         let mut mixed = std::mem::take(&mut self.sequence.slots[Slot::Mixed as usize]);
-        let ([keys, values], _) = self.sequence.cache.layer(layer);
+        let CachedLayer { keys, values, .. } = self.sequence.cache.layer(layer);
         let queries = &self.sequence.slots[Slot::Rotated as usize];
         let attended = attention(cpu, shape, queries, keys, values, &mut mixed);
         self.sequence.slots[Slot::Mixed as usize] = mixed;

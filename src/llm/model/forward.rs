@@ -1,8 +1,6 @@
 //! The forward pass: blocks of tokens through all layers.
 
-use super::kv_cache::copy_rows;
-use super::{CacheType, Config, Model, Scaled, State, gpu};
-use crate::alloc::try_zeros;
+use super::{Kept, Model, Scaled, State, gpu};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
 use crate::graph::transformer::BLOCK;
@@ -20,6 +18,8 @@ pub(crate) enum Wanted {
     All,
     /// The values of all after the last norm, from which logits are computed.
     Hidden,
+    /// Nothing but that they are read.
+    Nothing,
 }
 
 /// The vocabulary below which an `f32` holds every index.
@@ -96,6 +96,7 @@ impl Model {
                     Wanted::Largest => Output::Logits(0),
                     Wanted::Last => Output::Logits(usize::from(index + 1 == blocks)),
                     Wanted::Hidden => Output::Normed,
+                    Wanted::Nothing => Output::Logits(0),
                 },
                 adapters,
             };
@@ -161,41 +162,34 @@ impl Model {
         )
     }
 
-    /// Returns the keys and values of the first `len` tokens of a sequence, as words: for each layer and each head
-    /// its keys, position by position, and after all heads' keys the values likewise.
+    /// Returns the keys and values of a sequence's first tokens, as words: for each layer and each head its keys, position
+    /// by position, and after all heads' keys the values likewise.
     ///
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`; `Foreign` for another model's memory.
-    pub(crate) async fn export(&self, state: &State, len: usize) -> Result<Vec<f32>> {
+    pub(crate) async fn export(&self, state: &State, kept: Kept) -> Result<Vec<f32>> {
         if let State::Cpu(sequence) = state {
-            return sequence.cache.export(len);
+            return sequence.cache.export(&self.config, kept);
         }
-        let cache = by_executor!(
-            self.executor,
-            _ => Err(foreign()),
-            gpu => gpu.download(state).await,
-        )?;
-        let (room, used) = (self.config.head_words(), len * self.config.cached_row());
-        let mut values = try_zeros(len * self.config.cached_per_token())?;
-        copy_rows(&cache, room, &mut values, used);
-        Ok(values)
-    }
-
-    /// Replaces the keys and values of a sequence by those of `len` tokens that [`Model::export`] returned.
-    ///
-    /// # Errors
-    /// The errors of [`Model::export`].
-    pub(crate) async fn import(&self, state: &mut State, len: usize, values: &[f32]) -> Result<()> {
-        if let State::Cpu(sequence) = state {
-            return sequence.cache.import(len, values);
-        }
-        let mut cache = try_zeros(self.config.cache_len().saturating_mul(2))?;
-        let (room, used) = (self.config.head_words(), len * self.config.cached_row());
-        copy_rows(values, used, &mut cache, room);
         by_executor!(
             self.executor,
             _ => Err(foreign()),
-            gpu => gpu.upload(state, &cache).await,
+            gpu => gpu.download(&self.config, state, kept).await,
+        )
+    }
+
+    /// Replaces the keys and values of a sequence by those of the same positions that [`Model::export`] returned.
+    ///
+    /// # Errors
+    /// The errors of [`Model::export`].
+    pub(crate) async fn import(&self, state: &mut State, kept: Kept, values: &[f32]) -> Result<()> {
+        if let State::Cpu(sequence) = state {
+            return sequence.cache.import(&self.config, kept, values);
+        }
+        by_executor!(
+            self.executor,
+            _ => Err(foreign()),
+            gpu => gpu.upload(&self.config, state, kept, values).await,
         )
     }
 
@@ -264,47 +258,5 @@ pub(super) fn foreign() -> Error {
     Error::Foreign {
         what: "session",
         owner: "model",
-    }
-}
-
-impl Config {
-    /// Returns the number of words of all keys in a sequence's cache, which is that of the
-    /// values, saturating.
-    pub(crate) fn cache_len(&self) -> usize {
-        let sizes = [self.kv_heads, self.capacity, self.cached_row()];
-        sizes.into_iter().fold(self.layers, usize::saturating_mul)
-    }
-
-    /// Returns the number of words of the keys of a head, for all positions.
-    fn head_words(&self) -> usize {
-        self.capacity * self.cached_row()
-    }
-
-    /// Returns the number of words of a head's keys at a position: an `f32` each, or two f16.
-    pub(crate) fn cached_row(&self) -> usize {
-        match self.cache_type {
-            CacheType::F32 => self.head_len,
-            CacheType::F16 => self.head_len.div_ceil(2),
-        }
-    }
-
-    /// Returns whether a word of the cache holds two f16.
-    pub(super) fn packed(&self) -> bool {
-        self.cache_type == CacheType::F16
-    }
-
-    /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
-    pub(crate) fn session_bytes(&self) -> usize {
-        self.cache_len().saturating_mul(2 * size_of::<f32>())
-    }
-
-    /// Returns the number of words that the cache has for a token.
-    pub(crate) fn cached_per_token(&self) -> usize {
-        2 * self.layers * self.kv_heads * self.cached_row()
-    }
-
-    /// Returns the length of a token's queries, and of its keys.
-    pub(super) fn projections(&self) -> (usize, usize) {
-        (self.heads * self.head_len, self.kv_heads * self.head_len)
     }
 }

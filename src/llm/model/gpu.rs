@@ -10,7 +10,8 @@ mod slots;
 use super::forward::foreign;
 use super::rotation::Pairs;
 use super::steps::{Slot, Step, VectorId, WeightId};
-use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
+use super::{Block, BlockRequest, Config, Kept, Model, Output, Scaled, State};
+use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
     Attention, HeadPlaces, HeadRotation, Norm, Product, TILED_FROM, TransformerBackend,
@@ -115,8 +116,8 @@ impl<B: ModelBackend> GpuModel<B> {
     /// Allocates the memory of a sequence.
     pub(super) fn state(&self, config: &Config) -> Result<State> {
         let mut pass = self.gpu.pass()?;
-        let len = 2 * config.kv_heads * config.capacity * config.cached_row();
-        let layers = (0..config.layers).map(|_| pass.allocate(len));
+        let lens = (0..config.layers).map(|layer| 2 * config.layer_words(layer));
+        let layers = lens.map(|len| pass.allocate(len));
         layers
             .collect::<Result<_>>()
             .map(|layers| B::state(GpuSequence(layers)))
@@ -163,7 +164,7 @@ impl<B: ModelBackend> GpuModel<B> {
             tokens,
             skipped: 0,
         };
-        let mut embedded = crate::alloc::try_zeros(tokens * width)?;
+        let mut embedded = try_zeros(tokens * width)?;
         model.embed(request.input, &mut embedded)?;
         let pass = |block| Pass::new(self, slots, model, sequence, request.adapters, block);
         // What is recorded lives between two awaits.
@@ -214,26 +215,46 @@ impl<B: ModelBackend> GpuModel<B> {
         }
     }
 
-    /// Returns a sequence's keys and values, layer by layer as they lie in its buffers.
-    pub(super) async fn download(&self, state: &State) -> Result<Vec<f32>> {
+    /// Returns the keys and values of some positions of a sequence.
+    pub(super) async fn download(
+        &self,
+        config: &Config,
+        state: &State,
+        kept: Kept,
+    ) -> Result<Vec<f32>> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
-        let mut values = Vec::new();
-        for layer in &sequence.0 {
+        let mut values = try_zeros(config.kept_words(kept))?;
+        let mut rest = &mut values[..];
+        for (index, layer) in sequence.0.iter().enumerate() {
             let reading = self.gpu.pass()?.submit(Some((layer, B::len(layer))))?;
-            values.extend(reading.await?);
+            let words = reading.await?;
+            for range in config.ranges(index, kept) {
+                let to = rest.split_off_mut(..range.len()).unwrap_or_default();
+                to.copy_from_slice(&words[range]);
+            }
         }
         Ok(values)
     }
 
-    /// Replaces a sequence's keys and values.
-    pub(super) async fn upload(&self, state: &State, values: &[f32]) -> Result<()> {
+    /// Replaces the keys and values of some positions of a sequence.
+    pub(super) async fn upload(
+        &self,
+        config: &Config,
+        state: &State,
+        kept: Kept,
+        values: &[f32],
+    ) -> Result<()> {
         let sequence = B::sequence(state).ok_or_else(foreign)?;
         let mut rest = values;
-        for layer in &sequence.0 {
-            let values = rest.split_off(..B::len(layer)).unwrap_or_default();
+        for (index, layer) in sequence.0.iter().enumerate() {
+            let mut words = try_zeros(B::len(layer))?;
+            for range in config.ranges(index, kept) {
+                let from = rest.split_off(..range.len()).unwrap_or_default();
+                words[range].copy_from_slice(from);
+            }
             let writing = {
                 let mut pass = self.gpu.pass()?;
-                pass.write(values, layer)?;
+                pass.write(&words, layer)?;
                 pass.submit(None)?
             };
             writing.await?;
@@ -431,7 +452,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             kv_heads: config.kv_heads,
             head_len: config.head_len,
             position: self.block.first,
-            capacity: config.capacity,
+            capacity: config.room(layer),
             window,
             scale: config.score_scale(),
             packed: config.packed(),
@@ -452,7 +473,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             kv_heads: config.kv_heads,
             head_len: config.head_len,
             position: self.block.first,
-            capacity: config.capacity,
+            capacity: config.room(layer),
             gains: gains.map(|gains| (gains, config.epsilon)),
             rotation: HeadRotation {
                 angles,

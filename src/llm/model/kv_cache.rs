@@ -1,8 +1,9 @@
 //! Keys and values of the tokens so far, in memory that grows with them.
 
-use super::Config;
+use super::{Config, Kept};
 use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
+use crate::graph::transformer::BLOCK;
 use crate::simd::pack_row;
 
 /// The positions that a layer has room for at first. Each time that they are full, the room doubles, so that a long
@@ -27,16 +28,34 @@ pub(super) struct KvCache {
 struct Layer {
     halves: [Vec<f32>; 2],
     room: usize,
+    /// The position of the first row. It rises where the layer keeps the last positions only.
+    first: usize,
+    /// The last positions that the layer keeps.
+    kept: usize,
 }
 
 /// The halves of a layer.
 const KEYS: usize = 0;
 const VALUES: usize = 1;
 
+/// The keys and the values of a layer as attention reads them.
+pub(super) struct CachedLayer<'a> {
+    pub(super) keys: &'a [f32],
+    pub(super) values: &'a [f32],
+    /// The rows of a head.
+    pub(super) room: usize,
+    /// The position of the first row.
+    pub(super) first: usize,
+}
+
 impl KvCache {
     pub(super) fn new(config: &Config) -> Self {
+        let layers = (0..config.layers).map(|layer| Layer {
+            kept: config.room(layer),
+            ..Layer::default()
+        });
         Self {
-            layers: vec![Layer::default(); config.layers],
+            layers: layers.collect(),
             heads: config.kv_heads,
             head_len: config.head_len,
             row: config.cached_row(),
@@ -45,10 +64,15 @@ impl KvCache {
         }
     }
 
-    /// The keys and the values of a layer, and the number of rows that each head has.
-    pub(super) fn layer(&self, layer: usize) -> ([&[f32]; 2], usize) {
-        let Layer { halves, room } = &self.layers[layer];
-        (halves.each_ref().map(Vec::as_slice), *room)
+    pub(super) fn layer(&self, layer: usize) -> CachedLayer<'_> {
+        let layer = &self.layers[layer];
+        let [keys, values] = layer.halves.each_ref().map(Vec::as_slice);
+        CachedLayer {
+            keys,
+            values,
+            room: layer.room,
+            first: layer.first,
+        }
     }
 
     /// Writes the keys of tokens from position `first` on, rows of all heads.
@@ -70,12 +94,13 @@ impl KvCache {
     fn write(&mut self, layer: usize, half: usize, first: usize, rows: &[f32]) -> Result<()> {
         let (heads, len, words) = (self.heads, self.head_len, self.row);
         let tokens = rows.len() / (heads * len);
-        self.reserve(layer, first + tokens)?;
-        let Layer { halves, room } = &mut self.layers[layer];
+        self.make_room(layer, first, tokens)?;
+        let layer = &mut self.layers[layer];
+        let first = first - layer.first;
         for (token, row) in rows.chunks_exact(heads * len).enumerate() {
             for (head, from) in row.chunks_exact(len).enumerate() {
-                let start = (head * *room + first + token) * words;
-                let to = &mut halves[half][start..start + words];
+                let start = (head * layer.room + first + token) * words;
+                let to = &mut layer.halves[half][start..start + words];
                 if self.packed {
                     pack_row(from, to);
                 } else {
@@ -86,77 +111,102 @@ impl KvCache {
         Ok(())
     }
 
-    /// Gives a layer room for `positions`, which are at most the capacity.
-    fn reserve(&mut self, layer: usize, positions: usize) -> Result<()> {
-        let (heads, len) = (self.heads, self.row);
+    /// Makes room in a layer for `tokens` rows from position `first` on.
+    fn make_room(&mut self, layer: usize, first: usize, tokens: usize) -> Result<()> {
         let layer = &mut self.layers[layer];
-        if positions <= layer.room {
-            return Ok(());
+        let kept = layer.kept;
+        let most = self.capacity.min(kept + BLOCK);
+        layer.first = layer.first.min(first);
+        if first + tokens - layer.first > most {
+            // Rows before these. Moving them is seldom, as a block's worth of room becomes free.
+            layer.drop_before(first - (kept - tokens), self.row);
         }
-        let doubled = positions.max(2 * layer.room).max(FIRST_ROOM);
-        let room = doubled.min(self.capacity).max(positions);
-        // Memory for both halves before either changes.
-        for half in &mut layer.halves {
-            try_resize(half, heads.saturating_mul(room).saturating_mul(len))?;
+        let positions = first + tokens - layer.first;
+        if positions > layer.room {
+            let doubled = positions.max(2 * layer.room).max(FIRST_ROOM);
+            layer.grow(doubled.min(most), self.heads, self.row)?;
         }
-        for half in &mut layer.halves {
-            // From the last head on, whose rows move farthest.
-            for head in (1..heads).rev() {
-                let from = head * layer.room * len;
-                half.copy_within(from..from + layer.room * len, head * room * len);
-            }
-        }
-        layer.room = room;
         Ok(())
     }
 
-    /// Returns the rows of the first `len` positions, one head after the other.
+    /// Returns the rows of some positions, one head after the other.
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(super) fn export(&self, len: usize) -> Result<Vec<f32>> {
-        let part = self.heads * len * self.row;
-        let mut values = try_zeros(2 * self.layers.len() * part)?;
-        let halves = self
-            .layers
-            .iter()
-            .flat_map(|layer| layer.halves.iter().map(|half| (half, layer.room)));
-        for ((half, room), to) in halves.zip(values.chunks_exact_mut(part.max(1))) {
-            copy_rows(half, room * self.row, to, len * self.row);
+    pub(super) fn export(&self, config: &Config, kept: Kept) -> Result<Vec<f32>> {
+        let mut values = try_zeros(config.kept_words(kept))?;
+        let mut rest = &mut values[..];
+        for (index, layer) in self.layers.iter().enumerate() {
+            let positions = config.positions(index, kept);
+            let len = positions.len() * self.row;
+            let start = positions.start.saturating_sub(layer.first) * self.row;
+            for head in layer.heads(self.row) {
+                let to = rest.split_off_mut(..len).unwrap_or_default();
+                to.copy_from_slice(&head[start..start + len]);
+            }
         }
         Ok(values)
     }
 
-    /// Replaces the rows of the first `len` positions by those that [`KvCache::export`] returned.
+    /// Replaces the rows of some positions by those that [`KvCache::export`] returned.
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub(super) fn import(&mut self, len: usize, values: &[f32]) -> Result<()> {
-        for layer in 0..self.layers.len() {
-            self.reserve(layer, len)?;
-        }
-        let part = self.heads * len * self.row;
-        let halves = self.layers.iter_mut().flat_map(|layer| {
-            let Layer { halves, room } = layer;
-            halves.iter_mut().map(|half| (half, *room))
-        });
-        for ((half, room), from) in halves.zip(values.chunks_exact(part.max(1))) {
-            copy_rows(from, len * self.row, half, room * self.row);
+    pub(super) fn import(&mut self, config: &Config, kept: Kept, values: &[f32]) -> Result<()> {
+        let mut rest = values;
+        for index in 0..self.layers.len() {
+            let positions = config.positions(index, kept);
+            self.layers[index].first = positions.start;
+            self.make_room(index, positions.start, positions.len())?;
+            let len = positions.len() * self.row;
+            for head in self.layers[index].heads_mut(self.row) {
+                let from = rest.split_off(..len).unwrap_or_default();
+                head[..len].copy_from_slice(from);
+            }
         }
         Ok(())
     }
 }
 
-/// Copies as much of each head as both have: heads have `stride` elements before and `to_stride` after.
-pub(super) fn copy_rows(from: &[f32], stride: usize, to: &mut [f32], to_stride: usize) {
-    let len = stride.min(to_stride);
-    if len == 0 {
-        return;
+impl Layer {
+    /// Gives the layer room for more positions.
+    fn grow(&mut self, room: usize, heads: usize, row: usize) -> Result<()> {
+        // Memory for both halves before either changes.
+        for half in &mut self.halves {
+            try_resize(half, heads.saturating_mul(room).saturating_mul(row))?;
+        }
+        let len = self.room * row;
+        for half in &mut self.halves {
+            // From the last head on, whose rows move farthest.
+            for head in (1..heads).rev() {
+                half.copy_within(head * len..(head + 1) * len, head * room * row);
+            }
+        }
+        self.room = room;
+        Ok(())
     }
-    let heads = from
-        .chunks_exact(stride)
-        .zip(to.chunks_exact_mut(to_stride));
-    for (from, to) in heads {
-        to[..len].copy_from_slice(&from[..len]);
+
+    /// Forgets the rows of positions before `first`.
+    fn drop_before(&mut self, first: usize, row: usize) {
+        let dropped = (first - self.first) * row;
+        for head in self.heads_mut(row) {
+            head.copy_within(dropped.., 0);
+        }
+        self.first = first;
+    }
+
+    /// The rows of each head's keys, then those of its values.
+    fn heads(&self, row: usize) -> impl Iterator<Item = &[f32]> {
+        let len = (self.room * row).max(1);
+        self.halves
+            .iter()
+            .flat_map(move |half| half.chunks_exact(len))
+    }
+
+    fn heads_mut(&mut self, row: usize) -> impl Iterator<Item = &mut [f32]> {
+        let len = (self.room * row).max(1);
+        self.halves
+            .iter_mut()
+            .flat_map(move |half| half.chunks_exact_mut(len))
     }
 }

@@ -151,3 +151,10 @@ impl BlockReduce {
         over_lanes(k, combine, partial, self.warps)
     }
 }
+
+/// Returns the row of a ring: so many rows before, if it is beyond the last one.
+pub(crate) fn wrapped(k: &mut Builder, row: Reg, rows: Reg) -> Reg {
+    let before = k.sub(row, rows);
+    let beyond = k.ge(row, rows);
+    k.select(beyond, before, row)
+}

@@ -8,7 +8,7 @@ use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{BlockReduce, Combine};
+use crate::ptx::kernels::common::{BlockReduce, Combine, wrapped};
 use crate::ptx::types::PtxType::{B32, F16, F32, U32};
 use crate::ptx::types::Target;
 
@@ -26,8 +26,9 @@ const LOWEST: f32 = -3e38;
 ///
 /// Parameters: `queries` (f32, `tokens × heads × head_len`), `cached` (the keys and then the values, each `kv_heads ×
 /// capacity × head_len`), `mixed` (f32, like `queries`), `tokens` (at most 65,535), `heads`, `kv_heads`, `head_len` (a
-/// multiple of 4 up to 256), `position` (of the first token), `capacity` (the positions that there is room for), `window`
-/// (the positions that a token sees, or 0 for all) (u32), `scale` (f32, of the scores). All are aligned to 16 bytes.
+/// multiple of 4 up to 256), `position` (of the first token), `capacity` (the positions that there is room for, at least as
+/// many as any token sees and there are tokens; the row of a position is its remainder), `window` (the positions that a
+/// token sees, or 0 for all) (u32), `scale` (f32, of the scores). All are aligned to 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CachedAttentionKernel {
     packed: bool,
@@ -230,10 +231,13 @@ impl Block {
         k.barrier();
     }
 
-    /// The positions that the token sees, from the first one to the end.
+    /// The positions that the token sees, from the first one to the end, counted from the first row of the ring on.
     fn range(&self, k: &mut Builder) -> [Reg; 2] {
         let start = self.params.first_seen(k, self.position);
-        [start, k.add(self.position, 1)]
+        let end = k.add(self.position, 1);
+        let count = k.sub(end, start);
+        let start = k.rem(start, self.params.capacity);
+        [start, k.add(start, count)]
     }
 
     /// Adds the positions from `first` on, a thread's score each.
@@ -327,6 +331,8 @@ struct Cache {
     values: Reg,
     /// The words of a row.
     words: Reg,
+    /// The rows, after which the first one follows.
+    capacity: Reg,
 }
 
 impl Cache {
@@ -347,12 +353,14 @@ impl Cache {
             keys,
             values,
             words,
+            capacity: params.capacity,
         }
     }
 
     /// Multiplies the query by the key of a position.
     fn score(&self, k: &mut Builder, row: Reg, query: Reg, score: Reg) {
         let zero = k.value(U32, 0);
+        let row = wrapped(k, row, self.capacity);
         let row = k.at_2d(self.keys, row, self.words, zero, 4);
         let sums = k.filled(F32, 4, 0.0f32);
         let i = k.value(U32, 0);
@@ -400,6 +408,7 @@ impl Cache {
 
     /// Four elements of the value of a position.
     fn value(&self, k: &mut Builder, row: Reg, vector: Reg) -> Vec<Reg> {
+        let row = wrapped(k, row, self.capacity);
         if !self.packed {
             let column = k.mul(vector, 4);
             let at = k.at_2d(self.values, row, self.words, column, 4);

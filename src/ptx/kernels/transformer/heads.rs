@@ -5,7 +5,7 @@ use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{BlockReduce, Combine};
+use crate::ptx::kernels::common::{BlockReduce, Combine, wrapped};
 use crate::ptx::types::PtxType::{B32, F16, F32, U32};
 use crate::ptx::types::Target;
 
@@ -25,7 +25,8 @@ const MOST_F16: f32 = 65504.0;
 /// for two f16), `tokens` (at most 65,535), `heads`, `turned` (the heads that are normalised and rotated), `head_len` (at
 /// most 256), `columns`, `position` (of the first token), `pairs` (the pairs of a head that are rotated), `neighbours`
 /// (1 if a pair is of elements `2i` and `2i + 1`, 0 if of `i` and `pairs + i`), `has_gain` (u32), `epsilon` (f32),
-/// `token_stride` and `head_stride` (u32, elements of `y` from a token to the next, and from a head to the next).
+/// `token_stride` and `head_stride` (u32, elements of `y` from a token to the next, and from a head to the next), `row` and
+/// `rows` (u32, the row of `y` for the first token, and the row after which row 0 follows; at least `tokens`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlaceHeadsKernel {
     packed: bool,
@@ -70,8 +71,8 @@ impl Kernel for PlaceHeadsKernel {
         let [position, pairs, neighbours, has_gain] =
             ["position", "pairs", "neighbours", "has_gain"].map(|name| k.scalar(name, U32));
         let epsilon = k.scalar("epsilon", F32);
-        let [token_stride, head_stride] =
-            ["token_stride", "head_stride"].map(|name| k.scalar(name, U32));
+        let [token_stride, head_stride, row, rows] =
+            ["token_stride", "head_stride", "row", "rows"].map(|name| k.scalar(name, U32));
         let (index, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let zero = k.value(U32, 0);
         let position = k.add(position, token);
@@ -94,7 +95,9 @@ impl Kernel for PlaceHeadsKernel {
         let normed = k.and(has_gain, head.turned);
         k.when(normed, |k| head.normalise(k, gain, [sum, epsilon]));
         k.barrier();
-        let y = k.at_2d(y, token, token_stride, zero, 4);
+        let row = k.add(row, token);
+        let row = wrapped(&mut k, row, rows);
+        let y = k.at_2d(y, row, token_stride, zero, 4);
         let y = k.at_2d(y, index, head_stride, zero, 4);
         if self.packed {
             head.store_packed(&mut k, y);

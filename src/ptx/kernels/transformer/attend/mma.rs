@@ -11,7 +11,7 @@ use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
+use crate::ptx::kernels::common::{Combine, WARP, over_lanes, wrapped};
 use crate::ptx::kernels::fragments::{bf16_parts, load_matrices, multiply_parts};
 use crate::ptx::types::PtxType::{B32, F32, U32};
 use crate::ptx::types::Target;
@@ -126,6 +126,8 @@ struct Block {
     /// log₂ e times the scale, by which scores become powers of 2.
     unit: Reg,
     cache: Cache,
+    /// The position of the ring's first row in the round that the first position lies in.
+    round: Reg,
     thread: Reg,
     lane: Reg,
     first_token: Reg,
@@ -162,15 +164,20 @@ impl Block {
         let [query_tile, key_tile, value_tile] =
             rows.map(|shape| Tile::new(shared, &mut used, k, shape));
         let warp = k.div(thread, WARP);
+        let first_token = k.mul(tile, TOKENS);
+        let first = k.add(params.position, first_token);
+        let first = params.first_seen(k, first);
+        let row = k.rem(first, params.capacity);
         Self {
             shape,
             head,
             unit: k.mul(params.scale, std::f32::consts::LOG2_E),
             cache: Cache::new(k, &params, head),
+            round: k.sub(first, row),
             params,
             thread,
             lane: k.and(thread, WARP - 1),
-            first_token: k.mul(tile, TOKENS),
+            first_token,
             warp_token: k.mul(warp, WARP_TOKENS),
             part,
             query_tile,
@@ -231,6 +238,8 @@ impl Block {
         let last = k.sub(end, 1);
         let row = k.add(first, row);
         let row = k.min(row, last);
+        let row = k.sub(row, self.round);
+        let row = wrapped(k, row, self.cache.capacity);
         let word = k.mul(vector, 4);
         let at = k.at_2d(base, row, self.cache.words, word, 4);
         let words = k.ld_vector(Op::LdGlobal, B32, 4, at, 0);

@@ -1,0 +1,112 @@
+//! The sizes of keys and values in a sequence's memory.
+//!
+//! A layer has room for all positions of a session. One with a window keeps fewer: rows of its keys and values are a
+//! ring, in which a position takes the place of one that no token sees any more.
+
+use super::Config;
+use crate::graph::transformer::MOST_BLOCK;
+use crate::llm::CacheType;
+use std::ops::Range;
+
+/// The positions before its window that a layer keeps: a block of tokens is written before the first of them attends.
+/// Between blocks they allow a sequence to be cut by as many tokens without reading it again.
+const SPARE: usize = MOST_BLOCK;
+
+/// The positions whose keys and values are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// The number of tokens.
+    pub(crate) len: usize,
+    /// The first position that layers with a ring have; the others have all.
+    pub(crate) oldest: usize,
+}
+
+impl Config {
+    /// Returns the window and the positions that layers with one have room for, if there are such layers.
+    pub(crate) fn ring(&self) -> Option<[usize; 2]> {
+        let window = self.window.filter(|_| !self.keeps_all)?;
+        let room = self.capacity.min(window.saturating_add(SPARE));
+        Some([window, room])
+    }
+
+    fn ring_of(&self, layer: usize) -> Option<[usize; 2]> {
+        self.ring().filter(|_| self.is_local(layer))
+    }
+
+    /// Returns the number of positions that a layer has room for.
+    pub(super) fn room(&self, layer: usize) -> usize {
+        self.ring_of(layer).map_or(self.capacity, |[_, room]| room)
+    }
+
+    /// Returns whether layers with a ring have room for the positions that are kept.
+    pub(crate) fn has_room(&self, kept: Kept) -> bool {
+        let room = self.ring().map_or(self.capacity, |[_, room]| room);
+        kept.oldest <= kept.len && kept.len - kept.oldest <= room
+    }
+
+    /// Returns the positions of `kept` that a layer has.
+    pub(super) fn positions(&self, layer: usize, kept: Kept) -> Range<usize> {
+        self.ring_of(layer).map_or(0, |_| kept.oldest)..kept.len
+    }
+
+    /// Returns the number of words of the keys and values of some positions in all layers, saturating.
+    pub(crate) fn kept_words(&self, kept: Kept) -> usize {
+        let of_position = 2 * self.kv_heads * self.cached_row();
+        let words = (0..self.layers).map(|layer| {
+            self.positions(layer, kept)
+                .len()
+                .saturating_mul(of_position)
+        });
+        words.fold(0, usize::saturating_add)
+    }
+
+    /// Returns where the rows of the positions of `kept` lie in a layer's ring, in words: head by head of the keys, then of
+    /// the values, two ranges each.
+    pub(super) fn ranges(&self, layer: usize, kept: Kept) -> impl Iterator<Item = Range<usize>> {
+        let (room, row, positions) = (
+            self.room(layer),
+            self.cached_row(),
+            self.positions(layer, kept),
+        );
+        let first = positions.start % room;
+        let end = first + positions.len();
+        let parts = [first..end.min(room), 0..end.saturating_sub(room)];
+        let heads = 0..2 * self.kv_heads;
+        heads.flat_map(move |head| {
+            let place = move |position: usize| (head * room + position) * row;
+            let parts = parts.clone();
+            parts.map(move |part| place(part.start)..place(part.end))
+        })
+    }
+
+    /// Returns the number of words of a layer's keys, which is that of its values, saturating.
+    pub(super) fn layer_words(&self, layer: usize) -> usize {
+        let sizes = [self.room(layer), self.cached_row()];
+        sizes.into_iter().fold(self.kv_heads, usize::saturating_mul)
+    }
+
+    /// Returns the number of words of a head's keys at a position: an `f32` each, or two f16.
+    pub(crate) fn cached_row(&self) -> usize {
+        match self.cache_type {
+            CacheType::F32 => self.head_len,
+            CacheType::F16 => self.head_len.div_ceil(2),
+        }
+    }
+
+    /// Returns whether a word of the cache holds two f16.
+    pub(super) fn packed(&self) -> bool {
+        self.cache_type == CacheType::F16
+    }
+
+    /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.
+    pub(crate) fn session_bytes(&self) -> usize {
+        let words = (0..self.layers).map(|layer| self.layer_words(layer));
+        let words = words.fold(0, usize::saturating_add);
+        words.saturating_mul(2 * size_of::<f32>())
+    }
+
+    /// Returns the length of a token's queries, and of its keys.
+    pub(super) fn projections(&self) -> (usize, usize) {
+        (self.heads * self.head_len, self.kv_heads * self.head_len)
+    }
+}
