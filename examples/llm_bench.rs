@@ -75,8 +75,10 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 arguments.cache_type = match parser.value()?.string()?.as_str() {
                     "f32" => CacheType::F32,
                     "f16" => CacheType::F16,
+                    "q8_0" => CacheType::Q8_0,
                     other => {
-                        return Err(format!("cache `{other}` is neither `f32` nor `f16`").into());
+                        let known = "`f32`, `f16` and `q8_0` are";
+                        return Err(format!("cache `{other}` is not known, {known}").into());
                     }
                 };
             }

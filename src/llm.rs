@@ -4,7 +4,6 @@
 //! [`Gguf`] reads files of any content.
 
 mod ahead;
-mod cache_type;
 pub(crate) mod chat;
 mod conversation;
 mod embedding;
@@ -28,8 +27,8 @@ mod sequence;
 mod session;
 mod tokenizer;
 
+pub use crate::tensor::cache_type::CacheType;
 pub use crate::tensor::ggml::WeightType;
-pub use cache_type::CacheType;
 pub use conversation::Message;
 pub use embedding::{EmbedOptions, Pooling};
 pub use explain::{ModelExplanation, ModelStep};

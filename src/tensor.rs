@@ -7,6 +7,8 @@
 //! [`PartitionView::reduce`]) read the data in place.
 
 mod bound;
+#[cfg_attr(not(feature = "llm-core"), allow(dead_code, unreachable_pub))]
+pub(crate) mod cache_type;
 #[cfg(feature = "llm-core")]
 pub(crate) mod ggml;
 mod layout;
@@ -18,6 +20,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 pub use bound::BoundView;
+pub(crate) use cache_type::CacheType;
 pub use layout::MemoryLayout;
 pub use partition::{PartitionView, TileInfo};
 pub(crate) use planes::{Plane, for_each_plane};

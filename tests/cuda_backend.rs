@@ -151,3 +151,30 @@ fn devices_can_be_rebuilt() {
     assert_eq!(batch.read_sync(y).unwrap(), [1.0, 0.0]);
     assert!(device.rebuild().unwrap().backend() == Backend::Cuda);
 }
+
+#[test]
+fn kernels_are_timed_on_both_back_ends() {
+    let Some(device) = device() else { return };
+    let mut batch = GpuCommandBatch::new(device);
+    let x = batch.placeholder(70 * 300);
+    let weights = batch.placeholder(300 * 40);
+    let outputs = mixed_graph(&mut batch, x, weights);
+    let program = batch.compile_sync(&outputs).unwrap();
+    let values = [numbers(70 * 300), numbers(300 * 40)];
+    let arguments = [(&values[0]).into(), (&values[1]).into()];
+    let start = std::time::Instant::now();
+    let timed = program.time_sync(&arguments).unwrap();
+    let elapsed = start.elapsed();
+    let times: Vec<_> = timed.kernels.iter().map(|kernel| kernel.time).collect();
+    println!("{timed}");
+    assert!(
+        times
+            .iter()
+            .all(|time| *time > Some(std::time::Duration::ZERO)),
+        "{timed}"
+    );
+    assert!(
+        times.iter().flatten().sum::<std::time::Duration>() <= elapsed,
+        "{timed}"
+    );
+}

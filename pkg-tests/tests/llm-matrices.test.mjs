@@ -90,25 +90,31 @@ describe('matrices and caches of relampago/llm', () => {
     matrix.dispose();
   });
 
-  test('caches of f16 halve sessions and change logits little', async () => {
-    const file = readFileSync(join(folder, 'tiny.gguf'));
-    const native = JSON.parse(readFileSync(join(folder, 'tiny.json'), 'utf8'));
-    const plain = await llm.LanguageModel.load(file);
-    const model = await llm.LanguageModel.load(file, { cacheType: 'f16' });
-    assert.equal(2 * model.info.sessionBytes, plain.info.sessionBytes);
-    const inspected = await llm.LanguageModel.inspect(file, { cacheType: 'f16' });
-    assert.equal(inspected.sessionBytes, model.info.sessionBytes);
-    const session = await model.session();
-    const logits = await session.prefill(await model.tokenize('hello'));
-    const rms = Math.sqrt(native.logits.reduce((sum, logit) => sum + logit ** 2, 0) / native.logits.length);
-    native.logits.forEach((logit, i) => assert.ok(Math.abs(logits[i] - logit) < 2e-3 * rms, `${i}`));
-    const saved = await session.save();
-    assert.deepEqual(await (await model.loadSession(saved)).tokens(), await session.tokens());
-    await assert.rejects(plain.loadSession(saved), { code: 'INVALID_MODEL', message: /have 16 bits/ });
-    await assert.rejects(llm.LanguageModel.load(file, { cacheType: 'q8' }), { code: 'INVALID_ARGUMENT' });
-    model.dispose();
-    plain.dispose();
-  });
+  const cacheTypes = [
+    { cacheType: 'f16', tolerance: 2e-3, bits: 16, part: 1 / 2 },
+    { cacheType: 'q8_0', tolerance: 3e-2, bits: 8, part: 3 / 8 },
+  ];
+  for (const { cacheType, tolerance, bits, part } of cacheTypes) {
+    test(`caches of ${cacheType} make sessions smaller and change logits little`, async () => {
+      const file = readFileSync(join(folder, 'tiny.gguf'));
+      const native = JSON.parse(readFileSync(join(folder, 'tiny.json'), 'utf8'));
+      const plain = await llm.LanguageModel.load(file);
+      const model = await llm.LanguageModel.load(file, { cacheType });
+      assert.equal(model.info.sessionBytes, part * plain.info.sessionBytes);
+      const inspected = await llm.LanguageModel.inspect(file, { cacheType });
+      assert.equal(inspected.sessionBytes, model.info.sessionBytes);
+      const session = await model.session();
+      const logits = await session.prefill(await model.tokenize('hello'));
+      const rms = Math.sqrt(native.logits.reduce((sum, logit) => sum + logit ** 2, 0) / native.logits.length);
+      native.logits.forEach((logit, i) => assert.ok(Math.abs(logits[i] - logit) < tolerance * rms, `${i}`));
+      const saved = await session.save();
+      assert.deepEqual(await (await model.loadSession(saved)).tokens(), await session.tokens());
+      await assert.rejects(plain.loadSession(saved), { code: 'INVALID_MODEL', message: new RegExp(`have ${bits} bits`) });
+      await assert.rejects(llm.LanguageModel.load(file, { cacheType: 'q8' }), { code: 'INVALID_ARGUMENT' });
+      model.dispose();
+      plain.dispose();
+    });
+  }
 
   describe('on a page', () => {
     let server;

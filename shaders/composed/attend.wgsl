@@ -20,10 +20,13 @@ struct Params {
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
 // The keys of all heads and positions, then the values.
-@if(!f16)
+@if(!f16 && !q8_0)
 @group(0) @binding(2) var<storage, read> cached: array<vec4f>;
 // A word has an f16 of the first half of a row and the one at the same place of the second half.
 @if(f16)
+@group(0) @binding(2) var<storage, read> cached: array<vec4u>;
+// A word has four integers of 8 bits. The scales of blocks of 32 follow, and fill their last vector up.
+@if(q8_0)
 @group(0) @binding(2) var<storage, read> cached: array<vec4u>;
 @group(0) @binding(3) var<storage, read_write> mixed: array<vec4f>;
 
@@ -54,23 +57,23 @@ fn second_half(words: vec4u) -> vec4f {
 // wait for memory together.
 fn multiply_row(row: u32, vectors: u32) -> vec4f {
     let words = words_of(vectors);
-    let start = row * words;
+    let start = row * stride_of(vectors);
     var products = vec4f();
     var i = 0u;
     for (; i + 4u <= words; i += 4u) {
         let at = start + i;
         let loaded = array(cached[at], cached[at + 1u], cached[at + 2u], cached[at + 3u]);
-        products += multiply(loaded[0], i, words) + multiply(loaded[1], i + 1u, words);
-        products += multiply(loaded[2], i + 2u, words) + multiply(loaded[3], i + 3u, words);
+        products += multiply(loaded[0], start, i, words) + multiply(loaded[1], start, i + 1u, words);
+        products += multiply(loaded[2], start, i + 2u, words) + multiply(loaded[3], start, i + 3u, words);
     }
     for (; i < words; i++) {
-        products += multiply(cached[start + i], i, words);
+        products += multiply(cached[start + i], start, i, words);
     }
     return products;
 }
 
-// The elements of the cache that a row of `vectors` vectors has.
-@if(!f16)
+// The vectors of words with the `vectors` vectors of a row, and those to the next row.
+@if(!f16 && !q8_0)
 fn words_of(vectors: u32) -> u32 {
     return vectors;
 }
@@ -80,19 +83,48 @@ fn words_of(vectors: u32) -> u32 {
     return vectors / 2u;
 }
 
-// Multiplies the query by the `i`-th element of a row.
-@if(!f16)
-fn multiply(key: vec4f, i: u32, words: u32) -> vec4f {
+@if(q8_0)
+fn words_of(vectors: u32) -> u32 {
+    return vectors / 4u;
+}
+
+@if(!q8_0)
+fn stride_of(vectors: u32) -> u32 {
+    return words_of(vectors);
+}
+
+@if(q8_0)
+fn stride_of(vectors: u32) -> u32 {
+    let blocks = (vectors + 7u) / 8u;
+    return words_of(vectors) + (blocks + 3u) / 4u;
+}
+
+// The scale of a block of the row whose scales begin at `first`, for numbers from −1 to 1.
+@if(q8_0)
+fn scale_of(first: u32, block: u32) -> f32 {
+    return 127.0 * bitcast<f32>(cached[first + block / 4u][block % 4u]);
+}
+
+// Multiplies the query by the `i`-th of the `words` vectors of words in the row that begins at `start`.
+@if(!f16 && !q8_0)
+fn multiply(key: vec4f, start: u32, i: u32, words: u32) -> vec4f {
     return query[i] * key;
 }
 
 @if(f16)
-fn multiply(key: vec4u, i: u32, words: u32) -> vec4f {
+fn multiply(key: vec4u, start: u32, i: u32, words: u32) -> vec4f {
     return query[i] * first_half(key) + query[words + i] * second_half(key);
 }
 
+@if(q8_0)
+fn multiply(key: vec4u, start: u32, i: u32, words: u32) -> vec4f {
+    var products = query[4u * i] * unpack4x8snorm(key.x) + query[4u * i + 1u] * unpack4x8snorm(key.y);
+    products += query[4u * i + 2u] * unpack4x8snorm(key.z) + query[4u * i + 3u] * unpack4x8snorm(key.w);
+    return scale_of(start + words, i / 2u) * products;
+}
+
 // A vector of a row.
-@if(!f16)
+@if(!f16 && !q8_0)
 fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
     return cached[row * vectors + vector];
 }
@@ -102,6 +134,13 @@ fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
     let half = vectors / 2u;
     let words = cached[row * half + vector % half];
     return first_half(select(words, words >> vec4u(16u), vector >= half));
+}
+
+@if(q8_0)
+fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
+    let start = row * stride_of(vectors);
+    let word = cached[start + vector / 4u][vector % 4u];
+    return scale_of(start + words_of(vectors), vector / 8u) * unpack4x8snorm(word);
 }
 
 // The row of a position that is counted from the beginning of the round of the ring with the first one.

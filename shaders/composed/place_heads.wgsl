@@ -26,10 +26,13 @@ struct Params {
 @group(0) @binding(4) var<storage, read> angles: array<vec2f>;
 @group(0) @binding(5) var<storage, read_write> queries: array<f32>;
 // The keys of all heads and positions, then the values.
-@if(!f16)
+@if(!f16 && !q8_0)
 @group(0) @binding(6) var<storage, read_write> cached: array<f32>;
 // A word has an f16 of the first half of a head and the one at the same place of the second half.
 @if(f16)
+@group(0) @binding(6) var<storage, read_write> cached: array<u32>;
+// A word has four integers of 8 bits. The scales of blocks of 32 follow, and fill their last four words up.
+@if(q8_0)
 @group(0) @binding(6) var<storage, read_write> cached: array<u32>;
 
 const GROUP = 64u;
@@ -38,7 +41,16 @@ const GROUP = 64u;
 @if(f16)
 const MOST = 65504.0;
 
+// Below it the inverse may be infinite. A block of such numbers becomes zeros.
+@if(q8_0)
+const LEAST = 1e-37;
+
+@if(q8_0)
+const NOT_A_NUMBER = 0x7fc00000u;
+
 var<workgroup> values: array<f32, 256>;
+@if(q8_0)
+var<workgroup> turned: array<f32, 256>;
 
 fn is_value(head: u32) -> bool {
     return head >= params.heads + params.kv_heads;
@@ -66,7 +78,7 @@ fn gain(head: u32, i: u32) -> f32 {
 }
 
 // Writes the head of a position to the `row`-th row of the cache.
-@if(!f16)
+@if(!f16 && !q8_0)
 fn write_cache(row: u32, local: u32, head: u32, position: u32) {
     for (var i = local; i < params.head_len; i += GROUP) {
         cached[row * params.head_len + i] = rotated(i, head, position);
@@ -79,6 +91,34 @@ fn write_cache(row: u32, local: u32, head: u32, position: u32) {
     for (var i = local; i < half; i += GROUP) {
         let pair = vec2f(rotated(i, head, position), rotated(half + i, head, position));
         cached[row * half + i] = pack2x16float(clamp(pair, vec2f(-MOST), vec2f(MOST)));
+    }
+}
+
+@if(q8_0)
+fn write_cache(row: u32, local: u32, head: u32, position: u32) {
+    for (var i = local; i < params.head_len; i += GROUP) {
+        turned[i] = rotated(i, head, position);
+    }
+    workgroupBarrier();
+    let words = params.head_len / 4u;
+    let blocks = (params.head_len + 31u) / 32u;
+    let start = row * (words + (blocks + 3u) / 4u * 4u);
+    for (var word = local; word < words; word += GROUP) {
+        let block = word / 8u;
+        var largest = 0.0;
+        var bits = 0u;
+        for (var i = 32u * block; i < min(32u * block + 32u, params.head_len); i++) {
+            largest = max(largest, abs(turned[i]));
+            bits = max(bits, bitcast<u32>(turned[i]) & 0x7fffffffu);
+        }
+        let inverse = select(0.0, 1.0 / largest, largest > LEAST);
+        let i = 4u * word;
+        let elements = vec4f(turned[i], turned[i + 1u], turned[i + 2u], turned[i + 3u]);
+        cached[start + word] = pack4x8snorm(inverse * elements);
+        if word % 8u == 0u {
+            let is_finite = bits < 0x7f800000u;
+            cached[start + words + block] = select(NOT_A_NUMBER, bitcast<u32>(largest / 127.0), is_finite);
+        }
     }
 }
 

@@ -127,13 +127,13 @@ impl Program {
     }
 
     /// Runs once with these arguments, and returns what [`Program::explain`] returns, with the time of each kernel:
-    /// on SIMD by the host's clock, on a GPU by its timestamps.
+    /// on SIMD by the host's clock, on a GPU by its timestamps, which browsers may round to 0.1 ms, on CUDA by events, from
+    /// the end of the kernel before with the copies between GPU and CPU.
     ///
     /// # Errors
-    /// The errors of [`Program::run_async`], and `Gpu` where the GPU has no timestamps, in browsers, and on CUDA.
-    #[allow(clippy::unused_async)] // Like every other run.
+    /// The errors of [`Program::run_async`], and `Gpu` where the GPU has no timestamps.
     pub async fn time_async(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
-        self.runtime.time(arguments)
+        self.runtime.time(arguments).await
     }
 
     /// Returns the device that the program runs on.
@@ -146,9 +146,12 @@ impl Program {
         &self.runtime.plan
     }
 
-    /// Runs once with these arguments, and returns the time of each kernel.
+    /// Runs once with these arguments, and times each kernel.
     #[cfg(all(target_arch = "wasm32", feature = "js"))]
-    pub(crate) fn times(&self, arguments: &[Argument<'_>]) -> Result<Vec<std::time::Duration>> {
+    pub(crate) fn times(
+        &self,
+        arguments: &[Argument<'_>],
+    ) -> Result<crate::device::executor::Timing> {
         self.runtime.times(arguments)
     }
 

@@ -1,10 +1,8 @@
 //! A plan together with its device.
 
-use std::time::Duration;
-
 use crate::device::GpuDevice;
 use crate::device::buffer::{DeviceBuffer, Storage};
-use crate::device::executor::{Executor, PlanExecutor, Running};
+use crate::device::executor::{Executor, PlanExecutor, Running, Timing};
 use crate::error::{Error, Result};
 use crate::graph::{Binding, Explanation, Plan, Repeat, Source};
 use crate::ops::shape::check_len;
@@ -113,15 +111,15 @@ impl Runtime {
         plan.explain(|kernel| executor.backend_of(plan, kernel))
     }
 
-    /// Runs the plan once, and returns the time of each kernel.
-    pub(crate) fn times(&self, arguments: &[Argument<'_>]) -> Result<Vec<Duration>> {
+    /// Runs the plan once, and times each kernel.
+    pub(crate) fn times(&self, arguments: &[Argument<'_>]) -> Result<Timing> {
         self.check_arguments(arguments)?;
         self.executor.time(&self.plan, self.bindings(arguments))
     }
 
     /// Runs the plan once, and describes it with the time of each kernel.
-    pub(crate) fn time(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
-        let times = self.times(arguments)?;
+    pub(crate) async fn time(&self, arguments: &[Argument<'_>]) -> Result<Explanation> {
+        let times = self.times(arguments)?.known().await?;
         let mut explanation = self.explain();
         for (kernel, time) in explanation.kernels.iter_mut().zip(times) {
             kernel.time = Some(time);

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::buffer::CudaBuffer;
 use super::device::CudaDevice;
 use super::error::Error;
+use super::event::Event;
 use super::ops::LARGEST;
 use super::plan::CudaValues;
 use crate::alloc::try_zeros;
@@ -111,6 +112,11 @@ impl CudaBackend {
     #[cfg(feature = "llm-core")]
     pub(super) fn device(&self) -> &CudaDevice {
         &self.device
+    }
+
+    /// Records an event after all work so far.
+    pub(super) fn event(&self) -> super::error::Result<Event> {
+        Event::record(self.device.context(), std::ptr::null_mut())
     }
 
     /// Waits for the passes of other threads, and keeps them out.

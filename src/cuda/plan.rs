@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::backend::CudaBackend;
 use super::buffer::CudaBuffer;
@@ -58,10 +59,35 @@ impl CudaBackend {
                     bindings[node] = Binding::Buffer(CudaValues::clone(values));
                 }
             }
-            results = self.run_once(plan, &bindings)?;
+            results = self.run_once(plan, &bindings, &mut |_| Ok(()))?;
         }
         self.synchronize()?;
         Ok(results)
+    }
+
+    /// Runs a plan once, and returns the time of each kernel: the times of its operations, each from the end of the one
+    /// before.
+    ///
+    /// # Errors
+    /// The errors of [`CudaBackend::run_plan`].
+    pub(crate) fn time_plan(
+        &self,
+        plan: &Plan,
+        bindings: &[Binding<'_, CudaValues>],
+    ) -> Result<Vec<Duration>> {
+        let mut last = self.event()?;
+        let mut ends = Vec::new();
+        self.run_once(plan, bindings, &mut |node| {
+            ends.push((node, self.event()?));
+            Ok(())
+        })?;
+        let mut times = vec![Duration::ZERO; plan.nodes.len()];
+        for (node, end) in ends {
+            times[node] = end.elapsed_since(&last)?;
+            last = end;
+        }
+        let of_kernel = |kernel: &Kernel| kernel.members.iter().map(|&node| times[node]).sum();
+        Ok(plan.kernels.iter().map(of_kernel).collect())
     }
 
     /// Returns the back-end of a kernel: CUDA if all of its operations have a kernel in PTX.
@@ -81,10 +107,12 @@ impl CudaBackend {
         }
     }
 
+    /// Runs a plan, and calls `finished` after each node that is computed.
     fn run_once(
         &self,
         plan: &Plan,
         bindings: &[Binding<'_, CudaValues>],
+        finished: &mut impl FnMut(usize) -> Result<()>,
     ) -> Result<Vec<CudaValues>> {
         let mut elements: Vec<Elements<'_>> = bindings.iter().map(Elements::of).collect();
         let last_uses = last_uses(plan);
@@ -94,6 +122,7 @@ impl CudaBackend {
                 continue;
             };
             elements[index] = self.compute_node(op, inputs, &mut elements, node.len)?;
+            finished(index)?;
             for &input in inputs {
                 if last_uses[input] == index {
                     elements[input] = Elements::default();

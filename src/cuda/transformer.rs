@@ -18,6 +18,7 @@ use crate::ptx::kernels::{
     Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel,
     Kernel, LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel,
 };
+use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -39,10 +40,12 @@ impl TransformerBackend for SharedCuda {
         add: "add_rows",
         silu: "gate_silu",
         gelu: "gate_gelutanh",
-        place: &["place_heads", "place_heads"],
-        place_packed: &["place_heads", "place_heads_f16"],
-        attend: "attend",
-        attend_packed: "attend_f16",
+        place: [
+            &["place_heads", "place_heads"],
+            &["place_heads", "place_heads_f16"],
+            &["place_heads", "place_heads_q8_0"],
+        ],
+        attend: ["attend", "attend_f16", "attend_q8_0"],
     };
 
     fn pass(&self) -> Result<CudaPass<'_>> {
@@ -181,7 +184,7 @@ struct Placement<'a> {
     strides: [usize; 2],
     /// The row of the first token, and the number of rows, after which the first one follows.
     rows: [usize; 2],
-    packed: bool,
+    cache_type: CacheType,
 }
 
 impl CudaPass<'_> {
@@ -193,7 +196,11 @@ impl CudaPass<'_> {
         y: &Elements,
     ) -> Result<()> {
         let kernel = PlaceHeadsKernel::new();
-        let kernel = if some.packed { kernel.packed() } else { kernel };
+        let kernel = match some.cache_type {
+            CacheType::F32 => kernel,
+            CacheType::F16 => kernel.packed(),
+            CacheType::Q8_0 => kernel.quantized(),
+        };
         // Where there is no gain, another buffer stands for it that is not read.
         let gain = some.gain.unwrap_or(x);
         let rotation = &heads.rotation;
@@ -342,10 +349,9 @@ impl<'a> TransformerPass for CudaPass<'a> {
         queries: &Elements,
         cached: &Elements,
     ) -> Result<()> {
-        check_head(heads.head_len, heads.packed)?;
+        check_head(heads.head_len, heads.cache_type)?;
         let (own, len) = (heads.heads, heads.head_len);
-        // Two f16 are an element.
-        let row = if heads.packed { len / 2 } else { len };
+        let row = heads.cache_type.words(len);
         let gain = |index: usize| heads.gains.map(|(gains, _)| gains[index]);
         let to_queries = Placement {
             first: 0,
@@ -354,7 +360,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
             gain: gain(0),
             strides: [own * len, len],
             rows: [0, heads.tokens],
-            packed: false,
+            cache_type: CacheType::F32,
         };
         let to_cache = Placement {
             first: own,
@@ -363,7 +369,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
             gain: gain(1),
             strides: [row, heads.capacity * row],
             rows: [heads.position % heads.capacity, heads.capacity],
-            packed: heads.packed,
+            cache_type: heads.cache_type,
         };
         self.place_some(x, heads, &to_queries, queries)?;
         self.place_some(x, heads, &to_cache, cached)
@@ -375,7 +381,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
         attention: &Attention,
         mixed: &Elements,
     ) -> Result<()> {
-        check_head(attention.head_len, attention.packed)?;
+        check_head(attention.head_len, attention.cache_type)?;
         let len = attention.head_len as u32;
         let mma = CachedAttentionKernel::mma(len);
         let many = attention.tokens >= MMA_FROM && CachedAttentionKernel::MMA_HEADS.contains(&len);
@@ -384,10 +390,10 @@ impl<'a> TransformerPass for CudaPass<'a> {
         } else {
             CachedAttentionKernel::new()
         };
-        let kernel = if attention.packed {
-            kernel.packed()
-        } else {
-            kernel
+        let kernel = match attention.cache_type {
+            CacheType::F32 => kernel,
+            CacheType::F16 => kernel.packed(),
+            CacheType::Q8_0 => kernel.quantized(),
         };
         let pointers = [queries.from(0), cached.from(0), mixed.from(0)];
         let shape = sizes([

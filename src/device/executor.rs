@@ -15,7 +15,7 @@ mod weights;
 
 use std::sync::Arc;
 
-pub(crate) use plan::{PlanExecutor, Running};
+pub(crate) use plan::{PlanExecutor, Running, Timing};
 pub(crate) use variants::{CudaValues, GpuBuffer, SharedCuda, SharedGpu};
 pub(crate) use weights::Placed;
 

@@ -41,6 +41,7 @@ mod target;
 mod tests;
 mod texts;
 mod tiles;
+mod timestamps;
 mod transfer;
 #[cfg(feature = "llm-core")]
 mod transformer;
@@ -51,6 +52,7 @@ use std::sync::Arc;
 
 pub(crate) use context::Gpu;
 pub(crate) use options::{Options, Preference};
+pub(crate) use plan::TimedPlan;
 pub(crate) use recorder::{GpuBuffer, Submitted};
 #[cfg(not(target_arch = "wasm32"))]
 pub use target::KernelTime;

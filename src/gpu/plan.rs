@@ -1,7 +1,6 @@
 //! A plan on the GPU.
 
 use std::sync::{Arc, OnceLock};
-#[cfg(not(target_arch = "wasm32"))]
 use std::time::Duration;
 
 use super::context::Gpu;
@@ -79,13 +78,15 @@ impl Gpu {
         Ok((outputs, running))
     }
 
-    /// Runs a plan once, and returns the time of each kernel by the GPU's timestamps.
-    #[cfg(not(target_arch = "wasm32"))]
+    /// Submits a plan once, with timestamps around its dispatches.
+    ///
+    /// # Errors
+    /// `Gpu` where the adapter has no timestamps; the errors of [`Gpu::run_plan`].
     pub(crate) fn time_plan(
         self: &Arc<Self>,
         plan: (&Plan, &Texts),
         bindings: Vec<Binding<'_, GpuBuffer>>,
-    ) -> Result<Vec<Duration>> {
+    ) -> Result<TimedPlan> {
         self.check_timestamps()?;
         let mut recorder = Recorder::new(self)?;
         let mut resident = Vec::new();
@@ -105,9 +106,31 @@ impl Gpu {
                 ends.push(recorder.dispatches());
             },
         )?;
-        let times = recorder.submit_timed()?;
-        let starts = std::iter::once(0).chain(ends.iter().copied());
-        let kernels = starts.zip(&ends);
+        Ok(TimedPlan {
+            gpu: self.clone(),
+            submitted: recorder.submit_timed()?,
+            ends,
+        })
+    }
+}
+
+/// A plan on its way, whose kernels are timed.
+pub(crate) struct TimedPlan {
+    gpu: Arc<Gpu>,
+    submitted: Submitted,
+    /// The number of dispatches after each kernel.
+    ends: Vec<usize>,
+}
+
+impl TimedPlan {
+    /// Waits for the plan, and returns the time of each kernel.
+    ///
+    /// # Errors
+    /// The errors of the run.
+    pub(crate) async fn times(self) -> Result<Vec<Duration>> {
+        let times = self.gpu.durations(&self.submitted.finished().await?)?;
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let kernels = starts.zip(&self.ends);
         Ok(kernels
             .map(|(start, &end)| times[start..end].iter().sum())
             .collect())

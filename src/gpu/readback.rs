@@ -89,18 +89,30 @@ impl Readback {
         if source.is_mappable() {
             staging = Some(source.storage.clone());
         } else if source.len > 0 {
-            let target = gpu.pool.take(Usage::Staging, source.len)?;
-            let size = source.len as u64 * 4;
-            encoder.copy_buffer_to_buffer(source.raw(), 0, &target.buffer, 0, size);
-            staging = Some(Arc::new(target));
+            staging = Some(copied(gpu, source.raw(), source.len, encoder)?);
         }
-        Ok(Self {
+        Ok(Self::of(gpu, staging, source.len))
+    }
+
+    /// Records the copy of a buffer that has bytes of any kind.
+    pub(super) fn copy(
+        gpu: &Arc<Gpu>,
+        source: &wgpu::Buffer,
+        encoder: &mut wgpu::CommandEncoder,
+    ) -> Result<Self> {
+        let len = source.size() as usize / 4;
+        let staging = copied(gpu, source, len, encoder)?;
+        Ok(Self::of(gpu, Some(staging), len))
+    }
+
+    fn of(gpu: &Arc<Gpu>, staging: Option<Arc<PooledBuffer>>, len: usize) -> Self {
+        Self {
             gpu: gpu.clone(),
             staging,
-            len: source.len,
+            len,
             mapping: Arc::default(),
             submission: None,
-        })
+        }
     }
 
     /// Asks for the mapping, after the submission.
@@ -149,6 +161,18 @@ impl Readback {
             }
         }
     }
+}
+
+/// Records the copy of a buffer's first `len` words to one that the host can map.
+fn copied(
+    gpu: &Gpu,
+    source: &wgpu::Buffer,
+    len: usize,
+    encoder: &mut wgpu::CommandEncoder,
+) -> Result<Arc<PooledBuffer>> {
+    let target = gpu.pool.take(Usage::Staging, len)?;
+    encoder.copy_buffer_to_buffer(source, 0, &target.buffer, 0, len as u64 * 4);
+    Ok(Arc::new(target))
 }
 
 impl Drop for Readback {

@@ -16,6 +16,7 @@ use crate::graph::transformer::{
     Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepKernels, TILED_FROM,
     TransformerBackend, TransformerPass, check_head,
 };
+use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
 use block_weights::Tile;
@@ -47,10 +48,12 @@ impl TransformerBackend for Arc<Gpu> {
         add: "add_rows",
         silu: "gate",
         gelu: "gate",
-        place: &["place_heads"],
-        place_packed: &["place_heads_f16"],
-        attend: "attend",
-        attend_packed: "attend_f16",
+        place: [
+            &["place_heads"],
+            &["place_heads_f16"],
+            &["place_heads_q8_0"],
+        ],
+        attend: ["attend", "attend_f16", "attend_q8_0"],
     };
 
     fn pass(&self) -> Result<GpuPass<'_>> {
@@ -314,7 +317,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
         queries: &GpuBuffer,
         cached: &GpuBuffer,
     ) -> Result<()> {
-        check_head(heads.head_len, heads.packed)?;
+        check_head(heads.head_len, heads.cache_type)?;
         let rotation = &heads.rotation;
         let params = [
             heads.tokens as u32,
@@ -330,10 +333,10 @@ impl<'g> TransformerPass for GpuPass<'g> {
         ];
         // Where there are no gains, another buffer stands for them that is not read.
         let gains = heads.gains.map_or([x; 2], |(gains, _)| gains);
-        let kernel = if heads.packed {
-            ("place_heads_f16", kernels::PLACE_HEADS_F16)
-        } else {
-            ("place_heads", kernels::PLACE_HEADS)
+        let kernel = match heads.cache_type {
+            CacheType::F32 => ("place_heads", kernels::PLACE_HEADS),
+            CacheType::F16 => ("place_heads_f16", kernels::PLACE_HEADS_F16),
+            CacheType::Q8_0 => ("place_heads_q8_0", kernels::PLACE_HEADS_Q8_0),
         };
         let inputs = [x, gains[0], gains[1], rotation.angles];
         let workgroups = heads.tokens * (heads.heads + 2 * heads.kv_heads);
@@ -346,7 +349,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
         attention: &Attention,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        check_head(attention.head_len, attention.packed)?;
+        check_head(attention.head_len, attention.cache_type)?;
         let params = [
             attention.tokens as u32,
             attention.heads as u32,
@@ -357,10 +360,10 @@ impl<'g> TransformerPass for GpuPass<'g> {
             attention.window.unwrap_or(0) as u32,
             attention.scale.to_bits(),
         ];
-        let kernel = if attention.packed {
-            ("attend_f16", kernels::ATTEND_F16)
-        } else {
-            ("attend", kernels::ATTEND)
+        let kernel = match attention.cache_type {
+            CacheType::F32 => ("attend", kernels::ATTEND),
+            CacheType::F16 => ("attend_f16", kernels::ATTEND_F16),
+            CacheType::Q8_0 => ("attend_q8_0", kernels::ATTEND_Q8_0),
         };
         let workgroups = attention.tokens * attention.heads;
         self.record(kernel, &params, &[queries, cached], mixed, workgroups)

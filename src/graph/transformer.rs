@@ -3,6 +3,7 @@
 use super::choice::{Changes, Draw};
 use crate::error::{Error, Result};
 use crate::ops::shape::check_limit;
+use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 
 /// The most elements of a head for which back-ends have kernels.
@@ -75,11 +76,9 @@ pub(crate) struct StepKernels {
     pub(crate) add: &'static str,
     pub(crate) silu: &'static str,
     pub(crate) gelu: &'static str,
-    /// One for all heads, or one for queries and one for keys and values.
-    pub(crate) place: &'static [&'static str],
-    pub(crate) place_packed: &'static [&'static str],
-    pub(crate) attend: &'static str,
-    pub(crate) attend_packed: &'static str,
+    /// One for all heads, or one for queries and one for keys and values, for each type of cache.
+    pub(crate) place: [&'static [&'static str]; 3],
+    pub(crate) attend: [&'static str; 3],
 }
 
 /// Steps on their way to one submission. Buffers have at least as many elements as the steps read
@@ -237,8 +236,7 @@ pub(crate) struct HeadPlaces<'a, B> {
     /// The gains of the norms of queries and of keys, and their epsilon.
     pub(crate) gains: Option<([&'a B; 2], f32)>,
     pub(crate) rotation: HeadRotation<'a, B>,
-    /// Whether an element of the cache holds two f16, one of each half of a head.
-    pub(crate) packed: bool,
+    pub(crate) cache_type: CacheType,
 }
 
 /// A rotation of heads.
@@ -312,21 +310,21 @@ pub(crate) struct Attention {
     pub(crate) capacity: usize,
     pub(crate) window: Option<usize>,
     pub(crate) scale: f32,
-    /// Whether an element of the cache holds two f16, one of each half of a row.
-    pub(crate) packed: bool,
+    pub(crate) cache_type: CacheType,
 }
 
-/// Checks whether kernels take heads of this length, of which each half is vectors of four elements where the
-/// cache is packed.
+/// Checks whether kernels take heads of this length, whose rows in the cache they read by four words.
 ///
 /// # Errors
 /// `LimitExceeded`.
-pub(crate) fn check_head(len: usize, packed: bool) -> Result<()> {
+pub(crate) fn check_head(len: usize, cache_type: CacheType) -> Result<()> {
     check_limit("the length of a head", len, MAX_HEAD)?;
-    if packed {
-        return check_limit("the rest of a head's length divided by 8", len % 8, 0);
-    }
-    check_limit("the rest of a head's length divided by 4", len % 4, 0)
+    let (what, divisor) = match cache_type {
+        CacheType::F32 => ("the rest of a head's length divided by 4", 4),
+        CacheType::F16 => ("the rest of a head's length divided by 8", 8),
+        CacheType::Q8_0 => ("the rest of a head's length divided by 16", 16),
+    };
+    check_limit(what, len % divisor, 0)
 }
 
 /// Checks whether kernels take rows of weights of this length.

@@ -129,12 +129,12 @@ impl JsProgram {
             for argument in &arguments {
                 borrowed.push(argument.as_argument());
             }
-            let times = self.handle()?.times(&borrowed)?;
-            let times = times
-                .iter()
-                .map(|time| JsValue::from(time.as_secs_f64() * 1e3));
-            let times: Array = times.collect();
-            Ok(Box::pin(async { Ok(times.into()) }))
+            let timing = self.handle()?.times(&borrowed)?;
+            Ok(Box::pin(async {
+                let times = timing.known().await?.into_iter();
+                let times = times.map(|time| JsValue::from(time.as_secs_f64() * 1e3));
+                Ok(times.collect::<Array>().into())
+            }))
         };
         begun(abort.as_ref(), &mut begin)
     }

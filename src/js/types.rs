@@ -164,8 +164,8 @@ export interface Program {
     /** Returns the kernels and buffers that the program uses. */
     explain(): Promise<Plan>;
     /**
-     * Runs once with an argument for each placeholder, and returns the plan with the time of each kernel on SIMD.
-     * WebGPU is not timed (code `GPU`).
+     * Runs once with an argument for each placeholder, and returns the plan with the time of each kernel. A browser may
+     * round a GPU's times to 0.1 ms; one without `timestamp-query` rejects with code `GPU`.
      */
     time(args: readonly ProgramArgument[], options?: AbortOptions): Promise<Plan>;
     /** Runs with an argument for each placeholder; the results stay on the device. */

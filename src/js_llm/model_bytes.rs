@@ -125,6 +125,7 @@ impl ModelFile {
 fn cache_type(options: &JsValue) -> CacheType {
     match get(options, "cacheType").as_string().as_deref() {
         Some("f16") => CacheType::F16,
+        Some("q8_0") => CacheType::Q8_0,
         _ => CacheType::F32,
     }
 }

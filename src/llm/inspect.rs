@@ -35,8 +35,8 @@ pub struct Inspection {
     pub simd_bytes: u64,
     /// The bytes of a GPU's memory that the model and one session need, without the values of a pass.
     pub gpu_bytes: u64,
-    /// The bytes that a session would have with a cache of f16.
-    f16_session_bytes: u64,
+    /// The bytes that a session has with a cache of each type.
+    bytes_by_type: [u64; 3],
 }
 
 impl Inspection {
@@ -45,8 +45,12 @@ impl Inspection {
         let text = |key: &str| file.get(key).and_then(Value::as_str);
         let text = |key: &str| text(key).unwrap_or_default().to_owned();
         let file_bytes = file_bytes(file);
-        let session_bytes = config.session_bytes() as u64;
-        config.cache_type = CacheType::F16;
+        let types = [CacheType::F32, CacheType::F16, CacheType::Q8_0];
+        let bytes_by_type = types.map(|cache_type| {
+            config.cache_type = cache_type;
+            config.session_bytes() as u64
+        });
+        let session_bytes = bytes_by_type[0];
         Ok(Self {
             architecture: text("general.architecture"),
             name: text("general.name"),
@@ -60,7 +64,7 @@ impl Inspection {
             session_bytes,
             simd_bytes: file_bytes.saturating_add(session_bytes),
             gpu_bytes: gpu_bytes(file).saturating_add(session_bytes),
-            f16_session_bytes: config.session_bytes() as u64,
+            bytes_by_type,
         })
     }
 
@@ -68,12 +72,11 @@ impl Inspection {
     /// [`LoadOptions::cache_type`](super::LoadOptions::cache_type); before, it is that of `F32`.
     #[must_use]
     pub fn with_cache_type(mut self, cache_type: CacheType) -> Self {
-        if cache_type == CacheType::F16 {
-            let saved = self.session_bytes - self.f16_session_bytes;
-            self.session_bytes -= saved;
-            self.simd_bytes -= saved;
-            self.gpu_bytes -= saved;
+        let bytes = self.bytes_by_type[cache_type as usize];
+        for sum in [&mut self.simd_bytes, &mut self.gpu_bytes] {
+            *sum = (*sum - self.session_bytes).saturating_add(bytes);
         }
+        self.session_bytes = bytes;
         self
     }
 }

@@ -18,8 +18,8 @@ const HEADER: usize = 8 + 8 + 4 + 4 + 4;
 const SAMPLE: usize = 64;
 
 impl Sequence {
-    /// Writes the sequence: the header, the tokens, and then keys and values as little-endian words: an `f32`
-    /// each, or two f16.
+    /// Writes the sequence: the header, the tokens, and then keys and values as little-endian words of the
+    /// cache's type.
     pub(crate) async fn save(&self, model: &LanguageModel) -> Result<Vec<u8>> {
         let tokens = self.tokens();
         let kept = self.kept();

@@ -5,6 +5,7 @@ use super::threads::Cpu;
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::ops::Attention;
+use crate::tensor::CacheType;
 use std::borrow::Cow;
 
 /// Runs the operation, whose keys and values have the heads of a position side by side.
@@ -31,7 +32,7 @@ pub(super) fn attend(
         scale: options.scale,
         window: options.window,
         soft_cap: options.soft_cap,
-        packed: false,
+        cache_type: CacheType::F32,
     };
     let keys = by_heads(&shape, keys)?;
     let values = by_heads(&shape, values)?;

@@ -6,7 +6,7 @@
 mod shape;
 
 use super::InstructionSet;
-use super::half_rows::unpack_rows;
+use super::cached_rows::unpack_rows;
 use super::isa::{Isa, Kernel, MAX_LANES, dispatch};
 use super::math;
 use super::matmul::matmul;
@@ -15,6 +15,7 @@ use super::threads::{Cpu, share_out};
 use crate::alloc::scratch::Scratch;
 use crate::error::Result;
 use crate::ops::{Matmul, OpClass};
+use crate::tensor::CacheType;
 pub(crate) use shape::AttentionShape;
 use std::ops::{Deref, Range};
 
@@ -27,7 +28,7 @@ const CHAIN: usize = 128;
 
 /// Writes the attention of each token and head: rows of tokens, of heads, of `head_len` values, as
 /// the queries are. Keys and values are rows of `head_len` values for each position up to the last token's,
-/// those of one head after the other, `capacity` rows apart, or as many rows of words. Where the lengths are others,
+/// those of one head after the other, `capacity` rows apart, as words of the cache's type. Where the lengths are others,
 /// nothing is done.
 ///
 /// # Errors
@@ -104,7 +105,7 @@ impl<'a> Task<'a> {
     /// Returns the rows of a head at some positions, of the keys or of the values.
     ///
     /// # Errors
-    /// `OutOfMemory` where they are packed and there is no memory for their elements.
+    /// `OutOfMemory` where they are not f32 and there is no memory for their elements.
     fn cached(
         &self,
         all: &'a [f32],
@@ -114,11 +115,13 @@ impl<'a> Task<'a> {
         let (row, len) = (self.shape.cached_row(), self.shape.head_len);
         let start = kv_head * self.shape.capacity;
         let words = &all[(start + positions.start) * row..(start + positions.end) * row];
-        if !self.shape.packed {
+        let kind = self.shape.cache_type;
+        // Only sessions of language models have other types.
+        if kind == CacheType::F32 || !cfg!(feature = "llm-core") {
             return Ok(Cached::Elements(words));
         }
         let mut rows = Scratch::new(positions.len() * len)?;
-        unpack_rows(self.isa, len, words, &mut rows);
+        unpack_rows(self.isa, (kind, len), words, &mut rows);
         Ok(Cached::Unpacked(rows))
     }
 

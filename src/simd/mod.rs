@@ -9,12 +9,12 @@
 
 mod attend;
 mod attention;
+mod cached_rows;
 mod convolve;
 mod elementwise;
 mod functions;
 mod fused_loop;
 mod gather;
-mod half_rows;
 mod isa;
 #[cfg(target_arch = "wasm32")]
 pub(crate) mod jit;
@@ -49,7 +49,7 @@ pub(crate) use values::map_values;
 #[cfg(feature = "llm-core")]
 pub(crate) use {
     attention::{AttentionShape, attention},
-    half_rows::pack_row,
+    cached_rows::pack_row,
     matmul::{BlockMatrix, multiply_blocks},
     rope::rotate,
 };

@@ -38,6 +38,10 @@ fn inspections_are_what_the_loaded_model_says() {
         let saved = found.session_bytes / 2;
         assert_eq!(halved.simd_bytes, found.simd_bytes - saved);
         assert_eq!(halved.gpu_bytes, found.gpu_bytes - saved);
+        let quantized = found.clone().with_cache_type(CacheType::Q8_0);
+        let saved = found.session_bytes - quantized.session_bytes;
+        assert_eq!(quantized.simd_bytes, found.simd_bytes - saved);
+        assert!(quantized.session_bytes < halved.session_bytes);
         let weights: u64 = found.weight_types.iter().map(|&(_, bytes)| bytes).sum();
         assert!(weights <= found.file_bytes && weights > found.file_bytes / 2);
         assert!(found.weight_types.is_sorted_by(|a, b| a.1 >= b.1));

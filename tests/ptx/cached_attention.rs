@@ -1,6 +1,6 @@
 //! Attention to a cache of keys and values against `f64`.
 
-use super::case::{Case, Expected, Value, random};
+use super::case::{Case, Expected, Value, random, row_words};
 use super::oracle::unit;
 use super::transformer::{kept, sizes};
 use super::variants::Variant;
@@ -10,17 +10,56 @@ use relampago::ptx::kernels::CachedAttentionKernel;
 
 pub(crate) fn variants() -> Vec<Variant> {
     let mut variants = Vec::new();
-    for packed in [false, true] {
-        let kernel = CachedAttentionKernel::new();
-        let kernel = if packed { kernel.packed() } else { kernel };
-        variants.push(Variant::new(kernel, attentions(packed)));
-        for (len, cases) in attentions_of_many(packed) {
-            let kernel = CachedAttentionKernel::mma(len);
-            let kernel = if packed { kernel.packed() } else { kernel };
+    for rows in Rows::ALL {
+        let of_rows = |kernel: CachedAttentionKernel| match rows {
+            Rows::F32 => kernel,
+            Rows::F16 => kernel.packed(),
+            Rows::Q8 => kernel.quantized(),
+        };
+        let kernel = of_rows(CachedAttentionKernel::new());
+        variants.push(Variant::new(kernel, attentions(rows)));
+        for (len, cases) in attentions_of_many(rows) {
+            let kernel = of_rows(CachedAttentionKernel::mma(len));
             variants.push(Variant::new(kernel, cases));
         }
     }
     variants
+}
+
+/// How a cache holds rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    F32,
+    F16,
+    Q8,
+}
+
+impl Rows {
+    pub(crate) const ALL: [Self; 3] = [Self::F32, Self::F16, Self::Q8];
+}
+
+/// Rounds rows to what integers of 8 bits with a scale hold exactly, and returns their words.
+fn quantize_rows(values: &mut [f32], len: usize) -> Value {
+    let mut words = Vec::new();
+    for row in values.chunks_exact_mut(len) {
+        let (mut integers, mut scales) = (Vec::new(), Vec::new());
+        for block in row.chunks_mut(32) {
+            let poisoned = block.iter().any(|x| x.is_nan());
+            let scale = if poisoned { f32::NAN } else { 1.0 / 128.0 };
+            for x in block {
+                let integer = (*x * 40.0).round().clamp(-127.0, 127.0);
+                integers.push(integer as i8 as u8);
+                *x = integer * scale;
+            }
+            scales.push(scale);
+        }
+        let integers = integers.as_chunks::<4>().0;
+        scales.resize(row_words(len) - integers.len(), 0.0);
+        let bits = integers.iter().map(|&word| u32::from_le_bytes(word));
+        words.extend(bits.map(f32::from_bits));
+        words.extend(scales);
+    }
+    Value::Integers(words, len)
 }
 
 /// Words of two f16, an element of each half of a row.
@@ -35,7 +74,7 @@ fn pack_rows(values: &[f32], len: usize) -> Value {
     Value::F16s(values.chunks_exact(len).flat_map(row).collect())
 }
 
-fn attentions(packed: bool) -> Vec<Case> {
+fn attentions(rows: Rows) -> Vec<Case> {
     [
         ([2, 4, 2, 8], 0, 4, 0),
         ([1, 3, 1, 64], 300, 302, 0),
@@ -45,16 +84,21 @@ fn attentions(packed: bool) -> Vec<Case> {
         ([2, 2, 1, 64], 700, 310, 300),
         ([1, 4, 2, 8], 9, 5, 5),
     ]
-    .map(|(shape, position, capacity, window)| {
-        let error = (shape[3] as f64 * 8.0 + 400.0) * unit(F32);
-        attend(shape, position, capacity, window, packed, None, error)
-    })
+    .map(
+        |(mut shape, position, capacity, window): ([usize; 4], _, _, _)| {
+            if rows == Rows::Q8 {
+                shape[3] = shape[3].next_multiple_of(16);
+            }
+            let error = (shape[3] as f64 * 8.0 + 400.0) * unit(F32);
+            attend(shape, position, capacity, window, rows, None, error)
+        },
+    )
     .into()
 }
 
 /// Cases for tensor cores, by the length of a head. In one of each the last element of a value in the middle is NaN,
 /// which makes those of later tokens NaN that the same blocks compute.
-fn attentions_of_many(packed: bool) -> Vec<(u32, Vec<Case>)> {
+fn attentions_of_many(rows: Rows) -> Vec<(u32, Vec<Case>)> {
     let case = |tokens, len: usize, [position, capacity, window]: [usize; 3], poisoned| {
         let error = (len as f64 / 16.0 + 4.0) * 2f64.powi(-16);
         attend(
@@ -62,7 +106,7 @@ fn attentions_of_many(packed: bool) -> Vec<(u32, Vec<Case>)> {
             position,
             capacity,
             window,
-            packed,
+            rows,
             poisoned,
             error,
         )
@@ -84,13 +128,13 @@ fn attend(
     position: usize,
     capacity: usize,
     window: usize,
-    packed: bool,
+    rows: Rows,
     poisoned: Option<usize>,
     error: f64,
 ) -> Case {
     let queries = random(tokens * heads * len, 12);
     let mut cached = random(2 * kv_heads * capacity * len, 13);
-    if packed {
+    if rows == Rows::F16 {
         for x in &mut cached {
             *x = f16_to_f32(f32_to_f16(*x));
         }
@@ -114,6 +158,11 @@ fn attend(
     if let Some(at) = poisoned {
         cached[(kv_heads * capacity + at) * len + len - 1] = f32::NAN;
     }
+    let words = match rows {
+        Rows::F32 => Value::F32s(cached.clone()),
+        Rows::F16 => pack_rows(&cached, len),
+        Rows::Q8 => quantize_rows(&mut cached, len),
+    };
     let scale = 0.3f32;
     let mut expected = Vec::new();
     for (index, query) in queries.chunks_exact(len).enumerate() {
@@ -152,13 +201,8 @@ fn attend(
             });
         }
     }
-    let cached = if packed {
-        pack_rows(&cached, len)
-    } else {
-        Value::F32s(cached)
-    };
     let mixed = Value::F32s(vec![f32::NAN; queries.len()]);
-    let mut arguments = vec![Value::F32s(queries), cached, mixed];
+    let mut arguments = vec![Value::F32s(queries), words, mixed];
     arguments.extend(sizes([
         tokens, heads, kv_heads, len, position, capacity, window,
     ]));

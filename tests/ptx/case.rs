@@ -11,6 +11,8 @@ pub(crate) enum Value {
     F16s(Vec<f32>),
     Bf16s(Vec<f32>),
     Bytes(Vec<u8>),
+    /// Rows of so many elements: words of four integers, then the scales of blocks of 32, up to a multiple of four words.
+    Integers(Vec<f32>, usize),
     U32(u32),
     F32(f32),
 }
@@ -38,7 +40,9 @@ impl Value {
             values.iter().flat_map(|x| to(*x).to_le_bytes()).collect()
         };
         match self {
-            Value::F32s(values) => values.iter().flat_map(|x| x.to_le_bytes()).collect(),
+            Value::F32s(values) | Value::Integers(values, _) => {
+                values.iter().flat_map(|x| x.to_le_bytes()).collect()
+            }
             Value::F16s(values) => halves(values, f32_to_f16),
             Value::Bf16s(values) => halves(values, f32_to_bf16),
             Value::Bytes(bytes) => bytes.clone(),
@@ -57,12 +61,30 @@ impl Value {
         match self {
             Value::F16s(_) => halves(f16_to_f32),
             Value::Bf16s(_) => halves(bf16_to_f32),
-            _ => bytes
-                .chunks_exact(4)
-                .map(|word| f32::from_le_bytes([word[0], word[1], word[2], word[3]]))
-                .collect(),
+            Value::Integers(_, len) => {
+                let rows = bytes.chunks_exact(4 * row_words(*len));
+                rows.flat_map(|row| elements(row, *len)).collect()
+            }
+            _ => {
+                let words = bytes.as_chunks::<4>().0.iter();
+                words.map(|&word| f32::from_le_bytes(word)).collect()
+            }
         }
     }
+}
+
+/// The words of a row of integers with its scales.
+pub(crate) fn row_words(len: usize) -> usize {
+    (len / 4 + len.div_ceil(32)).next_multiple_of(4)
+}
+
+/// The elements of a row of integers with its scales.
+fn elements(row: &[u8], len: usize) -> Vec<f32> {
+    let (integers, scales) = row.split_at(len);
+    let scale = |block: usize| f32::from_le_bytes(scales.as_chunks::<4>().0[block]);
+    let integers = integers.iter().enumerate();
+    let elements = integers.map(|(i, &byte)| f32::from(byte as i8) * scale(i / 32));
+    elements.collect()
 }
 
 impl Case {

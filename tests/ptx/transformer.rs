@@ -1,6 +1,7 @@
 //! The steps of a language model's forward pass against `f64`.
 
-use super::case::{Case, Expected, Value, random};
+use super::cached_attention::Rows;
+use super::case::{Case, Expected, Value, random, row_words};
 use super::oracle::unit;
 use super::variants::Variant;
 use relampago::ptx::PtxType::F32;
@@ -37,10 +38,14 @@ pub(crate) fn variants() -> Vec<Variant> {
         let kernel = PackedMatmulKernel::mma_wide(format);
         variants.push(Variant::new(kernel, many));
     }
-    for packed in [false, true] {
+    for rows in Rows::ALL {
         let kernel = PlaceHeadsKernel::new();
-        let kernel = if packed { kernel.packed() } else { kernel };
-        variants.push(Variant::new(kernel, heads(packed)));
+        let kernel = match rows {
+            Rows::F32 => kernel,
+            Rows::F16 => kernel.packed(),
+            Rows::Q8 => kernel.quantized(),
+        };
+        variants.push(Variant::new(kernel, heads(rows)));
     }
     variants
 }
@@ -268,33 +273,41 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
     }
 }
 
-fn heads(packed: bool) -> Vec<Case> {
+fn heads(rows: Rows) -> Vec<Case> {
     let cases = [
         (8, 4, false, true),
         (64, 32, true, true),
         (136, 20, false, false),
     ];
     let cases = cases.into_iter().enumerate();
-    cases
-        .map(|(i, case)| place_heads(i, case, packed))
-        .collect()
+    cases.map(|(i, case)| place_heads(i, case, rows)).collect()
 }
 
 fn place_heads(
     number: usize,
     (head_len, pairs, neighbours, has_gain): (usize, usize, bool, bool),
-    packed: bool,
+    rows: Rows,
 ) -> Case {
     let (tokens, count, turned, position) = (3, 4, 2, 5);
+    let (head_len, row) = match rows {
+        Rows::F32 => (head_len, head_len),
+        Rows::F16 => (head_len, head_len / 2),
+        Rows::Q8 => {
+            let len = head_len.next_multiple_of(16);
+            (len, row_words(len))
+        }
+    };
     let pairs = if number == 2 { 0 } else { pairs };
     let columns = count * head_len + 7;
-    let (token_stride, head_stride) = (head_len, tokens * head_len);
     // In a ring row 0 follows the last one.
     let first_row = number;
     let epsilon = 0.1f32;
     let mut x = random(tokens * columns, 9);
     // Beyond the range of f16.
     x[3 * head_len] = 1e6;
+    if rows == Rows::Q8 {
+        x[columns + 3 * head_len] = f32::INFINITY;
+    }
     let gain = random(head_len, 10);
     let angles = random(2 * (position + tokens) * pairs.max(1), 11);
     let mut placed = vec![
@@ -302,7 +315,7 @@ fn place_heads(
             value: 0.0,
             bound: 0.0
         };
-        count * head_stride
+        count * tokens * head_len
     ];
     for token in 0..tokens {
         for head in 0..count {
@@ -330,30 +343,36 @@ fn place_heads(
                 sizes[a] = 2.0 * (first.abs() + second.abs());
                 sizes[b] = sizes[a];
             }
+            if rows == Rows::Q8 && head == 3 && token == 1 {
+                // The block of the element that is infinite.
+                values[..head_len.min(32)].fill(f64::NAN);
+            }
+            let row = (head * tokens + (first_row + token) % tokens) * head_len;
             for (i, (&value, size)) in values.iter().zip(sizes).enumerate() {
                 // The place of an element in a row of pairs of both halves.
-                let place = match (packed, i < head_len / 2) {
-                    (false, _) => i,
-                    (true, true) => 2 * i,
-                    (true, false) => 2 * (i - head_len / 2) + 1,
+                let place = match (rows, i < head_len / 2) {
+                    (Rows::F32 | Rows::Q8, _) => i,
+                    (Rows::F16, true) => 2 * i,
+                    (Rows::F16, false) => 2 * (i - head_len / 2) + 1,
                 };
-                let (value, bound) = if packed {
-                    let value = value.clamp(-65504.0, 65504.0);
-                    (value, value.abs() / 2048.0 + size * 1e-5 + 1e-7)
-                } else {
-                    (value, size * 32.0 * unit(F32))
+                let block = &values[i / 32 * 32..head_len.min(i / 32 * 32 + 32)];
+                let largest = block.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+                let (value, bound) = match rows {
+                    Rows::F32 => (value, size * 32.0 * unit(F32)),
+                    Rows::F16 => {
+                        let value = value.clamp(-65504.0, 65504.0);
+                        (value, value.abs() / 2048.0 + size * 1e-5 + 1e-7)
+                    }
+                    Rows::Q8 => (value, largest / 253.0 + size * 1e-5),
                 };
-                let row = (first_row + token) % tokens;
-                let at = row * token_stride + head * head_stride + place;
-                placed[at] = Expected { value, bound };
+                placed[row + place] = Expected { value, bound };
             }
         }
     }
-    let y = vec![9.0; placed.len()];
-    let (y, stride) = if packed {
-        (Value::F16s(y), 2)
-    } else {
-        (Value::F32s(y), 1)
+    let y = match rows {
+        Rows::F32 => Value::F32s(vec![9.0; placed.len()]),
+        Rows::F16 => Value::F16s(vec![9.0; placed.len()]),
+        Rows::Q8 => Value::Integers(vec![9.0; count * tokens * row], head_len),
     };
     let mut arguments = vec![Value::F32s(x), Value::F32s(gain), Value::F32s(angles), y];
     arguments.extend(sizes([
@@ -368,12 +387,7 @@ fn place_heads(
         usize::from(has_gain),
     ]));
     arguments.push(Value::F32(epsilon));
-    arguments.extend(sizes([
-        token_stride / stride,
-        head_stride / stride,
-        first_row,
-        tokens,
-    ]));
+    arguments.extend(sizes([row, tokens * row, first_row, tokens]));
     Case {
         label: format!("{count} heads of {head_len}, {pairs} pairs"),
         arguments,

@@ -6,7 +6,7 @@
 #[cfg(feature = "gpu")]
 #[macro_use]
 mod gpu {
-    pub(crate) use crate::gpu::{GpuBuffer, GpuWeights, SharedGpu, Submitted, Texts};
+    pub(crate) use crate::gpu::{GpuBuffer, GpuWeights, SharedGpu, Submitted, Texts, TimedPlan};
 
     /// Evaluates the body of a match arm for a value of the GPU back-end.
     macro_rules! with_gpu {
@@ -22,7 +22,7 @@ mod gpu {
 mod gpu {
     pub(crate) use std::convert::{
         Infallible as GpuBuffer, Infallible as GpuWeights, Infallible as SharedGpu,
-        Infallible as Submitted, Infallible as Texts,
+        Infallible as Submitted, Infallible as Texts, Infallible as TimedPlan,
     };
 
     macro_rules! with_gpu {
@@ -59,4 +59,4 @@ mod cuda {
 }
 
 pub(crate) use cuda::{CudaValues, SharedCuda};
-pub(crate) use gpu::{GpuBuffer, GpuWeights, SharedGpu, Submitted, Texts};
+pub(crate) use gpu::{GpuBuffer, GpuWeights, SharedGpu, Submitted, Texts, TimedPlan};

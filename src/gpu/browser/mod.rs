@@ -11,4 +11,4 @@ mod timestamps;
 pub(super) use open::{adapter_name, navigator_gpu};
 pub(super) use outcome::Outcome;
 pub(super) use state::TargetState;
-pub(super) use timestamps::Timestamps;
+pub(super) use timestamps::Profiled;

@@ -1,18 +1,11 @@
-//! Times of kernels, which are not measured in browsers.
+//! Profiles, which there are none of in browsers.
 
 use crate::gpu::context::Gpu;
+use crate::gpu::timestamps::Timestamps;
 
-/// Query sets for a submission, of which there are none.
-pub(in crate::gpu) enum Timestamps {}
-
-impl Timestamps {
-    pub(in crate::gpu) fn around(&self, _: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        match *self {}
-    }
-
-    pub(in crate::gpu) fn resolve(&self, _: &mut wgpu::CommandEncoder) {
-        match *self {}
-    }
+/// A submission's timestamps for a profiler, of which there are none.
+pub(in crate::gpu) struct Profiled {
+    pub(in crate::gpu) stamps: Timestamps,
 }
 
 impl Gpu {
@@ -20,7 +13,7 @@ impl Gpu {
     pub(in crate::gpu) fn submit(
         &self,
         commands: wgpu::CommandBuffer,
-        _: Option<Timestamps>,
+        _: Option<Profiled>,
     ) -> wgpu::SubmissionIndex {
         self.queue.submit([commands])
     }

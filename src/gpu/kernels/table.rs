@@ -420,6 +420,7 @@ pub(crate) const APART: &[Apart] = &[
     apart("add_weights", instance("add_weights", &[], &[])),
     apart("attend", instance("attend", &[], &[])),
     apart("attend", instance("attend_f16", &["f16"], &[])),
+    apart("attend", instance("attend_q8_0", &["q8_0"], &[])),
     apart("change_logits", instance("change_logits", &[], &[])),
     apart("draw", instance("draw", &[], &[])),
     apart("gate", instance("gate", &[], &[])),
@@ -467,6 +468,7 @@ pub(crate) const APART: &[Apart] = &[
     apart("take_row", instance("take_nibbles", &["nibbles"], &[])),
     apart("place_heads", instance("place_heads", &[], &[])),
     apart("place_heads", instance("place_heads_f16", &["f16"], &[])),
+    apart("place_heads", instance("place_heads_q8_0", &["q8_0"], &[])),
     Apart {
         file: "fold_tiles",
         instance: instance("fold_tiles", &[], &[]),

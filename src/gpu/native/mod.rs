@@ -14,4 +14,4 @@ pub(super) use open::adapter_name;
 pub(super) use outcome::Outcome;
 pub(super) use state::TargetState;
 pub use timestamps::KernelTime;
-pub(super) use timestamps::Submission as Timestamps;
+pub(super) use timestamps::Submission as Profiled;

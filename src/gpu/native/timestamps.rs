@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::gpu::context::Gpu;
+use crate::gpu::timestamps::{Timestamps, ticks};
 
 /// The time at which a kernel ran, by the GPU's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +18,6 @@ pub struct KernelTime {
     /// The duration.
     pub duration: Duration,
 }
-
-/// Most dispatches that one query set times: it holds 4,096 timestamps.
-const MAX_TIMED: usize = wgpu::QUERY_SET_MAX_QUERIES as usize / 2;
 
 #[derive(Default)]
 pub(in crate::gpu) struct Stamps {
@@ -34,71 +32,10 @@ struct Timing {
     submissions: Option<Vec<Submission>>,
 }
 
-/// One submission's timestamps.
+/// One submission's timestamps, for a profiler.
 pub(in crate::gpu) struct Submission {
     kernels: Vec<&'static str>,
-    /// Query sets of [`MAX_TIMED`] kernels each; the last may have fewer.
-    sets: Vec<Set>,
-}
-
-struct Set {
-    queries: wgpu::QuerySet,
-    ticks: wgpu::Buffer,
-}
-
-impl Submission {
-    pub(in crate::gpu) fn new(
-        device: &wgpu::Device,
-        kernels: impl Iterator<Item = &'static str>,
-    ) -> Self {
-        let kernels: Vec<_> = kernels.collect();
-        let sets = kernels.chunks(MAX_TIMED);
-        let sets = sets.map(|kernels| Set::new(device, 2 * kernels.len() as u32));
-        let sets = sets.collect();
-        Self { kernels, sets }
-    }
-
-    /// Returns the timestamp writes for a dispatch's pass.
-    pub(in crate::gpu) fn around(
-        &self,
-        dispatch: usize,
-    ) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        let first = 2 * (dispatch % MAX_TIMED) as u32;
-        let set = self.sets.get(dispatch / MAX_TIMED)?;
-        Some(wgpu::ComputePassTimestampWrites {
-            query_set: &set.queries,
-            beginning_of_pass_write_index: Some(first),
-            end_of_pass_write_index: Some(first + 1),
-        })
-    }
-
-    pub(in crate::gpu) fn resolve(&self, encoder: &mut wgpu::CommandEncoder) {
-        for Set { queries, ticks } in &self.sets {
-            encoder.resolve_query_set(queries, 0..(ticks.size() / 8) as u32, ticks, 0);
-        }
-    }
-}
-
-impl Set {
-    fn new(device: &wgpu::Device, count: u32) -> Self {
-        let queries = device.create_query_set(&wgpu::QuerySetDescriptor {
-            label: None,
-            ty: wgpu::QueryType::Timestamp,
-            count,
-        });
-        let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
-        let ticks = buffer(device, count, usage);
-        Self { queries, ticks }
-    }
-}
-
-fn buffer(device: &wgpu::Device, ticks: u32, usage: wgpu::BufferUsages) -> wgpu::Buffer {
-    device.create_buffer(&wgpu::BufferDescriptor {
-        label: None,
-        size: u64::from(ticks) * 8,
-        usage,
-        mapped_at_creation: false,
-    })
+    pub(in crate::gpu) stamps: Timestamps,
 }
 
 impl Gpu {
@@ -109,28 +46,6 @@ impl Gpu {
         timing.profilers += 1;
         timing.submissions = Some(Vec::new());
         Ok(timing.profilers)
-    }
-
-    /// Returns an error if the adapter has no timestamps.
-    pub(in crate::gpu) fn check_timestamps(&self) -> Result<()> {
-        let features = self.device.features();
-        if features.contains(wgpu::Features::TIMESTAMP_QUERY) {
-            return Ok(());
-        }
-        Err(Error::Gpu {
-            message: format!("{} keeps no timestamps", self.adapter.name),
-        })
-    }
-
-    /// Waits for a submission, and returns the time of each of its dispatches.
-    pub(in crate::gpu) fn durations(&self, submission: &Submission) -> Result<Vec<Duration>> {
-        let mut times = Vec::new();
-        for set in &submission.sets {
-            for &[start, end] in self.read_ticks(&set.ticks)?.as_chunks().0 {
-                times.push(self.ticks(end.saturating_sub(start)));
-            }
-        }
-        Ok(times)
     }
 
     /// Stops timing for a profiler. Returns the timed submissions, or none if another profiler has
@@ -153,7 +68,11 @@ impl Gpu {
         kernels: impl Iterator<Item = &'static str>,
     ) -> Option<Submission> {
         let profiling = self.lock_stamps().submissions.is_some();
-        profiling.then(|| Submission::new(&self.device, kernels))
+        profiling.then(|| {
+            let kernels: Vec<_> = kernels.collect();
+            let stamps = Timestamps::new(&self.device, kernels.len());
+            Submission { kernels, stamps }
+        })
     }
 
     /// Submits commands, and keeps the timestamps that they leave.
@@ -180,12 +99,12 @@ impl Gpu {
         let mut first = None;
         for submission in &self.take_timed(profiler) {
             let mut ticks = Vec::new();
-            for set in &submission.sets {
-                ticks.extend(self.read_ticks(&set.ticks)?);
+            for buffer in submission.stamps.ticks() {
+                ticks.extend(self.read_ticks(buffer)?);
             }
             for (kernel, &[start, end]) in submission.kernels.iter().zip(ticks.as_chunks().0) {
                 let origin = *first.get_or_insert(start);
-                let span = |from: u64, to: u64| self.ticks(to.saturating_sub(from));
+                let span = |from: u64, to: u64| self.duration(to.saturating_sub(from));
                 times.push(KernelTime {
                     kernel,
                     start: span(origin, start),
@@ -196,18 +115,17 @@ impl Gpu {
         Ok(times)
     }
 
-    fn ticks(&self, ticks: u64) -> Duration {
-        let nanoseconds = ticks as f64 * f64::from(self.queue.get_timestamp_period());
-        Duration::from_nanos(nanoseconds as u64)
-    }
-
-    fn read_ticks(&self, ticks: &wgpu::Buffer) -> Result<Vec<u64>> {
-        let usage = wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST;
-        let staging = buffer(&self.device, (ticks.size() / 8) as u32, usage);
+    fn read_ticks(&self, buffer: &wgpu::Buffer) -> Result<Vec<u64>> {
+        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
+            label: None,
+            size: buffer.size(),
+            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
+            mapped_at_creation: false,
+        });
         let mut encoder = self
             .device
             .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        encoder.copy_buffer_to_buffer(ticks, 0, &staging, 0, None);
+        encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, None);
         self.queue.submit([encoder.finish()]);
         staging.map_async(wgpu::MapMode::Read, .., |_| ());
         let polled = self.device.poll(wgpu::PollType::wait_indefinitely());
@@ -216,12 +134,7 @@ impl Gpu {
             return refused(error.to_string());
         }
         match staging.get_mapped_range(..) {
-            Ok(view) => Ok(view
-                .as_chunks::<8>()
-                .0
-                .iter()
-                .map(|bytes| u64::from_le_bytes(*bytes))
-                .collect()),
+            Ok(view) => Ok(ticks(&view)),
             Err(error) => refused(error.to_string()),
         }
     }

@@ -3,7 +3,7 @@
 use super::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::gpu::pool::PooledBuffer;
-use crate::gpu::target::Timestamps;
+use crate::gpu::target::Profiled;
 
 /// No copies: the queue takes values at once.
 #[derive(Default)]
@@ -32,9 +32,9 @@ impl Recorder<'_> {
         self.upload(values)
     }
 
-    /// Nothing is timed in browsers.
+    /// Nobody profiles in browsers.
     #[allow(clippy::unused_self)] // As the native one has it.
-    pub(super) fn stamps(&self) -> Option<Timestamps> {
+    pub(super) fn profiled(&self) -> Option<Profiled> {
         None
     }
 }

@@ -1,12 +1,10 @@
 //! Methods of the recorder for native targets.
 
-use std::time::Duration;
-
 use super::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::gpu::kernels::Kernel;
 use crate::gpu::pool::{PooledBuffer, Usage};
-use crate::gpu::target::{Outcome, Timestamps};
+use crate::gpu::target::{Outcome, Profiled};
 use crate::gpu::transfer;
 
 /// Copies that come before all steps: from buffers of the pool, where wgpu would make new ones.
@@ -28,11 +26,6 @@ impl Uploads {
 }
 
 impl Recorder<'_> {
-    /// The number of dispatches so far.
-    pub(in crate::gpu) fn dispatches(&self) -> usize {
-        self.steps.len()
-    }
-
     /// Copies values to a buffer before all steps.
     pub(in crate::gpu) fn send(&mut self, values: &[f32], buffer: &GpuBuffer) -> Result<()> {
         let staging = self.gpu.pool.take(Usage::Upload, values.len())?;
@@ -68,25 +61,11 @@ impl Recorder<'_> {
     }
 
     /// Returns the query sets for the dispatches, if a profiler is active.
-    pub(super) fn stamps(&self) -> Option<Timestamps> {
+    pub(super) fn profiled(&self) -> Option<Profiled> {
         if self.steps.is_empty() {
             return None;
         }
         self.gpu.stamps_for(self.steps.iter().map(|step| step.name))
-    }
-
-    /// Submits everything, and returns the time of each dispatch.
-    pub(in crate::gpu) fn submit_timed(self) -> Result<Vec<Duration>> {
-        let gpu = self.gpu.clone();
-        let descriptor = wgpu::CommandEncoderDescriptor::default();
-        let mut encoder = gpu.device.create_command_encoder(&descriptor);
-        self.uploads.encode(&mut encoder);
-        let stamps = Timestamps::new(&gpu.device, self.steps.iter().map(|step| step.name));
-        let uniforms = self.encode_steps(&mut encoder, Some(&stamps))?;
-        gpu.queue.submit([encoder.finish()]);
-        drop(uniforms);
-        Outcome::of(&gpu, self.scopes, self.bytes)?;
-        gpu.durations(&stamps)
     }
 
     /// Submits nothing.

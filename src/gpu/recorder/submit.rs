@@ -7,7 +7,8 @@ use crate::error::{Error, Result};
 use crate::gpu::context::Gpu;
 use crate::gpu::pool::PooledBuffer;
 use crate::gpu::readback::Readback;
-use crate::gpu::target::{Outcome, Timestamps};
+use crate::gpu::target::Outcome;
+use crate::gpu::timestamps::Timestamps;
 use crate::graph::Fetched;
 
 /// Submitted work whose outcome is not known yet.
@@ -42,25 +43,60 @@ impl Recorder<'_> {
     /// Submits everything, and brings the values of `reads` to the host.
     pub(crate) fn submit(mut self, reads: &[GpuBuffer]) -> Result<Submitted> {
         let gpu = self.gpu.clone();
-        let mut encoder = gpu
-            .device
-            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        self.uploads.encode(&mut encoder);
-        let stamps = self.stamps();
-        // Back in the pool before the submission, another thread could write to them first.
-        let uniforms = self.encode_steps(&mut encoder, stamps.as_ref())?;
+        let profiled = self.profiled();
+        let stamps = profiled.as_ref().map(|profiled| &profiled.stamps);
+        let (mut encoder, uniforms) = self.encode(stamps)?;
         let mut readbacks = Vec::with_capacity(reads.len());
         for source in reads {
             let readback = Readback::record(&gpu, source, &mut encoder)?;
             self.bytes += source.len as u64 * 4;
             readbacks.push(readback);
         }
-        let submission = gpu.submit(encoder.finish(), stamps);
+        let submission = gpu.submit(encoder.finish(), profiled);
         drop(uniforms);
+        self.submitted(readbacks, &submission)
+    }
+
+    /// Submits everything, and brings the ticks around each dispatch to the host.
+    pub(in crate::gpu) fn submit_timed(self) -> Result<Submitted> {
+        let gpu = self.gpu.clone();
+        let stamps = Timestamps::new(&gpu.device, self.steps.len());
+        let (mut encoder, uniforms) = self.encode(Some(&stamps))?;
+        let ticks = stamps.ticks();
+        let readbacks = ticks.map(|ticks| Readback::copy(&gpu, ticks, &mut encoder));
+        let readbacks = readbacks.collect::<Result<_>>()?;
+        let submission = gpu.queue.submit([encoder.finish()]);
+        drop(uniforms);
+        self.submitted(readbacks, &submission)
+    }
+
+    /// The number of dispatches so far.
+    pub(in crate::gpu) fn dispatches(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Encodes everything. Returns the buffer of parameters, too: back in the pool before the submission, another thread
+    /// could write to it first.
+    fn encode(
+        &self,
+        stamps: Option<&Timestamps>,
+    ) -> Result<(wgpu::CommandEncoder, Option<Arc<PooledBuffer>>)> {
+        let descriptor = wgpu::CommandEncoderDescriptor::default();
+        let mut encoder = self.gpu.device.create_command_encoder(&descriptor);
+        self.uploads.encode(&mut encoder);
+        let uniforms = self.encode_steps(&mut encoder, stamps)?;
+        Ok((encoder, uniforms))
+    }
+
+    fn submitted(
+        self,
+        mut readbacks: Vec<Readback>,
+        submission: &wgpu::SubmissionIndex,
+    ) -> Result<Submitted> {
         for readback in &mut readbacks {
-            readback.start(&submission);
+            readback.start(submission);
         }
-        let outcome = Outcome::of(&gpu, self.scopes, self.bytes)?;
+        let outcome = Outcome::of(self.gpu, self.scopes, self.bytes)?;
         Ok(Submitted {
             outcome,
             readbacks,
@@ -69,7 +105,7 @@ impl Recorder<'_> {
     }
 
     /// Encodes the dispatches, each in a pass of its own if it is timed. Returns the buffer of their parameters.
-    pub(super) fn encode_steps(
+    fn encode_steps(
         &self,
         encoder: &mut wgpu::CommandEncoder,
         stamps: Option<&Timestamps>,

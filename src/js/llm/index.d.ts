@@ -50,10 +50,10 @@ export interface LoadOptions {
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number;
     /**
-     * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations; on a GPU the length of
-     * the model's heads must be a multiple of 8 then.
+     * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations, `'q8_0'` needs a third or
+     * less of it; on a GPU the length of the model's heads must be a multiple of 8 or 16 then.
      */
-    cacheType?: 'f16' | 'f32';
+    cacheType?: 'f16' | 'f32' | 'q8_0';
     /** Whether the model runs in a worker: by default where there is a page, which stays responsive then. */
     worker?: boolean;
 }
@@ -69,10 +69,10 @@ export interface InspectOptions {
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number;
     /**
-     * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations; on a GPU the length of
-     * the model's heads must be a multiple of 8 then.
+     * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations, `'q8_0'` needs a third or
+     * less of it; on a GPU the length of the model's heads must be a multiple of 8 or 16 then.
      */
-    cacheType?: 'f16' | 'f32';
+    cacheType?: 'f16' | 'f32' | 'q8_0';
     signal?: AbortSignal;
     /** Whether a worker does the work: by default where there is a page. */
     worker?: boolean;

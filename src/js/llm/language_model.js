@@ -18,7 +18,7 @@ const LOAD = {
     signal: check.abortSignal,
     onProgress: check.callable,
     contextLength: check.count,
-    cacheType: check.oneOf('f16', 'f32'),
+    cacheType: check.oneOf('f16', 'f32', 'q8_0'),
     worker: check.boolean,
 };
 

@@ -283,7 +283,7 @@ impl<'a> Pass<'a> {
             scale: config.score_scale(),
             window,
             soft_cap: None,
-            packed: config.packed(),
+            cache_type: config.cache_type,
         };
         self.sequence.resize(Slot::Mixed, self.block.tokens)?;
         // Out of their array, so that the queries can be read beside them.

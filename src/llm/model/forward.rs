@@ -93,10 +93,9 @@ impl Model {
                 output: match wanted {
                     Wanted::All => Output::Logits(block.len()),
                     Wanted::Largest if index + 1 == blocks => Output::Largest,
-                    Wanted::Largest => Output::Logits(0),
+                    Wanted::Largest | Wanted::Nothing => Output::Logits(0),
                     Wanted::Last => Output::Logits(usize::from(index + 1 == blocks)),
                     Wanted::Hidden => Output::Normed,
-                    Wanted::Nothing => Output::Logits(0),
                 },
                 adapters,
             };

@@ -455,7 +455,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             capacity: config.room(layer),
             window,
             scale: config.score_scale(),
-            packed: config.packed(),
+            cache_type: config.cache_type,
         };
         let inputs = [slots.own(Slot::Rotated), &self.sequence.0[layer]];
         self.recorder
@@ -480,7 +480,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 pairs: rotation.rotated / 2,
                 neighbours: rotation.pairs == Pairs::Neighbours,
             },
-            packed: config.packed(),
+            cache_type: config.cache_type,
         };
         let queries = slots.own(Slot::Rotated);
         // Keys and values lie after queries.

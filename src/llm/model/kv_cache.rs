@@ -5,6 +5,7 @@ use crate::alloc::{try_resize, try_zeros};
 use crate::error::Result;
 use crate::graph::transformer::BLOCK;
 use crate::simd::pack_row;
+use crate::tensor::CacheType;
 
 /// The positions that a layer has room for at first. Each time that they are full, the room doubles, so that a long
 /// context takes no memory before it is used, and no token is copied more than about once.
@@ -16,9 +17,9 @@ pub(super) struct KvCache {
     layers: Vec<Layer>,
     heads: usize,
     head_len: usize,
-    /// Words of a row: an element each, or two f16.
+    kind: CacheType,
+    /// The words of a row.
     row: usize,
-    packed: bool,
     /// The most positions.
     capacity: usize,
 }
@@ -58,8 +59,8 @@ impl KvCache {
             layers: layers.collect(),
             heads: config.kv_heads,
             head_len: config.head_len,
+            kind: config.cache_type,
             row: config.cached_row(),
-            packed: config.packed(),
             capacity: config.capacity,
         }
     }
@@ -101,11 +102,7 @@ impl KvCache {
             for (head, from) in row.chunks_exact(len).enumerate() {
                 let start = (head * layer.room + first + token) * words;
                 let to = &mut layer.halves[half][start..start + words];
-                if self.packed {
-                    pack_row(from, to);
-                } else {
-                    to.copy_from_slice(from);
-                }
+                pack_row(self.kind, from, to);
             }
         }
         Ok(())

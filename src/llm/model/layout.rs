@@ -5,7 +5,6 @@
 
 use super::Config;
 use crate::graph::transformer::MOST_BLOCK;
-use crate::llm::CacheType;
 use std::ops::Range;
 
 /// The positions before its window that a layer keeps: a block of tokens is written before the first of them attends.
@@ -85,17 +84,9 @@ impl Config {
         sizes.into_iter().fold(self.kv_heads, usize::saturating_mul)
     }
 
-    /// Returns the number of words of a head's keys at a position: an `f32` each, or two f16.
-    pub(crate) fn cached_row(&self) -> usize {
-        match self.cache_type {
-            CacheType::F32 => self.head_len,
-            CacheType::F16 => self.head_len.div_ceil(2),
-        }
-    }
-
-    /// Returns whether a word of the cache holds two f16.
-    pub(super) fn packed(&self) -> bool {
-        self.cache_type == CacheType::F16
+    /// Returns the number of words of a head's keys at a position.
+    pub(super) fn cached_row(&self) -> usize {
+        self.cache_type.words(self.head_len)
     }
 
     /// Returns the size of the cache of a sequence that fills the context in bytes, saturating.

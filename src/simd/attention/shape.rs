@@ -1,5 +1,6 @@
 //! The sizes of an attention, and the positions that its tokens see.
 
+use crate::tensor::CacheType;
 use std::ops::Range;
 
 /// Tokens from which on scores and results are products of matrices.
@@ -26,8 +27,8 @@ pub(crate) struct AttentionShape {
     pub(crate) window: Option<usize>,
     /// The bound `c` of the scores, which become `c · tanh(score / c)`.
     pub(crate) soft_cap: Option<f32>,
-    /// Whether keys and values are words of two f16, as [`pack_row`](super::pack_row) writes them.
-    pub(crate) packed: bool,
+    /// The type of keys and values, as [`pack_row`](super::pack_row) writes them.
+    pub(crate) cache_type: CacheType,
 }
 
 impl AttentionShape {
@@ -43,11 +44,7 @@ impl AttentionShape {
 
     /// The words of a row of keys or values.
     pub(super) fn cached_row(&self) -> usize {
-        if self.packed {
-            self.head_len.div_ceil(2)
-        } else {
-            self.head_len
-        }
+        self.cache_type.words(self.head_len)
     }
 
     /// The end of the positions that a token sees.

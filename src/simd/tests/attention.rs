@@ -1,7 +1,9 @@
 //! Attention beside the same in `f64`.
 
 use super::{noise, on_each};
+use crate::simd::cached_rows::unpack_rows;
 use crate::simd::{AttentionShape, Cpu, attention, pack_row};
+use crate::tensor::CacheType;
 use crate::tensor::quantized::half::{f16_to_f32, f32_to_f16};
 
 /// The largest difference from the exact result, for values in [−1, 1).
@@ -39,14 +41,42 @@ fn exact(shape: &AttentionShape, queries: &[f32], keys: &[f32], values: &[f32]) 
     out
 }
 
-/// Rows as words of two f16.
-fn packed(len: usize, rows: &[f32]) -> Vec<f32> {
-    let half = len.div_ceil(2);
-    let mut words = vec![0.0; rows.len() / len * half];
-    for (row, words) in rows.chunks_exact(len).zip(words.chunks_exact_mut(half)) {
-        pack_row(row, words);
+const CACHE_TYPES: [CacheType; 3] = [CacheType::F32, CacheType::F16, CacheType::Q8_0];
+
+/// Rows as words.
+fn packed(kind: CacheType, len: usize, rows: &[f32]) -> Vec<f32> {
+    let row_words = kind.words(len);
+    let mut words = vec![0.0; rows.len() / len * row_words];
+    for (row, words) in rows
+        .chunks_exact(len)
+        .zip(words.chunks_exact_mut(row_words))
+    {
+        pack_row(kind, row, words);
     }
     words
+}
+
+/// Makes a value one that the type holds exactly, in `Q8_0` if 127/128 is the largest of its block.
+fn rounded(kind: CacheType, value: f32) -> f32 {
+    match kind {
+        CacheType::F16 => f16_to_f32(f32_to_f16(value)),
+        CacheType::Q8_0 => (value * 127.0).round() / 128.0,
+        _ => value,
+    }
+}
+
+/// Rounds rows to what the type holds exactly. In blocks of `Q8_0` the largest is 127/128, so the others are integers.
+fn round_rows(kind: CacheType, len: usize, rows: &mut [f32]) {
+    for row in rows.chunks_exact_mut(len) {
+        for block in row.chunks_mut(32) {
+            for value in block.iter_mut() {
+                *value = rounded(kind, *value);
+            }
+            if kind == CacheType::Q8_0 {
+                block[0] = -127.0 / 128.0;
+            }
+        }
+    }
 }
 
 #[test]
@@ -61,7 +91,7 @@ fn elements_beyond_f16_become_the_largest_one() {
         1e-9,
     ];
     let mut words = [0.0; 4];
-    pack_row(&row, &mut words);
+    pack_row(CacheType::F16, &row, &mut words);
     let words = words.map(f32::to_bits);
     let halves = [0, 1, 2, 3].map(|i| f16_to_f32(words[i] as u16));
     assert_eq!(halves, [65_504.0, 65_504.0, -65_504.0, 65_504.0]);
@@ -71,16 +101,37 @@ fn elements_beyond_f16_become_the_largest_one() {
     assert_eq!(halves[2], 0.0);
 }
 
+#[test]
+fn blocks_round_to_multiples_and_take_in_what_is_not_finite() {
+    let mut row: Vec<f32> = noise(70, 4).iter().map(|x| 30.0 * x).collect();
+    row[..32].fill(0.0);
+    row[40] = 1e38;
+    row[69] = f32::INFINITY;
+    let mut words = vec![f32::NAN; CacheType::Q8_0.words(70)];
+    assert_eq!(words.len(), 24);
+    pack_row(CacheType::Q8_0, &row, &mut words);
+    on_each(|isa| {
+        let mut read = vec![f32::NAN; 70];
+        unpack_rows(isa, (CacheType::Q8_0, 70), &words, &mut read);
+        assert_eq!(read[..32], row[..32], "{isa}");
+        for (read, exact) in read[32..64].iter().zip(&row[32..64]) {
+            // Half a multiple, and the rounding of the scale.
+            assert!(
+                (read - exact).abs() <= 1e38 / 254.0 * 1.000_1,
+                "{isa} {read} {exact}"
+            );
+        }
+        assert!(read[64..].iter().all(|x| x.is_nan()), "{isa} {read:?}");
+    });
+}
+
 fn check(shape: AttentionShape, threads: usize) {
     let rows = shape.tokens * shape.heads * shape.head_len;
     let cache = shape.kv_heads * shape.capacity * shape.head_len;
     let queries: Vec<f32> = noise(rows, 1).iter().map(|x| 3.0 * x).collect();
     let (mut keys, mut values) = (noise(cache, 2), noise(cache, 3));
-    if shape.packed {
-        // What f16 hold exactly.
-        for value in keys.iter_mut().chain(&mut values) {
-            *value = f16_to_f32(f32_to_f16(*value));
-        }
+    for cache in [&mut keys, &mut values] {
+        round_rows(shape.cache_type, shape.head_len, cache);
     }
     let expected = exact(&shape, &queries, &keys, &values);
     // What lies behind the last position must not be read.
@@ -89,9 +140,7 @@ fn check(shape: AttentionShape, threads: usize) {
             head[(shape.first + shape.tokens) * shape.head_len..].fill(f32::NAN);
         }
     }
-    if shape.packed {
-        [keys, values] = [keys, values].map(|rows| packed(shape.head_len, &rows));
-    }
+    [keys, values] = [keys, values].map(|rows| packed(shape.cache_type, shape.head_len, &rows));
     on_each(|isa| {
         let mut out = vec![f32::NAN; rows];
         attention(
@@ -136,7 +185,7 @@ fn shapes() -> impl Iterator<Item = AttentionShape> {
             scale: 1.0 / (head_len as f32).sqrt(),
             window: [None, Some(1), Some(9), Some(64)][below(4)],
             soft_cap: [None, None, Some(0.7), Some(30.0)][below(4)],
-            packed: below(2) == 1,
+            cache_type: CACHE_TYPES[below(3)],
         }
     };
     (0..if cfg!(target_arch = "wasm32") {
@@ -212,7 +261,7 @@ fn hidden_positions_that_are_not_finite_reach_no_token() {
                     scale: 0.2,
                     window,
                     soft_cap: None,
-                    packed: false,
+                    cache_type: CacheType::F32,
                 };
                 check_hidden(shape, poison);
             }
@@ -234,7 +283,7 @@ fn sharing_among_threads_changes_no_result() {
             scale: 0.125,
             window: Some(1000),
             soft_cap: None,
-            packed: false,
+            cache_type: CacheType::F32,
         };
         let rows = tokens * shape.row_len();
         let cache = shape.kv_heads * shape.capacity * shape.head_len;

@@ -44,7 +44,7 @@ impl<B: ModelBackend> Explaining<'_, B> {
         let last = self.last.take();
         let mut info = self.model.explain_step(step, layer);
         info.backend = self.model.backend();
-        let packed = self.model.config.packed();
+        let cache_type = self.model.config.cache_type as usize;
         info.kernel = match step {
             Step::Norm { from, .. } => {
                 // Tiles, which normalise nothing, begin with more rows than one.
@@ -61,10 +61,8 @@ impl<B: ModelBackend> Explaining<'_, B> {
                 return;
             }
             Step::AddVector { .. } | Step::Add { .. } => B::KERNELS.add,
-            Step::Place { .. } if packed => return self.place(B::KERNELS.place_packed, &info),
-            Step::Place { .. } => return self.place(B::KERNELS.place, &info),
-            Step::Attend { .. } if packed => B::KERNELS.attend_packed,
-            Step::Attend { .. } => B::KERNELS.attend,
+            Step::Place { .. } => return self.place(B::KERNELS.place[cache_type], &info),
+            Step::Attend { .. } => B::KERNELS.attend[cache_type],
             Step::Activate(_) if self.gates(last) => {
                 if let Some(product) = self.steps.last_mut() {
                     product.operations.extend(info.operations);

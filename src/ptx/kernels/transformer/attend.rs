@@ -2,7 +2,7 @@
 
 mod mma;
 
-use super::heads::MOST_HEAD;
+use super::heads::{CachedRows, MOST_HEAD};
 use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
@@ -31,7 +31,7 @@ const LOWEST: f32 = -3e38;
 /// token sees, or 0 for all) (u32), `scale` (f32, of the scores). All are aligned to 16 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CachedAttentionKernel {
-    packed: bool,
+    cached: CachedRows,
     /// The length of a head, of kernels for tensor cores.
     mma: Option<u32>,
 }
@@ -51,18 +51,26 @@ impl CachedAttentionKernel {
     /// 2⁻¹⁶. A token that sees a key that is not finite gives NaN; one that sees a value with an element
     /// that is not finite gives NaN there, and maybe elsewhere in the head.
     pub fn mma(head_len: u32) -> Self {
-        let mma = Some(head_len);
-        Self { packed: false, mma }
+        Self {
+            cached: CachedRows::F32,
+            mma: Some(head_len),
+        }
     }
 
     /// Reads words of two f16, as [`PlaceHeadsKernel::packed`](super::PlaceHeadsKernel::packed) writes them. The length
     /// of a head must be a multiple of 8.
     #[must_use]
     pub fn packed(self) -> Self {
-        Self {
-            packed: true,
-            ..self
-        }
+        let cached = CachedRows::F16;
+        Self { cached, ..self }
+    }
+
+    /// Reads integers and scales, as [`PlaceHeadsKernel::quantized`](super::PlaceHeadsKernel::quantized) writes them. The
+    /// length of a head must be a multiple of 16.
+    #[must_use]
+    pub fn quantized(self) -> Self {
+        let cached = CachedRows::Q8;
+        Self { cached, ..self }
     }
 }
 
@@ -75,9 +83,9 @@ impl Kernel for CachedAttentionKernel {
     }
 
     fn name(&self) -> String {
-        let name = if self.packed { "attend_f16" } else { "attend" };
+        let name = format!("attend{}", self.cached.suffix());
         match self.mma {
-            None => name.to_owned(),
+            None => name,
             Some(len) => format!("{name}_mma_{len}"),
         }
     }
@@ -93,7 +101,7 @@ impl Kernel for CachedAttentionKernel {
         ];
         let launch = Launch::new(THREADS, grid).overlapping(target);
         let mut k = Builder::new(self.name(), target, launch);
-        let block = Block::declare(&mut k, self.packed);
+        let block = Block::declare(&mut k, self.cached);
         k.wait_for_grid();
         block.load_query(&mut k);
         let [start, end] = block.range(&mut k);
@@ -108,7 +116,7 @@ impl Kernel for CachedAttentionKernel {
 
 /// The parameters of both kernels.
 struct Params {
-    packed: bool,
+    rows: CachedRows,
     queries: Reg,
     cached: Reg,
     mixed: Reg,
@@ -123,12 +131,12 @@ struct Params {
 }
 
 impl Params {
-    fn declare(k: &mut Builder, packed: bool) -> Self {
+    fn declare(k: &mut Builder, rows: CachedRows) -> Self {
         let [queries, cached, mixed] =
             ["queries", "cached", "mixed"].map(|name| k.pointer(name, F32));
         let mut scalar = |name| k.scalar(name, U32);
         Self {
-            packed,
+            rows,
             queries,
             cached,
             mixed,
@@ -194,8 +202,8 @@ impl Running {
 }
 
 impl Block {
-    fn declare(k: &mut Builder, packed: bool) -> Self {
-        let params = Params::declare(k, packed);
+    fn declare(k: &mut Builder, rows: CachedRows) -> Self {
+        let params = Params::declare(k, rows);
         let (head, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let thread = k.special(Special::TidX);
         let vectors = k.shr(params.head_len, 2);
@@ -326,11 +334,12 @@ impl Block {
 
 /// The keys and values of a head.
 struct Cache {
-    packed: bool,
+    rows: CachedRows,
     keys: Reg,
     values: Reg,
-    /// The words of a row.
+    /// The words of a row, and those of them that hold elements.
     words: Reg,
+    used: Reg,
     /// The rows, after which the first one follows.
     capacity: Reg,
 }
@@ -341,7 +350,7 @@ impl Cache {
         let sharing = k.div(params.heads, params.kv_heads);
         let kv_head = k.div(head, sharing);
         let len = params.head_len;
-        let words = if params.packed { k.shr(len, 1) } else { len };
+        let [used, words] = params.rows.words(k, len);
         let after_keys = k.add(kv_head, params.kv_heads);
         let zero = k.value(U32, 0);
         let [keys, values] = [kv_head, after_keys].map(|head| {
@@ -349,10 +358,11 @@ impl Cache {
             k.at_2d(params.cached, first, words, zero, 4)
         });
         Self {
-            packed: params.packed,
+            rows: params.rows,
             keys,
             values,
             words,
+            used,
             capacity: params.capacity,
         }
     }
@@ -366,18 +376,23 @@ impl Cache {
         let i = k.value(U32, 0);
         for count in [AT_ONCE, 1] {
             // The first word from which on there are not as many vectors.
-            let end = k.add(self.words, 1);
+            let end = k.add(self.used, 1);
             let end = k.sub(end, 4 * count);
-            let enough = k.ge(self.words, 4 * count);
+            let enough = k.ge(self.used, 4 * count);
             let end = k.select(enough, end, 0u32);
             k.count_up(i, end, 4 * count, |k| {
                 let at = k.at(row, i, 4);
-                let first = k.fma(i, 4, query);
                 let vector =
                     |vector: u32| k.ld_vector(Op::LdGlobal, B32, 4, at, 16 * vector as i32);
                 let keys: Vec<Vec<Reg>> = (0..count).map(vector).collect();
+                let first = k.fma(i, self.rows.elements_of_word() * 4, query);
+                // Only integers have scales.
+                let scales = match self.rows {
+                    CachedRows::F32 | CachedRows::F16 => first,
+                    CachedRows::Q8 => self.scale_of(k, [row, i]),
+                };
                 for (vector, keys) in (0..).zip(&keys) {
-                    self.multiply(k, keys, first, 16 * vector, &sums);
+                    self.multiply(k, keys, [first, scales], vector, &sums);
                 }
             });
         }
@@ -387,46 +402,112 @@ impl Cache {
         k.assign(score, sum);
     }
 
-    /// Adds the products of four words of a key and the elements of the query from `at` bytes after `first` on.
-    fn multiply(&self, k: &mut Builder, words: &[Reg], first: Reg, at: i32, sums: &[Reg]) {
-        let queries = k.ld_vector(Op::LdShared, F32, 4, first, at);
-        if !self.packed {
-            for ((&sum, query), &word) in sums.iter().zip(queries).zip(words) {
-                let key = k.value(F32, word);
-                k.fma_assign(sum, query, key);
+    /// Adds the products of four words of a key and the elements of the query. They are the vector of this number from those
+    /// on that belong to the addresses of elements of the query and of a scale.
+    fn multiply(
+        &self,
+        k: &mut Builder,
+        words: &[Reg],
+        [first, scales]: [Reg; 2],
+        vector: i32,
+        sums: &[Reg],
+    ) {
+        match self.rows {
+            CachedRows::F32 => {
+                let queries = k.ld_vector(Op::LdShared, F32, 4, first, 16 * vector);
+                for ((&sum, query), &word) in sums.iter().zip(queries).zip(words) {
+                    let key = k.value(F32, word);
+                    k.fma_assign(sum, query, key);
+                }
             }
-            return;
+            CachedRows::F16 => {
+                let queries = k.ld_vector(Op::LdShared, F32, 4, first, 16 * vector);
+                let second = k.fma(self.words, 4, first);
+                let further = k.ld_vector(Op::LdShared, F32, 4, second, 16 * vector);
+                for (j, &word) in words.iter().enumerate() {
+                    let [low, high] = halves(k, word);
+                    k.fma_assign(sums[j], queries[j], low);
+                    k.fma_assign(sums[j], further[j], high);
+                }
+            }
+            CachedRows::Q8 => {
+                // Two vectors have a block.
+                let scale = k.ld(Op::LdGlobal, F32, scales, 4 * (vector / 2));
+                let of_block = k.filled(F32, 4, 0.0f32);
+                for (j, &word) in (0..).zip(words) {
+                    let queries = k.ld_vector(Op::LdShared, F32, 4, first, 64 * vector + 16 * j);
+                    let integers = integers(k, word);
+                    for ((&sum, query), key) in of_block.iter().zip(queries).zip(integers) {
+                        k.fma_assign(sum, query, key);
+                    }
+                }
+                for (&sum, part) in sums.iter().zip(of_block) {
+                    k.fma_assign(sum, scale, part);
+                }
+            }
         }
-        let second = k.fma(self.words, 4, first);
-        let further = k.ld_vector(Op::LdShared, F32, 4, second, at);
-        for (j, &word) in words.iter().enumerate() {
-            let [low, high] = halves(k, word);
-            k.fma_assign(sums[j], queries[j], low);
-            k.fma_assign(sums[j], further[j], high);
-        }
+    }
+
+    /// The address of the scale of the block that a word of integers of the row at an address belongs to.
+    fn scale_of(&self, k: &mut Builder, [row, word]: [Reg; 2]) -> Reg {
+        let block = k.shr(word, 3);
+        let place = k.add(self.used, block);
+        k.at(row, place, 4)
     }
 
     /// Four elements of the value of a position.
     fn value(&self, k: &mut Builder, row: Reg, vector: Reg) -> Vec<Reg> {
         let row = wrapped(k, row, self.capacity);
-        if !self.packed {
-            let column = k.mul(vector, 4);
-            let at = k.at_2d(self.values, row, self.words, column, 4);
-            return k.ld_vector(Op::LdGlobal, F32, 4, at, 0);
+        match self.rows {
+            CachedRows::F32 => {
+                let column = k.mul(vector, 4);
+                let at = k.at_2d(self.values, row, self.words, column, 4);
+                k.ld_vector(Op::LdGlobal, F32, 4, at, 0)
+            }
+            CachedRows::F16 => {
+                let of_half = k.shr(self.words, 2);
+                let second = k.ge(vector, of_half);
+                let before = k.sub(vector, of_half);
+                let vector = k.select(second, before, vector);
+                let column = k.mul(vector, 4);
+                let at = k.at_2d(self.values, row, self.words, column, 4);
+                let words = k.ld_vector(Op::LdGlobal, B32, 4, at, 0);
+                let element = |word| {
+                    let [low, high] = halves(k, word);
+                    k.select(second, high, low)
+                };
+                words.into_iter().map(element).collect()
+            }
+            CachedRows::Q8 => {
+                let zero = k.value(U32, 0);
+                let row = k.at_2d(self.values, row, self.words, zero, 4);
+                self.quantized(k, [row, vector])
+            }
         }
-        let of_half = k.shr(self.words, 2);
-        let second = k.ge(vector, of_half);
-        let before = k.sub(vector, of_half);
-        let vector = k.select(second, before, vector);
-        let column = k.mul(vector, 4);
-        let at = k.at_2d(self.values, row, self.words, column, 4);
-        let words = k.ld_vector(Op::LdGlobal, B32, 4, at, 0);
-        let element = |word| {
-            let [low, high] = halves(k, word);
-            k.select(second, high, low)
-        };
-        words.into_iter().map(element).collect()
     }
+
+    /// The four elements of a word of the row of integers at an address.
+    fn quantized(&self, k: &mut Builder, [row, word]: [Reg; 2]) -> Vec<Reg> {
+        let at = k.at(row, word, 4);
+        let integers_of_word = k.ld(Op::LdGlobal, B32, at, 0);
+        let scale = self.scale_of(k, [row, word]);
+        let scale = k.ld(Op::LdGlobal, F32, scale, 0);
+        let integers = integers(k, integers_of_word).into_iter();
+        integers.map(|integer| k.mul(integer, scale)).collect()
+    }
+}
+
+/// The integers from −128 to 127 in a word's bytes, as numbers.
+fn integers(k: &mut Builder, word: Reg) -> [Reg; 4] {
+    // 2²³ + b has the byte b as its lowest bits.
+    const ROUNDING: f32 = 8_388_608.0;
+    let upper = k.value(B32, ROUNDING.to_bits());
+    let shifted = k.xor(word, 0x8080_8080u32);
+    [0, 1, 2, 3].map(|i| {
+        let bytes = [shifted.into(), upper.into(), (0x7440 + i).into()];
+        let number = k.op(Op::Prmt, B32, F32, &bytes);
+        k.sub(number, ROUNDING + 128.0)
+    })
 }
 
 /// The two f16 of a word as f32, the low half first.

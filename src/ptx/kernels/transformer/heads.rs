@@ -5,14 +5,18 @@ use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{BlockReduce, Combine, wrapped};
-use crate::ptx::types::PtxType::{B32, F16, F32, U32};
+use crate::ptx::kernels::common::{BlockReduce, Combine, over_lanes, wrapped};
+use crate::ptx::types::PtxType::{B32, F16, F32, S32, U32};
 use crate::ptx::types::Target;
 
 const THREADS: u32 = 128;
 
 /// The most elements of a head.
 pub(super) const MOST_HEAD: u32 = 256;
+
+/// The largest integer, and the number up to which its quotient may be infinite: a block of such numbers becomes zeros.
+const MOST_INTEGER: f32 = 127.0;
+const LEAST: f32 = 1e-36;
 
 /// The largest f16.
 const MOST_F16: f32 = 65504.0;
@@ -29,7 +33,52 @@ const MOST_F16: f32 = 65504.0;
 /// `rows` (u32, the row of `y` for the first token, and the row after which row 0 follows; at least `tokens`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlaceHeadsKernel {
-    packed: bool,
+    rows: CachedRows,
+}
+
+/// How a cache holds the rows of keys and values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) enum CachedRows {
+    #[default]
+    F32,
+    /// Words of two f16, one of each half of a row.
+    F16,
+    /// Words of four integers, then an f32 for each block of 32 elements, up to a multiple of four words.
+    Q8,
+}
+
+impl CachedRows {
+    /// The end of the names of kernels.
+    pub(super) fn suffix(self) -> &'static str {
+        match self {
+            CachedRows::F32 => "",
+            CachedRows::F16 => "_f16",
+            CachedRows::Q8 => "_q8_0",
+        }
+    }
+
+    pub(super) fn elements_of_word(self) -> u32 {
+        match self {
+            // Those of a half of a row.
+            CachedRows::F32 | CachedRows::F16 => 1,
+            CachedRows::Q8 => 4,
+        }
+    }
+
+    /// The words of a row of `len` elements that hold them, and all words of a row.
+    pub(super) fn words(self, k: &mut Builder, len: Reg) -> [Reg; 2] {
+        match self {
+            CachedRows::F32 => [len; 2],
+            CachedRows::F16 => [k.shr(len, 1); 2],
+            CachedRows::Q8 => {
+                let used = k.shr(len, 2);
+                // Four words for each 128 elements and for the rest.
+                let scales = k.offset(len, 127);
+                let scales = k.shr(scales, 7);
+                [used, k.fma(scales, 4, used)]
+            }
+        }
+    }
 }
 
 impl PlaceHeadsKernel {
@@ -42,17 +91,24 @@ impl PlaceHeadsKernel {
     /// Elements beyond ±65504 become that. The length of a head must be even.
     #[must_use]
     pub fn packed(self) -> Self {
-        Self { packed: true }
+        let rows = CachedRows::F16;
+        Self { rows }
+    }
+
+    /// Writes words of four integers of 8 bits, then the scale (f32) of each block of 32 elements: an element is its integer
+    /// times the scale, which is the 127th part of the largest magnitude. A block with an element that is not finite gets a
+    /// scale that is NaN. A row takes `⌈(head_len/4 + ⌈head_len/32⌉)/4⌉` times four words. The length of a head must be a
+    /// multiple of 16.
+    #[must_use]
+    pub fn quantized(self) -> Self {
+        let rows = CachedRows::Q8;
+        Self { rows }
     }
 }
 
 impl Kernel for PlaceHeadsKernel {
     fn name(&self) -> String {
-        if self.packed {
-            "place_heads_f16".to_owned()
-        } else {
-            "place_heads".to_owned()
-        }
+        format!("place_heads{}", self.rows.suffix())
     }
 
     fn generate(&self, target: Target) -> Result<PtxKernel> {
@@ -99,10 +155,10 @@ impl Kernel for PlaceHeadsKernel {
         let row = wrapped(&mut k, row, rows);
         let y = k.at_2d(y, row, token_stride, zero, 4);
         let y = k.at_2d(y, index, head_stride, zero, 4);
-        if self.packed {
-            head.store_packed(&mut k, y);
-        } else {
-            head.store(&mut k, y);
+        match self.rows {
+            CachedRows::F32 => head.store(&mut k, y),
+            CachedRows::F16 => head.store_packed(&mut k, y),
+            CachedRows::Q8 => head.store_quantized(&mut k, y),
         }
         k.finish()
     }
@@ -171,6 +227,58 @@ impl Head {
             let word = k.op(Op::Pack, B32, B32, &[pair.as_slice().into()]);
             let at = k.at(y, i, 4);
             k.st_global(B32, at, 0, word);
+        });
+    }
+
+    /// A thread stores a word; eight of them have a block.
+    fn store_quantized(&self, k: &mut Builder, y: Reg) {
+        let words = k.shr(self.len, 2);
+        let last = k.sub(words, 1);
+        let exists = k.lt(self.thread, words);
+        // Threads beyond the last word take part in the exchange with its elements.
+        let word = k.min(self.thread, last);
+        let first = k.mul(word, 4);
+        let elements = [0, 1, 2, 3].map(|i| {
+            let i = k.offset(first, i);
+            self.element(k, i)
+        });
+        let (largest, nothing) = (k.value(F32, 0.0f32), k.value(F32, 0.0f32));
+        for element in elements {
+            let magnitude = k.abs(element);
+            Combine::Max.apply(k, largest, magnitude);
+            // NaN if the element is not finite.
+            k.fma_assign(nothing, element, 0.0f32);
+        }
+        let largest = over_lanes(k, Combine::Max, largest, 8);
+        let nothing = over_lanes(k, Combine::Sum, nothing, 8);
+        let is_number = k.gt(largest, LEAST);
+        let inverse = k.rcp(largest);
+        let factor = k.mul(inverse, MOST_INTEGER);
+        let factor = k.select(is_number, factor, 0.0f32);
+        let bytes = elements.map(|element| {
+            let scaled = k.mul(element, factor);
+            let integer = k.convert(Op::CvtS32F32, S32, &[scaled.into()]);
+            k.and(integer, 0xff)
+        });
+        let packed = k.value(U32, bytes[0]);
+        for (i, byte) in (1..).zip(&bytes[1..]) {
+            let shifted = k.shl(*byte, 8 * i);
+            let both = k.or(packed, shifted);
+            k.assign(packed, both);
+        }
+        k.when(exists, |k| {
+            let at = k.at(y, word, 4);
+            k.st_global(B32, at, 0, packed);
+            let in_block = k.and(word, 7);
+            let is_first = k.eq(in_block, 0);
+            k.when(is_first, |k| {
+                let scale = k.mul(largest, 1.0 / MOST_INTEGER);
+                let scale = k.add(scale, nothing);
+                let block = k.shr(word, 3);
+                let place = k.add(words, block);
+                let at = k.at(y, place, 4);
+                k.st_global(F32, at, 0, scale);
+            });
         });
     }
 

@@ -5,7 +5,7 @@
 //! A number is the sum of two bf16. Tiles have the upper parts and the lower parts apart. Of the four products of parts
 //! that of the lower ones is left out.
 
-use super::{Cache, CachedAttentionKernel, LOWEST, Params, halves};
+use super::{Cache, CachedAttentionKernel, CachedRows, LOWEST, Params, halves};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Reg, Special};
@@ -35,7 +35,7 @@ pub(super) fn build(kernel: CachedAttentionKernel, len: u32, target: Target) -> 
     ];
     let launch = Launch::new(THREADS, grid).overlapping(target);
     let mut k = Builder::new(kernel.name(), target, launch);
-    let block = Block::declare(&mut k, kernel.packed, shape);
+    let block = Block::declare(&mut k, kernel.cached, shape);
     k.wait_for_grid();
     block.load_queries(&mut k);
     let running = Running::new(&mut k, shape);
@@ -73,11 +73,10 @@ impl Shape {
     }
 
     /// Vectors of words that are loaded of a value.
-    fn value_vectors(self, packed: bool) -> u32 {
-        if packed {
-            self.len / 8
-        } else {
-            self.columns / 4
+    fn value_vectors(self, cached: CachedRows) -> u32 {
+        match cached {
+            CachedRows::F16 => self.len / 8,
+            CachedRows::F32 | CachedRows::Q8 => self.columns / 4,
         }
     }
 }
@@ -144,8 +143,8 @@ struct Block {
 }
 
 impl Block {
-    fn declare(k: &mut Builder, packed: bool, shape: Shape) -> Self {
-        let params = Params::declare(k, packed);
+    fn declare(k: &mut Builder, cached: CachedRows, shape: Shape) -> Self {
+        let params = Params::declare(k, cached);
         let head = k.special(Special::CtaidY);
         // The last tokens see the most positions: they come first.
         let (tile, tiles) = (k.special(Special::CtaidX), k.special(Special::NctaidX));
@@ -158,7 +157,7 @@ impl Block {
             .iter()
             .map(|[rows, cols]| 2 * rows * (2 * cols + 16))
             .sum();
-        let vectors = shape.value_vectors(packed);
+        let vectors = shape.value_vectors(cached);
         let shared = k.dynamic_shared("tiles", bytes + 4 * keys * (vectors + 1));
         let mut used = 0;
         let [query_tile, key_tile, value_tile] =
@@ -226,7 +225,7 @@ impl Block {
         [self.params.first_seen(k, first), end]
     }
 
-    /// Loads a vector of four words of the row of a tile that begins with position `first`. Positions from `end` on repeat
+    /// Loads a vector of four words, or of four integers, of the row of a tile that begins with position `first`. Positions from `end` on repeat
     /// the last one.
     fn load(
         &self,
@@ -240,15 +239,22 @@ impl Block {
         let row = k.min(row, last);
         let row = k.sub(row, self.round);
         let row = wrapped(k, row, self.cache.capacity);
-        let word = k.mul(vector, 4);
-        let at = k.at_2d(base, row, self.cache.words, word, 4);
+        let zero = k.value(U32, 0);
+        let row = k.at_2d(base, row, self.cache.words, zero, 4);
+        if self.cache.rows == CachedRows::Q8 {
+            return vec![self.cache.quantized(k, [row, vector])];
+        }
+        let at = k.at(row, vector, 16);
         let words = k.ld_vector(Op::LdGlobal, B32, 4, at, 0);
         self.numbers(k, &words)
     }
 
     fn load_keys(&self, k: &mut Builder, range: [Reg; 2]) {
         let Shape { len, keys, .. } = self.shape;
-        let vectors = if self.cache.packed { len / 8 } else { len / 4 };
+        let vectors = match self.cache.rows {
+            CachedRows::F16 => len / 8,
+            CachedRows::F32 | CachedRows::Q8 => len / 4,
+        };
         for (row, vector) in self.share(k, vectors, keys) {
             let halves = self.load(k, self.cache.keys, range, [row, vector]);
             for (half, numbers) in (0..).zip(halves) {
@@ -260,7 +266,7 @@ impl Block {
 
     fn load_values(&self, k: &mut Builder, range: [Reg; 2]) {
         let Shape { len, keys, columns } = self.shape;
-        let vectors = self.shape.value_vectors(self.cache.packed);
+        let vectors = self.shape.value_vectors(self.cache.rows);
         for (row, vector) in self.share(k, vectors, keys) {
             let halves = if columns == len {
                 self.load(k, self.cache.values, range, [row, vector])
@@ -288,7 +294,7 @@ impl Block {
 
     /// Adds up the poison of each value's vectors.
     fn add_poison(&self, k: &mut Builder) {
-        let vectors = self.shape.value_vectors(self.cache.packed);
+        let vectors = self.shape.value_vectors(self.cache.rows);
         let has_key = k.lt(self.thread, self.shape.keys);
         k.when(has_key, |k| {
             let from = k.fma(self.thread, 4 * vectors, self.vector_poison);
@@ -311,7 +317,7 @@ impl Block {
 
     /// The elements of words: those of one vector, or of each half of a row.
     fn numbers(&self, k: &mut Builder, words: &[Reg]) -> Vec<Vec<Reg>> {
-        if !self.cache.packed {
+        if self.cache.rows == CachedRows::F32 {
             return vec![words.iter().map(|&word| k.value(F32, word)).collect()];
         }
         let pairs: Vec<[Reg; 2]> = words.iter().map(|&word| halves(k, word)).collect();
@@ -322,7 +328,7 @@ impl Block {
 
     /// Loads four elements of the half of a value that the block adds up.
     fn part_of_value(&self, k: &mut Builder, range: [Reg; 2], [row, vector]: [Reg; 2]) -> Vec<Reg> {
-        if !self.cache.packed {
+        if self.cache.rows != CachedRows::F16 {
             let vector = k.fma(self.part, self.shape.columns / 4, vector);
             return self
                 .load(k, self.cache.values, range, [row, vector])
