@@ -33,6 +33,8 @@ struct Params {
     // Weights in groups.
     group_len: u32,
     least: f32,
+    // Caches of keys and values.
+    capacity: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -84,3 +86,9 @@ fn weights_at(row: u32, q: u32) -> vec4f {
 // Weights in groups, and their groups' scales and offsets.
 @group(0) @binding(9) var<storage, read> words: array<u32>;
 @group(0) @binding(10) var<storage, read> scales: array<u32>;
+
+// Caches of keys and values.
+@if(!f16 && !q8_0)
+@group(0) @binding(11) var<storage, read> cached: array<vec4f>;
+@if(f16 || q8_0)
+@group(0) @binding(11) var<storage, read> cached: array<vec4u>;

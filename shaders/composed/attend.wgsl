@@ -1,6 +1,9 @@
-// Attention of a head of one token to the positions that it sees: a workgroup goes through them 64 at a time, an
+// Attention of a head of one token to the positions that it sees: a workgroup goes through them 256 at a time, an
 // invocation a position, and keeps the largest score and the sum so far (Milakov and Gimelshein, "Online normalizer
 // calculation for softmax", 2018).
+@if(f16) import package::composed::cached::{first_half, second_half};
+@if(q8_0) import package::composed::cached::scale_of;
+import package::composed::cached::{stride_of, vector_of, words_of, wrapped};
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{MAX, SUM, workgroup_reduce};
 
@@ -38,21 +41,6 @@ var<workgroup> query: array<vec4f, GROUP>;
 var<workgroup> weights: array<f32, GROUP>;
 var<workgroup> parts: array<vec4f, GROUP>;
 
-@if(f16)
-fn first_half(words: vec4u) -> vec4f {
-    return vec4f(
-        unpack2x16float(words.x).x,
-        unpack2x16float(words.y).x,
-        unpack2x16float(words.z).x,
-        unpack2x16float(words.w).x,
-    );
-}
-
-@if(f16)
-fn second_half(words: vec4u) -> vec4f {
-    return first_half(words >> vec4u(16u));
-}
-
 // Multiplies the query by a row of `vectors` vectors, place by place, and adds the products up. Four loads at a time
 // wait for memory together.
 fn multiply_row(row: u32, vectors: u32) -> vec4f {
@@ -72,39 +60,6 @@ fn multiply_row(row: u32, vectors: u32) -> vec4f {
     return products;
 }
 
-// The vectors of words with the `vectors` vectors of a row, and those to the next row.
-@if(!f16 && !q8_0)
-fn words_of(vectors: u32) -> u32 {
-    return vectors;
-}
-
-@if(f16)
-fn words_of(vectors: u32) -> u32 {
-    return vectors / 2u;
-}
-
-@if(q8_0)
-fn words_of(vectors: u32) -> u32 {
-    return vectors / 4u;
-}
-
-@if(!q8_0)
-fn stride_of(vectors: u32) -> u32 {
-    return words_of(vectors);
-}
-
-@if(q8_0)
-fn stride_of(vectors: u32) -> u32 {
-    let blocks = (vectors + 7u) / 8u;
-    return words_of(vectors) + (blocks + 3u) / 4u;
-}
-
-// The scale of a block of the row whose scales begin at `first`, for numbers from −1 to 1.
-@if(q8_0)
-fn scale_of(first: u32, block: u32) -> f32 {
-    return 127.0 * bitcast<f32>(cached[first + block / 4u][block % 4u]);
-}
-
 // Multiplies the query by the `i`-th of the `words` vectors of words in the row that begins at `start`.
 @if(!f16 && !q8_0)
 fn multiply(key: vec4f, start: u32, i: u32, words: u32) -> vec4f {
@@ -121,31 +76,6 @@ fn multiply(key: vec4u, start: u32, i: u32, words: u32) -> vec4f {
     var products = query[4u * i] * unpack4x8snorm(key.x) + query[4u * i + 1u] * unpack4x8snorm(key.y);
     products += query[4u * i + 2u] * unpack4x8snorm(key.z) + query[4u * i + 3u] * unpack4x8snorm(key.w);
     return scale_of(start + words, i / 2u) * products;
-}
-
-// A vector of a row.
-@if(!f16 && !q8_0)
-fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
-    return cached[row * vectors + vector];
-}
-
-@if(f16)
-fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
-    let half = vectors / 2u;
-    let words = cached[row * half + vector % half];
-    return first_half(select(words, words >> vec4u(16u), vector >= half));
-}
-
-@if(q8_0)
-fn vector_of(row: u32, vector: u32, vectors: u32) -> vec4f {
-    let start = row * stride_of(vectors);
-    let word = cached[start + vector / 4u][vector % 4u];
-    return scale_of(start + words_of(vectors), vector / 8u) * unpack4x8snorm(word);
-}
-
-// The row of a position that is counted from the beginning of the round of the ring with the first one.
-fn wrapped(position: u32) -> u32 {
-    return select(position, position - params.capacity, position >= params.capacity);
 }
 
 @compute @workgroup_size(GROUP)
@@ -177,36 +107,42 @@ fn main(
     var highest = LOWEST;
     var total = 0.0;
     var sum = vec4f();
-    for (var first = start; first < end; first += GROUP) {
+    var first = start;
+    while first < end {
+        // A round ends where the ring does.
+        let stop = select(end, min(end, params.capacity), first < params.capacity);
+        let count = min(GROUP, stop - first);
+        let row = wrapped(first);
         var score = LOWEST;
-        if first + local < end {
-            score = dot(multiply_row(keys + wrapped(first + local), vectors), vec4f(1.0));
+        if local < count {
+            score = dot(multiply_row(keys + row + local, vectors), vec4f(1.0));
         }
         let above = max(highest, workgroup_reduce(MAX, score, local));
-        let weight = select(0.0, exp(score - above), first + local < end);
+        let weight = select(0.0, exp(score - above), local < count);
         let correction = exp(highest - above);
         highest = above;
         weights[local] = weight;
         total = total * correction + workgroup_reduce(SUM, weight, local);
         sum *= correction;
         if share < sharing {
-            let count = min(GROUP, end - first);
+            let first_value = values + row;
             var i = share;
             for (; i + 3u * sharing < count; i += 4u * sharing) {
                 let at = vec4u(i, i + sharing, i + 2u * sharing, i + 3u * sharing);
                 let loaded = array(
-                    vector_of(values + wrapped(first + at.x), vector, vectors),
-                    vector_of(values + wrapped(first + at.y), vector, vectors),
-                    vector_of(values + wrapped(first + at.z), vector, vectors),
-                    vector_of(values + wrapped(first + at.w), vector, vectors),
+                    vector_of(first_value + at.x, vector, vectors),
+                    vector_of(first_value + at.y, vector, vectors),
+                    vector_of(first_value + at.z, vector, vectors),
+                    vector_of(first_value + at.w, vector, vectors),
                 );
                 sum += weights[at.x] * loaded[0] + weights[at.y] * loaded[1];
                 sum += weights[at.z] * loaded[2] + weights[at.w] * loaded[3];
             }
             for (; i < count; i += sharing) {
-                sum += weights[i] * vector_of(values + wrapped(first + i), vector, vectors);
+                sum += weights[i] * vector_of(first_value + i, vector, vectors);
             }
         }
+        first += count;
         workgroupBarrier();
     }
     parts[local] = sum;

@@ -32,9 +32,6 @@ impl TransformerBackend for SharedCuda {
     type Weights = CudaWeights;
     type Pass<'a> = CudaPass<'a>;
 
-    // Products on tensor cores fill the GPU with as many.
-    const BLOCK: usize = MOST_BLOCK;
-
     const KERNELS: StepKernels = StepKernels {
         norm: "rms_norm",
         add: "add_rows",
@@ -47,6 +44,10 @@ impl TransformerBackend for SharedCuda {
         ],
         attend: ["attend", "attend_f16", "attend_q8_0"],
     };
+
+    fn block(&self) -> usize {
+        MOST_BLOCK
+    }
 
     fn pass(&self) -> Result<CudaPass<'_>> {
         Ok(CudaPass {

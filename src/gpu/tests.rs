@@ -1,5 +1,6 @@
 //! Tests of kernels that are chosen by the properties of the adapter, on any adapter.
 
+mod attention;
 mod blocks;
 mod choices;
 mod long;

@@ -13,8 +13,8 @@ use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::transformer::{
-    Activation, Attention, Columns, Element, HeadPlaces, Norm, Product, StepKernels, TILED_FROM,
-    TransformerBackend, TransformerPass, check_head,
+    Activation, Attention, BLOCK, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
+    StepKernels, TILED_FROM, TransformerBackend, TransformerPass, check_head,
 };
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
@@ -32,6 +32,23 @@ const ROWS_OF_A_LANE: usize = 4;
 
 /// Rows of weights that give enough workgroups if 32 invocations share them.
 const MANY_ROWS: usize = 8192;
+
+/// The number of tokens from which on a workgroup computes the attention of [`TOKENS_OF_TILE`], and the longest head.
+const ATTENTION_TILED_FROM: usize = 64;
+const TOKENS_OF_TILE: usize = 16;
+const MOST_TILED_HEAD: usize = 128;
+
+/// The kernels of attention for each type of cache: of one token to a workgroup, and of several.
+const ATTENTION: [(&str, &str); 3] = [
+    ("attend", kernels::ATTEND),
+    ("attend_f16", kernels::ATTEND_F16),
+    ("attend_q8_0", kernels::ATTEND_Q8_0),
+];
+const TILED_ATTENTION: [(&str, &str); 3] = [
+    ("attend_tiled", kernels::ATTEND_TILED),
+    ("attend_tiled_f16", kernels::ATTEND_TILED_F16),
+    ("attend_tiled_q8_0", kernels::ATTEND_TILED_Q8_0),
+];
 
 /// Tiles of 64 by 64 that keep a GPU busy.
 const MANY_TILES: usize = 96;
@@ -55,6 +72,14 @@ impl TransformerBackend for Arc<Gpu> {
         ],
         attend: ["attend", "attend_f16", "attend_q8_0"],
     };
+
+    fn block(&self) -> usize {
+        if self.adapter().software {
+            BLOCK
+        } else {
+            MOST_BLOCK
+        }
+    }
 
     fn pass(&self) -> Result<GpuPass<'_>> {
         Recorder::new(self).map(GpuPass)
@@ -360,12 +385,8 @@ impl<'g> TransformerPass for GpuPass<'g> {
             attention.window.unwrap_or(0) as u32,
             attention.scale.to_bits(),
         ];
-        let kernel = match attention.cache_type {
-            CacheType::F32 => ("attend", kernels::ATTEND),
-            CacheType::F16 => ("attend_f16", kernels::ATTEND_F16),
-            CacheType::Q8_0 => ("attend_q8_0", kernels::ATTEND_Q8_0),
-        };
-        let workgroups = attention.tokens * attention.heads;
+        let (kernel, tokens) = attention_kernel(attention);
+        let workgroups = attention.tokens.div_ceil(tokens) * attention.heads;
         self.record(kernel, &params, &[queries, cached], mixed, workgroups)
     }
 
@@ -380,5 +401,16 @@ impl<'g> TransformerPass for GpuPass<'g> {
         let params = [(tokens * hidden) as u32, hidden as u32, gelu];
         let workgroups = (tokens * hidden).div_ceil(WORKGROUP);
         self.record(("gate", kernels::GATE), &params, &[x], y, workgroups)
+    }
+}
+
+/// Returns the name and the text of the kernel for an attention, and the tokens that a workgroup computes.
+fn attention_kernel(attention: &Attention) -> ((&'static str, &'static str), usize) {
+    let (len, kind) = (attention.head_len, attention.cache_type as usize);
+    let is_tiled = len <= MOST_TILED_HEAD && len.is_multiple_of(16);
+    if attention.tokens >= ATTENTION_TILED_FROM && is_tiled {
+        (TILED_ATTENTION[kind], TOKENS_OF_TILE)
+    } else {
+        (ATTENTION[kind], 1)
     }
 }

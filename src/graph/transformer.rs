@@ -12,10 +12,10 @@ const MAX_HEAD: usize = 256;
 /// The number of rows from which on back-ends compute a product in tiles, without a norm.
 pub(crate) const TILED_FROM: usize = 4;
 
-/// The tokens of a prompt that go through the layers at a time, on most back-ends.
+/// The tokens of a prompt that go through the layers at a time where that is on a CPU.
 pub(crate) const BLOCK: usize = 128;
 
-/// The most tokens that go through the layers at a time on any back-end.
+/// The tokens of a prompt that go through the layers at a time on a GPU, which as many fill.
 pub(crate) const MOST_BLOCK: usize = 512;
 
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
@@ -32,15 +32,15 @@ pub(crate) trait TransformerBackend: Clone {
     where
         Self: 'a;
 
-    /// The tokens of a prompt that go through the layers at a time.
-    const BLOCK: usize = BLOCK;
-
     /// The most tokens to choose one after the other before the host learns of the first. If it is more than one, passes
     /// have [`TransformerPass::take_row`], [`TransformerPass::change`] and [`TransformerPass::draw`].
     const AHEAD: usize = 1;
 
     /// The names of the kernels, as profiles have them.
     const KERNELS: StepKernels;
+
+    /// Returns the tokens of a prompt that go through the layers at a time, at most [`MOST_BLOCK`].
+    fn block(&self) -> usize;
 
     fn pass(&self) -> Result<Self::Pass<'_>>;
 

@@ -421,6 +421,12 @@ pub(crate) const APART: &[Apart] = &[
     apart("attend", instance("attend", &[], &[])),
     apart("attend", instance("attend_f16", &["f16"], &[])),
     apart("attend", instance("attend_q8_0", &["q8_0"], &[])),
+    apart("attend_tiled", instance("attend_tiled", &[], &[])),
+    apart("attend_tiled", instance("attend_tiled_f16", &["f16"], &[])),
+    apart(
+        "attend_tiled",
+        instance("attend_tiled_q8_0", &["q8_0"], &[]),
+    ),
     apart("change_logits", instance("change_logits", &[], &[])),
     apart("draw", instance("draw", &[], &[])),
     apart("gate", instance("gate", &[], &[])),

@@ -1,6 +1,6 @@
 //! The forward pass: blocks of tokens through all layers.
 
-use super::{Kept, Model, Scaled, State, gpu};
+use super::{Kept, Model, Scaled, State};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
 use crate::graph::transformer::BLOCK;
@@ -107,7 +107,7 @@ impl Model {
 
     /// The tokens that go through the layers at a time.
     pub(crate) fn block(&self) -> usize {
-        by_executor!(self.executor, _ => BLOCK, gpu => gpu::block(gpu))
+        by_executor!(self.executor, _ => BLOCK, gpu => gpu.block())
     }
 
     /// Reads a block.

@@ -14,7 +14,7 @@ use super::{Block, BlockRequest, Config, Kept, Model, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, HeadPlaces, HeadRotation, Norm, Product, TILED_FROM, TransformerBackend,
+    Attention, BLOCK, HeadPlaces, HeadRotation, Norm, Product, TILED_FROM, TransformerBackend,
     TransformerPass,
 };
 pub(super) use adapter::GpuAdapter;
@@ -54,12 +54,18 @@ impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
     }
 }
 
-/// The tokens that go through the layers at a time.
-pub(super) fn block<B: ModelBackend>(_: &GpuModel<B>) -> usize {
-    B::BLOCK
+/// Returns how many of `count` layers a submission takes with so many tokens: as many as do the work of [`BLOCK`] tokens in
+/// all layers, since systems end programs whose submissions take seconds.
+fn layers_at_once(count: usize, tokens: usize) -> usize {
+    (count * BLOCK / tokens.max(1)).max(1)
 }
 
 impl<B: ModelBackend> GpuModel<B> {
+    /// Returns the tokens that go through the layers at a time.
+    pub(super) fn block(&self) -> usize {
+        self.gpu.block()
+    }
+
     /// Copies the weights of a model to a GPU.
     ///
     /// # Errors
@@ -98,7 +104,8 @@ impl<B: ModelBackend> GpuModel<B> {
                 pass.upload(angles[0].as_flattened())?,
                 pass.upload(angles[1].as_flattened())?,
             ];
-            let slots = Slots::new(Slot::lens(config, weights.vocabulary()), &mut pass)?;
+            let lens = Slot::lens(config, weights.vocabulary());
+            let slots = Slots::new(lens, gpu.block(), &mut pass)?;
             (vectors, angles, slots, pass.submit(None)?)
         };
         writing.await?;
@@ -146,7 +153,7 @@ impl<B: ModelBackend> GpuModel<B> {
             return Ok(slots);
         }
         let lens = Slot::lens(&model.config, model.vocabulary());
-        Slots::new(lens, &mut self.gpu.pass()?)
+        Slots::new(lens, self.block(), &mut self.gpu.pass()?)
     }
 
     async fn read_by(
@@ -166,13 +173,20 @@ impl<B: ModelBackend> GpuModel<B> {
         };
         let mut embedded = try_zeros(tokens * width)?;
         model.embed(request.input, &mut embedded)?;
-        let pass = |block| Pass::new(self, slots, model, sequence, request.adapters, block);
+        let new_pass = |block| Pass::new(self, slots, model, sequence, request.adapters, block);
+        let mut before = Vec::new();
         // What is recorded lives between two awaits.
         let submitted = {
-            let mut pass = pass(block)?;
+            let mut pass = new_pass(block)?;
             let residual = slots.own(Slot::Residual);
             pass.recorder.write(&embedded, residual)?;
-            for layer in &self.layers[request.layers.clone()] {
+            let layers = &self.layers[request.layers.clone()];
+            let at_once = layers_at_once(layers.len(), tokens);
+            for (index, layer) in layers.iter().enumerate() {
+                if index > 0 && index.is_multiple_of(at_once) {
+                    before.push(pass.recorder.submit(None)?);
+                    pass = new_pass(block)?;
+                }
                 pass.run(layer)?;
             }
             let read = match request.output {
@@ -197,6 +211,9 @@ impl<B: ModelBackend> GpuModel<B> {
             };
             pass.recorder.submit(Some(read))?
         };
+        for submitted in before {
+            submitted.await?;
+        }
         let mut results = submitted.await?;
         let is_whole = !matches!(request.output, Output::Logits(_));
         loop {
@@ -206,7 +223,7 @@ impl<B: ModelBackend> GpuModel<B> {
             }
             block.tokens = (tokens - block.skipped).min(LOGIT_ROWS);
             let submitted = {
-                let mut pass = pass(block)?;
+                let mut pass = new_pass(block)?;
                 pass.logits(block)?;
                 let read = pass.rows(Slot::Logits);
                 pass.recorder.submit(Some(read))?

@@ -48,7 +48,7 @@ impl<B: ModelBackend> GpuModel<B> {
         }
         let most = parts.iter().flatten().map(|part| part.rank).max();
         let mut pass = self.gpu.pass()?;
-        let between = pass.allocate(B::BLOCK * most.unwrap_or(1))?;
+        let between = pass.allocate(self.block() * most.unwrap_or(1))?;
         Ok(B::parts(GpuAdapter { parts, between }))
     }
 

@@ -29,12 +29,16 @@ pub(super) const BESIDE: [&[Slot]; 9] = [
 ];
 
 impl<B: TransformerBackend> Slots<B> {
-    /// Allocates the slots of a block.
-    pub(super) fn new(lens: [usize; Slot::COUNT], pass: &mut B::Pass<'_>) -> Result<Self> {
+    /// Allocates the slots of a block of so many tokens.
+    pub(super) fn new(
+        lens: [usize; Slot::COUNT],
+        block: usize,
+        pass: &mut B::Pass<'_>,
+    ) -> Result<Self> {
         let buffers = BESIDE.iter().map(|slots| {
             let rows = match slots {
                 [Slot::Logits] => LOGIT_ROWS,
-                _ => B::BLOCK,
+                _ => block,
             };
             let len: usize = slots.iter().map(|&slot| lens[slot as usize]).sum();
             pass.allocate(rows * len)
