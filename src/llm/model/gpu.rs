@@ -123,7 +123,7 @@ impl<B: ModelBackend> GpuModel<B> {
     /// Allocates the memory of a sequence.
     pub(super) fn state(&self, config: &Config) -> Result<State> {
         let mut pass = self.gpu.pass()?;
-        let lens = (0..config.layers).map(|layer| 2 * config.layer_words(layer));
+        let lens = (0..config.layers).map(|layer| config.layer_words(layer).saturating_mul(2));
         let layers = lens.map(|len| pass.allocate(len));
         layers
             .collect::<Result<_>>()
