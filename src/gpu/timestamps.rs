@@ -85,7 +85,7 @@ impl Gpu {
         })
     }
 
-    /// Returns the time that so many ticks take.
+    /// Converts ticks to time.
     pub(super) fn duration(&self, ticks: u64) -> Duration {
         let nanoseconds = ticks as f64 * f64::from(self.queue.get_timestamp_period());
         Duration::from_nanos(nanoseconds as u64)

@@ -231,7 +231,7 @@ pub(crate) struct HeadPlaces<'a, B> {
     pub(crate) head_len: usize,
     /// The position of the first token.
     pub(crate) position: usize,
-    /// The positions that the cache has room for; a position beyond takes the place of one that is so many before it.
+    /// The rows of a head in the cache. Position `p` has row `p % capacity`.
     pub(crate) capacity: usize,
     /// The gains of the norms of queries and of keys, and their epsilon.
     pub(crate) gains: Option<([&'a B; 2], f32)>,

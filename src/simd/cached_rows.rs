@@ -103,7 +103,7 @@ impl Kernel for UnpackIntegers<'_> {
                 }
                 let scale = isa.splat(scale);
                 for at in (0..BLOCK_LEN).step_by(I::LANES) {
-                    // SAFETY: the words have so many bytes, a multiple of a vector's lanes.
+                    // SAFETY: the words have `BLOCK_LEN` bytes, a multiple of `LANES`.
                     let integers = unsafe {
                         let bytes: *const u8 = words.as_ptr().cast();
                         isa.load_signed_bytes(bytes.add(at))

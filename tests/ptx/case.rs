@@ -11,7 +11,8 @@ pub(crate) enum Value {
     F16s(Vec<f32>),
     Bf16s(Vec<f32>),
     Bytes(Vec<u8>),
-    /// Rows of so many elements: words of four integers, then the scales of blocks of 32, up to a multiple of four words.
+    /// Words of rows, and the elements of a row: four integers to a word, then a scale for each 32, filled up to a multiple
+    /// of four words.
     Integers(Vec<f32>, usize),
     U32(u32),
     F32(f32),

@@ -1,11 +1,13 @@
 //! Timestamps around every dispatch, while someone profiles.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gpu::context::Gpu;
+use crate::gpu::readback::Readback;
 use crate::gpu::timestamps::{Timestamps, ticks};
+use crate::runtime::block_on;
 
 /// The time at which a kernel ran, by the GPU's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +96,7 @@ impl Gpu {
     }
 
     /// Stops timing and returns the times in the order of submission.
-    pub(crate) fn finish_profiling(&self, profiler: u64) -> Result<Vec<KernelTime>> {
+    pub(crate) fn finish_profiling(self: &Arc<Self>, profiler: u64) -> Result<Vec<KernelTime>> {
         let mut times = Vec::new();
         let mut first = None;
         for submission in &self.take_timed(profiler) {
@@ -115,28 +117,14 @@ impl Gpu {
         Ok(times)
     }
 
-    fn read_ticks(&self, buffer: &wgpu::Buffer) -> Result<Vec<u64>> {
-        let staging = self.device.create_buffer(&wgpu::BufferDescriptor {
-            label: None,
-            size: buffer.size(),
-            usage: wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST,
-            mapped_at_creation: false,
-        });
-        let mut encoder = self
-            .device
-            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        encoder.copy_buffer_to_buffer(buffer, 0, &staging, 0, None);
-        self.queue.submit([encoder.finish()]);
-        staging.map_async(wgpu::MapMode::Read, .., |_| ());
-        let polled = self.device.poll(wgpu::PollType::wait_indefinitely());
-        let refused = |message: String| self.check().and(Err(Error::Gpu { message }));
-        if let Err(error) = polled {
-            return refused(error.to_string());
-        }
-        match staging.get_mapped_range(..) {
-            Ok(view) => Ok(ticks(&view)),
-            Err(error) => refused(error.to_string()),
-        }
+    /// Copies ticks to the host, and waits for them.
+    fn read_ticks(self: &Arc<Self>, buffer: &wgpu::Buffer) -> Result<Vec<u64>> {
+        let descriptor = wgpu::CommandEncoderDescriptor::default();
+        let mut encoder = self.device.create_command_encoder(&descriptor);
+        let mut readback = Readback::copy(self, buffer, &mut encoder)?;
+        readback.start(&self.queue.submit([encoder.finish()]));
+        block_on(readback.arrived())?;
+        Ok(readback.look(|view| ticks(&view))?.unwrap_or_default())
     }
 
     fn lock_stamps(&self) -> MutexGuard<'_, Timing> {

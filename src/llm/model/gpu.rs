@@ -5,12 +5,13 @@ mod backend;
 mod choose;
 mod explain;
 mod join;
+mod sequence;
 mod slots;
 
 use super::forward::foreign;
 use super::rotation::Pairs;
 use super::steps::{Slot, Step, VectorId, WeightId};
-use super::{Block, BlockRequest, Config, Kept, Model, Output, Scaled, State};
+use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
@@ -20,6 +21,7 @@ use crate::graph::transformer::{
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
 use join::join;
+pub(in crate::llm) use sequence::GpuSequence;
 use slots::{LOGIT_ROWS, Slots};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -45,17 +47,8 @@ impl<B: TransformerBackend> std::fmt::Debug for GpuModel<B> {
     }
 }
 
-/// The keys and then the values of a sequence, for each layer.
-pub(in crate::llm) struct GpuSequence<B: TransformerBackend>(Vec<B::Buffer>);
-
-impl<B: TransformerBackend> std::fmt::Debug for GpuSequence<B> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "GpuSequence({} layers)", self.0.len())
-    }
-}
-
-/// Returns how many of `count` layers a submission takes with so many tokens: as many as do the work of [`BLOCK`] tokens in
-/// all layers, since systems end programs whose submissions take seconds.
+/// Returns the number of layers, of `count`, that a submission takes. It has at most the work of [`BLOCK`] tokens in all
+/// layers, since systems end programs whose submissions take seconds.
 fn layers_at_once(count: usize, tokens: usize) -> usize {
     (count * BLOCK / tokens.max(1)).max(1)
 }
@@ -230,53 +223,6 @@ impl<B: ModelBackend> GpuModel<B> {
             };
             results.extend(submitted.await?);
         }
-    }
-
-    /// Returns the keys and values of some positions of a sequence.
-    pub(super) async fn download(
-        &self,
-        config: &Config,
-        state: &State,
-        kept: Kept,
-    ) -> Result<Vec<f32>> {
-        let sequence = B::sequence(state).ok_or_else(foreign)?;
-        let mut values = try_zeros(config.kept_words(kept))?;
-        let mut rest = &mut values[..];
-        for (index, layer) in sequence.0.iter().enumerate() {
-            let reading = self.gpu.pass()?.submit(Some((layer, B::len(layer))))?;
-            let words = reading.await?;
-            for range in config.ranges(index, kept) {
-                let to = rest.split_off_mut(..range.len()).unwrap_or_default();
-                to.copy_from_slice(&words[range]);
-            }
-        }
-        Ok(values)
-    }
-
-    /// Replaces the keys and values of some positions of a sequence.
-    pub(super) async fn upload(
-        &self,
-        config: &Config,
-        state: &State,
-        kept: Kept,
-        values: &[f32],
-    ) -> Result<()> {
-        let sequence = B::sequence(state).ok_or_else(foreign)?;
-        let mut rest = values;
-        for (index, layer) in sequence.0.iter().enumerate() {
-            let mut words = try_zeros(B::len(layer))?;
-            for range in config.ranges(index, kept) {
-                let from = rest.split_off(..range.len()).unwrap_or_default();
-                words[range].copy_from_slice(from);
-            }
-            let writing = {
-                let mut pass = self.gpu.pass()?;
-                pass.write(&words, layer)?;
-                pass.submit(None)?
-            };
-            writing.await?;
-        }
-        Ok(())
     }
 }
 

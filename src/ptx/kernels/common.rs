@@ -152,7 +152,7 @@ impl BlockReduce {
     }
 }
 
-/// Returns the row of a ring: so many rows before, if it is beyond the last one.
+/// Returns `row`, or `row − rows` if that is not negative: a row of a ring, at most one round further.
 pub(crate) fn wrapped(k: &mut Builder, row: Reg, rows: Reg) -> Reg {
     let before = k.sub(row, rows);
     let beyond = k.ge(row, rows);

@@ -29,7 +29,7 @@ pub(super) const BESIDE: [&[Slot]; 9] = [
 ];
 
 impl<B: TransformerBackend> Slots<B> {
-    /// Allocates the slots of a block of so many tokens.
+    /// Allocates the slots of a block, whose number of tokens is given.
     pub(super) fn new(
         lens: [usize; Slot::COUNT],
         block: usize,

@@ -65,6 +65,14 @@ impl CachedRows {
         }
     }
 
+    /// The vectors of four words or integers that `len` elements take.
+    pub(super) fn vectors(self, len: u32) -> u32 {
+        match self {
+            CachedRows::F32 | CachedRows::Q8 => len / 4,
+            CachedRows::F16 => len / 8,
+        }
+    }
+
     /// The words of a row of `len` elements that hold them, and all words of a row.
     pub(super) fn words(self, k: &mut Builder, len: Reg) -> [Reg; 2] {
         match self {

@@ -5,16 +5,20 @@
 //! A number is the sum of two bf16. Tiles have the upper parts and the lower parts apart. Of the four products of parts
 //! that of the lower ones is left out.
 
-use super::{Cache, CachedAttentionKernel, CachedRows, LOWEST, Params, halves};
+mod tile;
+
+use super::cache::{Cache, halves};
+use super::{CachedAttentionKernel, CachedRows, LOWEST, Params};
 use crate::ptx::build::Builder;
 use crate::ptx::error::{Error, Result};
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{Combine, WARP, over_lanes, wrapped};
-use crate::ptx::kernels::fragments::{bf16_parts, load_matrices, multiply_parts};
+use crate::ptx::kernels::fragments::{bf16_parts, multiply_parts};
 use crate::ptx::types::PtxType::{B32, F32, U32};
 use crate::ptx::types::Target;
+use tile::Tile;
 
 const WARPS: u32 = 4;
 const THREADS: u32 = WARPS * WARP;
@@ -74,47 +78,9 @@ impl Shape {
 
     /// Vectors of words that are loaded of a value.
     fn value_vectors(self, cached: CachedRows) -> u32 {
-        match cached {
-            CachedRows::F16 => self.len / 8,
-            CachedRows::F32 | CachedRows::Q8 => self.columns / 4,
-        }
-    }
-}
-
-/// Rows of bf16 in shared memory, the upper parts and then the lower ones.
-#[derive(Clone, Copy)]
-struct Tile {
-    first: Reg,
-    /// Bytes from a row to the next: an odd number of 16 bytes keeps rows in different banks.
-    pitch: u32,
-    /// Bytes of all rows of a part.
-    part: u32,
-}
-
-impl Tile {
-    fn new(shared: Reg, used: &mut u32, k: &mut Builder, [rows, cols]: [u32; 2]) -> Self {
-        let pitch = 2 * cols + 16;
-        let tile = Self {
-            first: k.offset(shared, *used),
-            pitch,
-            part: rows * pitch,
-        };
-        *used += 2 * tile.part;
-        tile
-    }
-
-    /// Stores four numbers of a row from a column on.
-    fn store(&self, k: &mut Builder, [row, col]: [Reg; 2], numbers: &[Reg]) {
-        let row = k.fma(row, self.pitch, self.first);
-        let to = k.fma(col, 2, row);
-        for (part, pairs) in (0..).zip(bf16_parts(k, numbers)) {
-            k.st_shared(B32, to, part * self.part as i32, pairs.as_slice());
-        }
-    }
-
-    /// Loads both parts of four 8 × 8 matrices at an address, `further` bytes beyond it.
-    fn load(&self, k: &mut Builder, op: Op, at: Reg, further: u32) -> [Vec<Reg>; 2] {
-        [0, self.part].map(|part| load_matrices(k, op, at, further + part))
+        // Words of two f16 have an element of each half of a row.
+        let is_whole = cached == CachedRows::F16;
+        cached.vectors(if is_whole { self.len } else { self.columns })
     }
 }
 
@@ -251,10 +217,7 @@ impl Block {
 
     fn load_keys(&self, k: &mut Builder, range: [Reg; 2]) {
         let Shape { len, keys, .. } = self.shape;
-        let vectors = match self.cache.rows {
-            CachedRows::F16 => len / 8,
-            CachedRows::F32 | CachedRows::Q8 => len / 4,
-        };
+        let vectors = self.cache.rows.vectors(len);
         for (row, vector) in self.share(k, vectors, keys) {
             let halves = self.load(k, self.cache.keys, range, [row, vector]);
             for (half, numbers) in (0..).zip(halves) {
