@@ -109,6 +109,7 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
     }
     products.push(Box::new(CachedAttentionKernel::new()));
     products.push(Box::new(CachedAttentionKernel::new().packed()));
+    products.push(Box::new(CachedAttentionKernel::split()));
     products.push(Box::new(CachedAttentionKernel::mma(64)));
     products.push(Box::new(CachedAttentionKernel::mma(128).packed()));
     let mut kernels: Vec<_> = products.into_iter().map(|kernel| (kernel, 0)).collect();

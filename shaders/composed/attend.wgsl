@@ -1,6 +1,7 @@
 // Attention of a head of one token to the positions that it sees: a workgroup goes through them 256 at a time, an
 // invocation a position, and keeps the largest score and the sum so far (Milakov and Gimelshein, "Online normalizer
-// calculation for softmax", 2018).
+// calculation for softmax", 2018). Several workgroups may share the positions (Dao et al., "Flash-Decoding", 2023);
+// add_splits.wgsl adds up what they leave.
 @if(f16) import package::composed::cached::{first_half, second_half};
 @if(q8_0) import package::composed::cached::scale_of;
 import package::composed::cached::{stride_of, vector_of, words_of, wrapped};
@@ -19,6 +20,8 @@ struct Params {
     capacity: u32,
     window: u32,
     scale: f32,
+    // Workgroups that share the positions of a head.
+    splits: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
@@ -31,6 +34,7 @@ struct Params {
 // A word has four integers of 8 bits. The scales of blocks of 32 follow, and fill their last vector up.
 @if(q8_0)
 @group(0) @binding(2) var<storage, read> cached: array<vec4u>;
+// The mean of values; of each split their sum, and a vector of the largest score and the sum of weights relative to it.
 @group(0) @binding(3) var<storage, read_write> mixed: array<vec4f>;
 
 const GROUP = 256u;
@@ -84,7 +88,8 @@ fn main(
     @builtin(num_workgroups) groups: vec3u,
     @builtin(local_invocation_index) local: u32,
 ) {
-    let index = workgroup_index(group, groups);
+    let number = workgroup_index(group, groups);
+    let index = number / params.splits;
     if index >= params.tokens * params.heads {
         return;
     }
@@ -98,8 +103,13 @@ fn main(
     let values = keys + kv_heads * params.capacity;
     let last = params.position + index / params.heads + 1u;
     let earliest = select(0u, max(last, params.window) - params.window, params.window > 0u);
-    let start = earliest % params.capacity;
-    let end = start + last - earliest;
+    // A split has whole rounds, but for the last one with any.
+    let seen = last - earliest;
+    let rounds = (seen + GROUP - 1u) / GROUP;
+    let len = (rounds + params.splits - 1u) / params.splits * GROUP;
+    let before = min(number % params.splits * len, seen);
+    let start = earliest % params.capacity + before;
+    let end = start + min(len, seen - before);
     // In the sum of values an invocation adds one vector of the head, at every `sharing`-th position.
     let sharing = GROUP / vectors;
     let vector = local % vectors;
@@ -151,6 +161,13 @@ fn main(
         for (var i = 1u; i < sharing; i++) {
             sum += parts[i * vectors + local];
         }
-        mixed[index * vectors + local] = sum / total;
+        if params.splits == 1u {
+            mixed[index * vectors + local] = sum / total;
+        } else {
+            mixed[number * (vectors + 1u) + local] = sum;
+        }
+    }
+    if local == 0u && params.splits > 1u {
+        mixed[number * (vectors + 1u) + vectors] = vec4f(highest, total, 0.0, 0.0);
     }
 }

@@ -14,9 +14,11 @@ use crate::graph::transformer::{
     TILED_FROM, TransformerBackend, TransformerPass, check_head, check_row,
 };
 use crate::ops::shape::check_limit;
+use crate::ptx::PtxType;
 use crate::ptx::kernels::{
-    Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel,
-    Kernel, LayerNormKernel, PackedFormat, PackedMatmulKernel, PlaceHeadsKernel,
+    Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
+    DecodeSumKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat, PackedMatmulKernel,
+    PlaceHeadsKernel,
 };
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
@@ -380,23 +382,24 @@ impl<'a> TransformerPass for CudaPass<'a> {
         &mut self,
         [queries, cached]: [&Elements; 2],
         attention: &Attention,
+        parts: &Elements,
         mixed: &Elements,
     ) -> Result<()> {
         check_head(attention.head_len, attention.cache_type)?;
         let len = attention.head_len as u32;
         let mma = CachedAttentionKernel::mma(len);
         let many = attention.tokens >= MMA_FROM && CachedAttentionKernel::MMA_HEADS.contains(&len);
-        let kernel = if many && self.has(&mma) {
-            mma
-        } else {
-            CachedAttentionKernel::new()
+        let (kernel, splits) = match attention.splits() {
+            _ if many && self.has(&mma) => (mma, 1),
+            1 => (CachedAttentionKernel::new(), 1),
+            splits => (CachedAttentionKernel::split(), splits),
         };
         let kernel = match attention.cache_type {
             CacheType::F32 => kernel,
             CacheType::F16 => kernel.packed(),
             CacheType::Q8_0 => kernel.quantized(),
         };
-        let pointers = [queries.from(0), cached.from(0), mixed.from(0)];
+        let inputs = [queries.from(0), cached.from(0)];
         let shape = sizes([
             attention.tokens,
             attention.heads,
@@ -407,8 +410,20 @@ impl<'a> TransformerPass for CudaPass<'a> {
             attention.window.unwrap_or(0),
         ]);
         let scale = [Argument::F32(attention.scale)];
-        let arguments = [&pointers[..], &shape, &scale].concat();
-        self.launch(&kernel, &[queries, cached], mixed, &arguments)
+        if splits == 1 {
+            let arguments = [&inputs[..], &[mixed.from(0)], &shape, &scale].concat();
+            return self.launch(&kernel, &[queries, cached], mixed, &arguments);
+        }
+        let heads = attention.tokens * attention.heads;
+        let left = [
+            parts.from(0),
+            parts.from(heads * splits * attention.head_len),
+        ];
+        let arguments = [&inputs[..], &left, &shape, &scale, &sizes([splits])].concat();
+        self.launch(&kernel, &[queries, cached], parts, &arguments)?;
+        let sum = DecodeSumKernel::new(PtxType::F32, len);
+        let arguments = [&left[..], &[mixed.from(0)], &sizes([heads, splits])].concat();
+        self.launch(&sum, &[parts], mixed, &arguments)
     }
 
     fn gate(

@@ -372,9 +372,14 @@ impl<'g> TransformerPass for GpuPass<'g> {
         &mut self,
         [queries, cached]: [&GpuBuffer; 2],
         attention: &Attention,
+        parts: &GpuBuffer,
         mixed: &GpuBuffer,
     ) -> Result<()> {
         check_head(attention.head_len, attention.cache_type)?;
+        let (kernel, tokens) = attention_kernel(attention);
+        // A software adapter has no more threads than heads.
+        let is_whole = tokens > 1 || self.0.gpu.adapter().software;
+        let splits = if is_whole { 1 } else { attention.splits() };
         let params = [
             attention.tokens as u32,
             attention.heads as u32,
@@ -384,10 +389,18 @@ impl<'g> TransformerPass for GpuPass<'g> {
             attention.capacity as u32,
             attention.window.unwrap_or(0) as u32,
             attention.scale.to_bits(),
+            splits as u32,
         ];
-        let (kernel, tokens) = attention_kernel(attention);
-        let workgroups = attention.tokens.div_ceil(tokens) * attention.heads;
-        self.record(kernel, &params, &[queries, cached], mixed, workgroups)
+        let inputs = [queries, cached];
+        let workgroups = attention.tokens.div_ceil(tokens) * attention.heads * splits;
+        if splits == 1 {
+            return self.record(kernel, &params, &inputs, mixed, workgroups);
+        }
+        self.record(kernel, &params, &inputs, parts, workgroups)?;
+        let heads = attention.tokens * attention.heads;
+        let params = [heads, attention.head_len / 4, splits].map(|size| size as u32);
+        let kernel = ("add_splits", kernels::ADD_SPLITS);
+        self.record(kernel, &params, &[parts], mixed, heads)
     }
 
     fn gate(

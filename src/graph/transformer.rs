@@ -18,6 +18,15 @@ pub(crate) const BLOCK: usize = 128;
 /// The tokens of a prompt that go through the layers at a time on a GPU, which as many fill.
 pub(crate) const MOST_BLOCK: usize = 512;
 
+/// Positions that a workgroup goes through at a time in attention of one token.
+const ROUND: usize = 256;
+
+/// The most workgroups of attention whose positions are split, which keep a large GPU busy.
+const SPLIT_GROUPS: usize = 512;
+
+/// The most splits of a head.
+const MOST_SPLITS: usize = 64;
+
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
 const EIGHT: usize = 8;
 
@@ -190,11 +199,13 @@ pub(crate) trait TransformerPass: Sized {
         cached: &Self::Buffer,
     ) -> Result<()>;
 
-    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each.
+    /// Attention of queries to the keys and then the values of `kv_heads · capacity` rows each. `parts` is memory for
+    /// [`Attention::parts_len`] elements.
     fn attend(
         &mut self,
         inputs: [&Self::Buffer; 2],
         attention: &Attention,
+        parts: &Self::Buffer,
         mixed: &Self::Buffer,
     ) -> Result<()>;
 
@@ -311,6 +322,21 @@ pub(crate) struct Attention {
     pub(crate) window: Option<usize>,
     pub(crate) scale: f32,
     pub(crate) cache_type: CacheType,
+}
+
+impl Attention {
+    /// Returns the workgroups that share the positions of a head. Each has at least [`ROUND`] of them, but for the last.
+    pub(crate) fn splits(&self) -> usize {
+        let seen = (self.position + self.tokens).min(self.window.unwrap_or(usize::MAX));
+        let most = (SPLIT_GROUPS / (self.tokens * self.heads).max(1)).clamp(1, MOST_SPLITS);
+        let rounds = seen.div_ceil(ROUND).max(1);
+        rounds.div_ceil(rounds.div_ceil(most))
+    }
+
+    /// Returns the elements that splits take in all: a head each and four more.
+    pub(crate) fn parts_len(head_len: usize) -> usize {
+        SPLIT_GROUPS * (head_len + 4)
+    }
 }
 
 /// Checks whether kernels take heads of this length, whose rows in the cache they read by four words.

@@ -417,6 +417,7 @@ pub(crate) const TEMPLATES: &[Template] = &[
 /// The kernels that are no part of that table.
 pub(crate) const APART: &[Apart] = &[
     apart("add_rows", instance("add_rows", &[], &[])),
+    apart("add_splits", instance("add_splits", &[], &[])),
     apart("add_weights", instance("add_weights", &[], &[])),
     apart("attend", instance("attend", &[], &[])),
     apart("attend", instance("attend_f16", &["f16"], &[])),

@@ -98,7 +98,7 @@ impl<B: ModelBackend> GpuModel<B> {
                 pass.upload(angles[1].as_flattened())?,
             ];
             let lens = Slot::lens(config, weights.vocabulary());
-            let slots = Slots::new(lens, gpu.block(), &mut pass)?;
+            let slots = Slots::new(lens, [gpu.block(), config.head_len], &mut pass)?;
             (vectors, angles, slots, pass.submit(None)?)
         };
         writing.await?;
@@ -146,7 +146,8 @@ impl<B: ModelBackend> GpuModel<B> {
             return Ok(slots);
         }
         let lens = Slot::lens(&model.config, model.vocabulary());
-        Slots::new(lens, self.block(), &mut self.gpu.pass()?)
+        let sizes = [self.block(), model.config.head_len];
+        Slots::new(lens, sizes, &mut self.gpu.pass()?)
     }
 
     async fn read_by(
@@ -422,7 +423,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         };
         let inputs = [slots.own(Slot::Rotated), &self.sequence.0[layer]];
         self.recorder
-            .attend(inputs, &attention, slots.own(Slot::Mixed))
+            .attend(inputs, &attention, &slots.parts, slots.own(Slot::Mixed))
     }
 
     fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use super::super::steps::Slot;
 use crate::error::Result;
-use crate::graph::transformer::{Columns, TransformerBackend, TransformerPass};
+use crate::graph::transformer::{Attention, Columns, TransformerBackend, TransformerPass};
 
 /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
 pub(super) const LOGIT_ROWS: usize = 8;
@@ -13,6 +13,8 @@ pub(super) struct Slots<B: TransformerBackend> {
     lens: [usize; Slot::COUNT],
     /// The tokens that were chosen one after the other.
     pub(super) chosen: B::Buffer,
+    /// What splits of attention leave.
+    pub(super) parts: B::Buffer,
 }
 
 /// Slots that lie beside each other.
@@ -29,10 +31,10 @@ pub(super) const BESIDE: [&[Slot]; 9] = [
 ];
 
 impl<B: TransformerBackend> Slots<B> {
-    /// Allocates the slots of a block, whose number of tokens is given.
+    /// Allocates the slots of a block, whose number of tokens is given, and with the length of a head memory for attention.
     pub(super) fn new(
         lens: [usize; Slot::COUNT],
-        block: usize,
+        [block, head_len]: [usize; 2],
         pass: &mut B::Pass<'_>,
     ) -> Result<Self> {
         let buffers = BESIDE.iter().map(|slots| {
@@ -47,6 +49,7 @@ impl<B: TransformerBackend> Slots<B> {
             buffers: buffers.collect::<Result<_>>()?,
             lens,
             chosen: pass.allocate(B::AHEAD)?,
+            parts: pass.allocate(Attention::parts_len(head_len))?,
         })
     }
 

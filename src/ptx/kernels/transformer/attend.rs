@@ -13,6 +13,7 @@ use crate::ptx::kernels::common::{BlockReduce, Combine};
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
 use cache::Cache;
+use std::f32::consts::LOG2_E;
 
 /// Threads of a block, and positions of a round.
 const THREADS: u32 = 256;
@@ -30,12 +31,14 @@ const LOWEST: f32 = -3e38;
 /// capacity × head_len`), `mixed` (f32, like `queries`), `tokens` (at most 65,535), `heads`, `kv_heads`, `head_len` (a
 /// multiple of 4 up to 256), `position` (of the first token), `capacity` (the positions that there is room for, at least as
 /// many as any token sees and there are tokens; the row of a position is its remainder), `window` (the positions that a
-/// token sees, or 0 for all) (u32), `scale` (f32, of the scores). All are aligned to 16 bytes.
+/// token sees, or 0 for all) (u32), `scale` (f32, of the scores). All are aligned to 16 bytes. Kernels for
+/// [splits](CachedAttentionKernel::split) have further ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct CachedAttentionKernel {
     cached: CachedRows,
     /// The length of a head, of kernels for tensor cores.
     mma: Option<u32>,
+    split: bool,
 }
 
 impl CachedAttentionKernel {
@@ -54,8 +57,21 @@ impl CachedAttentionKernel {
     /// that is not finite gives NaN there, and maybe elsewhere in the head.
     pub fn mma(head_len: u32) -> Self {
         Self {
-            cached: CachedRows::F32,
             mma: Some(head_len),
+            ..Self::default()
+        }
+    }
+
+    /// Creates a kernel for few tokens of many positions and a cache of f32, whose blocks share the positions of a head.
+    /// [`DecodeSumKernel`](crate::ptx::kernels::DecodeSumKernel) gives the results from what it writes.
+    ///
+    /// In place of `mixed` it has `sums` (f32, `tokens × heads × splits × head_len`) and `stats` (f32, `tokens × heads ×
+    /// splits × 2`: the largest score, in units of ln 2, and the sum of weights relative to it), and at the end `splits`
+    /// (u32, at most 65,535).
+    pub fn split() -> Self {
+        Self {
+            split: true,
+            ..Self::default()
         }
     }
 
@@ -85,7 +101,8 @@ impl Kernel for CachedAttentionKernel {
     }
 
     fn name(&self) -> String {
-        let name = format!("attend{}", self.cached.suffix());
+        let split = if self.split { "_split" } else { "" };
+        let name = format!("attend{split}{}", self.cached.suffix());
         match self.mma {
             None => name,
             Some(len) => format!("{name}_mma_{len}"),
@@ -99,11 +116,14 @@ impl Kernel for CachedAttentionKernel {
         let grid = [
             Extent::Param("heads"),
             Extent::Param("tokens"),
-            Extent::Fixed(1),
+            match self.split {
+                true => Extent::Param("splits"),
+                false => Extent::Fixed(1),
+            },
         ];
         let launch = Launch::new(THREADS, grid).overlapping(target);
         let mut k = Builder::new(self.name(), target, launch);
-        let block = Block::declare(&mut k, self.cached);
+        let block = Block::declare(&mut k, *self);
         k.wait_for_grid();
         block.load_query(&mut k);
         let [start, end] = block.range(&mut k);
@@ -116,12 +136,14 @@ impl Kernel for CachedAttentionKernel {
     }
 }
 
-/// The parameters of both kernels.
+/// The parameters of all kernels.
 struct Params {
     rows: CachedRows,
     queries: Reg,
     cached: Reg,
+    /// Means of values, or their sums for each split.
     mixed: Reg,
+    split: Option<Split>,
     tokens: Reg,
     heads: Reg,
     kv_heads: Reg,
@@ -132,13 +154,23 @@ struct Params {
     scale: Reg,
 }
 
+/// A block's part of the positions of a head.
+struct Split {
+    stats: Reg,
+    /// The splits of a head, and the number of this one.
+    count: Reg,
+    number: Reg,
+}
+
 impl Params {
-    fn declare(k: &mut Builder, rows: CachedRows) -> Self {
+    fn declare(k: &mut Builder, kernel: CachedAttentionKernel) -> Self {
+        let mixed = if kernel.split { "sums" } else { "mixed" };
         let [queries, cached, mixed] =
-            ["queries", "cached", "mixed"].map(|name| k.pointer(name, F32));
+            ["queries", "cached", mixed].map(|name| k.pointer(name, F32));
+        let stats = kernel.split.then(|| k.pointer("stats", F32));
         let mut scalar = |name| k.scalar(name, U32);
         Self {
-            rows,
+            rows: kernel.cached,
             queries,
             cached,
             mixed,
@@ -150,6 +182,11 @@ impl Params {
             capacity: scalar("capacity"),
             window: scalar("window"),
             scale: k.scalar("scale", F32),
+            split: stats.map(|stats| Split {
+                stats,
+                count: k.scalar("splits", U32),
+                number: k.special(Special::CtaidZ),
+            }),
         }
     }
 
@@ -161,6 +198,16 @@ impl Params {
         let beyond = k.gt(end, self.window);
         let cut = k.and(has_window, beyond);
         k.select(cut, before, 0u32)
+    }
+}
+
+impl Split {
+    fn store_stats(&self, k: &mut Builder, row: Reg, running: &Running) {
+        let to = k.at(self.stats, row, 8);
+        let highest = k.mul(running.highest, LOG2_E);
+        // That of no positions stays finite.
+        let highest = k.max(highest, f32::MIN);
+        k.st_global(F32, to, 0, [highest, running.total].as_slice());
     }
 }
 
@@ -204,8 +251,8 @@ impl Running {
 }
 
 impl Block {
-    fn declare(k: &mut Builder, rows: CachedRows) -> Self {
-        let params = Params::declare(k, rows);
+    fn declare(k: &mut Builder, kernel: CachedAttentionKernel) -> Self {
+        let params = Params::declare(k, kernel);
         let (head, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let thread = k.special(Special::TidX);
         let vectors = k.shr(params.head_len, 2);
@@ -241,12 +288,27 @@ impl Block {
         k.barrier();
     }
 
-    /// The positions that the token sees, from the first one to the end, counted from the first row of the ring on.
+    /// The positions that the block goes through, from the first one to the end, counted from the first row of the ring on.
     fn range(&self, k: &mut Builder) -> [Reg; 2] {
         let start = self.params.first_seen(k, self.position);
         let end = k.add(self.position, 1);
         let count = k.sub(end, start);
         let start = k.rem(start, self.params.capacity);
+        let Some(split) = &self.params.split else {
+            return [start, k.add(start, count)];
+        };
+        // Splits have whole rounds, but for the last one with any.
+        let up = k.add(count, THREADS - 1);
+        let rounds = k.shr(up, THREADS.trailing_zeros());
+        let up = k.add(rounds, split.count);
+        let up = k.sub(up, 1);
+        let each = k.div(up, split.count);
+        let each = k.mul(each, THREADS);
+        let before = k.mul(split.number, each);
+        let before = k.min(before, count);
+        let rest = k.sub(count, before);
+        let count = k.min(rest, each);
+        let start = k.add(start, before);
         [start, k.add(start, count)]
     }
 
@@ -309,7 +371,7 @@ impl Block {
         }
     }
 
-    /// Adds the threads' sums up, and stores the mean of values.
+    /// Adds the threads' sums up, and stores the mean of values or what there is of a split.
     fn store(&self, k: &mut Builder, running: &Running) {
         let sums = &running.sums;
         let at = k.fma(self.thread, 16, self.parts);
@@ -325,11 +387,19 @@ impl Block {
                     k.add_assign(sum, more);
                 }
             });
-            let means: Vec<Reg> = sums.iter().map(|&sum| k.div(sum, running.total)).collect();
             let column = k.mul(self.thread, 4);
             let params = &self.params;
-            let to = k.at_2d(params.mixed, self.index, params.head_len, column, 4);
-            k.st_global(F32, to, 0, means.as_slice());
+            if let Some(split) = &params.split {
+                let row = k.fma(self.index, split.count, split.number);
+                let to = k.at_2d(params.mixed, row, params.head_len, column, 4);
+                k.st_global(F32, to, 0, sums.as_slice());
+                let first = k.eq(self.thread, 0);
+                k.when(first, |k| split.store_stats(k, row, running));
+            } else {
+                let means: Vec<Reg> = sums.iter().map(|&sum| k.div(sum, running.total)).collect();
+                let to = k.at_2d(params.mixed, self.index, params.head_len, column, 4);
+                k.st_global(F32, to, 0, means.as_slice());
+            }
         });
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn build(kernel: CachedAttentionKernel, len: u32, target: Target) -> 
     ];
     let launch = Launch::new(THREADS, grid).overlapping(target);
     let mut k = Builder::new(kernel.name(), target, launch);
-    let block = Block::declare(&mut k, kernel.cached, shape);
+    let block = Block::declare(&mut k, kernel, shape);
     k.wait_for_grid();
     block.load_queries(&mut k);
     let running = Running::new(&mut k, shape);
@@ -109,8 +109,8 @@ struct Block {
 }
 
 impl Block {
-    fn declare(k: &mut Builder, cached: CachedRows, shape: Shape) -> Self {
-        let params = Params::declare(k, cached);
+    fn declare(k: &mut Builder, kernel: CachedAttentionKernel, shape: Shape) -> Self {
+        let params = Params::declare(k, kernel);
         let head = k.special(Special::CtaidY);
         // The last tokens see the most positions: they come first.
         let (tile, tiles) = (k.special(Special::CtaidX), k.special(Special::NctaidX));
@@ -123,7 +123,7 @@ impl Block {
             .iter()
             .map(|[rows, cols]| 2 * rows * (2 * cols + 16))
             .sum();
-        let vectors = shape.value_vectors(cached);
+        let vectors = shape.value_vectors(kernel.cached);
         let shared = k.dynamic_shared("tiles", bytes + 4 * keys * (vectors + 1));
         let mut used = 0;
         let [query_tile, key_tile, value_tile] =
