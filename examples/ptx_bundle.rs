@@ -103,6 +103,10 @@ fn kernels(target: Target) -> Vec<(Box<dyn Kernel>, u32)> {
     }
     for format in PackedFormat::ALL {
         products.push(Box::new(PackedMatmulKernel::few(format)));
+        products.push(Box::new(PackedMatmulKernel::gated(
+            format,
+            Activation::Silu,
+        )));
         products.push(Box::new(PackedMatmulKernel::tiled(format)));
         products.push(Box::new(PackedMatmulKernel::mma(format)));
         products.push(Box::new(PackedMatmulKernel::mma_wide(format)));

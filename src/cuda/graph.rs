@@ -4,7 +4,8 @@ use super::buffer::Memory;
 use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
-use super::queue::{Captured, LastUses, MemoryUse, Queue, RawStream, Recording};
+use super::launch::{Argument, CudaKernel};
+use super::queue::{Captured, LastUses, MemoryUse, Queue, RawStream, Recording, Submission};
 use super::stream::Stream;
 use cudarc::driver::sys;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,6 +38,20 @@ impl CudaDevice {
     /// # Errors
     /// The errors of `work`, and [`Error::Driver`] if the driver cannot make a graph of it.
     pub fn capture(&self, work: impl FnOnce(&CudaDevice) -> Result<()>) -> Result<Graph> {
+        let (template, kept) = self.record(work)?;
+        Ok(Graph {
+            run: Run::new(self, &template)?,
+            uses: kept.memory,
+            marks: LastUses::default(),
+            _kernels: kept.kernels,
+        })
+    }
+
+    /// Records work as a graph that cannot run yet.
+    pub(super) fn record(
+        &self,
+        work: impl FnOnce(&CudaDevice) -> Result<()>,
+    ) -> Result<(Template, Captured)> {
         // The stream does not synchronise with the default queue, so other work can use the GPU
         // meanwhile.
         let flags = sys::CUstream_flags::CU_STREAM_NON_BLOCKING;
@@ -51,15 +66,9 @@ impl CudaDevice {
             sys::cuStreamBeginCapture_v2(recording.stream.handle, mode)
         })?;
         let worked = work(&self.with_queue(Queue::Capture(recording.clone())));
-        let (graph, kept) = end(self, &recording)?;
+        let recorded = end(self, &recording)?;
         worked?;
-        Ok(Graph {
-            device: self.with_queue(Queue::Default),
-            run: graph.instantiate()?,
-            uses: kept.memory,
-            marks: LastUses::default(),
-            _kernels: kept.kernels,
-        })
+        Ok(recorded)
     }
 }
 
@@ -78,19 +87,8 @@ fn end(device: &CudaDevice, recording: &Recording) -> Result<(Template, Captured
     Ok((Template(graph), kept))
 }
 
-/// A captured graph that has not been instantiated.
-struct Template(sys::CUgraph);
-
-impl Template {
-    fn instantiate(self) -> Result<sys::CUgraphExec> {
-        let mut run = std::ptr::null_mut();
-        // SAFETY: the graph is whole, and the pointer is to a living handle.
-        check("cuGraphInstantiateWithFlags", unsafe {
-            sys::cuGraphInstantiateWithFlags(&raw mut run, self.0, 0)
-        })?;
-        Ok(run)
-    }
-}
+/// A captured graph.
+pub(super) struct Template(sys::CUgraph);
 
 impl Drop for Template {
     fn drop(&mut self) {
@@ -99,13 +97,65 @@ impl Drop for Template {
     }
 }
 
+/// An instance of a graph, which can run.
+#[derive(Debug)]
+pub(super) struct Run {
+    device: CudaDevice,
+    handle: sys::CUgraphExec,
+}
+
+impl Run {
+    pub(super) fn new(device: &CudaDevice, template: &Template) -> Result<Self> {
+        let mut handle = std::ptr::null_mut();
+        // SAFETY: the graph is whole, and the pointer is to a living handle.
+        check("cuGraphInstantiateWithFlags", unsafe {
+            sys::cuGraphInstantiateWithFlags(&raw mut handle, template.0, 0)
+        })?;
+        Ok(Self {
+            device: device.with_queue(Queue::Default),
+            handle,
+        })
+    }
+
+    /// Submits the graph.
+    pub(super) fn launch(&self, turn: &Submission<'_>) -> Result<()> {
+        // SAFETY: the graph exists, and no other thread calls it.
+        check("cuGraphLaunch", unsafe {
+            sys::cuGraphLaunch(self.handle, turn.stream)
+        })
+    }
+
+    /// Changes the arguments and the grid of a kernel in runs to come. The node belongs to the template, which still exists.
+    pub(super) fn change(
+        &self,
+        node: sys::CUgraphNode,
+        kernel: &CudaKernel,
+        arguments: &[Argument],
+    ) -> Result<()> {
+        kernel.with_node_params(arguments, |params| {
+            // SAFETY: graph and node exist; the driver copies the parameters before it returns.
+            check("cuGraphExecKernelNodeSetParams", unsafe {
+                sys::cuGraphExecKernelNodeSetParams_v2(self.handle, node, params)
+            })
+        })
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        if self.device.context().enter().is_ok() {
+            // SAFETY: this owns the instance. The driver ends runs in progress before it frees it.
+            let _ = unsafe { sys::cuGraphExecDestroy(self.handle) };
+        }
+    }
+}
+
 /// A captured sequence of operations and launches ([`CudaDevice::capture`]). One call launches all
 /// of it, at a lower cost than separate calls. A graph uses the buffers that it was captured with
 /// and keeps their memory alive.
 #[derive(Debug)]
 pub struct Graph {
-    device: CudaDevice,
-    run: sys::CUgraphExec,
+    run: Run,
     uses: Vec<(Arc<Memory>, bool)>,
     /// The last runs of this graph, which never overlap.
     marks: LastUses,
@@ -123,7 +173,7 @@ impl Graph {
     /// [`Error::Foreign`] if the stream belongs to another GPU, [`Error::Driver`] if the launch
     /// fails.
     pub fn launch(&self, stream: &Stream) -> Result<()> {
-        if !self.device.is(stream.device()) {
+        if !self.run.device.is(stream.device()) {
             return Err(Error::Foreign { what: "stream" });
         }
         let own = MemoryUse {
@@ -137,13 +187,8 @@ impl Graph {
             writes: *writes,
         });
         let uses: Vec<MemoryUse<'_>> = buffers.chain([own]).collect();
-        stream.device().ordered(&uses, |turn| {
-            // SAFETY: the graph exists, it keeps all that it uses alive, and no other thread calls
-            // it.
-            check("cuGraphLaunch", unsafe {
-                sys::cuGraphLaunch(self.run, turn.stream)
-            })
-        })
+        // The graph keeps all that it uses alive.
+        stream.device().ordered(&uses, |turn| self.run.launch(turn))
     }
 }
 
@@ -151,9 +196,5 @@ impl Drop for Graph {
     fn drop(&mut self) {
         // After a failure nothing runs any more, so the result is ignored.
         let _ = self.marks.wait(true);
-        if self.device.context().enter().is_ok() {
-            // SAFETY: this owns the graph, and its runs have ended.
-            let _ = unsafe { sys::cuGraphExecDestroy(self.run) };
-        }
     }
 }

@@ -75,6 +75,12 @@ union Slot {
     map: sys::CUtensorMap,
 }
 
+/// The addresses of values, as the driver takes them.
+fn pointers(slots: &mut [Slot]) -> Vec<*mut c_void> {
+    let pointers = slots.iter_mut().map(|slot| (&raw mut *slot).cast());
+    pointers.collect()
+}
+
 impl CudaKernel {
     /// Compiles a kernel for a GPU, or loads it from the cache.
     ///
@@ -90,6 +96,40 @@ impl CudaKernel {
             device: device.clone(),
             loaded,
         }
+    }
+
+    /// Whether both are the same loaded code.
+    pub(super) fn is(&self, other: &CudaKernel) -> bool {
+        Arc::ptr_eq(&self.loaded, &other.loaded)
+    }
+
+    /// Calls `work` with the description of a launch as a node of a graph.
+    pub(super) fn with_node_params(
+        &self,
+        arguments: &[Argument],
+        work: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> Result<()>,
+    ) -> Result<()> {
+        let loaded = &self.loaded;
+        let mut slots = loaded.slots(arguments)?;
+        let mut params = pointers(&mut slots);
+        let [x, y, z] = loaded
+            .kernel
+            .grid(&arguments, loaded.context.multiprocessors)?;
+        let [across, down, deep] = loaded.kernel.launch().block;
+        work(&sys::CUDA_KERNEL_NODE_PARAMS {
+            func: loaded.function,
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: across,
+            blockDimY: down,
+            blockDimZ: deep,
+            sharedMemBytes: loaded.kernel.dynamic_shared(),
+            kernelParams: params.as_mut_ptr(),
+            extra: std::ptr::null_mut(),
+            kern: std::ptr::null_mut(),
+            ctx: std::ptr::null_mut(),
+        })
     }
 
     /// Returns the kernel with its launch and its parameters.
@@ -181,10 +221,7 @@ impl Loaded {
         [x, y, z]: [u32; 3],
     ) -> Result<()> {
         let launch = self.kernel.launch();
-        let mut params: Vec<*mut c_void> = slots
-            .iter_mut()
-            .map(|slot| (&raw mut *slot).cast())
-            .collect();
+        let mut params = pointers(slots);
         let [across, down, deep] = launch.block;
         let mut overlaps = sys::CUlaunchAttribute {
             id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,

@@ -162,6 +162,28 @@ pub(super) struct Submission<'a> {
 }
 
 impl Submission<'_> {
+    /// Returns the node that the last submission to a stream that is captured became.
+    pub(super) fn last_node(&self) -> Result<sys::CUgraphNode> {
+        let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        let (mut last, mut count) = (std::ptr::null(), 0);
+        // SAFETY: the stream exists, and the pointers are to living values or null.
+        check("cuStreamGetCaptureInfo", unsafe {
+            sys::cuStreamGetCaptureInfo_v2(
+                self.stream,
+                &raw mut status,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                &raw mut last,
+                &raw mut count,
+            )
+        })?;
+        if count != 1 {
+            return Err(Error::CaptureEnded);
+        }
+        // SAFETY: there is one element, which lives until the next call on the stream.
+        Ok(unsafe { *last })
+    }
+
     /// Keeps a kernel alive if the work is captured.
     pub(super) fn keep(&mut self, kernel: &Arc<Loaded>) {
         if let Some(kept) = &mut self.kept {

@@ -1,5 +1,7 @@
 //! The steps of a language model's forward pass, launched one after the other.
 
+mod passes;
+
 use std::future::ready;
 use std::sync::{Arc, MutexGuard};
 
@@ -22,6 +24,8 @@ use crate::ptx::kernels::{
 };
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
+pub(super) use passes::LastPass;
+use passes::PlannedLaunch;
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
 const MMA_FROM: usize = 16;
@@ -39,11 +43,7 @@ impl TransformerBackend for SharedCuda {
         add: "add_rows",
         silu: "gate_silu",
         gelu: "gate_gelutanh",
-        place: [
-            &["place_heads", "place_heads"],
-            &["place_heads", "place_heads_f16"],
-            &["place_heads", "place_heads_q8_0"],
-        ],
+        place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
     };
 
@@ -54,7 +54,9 @@ impl TransformerBackend for SharedCuda {
     fn pass(&self) -> Result<CudaPass<'_>> {
         Ok(CudaPass {
             cuda: self,
-            _turn: self.pass_turn(),
+            last: self.pass_turn(),
+            launches: Vec::new(),
+            own: Vec::new(),
         })
     }
 
@@ -69,6 +71,10 @@ impl TransformerBackend for SharedCuda {
         cols: usize,
     ) -> Result<CudaWeights> {
         CudaWeights::new(self, kind, matrices, cols)
+    }
+
+    fn gates(_weights: &CudaWeights, rows: usize) -> bool {
+        rows < TILED_FROM
     }
 
     fn row_kernel(weights: &CudaWeights) -> (&'static str, Vec<(usize, usize)>) {
@@ -120,15 +126,25 @@ impl CudaWeights {
     }
 }
 
-/// Steps of a pass. Each is launched at once, after all work before, and no other pass runs meanwhile.
+/// Steps of a pass, during which no other pass runs.
 pub(crate) struct CudaPass<'a> {
     cuda: &'a CudaBackend,
-    _turn: MutexGuard<'a, ()>,
+    last: MutexGuard<'a, LastPass>,
+    launches: Vec<PlannedLaunch>,
+    /// Buffers of the pass, which live until it is submitted.
+    own: Vec<Elements>,
 }
 
 /// Sizes as arguments of a launch.
 fn sizes<const N: usize>(sizes: [usize; N]) -> [Argument; N] {
     sizes.map(|size| Argument::U32(size as u32))
+}
+
+fn of_gate(activation: Activation) -> GateActivation {
+    match activation {
+        Activation::Silu => GateActivation::Silu,
+        Activation::GeluTanh => GateActivation::GeluTanh,
+    }
 }
 
 /// A flag as an argument of a launch.
@@ -159,77 +175,10 @@ impl CudaPass<'_> {
         wide
     }
 
-    fn launch(
-        &self,
-        kernel: &dyn Kernel,
-        inputs: &[&Elements],
-        output: &Elements,
-        arguments: &[Argument],
-    ) -> Result<()> {
-        let inputs = inputs.iter().map(|input| input.input());
-        let uses: Vec<_> = inputs.chain([output.output()]).collect();
-        // SAFETY: the callers pass what the kernel's documentation asks for, and buffers that have as many elements as
-        // the steps read and write. No other pass writes to them meanwhile.
-        unsafe { self.cuda.device().submit(kernel, &uses, arguments)? };
+    fn launch(&mut self, kernel: &dyn Kernel, arguments: Vec<Argument>) -> Result<()> {
+        let kernel = self.cuda.device().load(kernel)?;
+        self.launches.push(PlannedLaunch { kernel, arguments });
         Ok(())
-    }
-}
-
-/// Where some of the heads of queries, keys and values go, which lie one after the other.
-struct Placement<'a> {
-    /// The first of them, and their number.
-    first: usize,
-    count: usize,
-    /// The number of heads that are normalised and rotated, the first ones; the others are copied.
-    turned: usize,
-    gain: Option<&'a Elements>,
-    /// The elements from a token to the next one and from a head to the next one.
-    strides: [usize; 2],
-    /// The row of the first token, and the number of rows, after which the first one follows.
-    rows: [usize; 2],
-    cache_type: CacheType,
-}
-
-impl CudaPass<'_> {
-    fn place_some(
-        &self,
-        x: &Elements,
-        heads: &HeadPlaces<'_, Elements>,
-        some: &Placement<'_>,
-        y: &Elements,
-    ) -> Result<()> {
-        let kernel = PlaceHeadsKernel::new();
-        let kernel = match some.cache_type {
-            CacheType::F32 => kernel,
-            CacheType::F16 => kernel.packed(),
-            CacheType::Q8_0 => kernel.quantized(),
-        };
-        // Where there is no gain, another buffer stands for it that is not read.
-        let gain = some.gain.unwrap_or(x);
-        let rotation = &heads.rotation;
-        let pointers = [
-            x.from(some.first * heads.head_len),
-            gain.from(0),
-            rotation.angles.from(0),
-            y.from(0),
-        ];
-        let shape = sizes([
-            heads.tokens,
-            some.count,
-            some.turned,
-            heads.head_len,
-            (heads.heads + 2 * heads.kv_heads) * heads.head_len,
-            heads.position,
-            rotation.pairs,
-        ]);
-        let numbers = [
-            flag(rotation.neighbours),
-            flag(some.gain.is_some()),
-            Argument::F32(heads.gains.map_or(0.0, |(_, epsilon)| epsilon)),
-        ];
-        let places = [some.strides, some.rows].map(sizes);
-        let arguments = [&pointers[..], &shape, &numbers, places.as_flattened()].concat();
-        self.launch(&kernel, &[x, gain, rotation.angles], y, &arguments)
     }
 }
 
@@ -238,8 +187,9 @@ impl<'a> TransformerPass for CudaPass<'a> {
     type Weights = CudaWeights;
 
     fn allocate(&mut self, len: usize) -> Result<Elements> {
-        let buffer = CudaBuffer::uninitialised(self.cuda.device(), len)?;
-        Ok(Arc::new(buffer))
+        let buffer = Arc::new(CudaBuffer::uninitialised(self.cuda.device(), len)?);
+        self.own.push(buffer.clone());
+        Ok(buffer)
     }
 
     fn write(&mut self, values: &[f32], to: &Elements) -> Result<()> {
@@ -247,13 +197,20 @@ impl<'a> TransformerPass for CudaPass<'a> {
     }
 
     fn upload(&mut self, values: &[f32]) -> Result<Elements> {
-        Ok(Arc::new(self.cuda.device().upload(values)?))
+        let buffer = Arc::new(self.cuda.device().upload(values)?);
+        self.own.push(buffer.clone());
+        Ok(buffer)
     }
 
     fn submit(
-        self,
+        mut self,
         read: Option<(&Elements, usize)>,
     ) -> Result<impl Future<Output = Result<Vec<f32>>> + use<'a>> {
+        let launches = std::mem::take(&mut self.launches);
+        // SAFETY: the steps pass what the kernels' documentation asks for, and buffers that live at least as long as the
+        // pass and have as many elements as the steps read and write. No other pass writes to them meanwhile, and the
+        // default queue orders all work.
+        unsafe { self.last.launch(self.cuda.device(), launches)? };
         let values = match read {
             Some((buffer, len)) => {
                 let mut values = try_zeros(len)?;
@@ -282,7 +239,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
         let sizes = sizes([rows, norm.cols]);
         let epsilon = [Argument::F32(norm.epsilon)];
         let arguments = [&pointers[..], &sizes, &epsilon].concat();
-        self.launch(&kernel, &[x, norm.gain], y, &arguments)
+        self.launch(&kernel, arguments)
     }
 
     fn multiply(
@@ -318,9 +275,12 @@ impl<'a> TransformerPass for CudaPass<'a> {
         } else {
             let epsilon = norm.map_or(0.0, |norm| norm.epsilon);
             arguments.extend([flag(norm.is_some()), Argument::F32(epsilon)]);
-            PackedMatmulKernel::few(weights.format)
+            match product.gate {
+                Some(activation) => PackedMatmulKernel::gated(weights.format, of_gate(activation)),
+                None => PackedMatmulKernel::few(weights.format),
+            }
         };
-        self.launch(&kernel, &[x, gain], y, &arguments)
+        self.launch(&kernel, arguments)
     }
 
     fn largest(
@@ -330,8 +290,8 @@ impl<'a> TransformerPass for CudaPass<'a> {
         (index, at): Element<'_, Elements>,
     ) -> Result<()> {
         let [len] = sizes([len]);
-        let arguments = [x.from(0), index.from(at), len];
-        self.launch(&ArgmaxKernel, &[x], index, &arguments)
+        let arguments = vec![x.from(0), index.from(at), len];
+        self.launch(&ArgmaxKernel, arguments)
     }
 
     fn add(
@@ -342,7 +302,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
     ) -> Result<()> {
         let pointers = [x.from(0), y.from(column)];
         let arguments = [&pointers[..], &sizes([len, rows, stride])].concat();
-        self.launch(&AddRowsKernel, &[x], y, &arguments)
+        self.launch(&AddRowsKernel, arguments)
     }
 
     fn place(
@@ -353,29 +313,34 @@ impl<'a> TransformerPass for CudaPass<'a> {
         cached: &Elements,
     ) -> Result<()> {
         check_head(heads.head_len, heads.cache_type)?;
-        let (own, len) = (heads.heads, heads.head_len);
-        let row = heads.cache_type.words(len);
-        let gain = |index: usize| heads.gains.map(|(gains, _)| gains[index]);
-        let to_queries = Placement {
-            first: 0,
-            count: own,
-            turned: own,
-            gain: gain(0),
-            strides: [own * len, len],
-            rows: [0, heads.tokens],
-            cache_type: CacheType::F32,
+        let kernel = PlaceHeadsKernel::new();
+        let kernel = match heads.cache_type {
+            CacheType::F32 => kernel,
+            CacheType::F16 => kernel.packed(),
+            CacheType::Q8_0 => kernel.quantized(),
         };
-        let to_cache = Placement {
-            first: own,
-            count: 2 * heads.kv_heads,
-            turned: heads.kv_heads,
-            gain: gain(1),
-            strides: [row, heads.capacity * row],
-            rows: [heads.position % heads.capacity, heads.capacity],
-            cache_type: heads.cache_type,
-        };
-        self.place_some(x, heads, &to_queries, queries)?;
-        self.place_some(x, heads, &to_cache, cached)
+        // Where there are no gains, another buffer stands for them that is not read.
+        let gains = heads.gains.map_or([x; 2], |(gains, _)| gains);
+        let rotation = &heads.rotation;
+        let pointers = [x, gains[0], gains[1], rotation.angles, queries, cached];
+        let pointers = pointers.map(|buffer| buffer.from(0));
+        let shape = sizes([
+            heads.tokens,
+            heads.heads + 2 * heads.kv_heads,
+            heads.heads,
+            heads.heads + heads.kv_heads,
+            heads.head_len,
+            heads.position,
+            rotation.pairs,
+        ]);
+        let numbers = [
+            flag(rotation.neighbours),
+            flag(heads.gains.is_some()),
+            Argument::U32(heads.capacity as u32),
+            Argument::F32(heads.gains.map_or(0.0, |(_, epsilon)| epsilon)),
+        ];
+        let arguments = [&pointers[..], &shape, &numbers].concat();
+        self.launch(&kernel, arguments)
     }
 
     fn attend(
@@ -412,7 +377,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
         let scale = [Argument::F32(attention.scale)];
         if splits == 1 {
             let arguments = [&inputs[..], &[mixed.from(0)], &shape, &scale].concat();
-            return self.launch(&kernel, &[queries, cached], mixed, &arguments);
+            return self.launch(&kernel, arguments);
         }
         let heads = attention.tokens * attention.heads;
         let left = [
@@ -420,10 +385,10 @@ impl<'a> TransformerPass for CudaPass<'a> {
             parts.from(heads * splits * attention.head_len),
         ];
         let arguments = [&inputs[..], &left, &shape, &scale, &sizes([splits])].concat();
-        self.launch(&kernel, &[queries, cached], parts, &arguments)?;
+        self.launch(&kernel, arguments)?;
         let sum = DecodeSumKernel::new(PtxType::F32, len);
         let arguments = [&left[..], &[mixed.from(0)], &sizes([heads, splits])].concat();
-        self.launch(&sum, &[parts], mixed, &arguments)
+        self.launch(&sum, arguments)
     }
 
     fn gate(
@@ -433,12 +398,8 @@ impl<'a> TransformerPass for CudaPass<'a> {
         [tokens, hidden]: [usize; 2],
         activation: Activation,
     ) -> Result<()> {
-        let activation = match activation {
-            Activation::Silu => GateActivation::Silu,
-            Activation::GeluTanh => GateActivation::GeluTanh,
-        };
         let pointers = [x.from(0), y.from(0)];
         let arguments = [&pointers[..], &sizes([tokens, hidden])].concat();
-        self.launch(&GateKernel::new(activation), &[x], y, &arguments)
+        self.launch(&GateKernel::new(of_gate(activation)), arguments)
     }
 }

@@ -65,11 +65,7 @@ impl TransformerBackend for Arc<Gpu> {
         add: "add_rows",
         silu: "gate",
         gelu: "gate",
-        place: [
-            &["place_heads"],
-            &["place_heads_f16"],
-            &["place_heads_q8_0"],
-        ],
+        place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
     };
 

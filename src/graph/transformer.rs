@@ -85,8 +85,8 @@ pub(crate) struct StepKernels {
     pub(crate) add: &'static str,
     pub(crate) silu: &'static str,
     pub(crate) gelu: &'static str,
-    /// One for all heads, or one for queries and one for keys and values, for each type of cache.
-    pub(crate) place: [&'static [&'static str]; 3],
+    /// For each type of cache.
+    pub(crate) place: [&'static str; 3],
     pub(crate) attend: [&'static str; 3],
 }
 

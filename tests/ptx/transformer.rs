@@ -27,6 +27,13 @@ pub(crate) fn variants() -> Vec<Variant> {
         let few = few.iter().enumerate();
         let few = few.map(|(i, &shape)| product(format, shape, i, true));
         variants.push(Variant::new(PackedMatmulKernel::few(format), few.collect()));
+        for (activation, function) in GATES {
+            let gated = [[1, 2, 32], [3, 70, 96], [2, 10, 288]];
+            let gated = gated.iter().enumerate();
+            let gated = gated.map(|(i, &shape)| gated_product(format, shape, i, function));
+            let kernel = PackedMatmulKernel::gated(format, activation);
+            variants.push(Variant::new(kernel, gated.collect()));
+        }
         let many = [[4, 33, 32], [70, 40, 96], [1, 1, 64]];
         let many = many.iter().enumerate();
         let many = many.map(|(i, &shape)| product(format, shape, i, false));
@@ -273,23 +280,60 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
     }
 }
 
+/// A product that adds to nothing, and the gates of its halves.
+fn gated_product(
+    format: PackedFormat,
+    shape: [usize; 3],
+    number: usize,
+    function: Function,
+) -> Case {
+    let [tokens, rows, _] = shape;
+    let mut case = product(format, shape, 2 * number, true);
+    let (hidden, stride) = (rows / 2, rows / 2 + 3 * number);
+    let mut expected = vec![kept(9.0); tokens * stride];
+    let products = case.expected.chunks_exact(rows);
+    for (products, results) in products.zip(expected.chunks_exact_mut(stride)) {
+        let (gates, passes) = products.split_at(hidden);
+        for (result, (gate, passes)) in results.iter_mut().zip(gates.iter().zip(passes)) {
+            let activated = function(gate.value);
+            let value = activated * passes.value;
+            let own = value.abs() * (40.0 + 20.0 * gate.value * gate.value) * unit(F32);
+            // The slope of either function is at most 1.13.
+            let of_gate = 1.13 * gate.bound * (passes.value.abs() + passes.bound);
+            let bound = own + of_gate + activated.abs() * passes.bound;
+            *result = Expected { value, bound };
+        }
+    }
+    case.label.push_str(", gated");
+    case.arguments[4] = Value::F32s(vec![9.0; expected.len()]);
+    case.arguments[8] = Value::U32(stride as u32);
+    case.expected = expected;
+    case
+}
+
 fn heads(rows: Rows) -> Vec<Case> {
+    // The length of a head, rotated pairs, whether they are neighbours, and whether there are gains.
     let cases = [
         (8, 4, false, true),
         (64, 32, true, true),
-        (136, 20, false, false),
+        (136, 0, false, false),
     ];
     let cases = cases.into_iter().enumerate();
-    cases.map(|(i, case)| place_heads(i, case, rows)).collect()
+    cases
+        .flat_map(|(i, case)| place_heads(i, case, rows))
+        .collect()
 }
 
+/// Returns two cases of a launch, one for queries and one for the cache.
 fn place_heads(
     number: usize,
-    (head_len, pairs, neighbours, has_gain): (usize, usize, bool, bool),
+    (head_len, pairs, neighbours, has_gains): (usize, usize, bool, bool),
     rows: Rows,
-) -> Case {
-    let (tokens, count, turned, position) = (3, 4, 2, 5);
-    let (head_len, row) = match rows {
+) -> [Case; 2] {
+    let (tokens, query_heads, kv_heads) = (3, 2, 1);
+    let heads = query_heads + 2 * kv_heads;
+    let turned = query_heads + kv_heads;
+    let (head_len, row_len) = match rows {
         Rows::F32 => (head_len, head_len),
         Rows::F16 => (head_len, head_len / 2),
         Rows::Q8 => {
@@ -297,101 +341,130 @@ fn place_heads(
             (len, row_words(len))
         }
     };
-    let pairs = if number == 2 { 0 } else { pairs };
-    let columns = count * head_len + 7;
     // In a ring row 0 follows the last one.
-    let first_row = number;
+    let (position, capacity) = (5, 4 + number);
     let epsilon = 0.1f32;
-    let mut x = random(tokens * columns, 9);
-    // Beyond the range of f16.
+    let mut x = random(tokens * heads * head_len, 9);
+    // An element of a value beyond the range of f16.
     x[3 * head_len] = 1e6;
-    if rows == Rows::Q8 {
-        x[columns + 3 * head_len] = f32::INFINITY;
+    let infinite = rows == Rows::Q8;
+    if infinite {
+        x[(heads + 3) * head_len] = f32::INFINITY;
     }
-    let gain = random(head_len, 10);
+    let gains = [10, 12].map(|seed| random(head_len, seed));
     let angles = random(2 * (position + tokens) * pairs.max(1), 11);
-    let mut placed = vec![
-        Expected {
-            value: 0.0,
-            bound: 0.0
-        };
-        count * tokens * head_len
-    ];
-    for token in 0..tokens {
-        for head in 0..count {
-            let from = token * columns + head * head_len;
-            let of_head = x[from..from + head_len].iter();
-            let mut values: Vec<f64> = of_head.map(|&x| x.into()).collect();
-            if head < turned && has_gain {
-                let square = values.iter().map(|x| x * x).sum::<f64>() / head_len as f64;
-                let factor = 1.0 / (square + f64::from(epsilon)).sqrt();
-                let pairs = values.iter_mut().zip(&gain);
-                pairs.for_each(|(x, &gain)| *x *= factor * f64::from(gain));
-            }
-            let mut sizes: Vec<f64> = values.iter().map(|x| x.abs()).collect();
-            for pair in 0..if head < turned { pairs } else { 0 } {
-                let (a, b) = if neighbours {
-                    (2 * pair, 2 * pair + 1)
-                } else {
-                    (pair, pairs + pair)
-                };
-                let at = 2 * ((position + token) * pairs + pair);
-                let [cos, sin] = [0, 1].map(|part| f64::from(angles[at + part]));
-                let [first, second] = [values[a], values[b]];
-                values[a] = first * cos - second * sin;
-                values[b] = first * sin + second * cos;
-                sizes[a] = 2.0 * (first.abs() + second.abs());
-                sizes[b] = sizes[a];
-            }
-            if rows == Rows::Q8 && head == 3 && token == 1 {
-                // The block of the element that is infinite.
-                values[..head_len.min(32)].fill(f64::NAN);
-            }
-            let row = (head * tokens + (first_row + token) % tokens) * head_len;
-            for (i, (&value, size)) in values.iter().zip(sizes).enumerate() {
-                // The place of an element in a row of pairs of both halves.
-                let place = match (rows, i < head_len / 2) {
-                    (Rows::F32 | Rows::Q8, _) => i,
-                    (Rows::F16, true) => 2 * i,
-                    (Rows::F16, false) => 2 * (i - head_len / 2) + 1,
-                };
-                let block = &values[i / 32 * 32..head_len.min(i / 32 * 32 + 32)];
-                let largest = block.iter().fold(0.0f64, |most, x| most.max(x.abs()));
-                let (value, bound) = match rows {
-                    Rows::F32 => (value, size * 32.0 * unit(F32)),
-                    Rows::F16 => {
-                        let value = value.clamp(-65504.0, 65504.0);
-                        (value, value.abs() / 2048.0 + size * 1e-5 + 1e-7)
-                    }
-                    Rows::Q8 => (value, largest / 253.0 + size * 1e-5),
-                };
-                placed[row + place] = Expected { value, bound };
-            }
+    let mut queries = Vec::new();
+    let mut cached = vec![kept(9.0); 2 * kv_heads * capacity * head_len];
+    for (index, elements) in x.chunks_exact(head_len).enumerate() {
+        let (token, head) = (index / heads, index % heads);
+        let mut values: Vec<f64> = elements.iter().map(|&x| x.into()).collect();
+        if head < turned && has_gains {
+            let square = values.iter().map(|x| x * x).sum::<f64>() / head_len as f64;
+            let factor = 1.0 / (square + f64::from(epsilon)).sqrt();
+            let pairs = values.iter_mut().zip(&gains[head / query_heads]);
+            pairs.for_each(|(x, &gain)| *x *= factor * f64::from(gain));
         }
+        let mut sizes: Vec<f64> = values.iter().map(|x| x.abs()).collect();
+        for pair in 0..if head < turned { pairs } else { 0 } {
+            let (a, b) = if neighbours {
+                (2 * pair, 2 * pair + 1)
+            } else {
+                (pair, pairs + pair)
+            };
+            let at = 2 * ((position + token) * pairs + pair);
+            let [cos, sin] = [0, 1].map(|part| f64::from(angles[at + part]));
+            let [first, second] = [values[a], values[b]];
+            values[a] = first * cos - second * sin;
+            values[b] = first * sin + second * cos;
+            sizes[a] = 2.0 * (first.abs() + second.abs());
+            sizes[b] = sizes[a];
+        }
+        if head < query_heads {
+            let pairs = values.iter().zip(sizes);
+            queries.extend(pairs.map(|(&value, size)| in_f32(value, size)));
+            continue;
+        }
+        if infinite && index == heads + 3 {
+            // The block of the element that is infinite.
+            values[..head_len.min(32)].fill(f64::NAN);
+        }
+        let row = (head - query_heads) * capacity + (position + token) % capacity;
+        let row = &mut cached[row * head_len..][..head_len];
+        place_row(&values, &sizes, rows, row);
     }
-    let y = match rows {
-        Rows::F32 => Value::F32s(vec![9.0; placed.len()]),
-        Rows::F16 => Value::F16s(vec![9.0; placed.len()]),
-        Rows::Q8 => Value::Integers(vec![9.0; count * tokens * row], head_len),
-    };
-    let mut arguments = vec![Value::F32s(x), Value::F32s(gain), Value::F32s(angles), y];
-    arguments.extend(sizes([
+    let words = 2 * kv_heads * capacity * row_len;
+    let outputs = [
+        Value::F32s(vec![f32::NAN; queries.len()]),
+        match rows {
+            Rows::F32 => Value::F32s(vec![9.0; cached.len()]),
+            Rows::F16 => Value::F16s(vec![9.0; cached.len()]),
+            Rows::Q8 => Value::Integers(nines(words, head_len), head_len),
+        },
+    ];
+    let mut arguments = vec![Value::F32s(x)];
+    arguments.extend(gains.map(Value::F32s));
+    arguments.push(Value::F32s(angles));
+    arguments.extend(outputs);
+    arguments.extend(self::sizes([
         tokens,
-        count,
+        heads,
+        query_heads,
         turned,
         head_len,
-        columns,
         position,
         pairs,
         usize::from(neighbours),
-        usize::from(has_gain),
+        usize::from(has_gains),
+        capacity,
     ]));
     arguments.push(Value::F32(epsilon));
-    arguments.extend(sizes([row, tokens * row, first_row, tokens]));
-    Case {
-        label: format!("{count} heads of {head_len}, {pairs} pairs"),
-        arguments,
-        output: 3,
-        expected: placed,
+    [(4, queries), (5, cached)].map(|(output, expected)| Case {
+        label: format!("{heads} heads of {head_len}, {pairs} pairs, result {output}"),
+        arguments: arguments.clone(),
+        output,
+        expected,
+    })
+}
+
+/// Words of rows whose elements are 9.
+fn nines(words: usize, len: usize) -> Vec<f32> {
+    let row: Vec<f32> = (0..row_words(len))
+        .map(|word| match word < len / 4 {
+            true => f32::from_bits(0x0909_0909),
+            false => 1.0,
+        })
+        .collect();
+    row.repeat(words / row.len())
+}
+
+fn in_f32(value: f64, size: f64) -> Expected {
+    let bound = size * 32.0 * unit(F32);
+    Expected { value, bound }
+}
+
+/// Writes the elements of a head as a row of the cache has them.
+fn place_row(values: &[f64], sizes: &[f64], rows: Rows, row: &mut [Expected]) {
+    let len = values.len();
+    for (i, (&value, &size)) in values.iter().zip(sizes).enumerate() {
+        // The place of an element in a row of pairs of both halves.
+        let place = match (rows, i < len / 2) {
+            (Rows::F32 | Rows::Q8, _) => i,
+            (Rows::F16, true) => 2 * i,
+            (Rows::F16, false) => 2 * (i - len / 2) + 1,
+        };
+        let block = &values[i / 32 * 32..len.min(i / 32 * 32 + 32)];
+        let largest = block.iter().fold(0.0f64, |most, x| most.max(x.abs()));
+        row[place] = match rows {
+            Rows::F32 => in_f32(value, size),
+            Rows::F16 => {
+                let value = value.clamp(-65504.0, 65504.0);
+                let bound = value.abs() / 2048.0 + size * 1e-5 + 1e-7;
+                Expected { value, bound }
+            }
+            Rows::Q8 => {
+                let bound = largest / 253.0 + size * 1e-5;
+                Expected { value, bound }
+            }
+        };
     }
 }

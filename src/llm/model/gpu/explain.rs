@@ -61,7 +61,7 @@ impl<B: ModelBackend> Explaining<'_, B> {
                 return;
             }
             Step::AddVector { .. } | Step::Add { .. } => B::KERNELS.add,
-            Step::Place { .. } => return self.place(B::KERNELS.place[cache_type], &info),
+            Step::Place { .. } => B::KERNELS.place[cache_type],
             Step::Attend { .. } => B::KERNELS.attend[cache_type],
             Step::Activate(_) if self.gates(last) => {
                 if let Some(product) = self.steps.last_mut() {
@@ -87,23 +87,6 @@ impl<B: ModelBackend> Explaining<'_, B> {
         };
         let weights = self.on.matrices[weight.0].as_ref();
         weights.is_some_and(|weights| B::gates(weights, 1))
-    }
-
-    /// Adds the kernels that place heads.
-    fn place(&mut self, kernels: &[&'static str], info: &ModelStep) {
-        let queries = self.model.config.heads;
-        let heads = match kernels.len() {
-            1 => vec![info.shape[0]],
-            _ => vec![queries, info.shape[0] - queries],
-        };
-        for (kernel, heads) in kernels.iter().zip(heads) {
-            let mut step = info.clone();
-            step.kernel = kernel;
-            step.shape[0] = heads;
-            // The gains of queries and of keys have one length.
-            step.weight_bytes /= kernels.len();
-            self.steps.push(step);
-        }
     }
 
     /// Adds a product, which is a kernel for each part of its weights.

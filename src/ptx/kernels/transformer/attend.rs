@@ -116,9 +116,10 @@ impl Kernel for CachedAttentionKernel {
         let grid = [
             Extent::Param("heads"),
             Extent::Param("tokens"),
-            match self.split {
-                true => Extent::Param("splits"),
-                false => Extent::Fixed(1),
+            if self.split {
+                Extent::Param("splits")
+            } else {
+                Extent::Fixed(1)
             },
         ];
         let launch = Launch::new(THREADS, grid).overlapping(target);

@@ -5,7 +5,7 @@ use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
 use crate::ptx::kernels::Kernel;
-use crate::ptx::kernels::common::{BlockReduce, Combine, over_lanes, wrapped};
+use crate::ptx::kernels::common::{BlockReduce, Combine, over_lanes};
 use crate::ptx::types::PtxType::{B32, F16, F32, S32, U32};
 use crate::ptx::types::Target;
 
@@ -21,16 +21,18 @@ const LEAST: f32 = 1e-36;
 /// The largest f16.
 const MOST_F16: f32 = 65504.0;
 
-/// Writes heads where attention reads them. The first ones are divided by their root mean square and multiplied by a
-/// gain, if there is one, and then rotated by the angles of their position; the others are copied.
+/// Writes heads where attention reads them: those of queries one after the other, and those of keys and values to the rows
+/// of a cache. Queries and keys are divided by their root mean square and multiplied by a gain, if there is one, and then
+/// rotated by the angles of their position; values are copied.
 ///
-/// Parameters: `x` (f32, a row of `columns` elements for each token, whose first ones are the heads), `gain` (f32,
-/// `head_len`; not read without a gain), `angles` (f32, cosine and sine for each position and pair), `y` (f32, or a word
-/// for two f16), `tokens` (at most 65,535), `heads`, `turned` (the heads that are normalised and rotated), `head_len` (at
-/// most 256), `columns`, `position` (of the first token), `pairs` (the pairs of a head that are rotated), `neighbours`
-/// (1 if a pair is of elements `2i` and `2i + 1`, 0 if of `i` and `pairs + i`), `has_gain` (u32), `epsilon` (f32),
-/// `token_stride` and `head_stride` (u32, elements of `y` from a token to the next, and from a head to the next), `row` and
-/// `rows` (u32, the row of `y` for the first token, and the row after which row 0 follows; at least `tokens`).
+/// Parameters: `x` (f32, for each token its heads of queries, keys and values), `query_gain`, `key_gain` (f32, `head_len`;
+/// not read without gains), `angles` (f32, cosine and sine for each position and pair), `queries` (f32, `tokens ×
+/// query_heads × head_len`), `cached` (the keys and then the values, a row of `head_len` elements for each head and position
+/// that there is room for; f32 or words), `tokens` (at most 65,535), `heads` (of queries, keys and values), `query_heads`,
+/// `turned` (the heads of queries and keys), `head_len` (at most 256), `position` (of the first token), `pairs` (the pairs
+/// of a head that are rotated), `neighbours` (1 if a pair is of elements `2i` and `2i + 1`, 0 if of `i` and `pairs + i`),
+/// `has_gains`, `capacity` (the positions that there is room for, at least `tokens`; the row of a position is its
+/// remainder) (u32), `epsilon` (f32).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PlaceHeadsKernel {
     rows: CachedRows,
@@ -90,7 +92,7 @@ impl CachedRows {
 }
 
 impl PlaceHeadsKernel {
-    /// Creates a kernel that writes f32.
+    /// Creates a kernel that writes f32 to the cache.
     pub fn new() -> Self {
         Self::default()
     }
@@ -127,16 +129,16 @@ impl Kernel for PlaceHeadsKernel {
         ];
         let launch = Launch::new(THREADS, grid).overlapping(target);
         let mut k = Builder::new(self.name(), target, launch);
-        let [x, gain, angles, y] = ["x", "gain", "angles", "y"].map(|name| k.pointer(name, F32));
+        let [x, query_gain, key_gain, angles, queries, cached] =
+            ["x", "query_gain", "key_gain", "angles", "queries", "cached"]
+                .map(|name| k.pointer(name, F32));
         let _ = k.scalar("tokens", U32);
-        let _ = k.scalar("heads", U32);
-        let [turned, head_len, columns] =
-            ["turned", "head_len", "columns"].map(|name| k.scalar(name, U32));
-        let [position, pairs, neighbours, has_gain] =
-            ["position", "pairs", "neighbours", "has_gain"].map(|name| k.scalar(name, U32));
+        let [heads, query_heads, turned, head_len] =
+            ["heads", "query_heads", "turned", "head_len"].map(|name| k.scalar(name, U32));
+        let [position, pairs, neighbours, has_gains, capacity] =
+            ["position", "pairs", "neighbours", "has_gains", "capacity"]
+                .map(|name| k.scalar(name, U32));
         let epsilon = k.scalar("epsilon", F32);
-        let [token_stride, head_stride, row, rows] =
-            ["token_stride", "head_stride", "row", "rows"].map(|name| k.scalar(name, U32));
         let (index, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
         let zero = k.value(U32, 0);
         let position = k.add(position, token);
@@ -151,23 +153,32 @@ impl Kernel for PlaceHeadsKernel {
         };
         let reduce = BlockReduce::new(&mut k, THREADS, false);
         k.wait_for_grid();
-        let column = k.mul(index, head_len);
-        let x = k.at_2d(x, token, columns, column, 4);
+        let x_head = k.fma(token, heads, index);
+        let x = k.at_2d(x, x_head, head_len, zero, 4);
         let squares = head.load(&mut k, x);
         let sum = reduce.all(&mut k, Combine::Sum, squares);
-        let has_gain = k.ne(has_gain, 0);
-        let normed = k.and(has_gain, head.turned);
+        let has_gains = k.ne(has_gains, 0);
+        let normed = k.and(has_gains, head.turned);
+        let is_query = k.lt(index, query_heads);
+        let gain = k.select(is_query, query_gain, key_gain);
         k.when(normed, |k| head.normalise(k, gain, [sum, epsilon]));
         k.barrier();
-        let row = k.add(row, token);
-        let row = wrapped(&mut k, row, rows);
-        let y = k.at_2d(y, row, token_stride, zero, 4);
-        let y = k.at_2d(y, index, head_stride, zero, 4);
-        match self.rows {
-            CachedRows::F32 => head.store(&mut k, y),
-            CachedRows::F16 => head.store_packed(&mut k, y),
-            CachedRows::Q8 => head.store_quantized(&mut k, y),
-        }
+        let to = k.fma(token, query_heads, index);
+        let to_queries = k.at_2d(queries, to, head_len, zero, 4);
+        let row = k.rem(position, capacity);
+        let of_cache = k.sub(index, query_heads);
+        let row = k.fma(of_cache, capacity, row);
+        let [_, words] = self.rows.words(&mut k, head_len);
+        let to_cache = k.at_2d(cached, row, words, zero, 4);
+        k.when_else(
+            is_query,
+            |k| head.store(k, to_queries),
+            |k| match self.rows {
+                CachedRows::F32 => head.store(k, to_cache),
+                CachedRows::F16 => head.store_packed(k, to_cache),
+                CachedRows::Q8 => head.store_quantized(k, to_cache),
+            },
+        );
         k.finish()
     }
 }

@@ -9,7 +9,7 @@ use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg};
 use crate::ptx::kernel::PtxKernel;
-use crate::ptx::kernels::Kernel;
+use crate::ptx::kernels::{Activation, Kernel};
 use crate::ptx::types::PtxType::{B32, F32, U32};
 use crate::ptx::types::Target;
 
@@ -76,7 +76,8 @@ pub struct PackedMatmulKernel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Method {
-    Few,
+    /// With a gate or not.
+    Few(Option<Activation>),
     Tiled,
     /// On tensor cores, with tiles of twice as many rows of weights or not.
     Mma {
@@ -87,7 +88,14 @@ enum Method {
 impl PackedMatmulKernel {
     /// Creates a kernel for few rows of `x`, at most 65,535. A block computes four columns of `y`.
     pub fn few(format: PackedFormat) -> Self {
-        let method = Method::Few;
+        let method = Method::Few(None);
+        Self { format, method }
+    }
+
+    /// Creates a [`PackedMatmulKernel::few`] kernel for gated activations: the first half of the rows of weights gives
+    /// gates, and the second half what they let pass. A row of `y` has `rows / 2` elements, `f(gate) · passes`.
+    pub fn gated(format: PackedFormat, activation: Activation) -> Self {
+        let method = Method::Few(Some(activation));
         Self { format, method }
     }
 
@@ -116,24 +124,25 @@ impl PackedMatmulKernel {
 impl Kernel for PackedMatmulKernel {
     fn first_target(&self) -> Target {
         match self.method {
-            Method::Few | Method::Tiled => Target::Sm70,
+            Method::Few(_) | Method::Tiled => Target::Sm70,
             Method::Mma { .. } => Target::Sm80,
         }
     }
 
     fn name(&self) -> String {
         let method = match self.method {
-            Method::Few => "",
-            Method::Tiled => "_tiled",
-            Method::Mma { wide: false } => "_mma",
-            Method::Mma { wide: true } => "_mma_wide",
+            Method::Few(None) => String::new(),
+            Method::Few(Some(activation)) => format!("_{activation:?}").to_lowercase(),
+            Method::Tiled => "_tiled".to_owned(),
+            Method::Mma { wide: false } => "_mma".to_owned(),
+            Method::Mma { wide: true } => "_mma_wide".to_owned(),
         };
         format!("multiply_{}{method}", self.format.name())
     }
 
     fn generate(&self, target: Target) -> Result<PtxKernel> {
         match self.method {
-            Method::Few => few::build(*self, target),
+            Method::Few(gate) => few::build(*self, gate, target),
             Method::Tiled => tiled::build(*self, target),
             Method::Mma { wide } => mma::build(*self, wide, target),
         }
@@ -189,9 +198,13 @@ impl Params {
     }
 
     /// Stores a product, or adds it to what is there.
-    fn store(&self, k: &mut Builder, product: Reg, [token, row]: [Reg; 2]) {
-        let at = k.at_2d(self.y, token, self.stride, row, 4);
+    fn store(&self, k: &mut Builder, product: Reg, place: [Reg; 2]) {
         let result = k.mul(product, self.scale);
+        self.store_scaled(k, result, place);
+    }
+
+    fn store_scaled(&self, k: &mut Builder, result: Reg, [token, row]: [Reg; 2]) {
+        let at = k.at_2d(self.y, token, self.stride, row, 4);
         k.when(self.adds, |k| {
             let old = k.ld(Op::LdGlobal, F32, at, 0);
             k.add_assign(result, old);

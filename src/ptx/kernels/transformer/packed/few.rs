@@ -7,8 +7,9 @@ use crate::ptx::build::Builder;
 use crate::ptx::error::Result;
 use crate::ptx::inst::{Op, Reg, Special};
 use crate::ptx::kernel::{Extent, Launch, PtxKernel};
-use crate::ptx::kernels::Kernel;
 use crate::ptx::kernels::common::{Combine, WARP, over_lanes};
+use crate::ptx::kernels::gemm::activate;
+use crate::ptx::kernels::{Activation, Kernel};
 use crate::ptx::types::PtxType::{F32, U32};
 use crate::ptx::types::Target;
 
@@ -18,8 +19,14 @@ const THREADS: u32 = WARPS * WARP;
 const BLOCKS: u32 = 5;
 /// Rows of weights of a block, which share the loads of `x`.
 const ROWS: u32 = 4;
+/// Gates of a block, each of which has two rows of weights.
+const GATES: u32 = ROWS / 2;
 
-pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKernel> {
+pub(super) fn build(
+    kernel: PackedMatmulKernel,
+    gate: Option<Activation>,
+    target: Target,
+) -> Result<PtxKernel> {
     let grid = [
         Extent::Tiles("rows", ROWS),
         Extent::Param("tokens"),
@@ -34,10 +41,10 @@ pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKer
     let epsilon = k.scalar("epsilon", F32);
     let (block, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
     let thread = k.special(Special::TidX);
-    let first = k.mul(block, ROWS);
+    let columns = Columns::new(&mut k, gate, block, params.rows);
     let last = k.sub(params.rows, 1);
     let row = |i| {
-        let row = k.offset(first, i);
+        let row = columns.row(&mut k, i);
         let row = k.min(row, last);
         params.weights.row(&mut k, row)
     };
@@ -89,13 +96,13 @@ pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKer
         });
     });
     share(&mut k, &sums, thread, parts);
-    // A thread adds up the warps' parts of a row.
-    let row = k.add(first, thread);
-    let own = k.lt(thread, ROWS);
-    let exists = k.lt(row, params.rows);
+    // A thread adds up the warps' parts of a column.
+    let column = k.add(columns.first, thread);
+    let own = k.lt(thread, columns.of_block);
+    let exists = k.lt(column, columns.all);
     let writes = k.and(own, exists);
     k.when(writes, |k| {
-        let product = of_warps(k, parts, thread);
+        let factor = k.value(F32, params.scale);
         k.when(normalises, |k| {
             let squares = k.value(U32, ROWS);
             let sum = of_warps(k, parts, squares);
@@ -103,12 +110,61 @@ pub(super) fn build(kernel: PackedMatmulKernel, target: Target) -> Result<PtxKer
             let mean = k.div(sum, count);
             let mean = k.add(mean, epsilon);
             let root = k.sqrt(mean);
-            let factor = k.rcp(root);
-            k.mul_assign(product, factor);
+            let root = k.rcp(root);
+            k.mul_assign(factor, root);
         });
-        params.store(k, product, [token, row]);
+        let result = columns.result(k, parts, thread, factor);
+        params.store_scaled(k, result, [token, column]);
     });
     k.finish()
+}
+
+/// The columns of `y` that a block computes, each by a row of weights or by two, whose first one gives a gate.
+struct Columns {
+    gate: Option<Activation>,
+    first: Reg,
+    of_block: u32,
+    /// Those of all blocks.
+    all: Reg,
+}
+
+impl Columns {
+    fn new(k: &mut Builder, gate: Option<Activation>, block: Reg, rows: Reg) -> Self {
+        let (of_block, all) = match gate {
+            None => (ROWS, rows),
+            Some(_) => (GATES, k.shr(rows, 1)),
+        };
+        Self {
+            gate,
+            first: k.mul(block, of_block),
+            of_block,
+            all,
+        }
+    }
+
+    /// The row of weights of the block's `i`-th sum. What gates let pass comes after all gates.
+    fn row(&self, k: &mut Builder, i: u32) -> Reg {
+        let column = k.offset(self.first, i % self.of_block);
+        if i < self.of_block {
+            column
+        } else {
+            k.add(column, self.all)
+        }
+    }
+
+    /// The result of the block's column of this number.
+    fn result(&self, k: &mut Builder, parts: Reg, number: Reg, factor: Reg) -> Reg {
+        let product = of_warps(k, parts, number);
+        let product = k.mul(product, factor);
+        let Some(activation) = self.gate else {
+            return product;
+        };
+        let gate = activate(k, activation, product);
+        let passes = k.offset(number, GATES);
+        let passes = of_warps(k, parts, passes);
+        let passes = k.mul(passes, factor);
+        k.mul(gate, passes)
+    }
 }
 
 /// Leaves each warp's sums in shared memory: for each sum those of all warps.
