@@ -21,7 +21,7 @@ pub(crate) struct CudaBackend {
     cpu: Cpu,
     /// Held by the pass of a language model, whose steps no other pass interrupts.
     #[cfg(feature = "llm-core")]
-    passes: Mutex<super::transformer::LastPass>,
+    passes: Mutex<super::transformer::PassMemory>,
 }
 
 /// A back-end that its users share.
@@ -121,7 +121,7 @@ impl CudaBackend {
 
     /// Waits for the passes of other threads, and keeps them out.
     #[cfg(feature = "llm-core")]
-    pub(super) fn pass_turn(&self) -> MutexGuard<'_, super::transformer::LastPass> {
+    pub(super) fn pass_turn(&self) -> MutexGuard<'_, super::transformer::PassMemory> {
         self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -110,11 +110,8 @@ impl CudaKernel {
         work: impl FnOnce(&sys::CUDA_KERNEL_NODE_PARAMS) -> Result<()>,
     ) -> Result<()> {
         let loaded = &self.loaded;
-        let mut slots = loaded.slots(arguments)?;
+        let (mut slots, [x, y, z]) = loaded.values(arguments)?;
         let mut params = pointers(&mut slots);
-        let [x, y, z] = loaded
-            .kernel
-            .grid(&arguments, loaded.context.multiprocessors)?;
         let [across, down, deep] = loaded.kernel.launch().block;
         work(&sys::CUDA_KERNEL_NODE_PARAMS {
             func: loaded.function,
@@ -167,9 +164,7 @@ impl Submission<'_> {
         arguments: &[Argument],
     ) -> Result<()> {
         let loaded = &kernel.loaded;
-        let mut slots = loaded.slots(arguments)?;
-        let multiprocessors = loaded.context.multiprocessors;
-        let [x, y, z] = loaded.kernel.grid(&arguments, multiprocessors)?;
+        let (mut slots, [x, y, z]) = loaded.values(arguments)?;
         if x == 0 || y == 0 || z == 0 {
             return Ok(());
         }
@@ -253,6 +248,13 @@ impl Loaded {
                 std::ptr::null_mut(),
             )
         })
+    }
+
+    /// Returns the values of the parameters, and the grid.
+    fn values(&self, arguments: &[Argument]) -> Result<(Vec<Slot>, [u32; 3])> {
+        let slots = self.slots(arguments)?;
+        let multiprocessors = self.context.multiprocessors;
+        Ok((slots, self.kernel.grid(&arguments, multiprocessors)?))
     }
 
     fn slots(&self, arguments: &[Argument]) -> Result<Vec<Slot>> {

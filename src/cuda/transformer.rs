@@ -1,5 +1,7 @@
 //! The steps of a language model's forward pass, launched one after the other.
 
+mod choice;
+mod memory;
 mod passes;
 
 use std::future::ready;
@@ -11,6 +13,7 @@ use super::launch::Argument;
 use super::ops::LARGEST;
 use crate::alloc::try_zeros;
 use crate::error::Result;
+use crate::graph::choice::{Changes, Draw};
 use crate::graph::transformer::{
     Activation, Attention, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product, StepKernels,
     TILED_FROM, TransformerBackend, TransformerPass, check_head, check_row,
@@ -24,7 +27,7 @@ use crate::ptx::kernels::{
 };
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
-pub(super) use passes::LastPass;
+pub(super) use memory::PassMemory;
 use passes::PlannedLaunch;
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -54,7 +57,7 @@ impl TransformerBackend for SharedCuda {
     fn pass(&self) -> Result<CudaPass<'_>> {
         Ok(CudaPass {
             cuda: self,
-            last: self.pass_turn(),
+            memory: self.pass_turn(),
             launches: Vec::new(),
             own: Vec::new(),
         })
@@ -126,10 +129,17 @@ impl CudaWeights {
     }
 }
 
+impl CudaWeights {
+    /// The binary logarithm of a sixteenth of the length of a group.
+    fn group_shift(&self) -> u32 {
+        (self.group_len / 16).trailing_zeros()
+    }
+}
+
 /// Steps of a pass, during which no other pass runs.
 pub(crate) struct CudaPass<'a> {
     cuda: &'a CudaBackend,
-    last: MutexGuard<'a, LastPass>,
+    memory: MutexGuard<'a, PassMemory>,
     launches: Vec<PlannedLaunch>,
     /// Buffers of the pass, which live until it is submitted.
     own: Vec<Elements>,
@@ -187,7 +197,10 @@ impl<'a> TransformerPass for CudaPass<'a> {
     type Weights = CudaWeights;
 
     fn allocate(&mut self, len: usize) -> Result<Elements> {
-        let buffer = Arc::new(CudaBuffer::uninitialised(self.cuda.device(), len)?);
+        let buffer = match self.memory.spare(len) {
+            Some(spare) => spare,
+            None => Arc::new(CudaBuffer::uninitialised(self.cuda.device(), len)?),
+        };
         self.own.push(buffer.clone());
         Ok(buffer)
     }
@@ -210,7 +223,8 @@ impl<'a> TransformerPass for CudaPass<'a> {
         // SAFETY: the steps pass what the kernels' documentation asks for, and buffers that live at least as long as the
         // pass and have as many elements as the steps read and write. No other pass writes to them meanwhile, and the
         // default queue orders all work.
-        unsafe { self.last.launch(self.cuda.device(), launches)? };
+        unsafe { self.memory.passes.launch(self.cuda.device(), launches)? };
+        self.memory.take_back(&mut self.own);
         let values = match read {
             Some((buffer, len)) => {
                 let mut values = try_zeros(len)?;
@@ -262,10 +276,9 @@ impl<'a> TransformerPass for CudaPass<'a> {
             y.from(column),
         ];
         let shape = sizes([tokens, weights.rows, weights.cols, stride]);
-        let group_shift = (weights.group_len / 16).trailing_zeros();
         let numbers = [
             flag(product.adds),
-            Argument::U32(group_shift),
+            Argument::U32(weights.group_shift()),
             Argument::F32(weights.least),
             Argument::F32(product.scale),
         ];
@@ -292,6 +305,36 @@ impl<'a> TransformerPass for CudaPass<'a> {
         let [len] = sizes([len]);
         let arguments = vec![x.from(0), index.from(at), len];
         self.launch(&ArgmaxKernel, arguments)
+    }
+
+    fn take_row(
+        &mut self,
+        weights: &CudaWeights,
+        (index, at): Element<'_, Elements>,
+        scale: f32,
+        y: &Elements,
+    ) -> Result<()> {
+        self.take_packed_row(weights, index.from(at), scale, y)
+    }
+
+    fn change(
+        &mut self,
+        changes: &Changes<Elements>,
+        chosen: Element<'_, Elements>,
+        logits: &Elements,
+        len: usize,
+    ) -> Result<()> {
+        self.change_logits(changes, chosen, logits, len)
+    }
+
+    fn draw(
+        &mut self,
+        logits: &Elements,
+        len: usize,
+        draw: Draw,
+        (index, at): Element<'_, Elements>,
+    ) -> Result<()> {
+        self.draw_token(logits, len, draw, index.from(at))
     }
 
     fn add(

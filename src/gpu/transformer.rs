@@ -58,8 +58,6 @@ impl TransformerBackend for Arc<Gpu> {
     type Weights = BlockWeights;
     type Pass<'a> = GpuPass<'a>;
 
-    const AHEAD: usize = 8;
-
     const KERNELS: StepKernels = StepKernels {
         norm: "norm_rows",
         add: "add_rows",

@@ -72,6 +72,9 @@ pub(crate) struct Changes<B> {
     pub(crate) penalties: Penalties,
 }
 
+/// The most tokens that are chosen one after the other before the host learns of the first.
+pub(crate) const AHEAD: usize = 8;
+
 /// The likeliest tokens that back-ends rank. A draw within a larger `top_k` needs all logits.
 pub(crate) const RANKED: usize = 64;
 

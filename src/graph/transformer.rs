@@ -1,7 +1,7 @@
 //! The steps of a language model's forward pass, and the interface of back-ends that run them.
 
 use super::choice::{Changes, Draw};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ops::shape::check_limit;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
@@ -40,10 +40,6 @@ pub(crate) trait TransformerBackend: Clone {
     type Pass<'a>: TransformerPass<Buffer = Self::Buffer, Weights = Self::Weights>
     where
         Self: 'a;
-
-    /// The most tokens to choose one after the other before the host learns of the first. If it is more than one, passes
-    /// have [`TransformerPass::take_row`], [`TransformerPass::change`] and [`TransformerPass::draw`].
-    const AHEAD: usize = 1;
 
     /// The names of the kernels, as profiles have them.
     const KERNELS: StepKernels;
@@ -140,46 +136,31 @@ pub(crate) trait TransformerPass: Sized {
     ) -> Result<()>;
 
     /// Writes the row of a matrix whose number is `index`, times `scale`. A number that no row has writes nothing.
-    ///
-    /// # Errors
-    /// `Gpu` on back-ends that choose one token at a time.
     fn take_row(
         &mut self,
-        _weights: &Self::Weights,
-        _index: Element<'_, Self::Buffer>,
-        _scale: f32,
-        _y: &Self::Buffer,
-    ) -> Result<()> {
-        Err(chooses_one())
-    }
+        weights: &Self::Weights,
+        index: Element<'_, Self::Buffer>,
+        scale: f32,
+        y: &Self::Buffer,
+    ) -> Result<()>;
 
     /// Changes logits as [`Changes`] says. The tokens before the element `next` have occurred, too.
-    ///
-    /// # Errors
-    /// As [`TransformerPass::take_row`].
     fn change(
         &mut self,
-        _changes: &Changes<Self::Buffer>,
-        _next: Element<'_, Self::Buffer>,
-        _logits: &Self::Buffer,
-        _len: usize,
-    ) -> Result<()> {
-        Err(chooses_one())
-    }
+        changes: &Changes<Self::Buffer>,
+        next: Element<'_, Self::Buffer>,
+        logits: &Self::Buffer,
+        len: usize,
+    ) -> Result<()>;
 
     /// Writes the index that a draw from `len` logits gives, or −1 where it takes more of them than the kernels rank.
-    ///
-    /// # Errors
-    /// As [`TransformerPass::take_row`].
     fn draw(
         &mut self,
-        _logits: &Self::Buffer,
-        _len: usize,
-        _draw: Draw,
-        _index: Element<'_, Self::Buffer>,
-    ) -> Result<()> {
-        Err(chooses_one())
-    }
+        logits: &Self::Buffer,
+        len: usize,
+        draw: Draw,
+        index: Element<'_, Self::Buffer>,
+    ) -> Result<()>;
 
     /// Adds the `len` first elements of `x` to each of `rows` rows.
     fn add(
@@ -218,12 +199,6 @@ pub(crate) trait TransformerPass: Sized {
         shape: [usize; 2],
         activation: Activation,
     ) -> Result<()>;
-}
-
-fn chooses_one() -> Error {
-    Error::Gpu {
-        message: "this back-end chooses one token at a time".to_owned(),
-    }
 }
 
 /// An element of a buffer, by its index.

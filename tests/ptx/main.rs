@@ -11,6 +11,7 @@ mod beyond;
 mod bounds;
 mod cached_attention;
 mod case;
+mod choice;
 mod clusters;
 mod ended;
 mod interpret;

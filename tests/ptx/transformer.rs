@@ -6,18 +6,15 @@ use super::oracle::unit;
 use super::variants::Variant;
 use relampago::ptx::PtxType::F32;
 use relampago::ptx::kernels::{
-    Activation, AddRowsKernel, ArgmaxKernel, GateKernel, PackedFormat, PackedMatmulKernel,
+    Activation, AddRowsKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel,
     PlaceHeadsKernel,
 };
 
 pub(crate) fn variants() -> Vec<Variant> {
-    let mut variants = vec![
-        Variant::new(
-            AddRowsKernel,
-            [[1, 1, 1], [3, 130, 200]].map(add_rows).into(),
-        ),
-        Variant::new(ArgmaxKernel, argmax()),
-    ];
+    let mut variants = vec![Variant::new(
+        AddRowsKernel,
+        [[1, 1, 1], [3, 130, 200]].map(add_rows).into(),
+    )];
     for (activation, function) in GATES {
         let cases = [[1, 1], [3, 130]].map(|shape| gate(shape, function));
         variants.push(Variant::new(GateKernel::new(activation), cases.into()));
@@ -27,6 +24,14 @@ pub(crate) fn variants() -> Vec<Variant> {
         let few = few.iter().enumerate();
         let few = few.map(|(i, &shape)| product(format, shape, i, true));
         variants.push(Variant::new(PackedMatmulKernel::few(format), few.collect()));
+        let rows = [
+            (0.0, [1, 32]),
+            (2.0, [3, 1120]),
+            (3.0, [3, 64]),
+            (-1.0, [2, 32]),
+        ];
+        let rows = rows.map(|(index, shape)| row(format, shape, index));
+        variants.push(Variant::new(PackedRowKernel::new(format), rows.into()));
         for (activation, function) in GATES {
             let gated = [[1, 2, 32], [3, 70, 96], [2, 10, 288]];
             let gated = gated.iter().enumerate();
@@ -86,48 +91,6 @@ fn add_rows([rows, len, stride]: [usize; 3]) -> Case {
             .collect(),
         output: 1,
     }
-}
-
-fn argmax() -> Vec<Case> {
-    let mut cases = Vec::new();
-    for (n, places, best) in [
-        (1, vec![], None),
-        (5, vec![(3, f32::INFINITY), (4, f32::INFINITY)], Some(3)),
-        (
-            1500,
-            vec![(1400, f32::NAN), (1401, f32::NAN), (7, 1e30)],
-            Some(1400),
-        ),
-        (3000, vec![(2999, 100.0), (1975, 100.0)], Some(1975)),
-        (2050, vec![], None),
-    ] {
-        let mut x = random(n, n as u64);
-        for (place, value) in places {
-            x[place] = value;
-        }
-        let largest = (0..n).rev().max_by(|&a, &b| x[a].total_cmp(&x[b]));
-        cases.push((x, best.or(largest).unwrap_or(0)));
-    }
-    // All are negative, and the two zeros are equal.
-    cases.push((vec![-2.0, -1.0, f32::NEG_INFINITY, -1.0], 1));
-    cases.push((vec![-3.0, -0.0, 0.0], 1));
-    cases.push((vec![f32::NEG_INFINITY; 40], 0));
-    let case = |(mut x, best): (Vec<f32>, usize)| {
-        let n = x.len();
-        // What lies beyond counts nothing.
-        x.push(f32::NAN);
-        Case {
-            label: format!("{n} elements, {best}"),
-            expected: vec![kept(best as f32)],
-            arguments: vec![
-                Value::F32s(x),
-                Value::F32s(vec![f32::NAN]),
-                Value::U32(n as u32),
-            ],
-            output: 1,
-        }
-    };
-    cases.into_iter().map(case).collect()
 }
 
 type Function = fn(f64) -> f64;
@@ -277,6 +240,40 @@ fn product(format: PackedFormat, [tokens, rows, k]: [usize; 3], number: usize, f
         arguments,
         output: 4,
         expected,
+    }
+}
+
+/// A row of a matrix, or what was there where there is no such row.
+fn row(format: PackedFormat, [rows, k]: [usize; 2], index: f32) -> Case {
+    let (group, scale) = (32, 0.75f32);
+    let Packed {
+        words,
+        scales,
+        weights,
+    } = packed(format, rows * k, group);
+    let known = index >= 0.0 && index < rows as f32;
+    let element = |i: usize| {
+        if !known {
+            return kept(9.0);
+        }
+        let value = f64::from(scale) * weights[index as usize * k + i];
+        // The product of an integer and its scale may cancel the offset.
+        let bound = (value.abs() + 300.0) * 4.0 * unit(F32);
+        Expected { value, bound }
+    };
+    let mut arguments = vec![
+        Value::F32s(vec![index]),
+        Value::Bytes(words),
+        Value::F32s(scales),
+        Value::F32s(vec![9.0; k]),
+    ];
+    arguments.extend(sizes([rows, k, 1]));
+    arguments.extend([LEAST, scale].map(Value::F32));
+    Case {
+        label: format!("row {index} of {rows}×{k}"),
+        expected: (0..k).map(element).collect(),
+        arguments,
+        output: 3,
     }
 }
 

@@ -32,6 +32,7 @@ pub(crate) fn all() -> Vec<Variant> {
         super::values::variants(),
         super::transformer::variants(),
         super::cached_attention::variants(),
+        super::choice::variants(),
     ]
     .into_iter()
     .flatten()

@@ -1,8 +1,8 @@
-//! The launches of passes. A pass with the kernels of the one before is launched by one call, as a graph whose arguments
-//! are changed where they differ: a launch takes some 5 µs of the host, which is longer than kernels of small models.
+//! The launches of passes. A pass with the kernels of an earlier one is launched by one call, as a graph whose arguments are
+//! changed where they differ: a launch takes some 5 µs of the host, which is longer than kernels of small models.
 
 use crate::cuda::device::CudaDevice;
-use crate::cuda::error::Result;
+use crate::cuda::error::{Error, Result};
 use crate::cuda::graph::{Run, Template};
 use crate::cuda::launch::{Argument, CudaKernel};
 use cudarc::driver::sys;
@@ -10,21 +10,32 @@ use cudarc::driver::sys;
 /// Launches that are worth a graph.
 const MANY: usize = 16;
 
+/// Passes that are remembered: with and without a token that the GPU chose, of few and of many positions, and of some
+/// tokens of a prompt.
+const KNOWN: usize = 8;
+
 /// A launch that is not submitted yet.
 pub(super) struct PlannedLaunch {
     pub(super) kernel: CudaKernel,
     pub(super) arguments: Vec<Argument>,
 }
 
-/// The last pass.
+/// The passes so far.
 #[derive(Default)]
-pub(in crate::cuda) struct LastPass {
+pub(in crate::cuda) struct Passes {
+    /// The last pass of each list of kernels, the latest one at the end.
+    known: Vec<Pass>,
+    /// Whether the driver made no graph of some kernels.
+    lacks_graphs: bool,
+}
+
+struct Pass {
     launches: Vec<PlannedLaunch>,
     /// A graph of these launches.
     graph: Option<PassGraph>,
 }
 
-impl LastPass {
+impl Passes {
     /// Submits the launches of a pass to the default queue.
     ///
     /// # Safety
@@ -34,33 +45,53 @@ impl LastPass {
         device: &CudaDevice,
         launches: Vec<PlannedLaunch>,
     ) -> Result<()> {
-        let before = std::mem::replace(&mut self.launches, launches);
-        let known = self.graph.take();
-        if self.launches.len() < MANY || !same_kernels(&before, &self.launches) {
-            return self.launch_each();
+        if launches.len() < MANY {
+            return launch_each(&launches);
         }
-        let graph = match known {
-            Some(graph) => {
-                graph.update(device, &before, &self.launches)?;
-                graph
+        let same = |pass: &Pass| same_kernels(&pass.launches, &launches);
+        let graph = match self.known.iter().position(same) {
+            Some(place) => {
+                let before = self.known.remove(place);
+                self.graph_of(device, before, &launches)?
             }
-            // Drivers that make no graph of a pass launch each kernel.
-            None => match PassGraph::capture(device, &self.launches) {
-                Ok(graph) => graph,
-                Err(_) => return self.launch_each(),
-            },
+            None => None,
         };
-        graph.launch(device)?;
-        self.graph = Some(graph);
+        match &graph {
+            Some(graph) => graph.launch(device)?,
+            None => launch_each(&launches)?,
+        }
+        if self.known.len() == KNOWN {
+            self.known.remove(0);
+        }
+        self.known.push(Pass { launches, graph });
         Ok(())
     }
 
-    fn launch_each(&self) -> Result<()> {
-        self.launches.iter().try_for_each(|launch| {
-            // SAFETY: the caller of `launch` guarantees the same.
-            unsafe { launch.kernel.launch(&launch.arguments) }
-        })
+    /// Returns a graph of launches with the kernels of a pass before, if the driver makes one.
+    fn graph_of(
+        &mut self,
+        device: &CudaDevice,
+        before: Pass,
+        launches: &[PlannedLaunch],
+    ) -> Result<Option<PassGraph>> {
+        if let Some(graph) = before.graph {
+            graph.update(device, &before.launches, launches)?;
+            return Ok(Some(graph));
+        }
+        if self.lacks_graphs {
+            return Ok(None);
+        }
+        let graph = PassGraph::capture(device, launches).ok();
+        self.lacks_graphs = graph.is_none();
+        Ok(graph)
     }
+}
+
+fn launch_each(launches: &[PlannedLaunch]) -> Result<()> {
+    launches.iter().try_for_each(|launch| {
+        // SAFETY: the caller of `Passes::launch` guarantees the same.
+        unsafe { launch.kernel.launch(&launch.arguments) }
+    })
 }
 
 fn same_kernels(a: &[PlannedLaunch], b: &[PlannedLaunch]) -> bool {
@@ -76,7 +107,7 @@ struct PassGraph {
     _template: Template,
 }
 
-// SAFETY: the driver accepts calls from any thread, but from one thread at a time: who has the last pass.
+// SAFETY: the driver accepts calls from any thread, but from one thread at a time: who has the passes.
 unsafe impl Send for PassGraph {}
 
 impl PassGraph {
@@ -87,7 +118,12 @@ impl PassGraph {
                 device.ordered(&[], |turn| {
                     // SAFETY: nothing runs until the graph is launched.
                     unsafe { turn.launch(&launch.kernel, &launch.arguments)? };
-                    nodes.push(turn.last_node()?);
+                    let node = turn.last_node()?;
+                    // A launch without blocks becomes no node.
+                    if nodes.last() == Some(&node) {
+                        return Err(Error::CaptureEnded);
+                    }
+                    nodes.push(node);
                     Ok(())
                 })
             })

@@ -15,7 +15,7 @@ use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, BLOCK, HeadPlaces, HeadRotation, Norm, Product, TILED_FROM, TransformerBackend,
+    Attention, HeadPlaces, HeadRotation, Norm, Product, TILED_FROM, TransformerBackend,
     TransformerPass,
 };
 pub(super) use adapter::GpuAdapter;
@@ -47,10 +47,10 @@ impl<B: TransformerBackend> std::fmt::Debug for GpuModel<B> {
     }
 }
 
-/// Returns the number of layers, of `count`, that a submission takes. It has at most the work of [`BLOCK`] tokens in all
+/// Returns the number of layers, of `count`, that a submission takes. It has at most the work of a quarter of a block in all
 /// layers, since systems end programs whose submissions take seconds.
-fn layers_at_once(count: usize, tokens: usize) -> usize {
-    (count * BLOCK / tokens.max(1)).max(1)
+fn layers_at_once(count: usize, tokens: usize, block: usize) -> usize {
+    (count * block / (4 * tokens.max(1))).max(1)
 }
 
 impl<B: ModelBackend> GpuModel<B> {
@@ -175,7 +175,7 @@ impl<B: ModelBackend> GpuModel<B> {
             let residual = slots.own(Slot::Residual);
             pass.recorder.write(&embedded, residual)?;
             let layers = &self.layers[request.layers.clone()];
-            let at_once = layers_at_once(layers.len(), tokens);
+            let at_once = layers_at_once(layers.len(), tokens, self.block());
             for (index, layer) in layers.iter().enumerate() {
                 if index > 0 && index.is_multiple_of(at_once) {
                     before.push(pass.recorder.submit(None)?);

@@ -28,8 +28,9 @@ pub use rope::{Pairs, RopeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
 pub use transformer::{
-    AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, GateKernel, PackedFormat,
-    PackedMatmulKernel, PlaceHeadsKernel,
+    AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel, GateKernel,
+    PackedFormat, PackedMatmulKernel, PackedRowKernel, PlaceHeadsKernel, RankKernel,
+    SumWeightsKernel,
 };
 
 use super::error::Result;

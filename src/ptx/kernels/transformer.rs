@@ -1,15 +1,15 @@
 //! The steps of a language model's forward pass, whose sizes are parameters of the launch.
 
 mod add_rows;
-mod argmax;
 mod attend;
+mod choice;
 mod gate;
 mod heads;
 mod packed;
 
 pub use add_rows::AddRowsKernel;
-pub use argmax::ArgmaxKernel;
 pub use attend::CachedAttentionKernel;
+pub use choice::{ArgmaxKernel, ChangeLogitsKernel, DrawKernel, RankKernel, SumWeightsKernel};
 pub use gate::GateKernel;
 pub use heads::PlaceHeadsKernel;
-pub use packed::{PackedFormat, PackedMatmulKernel};
+pub use packed::{PackedFormat, PackedMatmulKernel, PackedRowKernel};

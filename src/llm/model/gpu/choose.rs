@@ -6,16 +6,14 @@ use super::super::{Block, BlockRequest, Model, State};
 use super::slots::Slots;
 use super::{GpuModel, ModelBackend, Pass};
 use crate::error::Result;
-use crate::graph::choice::{Change, Changes, Choices, Draw};
+use crate::graph::choice::{AHEAD, Change, Changes, Choices, Draw};
 use crate::graph::transformer::TransformerPass;
 
 impl<B: ModelBackend> GpuModel<B> {
-    /// Returns the most tokens that [`GpuModel::choose`] chooses: none on back-ends without kernels for it, and one
-    /// where the GPU does not have the embedding.
+    /// Returns the most tokens that [`GpuModel::choose`] chooses: one where the GPU does not have the embedding.
     pub(in super::super) fn ahead(&self, model: &Model) -> usize {
         match self.matrices[model.weights.embedding] {
-            _ if B::AHEAD == 1 => 0,
-            Some(_) => B::AHEAD,
+            Some(_) => AHEAD,
             None => 1,
         }
     }

@@ -2,6 +2,7 @@
 
 use super::super::steps::Slot;
 use crate::error::Result;
+use crate::graph::choice::AHEAD;
 use crate::graph::transformer::{Attention, Columns, TransformerBackend, TransformerPass};
 
 /// The most tokens whose logits are computed at a time: each has as many as the vocabulary.
@@ -48,7 +49,7 @@ impl<B: TransformerBackend> Slots<B> {
         Ok(Self {
             buffers: buffers.collect::<Result<_>>()?,
             lens,
-            chosen: pass.allocate(B::AHEAD)?,
+            chosen: pass.allocate(AHEAD)?,
             parts: pass.allocate(Attention::parts_len(head_len))?,
         })
     }

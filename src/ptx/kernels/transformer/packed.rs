@@ -2,6 +2,7 @@
 
 mod few;
 mod mma;
+mod row;
 mod slab;
 mod tiled;
 
@@ -12,6 +13,7 @@ use crate::ptx::kernel::PtxKernel;
 use crate::ptx::kernels::{Activation, Kernel};
 use crate::ptx::types::PtxType::{B32, F32, U32};
 use crate::ptx::types::Target;
+pub use row::PackedRowKernel;
 
 /// The words of packed weights, row by row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -172,10 +174,6 @@ impl Params {
             ["tokens", "rows", "k", "stride", "adds", "group_shift"]
                 .map(|name| k.scalar(name, U32));
         let [least, scale] = ["least", "scale"].map(|name| k.scalar(name, F32));
-        let bias = match format {
-            PackedFormat::Nibbles => k.sub(HIGH, least),
-            _ => k.value(F32, HIGH + 128.0),
-        };
         Params {
             x,
             gain,
@@ -186,14 +184,7 @@ impl Params {
             stride,
             adds: k.ne(adds, 0),
             scale,
-            weights: Weights {
-                format,
-                words,
-                scales,
-                units: k.shr(depth, format.unit().trailing_zeros()),
-                group_shift,
-                bias,
-            },
+            weights: Weights::new(k, format, [words, scales], [depth, group_shift, least]),
         }
     }
 
@@ -261,6 +252,27 @@ impl Loaded {
 }
 
 impl Weights {
+    /// The weights at addresses of words and scales, by the parameters `k`, `group_shift` and `least`.
+    fn new(
+        k: &mut Builder,
+        format: PackedFormat,
+        [words, scales]: [Reg; 2],
+        [depth, group_shift, least]: [Reg; 3],
+    ) -> Self {
+        let bias = match format {
+            PackedFormat::Nibbles => k.sub(HIGH, least),
+            _ => k.value(F32, HIGH + 128.0),
+        };
+        Self {
+            format,
+            words,
+            scales,
+            units: k.shr(depth, format.unit().trailing_zeros()),
+            group_shift,
+            bias,
+        }
+    }
+
     fn row(&self, k: &mut Builder, row: Reg) -> Row {
         let zero = k.value(U32, 0);
         let words = k.at_2d(self.words, row, self.units, zero, 4 * self.format.words());

@@ -39,12 +39,13 @@ pub(super) fn build(
     let normalises = k.scalar("normalises", U32);
     let normalises = k.ne(normalises, 0);
     let epsilon = k.scalar("epsilon", F32);
-    let (block, token) = (k.special(Special::CtaidX), k.special(Special::CtaidY));
+    let token = k.special(Special::CtaidY);
     let thread = k.special(Special::TidX);
-    let columns = Columns::new(&mut k, gate, block, params.rows);
+    let columns = Columns::new(&mut k, gate, params.rows);
+    let first = columns.first(&mut k);
     let last = k.sub(params.rows, 1);
     let row = |i| {
-        let row = columns.row(&mut k, i);
+        let row = columns.row(&mut k, first, i);
         let row = k.min(row, last);
         params.weights.row(&mut k, row)
     };
@@ -97,7 +98,8 @@ pub(super) fn build(
     });
     share(&mut k, &sums, thread, parts);
     // A thread adds up the warps' parts of a column.
-    let column = k.add(columns.first, thread);
+    let first = columns.first(&mut k);
+    let column = k.add(first, thread);
     let own = k.lt(thread, columns.of_block);
     let exists = k.lt(column, columns.all);
     let writes = k.and(own, exists);
@@ -122,29 +124,33 @@ pub(super) fn build(
 /// The columns of `y` that a block computes, each by a row of weights or by two, whose first one gives a gate.
 struct Columns {
     gate: Option<Activation>,
-    first: Reg,
     of_block: u32,
     /// Those of all blocks.
     all: Reg,
 }
 
 impl Columns {
-    fn new(k: &mut Builder, gate: Option<Activation>, block: Reg, rows: Reg) -> Self {
+    fn new(k: &mut Builder, gate: Option<Activation>, rows: Reg) -> Self {
         let (of_block, all) = match gate {
             None => (ROWS, rows),
             Some(_) => (GATES, k.shr(rows, 1)),
         };
         Self {
             gate,
-            first: k.mul(block, of_block),
             of_block,
             all,
         }
     }
 
+    /// The first column, in a register of its own, so that none has it through the loop.
+    fn first(&self, k: &mut Builder) -> Reg {
+        let block = k.special(Special::CtaidX);
+        k.mul(block, self.of_block)
+    }
+
     /// The row of weights of the block's `i`-th sum. What gates let pass comes after all gates.
-    fn row(&self, k: &mut Builder, i: u32) -> Reg {
-        let column = k.offset(self.first, i % self.of_block);
+    fn row(&self, k: &mut Builder, first: Reg, i: u32) -> Reg {
+        let column = k.offset(first, i % self.of_block);
         if i < self.of_block {
             column
         } else {

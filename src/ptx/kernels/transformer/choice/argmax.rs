@@ -10,6 +10,9 @@ use crate::ptx::types::PtxType::{F32, S32, U32};
 use crate::ptx::types::{PtxType, Target};
 
 const WARPS: u32 = 32;
+const THREADS: u32 = WARPS * WARP;
+/// Elements of a thread that are on their way together.
+const AT_ONCE: u32 = 16;
 
 /// Writes the index of the first largest element as an f32, or that of the first NaN if there is one.
 ///
@@ -23,7 +26,7 @@ impl Kernel for ArgmaxKernel {
     }
 
     fn generate(&self, target: Target) -> Result<PtxKernel> {
-        let launch = Launch::new(WARPS * WARP, [Extent::Fixed(1); 3]).overlapping(target);
+        let launch = Launch::new(THREADS, [Extent::Fixed(1); 3]).overlapping(target);
         let mut k = Builder::new(self.name(), target, launch);
         let [x, index] = ["x", "index"].map(|name| k.pointer(name, F32));
         let n = k.scalar("n", U32);
@@ -31,11 +34,20 @@ impl Kernel for ArgmaxKernel {
         let [ranks, indices] = ["ranks", "indices"].map(|name| k.shared(name, U32, WARPS));
         let best = Best::new(&mut k);
         k.wait_for_grid();
-        k.for_range(thread, n, WARPS * WARP, |k, i| {
-            let at = k.at(x, i, 4);
-            let value = k.ld(Op::LdGlobal, F32, at, 0);
-            let rank = rank(k, value);
-            best.offer(k, [rank, i]);
+        let last = k.sub(n, 1);
+        k.for_range(thread, n, AT_ONCE * THREADS, |k, first| {
+            let load = |i| {
+                let i = k.offset(first, i * THREADS);
+                // Beyond the last one it is loaded again.
+                let i = k.min(i, last);
+                let at = k.at(x, i, 4);
+                (k.ld(Op::LdGlobal, F32, at, 0), i)
+            };
+            let loaded: Vec<(Reg, Reg)> = (0..AT_ONCE).map(load).collect();
+            for (value, i) in loaded {
+                let rank = rank_of(k, value);
+                best.offer(k, [rank, i]);
+            }
         });
         best.over_lanes(&mut k);
         let (warp, lane) = (k.shr(thread, 5), k.and(thread, WARP - 1));
@@ -61,7 +73,7 @@ impl Kernel for ArgmaxKernel {
 }
 
 /// Returns an integer that is larger for a larger number, equal for both zeros, and the largest for NaN.
-fn rank(k: &mut Builder, value: Reg) -> Reg {
+pub(super) fn rank_of(k: &mut Builder, value: Reg) -> Reg {
     // Adding 0 turns -0 into 0.
     let value = k.add(value, 0.0f32);
     let bits = k.value(U32, value);

@@ -1,0 +1,34 @@
+//! What passes leave to the next ones.
+
+use super::Elements;
+use super::passes::Passes;
+use std::sync::Arc;
+
+/// Buffers that are kept at most.
+const SPARE: usize = 16;
+
+/// The graphs of passes, and buffers that no pass needs any more. Work on the default queue runs in order, so the next pass
+/// may write to them before the last one has ended.
+#[derive(Default)]
+pub(in crate::cuda) struct PassMemory {
+    pub(super) passes: Passes,
+    spare: Vec<Elements>,
+}
+
+impl PassMemory {
+    /// Takes a buffer of this length, if there is one.
+    pub(super) fn spare(&mut self, len: usize) -> Option<Elements> {
+        let place = self.spare.iter().position(|spare| spare.len() == len)?;
+        Some(self.spare.swap_remove(place))
+    }
+
+    /// Takes the buffers back that nothing else has.
+    pub(super) fn take_back(&mut self, own: &mut Vec<Elements>) {
+        let free = own
+            .drain(..)
+            .filter(|buffer| Arc::strong_count(buffer) == 1);
+        self.spare.extend(free);
+        let surplus = self.spare.len().saturating_sub(SPARE);
+        self.spare.drain(..surplus);
+    }
+}
