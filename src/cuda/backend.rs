@@ -1,8 +1,6 @@
 //! The operations of a [`crate::GpuDevice`] that was built with [`crate::Backend::Cuda`].
 
 use std::sync::Arc;
-#[cfg(feature = "llm-core")]
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::buffer::CudaBuffer;
 use super::device::CudaDevice;
@@ -17,11 +15,10 @@ use crate::simd::{self, Cpu};
 
 /// The first NVIDIA GPU, and the CPU for operations that have no kernel there.
 pub(crate) struct CudaBackend {
-    device: CudaDevice,
+    pub(super) device: CudaDevice,
     cpu: Cpu,
-    /// Held by the pass of a language model, whose steps no other pass interrupts.
     #[cfg(feature = "llm-core")]
-    passes: Mutex<super::transformer::PassMemory>,
+    pub(super) passes: super::transformer::PassTurns,
 }
 
 /// A back-end that its users share.
@@ -101,7 +98,7 @@ impl CudaBackend {
             device,
             cpu,
             #[cfg(feature = "llm-core")]
-            passes: Mutex::default(),
+            passes: super::transformer::PassTurns::default(),
         })
     }
 
@@ -109,20 +106,9 @@ impl CudaBackend {
         self.device.name()
     }
 
-    #[cfg(feature = "llm-core")]
-    pub(super) fn device(&self) -> &CudaDevice {
-        &self.device
-    }
-
     /// Records an event after all work so far.
     pub(super) fn event(&self) -> super::error::Result<Event> {
         Event::record(self.device.context(), std::ptr::null_mut())
-    }
-
-    /// Waits for the passes of other threads, and keeps them out.
-    #[cfg(feature = "llm-core")]
-    pub(super) fn pass_turn(&self) -> MutexGuard<'_, super::transformer::PassMemory> {
-        self.passes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn cpu(&self) -> Cpu {

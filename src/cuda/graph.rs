@@ -4,7 +4,6 @@ use super::buffer::Memory;
 use super::device::CudaDevice;
 use super::driver::check;
 use super::error::{Error, Result};
-use super::launch::{Argument, CudaKernel};
 use super::queue::{Captured, LastUses, MemoryUse, Queue, RawStream, Recording, Submission};
 use super::stream::Stream;
 use cudarc::driver::sys;
@@ -126,11 +125,12 @@ impl Run {
     }
 
     /// Changes the arguments and the grid of a kernel in runs to come. The node belongs to the template, which still exists.
+    #[cfg(feature = "llm-core")]
     pub(super) fn change(
         &self,
         node: sys::CUgraphNode,
-        kernel: &CudaKernel,
-        arguments: &[Argument],
+        kernel: &super::launch::CudaKernel,
+        arguments: &[super::launch::Argument],
     ) -> Result<()> {
         kernel.with_node_params(arguments, |params| {
             // SAFETY: graph and node exist; the driver copies the parameters before it returns.

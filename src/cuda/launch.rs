@@ -98,6 +98,31 @@ impl CudaKernel {
         }
     }
 
+    /// Returns the kernel with its launch and its parameters.
+    pub fn kernel(&self) -> &PtxKernel {
+        &self.loaded.kernel
+    }
+
+    /// Submits the kernel to the queue. A grid without blocks does nothing.
+    ///
+    /// # Errors
+    /// [`Error::Ptx`] if arguments and parameters do not match, [`Error::Driver`] if the launch
+    /// fails, [`Error::CaptureEnded`] after a capture. Later calls report failures during
+    /// execution.
+    ///
+    /// # Safety
+    /// Every address must point to memory of this GPU with the size and alignment that the kernel's
+    /// documentation states. No other work may write that memory at the same time: on a stream,
+    /// wait for the other streams first. Memory used in a capture must outlive the graph.
+    pub unsafe fn launch(&self, arguments: &[Argument]) -> Result<()> {
+        // SAFETY: the caller guarantees the same.
+        let launch = |turn: &mut Submission<'_>| unsafe { turn.launch(self, arguments) };
+        self.device.ordered(&[], launch)
+    }
+}
+
+#[cfg(feature = "llm-core")]
+impl CudaKernel {
     /// Whether both are the same loaded code.
     pub(super) fn is(&self, other: &CudaKernel) -> bool {
         Arc::ptr_eq(&self.loaded, &other.loaded)
@@ -127,28 +152,6 @@ impl CudaKernel {
             kern: std::ptr::null_mut(),
             ctx: std::ptr::null_mut(),
         })
-    }
-
-    /// Returns the kernel with its launch and its parameters.
-    pub fn kernel(&self) -> &PtxKernel {
-        &self.loaded.kernel
-    }
-
-    /// Submits the kernel to the queue. A grid without blocks does nothing.
-    ///
-    /// # Errors
-    /// [`Error::Ptx`] if arguments and parameters do not match, [`Error::Driver`] if the launch
-    /// fails, [`Error::CaptureEnded`] after a capture. Later calls report failures during
-    /// execution.
-    ///
-    /// # Safety
-    /// Every address must point to memory of this GPU with the size and alignment that the kernel's
-    /// documentation states. No other work may write that memory at the same time: on a stream,
-    /// wait for the other streams first. Memory used in a capture must outlive the graph.
-    pub unsafe fn launch(&self, arguments: &[Argument]) -> Result<()> {
-        // SAFETY: the caller guarantees the same.
-        let launch = |turn: &mut Submission<'_>| unsafe { turn.launch(self, arguments) };
-        self.device.ordered(&[], launch)
     }
 }
 

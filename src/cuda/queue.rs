@@ -163,6 +163,7 @@ pub(super) struct Submission<'a> {
 
 impl Submission<'_> {
     /// Returns the node that the last submission to a stream that is captured became.
+    #[cfg(feature = "llm-core")]
     pub(super) fn last_node(&self) -> Result<sys::CUgraphNode> {
         let mut status = sys::CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         let (mut last, mut count) = (std::ptr::null(), 0);

@@ -27,7 +27,8 @@ use crate::ptx::kernels::{
 };
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
-pub(super) use memory::PassMemory;
+use memory::PassMemory;
+pub(super) use memory::PassTurns;
 use passes::PlannedLaunch;
 
 /// The number of tokens from which on attention is computed for 64 of them at a time.
@@ -57,7 +58,7 @@ impl TransformerBackend for SharedCuda {
     fn pass(&self) -> Result<CudaPass<'_>> {
         Ok(CudaPass {
             cuda: self,
-            memory: self.pass_turn(),
+            memory: self.passes.take(),
             launches: Vec::new(),
             own: Vec::new(),
         })
@@ -119,8 +120,8 @@ impl CudaWeights {
                 Words::Bytes => PackedFormat::Bytes,
                 Words::Nibbles => PackedFormat::Nibbles,
             },
-            words: cuda.device().upload(&packed.words)?,
-            scales: cuda.device().upload(&packed.scales)?,
+            words: cuda.device.upload(&packed.words)?,
+            scales: cuda.device.upload(&packed.scales)?,
             rows,
             cols,
             group_len: kind.group_len(),
@@ -165,7 +166,7 @@ fn flag(value: bool) -> Argument {
 impl CudaPass<'_> {
     /// Whether the GPU is one of those that a kernel is for.
     fn has(&self, kernel: &dyn Kernel) -> bool {
-        kernel.first_target() <= self.cuda.device().target()
+        kernel.first_target() <= self.cuda.device.target()
     }
 
     /// The kernel for a product of many rows.
@@ -177,7 +178,7 @@ impl CudaPass<'_> {
         let tiles = tokens
             .div_ceil(64)
             .saturating_mul(weights.rows.div_ceil(64));
-        let multiprocessors = self.cuda.device().multiprocessors() as usize;
+        let multiprocessors = self.cuda.device.multiprocessors() as usize;
         // Measured: with one tile to a multiprocessor the smaller ones are 1.5 times as fast.
         if 2 * tiles < 3 * multiprocessors {
             return PackedMatmulKernel::mma(weights.format);
@@ -186,7 +187,7 @@ impl CudaPass<'_> {
     }
 
     fn launch(&mut self, kernel: &dyn Kernel, arguments: Vec<Argument>) -> Result<()> {
-        let kernel = self.cuda.device().load(kernel)?;
+        let kernel = self.cuda.device.load(kernel)?;
         self.launches.push(PlannedLaunch { kernel, arguments });
         Ok(())
     }
@@ -199,7 +200,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
     fn allocate(&mut self, len: usize) -> Result<Elements> {
         let buffer = match self.memory.spare(len) {
             Some(spare) => spare,
-            None => Arc::new(CudaBuffer::uninitialised(self.cuda.device(), len)?),
+            None => Arc::new(CudaBuffer::uninitialised(&self.cuda.device, len)?),
         };
         self.own.push(buffer.clone());
         Ok(buffer)
@@ -210,7 +211,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
     }
 
     fn upload(&mut self, values: &[f32]) -> Result<Elements> {
-        let buffer = Arc::new(self.cuda.device().upload(values)?);
+        let buffer = Arc::new(self.cuda.device.upload(values)?);
         self.own.push(buffer.clone());
         Ok(buffer)
     }
@@ -223,7 +224,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
         // SAFETY: the steps pass what the kernels' documentation asks for, and buffers that live at least as long as the
         // pass and have as many elements as the steps read and write. No other pass writes to them meanwhile, and the
         // default queue orders all work.
-        unsafe { self.memory.passes.launch(self.cuda.device(), launches)? };
+        unsafe { self.memory.passes.launch(&self.cuda.device, launches)? };
         self.memory.take_back(&mut self.own);
         let values = match read {
             Some((buffer, len)) => {
@@ -243,7 +244,7 @@ impl<'a> TransformerPass for CudaPass<'a> {
         y: &Elements,
         rows: usize,
     ) -> Result<()> {
-        let layout = self.cuda.device().row_layout(norm.cols);
+        let layout = self.cuda.device.row_layout(norm.cols);
         let kernel = LayerNormKernel::rms().with_layout(layout);
         let pointers = [
             x.from(norm.skipped * norm.cols),

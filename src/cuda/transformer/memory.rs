@@ -2,7 +2,18 @@
 
 use super::Elements;
 use super::passes::Passes;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What passes leave, which the one under way has: no other pass interrupts its steps.
+#[derive(Default)]
+pub(in crate::cuda) struct PassTurns(Mutex<PassMemory>);
+
+impl PassTurns {
+    /// Waits for the passes of other threads, and keeps them out.
+    pub(super) fn take(&self) -> MutexGuard<'_, PassMemory> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// Buffers that are kept at most.
 const SPARE: usize = 16;
@@ -10,7 +21,7 @@ const SPARE: usize = 16;
 /// The graphs of passes, and buffers that no pass needs any more. Work on the default queue runs in order, so the next pass
 /// may write to them before the last one has ended.
 #[derive(Default)]
-pub(in crate::cuda) struct PassMemory {
+pub(super) struct PassMemory {
     pub(super) passes: Passes,
     spare: Vec<Elements>,
 }

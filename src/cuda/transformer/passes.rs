@@ -22,7 +22,7 @@ pub(super) struct PlannedLaunch {
 
 /// The passes so far.
 #[derive(Default)]
-pub(in crate::cuda) struct Passes {
+pub(super) struct Passes {
     /// The last pass of each list of kernels, the latest one at the end.
     known: Vec<Pass>,
     /// Whether the driver made no graph of some kernels.
