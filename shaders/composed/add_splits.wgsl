@@ -1,12 +1,12 @@
-// The attention of heads from that of splits of their positions, which attend.wgsl leaves. A workgroup computes a head,
-// an invocation a vector of some of the splits.
+// Adds up what the splits of a head's positions leave (attend.wgsl). A workgroup computes a head; an invocation adds one
+// vector of some of the splits.
 import package::lib::grid::workgroup_index;
 
 struct Params {
     heads: u32,
     // Vectors of a head.
     vectors: u32,
-    // Those of a head, of which some may have no positions.
+    // Splits of a head. Some may have no positions.
     splits: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
@@ -15,7 +15,7 @@ struct Params {
 
 const GROUP = 256u;
 const MOST_SPLITS = 64u;
-// That of a split without positions.
+// The largest score of a split without positions.
 const LOWEST = -3e38;
 
 // The largest score of each split, and the sum of its weights.

@@ -24,7 +24,7 @@ const ROUND: usize = 256;
 /// The most workgroups of attention whose positions are split, which keep a large GPU busy.
 const SPLIT_GROUPS: usize = 512;
 
-/// The most splits of a head.
+/// The most splits of a head, for which kernels have memory.
 const MOST_SPLITS: usize = 64;
 
 /// Weights that a thread multiplies at a time: rows are a multiple of them.
