@@ -128,9 +128,7 @@ impl CudaWeights {
             least: f32::from(kind.least()),
         })
     }
-}
 
-impl CudaWeights {
     /// The binary logarithm of a sixteenth of the length of a group.
     fn group_shift(&self) -> u32 {
         (self.group_len / 16).trailing_zeros()

@@ -88,6 +88,17 @@ pub(crate) struct Limits {
     pub(crate) min_p: f32,
 }
 
+impl Limits {
+    /// Returns how many of the ranked tokens may be drawn of `len`, and whether the limits leave out all others.
+    pub(crate) fn ranked(&self, len: usize) -> (usize, bool) {
+        let most = match self.top_k {
+            0 => len,
+            top_k => top_k.min(len),
+        };
+        (most.min(RANKED), most <= RANKED)
+    }
+}
+
 /// A draw of a token: the one at the fraction `uniform` of the probabilities within limits, the likeliest token first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draw {

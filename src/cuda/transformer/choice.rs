@@ -9,6 +9,9 @@ use crate::ptx::kernels::{
     ChangeLogitsKernel, DrawKernel, PackedRowKernel, RankKernel, SumWeightsKernel,
 };
 
+/// As many as the kernel leaves.
+const _: () = assert!(RANKED == RankKernel::RANKED);
+
 /// The most blocks that add up weights.
 const BLOCKS: usize = 64;
 
@@ -67,8 +70,7 @@ impl CudaPass<'_> {
         index: Argument,
     ) -> Result<()> {
         let ranked = self.rank(logits, len)?;
-        let most = if limits.top_k == 0 { len } else { limits.top_k };
-        let is_all = most.min(len) <= RANKED;
+        let (count, is_all) = limits.ranked(len);
         let blocks = len.div_ceil(ELEMENTS).clamp(1, BLOCKS);
         let [temperature, min_p] = [limits.temperature, limits.min_p].map(Argument::F32);
         let sums = self.allocate(BLOCKS)?;
@@ -79,7 +81,7 @@ impl CudaPass<'_> {
             self.launch(&SumWeightsKernel, arguments)?;
         }
         let pointers = [ranked.from(0), sums.from(0), index];
-        let count = sizes([most.min(len).min(RANKED)]);
+        let count = sizes([count]);
         let numbers = [
             flag(is_all),
             Argument::U32(blocks as u32),

@@ -1,10 +1,10 @@
-//! What passes leave to the next ones.
+//! Graphs and buffers that a pass leaves to the next one.
 
 use super::Elements;
 use super::passes::Passes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What passes leave, which the one under way has: no other pass interrupts its steps.
+/// The memory of passes. One pass at a time holds it, so that no other pass interrupts its steps.
 #[derive(Default)]
 pub(in crate::cuda) struct PassTurns(Mutex<PassMemory>);
 

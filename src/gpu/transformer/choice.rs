@@ -60,8 +60,7 @@ impl GpuPass<'_> {
     ) -> Result<()> {
         let ranked = self.rank(logits)?;
         let len = logits.len();
-        let most = if limits.top_k == 0 { len } else { limits.top_k };
-        let is_all = most.min(len) <= RANKED;
+        let (count, is_all) = limits.ranked(len);
         let groups = len.div_ceil(ELEMENTS).clamp(1, WORKGROUP);
         let temperature = limits.temperature.to_bits();
         let min_p = limits.min_p.to_bits();
@@ -75,7 +74,7 @@ impl GpuPass<'_> {
             sums
         };
         let params = [
-            most.min(len).min(RANKED) as u32,
+            count as u32,
             u32::from(is_all),
             groups as u32,
             temperature,

@@ -14,7 +14,7 @@ pub(super) struct Slots<B: TransformerBackend> {
     lens: [usize; Slot::COUNT],
     /// The tokens that were chosen one after the other.
     pub(super) chosen: B::Buffer,
-    /// What splits of attention leave.
+    /// The sums of each split of attention, with their largest scores.
     pub(super) parts: B::Buffer,
 }
 

@@ -125,7 +125,7 @@ pub(super) fn build(
 struct Columns {
     gate: Option<Activation>,
     of_block: u32,
-    /// Those of all blocks.
+    /// The columns of all blocks.
     all: Reg,
 }
 
