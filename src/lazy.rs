@@ -1,6 +1,7 @@
 //! [`Tensor`]: values with shapes, computed when they are read.
 
 mod axes;
+mod bytes;
 mod conv2d;
 mod elementwise;
 mod graph;

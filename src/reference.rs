@@ -10,11 +10,13 @@
 //! all of these may be rounded away, half a unit each: up to 256 one after the other in a product.
 
 mod axes;
+mod bytes;
 mod transformer;
 
 use crate::ops::ConvLayer;
 use crate::ops::{Conv2d, Matmul, Op};
 use axes::{concat_rows, rearrange, reduce_axis};
+use bytes::{pack_bytes, unpack_bytes};
 use transformer::{attention, gather_rows, rope, take_along_rows, top_k};
 
 /// A true result and the magnitude that its error is measured against.
@@ -86,6 +88,8 @@ pub fn evaluate(op: &Op, inputs: &[&[f32]]) -> Vec<Expected> {
         Op::Transpose { rows, cols } => transpose(x, rows, cols),
         Op::Rearrange { ref options } => rearrange(x, options),
         Op::ReduceAxis { ref options } => reduce_axis(x, options),
+        Op::UnpackBytes { stride } => unpack_bytes(x, stride),
+        Op::PackBytes { stride } => pack_bytes(x, stride),
         Op::ConcatRows { a_cols, b_cols, .. } => concat_rows([x, inputs[1]], [a_cols, b_cols]),
         Op::GatherRows { rows, cols } => gather_rows(x, inputs[1], [rows, cols]),
         Op::Attention { ref options } => attention(inputs, options),

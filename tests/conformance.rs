@@ -4,8 +4,8 @@
 
 mod support;
 
-use relampago::{Backend, GpuCommandBatch, GpuDevice, InstructionSet};
-use support::{Case, Summary, all_cases};
+use relampago::{Backend, GpuCommandBatch, GpuDevice, InstructionSet, Op};
+use support::{Case, Random, Summary, all_cases};
 
 const LONGEST: usize = 1_000_003;
 
@@ -98,4 +98,60 @@ fn gpu_conforms() {
         device: device.clone(),
         run,
     }));
+}
+
+/// The oracles take words for numbers, so that they cannot tell words that are no numbers from each other.
+#[test]
+fn bytes_of_all_words_come_back() {
+    let mut random = Random(11);
+    let mut words: Vec<u32> = (0..70_001).map(|_| random.next() as u32).collect();
+    // Zeros, denormal numbers, infinities, and what is not a number.
+    words.extend([
+        0,
+        1,
+        0x007f_ffff,
+        0x8000_0001,
+        0x7f80_0000,
+        0x7f80_0001,
+        0xffff_ffff,
+    ]);
+    let x: Vec<f32> = words.iter().map(|&word| f32::from_bits(word)).collect();
+    let bits = |values: &[f32]| -> Vec<u32> { values.iter().map(|x| x.to_bits()).collect() };
+    let sets = InstructionSet::available().iter().copied().map(simd);
+    for device in sets.chain([gpu()]) {
+        let numbers = device.run(&Op::UnpackBytes { stride: 1 }, &[&x]).unwrap();
+        for (number, byte) in numbers
+            .iter()
+            .zip(words.iter().flat_map(|word| word.to_le_bytes()))
+        {
+            let exact = f64::from(byte) / 255.0;
+            assert!(
+                (f64::from(*number) - exact).abs() <= 2e-7,
+                "{number} of {byte}"
+            );
+        }
+        let packed = device
+            .run(&Op::PackBytes { stride: 1 }, &[&numbers])
+            .unwrap();
+        assert!(bits(&packed) == words, "{:?}", device.backend());
+        // The last word lacks three numbers.
+        let packed = device
+            .run(&Op::PackBytes { stride: 1 }, &[&numbers[..5]])
+            .unwrap();
+        assert_eq!(bits(&packed), [words[0], words[1] & 0xff]);
+        let error = device.run(&Op::PackBytes { stride: 3 }, &[&numbers[..8]]);
+        let message = error.unwrap_err().to_string();
+        assert!(message.contains("`stride` is 3"), "{message}");
+        let mut batch = GpuCommandBatch::new(device.clone());
+        let input = batch.upload(&x);
+        let numbers = batch.unpack_bytes(input, words.len());
+        let half = batch.scale(numbers, 0.5);
+        let doubled = batch.scale(half, 2.0);
+        let packed = batch.pack_bytes(doubled, words.len());
+        batch.execute_sync().unwrap();
+        assert!(
+            bits(&batch.read_sync(packed).unwrap()) == words,
+            "in a batch"
+        );
+    }
 }

@@ -142,6 +142,8 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (dim(), dim(), value())
             .prop_map(|(rows, cols, epsilon)| Op::RmsNorm { rows, cols, epsilon }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::Transpose { rows, cols }),
+        1 => dim().prop_map(|stride| Op::UnpackBytes { stride }),
+        1 => dim().prop_map(|stride| Op::PackBytes { stride }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::GatherRows { rows, cols }),
         1 => (dim(), dim(), dim()).prop_map(|(rows, cols, k)| Op::TakeAlongRows { rows, cols, k }),
         1 => (dim(), dim()).prop_map(|(rows, cols)| Op::ArgmaxRows { rows, cols }),
@@ -171,6 +173,8 @@ fn wanted(op: &Op, free: usize) -> Vec<usize> {
             vec![area(rows, cols), area(1, cols)]
         }
         Op::GatherRows { rows, cols } => vec![area(rows, cols), free],
+        Op::UnpackBytes { stride } => vec![area(1, stride)],
+        Op::PackBytes { stride } => vec![area(4, stride)],
         Op::Attention { options } => {
             let rows = |rows, heads| area(area(rows, heads), options.head_len);
             let cached = rows(options.positions, options.kv_heads);

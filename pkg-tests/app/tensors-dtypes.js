@@ -38,13 +38,24 @@ export async function images(device) {
   const pixels = device.fromImage(image);
   const planes = device.fromImage(image, { layout: 'planes' });
   const same = (other) => other.width === width && other.height === height && String(other.data) === String(data);
-  const grey = await device.tensor([[0, 0.5], [1, 2]]).toImageData();
+  const grey = await device.tensor([[0, 0.5], [1, 2], [NaN, -Infinity]]).toImageData();
   const rgb = await device.tensor([[[-1, 0, 1]]]).toImageData();
+  // 15 pixels of three channels leave a word with one byte.
+  const odd = await device.tensor(Float32Array.from({ length: 45 }, (_, i) => i / 255), [3, 3, 5]).toImageData({ layout: 'planes' });
+  // From its second use on an image is kept as numbers; results stay what they are, and nothing is planned again.
+  const again = [];
+  for (let use = 0; use < 5; use++) {
+    again.push(same(await planes.add(0.001).toImageData({ layout: 'planes' })));
+    again.push(device.tensors.planned);
+  }
   const moved = await planes.permute([1, 2, 0]).sub(pixels).abs().max().item();
   return {
     shapes: [pixels.shape, planes.shape],
     same: [same(await pixels.toImageData()), same(await planes.toImageData({ layout: 'planes' }))],
     moved,
+    odd: [...odd.data.slice(0, 4), ...odd.data.slice(-4)],
+    again: again.filter((one) => one !== true).slice(-2).map((planned, _, [first]) => planned - first),
+    unequal: again.filter((one) => one === false).length,
     grey: [...grey.data],
     rgb: [...rgb.data],
     isImageData: !globalThis.ImageData || grey instanceof ImageData,

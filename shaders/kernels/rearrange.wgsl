@@ -1,4 +1,5 @@
-// y[i₀, i₁, …] = x[offset + Σ iₖ · strideₖ], for six axes at most. Those that are absent have one element.
+// y[i₀, i₁, …] = x[offset + Σ iₖ · strideₖ], for six axes at most. Those that are absent have one element; the outermost
+// axis is the first.
 import package::lib::grid::workgroup_index;
 import package::lib::hooks::after;
 
@@ -29,17 +30,21 @@ const CHUNK = 1024u;
 override GROUP = 256u;
 
 fn index(i: u32) -> u32 {
-    var rest = i;
-    var place = params.offset + rest % params.size5 * params.stride5;
-    rest /= params.size5;
-    place += rest % params.size4 * params.stride4;
-    rest /= params.size4;
-    place += rest % params.size3 * params.stride3;
-    rest /= params.size3;
-    place += rest % params.size2 * params.stride2;
-    rest /= params.size2;
-    place += rest % params.size1 * params.stride1;
-    return place + rest / params.size1 * params.stride0;
+    var at = vec2u(i, params.offset);
+    at = walked(at, params.size5, params.stride5);
+    at = walked(at, params.size4, params.stride4);
+    at = walked(at, params.size3, params.stride3);
+    at = walked(at, params.size2, params.stride2);
+    at = walked(at, params.size1, params.stride1);
+    return at.y + at.x * params.stride0;
+}
+
+// What is left of an index after an axis, and the place in x so far. Divisions cost software adapters most of the time.
+fn walked(at: vec2u, size: u32, stride: u32) -> vec2u {
+    if size == 1u {
+        return at;
+    }
+    return vec2u(at.x / size, at.y + at.x % size * stride);
 }
 
 @compute @workgroup_size(GROUP)

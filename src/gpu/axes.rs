@@ -23,7 +23,7 @@ pub(super) fn rearrange(
 ) -> Result<()> {
     let mut axes = options.merged();
     while axes.len() < MAX_AXES {
-        axes.insert(0, (1, 0));
+        axes.insert(axes.len().min(1), (1, 0));
     }
     let mut params = vec![output.len as u32, options.offset as u32];
     params.extend(axes[1..].iter().map(|&(size, _)| size as u32));

@@ -2,7 +2,7 @@
 
 use super::axes;
 use super::fused::Addition;
-use super::kernels;
+use super::kernels::{self, Kernel};
 use super::recorder::{GpuBuffer, Recorder};
 use super::row_ops;
 use crate::error::{Error, Result};
@@ -79,6 +79,8 @@ pub(super) fn lower(
         Op::Transpose { rows, cols } => transpose(recorder, x, output, (rows, cols)),
         Op::Rearrange { ref options } => axes::rearrange(recorder, x, output, options),
         Op::ReduceAxis { ref options } => axes::reduce_axis(recorder, x, output, options),
+        Op::UnpackBytes { stride } => bytes(recorder, &kernels::UNPACK_BYTES, x, output, stride),
+        Op::PackBytes { stride } => bytes(recorder, &kernels::PACK_BYTES, x, output, stride),
         Op::ConcatRows { a_cols, b_cols, .. } => {
             axes::concat_rows(recorder, inputs, output, [a_cols, b_cols])
         }
@@ -224,6 +226,19 @@ fn gather(
     let workgroups = output.len.div_ceil(CHUNK);
     let inputs = [&inputs[0], &inputs[1]];
     recorder.dispatch(&kernels::GATHER, &params, &inputs, output, workgroups)
+}
+
+/// Conversions between bytes and numbers, an invocation for each word.
+fn bytes(
+    recorder: &mut Recorder<'_>,
+    kernel: &'static Kernel,
+    x: &GpuBuffer,
+    output: &GpuBuffer,
+    stride: usize,
+) -> Result<()> {
+    let params = [x.len.max(output.len), stride].map(|size| size as u32);
+    let workgroups = x.len.min(output.len).div_ceil(WORKGROUP);
+    recorder.dispatch(kernel, &params, &[x], output, workgroups)
 }
 
 /// Attention, a workgroup for each token and head.

@@ -202,9 +202,13 @@ fn takes_chains(op: &Op, operand: usize) -> bool {
 }
 
 /// Returns whether elementwise operations can be fused after an operation: after all that are not
-/// elementwise themselves, unless they read their own results or have kernels for weights of few bits.
+/// elementwise themselves, unless they read their own results, write words of bytes, or have kernels for weights of few bits.
 fn heads_chains(op: &Op) -> bool {
-    !is_map(op) && !matches!(op, Op::TopKRows { .. } | Op::MatmulCached(_))
+    let is_apart = matches!(
+        op,
+        Op::TopKRows { .. } | Op::MatmulCached(_) | Op::PackBytes { .. }
+    );
+    !is_map(op) && !is_apart
 }
 
 /// Returns whether an operation is a softmax or a norm.

@@ -42,6 +42,8 @@ pub(super) enum Kind {
     },
     /// Elements of the last axis by their indices.
     Take,
+    UnpackBytes,
+    PackBytes,
 }
 
 /// An operation of rows.

@@ -126,7 +126,7 @@ impl Tensors {
         self.with(Node::leaf(shape, source))
     }
 
-    fn with(&self, node: Arc<Node>) -> Tensor {
+    pub(super) fn with(&self, node: Arc<Node>) -> Tensor {
         let context = Arc::clone(&self.context);
         Tensor { context, node }
     }
@@ -166,7 +166,7 @@ impl std::fmt::Debug for Tensors {
     }
 }
 
-fn check_size(op: &'static str, len: usize, shape: &[usize]) -> Result<()> {
+pub(super) fn check_size(op: &'static str, len: usize, shape: &[usize]) -> Result<()> {
     check_shape(shape)?;
     let size = size_of(shape);
     if size == len {

@@ -32,7 +32,9 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
         }
-        Op::GatherRows { .. }
+        Op::UnpackBytes { .. }
+        | Op::PackBytes { .. }
+        | Op::GatherRows { .. }
         | Op::TakeAlongRows { .. }
         | Op::ArgmaxRows { .. }
         | Op::TopKRows { .. }
@@ -105,8 +107,7 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         // Its index is an `f32` here; `device/methods.rs` goes beyond.
         Op::Argmax => {
             check_not_empty(op, len(0))?;
-            check_limit("the length of `x`", len(0), MAX_EXACT_INDEX)?;
-            Ok(1)
+            check_limit("the length of `x`", len(0), MAX_EXACT_INDEX).map(|()| 1)
         }
         // Elementwise operations and softmaxes of one vector: all inputs are as long as the result.
         _ => {

@@ -187,6 +187,18 @@ macro_rules! for_each_op {
                 #[doc(alias = "slice")]
                 #[doc(alias = "permute")]
                 rearrange rearrange_async rearrange Rearrange(x) -> y { options: Rearrange } Movement, 0.5;
+                /// The four bytes of each value's word, the lowest one first, as numbers from 0 to 1: `y = byte / 255`. The
+                /// numbers of a word lie `stride` apart: 1, or the number of words, which makes planes of the channels of an
+                /// image. An image has a quarter of the size as bytes that it has as numbers.
+                #[doc(alias = "unpack4x8unorm")]
+                #[doc(alias = "image")]
+                unpack_bytes unpack_bytes_async unpackBytes UnpackBytes(x) -> y { stride: usize } Movement, 4.0, [{ stride: 1 }];
+                /// Numbers from 0 to 1 as bytes, four of them in each value's word, the first one lowest:
+                /// `byte = ⌊255 · min(max(x, 0), 1) + ½⌋`. NaN becomes 0, and so do missing bytes of the last
+                /// word. The numbers of a word lie `stride` apart, as `unpack_bytes` has them. The result is meant for `unpack_bytes` and for hosts that read its bits: as a number it means nothing.
+                #[doc(alias = "pack4x8unorm")]
+                #[doc(alias = "image")]
+                pack_bytes pack_bytes_async packBytes PackBytes(x) -> y { stride: usize } Movement, 0.5, [{ stride: 1 }];
                 /// Joins the rows of two row-major matrices, `rows × a_cols` and `rows × b_cols`, to rows of both.
                 #[doc(alias = "concatenate")]
                 #[doc(alias = "hstack")]

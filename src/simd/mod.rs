@@ -9,6 +9,7 @@
 
 mod attend;
 mod attention;
+mod bytes;
 mod cached_rows;
 mod convolve;
 mod elementwise;
@@ -130,6 +131,8 @@ fn execute_in_pieces(
         Op::ReduceAxis { ref options } => {
             return reduce_axis::reduce_axis(isa, pieces, options, x, out);
         }
+        Op::UnpackBytes { stride } => bytes::unpack(stride, x, out),
+        Op::PackBytes { stride } => bytes::pack(stride, x, out),
         Op::ConcatRows { a_cols, b_cols, .. } => {
             return rearrange::concat_rows(pieces, [x, b], [a_cols, b_cols], out);
         }

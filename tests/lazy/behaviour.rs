@@ -1,5 +1,6 @@
 //! The programs that are planned, the operations that run, and the depth of graphs.
 
+use super::random::Random;
 use relampago::{Backend, Result, Tensor};
 
 #[test]
@@ -186,6 +187,39 @@ fn special_values_are_recognised() -> Result<()> {
             [0.0, 1.0, 1.0, 1.0, 0.0, 0.0],
         ];
         assert_eq!(tensors.read_sync(&results.each_ref())?, expected);
+    }
+    Ok(())
+}
+
+#[test]
+fn bytes_come_back_whatever_is_moved_between() -> Result<()> {
+    for backend in super::backends() {
+        let tensors = super::tensors(backend);
+        let mut random = Random(3);
+        for [rows, cols, channels] in [[1, 1, 1], [3, 5, 3], [7, 1, 2], [33, 41, 4], [0, 5, 4]] {
+            let len = rows * cols * channels;
+            let bytes: Vec<u8> = (0..len).map(|_| random.next() as u8).collect();
+            let image = tensors.from_bytes(&bytes, &[rows, cols, channels])?;
+            assert_eq!(image.to_bytes_sync()?, bytes, "{backend}");
+            let planes = image.permute(&[2, 0, 1])?;
+            let want = (0..len).map(|i| bytes[i % (rows * cols) * channels + i / (rows * cols)]);
+            assert_eq!(
+                planes.to_bytes_sync()?,
+                want.collect::<Vec<_>>(),
+                "{backend}"
+            );
+            let wider = planes.mul(1000.0)?.to_bytes_sync()?;
+            assert!(
+                wider.iter().all(|byte| [0, 255].contains(byte)),
+                "{backend}"
+            );
+            let repeated = image
+                .unsqueeze(0)?
+                .broadcast_to(&[2, rows, cols, channels])?;
+            assert_eq!(repeated.to_bytes_sync()?, bytes.repeat(2), "{backend}");
+        }
+        let error = tensors.from_bytes(&[1, 2, 3], &[2, 2]).unwrap_err();
+        assert_eq!(error.code(), "SHAPE_MISMATCH");
     }
     Ok(())
 }

@@ -53,6 +53,13 @@ pub fn index_cases() -> Vec<Case> {
         let inputs = vec![table, indices(&mut random, len, rows)];
         cases.push(Case::new(Op::GatherRows { rows, cols }, inputs));
     }
+    for words in [0, 1, 3, 70_001] {
+        let x = random.values(words);
+        cases.push(Case::new(Op::UnpackBytes { stride: words }, vec![x]));
+        // The last word may lack up to three numbers.
+        let x = random.values(4 * words - words % 4);
+        cases.push(Case::new(Op::PackBytes { stride: words }, vec![x]));
+    }
     for (rows, cols, k) in RANKINGS {
         // Whole numbers, of which many are equal.
         let whole: Vec<f32> = random

@@ -330,6 +330,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
         ..PLAIN
     },
     Template {
+        file: "pack_bytes",
+        instances: &[instance("pack_bytes", &[], &[])],
+        ..PLAIN
+    },
+    Template {
         file: "rearrange",
         instances: &[instance("rearrange", &[], &[])],
         ..PLAIN
@@ -342,6 +347,11 @@ pub(crate) const TEMPLATES: &[Template] = &[
     Template {
         file: "reduce_axis",
         instances: &[instance("reduce_axis", &[], &[])],
+        ..PLAIN
+    },
+    Template {
+        file: "unpack_bytes",
+        instances: &[instance("unpack_bytes", &[], &[])],
         ..PLAIN
     },
     Template {

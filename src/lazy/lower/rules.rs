@@ -40,6 +40,8 @@ pub(super) fn lower(
         }
         (Kind::Gather { axis }, [x, indices]) => gather(recording, x, indices, *axis),
         (Kind::Take, [x, indices]) => take(recording, x, indices, shape),
+        (Kind::UnpackBytes, [x]) => in_order(recording, Op::UnpackBytes { stride: 1 }, x, shape),
+        (Kind::PackBytes, [x]) => in_order(recording, Op::PackBytes { stride: 1 }, x, shape),
         // The other kinds have the inputs that stand above.
         _ => recording.range(size_of(shape)),
     }
@@ -153,6 +155,12 @@ fn gather(recording: &mut Recording<'_>, x: &View, indices: &View, axis: usize) 
     let mut order: Vec<usize> = (count..shape.len()).collect();
     order.splice(axis..axis, 0..count);
     Ok(found.permuted(&order))
+}
+
+/// Records an operation of all elements in order.
+fn in_order(recording: &mut Recording<'_>, op: Op, x: &View, shape: &[usize]) -> Result<View> {
+    let id = recording.in_order(x)?;
+    recording.call(op, &[id], shape)
 }
 
 fn top_k(recording: &mut Recording<'_>, x: &View, k: usize, shape: &[usize]) -> Result<View> {

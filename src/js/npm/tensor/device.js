@@ -33,8 +33,7 @@ const nodesOf = (op, device, tensors) => {
     return nodes;
 };
 
-const made = (device, shape, source, dtype) => {
-    const node = leaf(device, shape, source, dtype);
+const made = (node) => {
     enter(node);
     return new Tensor(node);
 };
@@ -51,7 +50,7 @@ const RECORDING = {
     tensor(device, values, shape) {
         const resident = (buffer) => new Resident(buffer, false);
         const { source, shape: checked, dtype } = sourceOf(values, shape, resident);
-        return made(device, checked, source, dtype);
+        return made(leaf(device, checked, source, dtype));
     },
 
     full: (device, shape, value) => filled('full', device, shape, value),
@@ -60,10 +59,7 @@ const RECORDING = {
 
     ones: (device, shape) => filled('ones', device, shape, 1),
 
-    fromImage(device, image, options) {
-        const { source, shape } = pixelsOf(image, options);
-        return made(device, shape, source);
-    },
+    fromImage: (device, image, options) => made(pixelsOf(device, image, options)),
 
     jit: (device, f) => compiled(device, f),
 };
@@ -112,7 +108,7 @@ class RandomTensors {
     #made(name, shape, options) {
         return entered(this[name], () => {
             const checked = checkedShape(name, shape);
-            return made(this.#device, checked, drawn(name, checked, options));
+            return made(leaf(this.#device, checked, drawn(name, checked, options)));
         });
     }
 }

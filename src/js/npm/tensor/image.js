@@ -1,7 +1,10 @@
-// Images: bytes from 0 to 255 on the host, numbers from 0 to 1 in tensors.
+// Images: bytes from 0 to 255 on the host, numbers from 0 to 1 in tensors. The device converts them, so that only bytes
+// travel, four in the bits of each value.
 
 import { classOf } from '../core.js';
-import { optionsOf } from './options.js';
+import { permute } from './movement.js';
+import { ABORT, optionsOf } from './options.js';
+import { leaf, record } from './record.js';
 import { failure, shown, text, whole } from './shape.js';
 
 const CHANNELS = 4;
@@ -9,8 +12,8 @@ const CHANNELS = 4;
 /** How the channels of a pixel lie: side by side, or in a plane each. */
 const LAYOUTS = ['pixels', 'planes'];
 
-const layoutOf = (op, options) => {
-    const { layout = 'pixels' } = optionsOf(op, options, ['layout']);
+const layoutOf = (op, options, others = []) => {
+    const { layout = 'pixels' } = optionsOf(op, options, ['layout', ...others]);
     if (!LAYOUTS.includes(layout)) {
         throw failure(op, `\`layout\` is ${shown(layout)}, but must be 'pixels' or 'planes'`, 'INVALID_ARGUMENT');
     }
@@ -21,10 +24,9 @@ const layoutOf = (op, options) => {
 const bytesOf = (image) => {
     const op = 'fromImage';
     const { data, width, height } = Object(image);
-    if (!['Uint8ClampedArray', 'Uint8Array'].includes(classOf(data))) {
-        const what = typeof image?.then === 'function' ? 'a Promise; await it first' : shown(image);
+    if (!/^Uint8/.test(classOf(data))) {
         const needed = 'an ImageData, or { data, width, height } with a Uint8Array or a Uint8ClampedArray';
-        throw failure(op, `\`image\` is ${what}, but must be ${needed}`, 'INVALID_ARGUMENT');
+        throw failure(op, `\`image\` is ${shown(image)}, but must be ${needed}`, 'INVALID_ARGUMENT');
     }
     whole(op, 'width', width);
     whole(op, 'height', height);
@@ -35,25 +37,20 @@ const bytesOf = (image) => {
     return data;
 };
 
-/** Returns the values of an image, and their shape. */
-export const pixelsOf = (image, options) => {
+/** Returns the node of an image. */
+export const pixelsOf = (device, image, options) => {
     const layout = layoutOf('fromImage', options);
-    const bytes = bytesOf(image);
+    const copy = new Uint8Array(bytesOf(image));
     const { width, height } = image;
-    const source = new Float32Array(bytes.length);
-    if (layout === 'pixels') {
-        for (let at = 0; at < bytes.length; at++) {
-            source[at] = bytes[at] / 255;
-        }
-        return { source, shape: [height, width, CHANNELS] };
-    }
-    const size = width * height;
-    for (let pixel = 0; pixel < size; pixel++) {
-        for (let channel = 0; channel < CHANNELS; channel++) {
-            source[channel * size + pixel] = bytes[pixel * CHANNELS + channel] / 255;
-        }
-    }
-    return { source, shape: [CHANNELS, height, width] };
+    const words = leaf(device, [copy.length / CHANNELS], new Float32Array(copy.buffer));
+    // They never stay on the device, since the numbers do.
+    words.uses = -Infinity;
+    const [stride, shape] = layout === 'planes'
+        ? [words.size, [CHANNELS, height, width]]
+        : [1, [height, width, CHANNELS]];
+    const node = record('unpackBytes', [words], shape, { stride });
+    node.isImage = true;
+    return node;
 };
 
 /** Returns the height, width and number of channels of a tensor's shape: one, three or four. */
@@ -69,32 +66,32 @@ const sidesOf = (shape, layout) => {
     return { height, width, channels };
 };
 
-/** Writes the pixels to bytes, which round and clamp. Grey becomes red, green and blue. */
-const written = (values, { height, width, channels }, layout) => {
-    const size = height * width;
-    const bytes = new Uint8ClampedArray(size * CHANNELS);
-    const [ofPixel, ofChannel] = layout === 'planes' ? [1, size] : [channels, 1];
-    const [green, blue] = channels === 1 ? [0, 0] : [ofChannel, 2 * ofChannel];
-    const alpha = 3 * ofChannel;
-    // Without a loop over channels, which takes twice as long.
-    for (let pixel = 0; pixel < size; pixel++) {
-        const [from, to] = [pixel * ofPixel, pixel * CHANNELS];
-        bytes[to] = values[from] * 255;
-        bytes[to + 1] = values[from + green] * 255;
-        bytes[to + 2] = values[from + blue] * 255;
-        bytes[to + 3] = channels === CHANNELS ? values[from + alpha] * 255 : 255;
+/** Adds the channels that pixels lack: of grey, green and blue; and alpha. */
+const withAlpha = (bytes, channels, length) => {
+    const pixels = new Uint8ClampedArray(length).fill(255);
+    const [green, blue] = channels === 1 ? [0, 0] : [1, 2];
+    for (let from = 0, to = 0; to < length; from += channels, to += CHANNELS) {
+        pixels[to] = bytes[from];
+        pixels[to + 1] = bytes[from + green];
+        pixels[to + 2] = bytes[from + blue];
     }
-    return bytes;
+    return pixels;
 };
 
-/** Returns the image of a tensor, whose values `read` computes; a plain object where the host has no ImageData. */
-export const imageOf = async ({ shape }, options, read) => {
-    const layout = layoutOf('toImageData', options);
-    const sides = sidesOf(shape, layout);
-    if (shape.includes(0)) {
-        throw failure('toImageData', `shape ${text(shape)} has no pixels`, 'EMPTY');
+/** Returns the image of a tensor, whose words `read` computes; a plain object where the host has no ImageData. */
+export const imageOf = async (node, options, read) => {
+    const layout = layoutOf('toImageData', options, ABORT);
+    const { height, width, channels } = sidesOf(node.shape, layout);
+    if (node.size === 0) {
+        throw failure('toImageData', `shape ${text(node.shape)} has no pixels`, 'EMPTY');
     }
-    const data = written(await read(), sides, layout);
-    const { width, height } = sides;
+    // Four planes are woven on the way; fewer become pixels first.
+    const isWoven = layout === 'planes' && channels === CHANNELS;
+    const pixels = layout === 'planes' && channels === 3 ? permute(node, [1, 2, 0]) : node;
+    const length = Math.ceil(node.size / CHANNELS);
+    const packed = record('packBytes', [pixels], [length], { stride: isWoven ? length : 1 });
+    const words = await read(packed, options?.signal);
+    const bytes = new Uint8ClampedArray(words.buffer, words.byteOffset, words.byteLength);
+    const data = channels === CHANNELS ? bytes : withAlpha(bytes, channels, height * width * CHANNELS);
     return globalThis.ImageData ? new ImageData(data, width, height) : { data, width, height };
 };

@@ -226,6 +226,10 @@ const take = (recording, { shape }, [x, indices]) => {
 const conv2d = (recording, { shape, parameters: { options } }, [x, weights]) =>
     recording.call('convolveLayer', shape, recording.inOrder(x), recording.inOrder(weights), options);
 
+/** Converts the numbers of words, which lie `stride` apart. */
+const bytes = (recording, { op, shape, parameters: { stride } }, [x]) =>
+    recording.call(op, shape, recording.inOrder(x), stride);
+
 const range = (recording, { shape }) => recording.constant(Array.from({ length: shape[0] }, (_, k) => k));
 
 const constant = (recording, { parameters: { value } }) => ({ ...recording.constant([value]), shape: [], strides: [] });
@@ -240,6 +244,8 @@ const RULES = {
     logSoftmax: alongAxis('logSoftmaxRows', () => []),
     layerNorm: alongAxis('layerNorm', withEpsilon),
     rmsNorm: alongAxis('rmsNorm', withEpsilon),
+    unpackBytes: bytes,
+    packBytes: bytes,
     constant, range, reduce, reshape, concat, matmul, gather, topK, take, conv2d,
 };
 

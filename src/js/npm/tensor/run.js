@@ -75,10 +75,23 @@ const plan = async (device, order, results) => {
     }
 };
 
+/** Calls `f`, and once more if there is no memory: garbage is released between tasks, and loops may have none. */
+const withMemory = async (f) => {
+    try {
+        return await f();
+    } catch (error) {
+        if (error.code !== 'OUT_OF_MEMORY') {
+            throw error;
+        }
+        await new Promise((resolve) => setTimeout(resolve));
+        return f();
+    }
+};
+
 /** Moves a leaf's values to the device. */
 const upload = async (leaf) => {
     const { source } = leaf;
-    const resident = new Resident(await leaf.device.upload(source));
+    const resident = new Resident(await withMemory(() => leaf.device.upload(source)));
     if (leaf.source === source) {
         leaf.source = resident;
         return;
@@ -122,7 +135,7 @@ const withPlan = async ({ order, results, key }, given, use) => {
     entry.users += 1;
     try {
         const { program, places } = await entry.ready;
-        return await use(program, places, sources);
+        return await withMemory(() => use(program, places, sources));
     } finally {
         entry.users -= 1;
         entry.isEvicted && discard(entry);
@@ -135,12 +148,23 @@ const argumentsOf = (sources) => sources.map((source) => (source instanceof Resi
 /** Reads a leaf that is a result itself. */
 const readLeaf = (source, options) => (source instanceof Resident ? source.buffer.read(options) : source.slice());
 
+/** Has images that were used before stay on the device as numbers, beside what runs now. */
+const settleImages = (order) => {
+    const again = order.filter((node) => node.isImage && !node.isLeaf && node.uses++ > 0);
+    if (again.length > 0) {
+        const recording = recordingOf(again);
+        // What needs an image that could not be kept converts it.
+        keepRecorded(recording, recording.leaves, again).catch(() => {});
+    }
+};
+
 /** Computes nodes and returns their values, each in an array of its own. */
 export const read = async (nodes, options) => {
     if (nodes.length === 0) {
         return [];
     }
     const recording = recordingOf(nodes);
+    settleImages(recording.order);
     return withPlan(recording, recording.leaves, async (program, places, sources) => {
         const signal = options?.signal;
         const computed = program ? await program.read(argumentsOf(sources), { signal }) : [];
@@ -168,6 +192,7 @@ export const keep = async (nodes, options) => {
         return;
     }
     const recording = recordingOf(results);
+    settleImages(recording.order);
     await keepRecorded(recording, recording.leaves, results, options);
 };
 

@@ -69,6 +69,11 @@ export class Tensor {
         return `Tensor ${text(this.#node.shape)}`;
     }
 
+    /** What Node's console prints. */
+    [Symbol.for('nodejs.util.inspect.custom')]() {
+        return `${this}`;
+    }
+
     /** Arithmetic signs would make a number of a tensor. */
     [Symbol.toPrimitive](hint) {
         if (hint === 'string') {
@@ -111,9 +116,13 @@ const method = (name, record) => {
     Tensor.prototype[name] = call;
 };
 
-/** Functions of one tensor and of plain arguments. */
-const PLAIN = ['permute', 'transpose', 'reshape', 'flatten', 'squeeze', 'unsqueeze', 'broadcastTo', 'slice', 'oneHot'];
-PLAIN.forEach((name) => method(name, (x, ...values) => movement[name](x, ...values)));
+/** Functions of one tensor and of plain arguments, with the number of these. */
+const PLAIN = {
+    permute: 1, transpose: 2, reshape: 1, flatten: 0, squeeze: 1, unsqueeze: 1, broadcastTo: 1, slice: 1, oneHot: 1,
+};
+for (const [name, count] of Object.entries(PLAIN)) {
+    method(name, (x, ...values) => movement[name](x, ...values.slice(0, count)));
+}
 Tensor.prototype.expandDims = Tensor.prototype.unsqueeze;
 
 // The elementwise operations of the table, by their names.
@@ -243,7 +252,7 @@ const COMPUTING = {
 
     async toImageData(options) {
         const node = required('toImageData', 'this', this);
-        return imageOf(node, options, async () => (await valuesOf('toImageData', this)).values);
+        return imageOf(node, options, async (words, signal) => (await read([words], { signal }))[0]);
     },
 
     async run(options) {
