@@ -3,7 +3,8 @@
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
 //! --threads 1 --runs 3 --backend gpu --cache f16 --instruction-set sse2`. It reads all logits of each token, and goes on
 //! where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens;
-//! with `--temperature T --top-p P` it draws them. With `--logits K` it prints the K largest logits of each position, with
+//! with `--temperature T --top-p P --top-k K` it draws them, and with `--schema JSON` they follow a JSON schema. With
+//! `--logits K` it prints the K largest logits of each position, with
 //! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.
 
 use relampago::llm::{CacheType, GenerateOptions, LanguageModel, LoadOptions, Sampling};
@@ -25,6 +26,8 @@ struct Arguments {
     profile: bool,
     /// The choice of tokens that is left to the library.
     sampling: Option<Sampling>,
+    /// The JSON schema of an answer that is left to the library.
+    schema: Option<String>,
     device: Option<GpuDevice>,
     cache_type: CacheType,
     instruction_set: Option<InstructionSet>,
@@ -61,6 +64,14 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
             Long("top-p") => {
                 let top_p = parser.value()?.parse()?;
                 arguments.sampling.get_or_insert_default().top_p = top_p;
+            }
+            Long("top-k") => {
+                let top_k = parser.value()?.parse()?;
+                arguments.sampling.get_or_insert_default().top_k = top_k;
+            }
+            Long("schema") => {
+                arguments.schema = Some(parser.value()?.string()?);
+                arguments.sampling.get_or_insert_default();
             }
             Long("profile") => arguments.profile = true,
             Long("instruction-set") => {
@@ -121,10 +132,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     } else {
         let (mut runs, mut tokens) = (Vec::new(), Vec::new());
         for _ in 0..arguments.runs {
-            let (prompt, n) = (&arguments.tokens, arguments.n);
             let (run, generated) = match &arguments.sampling {
-                Some(sampling) => answer(&model, prompt, n, sampling)?,
-                None => decode(&model, prompt, n)?,
+                Some(sampling) => answer(&model, &arguments, sampling)?,
+                None => decode(&model, &arguments.tokens, arguments.n)?,
             };
             runs.push(run);
             tokens = generated;
@@ -201,24 +211,31 @@ fn decode(model: &LanguageModel, prompt: &[u32], n: usize) -> relampago::Result<
 /// Lets the back-end choose tokens. The first one is chosen with the prompt.
 fn answer(
     model: &LanguageModel,
-    prompt: &[u32],
-    n: usize,
+    arguments: &Arguments,
     sampling: &Sampling,
 ) -> relampago::Result<(Value, Vec<u32>)> {
+    let prompt = &arguments.tokens;
     let mut options = GenerateOptions::default();
     options.sampling = sampling.clone();
-    options.max_tokens = prompt.len() + n;
-    // A prompt of tokens is an answer that begins with them.
-    options.after = prompt.to_vec();
+    options.json_schema.clone_from(&arguments.schema);
+    let (mut text, mut before) = (String::new(), 0);
+    if arguments.schema.is_some() {
+        text = model.detokenize(prompt);
+    } else {
+        // A prompt of tokens is an answer that begins with them.
+        options.after.clone_from(prompt);
+        before = prompt.len();
+    }
+    options.max_tokens = before + arguments.n;
     let start = Instant::now();
-    let mut answer = model.complete("", options)?;
+    let mut answer = model.complete(&text, options)?;
     let prefill_ms = milliseconds(start);
     let start = Instant::now();
     for text in &mut answer {
         text?;
     }
     let decode_ms = milliseconds(start);
-    let tokens = answer.tokens()[prompt.len()..].to_vec();
+    let tokens = answer.tokens()[before..].to_vec();
     Ok((run(prefill_ms, decode_ms, prompt, &tokens), tokens))
 }
 

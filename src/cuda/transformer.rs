@@ -22,8 +22,8 @@ use crate::ops::shape::check_limit;
 use crate::ptx::PtxType;
 use crate::ptx::kernels::{
     Activation as GateActivation, AddRowsKernel, ArgmaxKernel, CachedAttentionKernel,
-    DecodeSumKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat, PackedMatmulKernel,
-    PlaceHeadsKernel,
+    DecodeSumKernel, ForbidKernel, GateKernel, Kernel, LayerNormKernel, PackedFormat,
+    PackedMatmulKernel, PlaceHeadsKernel,
 };
 use crate::tensor::CacheType;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
@@ -324,6 +324,11 @@ impl<'a> TransformerPass for CudaPass<'a> {
         len: usize,
     ) -> Result<()> {
         self.change_logits(changes, chosen, logits, len)
+    }
+
+    fn forbid(&mut self, allowed: &Elements, logits: &Elements, len: usize) -> Result<()> {
+        let [len] = sizes([len]);
+        self.launch(&ForbidKernel, vec![allowed.from(0), logits.from(0), len])
     }
 
     fn draw(

@@ -278,6 +278,10 @@ impl<'g> TransformerPass for GpuPass<'g> {
         self.record_change(changes, next, &logits.with_len(len))
     }
 
+    fn forbid(&mut self, allowed: &GpuBuffer, logits: &GpuBuffer, len: usize) -> Result<()> {
+        self.record_forbid(allowed, &logits.with_len(len))
+    }
+
     fn draw(
         &mut self,
         logits: &GpuBuffer,

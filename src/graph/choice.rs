@@ -59,6 +59,9 @@ pub(crate) struct Choices {
     /// The changes of logits by what has occurred before the first one.
     pub(crate) changes: Vec<Change>,
     pub(crate) penalties: Penalties,
+    /// The tokens that may be chosen if not all may, as bits: bit `token % 32` of word `token / 32`. They are those of the
+    /// first choice, and there is no other.
+    pub(crate) allowed: Option<Vec<u32>>,
     /// For each token its draw, or none where the largest logit is the choice.
     pub(crate) draws: Vec<Option<Draw>>,
 }

@@ -153,6 +153,10 @@ pub(crate) trait TransformerPass: Sized {
         len: usize,
     ) -> Result<()>;
 
+    /// Makes the first `len` logits of tokens that are not allowed lower than all others. The words of `allowed` are those of
+    /// [`Choices`](super::choice::Choices).
+    fn forbid(&mut self, allowed: &Self::Buffer, logits: &Self::Buffer, len: usize) -> Result<()>;
+
     /// Writes the index that a draw from `len` logits gives, or −1 where it takes more of them than the kernels rank.
     fn draw(
         &mut self,

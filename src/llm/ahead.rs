@@ -31,8 +31,8 @@ pub(super) struct Ahead {
 const LONGEST_PAUSE: usize = 64;
 
 impl Ahead {
-    /// Reads a token, and returns the one after it. If that takes all logits to choose, returns none and leaves the
-    /// token unread. There are at most `most` more to come.
+    /// Reads a token, and returns the one after it, which is among those that are `allowed`, if not all are. If that takes
+    /// all logits to choose, returns none and leaves the token unread. There are at most `most` more to come.
     ///
     /// # Errors
     /// The errors of [`Sequence::read`].
@@ -42,16 +42,19 @@ impl Ahead {
         sequence: &mut Sequence,
         sampler: &mut Sampler,
         token: u32,
-        most: usize,
+        (allowed, most): (Option<&[u32]>, usize),
     ) -> Result<Option<u32>> {
         if self.left > 0 {
             self.left -= 1;
             return Ok(None);
         }
         if self.tokens.is_empty() {
+            // What is allowed after the next token depends on it.
+            let most = if allowed.is_some() { 1 } else { most };
             let count = self.count(most.min(model.model.ahead()));
             let start = seconds();
-            let choices = sampler.choices(&[sequence.tokens(), &[token]], count);
+            let mut choices = sampler.choices(&[sequence.tokens(), &[token]], count);
+            choices.allowed = allowed.map(<[u32]>::to_vec);
             self.tokens = sequence.choose(model, token, &choices).await?.into();
             self.last = Some((count, (seconds() - start) / count as f64));
         }

@@ -52,7 +52,7 @@ impl ModelExplanation {
 
 impl LanguageModel {
     /// Returns the steps of one decoded token, without adapters: the kernels or functions in the order in which they
-    /// run.
+    /// run. The token is the first of its session; GPUs add a kernel to the attention of long ones, which adds up parts.
     ///
     /// ```no_run
     /// use relampago::llm::LanguageModel;

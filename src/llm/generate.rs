@@ -69,6 +69,8 @@ pub(crate) struct Generator {
     options: GenerateOptions,
     sampler: Sampler,
     constraint: Option<Constraint>,
+    /// The tokens that the constraint allows next, once they are known.
+    allowed: Option<Vec<u32>>,
     /// The result to compute for the last token of the prompt: the index of the largest logit where the choice needs no
     /// more, or all logits.
     wanted: Wanted,
@@ -114,6 +116,7 @@ impl Generator {
                 Some(schema) => Some(model.constraint(schema)?),
                 None => None,
             },
+            allowed: None,
             finished: (options.max_tokens == 0).then_some(FinishReason::Length),
             options,
             logits: Vec::new(),
@@ -204,11 +207,12 @@ impl Generator {
             let read = self.sequence.tokens().len();
             let room = model.context_length().saturating_sub(read);
             let left = self.options.max_tokens.saturating_sub(self.generated.len());
-            let most = room.min(left);
+            self.find_allowed()?;
+            let limits = (self.allowed.as_deref(), room.min(left));
             let (sequence, sampler) = (&mut self.sequence, &mut self.sampler);
             let next = self
                 .ahead
-                .next(model, sequence, sampler, token, most)
+                .next(model, sequence, sampler, token, limits)
                 .await?;
             if next.is_some() {
                 return Ok(next);
@@ -218,10 +222,19 @@ impl Generator {
         Ok(None)
     }
 
+    /// Finds the tokens that the constraint allows next, unless they are known.
+    fn find_allowed(&mut self) -> Result<()> {
+        if let (Some(constraint), None) = (&mut self.constraint, &self.allowed) {
+            self.allowed = Some(constraint.allowed()?);
+        }
+        Ok(())
+    }
+
     /// Chooses a token from the result for the last one that was read.
     fn choose(&mut self) -> Result<u32> {
-        if let Some(constraint) = &mut self.constraint {
-            forbid(&constraint.allowed()?, &mut self.logits);
+        self.find_allowed()?;
+        if let Some(allowed) = &self.allowed {
+            forbid(allowed, &mut self.logits);
         }
         Ok(match self.wanted {
             Wanted::Largest => self.logits.first().map_or(0, |&index| index as u32),
@@ -233,6 +246,7 @@ impl Generator {
 
     /// Adds a token to the answer, and returns the text that is certain by now.
     fn accept(&mut self, model: &LanguageModel, token: u32) -> Result<String> {
+        self.allowed = None;
         let complete = match &mut self.constraint {
             Some(constraint) => constraint.accept(token)?,
             None => false,
@@ -283,14 +297,13 @@ impl Generator {
 
 /// Returns whether logits are wanted for nothing but the choice of a token, whose number an `f32` holds.
 fn only_chooses(model: &LanguageModel, options: &GenerateOptions) -> bool {
-    options.logprobs.is_none()
-        && options.json_schema.is_none()
-        && model.model.vocabulary() <= MOST_CHOICES
+    options.logprobs.is_none() && model.model.vocabulary() <= MOST_CHOICES
 }
 
 /// Returns the result of the prompt that the choice of the first token needs.
 fn wanted(model: &LanguageModel, options: &GenerateOptions) -> Wanted {
-    if only_chooses(model, options) && options.sampling.is_largest() {
+    let is_largest = options.sampling.is_largest() && options.json_schema.is_none();
+    if only_chooses(model, options) && is_largest {
         Wanted::Largest
     } else {
         Wanted::Last

@@ -183,6 +183,7 @@ impl Sampler {
         Choices {
             changes: self.options.changes(seen),
             penalties: self.options.penalties(),
+            allowed: None,
             draws: (0..count)
                 .map(|_| {
                     limits.map(|limits| Draw {

@@ -1,7 +1,7 @@
 //! Answers by a JSON schema, of models that would say anything.
 
-use super::load;
 use super::transformer::{GEMMA, LLAMA, random_model};
+use super::{load, on_gpus};
 use relampago::InstructionSet;
 use relampago::llm::{FinishReason, GenerateOptions, LanguageModel};
 use serde_json::Value;
@@ -74,6 +74,32 @@ fn answers_by_a_schema_go_on_after_tokens_that_exist() {
     rest.after = tokens[..2].to_vec();
     let (end, _, all) = answer(&model, rest);
     assert_eq!((&whole[2..], all), (end.as_str(), tokens));
+}
+
+#[test]
+fn tokens_that_a_gpu_chooses_are_those_of_the_host() {
+    for (gpu, on_gpu) in on_gpus() {
+        for shape in [LLAMA, GEMMA] {
+            let (bytes, _) = random_model(shape, 1);
+            let model = LanguageModel::from_bytes(bytes, on_gpu.clone()).unwrap();
+            for (seed, temperature) in [(0, 0.0), (1, 0.5), (2, 2.0), (3, 2.0)] {
+                let mut chosen = options(SCHEMA, seed);
+                chosen.sampling.temperature = temperature;
+                chosen.sampling.repetition_penalty = 1.1;
+                chosen.max_tokens = 40;
+                // Log-probabilities bring all logits to the host.
+                let mut by_host = chosen.clone();
+                by_host.logprobs = Some(0);
+                let (_, _, tokens) = answer(&model, chosen);
+                assert_eq!(
+                    tokens,
+                    answer(&model, by_host).2,
+                    "{gpu}, {}, {seed}",
+                    shape.name
+                );
+            }
+        }
+    }
 }
 
 #[test]

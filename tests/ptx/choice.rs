@@ -6,7 +6,7 @@ use super::transformer::{kept, sizes};
 use super::variants::Variant;
 use relampago::ptx::PtxType::F32;
 use relampago::ptx::kernels::{
-    ArgmaxKernel, ChangeLogitsKernel, DrawKernel, RankKernel, SumWeightsKernel,
+    ArgmaxKernel, ChangeLogitsKernel, DrawKernel, ForbidKernel, RankKernel, SumWeightsKernel,
 };
 use std::cmp::Ordering;
 
@@ -16,6 +16,7 @@ pub(crate) fn variants() -> Vec<Variant> {
         Variant::new(RankKernel, rankings()),
         Variant::new(SumWeightsKernel, sums()),
         Variant::new(ChangeLogitsKernel, changes()),
+        Variant::new(ForbidKernel, masks()),
         Variant::new(DrawKernel, draws()),
     ]
 }
@@ -242,6 +243,43 @@ fn changes() -> Vec<Case> {
     ]
     .map(case)
     .into()
+}
+
+fn masks() -> Vec<Case> {
+    let case = |n: usize| {
+        let logits = random(n, 7);
+        let words = random(n.div_ceil(32), 8).into_iter().map(f32::to_bits);
+        // Of every fourth word all tokens are forbidden, and of the next one allowed.
+        let words: Vec<u32> = words
+            .zip(0..)
+            .map(|(word, i)| match i % 4 {
+                1 => 0,
+                2 => u32::MAX,
+                _ => word,
+            })
+            .collect();
+        let is_allowed = |token: usize| words[token / 32] >> (token % 32) & 1 == 1;
+        let expected = logits.iter().enumerate();
+        let expected = expected.map(|(token, &logit)| match is_allowed(token) {
+            true => kept(logit),
+            false => kept(ForbidKernel::LOGIT),
+        });
+        let mut expected: Vec<Expected> = expected.collect();
+        let mut logits = logits;
+        // What lies beyond stays.
+        logits.push(0.5);
+        expected.push(kept(0.5));
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let mut arguments = vec![Value::Bytes(bytes), Value::F32s(logits)];
+        arguments.extend(sizes([n]));
+        Case {
+            label: format!("{n} tokens"),
+            arguments,
+            output: 1,
+            expected,
+        }
+    };
+    [1, 37, 256, 1000].map(case).into()
 }
 
 /// A draw among ranked logits: how many may be drawn, whether they are all, and the sum of all weights otherwise.

@@ -439,6 +439,7 @@ pub(crate) const APART: &[Apart] = &[
         instance("attend_tiled_q8_0", &["q8_0"], &[]),
     ),
     apart("change_logits", instance("change_logits", &[], &[])),
+    apart("forbid", instance("forbid", &[], &[])),
     apart("draw", instance("draw", &[], &[])),
     apart("gate", instance("gate", &[], &[])),
     apart("largest", instance("largest", &[], &[])),

@@ -52,6 +52,18 @@ impl GpuPass<'_> {
         self.record(kernel, &params, &inputs, logits, workgroups)
     }
 
+    pub(super) fn record_forbid(&mut self, allowed: &GpuBuffer, logits: &GpuBuffer) -> Result<()> {
+        let workgroups = logits.len().div_ceil(WORKGROUP);
+        let kernel = ("forbid", kernels::FORBID);
+        self.record(
+            kernel,
+            &[logits.len() as u32],
+            &[allowed],
+            logits,
+            workgroups,
+        )
+    }
+
     pub(super) fn record_draw(
         &mut self,
         logits: &GpuBuffer,

@@ -80,7 +80,9 @@ impl<'a> Cursor<'a> {
         let count = self.u64()?;
         let most = self.left() / least as u64;
         if count > most {
-            let what = format!("{what} is {count}, but the file has room for {most} at most");
+            let what = format!(
+                "{what} is {count}, but the file has room for {most} at most: it is incomplete or damaged"
+            );
             return Err(invalid(what, format!("byte {place}")));
         }
         usize::try_from(count).map_err(|_| {

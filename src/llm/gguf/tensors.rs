@@ -149,7 +149,9 @@ fn place(tensor: &mut TensorInfo, base: u64, file: u64) -> Result<()> {
             Ok(())
         }
         _ => {
-            let what = format!("its data ends at {base} + {end}, but the file has {file} bytes");
+            let what = format!(
+                "its data ends at {base} + {end}, but the file has {file} bytes: it is incomplete or damaged"
+            );
             Err(fault(&tensor.name, what))
         }
     }

@@ -28,9 +28,9 @@ pub use rope::{Pairs, RopeKernel};
 pub use rows::RowLayout;
 pub use softmax::SoftmaxKernel;
 pub use transformer::{
-    AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel, GateKernel,
-    PackedFormat, PackedMatmulKernel, PackedRowKernel, PlaceHeadsKernel, RankKernel,
-    SumWeightsKernel,
+    AddRowsKernel, ArgmaxKernel, CachedAttentionKernel, ChangeLogitsKernel, DrawKernel,
+    ForbidKernel, GateKernel, PackedFormat, PackedMatmulKernel, PackedRowKernel, PlaceHeadsKernel,
+    RankKernel, SumWeightsKernel,
 };
 
 use super::error::Result;

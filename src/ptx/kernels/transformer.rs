@@ -9,7 +9,9 @@ mod packed;
 
 pub use add_rows::AddRowsKernel;
 pub use attend::CachedAttentionKernel;
-pub use choice::{ArgmaxKernel, ChangeLogitsKernel, DrawKernel, RankKernel, SumWeightsKernel};
+pub use choice::{
+    ArgmaxKernel, ChangeLogitsKernel, DrawKernel, ForbidKernel, RankKernel, SumWeightsKernel,
+};
 pub use gate::GateKernel;
 pub use heads::PlaceHeadsKernel;
 pub use packed::{PackedFormat, PackedMatmulKernel, PackedRowKernel};

@@ -73,6 +73,9 @@ impl<B: ModelBackend> GpuModel<B> {
                 pass.run(layer)?;
             }
             pass.logits(block)?;
+            if let Some(allowed) = &choices.allowed {
+                pass.forbid(allowed)?;
+            }
             let chosen = pass.choose(changes.as_ref(), draw, index)?;
             let is_last = index + 1 == choices.draws.len();
             submitted.push(pass.recorder.submit(is_last.then_some(chosen))?);
@@ -86,6 +89,14 @@ impl<B: ModelBackend> GpuModel<B> {
 }
 
 impl<'a, B: ModelBackend> Pass<'a, B> {
+    /// Leaves tokens out of the choice that are not allowed.
+    fn forbid(&mut self, allowed: &[u32]) -> Result<()> {
+        let words: Vec<f32> = allowed.iter().map(|&word| f32::from_bits(word)).collect();
+        let allowed = self.recorder.upload(&words)?;
+        let (logits, len) = self.rows(Slot::Logits);
+        self.recorder.forbid(&allowed, logits, len)
+    }
+
     /// Records the choice of a token from the logits of the block's only one; returns the place of the tokens chosen so
     /// far, and their number.
     pub(super) fn choose(

@@ -3,11 +3,13 @@
 mod argmax;
 mod change;
 mod draw;
+mod forbid;
 mod rank;
 mod weights;
 
 pub use argmax::ArgmaxKernel;
 pub use change::ChangeLogitsKernel;
 pub use draw::DrawKernel;
+pub use forbid::ForbidKernel;
 pub use rank::RankKernel;
 pub use weights::SumWeightsKernel;
