@@ -174,7 +174,12 @@ pub(super) fn sum_vectors<I: Isa, T: Terms>(isa: I, terms: T) -> I::F32 {
     let mut rest = isa.splat(0.0);
     while at < len {
         let end = len.min(at + I::LANES);
-        rest = terms.slice(at..end).add_first(isa, rest);
+        let row = terms.slice(at..end);
+        rest = if end == at + I::LANES {
+            row.add(isa, rest)
+        } else {
+            row.add_first(isa, rest)
+        };
         at = end;
     }
     let [a, b, c, d, e, f, g, h] = sums;
@@ -219,9 +224,12 @@ impl<F: Binary> Kernel for Fold<'_, F> {
             }
         }
         let [mut all, b, c, d] = folds;
-        for x in rest.chunks(I::LANES) {
-            all = self.f.eval(isa, all, isa.load_first(x, first));
+        let vectors = rest.chunks_exact(I::LANES);
+        let last = isa.load_first(vectors.remainder(), first);
+        for x in vectors {
+            all = self.f.eval(isa, all, isa.load(x));
         }
+        all = self.f.eval(isa, all, last);
         let both = self.f.eval(isa, self.f.eval(isa, c, d), b);
         let lanes = isa.to_array(self.f.eval(isa, all, both));
         let mut all = isa.splat(lanes[0]);

@@ -2,6 +2,8 @@
 
 use crate::ops::AxisFold;
 use crate::simd::InstructionSet;
+use crate::simd::elementwise::Binary;
+use crate::simd::functions::Maximum;
 use crate::simd::isa::{Isa, Kernel, dispatch};
 use crate::simd::ranking::is_above;
 
@@ -23,8 +25,8 @@ impl<'a> Columns<'a> {
         match which {
             AxisFold::Sum => self.sums(1.0, out),
             AxisFold::Mean => self.sums(self.rows().len() as f64, out),
-            AxisFold::Max => self.extremes(1.0, out),
-            AxisFold::Min => self.extremes(-1.0, out),
+            AxisFold::Max => self.extremes(isa, 1.0, out),
+            AxisFold::Min => self.extremes(isa, -1.0, out),
             AxisFold::Argmax => self.indices(isa, 1.0, out),
             AxisFold::Argmin => self.indices(isa, -1.0, out),
         }
@@ -49,22 +51,9 @@ impl<'a> Columns<'a> {
     }
 
     /// The largest elements of columns times `sign`, which is 1 or −1.
-    fn extremes(self, sign: f32, out: &mut [f32]) {
-        out.fill(f32::NEG_INFINITY);
-        for row in self.rows() {
-            for (best, &value) in out.iter_mut().zip(row) {
-                let value = sign * value;
-                // A NaN stays: nothing is above it.
-                *best = if value > *best || value.is_nan() {
-                    value
-                } else {
-                    *best
-                };
-            }
-        }
-        for best in out {
-            *best *= sign;
-        }
+    fn extremes(self, isa: InstructionSet, sign: f32, out: &mut [f32]) {
+        let columns = self;
+        dispatch(isa, Extremes { columns, sign, out });
     }
 
     /// The indices of the largest elements of columns times `sign`, which is 1 or −1.
@@ -83,6 +72,41 @@ impl<'a> Columns<'a> {
             }
         }
         index
+    }
+}
+
+/// [`Columns::extremes`].
+struct Extremes<'a> {
+    columns: Columns<'a>,
+    sign: f32,
+    out: &'a mut [f32],
+}
+
+impl Kernel for Extremes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self, isa: I) {
+        let Self { columns, sign, out } = self;
+        let whole = out.len() / I::LANES * I::LANES;
+        let signs = isa.splat(sign);
+        out.fill(f32::NEG_INFINITY);
+        for row in columns.rows() {
+            for at in (0..whole).step_by(I::LANES) {
+                let x = isa.mul(signs, isa.load(&row[at..]));
+                let best = Maximum.eval(isa, isa.load(&out[at..]), x);
+                isa.store(best, &mut out[at..]);
+            }
+            for (best, &x) in out.iter_mut().zip(row).skip(whole) {
+                // A NaN stays: nothing is above it.
+                if sign * x > *best || x.is_nan() {
+                    *best = sign * x;
+                }
+            }
+        }
+        for best in out {
+            *best *= sign;
+        }
     }
 }
 
