@@ -186,7 +186,11 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
   result.chat = (await greedy(model, [{ role: 'user', content: 'hello' }], 8)).tokens;
 
   const sampled = { temperature: 1, top_p: 0.9, seed: 7, max_tokens: 12 };
-  result.seeded = (await model.complete('hello', sampled).text()) === (await model.complete('hello', sampled).text());
+  const described = async () => {
+    const answer = model.complete('hello', { ...sampled, logprobs: true });
+    return JSON.stringify([await answer.text(), answer.logprobs]);
+  };
+  result.seeded = (await described()) === (await described());
   // Log-probabilities bring all logits to the host, which draws the same tokens as the GPU.
   const drawn = { ...sampled, top_k: 40, repetition_penalty: 1.2, logit_bias: { 70: 1, 71: -100 } };
   const texts = [{}, { logprobs: true }].map((more) => model.complete('hello', { ...drawn, ...more }).text());

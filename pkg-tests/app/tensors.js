@@ -74,6 +74,8 @@ async function mistakes({ GpuDevice }, device) {
     () => x.add(disposed),
     () => x * 2,
     () => x.sum(0, { keepdims: true }),
+    () => x.sum({ axis: 0 }),
+    () => x.reshape(3, 2),
     () => x.sum(0, { keepDims: 1 }),
     () => x.sum(0, true),
     () => x.conv2d(x, { strides: 2 }),
@@ -119,14 +121,21 @@ async function leaves(device) {
   const values = new Float32Array(2000).fill(2);
   const x = device.tensor(values);
   values.fill(5);
-  const sums = [];
-  for (let run = 0; run < 3; run++) {
+  const sums = [await x.square().sum().item()];
+  // The second use uploads them. Where memory is used up, that is tried again after the garbage collector's turn.
+  let failed = false;
+  device.upload = () => {
+    delete device.upload;
+    failed = true;
+    return Promise.reject(Object.assign(new Error('no memory'), { code: 'OUT_OF_MEMORY' }));
+  };
+  for (let run = 0; run < 2; run++) {
     sums.push(await x.square().sum().item());
   }
   const y = x.mul(2);
   const [same] = await device.run([y]);
   x.dispose();
-  return { sums, isSame: same === y, kept: (await y.data())[1999], empty: [...await device.zeros([0, 3]).data()] };
+  return { sums, failed, isSame: same === y, kept: (await y.data())[1999], empty: [...await device.zeros([0, 3]).data()] };
 }
 
 async function scopes({ RelampagoError }, device) {

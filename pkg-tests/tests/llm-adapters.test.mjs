@@ -78,10 +78,10 @@ function verify(result, native) {
   delete errors.otherAdapters;
   assert.deepEqual(errors, {
     noSource: 'INVALID_ARGUMENT: `source` is undefined, but must be given again: the bytes that the model was loaded from are not kept',
-    format: "INVALID_ARGUMENT: `response_format.type` is xml, but must be 'text', 'json_object' or 'json_schema'",
+    format: "INVALID_ARGUMENT: `response_format.type` is 'xml', but must be 'text', 'json_object' or 'json_schema'",
     full: errors.full,
     rewind: errors.rewind,
-    pooling: "INVALID_ARGUMENT: `pooling` is max, but must be 'mean' or 'last'",
+    pooling: "INVALID_ARGUMENT: `pooling` is 'max', but must be 'mean' or 'last'",
     noLora: 'INVALID_ARGUMENT: `lora[0]` is 5, but must be a Lora, or an object { lora, scale }',
     gone: 'DISPOSED: this Lora was disposed of: make a new one',
     closed: 'DISPOSED: this Session was disposed of: make a new one',

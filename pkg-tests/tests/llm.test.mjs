@@ -149,7 +149,7 @@ function verifyTiny(result, native, backend = 'simd') {
     aborted: 'ABORTED: aborted by the caller',
     nearest: 'INVALID_ARGUMENT: there is no option `maxTokens`; did you mean `max_tokens`?',
     temperature: 'INVALID_ARGUMENT: `temperature` is -1, but must be 0 or larger',
-    type: 'INVALID_ARGUMENT: `temperature` is 1, but must be a finite number',
+    type: "INVALID_ARGUMENT: `temperature` is '1', but must be a finite number",
     prompt: 'INVALID_ARGUMENT: `prompt` is 5, but must be a string',
     messages: 'INVALID_ARGUMENT: `messages[0].content` is undefined, but must be a string',
     long: 'LIMIT_EXCEEDED: the number of tokens in the context is 65, beyond the limit of 64',
@@ -160,7 +160,7 @@ function verifyTiny(result, native, backend = 'simd') {
     noModel: 'INVALID_MODEL: invalid model: the file does not begin with `GGUF`, at byte 0',
     short: result.errors.short,
     context: 'INVALID_ARGUMENT: `contextLength` is 10000, but must be from 1 to 256',
-    device: "INVALID_ARGUMENT: `device` is cpu, but must be 'auto', 'gpu' or 'simd'",
+    device: "INVALID_ARGUMENT: `device` is 'cpu', but must be 'auto', 'gpu' or 'simd'",
     source: 'INVALID_ARGUMENT: `source` is 5, but must be a URL, a File, a Blob, an ArrayBuffer or a Uint8Array',
     loading: 'ABORTED: aborted by the caller',
   });

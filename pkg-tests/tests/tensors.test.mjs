@@ -41,11 +41,13 @@ const MISTAKES = [
   'INVALID_ARGUMENT add: `b` is a Promise; await it first',
   'INVALID_ARGUMENT add: `b` is a DeviceBuffer',
   'INVALID_ARGUMENT add: `b` is an array',
-  'INVALID_ARGUMENT add: `b` is 1, but must be a Tensor or a number',
+  "INVALID_ARGUMENT add: `b` is '1', but must be a Tensor or a number",
   'FOREIGN add: `b` is a tensor of another device',
   'DISPOSED add: `b` was disposed of',
   'INVALID_ARGUMENT Tensor: a tensor is no number',
   'INVALID_ARGUMENT sum: there is no option `keepdims`; did you mean `keepDims`?',
+  'INVALID_ARGUMENT sum: there is no option `axis`; there are `keepDims`',
+  'INVALID_ARGUMENT reshape: `shape` is 3, but must be an array of numbers',
   'INVALID_ARGUMENT sum: `keepDims` is 1, but must be true or false',
   'INVALID_ARGUMENT sum: `options` is true, but must be an object',
   'INVALID_ARGUMENT conv2d: there is no option `strides`; did you mean `stride`?',
@@ -59,7 +61,7 @@ const MISTAKES = [
   'INVALID_ARGUMENT normal: `deviation` is -1, but must be at least 0',
   'SHAPE_MISMATCH fromImage: `data` has 3 bytes, but 1 × 1 pixels of 4 channels need 4',
   'INVALID_ARGUMENT fromImage: `image` is a Promise; await it first',
-  "INVALID_ARGUMENT fromImage: `layout` is rgb, but must be 'pixels' or 'planes'",
+  "INVALID_ARGUMENT fromImage: `layout` is 'rgb', but must be 'pixels' or 'planes'",
   'SHAPE_MISMATCH item: shape [2, 3] has 6 elements',
   'INVALID_ARGUMENT data: there is no option `sginal`; did you mean `signal`?',
   'SHAPE_MISMATCH toImageData: shape [1, 1, 6] is no image',
@@ -108,7 +110,7 @@ function verify(t, results, count) {
   assert.equal(results.mistakes.all.length, MISTAKES.length);
   MISTAKES.forEach((start, i) => assert.ok(results.mistakes.all[i].startsWith(start), results.mistakes.all[i]));
   assert.deepEqual(results.planned, { same: 1, other: 2, last: [28, 28] });
-  assert.deepEqual(results.leaves, { sums: [8000, 8000, 8000], isSame: true, kept: 4, empty: [] });
+  assert.deepEqual(results.leaves, { sums: [8000, 8000, 8000], failed: true, isSame: true, kept: 4, empty: [] });
   assert.deepEqual(results.calls, ['relu', 'sqrt'], 'dead parts are not recorded');
   assert.equal(results.agrees, true, 'the values of a device on this thread');
   assert.deepEqual(results.dtypes, {
@@ -131,7 +133,10 @@ function verify(t, results, count) {
     shapes: [[16, 16, 4], [4, 16, 16]],
     same: [true, true],
     moved: 0,
-    grey: [0, 0, 0, 255, 128, 128, 128, 255, 255, 255, 255, 255, 255, 255, 255, 255],
+    odd: [0, 15, 30, 255, 14, 29, 44, 255],
+    again: [0, 0],
+    unequal: 0,
+    grey: [0, 0, 0, 255, 128, 128, 128, 255, 255, 255, 255, 255, 255, 255, 255, 255, 0, 0, 0, 255, 0, 0, 0, 255],
     rgb: [0, 0, 255, 255],
     isImageData: true,
   });

@@ -13,7 +13,7 @@ export type BackendName = 'webgpu' | 'simd';
 /** The option to abort an asynchronous method. */
 export interface AbortOptions {
     /** Rejects the promise with code `ABORTED`, before the work is submitted or after it is done. */
-    signal?: AbortSignal | null;
+    signal?: AbortSignal | null | undefined;
 }
 
 /** Options of a result. `Memory` is the class of the buffer of `into`, and so of the result. */
@@ -25,7 +25,7 @@ export interface ResultOptions<Memory extends ArrayBufferLike = ArrayBufferLike>
      * arguments. An array that overlaps an argument in another way gives the right result, but
      * saves no time. Its memory may be shared with other threads.
      */
-    into?: Float32Array<Memory>;
+    into?: Float32Array<Memory> | undefined;
 }
 
 export interface ResultsOptions<Memory extends ArrayBufferLike = ArrayBufferLike> extends AbortOptions {
@@ -53,9 +53,9 @@ export interface Policy {
 /** The options of a device. */
 export interface DeviceOptions extends AbortOptions {
     /** The back-end; the default is `'auto'`. */
-    backend?: BackendChoice;
+    backend?: BackendChoice | undefined;
     /** Thresholds that replace the defaults of the named classes. */
-    policy?: Partial<Policy>;
+    policy?: Partial<Policy> | undefined;
     /**
      * Whether the device runs in a worker, so that it does not block the page; the default is
      * `false`. Arrays are copied once and then transferred; `gpuDevice` and `gpuBuffer` are
@@ -63,13 +63,13 @@ export interface DeviceOptions extends AbortOptions {
      * the worker fails, everything rejects with code `DEVICE_LOST`; if no worker can be started,
      * `create` rejects with code `UNSUPPORTED`.
      */
-    worker?: boolean;
+    worker?: boolean | undefined;
     /**
      * The number of threads that share large calls of `matmul` and `convolve2d` on SIMD, from 1 to
      * 64; the default is 1. Additional threads are workers, which end with the device. Results
      * are bit-identical for any number; batches and everything else use one thread.
      */
-    threads?: number;
+    threads?: number | undefined;
 }
 
 /** Information about a device and the reason for its choice. */
@@ -97,9 +97,9 @@ export interface MatmulOptions {
     k: number;
     n: number;
     /** Whether `a` is stored as a `k × m` matrix. */
-    transposeA?: boolean;
+    transposeA?: boolean | undefined;
     /** Whether `b` is stored as an `n × k` matrix, as the weights of most models are. */
-    transposeB?: boolean;
+    transposeB?: boolean | undefined;
 }
 
 /** The shape and options of a convolution (conv2d); matrices are row-major. */
@@ -109,11 +109,11 @@ export interface Conv2dOptions {
     kernelRows: number;
     kernelCols: number;
     /** The padding: `'valid'` (the default) has none, `'same'` pads with zeros to the input's size. */
-    padding?: 'valid' | 'same';
+    padding?: 'valid' | 'same' | undefined;
     /** Rows between two windows (the vertical stride); the default is 1. */
-    strideRows?: number;
+    strideRows?: number | undefined;
     /** Columns between two windows (the horizontal stride); the default is 1. */
-    strideCols?: number;
+    strideCols?: number | undefined;
 }
 
 declare const bufferId: unique symbol;
@@ -136,7 +136,7 @@ export interface PlanKernel {
     writes: PlanPlace;
     bytesMoved: number;
     /** The time of one run, in what `Program.time` returns. */
-    milliseconds?: number;
+    milliseconds?: number | undefined;
 }
 
 /** The plan of a batch: kernels in order, and the lengths of the buffers between them. */

@@ -36,7 +36,10 @@ impl Model {
 
     fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::error::Result<Generation> {
         let last = self.last.borrow_mut().take();
-        let sequence = last.map_or_else(|| Sequence::new(&self.language), Ok)?;
+        let mut sequence = last.map_or_else(|| Sequence::new(&self.language), Ok)?;
+        if get(options, "fresh").is_truthy() {
+            sequence.keep_prefix(&[])?;
+        }
         let mut generate = options_of(options);
         generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"));
         let generator = Generator::new(&self.language, sequence, prompt, generate)?;

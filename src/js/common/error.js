@@ -3,6 +3,9 @@ const BRAND = Symbol.for('relampago.error');
 
 /** Every error that relampago throws or rejects with. */
 export class RelampagoError extends Error {
+    /** Minified code has another one. */
+    static name = 'RelampagoError';
+
     /**
      * @param {string} code
      * @param {string} message

@@ -1,9 +1,14 @@
-// Names of options. One that does not exist is refused, with the nearest name that does.
+// Names of options. One that does not exist is refused, with the name that is meant or with all names.
 
 import { RelampagoError } from './error.js';
 
-/** Writes any value as errors show it. */
-export const shown = (value) => (Object(value) === value ? `an object (${value.constructor?.name})` : String(value));
+/** Writes any value as errors show it: a string in quotation marks, since it may look like a number. */
+export const shown = (value) => {
+    if (Object(value) === value) {
+        return `an object (${value.constructor?.name})`;
+    }
+    return typeof value === 'string' ? `'${value}'` : String(value);
+};
 
 /** The number of letters to insert, remove or replace between two names. */
 const distance = (a, b) => {
@@ -26,7 +31,9 @@ export const requireNames = (given, names, prefix = '') => {
     const unknown = Object.keys(given).find((name) => !names.includes(name));
     if (unknown !== undefined) {
         const [nearest] = [...names].sort((a, b) => distance(a, unknown) - distance(b, unknown));
-        const message = `${prefix}there is no option \`${unknown}\`; did you mean \`${nearest}\`?`;
+        const isNear = 2 * distance(nearest, unknown) <= unknown.length;
+        const hint = isNear ? `did you mean \`${nearest}\`?` : `there are \`${names.join('`, `')}\``;
+        const message = `${prefix}there is no option \`${unknown}\`; ${hint}`;
         throw new RelampagoError('INVALID_ARGUMENT', message);
     }
 };

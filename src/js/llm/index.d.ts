@@ -37,25 +37,25 @@ export interface LoadOptions {
      * Where the model runs. `'auto'`, the default, is a hardware GPU if there is one that can hold the weights, else
      * SIMD; `'gpu'` is any GPU, one in software too, or an error.
      */
-    device?: 'auto' | 'gpu' | 'simd';
+    device?: 'auto' | 'gpu' | 'simd' | undefined;
     /**
      * Whether a model from a URL is stored in the browser (in the Origin Private File System), and read from there the
      * next time: true by default. Where there is no such store, as in Node, or no room in it, models load without.
      */
-    cache?: boolean;
+    cache?: boolean | undefined;
     /** Cancels loading. What was downloaded stays in the cache, and the next `load` goes on from there. */
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
     /** Is called whenever bytes of the file arrive. If the file changes during a download, it begins anew. */
     onProgress?: (progress: LoadProgress) => void;
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
-    contextLength?: number;
+    contextLength?: number | undefined;
     /**
      * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations, `'q8_0'` needs a third or
      * less of it; on a GPU the length of the model's heads must be a multiple of 8 or 16 then.
      */
-    cacheType?: 'f16' | 'f32' | 'q8_0';
+    cacheType?: 'f16' | 'f32' | 'q8_0' | undefined;
     /** Whether the model runs in a worker: by default where there is a page, which stays responsive then. */
-    worker?: boolean;
+    worker?: boolean | undefined;
 }
 
 export interface LoadProgress {
@@ -67,15 +67,15 @@ export interface LoadProgress {
 
 export interface InspectOptions {
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
-    contextLength?: number;
+    contextLength?: number | undefined;
     /**
      * The type of keys and values: `'f32'` by default. `'f16'` halves the memory of conversations, `'q8_0'` needs a third or
      * less of it; on a GPU the length of the model's heads must be a multiple of 8 or 16 then.
      */
-    cacheType?: 'f16' | 'f32' | 'q8_0';
-    signal?: AbortSignal;
+    cacheType?: 'f16' | 'f32' | 'q8_0' | undefined;
+    signal?: AbortSignal | undefined;
     /** Whether a worker does the work: by default where there is a page. */
-    worker?: boolean;
+    worker?: boolean | undefined;
 }
 
 /** What files say of their model, and the memory that it needs. */
@@ -184,59 +184,63 @@ export interface Message {
 /** Options of a generation; those that OpenAI's API has, too, have its names. */
 export interface GenerateOptions {
     /** The most tokens to generate, 512 by default; generation also ends where the context does. */
-    max_tokens?: number;
+    max_tokens?: number | undefined;
     /** Divides logits; 0, the default, always takes the likeliest token. */
-    temperature?: number;
+    temperature?: number | undefined;
     /** The number of the likeliest tokens to choose from; 0, the default, is all. */
-    top_k?: number;
+    top_k?: number | undefined;
     /** The total probability of the likeliest tokens to choose from, 1 by default. */
-    top_p?: number;
+    top_p?: number | undefined;
     /** The least probability of a token to choose from, as a fraction of the likeliest one's; 0 by default. */
-    min_p?: number;
+    min_p?: number | undefined;
     /** Divides positive logits of tokens that occurred and multiplies negative ones; 1, the default, is none. */
-    repetition_penalty?: number;
+    repetition_penalty?: number | undefined;
     /** Is subtracted from logits of tokens that occurred, 0 by default. */
-    presence_penalty?: number;
+    presence_penalty?: number | undefined;
     /** Is subtracted from logits once for each time that their token occurred, 0 by default. */
-    frequency_penalty?: number;
+    frequency_penalty?: number | undefined;
     /** Is added to the logits of tokens, by their ids; `-Infinity` is not a number here, -100 forbids a token. */
-    logit_bias?: Readonly<Record<number, number>>;
+    logit_bias?: Readonly<Record<number, number>> | undefined;
     /** Whether the answer has `logprobs`. */
-    logprobs?: boolean;
+    logprobs?: boolean | undefined;
     /** Of how many of the likeliest tokens `logprobs` has the probabilities, too; 0 by default. */
-    top_logprobs?: number;
+    top_logprobs?: number | undefined;
     /**
      * The form of the answer: any text, any JSON object, or JSON that a schema allows. `INVALID_ARGUMENT` for a schema that
      * needs what is not supported; nothing in it is ignored.
      */
-    response_format?: ResponseFormat;
+    response_format?: ResponseFormat | undefined;
     /**
      * Tokens of the answer that exist already, such as those of a generation that a lost device cut off. Generation goes
      * on after them: it returns the text that follows theirs. `seed` has to be the same.
      */
-    after?: ArrayLike<number>;
+    after?: ArrayLike<number> | undefined;
     /** Adapters of the model to answer with. */
-    lora?: LoraChoice;
-    /** The seed of the choice, random by default; the same logits and seed give the same tokens. */
-    seed?: number;
+    lora?: LoraChoice | undefined;
+    /**
+     * The seed of the choice, random by default. A request with a seed reads its whole prompt again, so that the same
+     * request gives the same answer on the same back-end; without a seed, what it has in common with the request before is
+     * not read again.
+     */
+    seed?: number | undefined;
     /** Texts that end the answer, without being part of it. */
-    stop?: string | readonly string[];
+    stop?: string | readonly string[] | undefined;
     /** Cancels the generation between two tokens. */
-    signal?: AbortSignal;
+    signal?: AbortSignal | undefined;
 }
 
 /** As in OpenAI's API. */
 export type ResponseFormat =
     | { type: 'text' }
     | { type: 'json_object' }
-    | { type: 'json_schema'; json_schema: { schema: object } };
+    | { type: 'json_schema'; json_schema: { schema: object; name?: string | undefined; strict?: boolean | null | undefined } };
 
 /** An adapter of a model, with a factor of its effect, 1 by default; or several. */
 export type LoraChoice = Lora | ScaledLora | readonly (Lora | ScaledLora)[];
 
 export interface ScaledLora {
     lora: Lora;
-    scale?: number;
+    scale?: number | undefined;
 }
 
 /** A token, and the natural logarithm of the probability that the model gave it. */
@@ -338,9 +342,9 @@ export class QuantizedMatrix {
         cols: number,
         options?: {
             /** The back-end: by default a hardware GPU if there is one, else SIMD. */
-            device?: 'auto' | 'gpu' | 'simd';
+            device?: 'auto' | 'gpu' | 'simd' | undefined;
             /** Whether a worker computes: by default where there is a page. All matrices share one. */
-            worker?: boolean;
+            worker?: boolean | undefined;
         },
     ): Promise<QuantizedMatrix>;
     readonly type: WeightType;
@@ -395,7 +399,7 @@ export class LanguageModel {
      * Loads an adapter: a GGUF file, or a safetensors file with PEFT's names, which needs `alpha`, the `lora_alpha` of
      * its `adapter_config.json`. `INVALID_MODEL` if it does not fit the model.
      */
-    loadLora(source: ModelSource, options?: { alpha?: number; signal?: AbortSignal }): Promise<Lora>;
+    loadLora(source: ModelSource, options?: { alpha?: number | undefined; signal?: AbortSignal | undefined }): Promise<Lora>;
     /** Makes a session without tokens. */
     session(options?: { lora?: LoraChoice }): Promise<Session>;
     /** Makes a session of what `session.save` returned for the same model and the same adapters. */

@@ -144,6 +144,8 @@ export class LanguageModel {
 
     #generation(request, given) {
         const { signal, ...options } = check.options(given, GENERATE);
+        // Logits of a prompt that is read in other pieces are rounded in another way.
+        options.fresh = options.seed !== undefined && options.after === undefined;
         options.seed ??= randomSeed();
         options.lora = this.#pairs(options.lora);
         options.json_schema = options.response_format;
@@ -200,7 +202,13 @@ export class LanguageModel {
     }
 
     async detokenize(tokens) {
-        return this.#used().detokenize(check.tokens(tokens));
+        const { vocabulary } = this.info;
+        const list = check.tokens(tokens);
+        const beyond = list.find((token) => token >= vocabulary);
+        if (beyond !== undefined) {
+            throw check.invalid('tokens', beyond, `token ids below ${vocabulary}`);
+        }
+        return this.#used().detokenize(list);
     }
 
     async explain() {

@@ -11,13 +11,13 @@ export interface ConvLayerOptions extends Conv2dOptions {
     /** Channels of the result, a multiple of the groups. */
     filters: number;
     /** Images; 1 unless given. */
-    batch?: number;
+    batch?: number | undefined;
     /** Groups of channels and filters, which see their own only; 1 unless given. */
-    groups?: number;
+    groups?: number | undefined;
     /** Rows from a row of the kernel to the next one's place; 1 unless given. */
-    dilationRows?: number;
+    dilationRows?: number | undefined;
     /** Columns from a column of the kernel to the next one's place; 1 unless given. */
-    dilationCols?: number;
+    dilationCols?: number | undefined;
 }
 
 /**
@@ -31,20 +31,20 @@ export interface AttentionOptions {
     /** Elements of a head, at most 256. */
     headLen: number;
     /** Heads of keys and values; the default is `heads`. */
-    kvHeads?: number;
+    kvHeads?: number | undefined;
     /** Positions that have keys and values; the default is `tokens`. */
-    positions?: number;
+    positions?: number | undefined;
     /**
      * The position of the first token if attention is causal: a token sees the positions up to its own. By default all
      * tokens see all positions.
      */
-    causal?: number;
+    causal?: number | undefined;
     /** Positions that a token sees, up to its own; causal attention only. By default there is no bound. */
-    window?: number;
+    window?: number | undefined;
     /** The bound `c` of scores, which become `c * tanh(score / c)`. By default there is none. */
-    softCap?: number;
+    softCap?: number | undefined;
     /** The factor of scores; the default is `1 / √headLen`. */
-    scale?: number;
+    scale?: number | undefined;
 }
 
 /**
@@ -56,15 +56,15 @@ export interface RopeOptions {
     heads: number;
     headLen: number;
     /** Elements of a head that are rotated, an even number; the default is all. The others are copied. */
-    rotated?: number;
+    rotated?: number | undefined;
     /** Whether pairs are neighbours. By default a pair has an element of each half of the rotated ones. */
-    interleaved?: boolean;
+    interleaved?: boolean | undefined;
     /** The base of the frequencies; the default is 10,000. */
-    base?: number;
+    base?: number | undefined;
     /** The position of the first token; the default is 0. */
-    first?: number;
+    first?: number | undefined;
     /** Divisors of the frequencies, one for each pair. */
-    factors?: Float32Array;
+    factors?: Float32Array | undefined;
 }
 
 /**
@@ -77,7 +77,7 @@ export interface RearrangeOptions {
     /** The distance in `x` between neighbours along each axis. */
     strides: readonly number[];
     /** The index in `x` of the first element of the result; the default is 0. */
-    offset?: number;
+    offset?: number | undefined;
 }
 
 /** The function of the elements along an axis. Indices are of the first such element, or of the first NaN. */
@@ -87,11 +87,11 @@ export type AxisFold = 'sum' | 'mean' | 'max' | 'min' | 'argmax' | 'argmin';
 export interface ReduceAxisOptions {
     fold: AxisFold;
     /** The product of the sizes of the axes before; the default is 1. */
-    outer?: number;
+    outer?: number | undefined;
     /** The size of the axis; at least 1 but for sums. */
     len: number;
     /** The product of the sizes of the axes after; the default is 1. */
-    inner?: number;
+    inner?: number | undefined;
 }
 
 /** An operation by its name, and its arguments with an array's length in place of each array. */
@@ -125,7 +125,7 @@ declare module './relampago.js' {
          * nothing is where `info.halfPrecision` is not `'used'`. Chromium offers them with
          * `--enable-unsafe-webgpu` only. `false` unless given.
          */
-        halfPrecision?: boolean;
+        halfPrecision?: boolean | undefined;
     }
     interface DeviceInfo {
         readonly halfPrecision: HalfPrecision;

@@ -7,7 +7,7 @@ import { failure, shown } from './shape.js';
 /** Explains what a value is that should have been a tensor or a number. */
 const mixUp = (value) => {
     if (typeof value?.then === 'function') {
-        return 'is a Promise; await it first';
+        return `is ${shown(value)}`;
     }
     if (value instanceof DeviceBuffer) {
         return 'is a DeviceBuffer; make it a tensor with device.tensor(buffer, shape)';
@@ -38,7 +38,7 @@ export const operands = (nodeOf) => {
     };
     const usable = (op, name, node) => {
         if (node.isDisposed) {
-            throw failure(op, `\`${name}\` was disposed of`, 'DISPOSED');
+            throw failure(op, `\`${name}\` was disposed of by dispose() or at the end of its scope`, 'DISPOSED');
         }
         return node;
     };

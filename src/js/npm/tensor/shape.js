@@ -16,8 +16,13 @@ export const text = (shape) => `[${shape.join(', ')}]`;
 /** Returns an error that names the operation. */
 export const failure = (op, message, code = 'SHAPE_MISMATCH') => new RelampagoError(code, `${op}: ${message}`);
 
-/** Writes any value as errors show it, and a list by its elements. */
-export const shown = (value) => (Array.isArray(value) ? text(value) : shownAlone(value));
+/** Writes any value as errors show it: a list by its elements, and of a Promise what to do with it. */
+export const shown = (value) => {
+    if (typeof value?.then === 'function') {
+        return 'a Promise; await it first';
+    }
+    return Array.isArray(value) ? text(value) : shownAlone(value);
+};
 
 /** Returns an argument that must be a whole number from `least` on. */
 export const whole = (op, what, value, least = 0) => {

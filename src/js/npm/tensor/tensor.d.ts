@@ -20,7 +20,9 @@ export type ElementOf<D extends DType> = { f32: number; u32: number; bool: boole
 export type NestedArray<Element = number> = Element | NestedArray<Element>[];
 
 /** The sources of a tensor: a number, nested arrays of numbers, or values in row-major order. */
-export type TensorValues = number | Float32Array | readonly TensorValues[];
+export type TensorValues = number | Float32Array | NestedNumbers;
+
+export type NestedNumbers = readonly (number | NestedNumbers)[];
 
 /**
  * The sources of a tensor: numbers, whole numbers up to 16,777,216, or a buffer on the device, which stays the
@@ -47,7 +49,7 @@ export type Axes = number | readonly number[] | null;
 
 export interface ReduceOptions {
     /** Whether reduced axes stay, with the length 1; the default is `false`. */
-    keepDims?: boolean;
+    keepDims?: boolean | undefined;
 }
 
 /** The elements that a convolution adds around images. */
@@ -60,31 +62,31 @@ export type PaddingOption =
           /** What is added: zeros, the outermost elements, or a reflection about these. */
           mode: 'zeros' | 'edge' | 'reflect';
           /** How much is added to each side; by default as much as `'same'` adds. */
-          size?: number | readonly [rows: number, cols: number];
+          size?: number | readonly [rows: number, cols: number] | undefined;
       };
 
 export interface TensorConv2dOptions {
     /** Elements between windows, of rows and columns or of both; the default is 1. */
-    stride?: number | readonly [rows: number, cols: number];
+    stride?: number | readonly [rows: number, cols: number] | undefined;
     /** The padding; the default is 0. `'same'` gives `length / stride` elements, rounded up. */
-    padding?: PaddingOption;
+    padding?: PaddingOption | undefined;
     /** Elements from one weight to the next one; the default is 1. */
-    dilation?: number | readonly [rows: number, cols: number];
+    dilation?: number | readonly [rows: number, cols: number] | undefined;
     /** Groups of channels and filters, which see their own only; the default is 1. */
-    groups?: number;
+    groups?: number | undefined;
 }
 
 export interface NormOptions {
     /** The axis; the last one by default. */
-    axis?: number;
+    axis?: number | undefined;
     /** What is added to the variance; the default is 0.00001. */
-    epsilon?: number;
+    epsilon?: number | undefined;
 }
 
 /** How the channels of an image lie: side by side for each pixel, or in a plane each. */
 export interface ImageLayout {
     /** `'pixels'` for `[height, width, channels]`, which is the default; `'planes'` for `[channels, height, width]`. */
-    layout?: 'pixels' | 'planes';
+    layout?: 'pixels' | 'planes' | undefined;
 }
 
 /** An image: four bytes for each pixel, row by row. */
@@ -96,20 +98,20 @@ export interface ImageBytes {
 
 export interface UniformOptions {
     /** A whole number that determines the elements; by default another one each time. */
-    seed?: number;
+    seed?: number | undefined;
     /** The least element; the default is 0. */
-    min?: number;
+    min?: number | undefined;
     /** What all elements are below; the default is 1. */
-    max?: number;
+    max?: number | undefined;
 }
 
 export interface NormalOptions {
     /** A whole number that determines the elements; by default another one each time. */
-    seed?: number;
+    seed?: number | undefined;
     /** The mean; the default is 0. */
-    mean?: number;
+    mean?: number | undefined;
     /** The standard deviation; the default is 1. */
-    deviation?: number;
+    deviation?: number | undefined;
 }
 
 /** Random tensors. A seed gives the same elements on every back-end and platform, by the generator Philox4x32-10. */
@@ -172,7 +174,7 @@ export class Tensor<D extends DType = 'f32'> {
      * Computes an image of elements from 0 to 1, of shape `[height, width]` or `[height, width, channels]` with 1, 3 or 4
      * channels. Returns an `ImageData`, or a plain object of the same properties where the host has no such class.
      */
-    toImageData(options?: ImageLayout): Promise<ImageData>;
+    toImageData(options?: ImageLayout & AbortOptions): Promise<ImageData>;
     /** Computes the values, which stay on the device; what they were computed from is forgotten. Returns this tensor. */
     run(options?: AbortOptions): Promise<this>;
     /** The same as `run`. */
@@ -304,11 +306,11 @@ declare module '../relampago.js' {
          * not be async, and returns a tensor, or arrays and objects of tensors, whose values then stay on the device.
          * Numbers and tensors that it takes from outside stay as they were at the first call; arguments may change.
          */
-        jit<Parameters extends readonly Tensor<DType>[], Result>(
+        jit<Parameters extends readonly Tensor<any>[], Result>(
             f: (...parameters: Parameters) => Result & TensorTree<Result>,
         ): (...values: Arguments<Parameters>) => Promise<Result>;
         /** Computes tensors in one submission; their values stay on the device. Returns the tensors. */
-        run<Tensors extends readonly Tensor<DType>[]>(tensors: Tensors, options?: AbortOptions): Promise<Tensors>;
+        run<const Tensors extends readonly Tensor<DType>[]>(tensors: Tensors, options?: AbortOptions): Promise<Tensors>;
         /** Computes tensors in one submission, and returns the values of each. */
         read<const Tensors extends readonly Tensor<DType>[]>(
             tensors: Tensors,
@@ -317,7 +319,7 @@ declare module '../relampago.js' {
         /**
          * Calls `f`, and then disposes of the tensors that were made from values or computed by `run` meanwhile, but for
          * those that its result has or needs: a tensor, or arrays and objects of tensors. Scopes of one device may lie
-         * within each other, but should not overlap otherwise.
+         * within each other. They must not overlap otherwise: a tensor belongs to the scope that was opened last.
          */
         scope<Result>(f: () => Result): Promise<Awaited<Result>>;
         /** How many programs tensors needed so far, and how many of these are cached. */

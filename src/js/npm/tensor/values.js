@@ -62,7 +62,7 @@ const numbersOf = (values) => {
     if (dtype) {
         return { source: exact(values), own: [values.length], dtype };
     }
-    const hint = typeof values?.then === 'function' ? 'a Promise; await it first' : classOf(values) ?? shown(values);
+    const hint = classOf(values) ?? shown(values);
     const needed = 'a number, a Float32Array, a Uint32Array, a Uint8Array, nested arrays of numbers or a DeviceBuffer';
     throw failure('tensor', `\`values\` is ${hint}, but must be ${needed}`, 'INVALID_ARGUMENT');
 };
