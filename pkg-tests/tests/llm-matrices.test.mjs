@@ -77,7 +77,7 @@ describe('matrices and caches of relampago/llm', () => {
 
   test('mistakes with matrices', async () => {
     const make = (...values) => llm.QuantizedMatrix.fromBlocks(...values);
-    await assert.rejects(make('Q9', bytes, ROWS, COLS), { code: 'INVALID_ARGUMENT', message: /`type` is Q9/ });
+    await assert.rejects(make('Q9', bytes, ROWS, COLS), { code: 'INVALID_ARGUMENT', message: /`type` is 'Q9'/ });
     await assert.rejects(make('Q8_0', bytes, ROWS, 31), { code: 'INVALID_ARGUMENT', message: /`cols` is 31/ });
     await assert.rejects(make('Q8_0', bytes, ROWS + 1, COLS), { code: 'LENGTH_MISMATCH' });
     await assert.rejects(make('Q8_0', [1, 2], 1, 32), { code: 'INVALID_ARGUMENT', message: /`bytes`/ });

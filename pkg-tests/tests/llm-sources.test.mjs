@@ -155,7 +155,7 @@ describe('sources of models', () => {
       });
 
       test('a source that is no URL is an error', async () => {
-        requireError(await visit('http://'), /^INVALID_ARGUMENT: `source` is http:\/\/, but must be a URL$/);
+        requireError(await visit('http://'), /^INVALID_ARGUMENT: `source` is 'http:\/\/', but must be a URL$/);
       });
 
       test('no error is left unhandled', () => {

@@ -113,11 +113,12 @@ describe('relampago/llm', () => {
     verifySmollm2(inNode('answers', MODEL, JSON.stringify(requests)));
   });
 
-  test("the guide's sample", () => {
+  test("the guide's samples", () => {
     writeSamples('JavaScript', folder, 'language-models');
     symlinkSync(MODEL, join(folder, 'smollm2-135m.gguf'));
-    const output = execFileSync('node', ['answer.js'], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
-    assert.equal(output, exact[1].text);
+    const printed = (sample) => execFileSync('node', [sample], { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
+    assert.equal(printed('answer.js'), exact[1].text);
+    assert.equal(printed('more.js'), '{"colour": "green"}\ntrue\n Paris Rome\n');
   });
 
   test('SmolLM2 on a page, which stays responsive', async () => {

@@ -45,6 +45,9 @@ fn answers_are_json_of_the_schema() {
             let (text, reason, _) = answer(&model, options(SCHEMA, seed));
             assert_eq!(reason, Some(FinishReason::Stop), "{text}");
             let value: Value = serde_json::from_str(&text).unwrap();
+            // One space after each comma and colon, and no other white space.
+            assert_eq!(text.matches([' ', '\n', '\t']).count(), 5, "{text}");
+            assert_eq!(text.matches(": ").count() + text.matches(", ").count(), 5);
             let object = value.as_object().unwrap();
             assert_eq!(object.len(), 3, "{text}");
             assert!(["red", "green", "blue"].contains(&object["colour"].as_str().unwrap()));

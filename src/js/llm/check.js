@@ -88,8 +88,11 @@ export const stops = (value, what) => (Array.isArray(value) ? value : [value]).m
 
 /** The roles and contents of messages, one after the other. */
 export function messages(list) {
-    if (!Array.isArray(list) || list.length === 0) {
-        throw invalid('messages', list, 'an array of at least one message');
+    if (!Array.isArray(list)) {
+        throw invalid('messages', list, 'an array of messages');
+    }
+    if (list.length === 0) {
+        throw new RelampagoError('EMPTY', '`messages` must have at least one message');
     }
     return list.flatMap((message, i) => [
         text(message?.role, `messages[${i}].role`),

@@ -171,6 +171,7 @@ export class Engine {
         this.#check(number);
         const generation = messages ? this.#model.chat(messages, options) : this.#model.complete(prompt, options);
         try {
+            push({ text: '', tokens: [], logprobs: [], promptTokens: generation.promptTokens });
             let known = 0;
             let first;
             for (let text; (text = await generation.step()) !== undefined;) {

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
 use llguidance::{Matcher, ParserFactory};
+use serde_json::{Value, json};
 use std::fmt;
 use std::sync::Arc;
 
@@ -34,6 +35,11 @@ fn special(token: u32) -> Vec<u8> {
     bytes
 }
 
+/// The white space of answers: one space after commas and colons. Small models that may choose write empty lines for ever.
+fn separators() -> Value {
+    json!({ "whitespace_flexible": false, "item_separator": ", ", "key_separator": ": " })
+}
+
 /// The schema of an answer in the making.
 pub(crate) struct Constraint(Matcher);
 
@@ -57,7 +63,11 @@ impl Constraint {
         let fault = |error: String| {
             Error::invalid("json_schema", schema.to_owned(), format!("valid: {error}"))
         };
-        let parsed = serde_json::from_str(schema).map_err(|error| fault(error.to_string()))?;
+        let mut parsed: Value =
+            serde_json::from_str(schema).map_err(|error| fault(error.to_string()))?;
+        if let Some(object) = parsed.as_object_mut() {
+            object.entry("x-guidance").or_insert_with(separators);
+        }
         let grammar = TopLevelGrammar::from_json_schema(parsed);
         let parser = ParserFactory::new_simple(vocabulary).and_then(|mut factory| {
             *factory.limits_mut() = ParserLimits {
