@@ -65,10 +65,4 @@ impl Tensor {
         let bytes = words.iter().flat_map(|word| word.to_bits().to_le_bytes());
         Ok(bytes.take(size_of(self.shape())).collect())
     }
-
-    /// Blocking version of [`Tensor::to_bytes_async`], on native targets.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub fn to_bytes_sync(&self) -> Result<Vec<u8>> {
-        crate::runtime::block_on(self.to_bytes_async())
-    }
 }

@@ -127,6 +127,11 @@ impl Tensor {
         crate::runtime::block_on(self.item_async())
     }
 
+    /// Blocking version of [`Tensor::to_bytes_async`].
+    pub fn to_bytes_sync(&self) -> Result<Vec<u8>> {
+        crate::runtime::block_on(self.to_bytes_async())
+    }
+
     /// Blocking version of [`Tensor::run_async`].
     pub fn run_sync(&self) -> Result<Self> {
         crate::runtime::block_on(self.run_async())
