@@ -6,6 +6,7 @@
 
 mod attention;
 mod backend;
+mod bytes;
 mod cached_matmul;
 mod conv2d;
 pub(crate) mod custom;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::error::{Error, MAX_LEN, Result};
 use crate::ops::ConvLayer;
-use crate::ops::{Conv2d, Matmul, Op, Padding, transformer};
+use crate::ops::{Conv2d, Matmul, Op, Padding, bytes, transformer};
 
 /// The number of indices that `f32` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
@@ -32,9 +32,9 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             expect(0, product("x", rows, cols)?)?;
             Ok(len(0))
         }
-        Op::UnpackBytes { .. }
-        | Op::PackBytes { .. }
-        | Op::GatherRows { .. }
+        Op::UnpackBytes { stride } => bytes::unpacked_len(stride, len(0)),
+        Op::PackBytes { stride } => bytes::packed_len(stride, len(0)),
+        Op::GatherRows { .. }
         | Op::TakeAlongRows { .. }
         | Op::ArgmaxRows { .. }
         | Op::TopKRows { .. }

@@ -1,4 +1,4 @@
-//! Validation of operations on indices, ranks, heads and bytes.
+//! Validation of operations on indices, ranks and heads.
 
 use super::shape::{MAX_EXACT_INDEX, check_len, check_limit, check_not_empty, invalid, product};
 use crate::error::Result;
@@ -10,14 +10,6 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");
     let expect = |index: usize, expected: usize| check_len(name(index), expected, len(index));
     match *op {
-        Op::UnpackBytes { stride } => {
-            check_stride(stride, len(0))?;
-            product("y", len(0), 4)
-        }
-        Op::PackBytes { stride } => {
-            let words = len(0).div_ceil(4);
-            check_stride(stride, words).map(|()| words)
-        }
         Op::GatherRows { rows, cols } => {
             check_limit("the number of rows of `table`", rows, MAX_EXACT_INDEX)?;
             expect(0, product("table", rows, cols)?)?;
@@ -58,14 +50,6 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         }
         _ => Ok(len(0)),
     }
-}
-
-/// Checks that the numbers of a word lie side by side or in planes.
-fn check_stride(stride: usize, words: usize) -> Result<()> {
-    if stride == 1 || stride == words {
-        return Ok(());
-    }
-    Err(invalid("stride", stride, "1 or the number of words"))
 }
 
 /// Checks that the `k` largest of `cols` elements have indices that `f32` holds.

@@ -1,5 +1,4 @@
-//! The kernels that are made of the files in `shaders/kernels`, and the facts that their text does not state.
-//! `build.rs` includes this file.
+//! The kernels made of `shaders/kernels`, and the facts that their text does not state. `build.rs` includes this file.
 
 /// A file of `shaders/kernels` and the kernels that are made of it.
 pub(crate) struct Template {
