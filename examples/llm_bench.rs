@@ -1,7 +1,7 @@
 //! Measures a language model and prints one line of JSON.
 //!
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
-//! --threads 1 --runs 3 --backend gpu --cache f16 --instruction-set sse2`. It reads all logits of each token, and goes on
+//! --threads 1 --runs 3 --backend gpu --half-precision --cache f16 --instruction-set sse2`. It reads all logits of each token, and goes on
 //! where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens;
 //! with `--temperature T --top-p P --top-k K` it draws them, and with `--schema JSON` they follow a JSON schema. With
 //! `--logits K` it prints the K largest logits of each position, with
@@ -40,6 +40,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
         runs: 1,
         ..Arguments::default()
     };
+    let (mut backend, mut half_precision) = (None, false);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -94,19 +95,24 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                 };
             }
             Long("backend") => {
-                arguments.device = match parser.value()?.string()?.as_str() {
+                backend = match parser.value()?.string()?.as_str() {
                     "simd" => None,
-                    "gpu" => Some(GpuDevice::builder().backend(Backend::Gpu).build()?),
+                    "gpu" => Some(Backend::Gpu),
                     #[cfg(feature = "cuda")]
-                    "cuda" => Some(GpuDevice::builder().backend(Backend::Cuda).build()?),
+                    "cuda" => Some(Backend::Cuda),
                     other => {
                         let known = "`simd`, `gpu` and, with the feature `cuda`, `cuda` are";
                         return Err(format!("back-end `{other}` is not supported, {known}").into());
                     }
                 };
             }
+            Long("half-precision") => half_precision = true,
             _ => return Err(argument.unexpected().into()),
         }
+    }
+    if let Some(backend) = backend {
+        let builder = GpuDevice::builder().backend(backend);
+        arguments.device = Some(builder.half_precision(half_precision).build()?);
     }
     Ok(arguments)
 }

@@ -52,9 +52,11 @@ const SPAN = 1u;
 const DOWN = 8u;
 const ROWS = 32u;
 var<workgroup> a_slabs: array<vec4f, 1024>;
-// Rows of slabs in vectors of four.
+// Rows of slabs, and slabs, in vectors of four.
 const A_ROW = 10u;
 const B_ROW = 34u;
+const A_SLAB = 1280u;
+const B_SLAB = 1088u;
 
 // Reductions: the four terms that vector i stands for.
 fn term(i: u32) -> vec4f {

@@ -66,6 +66,17 @@ fn four(word: u32) -> vec4f {
     return vec4f((vec4u(word) >> vec4u(0u, 4u, 8u, 12u)) & vec4u(15u)) + params.least;
 }
 
+// Sixteen weights but for their group's scale and offset.
+@if(bytes)
+fn sixteen_of(loaded: vec4u) -> mat4x4f {
+    return mat4x4f(four(loaded.x), four(loaded.y), four(loaded.z), four(loaded.w));
+}
+
+@if(nibbles)
+fn sixteen_of(loaded: vec2u) -> mat4x4f {
+    return mat4x4f(four(loaded.x), four(loaded.x >> 16u), four(loaded.y), four(loaded.y >> 16u));
+}
+
 // The scale and the offset of the i-th eight weights. Groups are as long as a power of two.
 @if(floats)
 fn group_of(i: u32) -> vec2f {

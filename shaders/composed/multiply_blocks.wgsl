@@ -1,7 +1,7 @@
 // Y = s · X · Wᵀ for few rows of X: some invocations share four rows of W, whose columns they divide among them. Each
 // workgroup may normalise its row of X first, which takes less time than a kernel of its own.
 import package::composed::activation::gated;
-import package::composed::blocks::{four, group_of};
+@if(!floats) import package::composed::blocks::{group_of, sixteen_of};
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{SUM, workgroup_reduce};
 
@@ -76,18 +76,6 @@ fn inputs(start: u32, i: u32) -> mat4x4f {
     return mat4x4f(input(start, i), input(start, i + 1u), input(start, i + 2u), input(start, i + 3u));
 }
 
-@if(bytes)
-fn weights(at: u32) -> mat4x4f {
-    let loaded = words[at];
-    return mat4x4f(four(loaded.x), four(loaded.y), four(loaded.z), four(loaded.w));
-}
-
-@if(nibbles)
-fn weights(at: u32) -> mat4x4f {
-    let loaded = words[at];
-    return mat4x4f(four(loaded.x), four(loaded.x >> 16u), four(loaded.y), four(loaded.y >> 16u));
-}
-
 @if(floats)
 fn sum_of(inputs: mat2x4f) -> f32 {
     return 0.0;
@@ -106,7 +94,7 @@ fn product(at: u32, inputs: mat2x4f, sum: f32) -> f32 {
 
 @if(!floats)
 fn product(at: u32, inputs: mat4x4f, sum: f32) -> f32 {
-    let numbers = weights(at);
+    let numbers = sixteen_of(words[at]);
     let scale = group_of(2u * at);
     let low = dot(numbers[0], inputs[0]) + dot(numbers[1], inputs[1]);
     let high = dot(numbers[2], inputs[2]) + dot(numbers[3], inputs[3]);

@@ -1,18 +1,19 @@
-// Rows divided by their root mean square, times a gain: a workgroup a row.
+// Rows divided by their root mean square, times a gain: a workgroup a row of vectors of four.
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{SUM, workgroup_reduce};
 
 struct Params {
     rows: u32,
+    // Vectors of a row.
     cols: u32,
     epsilon: f32,
     // Rows of the input before the first one.
     skipped: u32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> x: array<f32>;
-@group(0) @binding(2) var<storage, read> gain: array<f32>;
-@group(0) @binding(3) var<storage, read_write> y: array<f32>;
+@group(0) @binding(1) var<storage, read> x: array<vec4f>;
+@group(0) @binding(2) var<storage, read> gain: array<vec4f>;
+@group(0) @binding(3) var<storage, read_write> y: array<vec4f>;
 
 const GROUP = 64u;
 
@@ -29,9 +30,9 @@ fn main(
     let source = (params.skipped + row) * params.cols;
     var squares = 0.0;
     for (var i = local; i < params.cols; i += GROUP) {
-        squares += x[source + i] * x[source + i];
+        squares += dot(x[source + i], x[source + i]);
     }
-    let square = workgroup_reduce(SUM, squares, local) / f32(params.cols);
+    let square = workgroup_reduce(SUM, squares, local) / f32(4u * params.cols);
     let factor = 1.0 / sqrt(square + params.epsilon);
     for (var i = local; i < params.cols; i += GROUP) {
         y[row * params.cols + i] = x[source + i] * factor * gain[i];

@@ -33,6 +33,8 @@ struct Params {
 // different banks of the memory.
 const A_ROW = 10u;
 const B_ROW = 34u;
+const A_SLAB = 128u * A_ROW;
+const B_SLAB = 32u * B_ROW;
 
 @compute @workgroup_size(128)
 fn main(

@@ -1,14 +1,14 @@
-// Matrices of 16 × 16 that a subgroup's invocations hold together, and the slabs of A and B that
-// `matmul_halves.wgsl` reads them from. Places are those of vectors of four values. naga and Chromium have different
-// words for them: the features `naga` and `chromium` choose.
-import package::kernel::{A_ROW, B_ROW, c};
+// Matrices of 16 × 16 that a subgroup's invocations hold together, and the slabs of A and B that a kernel reads them
+// from. Places are those of vectors of four values. naga and Chromium have different words for them: the features `naga`
+// and `chromium` choose.
+import package::kernel::{A_ROW, A_SLAB, B_ROW, B_SLAB, c};
 
 // Slabs of single values took a quarter longer in naga's words.
 @if(naga) alias Left = coop_mat16x16<f16, A>;
 @if(naga) alias Right = coop_mat16x16<f16, B>;
 @if(naga) alias Product = coop_mat16x16<f32, C>;
-@if(naga) var<workgroup> a_slab: array<vec4<f16>, 1280>;
-@if(naga) var<workgroup> b_slab: array<vec4<f16>, 1088>;
+@if(naga) var<workgroup> a_slab: array<vec4<f16>, A_SLAB>;
+@if(naga) var<workgroup> b_slab: array<vec4<f16>, B_SLAB>;
 
 @if(naga)
 fn keep_a(at: u32, x: vec4<f16>) {
@@ -30,6 +30,12 @@ fn load_right(at: u32) -> Right {
     return coopLoadT<Right>(&b_slab[at], B_ROW);
 }
 
+// B has a row of a slab as a column.
+@if(naga)
+fn load_right_columns(at: u32) -> Right {
+    return coopLoad<Right>(&b_slab[at], B_ROW);
+}
+
 @if(naga)
 fn multiply_add(a: Left, b: Right, sums: Product) -> Product {
     return coopMultiplyAdd(a, b, sums);
@@ -44,8 +50,8 @@ fn store(at: u32, sums: Product, across: u32) {
 @if(chromium) alias Left = subgroup_matrix_left<f16, 16, 16>;
 @if(chromium) alias Right = subgroup_matrix_right<f16, 16, 16>;
 @if(chromium) alias Product = subgroup_matrix_result<f32, 16, 16>;
-@if(chromium) var<workgroup> a_slab: array<f16, 5120>;
-@if(chromium) var<workgroup> b_slab: array<f16, 4352>;
+@if(chromium) var<workgroup> a_slab: array<f16, 4 * A_SLAB>;
+@if(chromium) var<workgroup> b_slab: array<f16, 4 * B_SLAB>;
 
 @if(chromium)
 fn keep_a(at: u32, values: vec4<f16>) {

@@ -11,6 +11,7 @@ mod custom;
 use std::fmt::Write as _;
 
 use super::kernels::{self, Function, Kernel, Text};
+use super::pipelines::Proof;
 use super::recorder::GpuBuffer;
 use crate::error::{Error, Result};
 use crate::graph::{Chain, Operand, Repeated, Step};
@@ -96,6 +97,17 @@ impl Addition {
         constants
             .map(|&(name, value)| (name, value.into()))
             .collect()
+    }
+
+    /// Returns what a kernel's text with this addition proves. What is fused into a kernel may read outside of arrays.
+    pub(super) fn proof(&self, kernel: &Kernel) -> Proof {
+        if !self.customs.is_empty() {
+            Proof::Nothing
+        } else if kernel.unchecked && self.is_empty() {
+            Proof::StaysWithin
+        } else {
+            Proof::Ends
+        }
     }
 
     /// Whether the kernel's text stays as it is.

@@ -88,6 +88,19 @@ type BindGroups = Vec<(BindGroupKey, Arc<wgpu::BindGroup>)>;
 pub(super) struct Composed {
     pub(super) name: &'static str,
     pub(super) source: Cow<'static, str>,
+    pub(super) proof: Proof,
+}
+
+/// How far a kernel's text proves that it is safe.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Proof {
+    /// It has users' text.
+    Nothing,
+    /// Its loops end, since they count up to sizes far below the largest integer. Without counters of their own, prompts
+    /// of language models take 5 to 13% less time.
+    Ends,
+    /// Also, no index leaves its array, and what it divides by are constants and numbers of tiles, which are not zero.
+    StaysWithin,
 }
 
 /// Stands for the kernel's index among fused ones where the text is the key.
@@ -137,9 +150,8 @@ impl Pipelines {
         let key = addition.key();
         let shape = Shape::of(kernel, addition.bound.len());
         let create = || {
-            // What is fused into a kernel proves nothing.
-            let unchecked = kernel.unchecked && addition.is_empty();
-            let module = self.create_module(kernel.name, addition.source(kernel), unchecked);
+            let proof = addition.proof(kernel);
+            let module = self.create_module(kernel.name, addition.source(kernel), proof);
             let group = [("GROUP", group.into())];
             let constants = &group[..usize::from(kernel.any_group)];
             #[cfg(not(target_arch = "wasm32"))]
@@ -155,7 +167,7 @@ impl Pipelines {
     pub(super) fn composed(&self, kernel: &Composed, shape: Shape) -> wgpu::ComputePipeline {
         let source = &kernel.source;
         let create = || {
-            let module = self.create_module(kernel.name, source.to_string(), false);
+            let module = self.create_module(kernel.name, source.to_string(), kernel.proof);
             self.create_pipeline(kernel.name, &module, &[], shape)
         };
         self.fused(COMPOSED, source, create)
@@ -210,19 +222,19 @@ impl Pipelines {
         lock(&self.fused).clear();
     }
 
-    fn create_module(&self, name: &str, source: String, unchecked: bool) -> wgpu::ShaderModule {
+    fn create_module(&self, name: &str, source: String, proof: Proof) -> wgpu::ShaderModule {
         let descriptor = wgpu::ShaderModuleDescriptor {
             label: Some(name),
             source: wgpu::ShaderSource::Wgsl(source.into()),
         };
-        if !unchecked {
-            return self.device.create_shader_module(descriptor);
-        }
-        // SAFETY: the kernel's file proves that no index leaves its array; its loops end, since
-        // they count up to sizes far below the largest integer; and what it divides by are
-        // constants and numbers of tiles, which are not zero.
+        // SAFETY: the kernel's file proves what is not checked.
         unsafe {
-            let checks = wgpu::ShaderRuntimeChecks::unchecked();
+            let mut checks = wgpu::ShaderRuntimeChecks::checked();
+            match proof {
+                Proof::Nothing => {}
+                Proof::Ends => checks.force_loop_bounding = false,
+                Proof::StaysWithin => checks = wgpu::ShaderRuntimeChecks::unchecked(),
+            }
             self.device.create_shader_module_trusted(descriptor, checks)
         }
     }

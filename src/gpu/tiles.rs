@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::context::Gpu;
-use super::pipelines::Composed;
+use super::pipelines::{Composed, Proof};
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::alloc::try_zeros;
@@ -37,6 +37,7 @@ impl TileFold {
             source: [kernels::LIBRARY, &group, &self.combine, kernels::FOLD_TILES]
                 .concat()
                 .into(),
+            proof: Proof::Nothing,
         }
     }
 }

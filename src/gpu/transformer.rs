@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::context::Gpu;
 use super::kernels;
-use super::pipelines::Composed;
+use super::pipelines::{Composed, Proof};
 use super::readback::Readback;
 use super::recorder::{GpuBuffer, Recorder};
 use crate::error::Result;
@@ -16,10 +16,11 @@ use crate::graph::transformer::{
     Activation, Attention, BLOCK, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
     StepKernels, TILED_FROM, TransformerBackend, TransformerPass, check_head,
 };
+use crate::ops::HalfPrecision;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
-use block_weights::Tile;
+use block_weights::{F16_TILE, Part, Tile};
 
 /// Invocations of a workgroup, each of which has an element.
 const WORKGROUP: usize = 64;
@@ -52,6 +53,9 @@ const TILED_ATTENTION: [(&str, &str); 3] = [
 
 /// Tiles of 64 by 64 that keep a GPU busy.
 const MANY_TILES: usize = 96;
+
+/// The number of rows from which on a product in f16 takes less time.
+const F16_FROM: usize = 16;
 
 impl TransformerBackend for Arc<Gpu> {
     type Buffer = GpuBuffer;
@@ -97,7 +101,7 @@ impl TransformerBackend for Arc<Gpu> {
     }
 
     fn row_kernel(weights: &BlockWeights) -> (&'static str, Vec<(usize, usize)>) {
-        (weights.kernel(Tile::Row).0, weights.parts().collect())
+        (weights.kernel(Tile::Row).name, weights.parts().collect())
     }
 }
 
@@ -120,9 +124,12 @@ impl GpuPass<'_> {
     }
 
     /// Returns the tiles of a product: large ones read less, where there are enough of them to keep a GPU busy.
-    fn tile(&self, shape: [usize; 2]) -> Tile {
+    fn tile(&self, shape: [usize; 2], may_round: bool) -> Tile {
         if shape[0] < TILED_FROM {
             return Tile::Row;
+        }
+        if may_round {
+            return Tile::F16;
         }
         let many = Tile::By64.count(shape) >= Some(MANY_TILES);
         if many && !self.0.gpu.adapter().software {
@@ -130,6 +137,24 @@ impl GpuPass<'_> {
         } else {
             Tile::By32
         }
+    }
+
+    /// Returns whether a product may be computed in f16: on a device that was opened for it, and of whole tiles.
+    fn may_round(
+        &self,
+        rows: usize,
+        part: &Part,
+        cols: usize,
+        (y, column, stride): Columns<'_, GpuBuffer>,
+    ) -> bool {
+        let gpu = self.0.gpu;
+        let is_used = gpu.half_precision() == HalfPrecision::Used && !gpu.adapter().software;
+        let is_whole = [cols, part.rows]
+            .iter()
+            .all(|len| len.is_multiple_of(F16_TILE));
+        let is_aligned = [column, stride].iter().all(|at| at.is_multiple_of(4));
+        let has_room = rows.next_multiple_of(F16_TILE) * stride <= y.len();
+        is_used && rows >= F16_FROM && is_whole && is_aligned && has_room
     }
 
     fn record(
@@ -154,6 +179,7 @@ impl GpuPass<'_> {
         let kernel = Composed {
             name,
             source: source.into(),
+            proof: Proof::Ends,
         };
         self.0
             .dispatch_composed(&kernel, params, inputs, outputs, workgroups)
@@ -204,7 +230,12 @@ impl<'g> TransformerPass for GpuPass<'g> {
             epsilon,
             skipped,
         } = norm;
-        let params = [rows as u32, cols as u32, epsilon.to_bits(), skipped as u32];
+        let params = [
+            rows as u32,
+            (cols / 4) as u32,
+            epsilon.to_bits(),
+            skipped as u32,
+        ];
         self.record(
             ("norm_rows", kernels::NORM_ROWS),
             &params,
@@ -225,7 +256,8 @@ impl<'g> TransformerPass for GpuPass<'g> {
         let tokens = product.rows;
         for part in &weights.parts {
             let shape = [tokens, part.rows];
-            let tile = self.tile(shape);
+            let columns = (y, column + part.first, stride);
+            let tile = self.tile(shape, self.may_round(tokens, part, weights.cols, columns));
             let lanes = self.lanes(part.rows);
             let gates = product.gate.map_or(0, |_| part.rows / 2);
             let params = [
@@ -259,7 +291,9 @@ impl<'g> TransformerPass for GpuPass<'g> {
             } else {
                 &[x, &part.words, &part.scales][..]
             };
-            self.record(weights.kernel(tile), &params, inputs, y, workgroups)?;
+            let kernel = weights.kernel(tile);
+            self.0
+                .dispatch_composed(&kernel, &params, inputs, &[y], workgroups)?;
         }
         Ok(())
     }
@@ -409,6 +443,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
         activation: Activation,
     ) -> Result<()> {
         let gelu = u32::from(activation == Activation::GeluTanh);
+        let hidden = hidden / 4;
         let params = [(tokens * hidden) as u32, hidden as u32, gelu];
         let workgroups = (tokens * hidden).div_ceil(WORKGROUP);
         self.record(("gate", kernels::GATE), &params, &[x], y, workgroups)

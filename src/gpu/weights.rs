@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::context::Gpu;
 use super::f16_matmul;
 use super::lower::WORKGROUP;
-use super::pipelines::Composed;
+use super::pipelines::{Composed, Proof};
 use super::recorder::{GpuBuffer, Recorder};
 use super::{copy_first, kernels};
 use crate::error::{Error, Result};
@@ -64,6 +64,7 @@ pub(super) fn multiply_words(
     let kernel = Composed {
         name,
         source: text.into(),
+        proof: Proof::Ends,
     };
     let groups = across * m.div_ceil(ROWS);
     recorder.dispatch_composed(&kernel, &params, &[a, words], &[c], groups)
@@ -81,6 +82,7 @@ fn unpack(
     let kernel = Composed {
         name,
         source: text.into(),
+        proof: Proof::Ends,
     };
     let params = [k, n, k.div_ceil(BLOCK)].map(|dim| dim as u32);
     // An invocation a word; those past the last one have nothing to do, and there are scales.

@@ -1,4 +1,5 @@
-//! The kernels made of `shaders/kernels`, and the facts that their text does not state. `build.rs` includes this file.
+//! The kernels made of `shaders/kernels` and `shaders/composed`, and the facts that their text does not state: one long
+//! table. `build.rs` includes this file.
 
 /// A file of `shaders/kernels` and the kernels that are made of it.
 pub(crate) struct Template {
@@ -27,6 +28,8 @@ pub(crate) struct Instance {
 pub(crate) struct Apart {
     /// The file's name in `shaders/composed` without its extension.
     pub(crate) file: &'static str,
+    /// Whether it is for native devices only; modules for browsers have an empty text.
+    pub(crate) native: bool,
     pub(crate) instance: Instance,
     /// The declarations that are left out, since Rust writes them.
     pub(crate) left_out: &'static [&'static str],
@@ -85,8 +88,17 @@ const fn instance(
 const fn apart(file: &'static str, instance: Instance) -> Apart {
     Apart {
         file,
+        native: false,
         instance,
         left_out: &[],
+    }
+}
+
+/// Returns such a kernel for native devices only.
+const fn native(file: &'static str, instance: Instance) -> Apart {
+    Apart {
+        native: true,
+        ..apart(file, instance)
     }
 }
 
@@ -478,6 +490,18 @@ pub(crate) const APART: &[Apart] = &[
         "multiply_blocks_tiled",
         instance("multiply_nibbles_wide", &["nibbles", "wide"], &[]),
     ),
+    native(
+        "multiply_blocks_f16",
+        instance("multiply_floats_f16", &["floats"], &[]),
+    ),
+    native(
+        "multiply_blocks_f16",
+        instance("multiply_bytes_f16", &["bytes"], &[]),
+    ),
+    native(
+        "multiply_blocks_f16",
+        instance("multiply_nibbles_f16", &["nibbles"], &[]),
+    ),
     apart("norm_rows", instance("norm_rows", &[], &[])),
     apart("rank", instance("rank", &[], &[])),
     apart("take_row", instance("take_floats", &["floats"], &[])),
@@ -487,9 +511,8 @@ pub(crate) const APART: &[Apart] = &[
     apart("place_heads", instance("place_heads_f16", &["f16"], &[])),
     apart("place_heads", instance("place_heads_q8_0", &["q8_0"], &[])),
     Apart {
-        file: "fold_tiles",
-        instance: instance("fold_tiles", &[], &[]),
         left_out: &["GROUP", "combine"],
+        ..apart("fold_tiles", instance("fold_tiles", &[], &[]))
     },
     apart("matmul_words", instance("matmul_f16", &["f16"], &[])),
     apart("matmul_words", instance("matmul_q4_0", &["q4_0"], &[])),

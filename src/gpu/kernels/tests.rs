@@ -6,7 +6,7 @@ use wgpu::naga::front::wgsl::parse_str;
 use wgpu::naga::valid::{
     Capabilities, ShaderStages, SubgroupOperationSet, ValidationFlags, Validator,
 };
-use wgpu::naga::{AddressSpace, Module, StorageAccess};
+use wgpu::naga::{AddressSpace, Module, StorageAccess, TypeInner};
 
 use super::{ALL, FUNCTIONS, Function, Kernel, Text};
 use crate::gpu::fused::Addition;
@@ -64,6 +64,20 @@ fn kernels_are_valid_and_bind_as_agreed() {
     }
 }
 
+/// The layouts of pipelines promise 16 bytes of each array.
+fn elements_are_vectors_at_most(name: &str, module: &Module) {
+    let variables = module.global_variables.iter();
+    for (_, variable) in variables.filter(|(_, variable)| variable.binding.is_some()) {
+        if let TypeInner::Array { stride, .. } = module.types[variable.ty].inner {
+            assert!(
+                stride <= 16,
+                "{name}: {:?} of {stride} bytes",
+                variable.name
+            );
+        }
+    }
+}
+
 #[test]
 fn every_name_has_a_valid_text() {
     let mut names: Vec<&str> = shaders::names().collect();
@@ -71,6 +85,7 @@ fn every_name_has_a_valid_text() {
         let source = shaders::source(name).expect("a listed name has a text");
         let module = validated(name, &source);
         assert_eq!(module.entry_points.len(), 1, "{name}");
+        elements_are_vectors_at_most(name, &module);
     }
     let count = names.len();
     names.sort_unstable();

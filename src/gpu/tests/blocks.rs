@@ -1,9 +1,10 @@
 //! Products by weights in ggml's blocks, as hardware and software adapters compute them.
 
-use super::{Gpu, noise, pretend};
+use super::{Gpu, Options, any, noise, open, pretend};
 use crate::graph::transformer::{
     Activation, Norm, Product, TILED_FROM, TransformerBackend, TransformerPass,
 };
+use crate::ops::HalfPrecision;
 use crate::runtime;
 use crate::tensor::ggml::WeightType;
 use std::sync::Arc;
@@ -131,6 +132,84 @@ fn gates_of_products_multiply_what_they_let_pass() {
                 }
             }
         }
+    }
+}
+
+/// The columns before and after those of a product, in rows of `y`.
+const BESIDE: usize = 4;
+
+/// Returns the largest error of products of rows of `x` that are added to what `y` holds, as a fraction of the sum of their
+/// terms' sizes.
+fn error_beside_others(
+    gpu: &Arc<Gpu>,
+    (kind, scales): (WeightType, &[usize]),
+    [tokens, cols, rows]: [usize; 3],
+) -> f64 {
+    let blocks = blocks(kind, scales, rows * cols);
+    let mut weights = vec![0.0; rows * cols];
+    kind.dequantize(&blocks, &mut weights);
+    // Beyond the largest f16.
+    let x: Vec<_> = noise(tokens * cols, 5).iter().map(|x| x * 1e5).collect();
+    let stride = rows + 2 * BESIDE;
+    let before = noise(tokens.next_multiple_of(64) * stride, 9);
+    let product = Product {
+        adds: true,
+        scale: 1.5,
+        ..Product::of(tokens)
+    };
+    let matrices = [&blocks[..]];
+    let ready = TransformerBackend::weights(gpu, kind, &matrices, cols);
+    let on_gpu = runtime::block_on(ready).unwrap();
+    let reading = {
+        let mut pass = TransformerBackend::pass(gpu).unwrap();
+        let (x, y) = (pass.upload(&x).unwrap(), pass.upload(&before).unwrap());
+        let columns = (&y, BESIDE, stride);
+        pass.multiply(&x, &on_gpu, columns, product, None).unwrap();
+        pass.submit(Some((&y, tokens * stride))).unwrap()
+    };
+    let y = runtime::block_on(reading).unwrap();
+    let mut largest = 0.0;
+    let lines = y.chunks(stride).zip(before.chunks(stride));
+    for ((y, before), x) in lines.zip(x.chunks(cols)) {
+        for (column, (&is, &was)) in y.iter().zip(before).enumerate() {
+            let row = column.checked_sub(BESIDE).filter(|&row| row < rows);
+            let Some(row) = row else {
+                assert_eq!(is, was, "{kind:?}, column {column} beside the product");
+                continue;
+            };
+            let terms = x.iter().zip(&weights[row * cols..]);
+            let terms = terms.map(|(&x, &w)| 1.5 * f64::from(x) * f64::from(w));
+            let (sum, size) = terms.fold((f64::from(was), 1.0), |(sum, size), term| {
+                (sum + term, size + term.abs())
+            });
+            largest = f64::max(largest, (f64::from(is) - sum).abs() / size);
+        }
+    }
+    largest
+}
+
+#[test]
+fn products_by_blocks_in_f16_are_within_stated_error() {
+    let options = Options {
+        half_precision: true,
+        ..any()
+    };
+    let gpu = open(&options).expect("an adapter, llvmpipe for one");
+    let is_used = gpu.half_precision() == HalfPrecision::Used;
+    println!("{}", gpu.half_precision());
+    for types in TYPES {
+        for shape in [[16, 256, 64], [70, 512, 128], [128, 1_024, 960]] {
+            let error = error_beside_others(&gpu, types, shape);
+            let case = format!("{:?}, {shape:?}: {error}", types.0);
+            // Both factors are rounded to 11 binary digits.
+            assert!(error <= 2f64.powi(-10), "{case}");
+            assert_eq!(error > 1e-6, is_used, "{case}");
+        }
+    }
+    // Few rows, and what has no whole tiles, are not rounded.
+    for shape in [[15, 256, 64], [16, 264, 64], [16, 256, 65]] {
+        let error = error_beside_others(&gpu, (WeightType::F32, &[]), shape);
+        assert!(error <= 1e-6, "{shape:?}: {error}");
     }
 }
 

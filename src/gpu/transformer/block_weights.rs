@@ -5,10 +5,14 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::gpu::context::Gpu;
 use crate::gpu::kernels;
+use crate::gpu::pipelines::{Composed, Proof};
 use crate::gpu::recorder::{GpuBuffer, Recorder};
 use crate::graph::transformer::check_row;
 use crate::ops::shape::check_limit;
 use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
+
+/// Rows and columns of a tile of f16, and columns of its slabs.
+pub(super) const F16_TILE: usize = 64;
 
 /// The part of a product that a workgroup computes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub(super) enum Tile {
     By32,
     /// 64 rows by 64 columns.
     By64,
+    /// 64 rows by 64 columns, of f16.
+    F16,
 }
 
 impl Tile {
@@ -28,6 +34,7 @@ impl Tile {
             Self::Row => return None,
             Self::By32 => 32,
             Self::By64 => 64,
+            Self::F16 => F16_TILE,
         };
         Some(tokens.div_ceil(side) * rows.div_ceil(side))
     }
@@ -110,9 +117,9 @@ impl BlockWeights {
         })
     }
 
-    /// Returns the name and the text of the kernel that multiplies by these weights.
-    pub(super) fn kernel(&self, tile: Tile) -> (&'static str, &'static str) {
-        match (self.words, tile) {
+    /// Returns the kernel that multiplies by these weights.
+    pub(super) fn kernel(&self, tile: Tile) -> Composed {
+        let (name, text) = match (self.words, tile) {
             (Words::Floats, Tile::Row) => ("multiply_floats", kernels::MULTIPLY_FLOATS),
             (Words::Bytes, Tile::Row) => ("multiply_bytes", kernels::MULTIPLY_BYTES),
             (Words::Nibbles, Tile::Row) => ("multiply_nibbles", kernels::MULTIPLY_NIBBLES),
@@ -128,6 +135,17 @@ impl BlockWeights {
             (Words::Nibbles, Tile::By64) => {
                 ("multiply_nibbles_wide", kernels::MULTIPLY_NIBBLES_WIDE)
             }
+            (Words::Floats, Tile::F16) => ("multiply_floats_f16", kernels::MULTIPLY_FLOATS_F16),
+            (Words::Bytes, Tile::F16) => ("multiply_bytes_f16", kernels::MULTIPLY_BYTES_F16),
+            (Words::Nibbles, Tile::F16) => ("multiply_nibbles_f16", kernels::MULTIPLY_NIBBLES_F16),
+        };
+        Composed {
+            name,
+            source: text.into(),
+            proof: match tile {
+                Tile::F16 => Proof::StaysWithin,
+                _ => Proof::Ends,
+            },
         }
     }
 

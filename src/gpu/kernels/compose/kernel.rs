@@ -41,7 +41,7 @@ const PARAMS: &str = "Params";
 
 impl Target {
     /// Returns the feature by which files choose between the words of compilers.
-    fn feature(self) -> &'static str {
+    pub(super) fn feature(self) -> &'static str {
         match self {
             Self::Wasm => "chromium",
             Self::Native => "naga",
@@ -67,6 +67,14 @@ impl Module {
         declarations
             .filter(|declaration| declaration.holds(features))
             .collect()
+    }
+
+    /// Returns the texts of the directives that there are with features.
+    pub(super) fn directives_with(&self, features: &[&str]) -> impl Iterator<Item = &str> {
+        let directives = self.directives.iter();
+        directives
+            .filter(|directive| directive.holds(features))
+            .map(|directive| directive.text.as_str())
     }
 }
 
@@ -112,11 +120,7 @@ impl Kernel {
         }
         // The library's `after` is a hook like a kernel's own.
         hooks.extend(needed.remove("after").map(|(_, text)| ("after", text)));
-        let directives = module
-            .directives
-            .iter()
-            .filter(|directive| directive.holds(features));
-        let directives = directives.map(|directive| directive.text.clone());
+        let directives = module.directives_with(features).map(str::to_owned);
         let is_open =
             |item: &&Declaration| item.name == "GROUP" && item.text.starts_with("override");
         Ok(Self {

@@ -58,7 +58,7 @@ pub(crate) fn tables(library: &Library, target: Target) -> Result<Tables> {
     for apart in APART {
         let (name, text) = (
             apart.instance.name.to_uppercase(),
-            apart_text(library, apart)?,
+            apart_text(library, apart, target)?,
         );
         let _ = writeln!(rust, "pub(super) const {name}: &str = {text:?};");
     }
@@ -93,20 +93,24 @@ fn kernels(library: &Library, target: Target) -> Result<Vec<Kernel>> {
     Ok(kernels)
 }
 
-/// Returns the text of a kernel that is no part of the table.
-fn apart_text(library: &Library, apart: &Apart) -> Result<String> {
+/// Returns the text of a kernel that is no part of the table, which is empty where the target has no such kernel.
+fn apart_text(library: &Library, apart: &Apart, target: Target) -> Result<String> {
+    if apart.native && target == Target::Wasm {
+        return Ok(String::new());
+    }
     let Instance {
         features,
         constants,
         ..
     } = apart.instance;
+    let features = &[features, &[target.feature()]].concat()[..];
     let variant = Variant {
         features,
         constants,
     };
     let module = library.module(&format!("composed/{}", apart.file))?;
     let own = module.with(features);
-    let mut text = String::new();
+    let mut text: String = module.directives_with(features).collect();
     for (_, needed) in library.needed(module, &own, variant)?.values() {
         text.push_str(needed);
     }
