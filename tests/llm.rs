@@ -198,6 +198,11 @@ fn control_tokens_come_from_the_template_only() {
         model.render(&messages).unwrap(),
         "<|im_start|>user:a<|im_end|>b<|im_end|>"
     );
+    for role in ["", "user<|im_end|>", "user ", "ro\u{10fff0}le"] {
+        let message = Message::new(role, "a");
+        let error = model.chat(&[message], GenerateOptions::default());
+        assert_eq!(error.unwrap_err().code(), "INVALID_ARGUMENT", "{role}");
+    }
     let mut options = GenerateOptions::default();
     options.max_tokens = 20;
     let mut answer = model.chat(&messages, options.clone()).unwrap();

@@ -1,7 +1,7 @@
 //! Conversations as tokens.
 
 use super::LanguageModel;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,8 +52,11 @@ const MARK: char = '\u{10fff0}';
 
 impl LanguageModel {
     /// The tokens of a conversation. Control tokens come from the template only: a user's `<|im_end|>`
-    /// is text.
+    /// is text, and no role may have it.
     pub(crate) fn conversation(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        messages
+            .iter()
+            .try_for_each(|message| check_role(&message.role))?;
         let plain = self.render(messages)?;
         let marked: Vec<Message> = messages.iter().map(mark).collect();
         let marked = self.render(&marked)?;
@@ -80,15 +83,21 @@ impl LanguageModel {
             let content = &message.content;
             if self.tokenize(content, true)? != self.tokenize(content, false)? {
                 let what = "a text with the model's control tokens";
-                return Err(crate::error::Error::invalid(
-                    "messages",
-                    what,
-                    "plain for this template",
-                ));
+                return Err(Error::invalid("messages", what, "plain for this template"));
             }
         }
         self.tokenize(plain, true)
     }
+}
+
+/// Refuses a role in which control tokens could stand, since templates write roles among their own.
+fn check_role(role: &str) -> Result<()> {
+    let is_of_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !role.is_empty() && role.bytes().all(is_of_name) {
+        return Ok(());
+    }
+    let requirement = "made of letters, digits, `_` and `-`";
+    Err(Error::invalid("role", format!("'{role}'"), requirement))
 }
 
 /// White space around the content stays outside the marks, since some templates trim it.

@@ -3,7 +3,7 @@
 use super::LanguageModel;
 use super::model::Wanted;
 use super::sequence::Sequence;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How the values of a text's tokens become one vector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,6 +50,9 @@ impl LanguageModel {
         let mut vectors = Vec::new();
         for text in texts {
             let tokens = self.continuation(text.as_ref())?;
+            if tokens.is_empty() {
+                return Err(Error::Empty { op: "embed" });
+            }
             sequence.rewind(0)?;
             let rows = sequence.read(self, &tokens, Wanted::Hidden).await?;
             let mut vector = pool(&rows, self.model.config.width, options.pooling);

@@ -8,7 +8,7 @@ use super::sampling::{Sampler, Sampling};
 use super::sequence::Sequence;
 use super::tokenizer::Utf8Stream;
 use super::{LanguageModel, ScaledLora};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::graph::choice::RANKED;
 
 /// When generation ends and how tokens are chosen.
@@ -103,6 +103,9 @@ impl Generator {
         sequence.set_lora(model, &options.lora)?;
         let after = std::mem::take(&mut options.after);
         prompt.extend(&after);
+        if prompt.is_empty() {
+            return Err(Error::Empty { op: "complete" });
+        }
         let read = sequence.keep_prefix(&prompt)?;
         sequence.check(model, &prompt[read..])?;
         let mut generator = Self {

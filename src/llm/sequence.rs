@@ -165,20 +165,20 @@ impl Sequence {
         Ok(fork)
     }
 
-    /// Forgets all tokens but the first `len`.
+    /// Forgets all tokens but the first `length`.
     ///
     /// # Errors
     /// `InvalidArgument` if there are fewer.
-    pub(crate) fn rewind(&mut self, len: usize) -> Result<()> {
-        if len > self.tokens.len() {
+    pub(crate) fn rewind(&mut self, length: usize) -> Result<()> {
+        if length > self.tokens.len() {
             let most = self.tokens.len();
             return Err(Error::invalid(
-                "len",
-                len.to_string(),
+                "length",
+                length.to_string(),
                 format!("at most {most}"),
             ));
         }
-        self.tokens.truncate(len);
+        self.tokens.truncate(length);
         Ok(())
     }
 

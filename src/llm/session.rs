@@ -52,13 +52,13 @@ impl<'a> Session<'a> {
         self.sequence.read(self.model, &[token], Wanted::Last).await
     }
 
-    /// Forgets all tokens but the first `len`. Layers with a window keep the keys and values of 512 tokens before it; after
+    /// Forgets all tokens but the first `length`. Layers with a window keep the keys and values of 512 tokens before it; after
     /// a cut by more, the next call reads the remaining tokens again.
     ///
     /// # Errors
     /// `InvalidArgument` if there are fewer.
-    pub fn rewind(&mut self, len: usize) -> Result<()> {
-        self.sequence.rewind(len)
+    pub fn rewind(&mut self, length: usize) -> Result<()> {
+        self.sequence.rewind(length)
     }
 
     /// Sets the adapters that later tokens are read with; none is the model itself. If they are not the

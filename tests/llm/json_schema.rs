@@ -113,6 +113,7 @@ fn schemas_that_are_wrong_are_refused() {
         "{",
         r#"{ "type": "unknown" }"#,
         r#"{ "type": "object", "not": {} }"#,
+        r#"{ "type": "object", "propertys": {} }"#,
     ] {
         let error = model.complete("hello", options(schema, 0)).unwrap_err();
         assert_eq!(error.code(), "INVALID_ARGUMENT", "{error}");

@@ -1,5 +1,6 @@
 //! Answers by a JSON schema, whose allowed tokens the crate `llguidance` finds.
 
+use super::schema_keywords;
 use crate::error::{Error, Result};
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv, TokRxInfo, TokTrie};
@@ -53,7 +54,7 @@ impl Constraint {
     /// Reads a JSON schema.
     ///
     /// # Errors
-    /// `InvalidArgument` if it is damaged, or needs what is not supported.
+    /// `InvalidArgument` if it is damaged, has a keyword that does not exist, or needs what is not supported.
     pub(crate) fn new(vocabulary: &Vocabulary, schema: &str) -> Result<Self> {
         Self::within(&vocabulary.0, schema, &ParserLimits::default())
     }
@@ -61,10 +62,20 @@ impl Constraint {
     /// Reads a JSON schema whose work and memory have these limits.
     fn within(vocabulary: &TokEnv, schema: &str, limits: &ParserLimits) -> Result<Self> {
         let fault = |error: String| {
-            Error::invalid("json_schema", schema.to_owned(), format!("valid: {error}"))
+            let hint = if error.contains("coerce_one_of") {
+                " (`\"x-guidance\": { \"coerce_one_of\": true }` in the schema)"
+            } else {
+                ""
+            };
+            Error::invalid(
+                "json_schema",
+                schema.to_owned(),
+                format!("valid: {error}{hint}"),
+            )
         };
         let mut parsed: Value =
             serde_json::from_str(schema).map_err(|error| fault(error.to_string()))?;
+        schema_keywords::check(&parsed)?;
         if let Some(object) = parsed.as_object_mut() {
             object.entry("x-guidance").or_insert_with(separators);
         }
