@@ -3,17 +3,10 @@
 #[cfg(all(test, target_arch = "wasm32"))]
 mod browser_tests;
 #[cfg(all(test, not(target_arch = "wasm32")))]
-mod compose;
-#[cfg(all(test, not(target_arch = "wasm32")))]
-mod table;
-#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
 #[cfg(all(target_arch = "wasm32", feature = "js"))]
 pub(super) use on_demand::load;
-
-#[cfg(all(test, not(target_arch = "wasm32")))]
-use crate::ops::custom::words;
 
 /// A piece of the shaders' text, from a place to another.
 #[derive(Clone, Copy, PartialEq)]

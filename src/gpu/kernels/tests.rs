@@ -1,5 +1,10 @@
 //! Every kernel and every elementwise function, read and validated as a driver would.
 
+#[path = "compose/mod.rs"]
+mod compose;
+#[path = "table.rs"]
+mod table;
+
 use std::collections::BTreeMap;
 
 use wgpu::naga::front::wgsl::parse_str;
@@ -11,6 +16,7 @@ use wgpu::naga::{AddressSpace, Module, StorageAccess, TypeInner};
 use super::{ALL, FUNCTIONS, Function, Kernel, Text};
 use crate::gpu::fused::Addition;
 use crate::gpu::shaders;
+use crate::ops::custom::words;
 
 /// The module of a text, unless a driver would refuse it.
 fn validated(name: &str, source: &str) -> Module {
