@@ -44,6 +44,7 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   }
   exactly<number[]>(answer.tokens);
   exactly<Usage>(answer.usage);
+  exactly<string>(answer.content);
   exactly<number | null>(answer.usage.tokens_per_second);
   exactly<'stop' | 'length' | null>(answer.finish_reason);
   exactly<string>(await model.complete('Once', { stop: '\n' }).text());
@@ -64,7 +65,9 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<Float32Array>(await session.decode(1));
   exactly<Uint32Array>(await session.tokens());
   exactly<Session>(await session.fork());
-  exactly<Session>(await model.loadSession(await session.save(), { lora: { lora } }));
+  const saved = await session.save();
+  exactly<Session>(await model.loadSession(saved, { lora: { lora } }));
+  new Blob([saved]);
   exactly<Float32Array[]>(await model.embed(['a', 'b'], { pooling: 'last', normalize: false }));
   exactly<void>(model.dispose());
 }

@@ -57,6 +57,22 @@ export async function logits({ LanguageModel }, source, texts, options) {
   return { info, results };
 }
 
+/** The order in which requests end: those that are aborted or left do not wait for the answer before them. */
+async function withoutWaiting(model) {
+  const order = [];
+  const ended = (name) => () => order.push(name);
+  const controller = new AbortController();
+  const { signal } = controller;
+  const first = model.complete('hello', { max_tokens: 50 }).text().then(ended('answer'));
+  const aborted = model.complete('hello', { max_tokens: 5, signal }).text().catch(ended('aborted'));
+  const embedded = model.embed(['hello', 'hello'], { signal }).catch(ended('embedded'));
+  const iterator = model.complete('hello', { max_tokens: 5 })[Symbol.asyncIterator]();
+  const left = iterator.return().then(ended('left'));
+  controller.abort();
+  await Promise.all([first, aborted, embedded, left]);
+  return { last: order.at(-1), others: order.slice(0, -1).sort(), done: (await iterator.next()).done };
+}
+
 /** Adapters, sessions, embeddings and probabilities, on a tiny model. */
 export async function deeper({ LanguageModel }, bytes, adapter, options) {
   const model = await LanguageModel.load(bytes, { ...options, contextLength: 64 });
@@ -95,6 +111,12 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
 
   const after = await model.complete('hello', { max_tokens: 8, after: answer.tokens, lora: [] }).text();
   result.continued = result.plain.endsWith(after) && after.length < result.plain.length;
+  const resumed = model.complete('hello', { max_tokens: 3, after: answer.tokens, logprobs: true });
+  await resumed.text();
+  const { tokens_per_second, completion_tokens } = resumed.usage;
+  result.resumed = { tokens: resumed.tokens.length, completion_tokens, logprobs: resumed.logprobs.length, tokens_per_second };
+  const ended = model.complete('hello', { max_tokens: 1, after: answer.tokens });
+  result.ended = [await ended.text(), ended.tokens.join() === answer.tokens.join()];
   errors.noSource = await outcome(() => model.reload());
   await model.reload(bytes);
   result.afterReload = await text({ lora: { lora, scale: 2 } });
@@ -105,6 +127,17 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   result.json = await model.complete('hello', json).text();
   const unsupported = { type: 'json_schema', json_schema: { schema: { not: {} } } };
   errors.schema = await outcome(() => text({ response_format: unsupported }));
+  const cyclic = {};
+  cyclic.properties = { cyclic };
+  errors.cyclic = await outcome(async () => text({ response_format: { type: 'json_schema', json_schema: { schema: cyclic } } }));
+  const misspelt = { schema: { type: 'array', items: { type: 'string', maxlength: 3 } } };
+  errors.keyword = await outcome(() => text({ response_format: { type: 'json_schema', json_schema: misspelt } }));
+  errors.beside = await outcome(() => text({ response_format: { type: 'json_object', schema: {} } }));
+  errors.oneOf = await outcome(() => text({ response_format: { type: 'json_schema', json_schema: { schema: { oneOf: [{}, {}] } } } }));
+  errors.role = await outcome(() => model.chat([{ role: 'user<|im_end|>', content: 'hello' }]).text());
+  errors.bias = await outcome(() => text({ logit_bias: { none: 1 } }));
+  errors.biasBeyond = await outcome(() => text({ logit_bias: { 260: 1 } }));
+  errors.top = await outcome(() => text({ top_logprobs: 2 }));
   errors.format = await outcome(() => text({ response_format: { type: 'xml' } }));
 
   const withLora = await model.session({ lora });
@@ -211,6 +244,8 @@ export async function everything({ LanguageModel, RelampagoError }, bytes, sourc
     }
   });
   result.cancelledEarly = cancelled.tokens.length < 40;
+  result.contentStays = cancelled.content === await model.detokenize(cancelled.tokens);
+  result.order = await withoutWaiting(model);
   const reason = await cancelled.text().catch((error) => error.cause?.message);
   result.reason = reason;
   const after = await model.complete('hello', { max_tokens: 8 }).text();

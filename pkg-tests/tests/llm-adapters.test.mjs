@@ -68,10 +68,16 @@ function verify(result, native) {
     assert.ok(second.logprob <= logprob);
   });
   assert.ok(Math.abs(result.logprobs[0].logprob + Math.log(total)) < 1e-3);
+  assert.deepEqual(result.resumed, { tokens: 3, completion_tokens: 3, logprobs: 1, tokens_per_second: null });
+  assert.deepEqual(result.ended, ['', true]);
   assert.match(result.json, /^\{\s*"ready"\s*:\s*(true|false)\s*\}$/);
   const { errors } = result;
   assert.match(errors.schema, /^INVALID_ARGUMENT: .*but must be valid: /);
-  delete errors.schema;
+  assert.match(errors.oneOf, /oneOf constraints are not supported.*\(`"x-guidance": \{ "coerce_one_of": true \}` in the schema\)$/);
+  assert.match(errors.cyclic, /^INVALID_ARGUMENT: `response_format.json_schema.schema` is no JSON: /);
+  for (const matched of ['schema', 'oneOf', 'cyclic']) {
+    delete errors[matched];
+  }
   assert.match(errors.noAdapter, /^INVALID_MODEL: .*it is `nothing`, but must be `adapter`/);
   assert.match(errors.otherAdapters, /^INVALID_MODEL: .*with other adapters/);
   delete errors.noAdapter;
@@ -79,6 +85,12 @@ function verify(result, native) {
   assert.deepEqual(errors, {
     noSource: 'INVALID_ARGUMENT: `source` is undefined, but must be given again: the bytes that the model was loaded from are not kept',
     format: "INVALID_ARGUMENT: `response_format.type` is 'xml', but must be 'text', 'json_object' or 'json_schema'",
+    keyword: "INVALID_ARGUMENT: `json_schema` is a schema with the keyword `maxlength`, but must be made of JSON Schema's keywords",
+    beside: 'INVALID_ARGUMENT: `response_format`: there is no option `schema`; there are `type`',
+    role: "INVALID_ARGUMENT: `role` is 'user<|im_end|>', but must be made of letters, digits, `_` and `-`",
+    bias: "INVALID_ARGUMENT: `logit_bias` is 'none', but must be an object of numbers by token id",
+    biasBeyond: 'INVALID_ARGUMENT: `logit_bias` is 260, but must be token ids below 260',
+    top: 'INVALID_ARGUMENT: `top_logprobs` is 2, but must be given with `logprobs: true`',
     full: errors.full,
     rewind: errors.rewind,
     pooling: "INVALID_ARGUMENT: `pooling` is 'max', but must be 'mean' or 'last'",
@@ -89,5 +101,5 @@ function verify(result, native) {
     disposed: 'DISPOSED: this LanguageModel was disposed of: load it again',
   });
   assert.match(errors.full, /^LIMIT_EXCEEDED: the number of tokens in the context is \d+, beyond the limit of 64$/);
-  assert.match(errors.rewind, /^INVALID_ARGUMENT: `len` is 70, but must be at most \d+$/);
+  assert.match(errors.rewind, /^INVALID_ARGUMENT: `length` is 70, but must be at most \d+$/);
 }

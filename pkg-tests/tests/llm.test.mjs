@@ -142,10 +142,11 @@ function verifyTiny(result, native, backend = 'simd') {
   assert.deepEqual(result.special, [257, 108, 111, 259]);
   assert.equal(result.text, 'hello<|im_end|>');
   assert.deepEqual(result.chat, native.chat);
-  for (const holds of ['bytesStay', 'seeded', 'drawn', 'together', 'cancelledEarly', 'usableAfter', 'isError']) {
+  for (const holds of ['bytesStay', 'seeded', 'drawn', 'together', 'cancelledEarly', 'contentStays', 'usableAfter', 'isError']) {
     assert.equal(result[holds], true, holds);
   }
   assert.equal(result.reason, 'enough');
+  assert.deepEqual(result.order, { last: 'answer', others: ['aborted', 'embedded', 'left'], done: true });
   assert.deepEqual(result.errors, {
     aborted: 'ABORTED: aborted by the caller',
     nearest: 'INVALID_ARGUMENT: there is no option `maxTokens`; did you mean `max_tokens`?',
@@ -154,7 +155,7 @@ function verifyTiny(result, native, backend = 'simd') {
     prompt: 'INVALID_ARGUMENT: `prompt` is 5, but must be a string',
     messages: 'INVALID_ARGUMENT: `messages[0].content` is undefined, but must be a string',
     long: 'LIMIT_EXCEEDED: the number of tokens in the context is 65, beyond the limit of 64',
-    empty: 'EMPTY: `prefill` of an empty input is undefined: at least 1 value is needed',
+    empty: 'EMPTY: `complete` of an empty input is undefined: at least 1 value is needed',
     token: 'INVALID_ARGUMENT: `tokens` is -1, but must be a whole number from 0 to 4,294,967,295',
     halted: 'DISPOSED: this LanguageModel was disposed of: load it again',
     disposed: 'DISPOSED: this LanguageModel was disposed of: load it again',

@@ -103,10 +103,10 @@ impl Model {
         self.loras.borrow_mut().remove(number);
     }
 
-    /// The vectors of texts, one after the other.
+    /// The vector of a text.
     pub async fn embed(
         &self,
-        texts: Vec<String>,
+        text: String,
         last: bool,
         normalize: bool,
     ) -> Result<Vec<f32>, JsValue> {
@@ -114,7 +114,7 @@ impl Model {
             pooling: if last { Pooling::Last } else { Pooling::Mean },
             normalize,
         };
-        let vectors = self.language.embed_async(&texts, options).await;
+        let vectors = self.language.embed_async(&[text], options).await;
         vectors
             .map(|vectors| vectors.concat())
             .map_err(|error| to_js(&error))

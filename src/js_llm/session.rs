@@ -36,9 +36,9 @@ impl Session {
         self.read(&tokens, Wanted::All).await
     }
 
-    /// Forgets all tokens but the first `len`.
-    pub fn rewind(&mut self, len: usize) -> Result<(), JsValue> {
-        self.sequence.rewind(len).map_err(|error| to_js(&error))
+    /// Forgets all tokens but the first `length`.
+    pub fn rewind(&mut self, length: usize) -> Result<(), JsValue> {
+        self.sequence.rewind(length).map_err(|error| to_js(&error))
     }
 
     /// Copies the session.

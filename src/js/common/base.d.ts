@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" />
+
 /** What is wrong; the same in every release. */
 export type ErrorCode =
     | 'ABORTED'

@@ -55,25 +55,39 @@ export function tokens(list, what = 'tokens') {
 
 /** Biases by token id, as pairs. */
 export function biases(object, what) {
-    if (Object(object) !== object) {
+    if (Object(object) !== object || Array.isArray(object)) {
         throw invalid(what, object, 'an object of numbers by token id');
     }
-    return Object.entries(object).flatMap(([id, bias]) => [count(Number(id), what), number(bias, `${what}[${id}]`)]);
+    return Object.entries(object).flatMap(([id, bias]) => {
+        if (!/^\d+$/.test(id)) {
+            throw invalid(what, id, 'an object of numbers by token id');
+        }
+        return [count(Number(id), what), number(bias, `${what}[${id}]`)];
+    });
 }
 
 /** The schema, as JSON, of OpenAI's `response_format`; undefined for text. */
 export function responseFormat(format, what) {
+    const only = (...names) => requireNames(format, ['type', ...names], `\`${what}\`: `);
     switch (format?.type) {
         case 'text':
-            return undefined;
+            return only();
         case 'json_object':
+            only();
             return '{"type":"object"}';
         case 'json_schema': {
+            only('json_schema');
+            const inner = `${what}.json_schema`;
             const schema = format.json_schema?.schema;
             if (Object(schema) !== schema) {
-                throw invalid(`${what}.json_schema.schema`, schema, 'a JSON schema');
+                throw invalid(`${inner}.schema`, schema, 'a JSON schema');
             }
-            return JSON.stringify(schema);
+            requireNames(format.json_schema, ['schema', 'name', 'description', 'strict'], `\`${inner}\`: `);
+            try {
+                return JSON.stringify(schema);
+            } catch (error) {
+                throw new RelampagoError('INVALID_ARGUMENT', `\`${inner}.schema\` is no JSON: ${error.message}`, error);
+            }
         }
         default:
             throw invalid(`${what}.type`, format?.type, "'text', 'json_object' or 'json_schema'");

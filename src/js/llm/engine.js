@@ -119,11 +119,16 @@ export class Engine {
         this.#model?.removeLora(number);
     }
 
-    embed(texts, last, normalize) {
+    /** A vector for each text; `number` cancels it, as a generation. */
+    embed(number, texts, last, normalize) {
         return this.#inTurn(async () => {
-            const all = await this.#model.embed(texts, last, normalize);
-            const length = all.length / texts.length;
-            return texts.map((_, i) => all.slice(i * length, (i + 1) * length));
+            const vectors = [];
+            for (const text of texts) {
+                this.#check(number);
+                vectors.push(await this.#model.embed(text, last, normalize));
+                await pause();
+            }
+            return vectors;
         });
     }
 
@@ -171,14 +176,15 @@ export class Engine {
         this.#check(number);
         const generation = messages ? this.#model.chat(messages, options) : this.#model.complete(prompt, options);
         try {
-            push({ text: '', tokens: [], logprobs: [], promptTokens: generation.promptTokens });
-            let known = 0;
+            const existing = generation.tokensAfter(0);
+            let known = existing.length;
+            push({ text: '', tokens: existing, logprobs: [], promptTokens: generation.promptTokens, resumed: known });
             let first;
             for (let text; (text = await generation.step()) !== undefined;) {
                 const tokens = generation.tokensAfter(known);
                 const now = performance.now();
                 known += tokens.length;
-                if (known > 0) {
+                if (tokens.length > 0) {
                     first ??= now;
                 }
                 const logprobs = generation.logprobsAfter(known - tokens.length);

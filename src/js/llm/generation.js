@@ -1,4 +1,5 @@
-import { aborted } from './check.js';
+import { linked } from './linked.js';
+import { untilAborted } from './until_aborted.js';
 
 /** An answer: an async iterable of text that begins to be generated when it is first asked for. */
 export class Generation {
@@ -9,7 +10,10 @@ export class Generation {
     /** Pieces that nobody has iterated over yet. */
     #pieces = [];
     #text = '';
-    #wake = () => {};
+    /** Those who wait for the next piece. */
+    #waiting = [];
+    /** Ends generation, once it has begun. */
+    #stop;
     #iterated = false;
     #ended = false;
     #error;
@@ -17,6 +21,8 @@ export class Generation {
     #tokens = [];
     #logprobs = [];
     #times = {};
+    /** The number of tokens that existed before. */
+    #resumed = 0;
 
     /** `start` begins to generate with a function for pieces; `cancel` ends that. */
     constructor(start, cancel, signal) {
@@ -43,13 +49,19 @@ export class Generation {
     get usage() {
         const { promptTokens = 0, toFirst = null, sinceFirst = 0 } = this.#times;
         const completion = this.#tokens.length;
+        const afterFirst = completion - this.#resumed - 1;
         return {
             prompt_tokens: promptTokens,
             completion_tokens: completion,
             total_tokens: promptTokens + completion,
             time_to_first_token_ms: toFirst,
-            tokens_per_second: completion > 1 && sinceFirst > 0 ? (completion - 1) / (sinceFirst / 1000) : null,
+            tokens_per_second: afterFirst > 0 && sinceFirst > 0 ? afterFirst / (sinceFirst / 1000) : null,
         };
+    }
+
+    /** The text so far. */
+    get content() {
+        return this.#text;
     }
 
     /** The whole answer. */
@@ -61,33 +73,46 @@ export class Generation {
         return this.#text;
     }
 
-    async *[Symbol.asyncIterator]() {
+    [Symbol.asyncIterator]() {
         if (this.#iterated) {
-            yield this.text(); // A second iteration gets the whole answer at once.
-            return;
+            return this.#whole();
         }
         this.#iterated = true;
         this.#run();
-        try {
-            for (;;) {
-                while (this.#pieces.length > 0) {
-                    yield this.#pieces.shift();
-                }
-                if (this.#error) {
-                    throw this.#error;
-                }
-                if (this.#ended) {
-                    return;
-                }
-                await new Promise((resolve) => {
-                    this.#wake = resolve;
-                });
-            }
-        } finally {
-            if (!this.#ended) {
-                this.#cancel(); // The caller left the loop.
-            }
+        let left = false;
+        return {
+            next: async () => (left ? { done: true, value: undefined } : this.#next()),
+            // The caller left the loop, and does not wait for what is under way.
+            return: async (value) => {
+                left = true;
+                this.#stop();
+                return { done: true, value };
+            },
+            [Symbol.asyncIterator]() {
+                return this;
+            },
+        };
+    }
+
+    async *#whole() {
+        yield this.text();
+    }
+
+    async #next() {
+        while (this.#pieces.length === 0 && !this.#ended) {
+            await new Promise((resolve) => this.#waiting.push(resolve));
         }
+        if (this.#pieces.length > 0) {
+            return { done: false, value: this.#pieces.shift() };
+        }
+        if (this.#error) {
+            throw this.#error;
+        }
+        return { done: true, value: undefined };
+    }
+
+    #wake() {
+        this.#waiting.splice(0).forEach((resolve) => resolve());
     }
 
     /** Generates, once; the promise never rejects. */
@@ -100,22 +125,20 @@ export class Generation {
     }
 
     async #generate() {
-        const signal = this.#signal;
-        if (signal?.aborted) {
-            this.#error = aborted(signal);
-            return;
-        }
-        signal?.addEventListener('abort', this.#cancel, { once: true });
+        const { controller, unlink } = linked(this.#signal);
+        this.#stop = () => controller.abort();
+        const push = (piece) => controller.signal.aborted || this.#push(piece);
         try {
-            this.#finishReason = await this.#start((piece) => this.#push(piece));
+            this.#finishReason = await untilAborted(controller.signal, () => this.#start(push), this.#cancel);
         } catch (error) {
-            this.#error = error.code === 'ABORTED' ? aborted(signal) : error;
+            this.#error = error;
         } finally {
-            signal?.removeEventListener('abort', this.#cancel);
+            unlink();
         }
     }
 
-    #push({ text, tokens, logprobs, promptTokens, toFirst, sinceFirst }) {
+    #push({ text, tokens, logprobs, promptTokens, resumed = this.#resumed, toFirst, sinceFirst }) {
+        this.#resumed = resumed;
         this.#tokens.push(...tokens);
         this.#logprobs.push(...candidates(logprobs));
         this.#times = { promptTokens, toFirst, sinceFirst };

@@ -46,7 +46,7 @@ export interface LoadOptions {
     /** Cancels loading. What was downloaded stays in the cache, and the next `load` goes on from there. */
     signal?: AbortSignal | undefined;
     /** Is called whenever bytes of the file arrive. If the file changes during a download, it begins anew. */
-    onProgress?: (progress: LoadProgress) => void;
+    onProgress?: ((progress: LoadProgress) => void) | undefined;
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number | undefined;
     /**
@@ -203,16 +203,17 @@ export interface GenerateOptions {
     logit_bias?: Readonly<Record<number, number>> | undefined;
     /** Whether the answer has `logprobs`. */
     logprobs?: boolean | undefined;
-    /** Of how many of the likeliest tokens `logprobs` has the probabilities, too; 0 by default. */
+    /** Of how many of the likeliest tokens `logprobs` has the probabilities, too; 0 by default. It needs `logprobs: true`. */
     top_logprobs?: number | undefined;
     /**
      * The form of the answer: any text, any JSON object, or JSON that a schema allows. `INVALID_ARGUMENT` for a schema that
-     * needs what is not supported; nothing in it is ignored.
+     * needs what is not supported, or has a keyword that does not exist; no part of it is ignored.
      */
     response_format?: ResponseFormat | undefined;
     /**
-     * Tokens of the answer that exist already, such as those of a generation that a lost device cut off. Generation goes
-     * on after them: it returns the text that follows theirs. `seed` has to be the same.
+     * Tokens of the answer that exist already, such as those of a generation that a lost device cut off, or the first words
+     * of an answer (`await model.tokenize('The answer is')`). Generation goes on after them: it returns the text that
+     * follows theirs. `tokens`, `usage.completion_tokens` and `max_tokens` count them. `seed` has to be the same.
      */
     after?: ArrayLike<number> | undefined;
     /** Adapters of the model to answer with. */
@@ -225,7 +226,15 @@ export interface GenerateOptions {
     seed?: number | undefined;
     /** Texts that end the answer, without being part of it. */
     stop?: string | readonly string[] | undefined;
-    /** Cancels the generation between two tokens. */
+    /** Cancels the generation at once. */
+    signal?: AbortSignal | undefined;
+}
+
+export interface EmbedOptions {
+    /** The vector of a text: the mean of its tokens, which is the default, or the last one. */
+    pooling?: 'mean' | 'last' | undefined;
+    /** Whether vectors are divided by their lengths: true by default. */
+    normalize?: boolean | undefined;
     signal?: AbortSignal | undefined;
 }
 
@@ -233,7 +242,15 @@ export interface GenerateOptions {
 export type ResponseFormat =
     | { type: 'text' }
     | { type: 'json_object' }
-    | { type: 'json_schema'; json_schema: { schema: object; name?: string | undefined; strict?: boolean | null | undefined } };
+    | { type: 'json_schema'; json_schema: JsonSchemaFormat };
+
+export interface JsonSchemaFormat {
+    schema: object;
+    /** The other properties are OpenAI's, and change nothing: the answer always follows the schema. */
+    name?: string | undefined;
+    description?: string | undefined;
+    strict?: boolean | null | undefined;
+}
 
 /** An adapter of a model, with a factor of its effect, 1 by default; or several. */
 export type LoraChoice = Lora | ScaledLora | readonly (Lora | ScaledLora)[];
@@ -262,20 +279,26 @@ export interface Usage {
     total_tokens: number;
     /** The milliseconds from the beginning of generation to the first token; null before that. */
     time_to_first_token_ms: number | null;
-    /** The tokens per second after the first one; null before there are two. */
+    /** The tokens per second after the first new one; null before there are two new ones. */
     tokens_per_second: number | null;
 }
 
 /**
  * An answer, which begins to be generated when it is first iterated over or asked for its text. Each piece of text
- * ends with a whole character. Leaving the loop cancels the rest. A second iteration gets the whole text as one piece.
+ * ends with a whole character, unless the answer is cut off there. Leaving the loop cancels the rest; `content` has the
+ * text so far. A second iteration gets the whole text as one piece.
  */
 export interface Generation extends AsyncIterable<string> {
     /** The whole answer. */
     text(): Promise<string>;
-    /** The ids of the tokens so far, without the one that ends the answer. */
+    /** The text so far, which is also there after an error. */
+    readonly content: string;
+    /**
+     * The ids of the tokens so far, those of the option `after` and of a stop string included, without the token that ends
+     * the answer.
+     */
     readonly tokens: number[];
-    /** The probabilities of these tokens, if the option `logprobs` asked for them; otherwise empty. */
+    /** The probabilities of the tokens after those of `after`, if the option `logprobs` asked for them; otherwise empty. */
     readonly logprobs: TokenLogprobs[];
     readonly usage: Usage;
     /** `'stop'` if the model or a stop string ended the answer, `'length'` if a limit did; null before that. */
@@ -314,7 +337,7 @@ export class Session {
     /** Copies the session, so that both can be continued. */
     fork(): Promise<Session>;
     /** The session as bytes, for `model.loadSession`. */
-    save(): Promise<Uint8Array>;
+    save(): Promise<Uint8Array & { readonly buffer: ArrayBuffer }>;
     /** Frees its memory. */
     dispose(): void;
     [Symbol.dispose](): void;
@@ -364,8 +387,8 @@ export class QuantizedMatrix {
 /**
  * A language model from a GGUF file. Errors are `RelampagoError`s: `NETWORK` for a download that fails, `INVALID_MODEL`
  * for a file that cannot be read, is damaged or needs what this version lacks, `ABORTED` after a signal,
- * `INVALID_ARGUMENT`, `LIMIT_EXCEEDED` where a prompt does not fit the context, `OUT_OF_MEMORY`, `DISPOSED`,
- * `UNSUPPORTED`, and `DEVICE_LOST` if the worker failed.
+ * `INVALID_ARGUMENT`, `EMPTY` for a text of no tokens, `LIMIT_EXCEEDED` where a prompt does not fit the context,
+ * `OUT_OF_MEMORY`, `NO_GPU`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the worker failed.
  */
 export class LanguageModel {
     private constructor();
@@ -401,16 +424,16 @@ export class LanguageModel {
      */
     loadLora(source: ModelSource, options?: { alpha?: number | undefined; signal?: AbortSignal | undefined }): Promise<Lora>;
     /** Makes a session without tokens. */
-    session(options?: { lora?: LoraChoice }): Promise<Session>;
+    session(options?: { lora?: LoraChoice | undefined }): Promise<Session>;
     /** Makes a session of what `session.save` returned for the same model and the same adapters. */
-    loadSession(saved: ArrayBuffer | ArrayBufferView, options?: { lora?: LoraChoice }): Promise<Session>;
+    loadSession(saved: ArrayBuffer | ArrayBufferView, options?: { lora?: LoraChoice | undefined }): Promise<Session>;
     /**
      * Returns a vector for each text: the mean of its tokens' values after the last norm, or those of its last token,
-     * divided by the vector's length unless `normalize` is false.
+     * divided by the vector's length unless `normalize` is false. A `signal` cancels it between two texts.
      */
-    embed(texts: string | readonly string[], options?: { pooling?: 'mean' | 'last'; normalize?: boolean }): Promise<Float32Array[]>;
+    embed(texts: string | readonly string[], options?: EmbedOptions): Promise<Float32Array[]>;
     /** The tokens of a text; control tokens such as `<|im_end|>` are recognised in it only if `special` is true. */
-    tokenize(text: string, options?: { special?: boolean }): Promise<Uint32Array>;
+    tokenize(text: string, options?: { special?: boolean | undefined }): Promise<Uint32Array>;
     /** The text of tokens, that of control tokens included; bytes that are no UTF-8 become U+FFFD. */
     detokenize(tokens: ArrayLike<number>): Promise<string>;
     /** Lists the steps of one decoded token, with the kernel or function and the weights of each. */

@@ -9,6 +9,7 @@ import { Session } from './session.js';
 import { host } from './host.js';
 import { start } from './loading.js';
 import { partsOf, resolve, wholeFile } from './source.js';
+import { untilAborted } from './until_aborted.js';
 import { WorkerEngine } from './worker_engine.js';
 import { RelampagoError } from './error.js';
 
@@ -53,7 +54,7 @@ const LORA = { alpha: check.number, signal: check.abortSignal };
 
 const SESSION = { lora: (value) => value };
 
-const EMBED = { pooling: check.oneOf('mean', 'last'), normalize: check.boolean };
+const EMBED = { pooling: check.oneOf('mean', 'last'), normalize: check.boolean, signal: check.abortSignal };
 
 const TOKENIZE = { special: check.boolean };
 
@@ -74,7 +75,8 @@ export class LanguageModel {
     #options;
     #loras = new Set();
     #sessions = new Set();
-    #generations = 0;
+    /** The number of the last generation, or of texts to embed, by which engines cancel them. */
+    #requests = 0;
     #disposed = false;
 
     /** Use `LanguageModel.load`. */
@@ -149,9 +151,13 @@ export class LanguageModel {
         options.seed ??= randomSeed();
         options.lora = this.#pairs(options.lora);
         options.json_schema = options.response_format;
+        this.#known('logit_bias', options.logit_bias?.filter((_, i) => i % 2 === 0));
+        if (options.top_logprobs !== undefined && !options.logprobs) {
+            throw check.invalid('top_logprobs', options.top_logprobs, 'given with `logprobs: true`');
+        }
         // OpenAI's two options are one here.
         options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
-        const number = ++this.#generations;
+        const number = ++this.#requests;
         const start = async (push) => {
             const engine = this.#used();
             if (options.json_schema !== undefined) {
@@ -192,8 +198,11 @@ export class LanguageModel {
     }
 
     async embed(texts, options) {
-        const { pooling, normalize = true } = check.options(options, EMBED);
-        return this.#used().embed(check.texts(texts, 'texts'), pooling === 'last', normalize);
+        const { pooling, normalize = true, signal } = check.options(options, EMBED);
+        const list = check.texts(texts, 'texts');
+        const [engine, number] = [this.#used(), ++this.#requests];
+        const embed = () => engine.embed(number, list, pooling === 'last', normalize);
+        return untilAborted(signal, embed, () => engine.cancel(number));
     }
 
     async tokenize(text, options) {
@@ -202,13 +211,18 @@ export class LanguageModel {
     }
 
     async detokenize(tokens) {
-        const { vocabulary } = this.info;
         const list = check.tokens(tokens);
-        const beyond = list.find((token) => token >= vocabulary);
-        if (beyond !== undefined) {
-            throw check.invalid('tokens', beyond, `token ids below ${vocabulary}`);
-        }
+        this.#known('tokens', list);
         return this.#used().detokenize(list);
+    }
+
+    /** Refuses numbers that no token has. */
+    #known(what, tokens) {
+        const { vocabulary } = this.info;
+        const beyond = tokens?.find((token) => token >= vocabulary);
+        if (beyond !== undefined) {
+            throw check.invalid(what, beyond, `token ids below ${vocabulary}`);
+        }
     }
 
     async explain() {

@@ -131,8 +131,8 @@ export class WorkerEngine {
         this.#call('removeLora', [number]).catch(() => {});
     }
 
-    embed(texts, last, normalize) {
-        return this.#call('embed', [texts, last, normalize]);
+    embed(...values) {
+        return this.#call('embed', values);
     }
 
     openSession(saved, lora) {
