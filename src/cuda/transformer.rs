@@ -77,7 +77,7 @@ impl TransformerBackend for SharedCuda {
         CudaWeights::new(self, kind, matrices, cols)
     }
 
-    fn gates(_weights: &CudaWeights, rows: usize) -> bool {
+    fn gates(&self, _weights: &CudaWeights, rows: usize) -> bool {
         rows < TILED_FROM
     }
 

@@ -72,7 +72,7 @@ impl DeviceBuilder {
     /// `f32`. The error of each product is at most 2⁻¹⁰ of the product, plus 2⁻²⁵ of one operand if
     /// the other is below 2⁻¹⁴.
     ///
-    /// Natively, prompts of language models and matmuls by quantised matrices (`llm::QuantizedMatrix`) of 16 rows and
+    /// Natively, prompts of language models and matmuls by quantised matrices (`llm::QuantizedMatrix`) of 12 rows and
     /// more are multiplied in f16, too, if the sides of the matrix are multiples of 64. Elements of their left operand may
     /// be 64 times as large, and are rounded like 1/64 of them.
     ///

@@ -9,7 +9,7 @@ use crate::tensor::ggml::WeightType;
 /// The most elements of a head for which back-ends have kernels.
 const MAX_HEAD: usize = 256;
 
-/// The number of rows from which on back-ends compute a product in tiles, without a norm.
+/// The number of rows from which on most back-ends compute a product in tiles, without a norm.
 pub(crate) const TILED_FROM: usize = 4;
 
 /// The tokens of a prompt that go through the layers at a time where that is on a CPU.
@@ -64,8 +64,13 @@ pub(crate) trait TransformerBackend: Clone {
         cols: usize,
     ) -> impl Future<Output = Result<Self::Weights>>;
 
+    /// Returns the number of rows from which on a product is computed in tiles, without a norm.
+    fn tiled_from(&self) -> usize {
+        TILED_FROM
+    }
+
     /// Returns whether products of `rows` rows can have a [gate](Product::gate).
-    fn gates(_weights: &Self::Weights, _rows: usize) -> bool {
+    fn gates(&self, _weights: &Self::Weights, _rows: usize) -> bool {
         false
     }
 
@@ -117,7 +122,7 @@ pub(crate) trait TransformerPass: Sized {
     ) -> Result<()>;
 
     /// `Y = s · X · Wᵀ`, or `Y += s · X · Wᵀ`. With a norm rows of `X` are normalised first, of which there must be fewer
-    /// than [`TILED_FROM`].
+    /// than [`TransformerBackend::tiled_from`] returns.
     fn multiply(
         &mut self,
         x: &Self::Buffer,

@@ -15,8 +15,7 @@ use super::{Block, BlockRequest, Config, Model, Output, Scaled, State};
 use crate::alloc::try_zeros;
 use crate::error::Result;
 use crate::graph::transformer::{
-    Attention, HeadPlaces, HeadRotation, Norm, Product, TILED_FROM, TransformerBackend,
-    TransformerPass,
+    Attention, HeadPlaces, HeadRotation, Norm, Product, TransformerBackend, TransformerPass,
 };
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
@@ -324,7 +323,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
     fn gates(&self, weight: WeightId) -> bool {
         let weights = self.on.matrices[weight.0].as_ref();
         self.adapters.is_empty()
-            && weights.is_some_and(|weights| B::gates(weights, self.block.tokens))
+            && weights.is_some_and(|weights| self.on.gpu.gates(weights, self.block.tokens))
     }
 
     fn step(&mut self, step: &Step) -> Result<()> {
@@ -342,7 +341,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 };
                 // Norms of results are added to the residual; the others precede products.
                 self.pending = Some(PendingNorm { from, norm, to });
-                if from == Slot::Residual && tokens < TILED_FROM {
+                if from == Slot::Residual && tokens < self.on.gpu.tiled_from() {
                     return Ok(());
                 }
                 self.normalise()

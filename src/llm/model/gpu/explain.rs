@@ -86,7 +86,7 @@ impl<B: ModelBackend> Explaining<'_, B> {
             return false;
         };
         let weights = self.on.matrices[weight.0].as_ref();
-        weights.is_some_and(|weights| B::gates(weights, 1))
+        weights.is_some_and(|weights| self.on.gpu.gates(weights, 1))
     }
 
     /// Adds a product, which is a kernel for each part of its weights.
