@@ -3,7 +3,7 @@
 //! `cargo run --release --features llm --example chat -- MODEL.gguf [--threads N] [--max-tokens N]
 //! [--backend gpu|cuda] [--temperature T] [--seed N] [--system TEXT]`. An empty line or the end of input ends it.
 
-use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions, Message};
+use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions, Message, Session};
 use relampago::{Backend, GpuDevice};
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -45,6 +45,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         info.name,
         info.parameters / 1_000_000
     );
+    // It has read the messages so far, so that only the last one is read for each answer.
+    let mut session = model.session()?;
     loop {
         print!("> ");
         std::io::stdout().flush()?;
@@ -54,18 +56,22 @@ fn main() -> Result<(), Box<dyn Error>> {
             return Ok(());
         }
         messages.push(Message::user(line.trim()));
-        messages.push(Message::assistant(answer(&model, &messages, &options)?));
+        messages.push(Message::assistant(answer(
+            &mut session,
+            &messages,
+            &options,
+        )?));
     }
 }
 
 /// Prints an answer as it is generated, and its speed.
 fn answer(
-    model: &LanguageModel,
+    session: &mut Session<'_>,
     messages: &[Message],
     options: &GenerateOptions,
 ) -> Result<String, Box<dyn Error>> {
     let start = Instant::now();
-    let mut generation = model.chat(messages, options.clone())?;
+    let mut generation = session.chat(messages, options.clone())?;
     let first = start.elapsed();
     let mut answer = String::new();
     for text in &mut generation {

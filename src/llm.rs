@@ -11,7 +11,6 @@ mod explain;
 mod fingerprint;
 mod forward_pass;
 mod generate;
-#[cfg(not(target_arch = "wasm32"))]
 mod generation;
 mod gguf;
 mod inspect;
@@ -34,7 +33,6 @@ pub use embedding::{EmbedOptions, Pooling};
 pub use explain::{ModelExplanation, ModelStep};
 pub use forward_pass::ForwardPass;
 pub use generate::{FinishReason, GenerateOptions};
-#[cfg(not(target_arch = "wasm32"))]
 pub use generation::Generation;
 pub use gguf::{Array, Gguf, GgufWriter, TensorInfo, Value};
 pub use inspect::Inspection;
@@ -46,5 +44,8 @@ pub use sampling::Sampling;
 pub use session::Session;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use {
-    generate::Generator, language_model::chat_template, model::Wanted, sequence::Sequence,
+    generate::{Continued, Generator},
+    language_model::chat_template,
+    model::Wanted,
+    sequence::Sequence,
 };

@@ -11,7 +11,7 @@ use wasm_bindgen::prelude::*;
 #[derive(Debug)]
 pub struct Generation {
     model: Rc<LanguageModel>,
-    generator: Option<Generator>,
+    generator: Option<Generator<'static>>,
     /// Where the sequence goes.
     last: Rc<RefCell<Option<Sequence>>>,
 }
@@ -19,7 +19,7 @@ pub struct Generation {
 impl Generation {
     pub(super) fn new(
         model: Rc<LanguageModel>,
-        generator: Generator,
+        generator: Generator<'static>,
         last: Rc<RefCell<Option<Sequence>>>,
     ) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl Generation {
 
 impl Drop for Generation {
     fn drop(&mut self) {
-        *self.last.borrow_mut() = self.generator.take().map(Generator::into_sequence);
+        *self.last.borrow_mut() = self.generator.take().and_then(Generator::into_sequence);
     }
 }
 

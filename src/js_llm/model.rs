@@ -5,8 +5,8 @@ use super::session::{Loras, Session};
 use super::{backend_name, get, integer, set, to_js};
 use crate::instruction_set::InstructionSet;
 use crate::llm::{
-    EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
-    Sequence,
+    Continued, EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message,
+    Pooling, Sequence,
 };
 use js_sys::{Array, Object};
 use std::cell::RefCell;
@@ -42,7 +42,7 @@ impl Model {
         }
         let mut generate = options_of(options);
         generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"));
-        let generator = Generator::new(&self.language, sequence, prompt, generate)?;
+        let generator = Generator::new(&self.language, Continued::Own(sequence), prompt, generate)?;
         let (model, last) = (Rc::clone(&self.language), Rc::clone(&self.last));
         Ok(Generation::new(model, generator, last))
     }

@@ -10,6 +10,7 @@ use super::tokenizer::Utf8Stream;
 use super::{LanguageModel, ScaledLora};
 use crate::error::{Error, Result};
 use crate::graph::choice::RANKED;
+use std::ops::{Deref, DerefMut};
 
 /// When generation ends and how tokens are chosen.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,11 +59,38 @@ pub enum FinishReason {
     Length,
 }
 
+/// The sequence that a generation continues: its own, or one of a session.
+#[derive(Debug)]
+pub(crate) enum Continued<'a> {
+    Own(Sequence),
+    Of(&'a mut Sequence),
+}
+
+impl Deref for Continued<'_> {
+    type Target = Sequence;
+
+    fn deref(&self) -> &Sequence {
+        match self {
+            Continued::Own(sequence) => sequence,
+            Continued::Of(sequence) => sequence,
+        }
+    }
+}
+
+impl DerefMut for Continued<'_> {
+    fn deref_mut(&mut self) -> &mut Sequence {
+        match self {
+            Continued::Own(sequence) => sequence,
+            Continued::Of(sequence) => sequence,
+        }
+    }
+}
+
 /// Generation as a state that does not borrow the model. Its methods take the model that it was
 /// made for.
 #[derive(Debug)]
-pub(crate) struct Generator {
-    sequence: Sequence,
+pub(crate) struct Generator<'a> {
+    sequence: Continued<'a>,
     /// The prompt, of which so many tokens as are `read` are in the sequence.
     prompt: Vec<u32>,
     read: usize,
@@ -91,15 +119,15 @@ pub(crate) struct Generator {
     finished: Option<FinishReason>,
 }
 
-impl Generator {
+impl<'a> Generator<'a> {
     /// Begins to continue a prompt; what it has in common with the sequence need not be read again.
     pub(crate) fn new(
         model: &LanguageModel,
-        mut sequence: Sequence,
+        mut sequence: Continued<'a>,
         mut prompt: Vec<u32>,
         mut options: GenerateOptions,
     ) -> Result<Self> {
-        options.sampling.check()?;
+        options.sampling.check(model.model.vocabulary())?;
         sequence.set_lora(model, &options.lora)?;
         let after = std::mem::take(&mut options.after);
         prompt.extend(&after);
@@ -169,8 +197,11 @@ impl Generator {
 
     /// What was read and generated, for the next generation.
     #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
-    pub(crate) fn into_sequence(self) -> Sequence {
-        self.sequence
+    pub(crate) fn into_sequence(self) -> Option<Sequence> {
+        match self.sequence {
+            Continued::Own(sequence) => Some(sequence),
+            Continued::Of(_) => None,
+        }
     }
 
     /// The number of tokens of the prompt.
@@ -212,7 +243,7 @@ impl Generator {
             let left = self.options.max_tokens.saturating_sub(self.generated.len());
             self.find_allowed()?;
             let limits = (self.allowed.as_deref(), room.min(left));
-            let (sequence, sampler) = (&mut self.sequence, &mut self.sampler);
+            let (sequence, sampler) = (&mut *self.sequence, &mut self.sampler);
             let next = self
                 .ahead
                 .next(model, sequence, sampler, token, limits)

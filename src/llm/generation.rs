@@ -1,28 +1,32 @@
-//! Generation that blocks: an iterator of text.
+//! Generation: pieces of text, one after the other.
 
-use super::generate::Generator;
+#[cfg(not(target_arch = "wasm32"))]
+mod blocking;
+
+use super::generate::{Continued, Generator};
 use super::sequence::Sequence;
-use super::{FinishReason, GenerateOptions, LanguageModel, Message, TokenLogprobs};
+use super::{FinishReason, GenerateOptions, LanguageModel, Message, Session, TokenLogprobs};
 use crate::error::Result;
-use crate::runtime::block_on;
 
-/// An answer that is generated as it is iterated over. Each item is a piece of text that ends with a
-/// whole character. Dropping it cancels the rest.
+/// An answer, which [`Generation::next_async`] generates piece by piece; natively it is an iterator, too. Each piece of
+/// text ends with a whole character. Dropping it cancels the rest.
 #[derive(Debug)]
 pub struct Generation<'a> {
     model: &'a LanguageModel,
-    generator: Generator,
+    generator: Generator<'a>,
     failed: bool,
 }
 
 impl<'a> Generation<'a> {
-    pub(super) fn new(
+    /// Reads the prompt.
+    async fn start(
         model: &'a LanguageModel,
+        sequence: Continued<'a>,
         prompt: Vec<u32>,
         options: GenerateOptions,
     ) -> Result<Self> {
-        let mut generator = Generator::new(model, Sequence::new(model)?, prompt, options)?;
-        while block_on(generator.read_prompt(model))? {}
+        let mut generator = Generator::new(model, sequence, prompt, options)?;
+        while generator.read_prompt(model).await? {}
         Ok(Self {
             model,
             generator,
@@ -50,21 +54,13 @@ impl<'a> Generation<'a> {
         self.generator.finished()
     }
 
-    /// The rest of the answer.
+    /// Generates the next piece of text; `None` where the answer has ended, or failed before.
     ///
     /// # Errors
-    /// The first one of generation.
-    pub fn text(self) -> Result<String> {
-        self.collect()
-    }
-}
-
-impl Iterator for Generation<'_> {
-    type Item = Result<String>;
-
-    fn next(&mut self) -> Option<Result<String>> {
+    /// `DeviceLost`, `OutOfMemory`; `InvalidArgument` if a JSON schema takes too much work.
+    pub async fn next_async(&mut self) -> Option<Result<String>> {
         while !self.failed && self.generator.finished().is_none() {
-            match block_on(self.generator.step(self.model)) {
+            match self.generator.step(self.model).await {
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => return Some(Ok(text)),
                 Err(error) => {
@@ -75,22 +71,89 @@ impl Iterator for Generation<'_> {
         }
         None
     }
+
+    /// Generates the rest of the answer.
+    ///
+    /// # Errors
+    /// The errors of [`Generation::next_async`].
+    pub async fn text_async(mut self) -> Result<String> {
+        let mut rest = String::new();
+        while let Some(text) = self.next_async().await {
+            rest.push_str(&text?);
+        }
+        Ok(rest)
+    }
 }
 
 impl LanguageModel {
-    /// Answers a conversation.
+    /// Reads a conversation, and returns the answer to generate.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`](super::Session::prefill_async).
-    pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
-        Generation::new(self, self.conversation(messages)?, options)
+    /// The errors of [`LanguageModel::render`] and [`Session::prefill_async`].
+    pub async fn chat_async(
+        &self,
+        messages: &[Message],
+        options: GenerateOptions,
+    ) -> Result<Generation<'_>> {
+        let sequence = Continued::Own(Sequence::new(self)?);
+        Generation::start(self, sequence, self.conversation(messages)?, options).await
     }
 
-    /// Continues a text.
+    /// Reads a text, and returns its continuation to generate.
     ///
     /// # Errors
-    /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
-    pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
-        Generation::new(self, self.continuation(prompt)?, options)
+    /// The errors of [`Session::prefill_async`].
+    pub async fn complete_async(
+        &self,
+        prompt: &str,
+        options: GenerateOptions,
+    ) -> Result<Generation<'_>> {
+        let sequence = Continued::Own(Sequence::new(self)?);
+        Generation::start(self, sequence, self.continuation(prompt)?, options).await
+    }
+}
+
+impl Session<'_> {
+    /// Like [`LanguageModel::chat_async`], but what the conversation has in common with the session's tokens is not read
+    /// again, such as all messages before the last one. The session has the conversation and the answer then, without the
+    /// answer's last token. Without [`GenerateOptions::lora`] the session's adapters stay.
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::chat_async`]. The session keeps the tokens that it has in common with the
+    /// conversation.
+    pub async fn chat_async(
+        &mut self,
+        messages: &[Message],
+        options: GenerateOptions,
+    ) -> Result<Generation<'_>> {
+        let prompt = self.model.conversation(messages)?;
+        self.answer(prompt, options).await
+    }
+
+    /// Like [`LanguageModel::complete_async`] with a whole text, but what the text has in common with the session's tokens
+    /// is not read again. The session has the text and its continuation then, without the last token. Without
+    /// [`GenerateOptions::lora`] the session's adapters stay.
+    ///
+    /// # Errors
+    /// The errors of [`LanguageModel::complete_async`]. The session keeps the tokens that it has in common with the text.
+    pub async fn complete_async(
+        &mut self,
+        prompt: &str,
+        options: GenerateOptions,
+    ) -> Result<Generation<'_>> {
+        let prompt = self.model.continuation(prompt)?;
+        self.answer(prompt, options).await
+    }
+
+    async fn answer(
+        &mut self,
+        prompt: Vec<u32>,
+        mut options: GenerateOptions,
+    ) -> Result<Generation<'_>> {
+        if options.lora.is_empty() {
+            options.lora = self.sequence.lora().to_vec();
+        }
+        let sequence = Continued::Of(&mut self.sequence);
+        Generation::start(self.model, sequence, prompt, options).await
     }
 }

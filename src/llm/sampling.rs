@@ -107,7 +107,8 @@ impl Sampling {
         changes
     }
 
-    pub(super) fn check(&self) -> Result<()> {
+    /// Returns an error for a value outside its range, and for a bias of a token beyond the vocabulary.
+    pub(super) fn check(&self, vocabulary: usize) -> Result<()> {
         let check = |what, value: f32, valid: bool, range: &'static str| {
             let fault = || Error::invalid(what, value.to_string(), range);
             valid.then_some(()).ok_or_else(fault)
@@ -140,13 +141,16 @@ impl Sampling {
         ] {
             check(what, penalty, penalty.is_finite(), "finite")?;
         }
-        // Minus infinity forbids a token.
-        let biases = self.logit_bias.iter().map(|&(_, bias)| bias);
-        let mut refused = biases.filter(|&bias| bias.is_nan() || bias == f32::INFINITY);
-        match refused.next() {
-            Some(bias) => check("logit_bias", bias, false, "below infinity, and no NaN"),
-            None => Ok(()),
+        for &(token, bias) in &self.logit_bias {
+            // Minus infinity forbids a token.
+            let valid = bias < f32::INFINITY;
+            check("logit_bias", bias, valid, "below infinity, and no NaN")?;
+            if token as usize >= vocabulary {
+                let requirement = format!("token ids below {vocabulary}");
+                return Err(Error::invalid("logit_bias", token.to_string(), requirement));
+            }
         }
+        Ok(())
     }
 }
 

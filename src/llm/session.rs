@@ -12,8 +12,8 @@ use std::ops::Range;
 /// once on a GPU, and grows with the tokens on SIMD.
 #[derive(Debug)]
 pub struct Session<'a> {
-    model: &'a LanguageModel,
-    sequence: Sequence,
+    pub(super) model: &'a LanguageModel,
+    pub(super) sequence: Sequence,
 }
 
 impl<'a> Session<'a> {

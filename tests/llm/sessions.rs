@@ -6,9 +6,9 @@ use super::{assert_close, load, on_gpus, tokens};
 use crate::support::Random;
 use relampago::llm::{
     EmbedOptions, ForwardPass, GenerateOptions, Generation, Gguf, LanguageModel, LoadOptions,
-    Pooling, QkvLora,
+    Message, Pooling, QkvLora,
 };
-use relampago::{Backend, GpuDevice};
+use relampago::{Backend, GpuDevice, runtime};
 use relampago::{Error, InstructionSet};
 
 /// Options for SIMD and for a GPU by each interface.
@@ -310,4 +310,74 @@ fn sessions_of_several_threads_do_not_disturb_each_other() {
             }
         });
     }
+}
+
+#[test]
+fn sessions_answer_conversations_turn_by_turn() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    for options in backends() {
+        let model = LanguageModel::from_bytes(bytes.clone(), options).unwrap();
+        let mut generate = GenerateOptions::default();
+        generate.max_tokens = 6;
+        let mut session = model.session().unwrap();
+        let mut messages = Vec::new();
+        for turn in ["hello", "he", "hel"] {
+            messages.push(Message::user(turn));
+            let whole = finish(model.chat(&messages, generate.clone()));
+            let mut answer = session.chat(&messages, generate.clone()).unwrap();
+            let pieces: Result<String, _> = answer.by_ref().collect();
+            let (prompt, tokens) = (answer.prompt_tokens(), answer.tokens().to_vec());
+            assert_eq!((pieces.unwrap(), &tokens), (whole.0, &whole.1));
+            let read = session.tokens().to_vec();
+            assert!(
+                read.len() >= prompt + tokens.len() - 1,
+                "{prompt} + {tokens:?}"
+            );
+            assert_eq!(read[prompt..], tokens[..read.len() - prompt]);
+            messages.push(Message::assistant("hello"));
+        }
+        // What does not fit changes nothing but what is not in common.
+        let long = "x".repeat(model.context_length() + 1);
+        let error = session.complete(&long, generate.clone()).unwrap_err();
+        assert_eq!(error.code(), "LIMIT_EXCEEDED");
+        let text = session.complete("hello", generate.clone()).unwrap().text();
+        assert_eq!(text.unwrap(), finish(model.complete("hello", generate)).0);
+    }
+}
+
+/// Returns a value that executors of several threads may move.
+fn sent<T: Send>(value: T) -> T {
+    value
+}
+
+#[test]
+fn answers_are_generated_without_blocking() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 8;
+    let wanted = finish(model.complete("hello", options.clone()));
+    let answer = async {
+        let mut answer = model.complete_async("hello", options.clone()).await?;
+        let mut text = String::new();
+        while let Some(piece) = answer.next_async().await {
+            text.push_str(&piece?);
+        }
+        let rest = model.complete_async("hello", options.clone()).await?;
+        assert_eq!(rest.text_async().await?, text);
+        Ok::<_, Error>((text, answer.tokens().to_vec()))
+    };
+    let (text, tokens) = runtime::block_on(sent(answer)).unwrap();
+    assert_eq!((text, tokens), (wanted.0, wanted.1));
+}
+
+#[test]
+fn biases_of_tokens_that_do_not_exist_are_refused() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let mut options = GenerateOptions::default();
+    options.sampling.logit_bias = vec![(260, 1.0)];
+    let error = model.complete("hello", options).unwrap_err();
+    let wanted = "`logit_bias` is 260, but must be token ids below 260";
+    assert_eq!(error.to_string(), wanted);
 }

@@ -151,7 +151,6 @@ export class LanguageModel {
         options.seed ??= randomSeed();
         options.lora = this.#pairs(options.lora);
         options.json_schema = options.response_format;
-        this.#known('logit_bias', options.logit_bias?.filter((_, i) => i % 2 === 0));
         if (options.top_logprobs !== undefined && !options.logprobs) {
             throw check.invalid('top_logprobs', options.top_logprobs, 'given with `logprobs: true`');
         }
@@ -211,18 +210,13 @@ export class LanguageModel {
     }
 
     async detokenize(tokens) {
-        const list = check.tokens(tokens);
-        this.#known('tokens', list);
-        return this.#used().detokenize(list);
-    }
-
-    /** Refuses numbers that no token has. */
-    #known(what, tokens) {
         const { vocabulary } = this.info;
-        const beyond = tokens?.find((token) => token >= vocabulary);
+        const list = check.tokens(tokens);
+        const beyond = list.find((token) => token >= vocabulary);
         if (beyond !== undefined) {
-            throw check.invalid(what, beyond, `token ids below ${vocabulary}`);
+            throw check.invalid('tokens', beyond, `token ids below ${vocabulary}`);
         }
+        return this.#used().detokenize(list);
     }
 
     async explain() {
