@@ -106,6 +106,25 @@ fn tokens_that_a_gpu_chooses_are_those_of_the_host() {
 }
 
 #[test]
+fn options_of_a_schema_leave_white_space_as_it_is() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = load(&bytes, InstructionSet::best());
+    let schema = r#"{
+        "x-guidance": { "coerce_one_of": true },
+        "type": "array",
+        "items": { "oneOf": [{ "type": "boolean" }, { "enum": [true, null] }] },
+        "minItems": 4,
+        "maxItems": 4
+    }"#;
+    for seed in 0..8 {
+        let (text, reason, _) = answer(&model, options(schema, seed));
+        assert_eq!(reason, Some(FinishReason::Stop), "{text}");
+        assert_eq!(text.matches(", ").count(), 3, "{text}");
+        assert_eq!(text.split_whitespace().count(), 4, "{text}");
+    }
+}
+
+#[test]
 fn schemas_that_are_wrong_are_refused() {
     let (bytes, _) = random_model(LLAMA, 1);
     let model = load(&bytes, InstructionSet::best());

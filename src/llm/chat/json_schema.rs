@@ -36,9 +36,19 @@ fn special(token: u32) -> Vec<u8> {
     bytes
 }
 
-/// The white space of answers: one space after commas and colons. Small models that may choose write empty lines for ever.
-fn separators() -> Value {
-    json!({ "whitespace_flexible": false, "item_separator": ", ", "key_separator": ": " })
+/// Sets the white space of answers, unless a schema's options do: one space after commas and colons. Small models that may
+/// choose write empty lines for ever.
+fn set_white_space(options: &mut Value) {
+    const FLEXIBLE: &str = "whitespace_flexible";
+    let options = options.as_object_mut();
+    let Some(options) = options.filter(|options| !options.contains_key(FLEXIBLE)) else {
+        return;
+    };
+    options.insert(FLEXIBLE.to_owned(), false.into());
+    for (name, separator) in [("item_separator", ", "), ("key_separator", ": ")] {
+        let option = options.entry(name);
+        option.or_insert_with(|| separator.into());
+    }
 }
 
 /// The schema of an answer in the making.
@@ -77,7 +87,8 @@ impl Constraint {
             serde_json::from_str(schema).map_err(|error| fault(error.to_string()))?;
         schema_keywords::check(&parsed)?;
         if let Some(object) = parsed.as_object_mut() {
-            object.entry("x-guidance").or_insert_with(separators);
+            let options = object.entry("x-guidance").or_insert_with(|| json!({}));
+            set_white_space(options);
         }
         let grammar = TopLevelGrammar::from_json_schema(parsed);
         let parser = ParserFactory::new_simple(vocabulary).and_then(|mut factory| {
