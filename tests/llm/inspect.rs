@@ -3,7 +3,9 @@
 use super::on_gpu;
 use super::transformer::{LLAMA, SHAPES, random_model};
 use relampago::Backend;
-use relampago::llm::{CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, Message};
+use relampago::llm::{
+    CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, Message, WeightType,
+};
 
 /// The bytes of a file before its weights.
 pub(super) fn head_len(bytes: &[u8]) -> usize {
@@ -130,4 +132,33 @@ fn files_are_inspected_where_they_lie() {
     let len = file.len() as u64;
     let error = LanguageModel::inspect_heads(vec![(file, len)], None).unwrap_err();
     assert!(error.to_string().contains("gemma2"), "{error}");
+}
+
+#[test]
+fn tensors_that_no_reader_takes_are_not_written() {
+    let mut writer = GgufWriter::default();
+    writer.f32_tensor("a", &[2], &[1.0, 2.0]).unwrap();
+    let long = "n".repeat(65);
+    for (name, shape) in [
+        ("a", &[1][..]),
+        ("", &[1]),
+        (&long, &[1]),
+        ("b", &[]),
+        ("b", &[1, 0]),
+        ("b", &[1; 5]),
+        ("b", &[1 << 63, 2]),
+    ] {
+        let error = writer.f32_tensor(name, shape, &[1.0]).unwrap_err();
+        assert_eq!(
+            error.code(),
+            "INVALID_ARGUMENT",
+            "{name}, {shape:?}: {error}"
+        );
+    }
+    let error = writer.f32_tensor("b", &[2, 3], &[1.0]).unwrap_err();
+    assert_eq!(error.to_string(), "`values` has 1 values, but 6 are needed");
+    let error = writer.tensor("b", &[33], WeightType::Q8_0, &[0; 34]);
+    assert_eq!(error.unwrap_err().code(), "INVALID_ARGUMENT");
+    let file = Gguf::from_bytes(writer.finish()).unwrap();
+    assert_eq!(file.tensors().len(), 1);
 }

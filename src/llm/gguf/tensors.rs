@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) const LEAST_BYTES: usize = 8 + 4 + 8 + 4 + 8;
 
 /// The longest name in bytes, as the format says.
-const MOST_NAME: usize = 64;
+pub(super) const MOST_NAME: usize = 64;
 
 /// A tensor of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,8 +130,8 @@ fn fault(name: &str, what: String) -> Error {
     invalid(what, format!("tensor `{name}`"))
 }
 
-/// The bytes of all rows.
-fn size(shape: &[usize], kind: WeightType) -> Option<u64> {
+/// Returns the bytes of all rows; `None` if they overflow, or if rows have no whole blocks.
+pub(super) fn size(shape: &[usize], kind: WeightType) -> Option<u64> {
     let rows = shape[1..]
         .iter()
         .try_fold(1u64, |rows, &len| rows.checked_mul(len as u64))?;

@@ -1,8 +1,10 @@
 //! A writer of GGUF files.
 
+use super::tensors::{MOST_NAME, size};
 use super::value::{ARRAY, STRING};
 use crate::error::{Error, Result};
 use crate::tensor::ggml::WeightType;
+use std::collections::BTreeSet;
 
 /// The types of numbers in metadata.
 const U32: u32 = 4;
@@ -30,7 +32,7 @@ pub struct GgufWriter {
     entries: u64,
     /// The table of tensors, and their data.
     table: Vec<u8>,
-    tensors: u64,
+    names: BTreeSet<String>,
     data: Vec<u8>,
 }
 
@@ -84,7 +86,9 @@ impl GgufWriter {
     /// rows.
     ///
     /// # Errors
-    /// `LengthMismatch` if `blocks` has another number of bytes than the shape needs.
+    /// `InvalidArgument` for a name that another tensor has or that has not 1 to 64 bytes, and for a shape that has not 1
+    /// to 4 dimensions of at least 1, has no whole blocks, or overflows. `LengthMismatch` if `blocks` has another number
+    /// of bytes than the shape needs.
     pub fn tensor(
         &mut self,
         name: &str,
@@ -92,25 +96,14 @@ impl GgufWriter {
         kind: WeightType,
         blocks: &[u8],
     ) -> Result<()> {
-        let row = shape.first().and_then(|&cols| kind.row_bytes(cols));
-        let rows = shape.iter().skip(1);
-        let expected = rows.fold(row.unwrap_or_default(), |bytes, &len| {
-            bytes.saturating_mul(len)
-        });
-        if blocks.len() != expected || row.is_none() {
-            return Err(Error::LengthMismatch {
-                what: "blocks",
-                expected,
-                actual: blocks.len(),
-            });
-        }
+        self.check(name, shape, kind, ("blocks", blocks.len(), 1))?;
+        self.names.insert(name.to_owned());
         self.table.extend(string(name));
         self.table.extend((shape.len() as u32).to_le_bytes());
         let shape = shape.iter().flat_map(|&len| (len as u64).to_le_bytes());
         self.table.extend(shape);
         self.table.extend(kind.id().to_le_bytes());
         self.table.extend((self.data.len() as u64).to_le_bytes());
-        self.tensors += 1;
         self.data.extend(blocks);
         let len = self.data.len().next_multiple_of(ALIGNMENT);
         self.data.resize(len, 0);
@@ -120,8 +113,10 @@ impl GgufWriter {
     /// Adds a tensor of `f32`.
     ///
     /// # Errors
-    /// `LengthMismatch` if `values` has another number of elements than the shape.
+    /// The errors of [`GgufWriter::tensor`]. `LengthMismatch` if `values` has another number of elements than the shape.
     pub fn f32_tensor(&mut self, name: &str, shape: &[usize], values: &[f32]) -> Result<()> {
+        let given = ("values", values.len(), size_of::<f32>());
+        self.check(name, shape, WeightType::F32, given)?;
         let bytes: Vec<u8> = values
             .iter()
             .flat_map(|value| value.to_le_bytes())
@@ -129,11 +124,42 @@ impl GgufWriter {
         self.tensor(name, shape, WeightType::F32, &bytes)
     }
 
+    /// Checks a tensor, given the number of its parts and the size of each in bytes.
+    fn check(
+        &self,
+        name: &str,
+        shape: &[usize],
+        kind: WeightType,
+        (what, actual, part): (&'static str, usize, usize),
+    ) -> Result<()> {
+        if !(1..=MOST_NAME).contains(&name.len()) || self.names.contains(name) {
+            let requirement = format!("1 to {MOST_NAME} bytes that no other tensor is named by");
+            return Err(Error::invalid("name", format!("`{name}`"), requirement));
+        }
+        let dimensions = (1..=4).contains(&shape.len()) && !shape.contains(&0);
+        let bytes = dimensions.then(|| size(shape, kind)).flatten();
+        let Some(bytes) = bytes.and_then(|bytes| usize::try_from(bytes).ok()) else {
+            let requirement = format!(
+                "1 to 4 dimensions of at least 1 that do not overflow, with rows of whole blocks of {kind:?}"
+            );
+            return Err(Error::invalid("shape", format!("{shape:?}"), requirement));
+        };
+        let expected = bytes / part;
+        if actual != expected {
+            return Err(Error::LengthMismatch {
+                what,
+                expected,
+                actual,
+            });
+        }
+        Ok(())
+    }
+
     /// Returns the file.
     pub fn finish(self) -> Vec<u8> {
         let mut file = b"GGUF".to_vec();
         file.extend(3u32.to_le_bytes());
-        file.extend(self.tensors.to_le_bytes());
+        file.extend((self.names.len() as u64).to_le_bytes());
         file.extend(self.entries.to_le_bytes());
         file.extend(self.metadata);
         file.extend(self.table);
