@@ -1,8 +1,8 @@
 //! Measures a language model and prints one line of JSON.
 //!
 //! `cargo run --release --features llm --example llm_bench -- --model FILE --tokens 1,2,3 --n 64
-//! --threads 1 --runs 3 --backend gpu --half-precision --cache f16 --instruction-set sse2`. It reads all logits of each token, and goes on
-//! where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens;
+//! --threads 1 --runs 3 --backend gpu --half-precision --cache f16 --instruction-set sse2`. It reads all logits of each
+//! token, and goes on where an answer ends. With `--greedy` it answers as [`LanguageModel::complete`] does: the back-end chooses the tokens;
 //! with `--temperature T --top-p P --top-k K` it draws them, and with `--schema JSON` they follow a JSON schema. With
 //! `--logits K` it prints the K largest logits of each position, with
 //! `--tokenize TEXT_AS_JSON [--special]` the tokens of a text.

@@ -41,17 +41,21 @@ fn offered(adapter: &wgpu::Adapter, matrices: bool) -> HalfPrecision {
     }
 }
 
+/// Returns whether a device multiplies in f16: it was opened for that, and is no software adapter.
+pub(super) fn is_used(gpu: &Gpu) -> bool {
+    gpu.half_precision() == HalfPrecision::Used && !gpu.adapter().software
+}
+
 /// Returns whether a product runs in f16 on such a device: not a matrix-vector product, and not one
 /// with a matrix that no buffer can hold once it is padded to whole tiles.
 pub(super) fn suits(gpu: &Gpu, [m, k, n]: [usize; 3]) -> bool {
-    let used = gpu.half_precision() == HalfPrecision::Used && !gpu.adapter().software;
     let fits = || {
         let [height, width] = [m, n].map(|side| side.next_multiple_of(TILE));
         let depth = k.next_multiple_of(DEPTH);
         let mut matrices = [[height, depth], [depth, width], [height, width]].into_iter();
         matrices.all(|[rows, cols]| rows.saturating_mul(cols) <= gpu.max_len())
     };
-    used && m > 1 && n > 1 && fits()
+    is_used(gpu) && m > 1 && n > 1 && fits()
 }
 
 /// Records a matmul of row-major matrices, none of which is empty. Both operands are rounded to f16

@@ -6,6 +6,7 @@ mod choice;
 use std::sync::Arc;
 
 use super::context::Gpu;
+use super::f16_matmul;
 use super::kernels;
 use super::pipelines::{Composed, Proof};
 use super::readback::Readback;
@@ -16,7 +17,6 @@ use crate::graph::transformer::{
     Activation, Attention, BLOCK, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
     StepKernels, TILED_FROM, TransformerBackend, TransformerPass, check_head,
 };
-use crate::ops::HalfPrecision;
 use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
@@ -58,7 +58,7 @@ const MANY_TILES: usize = 96;
 /// H200 with 1.24 billion parameters, 8 rows took 4 and 11 ms, 24 rows 10 and 11, and 32 rows 13 and 12.
 const ROWS_ALONE: usize = 24;
 
-/// The same number for tiles in f16.
+/// The number of rows from which on tiles in f16 take less time.
 const F16_FROM: usize = 12;
 
 impl TransformerBackend for Arc<Gpu> {
@@ -101,10 +101,12 @@ impl TransformerBackend for Arc<Gpu> {
     }
 
     fn tiled_from(&self) -> usize {
-        match self.half_precision() {
-            _ if self.adapter().software => TILED_FROM,
-            HalfPrecision::Used => F16_FROM,
-            _ => ROWS_ALONE,
+        if self.adapter().software {
+            TILED_FROM
+        } else if f16_matmul::is_used(self) {
+            F16_FROM
+        } else {
+            ROWS_ALONE
         }
     }
 
@@ -136,11 +138,18 @@ impl GpuPass<'_> {
     }
 
     /// Returns the tiles of a product: large ones read less, where there are enough of them to keep a GPU busy.
-    fn tile(&self, shape: [usize; 2], may_round: bool) -> Tile {
-        if shape[0] < self.0.gpu.tiled_from() {
+    fn tile(
+        &self,
+        tokens: usize,
+        part: &Part,
+        cols: usize,
+        columns: Columns<'_, GpuBuffer>,
+    ) -> Tile {
+        let shape = [tokens, part.rows];
+        if tokens < self.0.gpu.tiled_from() {
             return Tile::Row;
         }
-        if may_round {
+        if f16_matmul::is_used(self.0.gpu) && f16_fits(shape, cols, columns) {
             return Tile::F16;
         }
         let many = Tile::By64.count(shape) >= Some(MANY_TILES);
@@ -149,24 +158,6 @@ impl GpuPass<'_> {
         } else {
             Tile::By32
         }
-    }
-
-    /// Returns whether a product may be computed in f16: on a device that was opened for it, and of whole tiles.
-    fn may_round(
-        &self,
-        rows: usize,
-        part: &Part,
-        cols: usize,
-        (y, column, stride): Columns<'_, GpuBuffer>,
-    ) -> bool {
-        let gpu = self.0.gpu;
-        let is_used = gpu.half_precision() == HalfPrecision::Used && !gpu.adapter().software;
-        let is_whole = [cols, part.rows]
-            .iter()
-            .all(|len| len.is_multiple_of(F16_TILE));
-        let is_aligned = [column, stride].iter().all(|at| at.is_multiple_of(4));
-        let has_room = rows.next_multiple_of(F16_TILE) * stride <= y.len();
-        is_used && rows >= F16_FROM && is_whole && is_aligned && has_room
     }
 
     fn record(
@@ -267,9 +258,8 @@ impl<'g> TransformerPass for GpuPass<'g> {
     ) -> Result<()> {
         let tokens = product.rows;
         for part in &weights.parts {
-            let shape = [tokens, part.rows];
             let columns = (y, column + part.first, stride);
-            let tile = self.tile(shape, self.may_round(tokens, part, weights.cols, columns));
+            let tile = self.tile(tokens, part, weights.cols, columns);
             let lanes = self.lanes(part.rows);
             let gates = product.gate.map_or(0, |_| part.rows / 2);
             let params = [
@@ -290,7 +280,7 @@ impl<'g> TransformerPass for GpuPass<'g> {
                 u32::from(product.gate == Some(Activation::GeluTanh)),
             ];
             let rows_at_once = ROWS_OF_A_LANE * MOST_LANES / lanes;
-            let workgroups = tile.count(shape);
+            let workgroups = tile.count([tokens, part.rows]);
             let workgroups = workgroups.unwrap_or(tokens * part.rows.div_ceil(rows_at_once));
             let inputs = if tile == Tile::Row {
                 // Where there is no norm, another buffer stands for its gain that is not read.
@@ -460,6 +450,18 @@ impl<'g> TransformerPass for GpuPass<'g> {
         let workgroups = (tokens * hidden).div_ceil(WORKGROUP);
         self.record(("gate", kernels::GATE), &params, &[x], y, workgroups)
     }
+}
+
+/// Returns whether a product of `cols` columns has whole tiles of f16, and room for them in its result.
+fn f16_fits(
+    [tokens, rows]: [usize; 2],
+    cols: usize,
+    (y, column, stride): Columns<'_, GpuBuffer>,
+) -> bool {
+    let is_whole = |len: usize| len.is_multiple_of(F16_TILE);
+    let is_aligned = |at: usize| at.is_multiple_of(4);
+    let has_room = tokens.next_multiple_of(F16_TILE) * stride <= y.len();
+    is_whole(cols) && is_whole(rows) && is_aligned(column) && is_aligned(stride) && has_room
 }
 
 /// Returns the name and the text of the kernel for an attention, and the tokens that a workgroup computes.

@@ -85,20 +85,24 @@ const fn instance(
 }
 
 /// Returns a kernel of which Rust writes no part.
-const fn apart(file: &'static str, instance: Instance) -> Apart {
+const fn apart(file: &'static str, name: &'static str, features: &'static [&'static str]) -> Apart {
     Apart {
         file,
         native: false,
-        instance,
+        instance: instance(name, features, &[]),
         left_out: &[],
     }
 }
 
 /// Returns such a kernel for native devices only.
-const fn native(file: &'static str, instance: Instance) -> Apart {
+const fn native(
+    file: &'static str,
+    name: &'static str,
+    features: &'static [&'static str],
+) -> Apart {
     Apart {
         native: true,
-        ..apart(file, instance)
+        ..apart(file, name, features)
     }
 }
 
@@ -437,87 +441,68 @@ pub(crate) const TEMPLATES: &[Template] = &[
 
 /// The kernels that are no part of that table.
 pub(crate) const APART: &[Apart] = &[
-    apart("add_rows", instance("add_rows", &[], &[])),
-    apart("add_splits", instance("add_splits", &[], &[])),
-    apart("add_weights", instance("add_weights", &[], &[])),
-    apart("attend", instance("attend", &[], &[])),
-    apart("attend", instance("attend_f16", &["f16"], &[])),
-    apart("attend", instance("attend_q8_0", &["q8_0"], &[])),
-    apart("attend_tiled", instance("attend_tiled", &[], &[])),
-    apart("attend_tiled", instance("attend_tiled_f16", &["f16"], &[])),
+    apart("add_rows", "add_rows", &[]),
+    apart("add_splits", "add_splits", &[]),
+    apart("add_weights", "add_weights", &[]),
+    apart("attend", "attend", &[]),
+    apart("attend", "attend_f16", &["f16"]),
+    apart("attend", "attend_q8_0", &["q8_0"]),
+    apart("attend_tiled", "attend_tiled", &[]),
+    apart("attend_tiled", "attend_tiled_f16", &["f16"]),
+    apart("attend_tiled", "attend_tiled_q8_0", &["q8_0"]),
+    apart("change_logits", "change_logits", &[]),
+    apart("forbid", "forbid", &[]),
+    apart("draw", "draw", &[]),
+    apart("gate", "gate", &[]),
+    apart("largest", "largest", &[]),
+    apart("multiply_blocks", "multiply_floats", &["floats"]),
+    apart("multiply_blocks", "multiply_bytes", &["bytes"]),
+    apart("multiply_blocks", "multiply_nibbles", &["nibbles"]),
     apart(
-        "attend_tiled",
-        instance("attend_tiled_q8_0", &["q8_0"], &[]),
+        "multiply_blocks_tiled",
+        "multiply_floats_tiled",
+        &["floats"],
     ),
-    apart("change_logits", instance("change_logits", &[], &[])),
-    apart("forbid", instance("forbid", &[], &[])),
-    apart("draw", instance("draw", &[], &[])),
-    apart("gate", instance("gate", &[], &[])),
-    apart("largest", instance("largest", &[], &[])),
+    apart("multiply_blocks_tiled", "multiply_bytes_tiled", &["bytes"]),
     apart(
-        "multiply_blocks",
-        instance("multiply_floats", &["floats"], &[]),
-    ),
-    apart(
-        "multiply_blocks",
-        instance("multiply_bytes", &["bytes"], &[]),
-    ),
-    apart(
-        "multiply_blocks",
-        instance("multiply_nibbles", &["nibbles"], &[]),
+        "multiply_blocks_tiled",
+        "multiply_nibbles_tiled",
+        &["nibbles"],
     ),
     apart(
         "multiply_blocks_tiled",
-        instance("multiply_floats_tiled", &["floats"], &[]),
+        "multiply_floats_wide",
+        &["floats", "wide"],
     ),
     apart(
         "multiply_blocks_tiled",
-        instance("multiply_bytes_tiled", &["bytes"], &[]),
+        "multiply_bytes_wide",
+        &["bytes", "wide"],
     ),
     apart(
         "multiply_blocks_tiled",
-        instance("multiply_nibbles_tiled", &["nibbles"], &[]),
+        "multiply_nibbles_wide",
+        &["nibbles", "wide"],
     ),
-    apart(
-        "multiply_blocks_tiled",
-        instance("multiply_floats_wide", &["floats", "wide"], &[]),
-    ),
-    apart(
-        "multiply_blocks_tiled",
-        instance("multiply_bytes_wide", &["bytes", "wide"], &[]),
-    ),
-    apart(
-        "multiply_blocks_tiled",
-        instance("multiply_nibbles_wide", &["nibbles", "wide"], &[]),
-    ),
-    native(
-        "multiply_blocks_f16",
-        instance("multiply_floats_f16", &["floats"], &[]),
-    ),
-    native(
-        "multiply_blocks_f16",
-        instance("multiply_bytes_f16", &["bytes"], &[]),
-    ),
-    native(
-        "multiply_blocks_f16",
-        instance("multiply_nibbles_f16", &["nibbles"], &[]),
-    ),
-    apart("norm_rows", instance("norm_rows", &[], &[])),
-    apart("rank", instance("rank", &[], &[])),
-    apart("take_row", instance("take_floats", &["floats"], &[])),
-    apart("take_row", instance("take_bytes", &["bytes"], &[])),
-    apart("take_row", instance("take_nibbles", &["nibbles"], &[])),
-    apart("place_heads", instance("place_heads", &[], &[])),
-    apart("place_heads", instance("place_heads_f16", &["f16"], &[])),
-    apart("place_heads", instance("place_heads_q8_0", &["q8_0"], &[])),
+    native("multiply_blocks_f16", "multiply_floats_f16", &["floats"]),
+    native("multiply_blocks_f16", "multiply_bytes_f16", &["bytes"]),
+    native("multiply_blocks_f16", "multiply_nibbles_f16", &["nibbles"]),
+    apart("norm_rows", "norm_rows", &[]),
+    apart("rank", "rank", &[]),
+    apart("take_row", "take_floats", &["floats"]),
+    apart("take_row", "take_bytes", &["bytes"]),
+    apart("take_row", "take_nibbles", &["nibbles"]),
+    apart("place_heads", "place_heads", &[]),
+    apart("place_heads", "place_heads_f16", &["f16"]),
+    apart("place_heads", "place_heads_q8_0", &["q8_0"]),
     Apart {
         left_out: &["GROUP", "combine"],
-        ..apart("fold_tiles", instance("fold_tiles", &[], &[]))
+        ..apart("fold_tiles", "fold_tiles", &[])
     },
-    apart("matmul_words", instance("matmul_f16", &["f16"], &[])),
-    apart("matmul_words", instance("matmul_q4_0", &["q4_0"], &[])),
-    apart("matmul_words", instance("matmul_q8_0", &["q8_0"], &[])),
-    apart("unpack_words", instance("unpack_f16", &["f16"], &[])),
-    apart("unpack_words", instance("unpack_q4_0", &["q4_0"], &[])),
-    apart("unpack_words", instance("unpack_q8_0", &["q8_0"], &[])),
+    apart("matmul_words", "matmul_f16", &["f16"]),
+    apart("matmul_words", "matmul_q4_0", &["q4_0"]),
+    apart("matmul_words", "matmul_q8_0", &["q8_0"]),
+    apart("unpack_words", "unpack_f16", &["f16"]),
+    apart("unpack_words", "unpack_q4_0", &["q4_0"]),
+    apart("unpack_words", "unpack_q8_0", &["q8_0"]),
 ];

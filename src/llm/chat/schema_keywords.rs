@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use serde_json::{Map, Value};
 
-/// What a keyword's value holds.
+/// The kinds of values that keywords have.
 #[derive(Clone, Copy)]
 enum Holds {
     /// No schema.
