@@ -1,3 +1,4 @@
+import { aborted } from './check.js';
 import { linked } from './linked.js';
 import { untilAborted } from './until_aborted.js';
 
@@ -129,7 +130,7 @@ export class Generation {
         this.#stop = () => controller.abort();
         const push = (piece) => controller.signal.aborted || this.#push(piece);
         try {
-            this.#finishReason = await untilAborted(controller.signal, () => this.#start(push), this.#cancel);
+            this.#finishReason = await untilAborted(controller.signal, () => this.#start(push), aborted, this.#cancel);
         } catch (error) {
             this.#error = error;
         } finally {

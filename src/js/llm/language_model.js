@@ -201,7 +201,7 @@ export class LanguageModel {
         const list = check.texts(texts, 'texts');
         const [engine, number] = [this.#used(), ++this.#requests];
         const embed = () => engine.embed(number, list, pooling === 'last', normalize);
-        return untilAborted(signal, embed, () => engine.cancel(number));
+        return untilAborted(signal, embed, check.aborted, () => engine.cancel(number));
     }
 
     async tokenize(text, options) {

@@ -1,6 +1,7 @@
 // What callers give, on its way to a worker.
 
 import { RelampagoError, classOf, invalid } from '../core.js';
+import { untilAborted } from '../until_aborted.js';
 
 const MOST_SPARE = 16;
 
@@ -75,27 +76,10 @@ export function allocated(length, make) {
 /** What `start` comes to, unless the caller aborts before. */
 export async function abortable(options, start) {
     const signal = options?.signal ?? undefined;
-    if (signal === undefined) {
-        return start();
-    }
-    if (typeof signal.aborted !== 'boolean') {
+    if (signal !== undefined && typeof signal.aborted !== 'boolean') {
         throw invalid('signal', signal, 'an AbortSignal');
     }
-    const reason = () => new RelampagoError('ABORTED', 'aborted by the caller', signal.reason);
-    if (signal.aborted) {
-        throw reason();
-    }
-    const work = start();
-    let abort;
-    const aborted = new Promise((_, reject) => {
-        abort = () => reject(reason());
-        signal.addEventListener('abort', abort);
-    });
-    try {
-        return await Promise.race([work, aborted]);
-    } finally {
-        signal.removeEventListener('abort', abort);
-    }
+    return untilAborted(signal, start, () => new RelampagoError('ABORTED', 'aborted by the caller', signal.reason));
 }
 
 /** Adds methods whose arguments go to the worker as they are; `methods` has the number of arguments of each. */
