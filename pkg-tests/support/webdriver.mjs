@@ -14,7 +14,12 @@ const PATIENCE = 120_000;
 const TIMEOUTS = { script: 300_000, pageLoad: PATIENCE, implicit: 0 };
 
 /** Starts the command line `driver`, which lacks the port, and a browser of these capabilities. */
-export async function open({ driver, env, capabilities }) {
+export async function open(options) {
+  return new Session(options, await start(options));
+}
+
+/** The session's address, the browser's version, and a function that ends both. */
+async function start({ driver, env, capabilities }) {
   const port = await freePort();
   const [program, ...args] = driver;
   // A group of its own, so that what the driver starts ends with it.
@@ -29,9 +34,9 @@ export async function open({ driver, env, capabilities }) {
     const base = `http://127.0.0.1:${port}`;
     await Promise.race([ready(base), failed]);
     const { sessionId, capabilities: got } = await command('POST', `${base}/session`, { capabilities: { alwaysMatch: capabilities } });
-    const session = new Session(`${base}/session/${sessionId}`, got.browserVersion, end);
-    await session.send('POST', 'timeouts', TIMEOUTS);
-    return session;
+    const url = `${base}/session/${sessionId}`;
+    await command('POST', `${url}/timeouts`, TIMEOUTS);
+    return { url, version: got.browserVersion, end };
   } catch (error) {
     end();
     throw new Error(`${program} starts no browser: ${error.message}`, { cause: error });
@@ -52,7 +57,7 @@ async function command(method, url, body) {
   const response = await fetch(url, { method, headers: { 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
   const { value } = await response.json();
   if (!response.ok) {
-    throw new Error(`${value.error}: ${value.message}`);
+    throw Object.assign(new Error(`${value.error}: ${value.message}`), { code: value.error });
   }
   return value;
 }
@@ -72,22 +77,35 @@ function endGroup(pid) {
 }
 
 class Session {
-  #url;
-  #version;
-  #end;
+  #options;
+  #started;
 
-  constructor(url, version, end) {
-    this.#url = url;
-    this.#version = version;
-    this.#end = end;
+  constructor(options, started) {
+    this.#options = options;
+    this.#started = started;
   }
 
   version() {
-    return this.#version;
+    return this.#started.version;
   }
 
   send(method, path, body) {
-    return command(method, `${this.#url}/${path}`, body);
+    return command(method, `${this.#started.url}/${path}`, body);
+  }
+
+  /** Shows `url`. A browser that hangs, as WebKit does now and then, is replaced once. */
+  async load(url) {
+    try {
+      await this.send('POST', 'url', { url });
+    } catch (error) {
+      if (error.code !== 'timeout') {
+        throw error;
+      }
+      console.error(`${this.#options.driver.join(' ')} did not load ${url} in ${PATIENCE / 1000} s, and is started again`);
+      this.#started.end();
+      this.#started = await start(this.#options);
+      await this.send('POST', 'url', { url });
+    }
   }
 
   /** The session's one window, which shows one page after the other. */
@@ -96,8 +114,8 @@ class Session {
   }
 
   async close() {
-    await command('DELETE', this.#url).catch(() => {});
-    this.#end();
+    await command('DELETE', this.#started.url).catch(() => {});
+    this.#started.end();
   }
 }
 
@@ -119,7 +137,7 @@ class Page {
   async goto(url) {
     this.#origin = new URL(url).origin;
     this.#requests = requestsTo(this.#origin).length;
-    await this.#session.send('POST', 'url', { url });
+    await this.#session.load(url);
     // WebKit's driver may take the end of the page before for the end of this one's load.
     await this.waitForFunction((url) => location.href === url && document.readyState === 'complete', new URL(url).href);
   }
@@ -177,7 +195,7 @@ class Page {
 
   /** What the page still does ends. */
   async close() {
-    await this.#session.send('POST', 'url', { url: 'about:blank' });
+    await this.#session.load('about:blank');
   }
 }
 
