@@ -12,6 +12,7 @@ mod movement;
 mod node;
 mod operand;
 mod programs;
+mod random;
 mod reduce;
 mod run;
 mod shape;

@@ -111,6 +111,13 @@ impl Context {
         Ok(())
     }
 
+    /// Computes a node whose result stays on the device, and returns its buffer.
+    pub(super) async fn buffer(&self, node: &Arc<Node>) -> Result<DeviceBuffer> {
+        self.keep(std::slice::from_ref(node)).await?;
+        let source = node.source().unwrap_or(Source::Values(Arc::default()));
+        self.resident(&source).await
+    }
+
     /// Finds or plans the program of nodes, and collects its arguments.
     async fn ready(&self, nodes: &[Arc<Node>]) -> Result<Ready> {
         let graph = Graph::of(nodes);

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::device::buffer::DeviceBuffer;
 use crate::error::Result;
 use crate::lazy::node::Node;
 use crate::lazy::run::Context;
@@ -112,6 +113,25 @@ impl Tensor {
         self.context.keep(&[Arc::clone(&self.node)]).await?;
         Ok(self.clone())
     }
+
+    /// Computes the elements, which stay on the device, and returns them in row-major order as a buffer for methods of
+    /// the device, batches and programs. The buffer shares the tensor's memory.
+    ///
+    /// ```
+    /// # #[cfg(not(target_arch = "wasm32"))] {
+    /// use relampago::{GpuDevice, Tensors};
+    ///
+    /// let device = GpuDevice::new()?;
+    /// let tensors = Tensors::new(&device);
+    /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?.transpose()?;
+    /// let y = tensors.from_buffer(x.to_buffer_sync()?, &[4])?;
+    /// assert_eq!(y.read_sync()?, [1.0, 3.0, 2.0, 4.0]);
+    /// # }
+    /// # Ok::<(), relampago::Error>(())
+    /// ```
+    pub async fn to_buffer_async(&self) -> Result<DeviceBuffer> {
+        self.context.buffer(&self.node).await
+    }
 }
 
 /// Blocking versions, on native targets.
@@ -135,6 +155,11 @@ impl Tensor {
     /// Blocking version of [`Tensor::run_async`].
     pub fn run_sync(&self) -> Result<Self> {
         crate::runtime::block_on(self.run_async())
+    }
+
+    /// Blocking version of [`Tensor::to_buffer_async`].
+    pub fn to_buffer_sync(&self) -> Result<DeviceBuffer> {
+        crate::runtime::block_on(self.to_buffer_async())
     }
 }
 

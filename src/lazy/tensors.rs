@@ -122,7 +122,7 @@ impl Tensors {
         &self.context.device
     }
 
-    fn leaf(&self, shape: &[usize], source: Source) -> Tensor {
+    pub(super) fn leaf(&self, shape: &[usize], source: Source) -> Tensor {
         self.with(Node::leaf(shape, source))
     }
 

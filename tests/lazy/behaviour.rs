@@ -1,7 +1,7 @@
 //! The programs that are planned, the operations that run, and the depth of graphs.
 
 use super::random::Random;
-use relampago::{Backend, Result, Tensor};
+use relampago::{Backend, GpuCommandBatch, Result, Tensor};
 
 #[test]
 fn another_factor_and_other_values_plan_nothing() -> Result<()> {
@@ -220,6 +220,52 @@ fn bytes_come_back_whatever_is_moved_between() -> Result<()> {
         }
         let error = tensors.from_bytes(&[1, 2, 3], &[2, 2]).unwrap_err();
         assert_eq!(error.code(), "SHAPE_MISMATCH");
+    }
+    Ok(())
+}
+
+/// The package's tests have the same four bit patterns.
+#[test]
+fn random_tensors_are_those_of_the_seed() -> Result<()> {
+    for backend in crate::backends() {
+        let tensors = crate::tensors(backend);
+        let normal = tensors.random_normal(&[2, 2], 1)?.read_sync()?;
+        let known = [1_052_951_523, 3_197_612_476, 3_196_008_204, 3_212_869_053];
+        assert_eq!(
+            normal.iter().map(|x| x.to_bits()).collect::<Vec<_>>(),
+            known
+        );
+        let uniform = tensors.random_uniform(&[3, 1000], u64::MAX)?;
+        assert_eq!(uniform.shape(), [3, 1000]);
+        let mut expected = vec![0.0; 3000];
+        relampago::random::Philox::new(u64::MAX).uniform(0, &mut expected);
+        assert_eq!(uniform.read_sync()?, expected);
+        assert!(tensors.random_uniform(&[0, 5], 0)?.read_sync()?.is_empty());
+        tensors.random_normal(&[1; 7], 0).unwrap_err();
+        tensors.random_normal(&[usize::MAX, 2], 0).unwrap_err();
+    }
+    Ok(())
+}
+
+#[test]
+fn a_tensor_goes_to_a_batch_and_back() -> Result<()> {
+    for backend in crate::backends() {
+        let tensors = crate::tensors(backend);
+        let x = tensors.tensor(&[1.0, -2.0, 3.0, -4.0, 5.0, -6.0], &[2, 3])?;
+        let buffer = x.transpose()?.mul(2.0)?.to_buffer_sync()?;
+        assert_eq!(buffer.read()?, [2.0, -8.0, -4.0, 10.0, 6.0, -12.0]);
+        let mut batch = GpuCommandBatch::new(tensors.device().clone());
+        let input = batch.input(&buffer);
+        let positive = batch.relu(input);
+        batch.output(positive)?;
+        batch.execute_sync()?;
+        let output = batch.keep(positive)?;
+        let back = tensors.from_buffer(output, &[3, 2])?;
+        assert_eq!(back.sum(0)?.read_sync()?, [8.0, 10.0]);
+        // A leaf's buffer, one of no elements, and the same one again.
+        assert_eq!(x.to_buffer_sync()?.read()?, x.read_sync()?);
+        assert!(tensors.zeros(&[0, 2])?.to_buffer_sync()?.read()?.is_empty());
+        assert_eq!(x.to_buffer_sync()?.read()?, x.read_sync()?);
     }
     Ok(())
 }
