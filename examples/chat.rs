@@ -66,7 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Prints an answer as it is generated, and its speed.
 fn answer(
-    session: &mut Session<'_>,
+    session: &mut Session,
     messages: &[Message],
     options: &GenerateOptions,
 ) -> Result<String, Box<dyn Error>> {

@@ -10,7 +10,7 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Generation {
-    model: Rc<LanguageModel>,
+    model: LanguageModel,
     generator: Option<Generator<'static>>,
     /// Where the sequence goes.
     last: Rc<RefCell<Option<Sequence>>>,
@@ -18,7 +18,7 @@ pub struct Generation {
 
 impl Generation {
     pub(super) fn new(
-        model: Rc<LanguageModel>,
+        model: LanguageModel,
         generator: Generator<'static>,
         last: Rc<RefCell<Option<Sequence>>>,
     ) -> Self {

@@ -17,7 +17,7 @@ use wasm_bindgen::prelude::*;
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Model {
-    pub(super) language: Rc<LanguageModel>,
+    pub(super) language: LanguageModel,
     last: Rc<RefCell<Option<Sequence>>>,
     loras: RefCell<Loras>,
     /// Why it runs on its back-end.
@@ -27,7 +27,7 @@ pub struct Model {
 impl Model {
     pub(super) fn new(model: LanguageModel, reason: String) -> Self {
         Self {
-            language: Rc::new(model),
+            language: model,
             last: Rc::default(),
             loras: RefCell::default(),
             reason,
@@ -43,7 +43,7 @@ impl Model {
         let mut generate = options_of(options);
         generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"));
         let generator = Generator::new(&self.language, Continued::Own(sequence), prompt, generate)?;
-        let (model, last) = (Rc::clone(&self.language), Rc::clone(&self.last));
+        let (model, last) = (self.language.clone(), Rc::clone(&self.last));
         Ok(Generation::new(model, generator, last))
     }
 }
@@ -126,7 +126,7 @@ impl Model {
         saved: Option<Vec<u8>>,
         lora: Vec<f64>,
     ) -> Result<Session, JsValue> {
-        let (model, lora) = (&*self.language, self.loras.borrow().scaled(&lora));
+        let (model, lora) = (&self.language, self.loras.borrow().scaled(&lora));
         let sequence = match saved {
             Some(bytes) => Sequence::load(model, &bytes, &lora).await,
             None => Sequence::new(model).and_then(|mut sequence| {
@@ -135,7 +135,7 @@ impl Model {
             }),
         };
         let sequence = sequence.map_err(|error| to_js(&error))?;
-        Ok(Session::new(Rc::clone(&self.language), sequence))
+        Ok(Session::new(self.language.clone(), sequence))
     }
 
     /// Answers a conversation: the role and the content of each message, one after the other.

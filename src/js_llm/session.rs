@@ -2,19 +2,18 @@
 
 use super::to_js;
 use crate::llm::{LanguageModel, Lora, ScaledLora, Sequence, Wanted};
-use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
 /// A sequence, and the model that reads it.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Session {
-    model: Rc<LanguageModel>,
+    model: LanguageModel,
     sequence: Sequence,
 }
 
 impl Session {
-    pub(super) fn new(model: Rc<LanguageModel>, sequence: Sequence) -> Self {
+    pub(super) fn new(model: LanguageModel, sequence: Sequence) -> Self {
         Self { model, sequence }
     }
 
@@ -45,7 +44,7 @@ impl Session {
     pub async fn fork(&self) -> Result<Session, JsValue> {
         let fork = self.sequence.fork(&self.model).await;
         let fork = fork.map_err(|error| to_js(&error))?;
-        Ok(Self::new(Rc::clone(&self.model), fork))
+        Ok(Self::new(self.model.clone(), fork))
     }
 
     /// Returns the session as bytes.

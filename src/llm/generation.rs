@@ -12,7 +12,7 @@ use crate::error::Result;
 /// text ends with a whole character. Dropping it cancels the rest.
 #[derive(Debug)]
 pub struct Generation<'a> {
-    model: &'a LanguageModel,
+    model: LanguageModel,
     generator: Generator<'a>,
     failed: bool,
 }
@@ -20,7 +20,7 @@ pub struct Generation<'a> {
 impl<'a> Generation<'a> {
     /// Reads the prompt.
     async fn start(
-        model: &'a LanguageModel,
+        model: &LanguageModel,
         sequence: Continued<'a>,
         prompt: Vec<u32>,
         options: GenerateOptions,
@@ -28,7 +28,7 @@ impl<'a> Generation<'a> {
         let mut generator = Generator::new(model, sequence, prompt, options)?;
         while generator.read_prompt(model).await? {}
         Ok(Self {
-            model,
+            model: model.clone(),
             generator,
             failed: false,
         })
@@ -60,7 +60,7 @@ impl<'a> Generation<'a> {
     /// `DeviceLost`, `OutOfMemory`; `InvalidArgument` if a JSON schema takes too much work.
     pub async fn next_async(&mut self) -> Option<Result<String>> {
         while !self.failed && self.generator.finished().is_none() {
-            match self.generator.step(self.model).await {
+            match self.generator.step(&self.model).await {
                 Ok(text) if text.is_empty() => {}
                 Ok(text) => return Some(Ok(text)),
                 Err(error) => {
@@ -94,7 +94,7 @@ impl LanguageModel {
         &self,
         messages: &[Message],
         options: GenerateOptions,
-    ) -> Result<Generation<'_>> {
+    ) -> Result<Generation<'static>> {
         let sequence = Continued::Own(Sequence::new(self)?);
         Generation::start(self, sequence, self.conversation(messages)?, options).await
     }
@@ -107,13 +107,13 @@ impl LanguageModel {
         &self,
         prompt: &str,
         options: GenerateOptions,
-    ) -> Result<Generation<'_>> {
+    ) -> Result<Generation<'static>> {
         let sequence = Continued::Own(Sequence::new(self)?);
         Generation::start(self, sequence, self.continuation(prompt)?, options).await
     }
 }
 
-impl Session<'_> {
+impl Session {
     /// Like [`LanguageModel::chat_async`], but what the conversation has in common with the session's tokens is not read
     /// again, such as all messages before the last one. The session has the conversation and the answer then, without the
     /// answer's last token. Without [`GenerateOptions::lora`] the session's adapters stay.
@@ -154,6 +154,6 @@ impl Session<'_> {
             options.lora = self.sequence.lora().to_vec();
         }
         let sequence = Continued::Of(&mut self.sequence);
-        Generation::start(self.model, sequence, prompt, options).await
+        Generation::start(&self.model, sequence, prompt, options).await
     }
 }

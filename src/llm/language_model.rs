@@ -9,7 +9,7 @@ use crate::device::{Backend, GpuDevice};
 use crate::error::{Error, Result};
 use crate::instruction_set::InstructionSet;
 use crate::simd::Cpu;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// How a model is loaded.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +60,7 @@ pub struct ModelInfo {
     pub session_bytes: usize,
 }
 
-/// A language model from a GGUF file.
+/// A language model from a GGUF file. Clones are cheap and share its weights, so every task of a server can have one.
 ///
 /// ```no_run
 /// use relampago::llm::{LanguageModel, Message};
@@ -72,13 +72,14 @@ pub struct ModelInfo {
 /// }
 /// # Ok::<(), relampago::Error>(())
 /// ```
+#[derive(Clone)]
 pub struct LanguageModel {
-    pub(super) model: Model,
-    pub(super) tokenizer: Tokenizer,
-    template: Option<ChatTemplate>,
-    pub(super) ends: Vec<u32>,
+    pub(super) model: Arc<Model>,
+    pub(super) tokenizer: Arc<Tokenizer>,
+    template: Option<Arc<ChatTemplate>>,
+    pub(super) ends: Arc<[u32]>,
     /// The vocabulary for JSON schemas, once one is used.
-    pub(super) trie: OnceLock<Vocabulary>,
+    pub(super) trie: Arc<OnceLock<Vocabulary>>,
 }
 
 impl std::fmt::Debug for LanguageModel {
@@ -105,33 +106,33 @@ impl LanguageModel {
     }
 
     pub(crate) async fn from_file_async(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let model = Model::new(file, &options)?;
+        let mut model = Model::new(file, &options)?;
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = chat_template(&model.file);
         let template = source.map(ChatTemplate::new).transpose()?;
         let ends = ends(&model.file, &tokenizer);
-        let mut model = Self {
-            model,
-            tokenizer,
-            template,
-            ends,
-            trie: OnceLock::new(),
-        };
         if let Some(device) = &options.device {
-            model.move_to_async(device).await?;
+            model.move_to(device).await?;
         }
-        Ok(model)
+        Ok(Self {
+            model: Arc::new(model),
+            tokenizer: Arc::new(tokenizer),
+            template: template.map(Arc::new),
+            ends: ends.into(),
+            trie: Arc::default(),
+        })
     }
 
     /// Moves the model to a device: another one, or a new one in place of a lost one. The model stays where it
-    /// is if there is an error. Adapters that it made before have to be made anew.
+    /// is if there is an error. Clones, sessions and answers that it made before stay where they are; adapters have to be
+    /// made anew.
     ///
     /// An answer that a lost device cut off goes on with [`GenerateOptions::after`](super::GenerateOptions::after).
     ///
     /// # Errors
     /// `OutOfMemory`, `LimitExceeded` or `DeviceLost` if a GPU cannot hold the weights.
     pub async fn move_to_async(&mut self, device: &GpuDevice) -> Result<()> {
-        self.model.move_to(device).await
+        Arc::make_mut(&mut self.model).move_to(device).await
     }
 
     /// What the file says of the model.
@@ -171,11 +172,11 @@ impl LanguageModel {
         String::from_utf8_lossy(&self.tokenizer.decode_all(tokens)).into_owned()
     }
 
-    /// A new sequence of tokens.
+    /// A new sequence of tokens. It has a clone of the model.
     ///
     /// # Errors
     /// `OutOfMemory`.
-    pub fn session(&self) -> Result<Session<'_>> {
+    pub fn session(&self) -> Result<Session> {
         Session::new(self)
     }
 

@@ -45,27 +45,27 @@ use std::sync::Arc;
 use steps::Steps;
 use weights::Weights;
 
-/// A model whose weights stay in blocks of few bits.
-#[derive(Debug)]
+/// A model whose weights stay in blocks of few bits. Clones share them.
+#[derive(Clone, Debug)]
 pub(super) struct Model {
-    pub(super) file: Gguf,
+    pub(super) file: Arc<Gguf>,
     pub(super) config: Config,
-    weights: Weights,
-    steps: Steps,
+    weights: Arc<Weights>,
+    steps: Arc<Steps>,
     executor: Executor,
     /// The threads of passes on SIMD.
-    threads: Threads,
-    /// A place in memory that is this model's alone, by which its adapters are known.
+    threads: Arc<Threads>,
+    /// A place in memory that is this model's alone on its back-end, by which its adapters are known.
     identity: Arc<()>,
 }
 
 /// The back-end of a model.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Executor {
     Cpu(Cpu),
-    Gpu(Box<GpuModel<SharedGpu>>),
+    Gpu(Arc<GpuModel<SharedGpu>>),
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
-    Cuda(Box<GpuModel<SharedCuda>>),
+    Cuda(Arc<GpuModel<SharedCuda>>),
 }
 
 /// The memory of a sequence of tokens on its back-end.
@@ -98,28 +98,28 @@ impl Model {
         let (steps, weights) = Steps::new(&file, &config)?;
         let cpu = options.cpu();
         Ok(Self {
-            file,
+            file: Arc::new(file),
             config,
-            weights,
-            steps,
+            weights: Arc::new(weights),
+            steps: Arc::new(steps),
             executor: Executor::Cpu(cpu),
-            threads: Threads::new(cpu.threads),
+            threads: Arc::new(Threads::new(cpu.threads)),
             identity: Arc::default(),
         })
     }
 
-    /// Moves the model to a device's back-end. On a GPU it has a copy of the weights. Adapters stay
-    /// where they are, and have to be made anew.
+    /// Moves the model to a device's back-end. On a GPU it has a copy of the weights. Adapters and
+    /// clones stay where they are; adapters have to be made anew.
     pub(super) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
         self.executor = match device.executor() {
-            DeviceExecutor::Gpu(gpu) => Executor::Gpu(Box::new(GpuModel::new(gpu, self).await?)),
+            DeviceExecutor::Gpu(gpu) => Executor::Gpu(Arc::new(GpuModel::new(gpu, self).await?)),
             #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
             DeviceExecutor::Cuda(cuda) => {
-                Executor::Cuda(Box::new(GpuModel::new(cuda, self).await?))
+                Executor::Cuda(Arc::new(GpuModel::new(cuda, self).await?))
             }
             _ => {
                 let cpu = device.cpu();
-                self.threads = Threads::new(cpu.threads);
+                self.threads = Arc::new(Threads::new(cpu.threads));
                 Executor::Cpu(cpu)
             }
         };

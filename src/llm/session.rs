@@ -11,15 +11,22 @@ use std::ops::Range;
 /// Memory for keys and values of [`LoadOptions::context_length`](super::LoadOptions::context_length) tokens is allocated
 /// once on a GPU, and grows with the tokens on SIMD.
 #[derive(Debug)]
-pub struct Session<'a> {
-    pub(super) model: &'a LanguageModel,
+pub struct Session {
+    pub(super) model: LanguageModel,
     pub(super) sequence: Sequence,
 }
 
-impl<'a> Session<'a> {
-    pub(super) fn new(model: &'a LanguageModel) -> Result<Self> {
-        let sequence = Sequence::new(model)?;
-        Ok(Self { model, sequence })
+impl Session {
+    pub(super) fn new(model: &LanguageModel) -> Result<Self> {
+        Ok(Self {
+            sequence: Sequence::new(model)?,
+            model: model.clone(),
+        })
+    }
+
+    /// The model that reads the tokens.
+    pub fn model(&self) -> &LanguageModel {
+        &self.model
     }
 
     /// The tokens read so far.
@@ -33,7 +40,7 @@ impl<'a> Session<'a> {
     /// `Empty` for no tokens, `LimitExceeded` if the context has no room for them,
     /// `InvalidArgument` for a token beyond the vocabulary; none of them is read then.
     pub async fn prefill_async(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        self.sequence.read(self.model, tokens, Wanted::Last).await
+        self.sequence.read(&self.model, tokens, Wanted::Last).await
     }
 
     /// Reads tokens and returns the logits after each of them, row after row.
@@ -41,7 +48,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The errors of [`Session::prefill_async`].
     pub async fn logits_async(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
-        self.sequence.read(self.model, tokens, Wanted::All).await
+        self.sequence.read(&self.model, tokens, Wanted::All).await
     }
 
     /// Reads one token and returns the logits after it.
@@ -49,7 +56,9 @@ impl<'a> Session<'a> {
     /// # Errors
     /// The errors of [`Session::prefill_async`].
     pub async fn decode_async(&mut self, token: u32) -> Result<Vec<f32>> {
-        self.sequence.read(self.model, &[token], Wanted::Last).await
+        self.sequence
+            .read(&self.model, &[token], Wanted::Last)
+            .await
     }
 
     /// Forgets all tokens but the first `length`. Layers with a window keep the keys and values of 512 tokens before it; after
@@ -67,7 +76,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// `Foreign` for another model's adapter, `InvalidArgument` for a scale that is not finite.
     pub fn set_lora(&mut self, lora: &[ScaledLora]) -> Result<()> {
-        self.sequence.set_lora(self.model, lora)
+        self.sequence.set_lora(&self.model, lora)
     }
 
     /// Forgets the tokens of a range, and reads those after it again at their new positions. This makes
@@ -94,8 +103,8 @@ impl<'a> Session<'a> {
     /// `OutOfMemory`; on a GPU also `DeviceLost`.
     pub async fn fork_async(&self) -> Result<Self> {
         Ok(Self {
-            model: self.model,
-            sequence: self.sequence.fork(self.model).await?,
+            sequence: self.sequence.fork(&self.model).await?,
+            model: self.model.clone(),
         })
     }
 
@@ -105,7 +114,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// `OutOfMemory`; on a GPU also `DeviceLost`.
     pub async fn save_async(&self) -> Result<Vec<u8>> {
-        self.sequence.save(self.model).await
+        self.sequence.save(&self.model).await
     }
 }
 
@@ -117,27 +126,23 @@ impl LanguageModel {
     /// `InvalidModel` if the bytes are damaged, or another model or other adapters wrote them, or the same model with
     /// another [`LoadOptions::cache_type`](super::LoadOptions::cache_type);
     /// `LimitExceeded` if the context is too short; `OutOfMemory`, `DeviceLost`.
-    pub async fn load_session_async(
-        &self,
-        bytes: &[u8],
-        lora: &[ScaledLora],
-    ) -> Result<Session<'_>> {
+    pub async fn load_session_async(&self, bytes: &[u8], lora: &[ScaledLora]) -> Result<Session> {
         Ok(Session {
-            model: self,
             sequence: Sequence::load(self, bytes, lora).await?,
+            model: self.clone(),
         })
     }
 
     /// Blocking version of [`LanguageModel::load_session_async`].
     #[cfg(not(target_arch = "wasm32"))]
-    pub fn load_session(&self, bytes: &[u8], lora: &[ScaledLora]) -> Result<Session<'_>> {
+    pub fn load_session(&self, bytes: &[u8], lora: &[ScaledLora]) -> Result<Session> {
         crate::runtime::block_on(self.load_session_async(bytes, lora))
     }
 }
 
 /// Blocking versions.
 #[cfg(not(target_arch = "wasm32"))]
-impl Session<'_> {
+impl Session {
     /// Blocking version of [`Session::prefill_async`].
     pub fn prefill(&mut self, tokens: &[u32]) -> Result<Vec<f32>> {
         crate::runtime::block_on(self.prefill_async(tokens))

@@ -381,3 +381,61 @@ fn biases_of_tokens_that_do_not_exist_are_refused() {
     let wanted = "`logit_bias` is 260, but must be token ids below 260";
     assert_eq!(error.to_string(), wanted);
 }
+
+/// As a server does, which keeps sessions in its own structures and answers on threads of a pool.
+#[test]
+fn sessions_and_answers_outlive_their_handle_of_the_model() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let mut options = GenerateOptions::default();
+    options.max_tokens = 6;
+    for load in backends() {
+        let model = LanguageModel::from_bytes(bytes.clone(), load).unwrap();
+        let wanted = finish(model.complete("hello", options.clone())).0;
+        let mut sessions: Vec<_> = (0..3).map(|_| model.session().unwrap()).collect();
+        let mut answer = model.complete("hello", options.clone()).unwrap();
+        let clone = model.clone();
+        drop(model);
+        let answers = std::thread::spawn({
+            let options = options.clone();
+            move || {
+                let texts = sessions.iter_mut().map(|session| {
+                    let answer = session.complete("hello", options.clone())?;
+                    answer.text()
+                });
+                texts.collect::<Result<Vec<_>, _>>()
+            }
+        });
+        assert_eq!(answers.join().unwrap().unwrap(), vec![wanted.clone(); 3]);
+        let text: Result<String, _> = answer.by_ref().collect();
+        assert_eq!(text.unwrap(), wanted);
+        assert_eq!(finish(clone.complete("hello", options.clone())).0, wanted);
+    }
+}
+
+#[test]
+fn a_model_that_moves_leaves_its_clones_and_sessions() {
+    let (bytes, oracle) = random_model(LLAMA, 1);
+    let exact = oracle.logits(&[1, 2, 3, 4]);
+    for (name, load) in on_gpus() {
+        let device = load.device.clone().unwrap();
+        let mut model = LanguageModel::from_bytes(bytes.clone(), load).unwrap();
+        let (clone, mut session) = (model.clone(), model.session().unwrap());
+        session.prefill(&[1, 2, 3]).unwrap();
+        let simd = GpuDevice::builder().backend(Backend::Simd).build().unwrap();
+        model.move_to(&simd).unwrap();
+        assert_eq!(model.info().backend, Backend::Simd);
+        for there in [&clone, session.model()] {
+            assert_eq!(there.info().backend, device.backend(), "{name}");
+        }
+        let mut moved = model.session().unwrap();
+        let logits = [moved.prefill(&[1, 2, 3, 4]), session.decode(4)];
+        for logits in logits {
+            assert_close(&logits.unwrap(), &exact[3], "after the move");
+        }
+        let saved = session.save().unwrap();
+        assert_eq!(
+            model.load_session(&saved, &[]).unwrap().tokens(),
+            [1, 2, 3, 4]
+        );
+    }
+}

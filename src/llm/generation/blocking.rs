@@ -22,17 +22,21 @@ impl Iterator for Generation<'_> {
 
 impl LanguageModel {
     /// Blocking version of [`LanguageModel::chat_async`].
-    pub fn chat(&self, messages: &[Message], options: GenerateOptions) -> Result<Generation<'_>> {
+    pub fn chat(
+        &self,
+        messages: &[Message],
+        options: GenerateOptions,
+    ) -> Result<Generation<'static>> {
         block_on(self.chat_async(messages, options))
     }
 
     /// Blocking version of [`LanguageModel::complete_async`].
-    pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'_>> {
+    pub fn complete(&self, prompt: &str, options: GenerateOptions) -> Result<Generation<'static>> {
         block_on(self.complete_async(prompt, options))
     }
 }
 
-impl Session<'_> {
+impl Session {
     /// Blocking version of [`Session::chat_async`].
     pub fn chat(
         &mut self,

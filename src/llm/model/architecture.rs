@@ -85,7 +85,7 @@ const GEMMA3_27B_LAYERS: usize = 62;
 const MOST_HEAD: usize = 1 << 14;
 
 /// A model's hyperparameters.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Config {
     pub(super) architecture: &'static Architecture,
     pub(crate) layers: usize,
