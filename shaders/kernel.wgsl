@@ -35,6 +35,14 @@ struct Params {
     least: f32,
     // Caches of keys and values.
     capacity: u32,
+    // Heads on their way to attention.
+    heads: u32,
+    kv_heads: u32,
+    head_len: u32,
+    pairs: u32,
+    neighbours: u32,
+    has_gains: u32,
+    epsilon: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
 
@@ -91,6 +99,12 @@ fn weights_at(row: u32, q: u32) -> vec4f {
 
 // Caches of keys and values.
 @if(!f16 && !q8_0)
-@group(0) @binding(11) var<storage, read> cached: array<vec4f>;
+@group(0) @binding(11) var<storage, read_write> cached: array<vec4f>;
 @if(f16 || q8_0)
-@group(0) @binding(11) var<storage, read> cached: array<vec4u>;
+@group(0) @binding(11) var<storage, read_write> cached: array<vec4u>;
+
+// Heads on their way to attention.
+@group(0) @binding(12) var<storage, read> x: array<f32>;
+@group(0) @binding(13) var<storage, read> query_gain: array<f32>;
+@group(0) @binding(14) var<storage, read> key_gain: array<f32>;
+@group(0) @binding(15) var<storage, read> angles: array<vec2f>;

@@ -2,17 +2,21 @@
 // invocation a position, and keeps the largest score and the sum so far (Milakov and Gimelshein, "Online normalizer
 // calculation for softmax", 2018). Several workgroups may share the positions (Dao et al., "Flash-Decoding", 2023);
 // add_splits.wgsl adds up what they leave.
+//
+// With `next` there is one token, whose heads the workgroups place themselves, as place_heads.wgsl does: its key and value
+// are not read from the cache, which one of them writes.
 @if(f16) import package::composed::cached::{first_half, second_half};
 @if(q8_0) import package::composed::cached::scale_of;
 import package::composed::cached::{stride_of, vector_of, words_of, wrapped};
+@if(next) import package::composed::head::{read_head, vector_of_head, write_row};
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{MAX, SUM, workgroup_reduce};
 
 struct Params {
     tokens: u32,
     heads: u32,
-    // Heads of queries that share a head of keys and values.
-    shared_by: u32,
+    // Heads of keys, which are as many as those of values: some heads of queries share each.
+    kv_heads: u32,
     head_len: u32,
     // The position of the first token.
     position: u32,
@@ -22,24 +26,59 @@ struct Params {
     scale: f32,
     // Workgroups that share the positions of a head.
     splits: u32,
+    // With `next`, as in place_heads.wgsl.
+    pairs: u32,
+    neighbours: u32,
+    has_gains: u32,
+    epsilon: f32,
 }
 @group(0) @binding(0) var<uniform> params: Params;
+@if(!next)
 @group(0) @binding(1) var<storage, read> queries: array<vec4f>;
 // The keys of all heads and positions, then the values.
-@if(!f16 && !q8_0)
+@if(!f16 && !q8_0 && !next)
 @group(0) @binding(2) var<storage, read> cached: array<vec4f>;
 // A word has an f16 of the first half of a row and the one at the same place of the second half.
-@if(f16)
+@if(f16 && !next)
 @group(0) @binding(2) var<storage, read> cached: array<vec4u>;
 // A word has four integers of 8 bits. The scales of blocks of 32 follow, and fill their last vector up.
-@if(q8_0)
+@if(q8_0 && !next)
 @group(0) @binding(2) var<storage, read> cached: array<vec4u>;
 // The mean of values; of each split their sum, and a vector of the largest score and the sum of weights relative to it.
+@if(!next)
 @group(0) @binding(3) var<storage, read_write> mixed: array<vec4f>;
+
+@if(next)
+@group(0) @binding(1) var<storage, read> x: array<f32>;
+@if(next)
+@group(0) @binding(2) var<storage, read> query_gain: array<f32>;
+@if(next)
+@group(0) @binding(3) var<storage, read> key_gain: array<f32>;
+@if(next)
+@group(0) @binding(4) var<storage, read> angles: array<vec2f>;
+@if(next && !f16 && !q8_0)
+@group(0) @binding(5) var<storage, read_write> cached: array<vec4f>;
+@if(next && (f16 || q8_0))
+@group(0) @binding(5) var<storage, read_write> cached: array<vec4u>;
+@if(next)
+@group(0) @binding(6) var<storage, read_write> mixed: array<vec4f>;
 
 const GROUP = 256u;
 // Below every score, and not infinite: shaders may assume that nothing is.
 const LOWEST = -3e38;
+
+// The positions of the token itself that are not in the cache.
+@if(!next)
+const OWN = 0u;
+@if(next)
+const OWN = 1u;
+
+// The largest score so far, the sum of weights relative to it, and of the values of an invocation times their weights.
+struct Mix {
+    highest: f32,
+    total: f32,
+    sum: vec4f,
+}
 
 var<workgroup> query: array<vec4f, GROUP>;
 var<workgroup> weights: array<f32, GROUP>;
@@ -82,6 +121,54 @@ fn multiply(key: vec4u, start: u32, i: u32, words: u32) -> vec4f {
     return scale_of(start + words, i / 2u) * products;
 }
 
+// Brings the query of a workgroup to its memory.
+@if(!next)
+fn begin(number: u32, vectors: u32, local: u32) -> Mix {
+    if local < vectors {
+        query[local] = params.scale * queries[number / params.splits * vectors + local];
+    }
+    workgroupBarrier();
+    return Mix(LOWEST, 0.0, vec4f());
+}
+
+// In the first split the token's own position is the first one.
+@if(next)
+fn begin(number: u32, vectors: u32, local: u32) -> Mix {
+    let head = number / params.splits;
+    let position = params.position;
+    read_head(head, head, position, local);
+    if local < vectors {
+        query[local] = params.scale * vector_of_head(local);
+    }
+    workgroupBarrier();
+    if number % params.splits > 0u {
+        return Mix(LOWEST, 0.0, vec4f());
+    }
+    let shared_by = params.heads / params.kv_heads;
+    let key = params.heads + head / shared_by;
+    let row = head / shared_by * params.capacity + position % params.capacity;
+    let is_first = head % shared_by == 0u;
+    read_head(key, key, position, local);
+    var product = 0.0;
+    if local < vectors {
+        product = dot(query[local], vector_of_head(local));
+    }
+    if is_first {
+        write_row(row, local);
+    }
+    let score = workgroup_reduce(SUM, product, local);
+    let value = key + params.kv_heads;
+    read_head(value, value, position, local);
+    if is_first {
+        write_row(row + params.kv_heads * params.capacity, local);
+    }
+    var own = vec4f();
+    if local < vectors {
+        own = vector_of_head(local);
+    }
+    return Mix(score, 1.0, own);
+}
+
 @compute @workgroup_size(GROUP)
 fn main(
     @builtin(workgroup_id) group: vec3u,
@@ -94,17 +181,14 @@ fn main(
         return;
     }
     let vectors = params.head_len / 4u;
-    if local < vectors {
-        query[local] = params.scale * queries[index * vectors + local];
-    }
-    workgroupBarrier();
-    let kv_heads = params.heads / params.shared_by;
-    let keys = index % params.heads / params.shared_by * params.capacity;
-    let values = keys + kv_heads * params.capacity;
+    let beginning = begin(number, vectors, local);
+    let shared_by = params.heads / params.kv_heads;
+    let keys = index % params.heads / shared_by * params.capacity;
+    let values = keys + params.kv_heads * params.capacity;
     let last = params.position + index / params.heads + 1u;
     let earliest = select(0u, max(last, params.window) - params.window, params.window > 0u);
     // A split has whole rounds, but for the last one with any.
-    let seen = last - earliest;
+    let seen = last - earliest - OWN;
     let rounds = (seen + GROUP - 1u) / GROUP;
     let len = (rounds + params.splits - 1u) / params.splits * GROUP;
     let before = min(number % params.splits * len, seen);
@@ -114,9 +198,9 @@ fn main(
     let sharing = GROUP / vectors;
     let vector = local % vectors;
     let share = local / vectors;
-    var highest = LOWEST;
-    var total = 0.0;
-    var sum = vec4f();
+    var highest = beginning.highest;
+    var total = beginning.total;
+    var sum = beginning.sum;
     var first = start;
     while first < end {
         // A round ends where the ring does.

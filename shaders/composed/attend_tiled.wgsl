@@ -10,7 +10,7 @@ struct Params {
     // As in attend.wgsl.
     tokens: u32,
     heads: u32,
-    shared_by: u32,
+    kv_heads: u32,
     head_len: u32,
     position: u32,
     capacity: u32,
@@ -145,9 +145,9 @@ fn main(
     if local < TOKENS {
         highest[local] = LOWEST;
     }
-    let kv_heads = params.heads / params.shared_by;
-    let keys_base = head / params.shared_by * params.capacity;
-    let values_base = keys_base + kv_heads * params.capacity;
+    let shared_by = params.heads / params.kv_heads;
+    let keys_base = head / shared_by * params.capacity;
+    let values_base = keys_base + params.kv_heads * params.capacity;
     // Positions that the first token sees end there, and those that any token sees.
     let first_end = params.position + first_token + 1u;
     let end = params.position + min(first_token + TOKENS, params.tokens);

@@ -49,6 +49,7 @@ impl TransformerBackend for SharedCuda {
         gelu: "gate_gelutanh",
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
+        attend_next: None,
     };
 
     fn block(&self) -> usize {

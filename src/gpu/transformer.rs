@@ -39,11 +39,16 @@ const ATTENTION_TILED_FROM: usize = 64;
 const TOKENS_OF_TILE: usize = 16;
 const MOST_TILED_HEAD: usize = 128;
 
-/// The kernels of attention for each type of cache: of one token to a workgroup, and of several.
+/// The kernels of attention for each type of cache: of one token to a workgroup, of the next token, and of several.
 const ATTENTION: [(&str, &str); 3] = [
     ("attend", kernels::ATTEND),
     ("attend_f16", kernels::ATTEND_F16),
     ("attend_q8_0", kernels::ATTEND_Q8_0),
+];
+const ATTENTION_OF_NEXT: [(&str, &str); 3] = [
+    ("attend_next", kernels::ATTEND_NEXT),
+    ("attend_next_f16", kernels::ATTEND_NEXT_F16),
+    ("attend_next_q8_0", kernels::ATTEND_NEXT_Q8_0),
 ];
 const TILED_ATTENTION: [(&str, &str); 3] = [
     ("attend_tiled", kernels::ATTEND_TILED),
@@ -73,6 +78,7 @@ impl TransformerBackend for Arc<Gpu> {
         gelu: "gate",
         place: ["place_heads", "place_heads_f16", "place_heads_q8_0"],
         attend: ["attend", "attend_f16", "attend_q8_0"],
+        attend_next: Some(["attend_next", "attend_next_f16", "attend_next_q8_0"]),
     };
 
     fn block(&self) -> usize {
@@ -186,6 +192,35 @@ impl GpuPass<'_> {
         };
         self.0
             .dispatch_composed(&kernel, params, inputs, outputs, workgroups)
+    }
+}
+
+impl GpuPass<'_> {
+    /// Returns the workgroups that share the positions of a head.
+    fn splits(&self, attention: &Attention) -> usize {
+        // A software adapter has no more threads than heads.
+        if attention.tokens > 1 || self.0.gpu.adapter().software {
+            1
+        } else {
+            attention.splits()
+        }
+    }
+
+    /// Adds up what splits leave, if there are several.
+    fn add_splits(
+        &mut self,
+        attention: &Attention,
+        splits: usize,
+        parts: &GpuBuffer,
+        mixed: &GpuBuffer,
+    ) -> Result<()> {
+        if splits == 1 {
+            return Ok(());
+        }
+        let heads = attention.tokens * attention.heads;
+        let params = [heads, attention.head_len / 4, splits].map(|size| size as u32);
+        let kernel = ("add_splits", kernels::ADD_SPLITS);
+        self.record(kernel, &params, &[parts], mixed, heads)
     }
 }
 
@@ -377,7 +412,6 @@ impl<'g> TransformerPass for GpuPass<'g> {
         cached: &GpuBuffer,
     ) -> Result<()> {
         check_head(heads.head_len, heads.cache_type)?;
-        let rotation = &heads.rotation;
         let params = [
             heads.tokens as u32,
             heads.heads as u32,
@@ -385,19 +419,15 @@ impl<'g> TransformerPass for GpuPass<'g> {
             heads.head_len as u32,
             heads.position as u32,
             heads.capacity as u32,
-            rotation.pairs as u32,
-            u32::from(rotation.neighbours),
-            u32::from(heads.gains.is_some()),
-            heads.gains.map_or(0.0, |(_, epsilon)| epsilon).to_bits(),
         ];
-        // Where there are no gains, another buffer stands for them that is not read.
-        let gains = heads.gains.map_or([x; 2], |(gains, _)| gains);
+        let params = [&params[..], &turning(heads)].concat();
+        let [first, second] = gains(heads, x);
         let kernel = match heads.cache_type {
             CacheType::F32 => ("place_heads", kernels::PLACE_HEADS),
             CacheType::F16 => ("place_heads_f16", kernels::PLACE_HEADS_F16),
             CacheType::Q8_0 => ("place_heads_q8_0", kernels::PLACE_HEADS_Q8_0),
         };
-        let inputs = [x, gains[0], gains[1], rotation.angles];
+        let inputs = [x, first, second, heads.rotation.angles];
         let workgroups = heads.tokens * (heads.heads + 2 * heads.kv_heads);
         self.record_to(kernel, &params, &inputs, &[queries, cached], workgroups)
     }
@@ -411,30 +441,43 @@ impl<'g> TransformerPass for GpuPass<'g> {
     ) -> Result<()> {
         check_head(attention.head_len, attention.cache_type)?;
         let (kernel, tokens) = attention_kernel(attention);
-        // A software adapter has no more threads than heads.
-        let is_whole = tokens > 1 || self.0.gpu.adapter().software;
-        let splits = if is_whole { 1 } else { attention.splits() };
-        let params = [
-            attention.tokens as u32,
-            attention.heads as u32,
-            (attention.heads / attention.kv_heads) as u32,
-            attention.head_len as u32,
-            attention.position as u32,
-            attention.capacity as u32,
-            attention.window.unwrap_or(0) as u32,
-            attention.scale.to_bits(),
-            splits as u32,
-        ];
-        let inputs = [queries, cached];
+        let splits = self.splits(attention);
+        let params = attention_params(attention, splits);
         let workgroups = attention.tokens.div_ceil(tokens) * attention.heads * splits;
-        if splits == 1 {
-            return self.record(kernel, &params, &inputs, mixed, workgroups);
+        let to = if splits == 1 { mixed } else { parts };
+        self.record(kernel, &params, &[queries, cached], to, workgroups)?;
+        self.add_splits(attention, splits, parts, mixed)
+    }
+
+    fn place_and_attend(
+        &mut self,
+        x: &GpuBuffer,
+        heads: &HeadPlaces<'_, GpuBuffer>,
+        [queries, cached]: [&GpuBuffer; 2],
+        attention: &Attention,
+        parts: &GpuBuffer,
+        mixed: &GpuBuffer,
+    ) -> Result<()> {
+        if attention.tokens > 1 {
+            self.place(x, heads, queries, cached)?;
+            return self.attend([queries, cached], attention, parts, mixed);
         }
-        self.record(kernel, &params, &inputs, parts, workgroups)?;
-        let heads = attention.tokens * attention.heads;
-        let params = [heads, attention.head_len / 4, splits].map(|size| size as u32);
-        let kernel = ("add_splits", kernels::ADD_SPLITS);
-        self.record(kernel, &params, &[parts], mixed, heads)
+        check_head(attention.head_len, attention.cache_type)?;
+        let splits = self.splits(attention);
+        let params = attention_params(attention, splits);
+        let params = [&params[..], &turning(heads)].concat();
+        let [first, second] = gains(heads, x);
+        let inputs = [x, first, second, heads.rotation.angles];
+        let to = if splits == 1 { mixed } else { parts };
+        let kernel = ATTENTION_OF_NEXT[attention.cache_type as usize];
+        self.record_to(
+            kernel,
+            &params,
+            &inputs,
+            &[cached, to],
+            attention.heads * splits,
+        )?;
+        self.add_splits(attention, splits, parts, mixed)
     }
 
     fn gate(
@@ -450,6 +493,36 @@ impl<'g> TransformerPass for GpuPass<'g> {
         let workgroups = (tokens * hidden).div_ceil(WORKGROUP);
         self.record(("gate", kernels::GATE), &params, &[x], y, workgroups)
     }
+}
+
+/// Returns how heads are normalised and rotated: the last parameters of kernels that place heads.
+fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 4] {
+    let rotation = &heads.rotation;
+    [
+        rotation.pairs as u32,
+        u32::from(rotation.neighbours),
+        u32::from(heads.gains.is_some()),
+        heads.gains.map_or(0.0, |(_, epsilon)| epsilon).to_bits(),
+    ]
+}
+
+/// Returns the gains of queries and of keys. Where there are none, another buffer stands for them that is not read.
+fn gains<'a>(heads: &HeadPlaces<'a, GpuBuffer>, other: &'a GpuBuffer) -> [&'a GpuBuffer; 2] {
+    heads.gains.map_or([other; 2], |(gains, _)| gains)
+}
+
+fn attention_params(attention: &Attention, splits: usize) -> [u32; 9] {
+    [
+        attention.tokens as u32,
+        attention.heads as u32,
+        attention.kv_heads as u32,
+        attention.head_len as u32,
+        attention.position as u32,
+        attention.capacity as u32,
+        attention.window.unwrap_or(0) as u32,
+        attention.scale.to_bits(),
+        splits as u32,
+    ]
 }
 
 /// Returns whether a product of `cols` columns has whole tiles of f16, and room for them in its result.

@@ -89,6 +89,8 @@ pub(crate) struct StepKernels {
     /// For each type of cache.
     pub(crate) place: [&'static str; 3],
     pub(crate) attend: [&'static str; 3],
+    /// Where one token's heads are placed by the kernel of attention.
+    pub(crate) attend_next: Option<[&'static str; 3]>,
 }
 
 /// Steps on their way to one submission. Buffers have at least as many elements as the steps read
@@ -198,6 +200,20 @@ pub(crate) trait TransformerPass: Sized {
         parts: &Self::Buffer,
         mixed: &Self::Buffer,
     ) -> Result<()>;
+
+    /// [`place`](Self::place), and then [`attend`](Self::attend) by these queries.
+    fn place_and_attend(
+        &mut self,
+        x: &Self::Buffer,
+        heads: &HeadPlaces<'_, Self::Buffer>,
+        [queries, cached]: [&Self::Buffer; 2],
+        attention: &Attention,
+        parts: &Self::Buffer,
+        mixed: &Self::Buffer,
+    ) -> Result<()> {
+        self.place(x, heads, queries, cached)?;
+        self.attend([queries, cached], attention, parts, mixed)
+    }
 
     /// Rows of `hidden` elements: the activation of the first `hidden` elements of rows of `x` times
     /// the ones after them.

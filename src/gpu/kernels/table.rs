@@ -56,6 +56,8 @@ pub(crate) const FEATURES: &[&str] = &[
     "floats",
     "bytes",
     "nibbles",
+    // Attention places the heads of the next token.
+    "next",
     // Tiles have 64 rows and columns, and not 32.
     "wide",
     // The compilers that have different words for matrices of subgroups.
@@ -447,6 +449,9 @@ pub(crate) const APART: &[Apart] = &[
     apart("attend", "attend", &[]),
     apart("attend", "attend_f16", &["f16"]),
     apart("attend", "attend_q8_0", &["q8_0"]),
+    apart("attend", "attend_next", &["next"]),
+    apart("attend", "attend_next_f16", &["next", "f16"]),
+    apart("attend", "attend_next_q8_0", &["next", "q8_0"]),
     apart("attend_tiled", "attend_tiled", &[]),
     apart("attend_tiled", "attend_tiled_f16", &["f16"]),
     apart("attend_tiled", "attend_tiled_q8_0", &["q8_0"]),

@@ -237,6 +237,8 @@ struct Pass<'a, B: ModelBackend> {
     recorder: B::Pass<'a>,
     /// The norm that the next product may compute itself.
     pending: Option<PendingNorm<'a, B::Buffer>>,
+    /// The heads that the next attention may place itself.
+    heads: Option<HeadPlaces<'a, B::Buffer>>,
 }
 
 /// A norm that is not recorded yet.
@@ -264,6 +266,7 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             block,
             recorder: on.gpu.pass()?,
             pending: None,
+            heads: None,
         })
     }
 
@@ -372,7 +375,10 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 gains,
                 rotation,
                 layer,
-            } => self.place(gains, rotation, layer),
+            } => {
+                self.heads = Some(self.places(gains, rotation, layer));
+                Ok(())
+            }
             Step::Attend { layer, window } => self.attend(layer, window),
             Step::Activate(activation) => {
                 let (gate, hidden) = (slots.own(Slot::Gate), slots.len(Slot::Gate));
@@ -407,7 +413,11 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
         Ok(())
     }
 
+    /// Records the attention to a layer's cache, after its heads were placed there.
     fn attend(&mut self, layer: usize, window: Option<usize>) -> Result<()> {
+        let Some(heads) = self.heads.take() else {
+            return Ok(());
+        };
         let (config, slots) = (&self.model.config, self.slots);
         let attention = Attention {
             tokens: self.block.tokens,
@@ -420,17 +430,28 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
             scale: config.score_scale(),
             cache_type: config.cache_type,
         };
-        let inputs = [slots.own(Slot::Rotated), &self.sequence.0[layer]];
-        self.recorder
-            .attend(inputs, &attention, &slots.parts, slots.own(Slot::Mixed))
+        // Keys and values lie after queries.
+        self.recorder.place_and_attend(
+            slots.own(Slot::Queries),
+            &heads,
+            [slots.own(Slot::Rotated), &self.sequence.0[layer]],
+            &attention,
+            &slots.parts,
+            slots.own(Slot::Mixed),
+        )
     }
 
-    fn place(&mut self, gains: Option<[VectorId; 2]>, rotation: usize, layer: usize) -> Result<()> {
-        let (config, slots, on) = (&self.model.config, self.slots, self.on);
+    fn places(
+        &self,
+        gains: Option<[VectorId; 2]>,
+        rotation: usize,
+        layer: usize,
+    ) -> HeadPlaces<'a, B::Buffer> {
+        let (config, on) = (&self.model.config, self.on);
         let gains = gains.map(|gains| gains.map(|gain| &on.vectors[gain.0]));
         let angles = &on.angles[rotation];
         let rotation = &config.rotations[rotation];
-        let heads = HeadPlaces {
+        HeadPlaces {
             tokens: self.block.tokens,
             heads: config.heads,
             kv_heads: config.kv_heads,
@@ -444,14 +465,6 @@ impl<'a, B: ModelBackend> Pass<'a, B> {
                 neighbours: rotation.pairs == Pairs::Neighbours,
             },
             cache_type: config.cache_type,
-        };
-        let queries = slots.own(Slot::Rotated);
-        // Keys and values lie after queries.
-        self.recorder.place(
-            slots.own(Slot::Queries),
-            &heads,
-            queries,
-            &self.sequence.0[layer],
-        )
+        }
     }
 }

@@ -62,7 +62,17 @@ impl<B: ModelBackend> Explaining<'_, B> {
             }
             Step::AddVector { .. } | Step::Add { .. } => B::KERNELS.add,
             Step::Place { .. } => B::KERNELS.place[cache_type],
-            Step::Attend { .. } => B::KERNELS.attend[cache_type],
+            Step::Attend { .. } => match B::KERNELS.attend_next {
+                Some(kernels) => {
+                    // It places the heads, too, which is the step before.
+                    if let Some(mut place) = self.steps.pop() {
+                        place.operations.append(&mut info.operations);
+                        info.operations = place.operations;
+                    }
+                    kernels[cache_type]
+                }
+                None => B::KERNELS.attend[cache_type],
+            },
             Step::Activate(_) if self.gates(last) => {
                 if let Some(product) = self.steps.last_mut() {
                     product.operations.extend(info.operations);
