@@ -104,7 +104,6 @@ fn weights_at(row: u32, q: u32) -> vec4f {
 @group(0) @binding(11) var<storage, read_write> cached: array<vec4u>;
 
 // Heads on their way to attention.
-@group(0) @binding(12) var<storage, read> x: array<f32>;
-@group(0) @binding(13) var<storage, read> query_gain: array<f32>;
-@group(0) @binding(14) var<storage, read> key_gain: array<f32>;
-@group(0) @binding(15) var<storage, read> angles: array<vec2f>;
+@group(0) @binding(12) var<storage, read> query_gain: array<f32>;
+@group(0) @binding(13) var<storage, read> key_gain: array<f32>;
+@group(0) @binding(14) var<storage, read> angles: array<vec2f>;

@@ -8,7 +8,7 @@
 @if(f16) import package::composed::cached::{first_half, second_half};
 @if(q8_0) import package::composed::cached::scale_of;
 import package::composed::cached::{stride_of, vector_of, words_of, wrapped};
-@if(next) import package::composed::head::{read_head, vector_of_head, write_row};
+@if(next) import package::composed::head::{take, turn, vector_of_head, write_row};
 import package::lib::grid::workgroup_index;
 import package::lib::reduce::{MAX, SUM, workgroup_reduce};
 
@@ -131,12 +131,28 @@ fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     return Mix(LOWEST, 0.0, vec4f());
 }
 
+// Normalises and rotates a head, of which an invocation has at most one element.
+@if(next)
+fn turn_element(head: u32, element: f32, local: u32) {
+    var square = 0.0;
+    if local < params.head_len {
+        square = take(local, element);
+    }
+    turn(head, square, params.position, local);
+}
+
 // In the first split the token's own position is the first one.
 @if(next)
 fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     let head = number / params.splits;
-    let position = params.position;
-    read_head(head, head, position, local);
+    let shared_by = params.heads / params.kv_heads;
+    let key = params.heads + head / shared_by;
+    let value = key + params.kv_heads;
+    // The loads wait for memory together.
+    let at = min(local, params.head_len - 1u);
+    let elements = vec3u(head, key, value) * params.head_len + at;
+    let loaded = array(x[elements.x], x[elements.y], x[elements.z]);
+    turn_element(head, loaded[0], local);
     if local < vectors {
         query[local] = params.scale * vector_of_head(local);
     }
@@ -144,11 +160,9 @@ fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     if number % params.splits > 0u {
         return Mix(LOWEST, 0.0, vec4f());
     }
-    let shared_by = params.heads / params.kv_heads;
-    let key = params.heads + head / shared_by;
-    let row = head / shared_by * params.capacity + position % params.capacity;
+    let row = head / shared_by * params.capacity + params.position % params.capacity;
     let is_first = head % shared_by == 0u;
-    read_head(key, key, position, local);
+    turn_element(key, loaded[1], local);
     var product = 0.0;
     if local < vectors {
         product = dot(query[local], vector_of_head(local));
@@ -157,8 +171,7 @@ fn begin(number: u32, vectors: u32, local: u32) -> Mix {
         write_row(row, local);
     }
     let score = workgroup_reduce(SUM, product, local);
-    let value = key + params.kv_heads;
-    read_head(value, value, position, local);
+    turn_element(value, loaded[2], local);
     if is_first {
         write_row(row + params.kv_heads * params.capacity, local);
     }

@@ -1,6 +1,6 @@
 // A head of queries, keys or values on its way to attention: divided by its root mean square if there are gains, then
 // rotated by its position's angles. A workgroup has one head at a time.
-import package::kernel::{GROUP, angles, cached, key_gain, params, query_gain, x};
+import package::kernel::{GROUP, angles, cached, key_gain, params, query_gain};
 @if(!f16 && !q8_0) import package::composed::cached::stride_of;
 @if(f16 || q8_0) import package::composed::cached::{stride_of, words_of};
 import package::lib::reduce::{SUM, workgroup_reduce};
@@ -45,15 +45,15 @@ fn rotated(i: u32, head: u32, position: u32) -> f32 {
     return value * angle.x + select(-other, other, second) * angle.y;
 }
 
-// Reads a head, the `row`-th of x, and rotates it.
-fn read_head(row: u32, head: u32, position: u32, local: u32) {
+// Takes an element of a head, and returns its square.
+fn take(i: u32, value: f32) -> f32 {
+    values[i] = value;
+    return value * value;
+}
+
+// Normalises and rotates the head whose elements were taken. `squares` is the sum of an invocation's squares.
+fn turn(head: u32, squares: f32, position: u32, local: u32) {
     let len = params.head_len;
-    var squares = 0.0;
-    for (var i = local; i < len; i += GROUP) {
-        let value = x[row * len + i];
-        squares += value * value;
-        values[i] = value;
-    }
     if params.has_gains == 1u && !is_value(head) {
         let square = workgroup_reduce(SUM, squares, local) / f32(len);
         let factor = 1.0 / sqrt(square + params.epsilon);

@@ -3,7 +3,6 @@
 import package::composed::activation::gated;
 @if(!floats) import package::composed::blocks::{group_of, sixteen_of};
 import package::lib::grid::workgroup_index;
-import package::lib::reduce::{SUM, workgroup_reduce};
 
 struct Params {
     // Rows of X and Y, columns of X and W, rows of W.
@@ -56,6 +55,7 @@ const STEP = 2u;
 const STEP = 4u;
 
 var<workgroup> sums: array<vec4f, GROUP>;
+var<workgroup> squares: array<f32, GROUP>;
 
 // A vector of X, which is multiplied by the gain if there is a norm.
 fn input(start: u32, i: u32) -> vec4f {
@@ -118,13 +118,11 @@ fn main(
         return;
     }
     let start = (params.skipped + token) * vectors;
-    var factor = params.scale;
+    var square = 0.0;
     if params.normalises == 1u {
-        var squares = 0.0;
         for (var i = local; i < vectors; i += GROUP) {
-            squares += dot(x[start + i], x[start + i]);
+            square += dot(x[start + i], x[start + i]);
         }
-        factor /= sqrt(workgroup_reduce(SUM, squares, local) / f32(params.k) + params.epsilon);
     }
     let steps = vectors / STEP;
     var rows = row + vec4u(0u, 1u, 2u, 3u);
@@ -144,14 +142,23 @@ fn main(
             product(first.w + i, columns, all),
         );
     }
+    // Squares are those of all invocations, and products those of the lanes.
     sums[local] = sum;
-    for (var half = params.lanes / 2u; half > 0u; half >>= 1u) {
+    squares[local] = square;
+    for (var half = select(params.lanes, GROUP, params.normalises == 1u) / 2u; half > 0u; half >>= 1u) {
         workgroupBarrier();
-        if lane < half {
+        if local < half {
+            squares[local] += squares[local + half];
+        }
+        if half < params.lanes && lane < half {
             sums[local] += sums[local + half];
         }
     }
     workgroupBarrier();
+    var factor = params.scale;
+    if params.normalises == 1u {
+        factor /= sqrt(squares[0] / f32(params.k) + params.epsilon);
+    }
     if params.gates > 0u {
         if lane < 2u && rows[lane] < params.gates {
             let pair = factor * sums[local - lane];

@@ -1,5 +1,5 @@
 // Heads of queries, keys and values to where attention reads them: a workgroup a head.
-import package::composed::head::{read_head, turned, write_row};
+import package::composed::head::{take, turn, turned, write_row};
 import package::lib::grid::workgroup_index;
 
 struct Params {
@@ -46,7 +46,11 @@ fn main(
     let token = index / heads;
     let head = index % heads;
     let position = params.position + token;
-    read_head(index, head, position, local);
+    var squares = 0.0;
+    for (var i = local; i < params.head_len; i += GROUP) {
+        squares += take(i, x[index * params.head_len + i]);
+    }
+    turn(head, squares, position, local);
     if head >= params.heads {
         write_row((head - params.heads) * params.capacity + position % params.capacity, local);
         return;
