@@ -114,10 +114,11 @@ fn bundle(project: &Project, tools: &Tools, scripts: &[Script], folder: &Path) -
              --allow-overwrite --log-level=warning"
         );
         bundle.args(external).quiet().run()?;
-        // 2% of the scripts smaller; and Node prints the line of an error that nobody catches, so lines are short.
+        // 2% of the scripts smaller, another half with arrows for functions without `this`; and Node prints the line of an
+        // error that nobody catches, so lines are short.
         let minify = cmd!(
             sh,
-            "{terser} {script} --module --ecma 2022 --compress passes=2 --mangle --format max_line_len=1000
+            "{terser} {script} --module --ecma 2022 --compress passes=2,unsafe_arrows --mangle --format max_line_len=1000
              --output {script}"
         );
         minify.quiet().run()?;

@@ -12,9 +12,10 @@ use xshell::{Cmd, cmd};
 
 /// Options of wasm-opt. rustc has already optimised for speed; wasm-opt makes a download 3% smaller.
 const WASM_OPT: &[&str] = &[
-    "-Oz",
-    // What is alike compresses best as functions of its own.
+    "-Os",
+    // What is alike compresses best as functions of its own, unless it is as short as a call.
     "--one-caller-inline-max-function-size=0",
+    "--always-inline-max-function-size=4",
     // Constant parts of addresses go into loads and stores: none of them lies in the first
     // kilobyte, which is the stack's last.
     "--low-memory-unused",
