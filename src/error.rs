@@ -13,7 +13,7 @@ pub(crate) const MAX_LEN: usize = isize::MAX as usize / size_of::<f32>();
 #[non_exhaustive]
 pub enum Error {
     /// A slice does not have the length that the operation or the shape requires.
-    #[error("`{what}` has {actual} values, but {expected} are needed")]
+    #[error("`{what}` has {actual} values, but must have {expected}{reason}")]
     LengthMismatch {
         /// The argument, by its name in the signature.
         what: &'static str,
@@ -21,6 +21,8 @@ pub enum Error {
         expected: usize,
         /// The given length, in elements.
         actual: usize,
+        /// The reason for the required length, such as `` like `a` `` or ` (m × k)`; empty where there is none.
+        reason: &'static str,
     },
     /// Shapes of tensors do not fit each other or the operation.
     #[error("{op}: {message}")]

@@ -332,6 +332,7 @@ fn mismatched_shapes_return_errors() {
         what: "data",
         expected: 6,
         actual: 5,
+        reason: " (rows × cols)",
     };
     let overflow = Error::ShapeOverflow {
         what: "data",

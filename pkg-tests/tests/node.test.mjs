@@ -53,21 +53,21 @@ describe('node', () => {
   test('errors give the value and the limit in the names of JavaScript', () => {
     const output = execFileSync('node', ['messages-node.js'], { cwd: folder, encoding: 'utf8' });
     assert.deepEqual(JSON.parse(output), [
-      "INVALID_ARGUMENT: `kernelRows` is 3, but must be at most 2, the size of the input, unless the padding is `same`",
-      'INVALID_ARGUMENT: `strideCols` is 0, but must be at least 1',
-      'INVALID_ARGUMENT: `kernelCols` is -1, but must be a whole number from 0 to 4,294,967,295',
-      'INVALID_ARGUMENT: `min` is 2, but must be at most `max` (1), and neither may be NaN',
-      'LENGTH_MISMATCH: `b` has 3 values, but 4 are needed',
+      "INVALID_ARGUMENT: convolve2d: `kernelRows` is 3, but must be at most 2, the size of the input, unless the padding is `same`",
+      'INVALID_ARGUMENT: convolve2d: `strideCols` is 0, but must be at least 1',
+      'INVALID_ARGUMENT: convolve2d: `kernelCols` is -1, but must be a whole number from 0 to 4,294,967,295',
+      'INVALID_ARGUMENT: clip: `min` is 2, but must be at most `max` (1), and neither may be NaN',
+      'LENGTH_MISMATCH: vecAdd: `b` has 3 values, but must have 4 like `a`',
       'EMPTY: `max` of an empty input is undefined: at least 1 value is needed',
-      'INVALID_ARGUMENT: `x` is an object (Array), but must be a Float32Array',
-      'INVALID_ARGUMENT: `x` is an object (Promise), but must be a Float32Array; await the Promise first',
-      'INVALID_ARGUMENT: `b` is an object (DeviceBuffer), but must be a Float32Array; a DeviceBuffer is for batch.input(buffer) and programs; or await its read()',
-      'INVALID_ARGUMENT: `x` is an object (Tensor), but must be a Float32Array; use the methods of the tensor, or await its data()',
+      'INVALID_ARGUMENT: relu: `x` is an object (Array), but must be a Float32Array',
+      'INVALID_ARGUMENT: relu: `x` is an object (Promise), but must be a Float32Array; await the Promise first',
+      'INVALID_ARGUMENT: vecAdd: `b` is an object (DeviceBuffer), but must be a Float32Array; a DeviceBuffer is for batch.input(buffer) and programs; or await its read()',
+      'INVALID_ARGUMENT: relu: `x` is an object (Tensor), but must be a Float32Array; use the methods of the tensor, or await its data()',
       'INVALID_ARGUMENT: relu: the method was called without its device; call it as device.relu(…)',
       'INVALID_ARGUMENT: relu: there is no option `itno`; did you mean `into`?',
-      'INVALID_ARGUMENT: `x` is an object (Float32Array), but must be a BufferId; record it with batch.upload(values) first',
-      'INVALID_ARGUMENT: `x` is an object (DeviceBuffer), but must be a BufferId; record it with batch.input(buffer) first',
-      'INVALID_ARGUMENT: `x` is an object (Tensor), but must be a BufferId; use the methods of the tensor, or record its data()',
+      'INVALID_ARGUMENT: relu: `x` is an object (Float32Array), but must be a BufferId; record it with batch.upload(values) first',
+      'INVALID_ARGUMENT: relu: `x` is an object (DeviceBuffer), but must be a BufferId; record it with batch.input(buffer) first',
+      'INVALID_ARGUMENT: relu: `x` is an object (Tensor), but must be a BufferId; use the methods of the tensor, or record its data()',
       'INVALID_ARGUMENT: create: there is no option `backed`; did you mean `backend`?',
     ]);
   });

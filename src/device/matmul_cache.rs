@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::device::GpuDevice;
 use crate::device::executor::Placed;
 use crate::error::{Error, Result};
-use crate::ops::shape::{check_len, product};
+use crate::ops::shape::{check_len_for, product};
 #[cfg(not(target_arch = "wasm32"))]
 use crate::runtime::block_on;
 use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
@@ -65,7 +65,12 @@ impl GpuMatmulCache {
         k: usize,
         n: usize,
     ) -> Result<()> {
-        check_len("weights", product("weights", k, n)?, weights.len())?;
+        check_len_for(
+            "weights",
+            product("weights", k, n)?,
+            weights.len(),
+            " (k × n)",
+        )?;
         let view = TensorView::new_2d(k, n)?;
         self.insert_view_async(name, &view.bind(weights)?, WeightFormat::F32)
             .await
@@ -117,8 +122,8 @@ impl GpuMatmulCache {
     ) -> Result<()> {
         let weights = self.find(name)?;
         let [k, n] = weights.shape;
-        check_len("input", product("input", m, k)?, input.len())?;
-        check_len("out", product("out", m, n)?, out.len())?;
+        check_len_for("input", product("input", m, k)?, input.len(), " (m × k)")?;
+        check_len_for("out", product("out", m, n)?, out.len(), " (m × n)")?;
         self.device.check()?;
         weights.multiply(&self.device, input, out, m).await
     }

@@ -5,7 +5,7 @@ use crate::device::executor::Executor;
 use crate::error::Result;
 use crate::ops::Op;
 use crate::ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
-use crate::ops::shape::{check_len, product};
+use crate::ops::shape::{check_len_for, product};
 use crate::simd::{Cpu, Fold, InstructionSet};
 use crate::tensor::{BoundView, PartitionView, TensorView};
 
@@ -234,6 +234,11 @@ fn tiles_of(view: TensorView) -> Result<PartitionView> {
 }
 
 fn check_matrix(data: &[f32], rows: usize, cols: usize) -> Result<TensorView> {
-    check_len("data", product("data", rows, cols)?, data.len())?;
+    check_len_for(
+        "data",
+        product("data", rows, cols)?,
+        data.len(),
+        " (rows × cols)",
+    )?;
     TensorView::new_2d(rows, cols)
 }

@@ -173,6 +173,7 @@ impl ForwardPass {
             what: "rows",
             expected,
             actual: rows.len(),
+            reason: "",
         })
     }
 }

@@ -9,27 +9,33 @@ use crate::ops::{Conv2d, Matmul, Op, Padding, bytes, transformer};
 /// The number of indices that `f32` holds exactly: 2²⁴.
 pub(crate) const MAX_EXACT_INDEX: usize = 1 << 24;
 
+/// Reasons for the lengths of inputs.
+const LIKE_A: &str = " like `a`";
+const LIKE_FIRST: &str = " like the first input";
+const OF_INPUT: &str = " (rows × columns of the input)";
+const OF_KERNEL: &str = " (rows × columns of the kernel)";
+
 /// Checks the lengths of an operation's inputs against each other and its parameters.
 ///
 /// Returns the length of its result.
 pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
     let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");
-    let expect = |index: usize, expected: usize| check_len(name(index), expected, len(index));
+    let expect = |index, expected, reason| check_len_for(name(index), expected, len(index), reason);
     if inputs.len() != op.inputs().len() {
         return check_len("inputs", op.inputs().len(), inputs.len()).map(|()| 0);
     }
     match *op {
         Op::Clip { min, max } => check_clip(min, max).map(|()| len(0)),
         Op::BiasAdd { rows, cols } => {
-            expect(0, product("x", rows, cols)?)?;
-            expect(1, cols)?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
+            expect(1, cols, " (cols)")?;
             Ok(len(0))
         }
         Op::SoftmaxRows { rows, cols }
         | Op::LogSoftmaxRows { rows, cols }
         | Op::Transpose { rows, cols } => {
-            expect(0, product("x", rows, cols)?)?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             Ok(len(0))
         }
         Op::UnpackBytes { stride } => bytes::unpacked_len(stride, len(0)),
@@ -47,8 +53,8 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             a_cols,
             b_cols,
         } => {
-            expect(0, product("a", rows, a_cols)?)?;
-            expect(1, product("b", rows, b_cols)?)?;
+            expect(0, product("a", rows, a_cols)?, " (rows × a_cols)")?;
+            expect(1, product("b", rows, b_cols)?, " (rows × b_cols)")?;
             product("y", 1, len(0).saturating_add(len(1)))
         }
         Op::LayerNorm {
@@ -62,46 +68,30 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             epsilon,
         } => {
             check_epsilon(epsilon)?;
-            expect(0, product("x", rows, cols)?)?;
-            (1..inputs.len()).try_for_each(|input| expect(input, cols))?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
+            (1..inputs.len()).try_for_each(|input| expect(input, cols, " (cols)"))?;
             Ok(len(0))
         }
         Op::Matmul { m, k, n }
         | Op::MatmulWith {
             options: Matmul { m, k, n, .. },
         } => {
-            expect(0, product("a", m, k)?)?;
-            expect(1, product("b", k, n)?)?;
+            expect(0, product("a", m, k)?, " (m × k)")?;
+            expect(1, product("b", k, n)?, " (k × n)")?;
             product("c", m, n)
         }
         Op::MatmulCached(ref call) => call.output_len(len(0)),
         Op::Convolve2d { options } => {
             check_conv2d(&options)?;
-            expect(0, product("input", options.input_rows, options.input_cols)?)?;
+            let input = product("input", options.input_rows, options.input_cols)?;
+            expect(0, input, OF_INPUT)?;
             let kernel = product("kernel", options.kernel_rows, options.kernel_cols)?;
-            expect(1, kernel)?;
+            expect(1, kernel, OF_KERNEL)?;
             let (rows, cols) = options.output_shape();
             product("result", rows, cols)
         }
-        Op::ConvolveLayer { options } => {
-            check_layer(&options)?;
-            let [channels, _] = options.of_group();
-            let image = &options.image;
-            let maps = |what, first, second, [rows, cols]: [usize; 2]| {
-                product(
-                    what,
-                    product(what, first, second)?,
-                    product(what, rows, cols)?,
-                )
-            };
-            let input = [image.input_rows, image.input_cols];
-            expect(0, maps("input", options.batch, options.channels, input)?)?;
-            let kernel = [image.kernel_rows, image.kernel_cols];
-            expect(1, maps("weights", options.filters, channels, kernel)?)?;
-            let (rows, cols) = options.output_shape();
-            maps("result", options.batch, options.filters, [rows, cols])
-        }
-        Op::Dot => expect(1, len(0)).map(|()| 1),
+        Op::ConvolveLayer { ref options } => layer_len(options, expect),
+        Op::Dot => expect(1, len(0), LIKE_A).map(|()| 1),
         Op::Sum => Ok(1),
         Op::Max | Op::Min | Op::Mean => check_not_empty(op, len(0)).map(|()| 1),
         // Its index is an `f32` here; `device/methods.rs` goes beyond.
@@ -111,14 +101,55 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
         }
         // Elementwise operations and softmaxes of one vector: all inputs are as long as the result.
         _ => {
-            (1..inputs.len()).try_for_each(|input| expect(input, len(0)))?;
+            // That is `a`, unless the operation is a custom one.
+            let reason = if let Op::Custom(_) = op {
+                LIKE_FIRST
+            } else {
+                LIKE_A
+            };
+            (1..inputs.len()).try_for_each(|input| expect(input, len(0), reason))?;
             Ok(len(0))
         }
     }
 }
 
+/// Checks the lengths of a layer's input and weights. Returns the length of its result.
+fn layer_len(
+    options: &ConvLayer,
+    expect: impl Fn(usize, usize, &'static str) -> Result<()>,
+) -> Result<usize> {
+    check_layer(options)?;
+    let [channels, _] = options.of_group();
+    let image = &options.image;
+    let maps = |what, first, second, [rows, cols]: [usize; 2]| {
+        product(
+            what,
+            product(what, first, second)?,
+            product(what, rows, cols)?,
+        )
+    };
+    let input = [image.input_rows, image.input_cols];
+    let len = maps("input", options.batch, options.channels, input)?;
+    expect(0, len, " (batch × channels × rows × columns)")?;
+    let kernel = [image.kernel_rows, image.kernel_cols];
+    let len = maps("weights", options.filters, channels, kernel)?;
+    expect(1, len, " (filters × channels of a group × rows × columns)")?;
+    let (rows, cols) = options.output_shape();
+    maps("result", options.batch, options.filters, [rows, cols])
+}
+
 /// Returns `LengthMismatch` unless the two lengths are equal.
 pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> Result<()> {
+    check_len_for(what, expected, actual, "")
+}
+
+/// [`check_len`] of a length that has a [reason](Error::LengthMismatch::reason).
+pub(crate) fn check_len_for(
+    what: &'static str,
+    expected: usize,
+    actual: usize,
+    reason: &'static str,
+) -> Result<()> {
     if expected == actual {
         return Ok(());
     }
@@ -126,6 +157,7 @@ pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> R
         what,
         expected,
         actual,
+        reason,
     })
 }
 

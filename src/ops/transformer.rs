@@ -1,6 +1,8 @@
 //! Validation of operations on indices, ranks and heads.
 
-use super::shape::{MAX_EXACT_INDEX, check_len, check_limit, check_not_empty, invalid, product};
+use super::shape::{
+    MAX_EXACT_INDEX, check_len_for, check_limit, check_not_empty, invalid, product,
+};
 use crate::error::Result;
 use crate::ops::Op;
 
@@ -8,11 +10,11 @@ use crate::ops::Op;
 pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
     let len = |index: usize| inputs.get(index).copied().unwrap_or(0);
     let name = |index: usize| op.inputs().get(index).copied().unwrap_or("input");
-    let expect = |index: usize, expected: usize| check_len(name(index), expected, len(index));
+    let expect = |index, expected, reason| check_len_for(name(index), expected, len(index), reason);
     match *op {
         Op::GatherRows { rows, cols } => {
             check_limit("the number of rows of `table`", rows, MAX_EXACT_INDEX)?;
-            expect(0, product("table", rows, cols)?)?;
+            expect(0, product("table", rows, cols)?, " (rows × cols)")?;
             product("y", len(1), cols)
         }
         Op::Attention { ref options } => {
@@ -20,32 +22,35 @@ pub(super) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             let rows =
                 |what, rows, heads| product(what, product(what, rows, heads)?, options.head_len);
             let len = rows("queries", options.tokens, options.heads)?;
-            expect(0, len)?;
-            expect(1, rows("keys", options.positions, options.kv_heads)?)?;
-            expect(2, rows("values", options.positions, options.kv_heads)?)?;
+            expect(0, len, " (tokens × heads × the head's length)")?;
+            let cached = " (positions × heads of keys × the head's length)";
+            let cached_len = |what| rows(what, options.positions, options.kv_heads);
+            expect(1, cached_len("keys")?, cached)?;
+            expect(2, cached_len("values")?, cached)?;
             Ok(len)
         }
         Op::Rope { ref options } => {
             options.check()?;
             let heads = product("x", options.tokens, options.heads)?;
-            expect(0, product("x", heads, options.head_len)?)?;
+            let values = product("x", heads, options.head_len)?;
+            expect(0, values, " (tokens × heads × the head's length)")?;
             Ok(len(0))
         }
         Op::TakeAlongRows { rows, cols, k } => {
             check_limit("the length of a row of `x`", cols, MAX_EXACT_INDEX)?;
-            expect(0, product("x", rows, cols)?)?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             let len = product("indices", rows, k)?;
-            expect(1, len)?;
+            expect(1, len, " (rows × k)")?;
             Ok(len)
         }
         Op::ArgmaxRows { rows, cols } => {
             check_ranking(op, [rows, cols, 1])?;
-            expect(0, product("x", rows, cols)?)?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             Ok(rows)
         }
         Op::TopKRows { rows, cols, k } => {
             check_ranking(op, [rows, cols, k])?;
-            expect(0, product("x", rows, cols)?)?;
+            expect(0, product("x", rows, cols)?, " (rows × cols)")?;
             product("indices", rows, k)
         }
         _ => Ok(len(0)),

@@ -28,6 +28,7 @@ impl TensorView {
                 what: "data",
                 expected: self.reach(),
                 actual: data.len(),
+                reason: "",
             });
         }
         Ok(BoundView { data, view: *self })

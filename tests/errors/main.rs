@@ -304,9 +304,10 @@ fn errors_name_value_and_limit_and_write_nothing() {
             what: "y",
             expected: 2,
             actual: 3,
+            reason: "",
         };
         assert_eq!(error, expected);
-        assert_eq!(error.to_string(), "`y` has 3 values, but 2 are needed");
+        assert_eq!(error.to_string(), "`y` has 3 values, but must have 2");
         assert_eq!(y, [5.0; 3]);
     }
 }

@@ -38,7 +38,19 @@ fn operation_messages_name_value_and_limit() {
         check(&[
             (
                 run(Op::VecAdd, &[four, &[1.0]]),
-                "`b` has 1 values, but 4 are needed",
+                "`b` has 1 values, but must have 4 like `a`",
+            ),
+            (
+                run(Op::Matmul { m: 2, k: 4, n: 1 }, &[&[0.0; 7], four]),
+                "`a` has 7 values, but must have 8 (m × k)",
+            ),
+            (
+                run(Op::BiasAdd { rows: 2, cols: 2 }, &[four, &[1.0; 3]]),
+                "`bias` has 3 values, but must have 2 (cols)",
+            ),
+            (
+                convolve(Conv2d::valid(2, 2, 1, 1)),
+                "`kernel` has 4 values, but must have 1 (rows × columns of the kernel)",
             ),
             (
                 run(Op::Max, &[&[]]),

@@ -156,7 +156,7 @@ fn tensors_that_no_reader_takes_are_not_written() {
         );
     }
     let error = writer.f32_tensor("b", &[2, 3], &[1.0]).unwrap_err();
-    assert_eq!(error.to_string(), "`values` has 1 values, but 6 are needed");
+    assert_eq!(error.to_string(), "`values` has 1 values, but must have 6");
     let error = writer.tensor("b", &[33], WeightType::Q8_0, &[0; 34]);
     assert_eq!(error.unwrap_err().code(), "INVALID_ARGUMENT");
     let file = Gguf::from_bytes(writer.finish()).unwrap();

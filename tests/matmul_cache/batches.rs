@@ -86,14 +86,10 @@ fn mistakes_in_recording_cached_matmuls_return_errors() {
                 .to_string()
         );
         let wrong = error(&cache, "w", 3, 4);
-        let (what, expected, actual) = ("input", 4, 3);
+        let message = "`input` has 3 values, but must have 4 (m × k)";
         assert_eq!(
-            wrong,
-            Error::LengthMismatch {
-                what,
-                expected,
-                actual
-            }
+            (wrong.code(), &*wrong.to_string()),
+            ("LENGTH_MISMATCH", message)
         );
         assert_eq!(error(&cache, "w", 0, usize::MAX).code(), "SHAPE_OVERFLOW");
         assert_eq!(error(&other, "w", 3, 3).code(), "FOREIGN");

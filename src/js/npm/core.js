@@ -164,7 +164,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
             fit(result, into);
             return placed(result, into);
         } catch (error) {
-            throw explained(error, values, run);
+            throw explained(error, values, run, name);
         }
     };
     const record = function (...values) {
@@ -172,7 +172,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
             requireOwner(this, GpuCommandBatch, 'batch', name);
             return this.record(index, values);
         } catch (error) {
-            throw explained(error, values, record);
+            throw explained(error, values, record, name);
         }
     };
     GpuDevice.prototype[name] = run;

@@ -29,13 +29,24 @@ const HINTS = {
     ],
 };
 
-/** Adds to the message of an error what to do with an argument that was mixed up. `entry` is what the caller called. */
-export const explained = (error, values, entry) => {
-    const [, needed] = /must be a (Float32Array|BufferId)$/.exec(error?.message) ?? [];
+/**
+ * Adds to the message of an error the method's name, and what to do with an argument that was mixed up. `entry` is what
+ * the caller called.
+ */
+export const explained = (error, values, entry, name) => {
+    if (typeof error?.code !== 'string') {
+        return error;
+    }
+    const { code, message, stack } = error;
+    const [, needed] = /must be a (Float32Array|BufferId)$/.exec(message) ?? [];
     const hint = HINTS[needed]?.find(([is]) => values.some(is))?.[1];
-    if (error?.code === 'INVALID_ARGUMENT' && hint) {
+    const isNamed = message.replace('`', '').startsWith(name);
+    error.message = (isNamed ? '' : `${name}: `) + message;
+    if (code === 'INVALID_ARGUMENT' && hint) {
         error.message += `; ${hint}`;
         Error.captureStackTrace?.(error, entry);
+    } else if (stack) {
+        error.stack = stack.replace(message, error.message);
     }
     return error;
 };

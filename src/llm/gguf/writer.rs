@@ -150,6 +150,7 @@ impl GgufWriter {
                 what,
                 expected,
                 actual,
+                reason: "",
             });
         }
         Ok(())
