@@ -4,7 +4,7 @@
 //! [--backend gpu|cuda] [--temperature T] [--seed N] [--system TEXT]`. An empty line or the end of input ends it.
 
 use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions, Message, Session};
-use relampago::{Backend, GpuDevice};
+use relampago::GpuDevice;
 use std::error::Error;
 use std::io::{BufRead, Write};
 use std::time::Instant;
@@ -19,16 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Value(value) => path = Some(value),
             Long("threads") => load.threads = Some(parser.value()?.parse()?),
             Long("backend") => {
-                let backend = match parser.value()?.string()?.as_str() {
-                    "simd" => Backend::Simd,
-                    "gpu" => Backend::Gpu,
-                    #[cfg(feature = "cuda")]
-                    "cuda" => Backend::Cuda,
-                    other => {
-                        let known = "`simd`, `gpu` and, with the feature `cuda`, `cuda` are";
-                        return Err(format!("back-end `{other}` is not supported, {known}").into());
-                    }
-                };
+                let backend = parser.value()?.parse()?;
                 load.device = Some(GpuDevice::builder().backend(backend).build()?);
             }
             Long("max-tokens") => options.max_tokens = parser.value()?.parse()?,

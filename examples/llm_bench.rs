@@ -40,7 +40,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
         runs: 1,
         ..Arguments::default()
     };
-    let (mut backend, mut half_precision) = (None, false);
+    let (mut backend, mut half_precision) = (Backend::Simd, false);
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -94,23 +94,13 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
                     }
                 };
             }
-            Long("backend") => {
-                backend = match parser.value()?.string()?.as_str() {
-                    "simd" => None,
-                    "gpu" => Some(Backend::Gpu),
-                    #[cfg(feature = "cuda")]
-                    "cuda" => Some(Backend::Cuda),
-                    other => {
-                        let known = "`simd`, `gpu` and, with the feature `cuda`, `cuda` are";
-                        return Err(format!("back-end `{other}` is not supported, {known}").into());
-                    }
-                };
-            }
+            Long("backend") => backend = parser.value()?.parse()?,
             Long("half-precision") => half_precision = true,
             _ => return Err(argument.unexpected().into()),
         }
     }
-    if let Some(backend) = backend {
+    // Without a device a model runs on SIMD, with the options for that.
+    if backend != Backend::Simd {
         let builder = GpuDevice::builder().backend(backend);
         arguments.device = Some(builder.half_precision(half_precision).build()?);
     }

@@ -118,7 +118,6 @@ impl Tensor {
     /// the device, batches and programs. The buffer shares the tensor's memory.
     ///
     /// ```
-    /// # #[cfg(not(target_arch = "wasm32"))] {
     /// use relampago::{GpuDevice, Tensors};
     ///
     /// let device = GpuDevice::new()?;
@@ -126,7 +125,6 @@ impl Tensor {
     /// let x = tensors.tensor(&[1.0, 2.0, 3.0, 4.0], &[2, 2])?.transpose()?;
     /// let y = tensors.from_buffer(x.to_buffer_sync()?, &[4])?;
     /// assert_eq!(y.read_sync()?, [1.0, 3.0, 2.0, 4.0]);
-    /// # }
     /// # Ok::<(), relampago::Error>(())
     /// ```
     pub async fn to_buffer_async(&self) -> Result<DeviceBuffer> {

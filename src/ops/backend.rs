@@ -1,6 +1,9 @@
 //! [`Backend`]: the name of a back-end.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
 
 /// The back-end that runs operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,6 +23,39 @@ pub enum Backend {
     /// elements. The CPU's vector instructions run all others.
     #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
     Cuda,
+}
+
+impl Backend {
+    /// The back-ends of this build.
+    const ALL: &[Self] = &[
+        Self::Auto,
+        Self::Gpu,
+        Self::Simd,
+        #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]
+        Self::Cuda,
+    ];
+}
+
+/// Parses the names that [`Display`](fmt::Display) writes.
+///
+/// ```
+/// use relampago::Backend;
+///
+/// assert_eq!("simd".parse(), Ok(Backend::Simd));
+/// assert!("tpu".parse::<Backend>().is_err());
+/// ```
+impl FromStr for Backend {
+    type Err = Error;
+
+    /// # Errors
+    /// `InvalidArgument` for a name that no back-end of this build has.
+    fn from_str(name: &str) -> Result<Self> {
+        let found = Self::ALL.iter().find(|backend| backend.to_string() == name);
+        found.copied().ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(ToString::to_string).collect();
+            Error::invalid("backend", name, format!("one of {}", names.join(", ")))
+        })
+    }
 }
 
 impl fmt::Display for Backend {
