@@ -3,8 +3,8 @@
 //! `cargo run --release --features llm --example chat -- MODEL.gguf [--threads N] [--max-tokens N]
 //! [--backend gpu|cuda] [--temperature T] [--seed N] [--system TEXT]`. An empty line or the end of input ends it.
 
-use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions, Message, Session};
 use relampago::GpuDevice;
+use relampago::llm::{GenerateOptions, LanguageModel, LoadOptions, Message, Session};
 use std::error::Error;
 use std::io::{BufRead, Write};
 use std::time::Instant;
