@@ -121,7 +121,7 @@ fn multiply(key: vec4u, start: u32, i: u32, words: u32) -> vec4f {
     return scale_of(start + words, i / 2u) * products;
 }
 
-// Brings the query of a workgroup to its memory.
+// Brings the query of a workgroup to its memory, and returns the mix of no positions.
 @if(!next)
 fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     if local < vectors {
@@ -141,7 +141,7 @@ fn turn_element(head: u32, element: f32, local: u32) {
     turn(head, square, params.position, local);
 }
 
-// In the first split the token's own position is the first one.
+// The same for a head that is placed here. In the first split the mix has the token's own position.
 @if(next)
 fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     let head = number / params.splits;

@@ -1,5 +1,6 @@
 //! The steps of a language model's forward pass, recorded one after the other.
 
+mod attention;
 mod block_weights;
 mod choice;
 
@@ -15,9 +16,8 @@ use crate::error::Result;
 use crate::graph::choice::{Changes, Draw};
 use crate::graph::transformer::{
     Activation, Attention, BLOCK, Columns, Element, HeadPlaces, MOST_BLOCK, Norm, Product,
-    StepKernels, TILED_FROM, TransformerBackend, TransformerPass, check_head,
+    StepKernels, TILED_FROM, TransformerBackend, TransformerPass,
 };
-use crate::tensor::CacheType;
 use crate::tensor::ggml::WeightType;
 pub(crate) use block_weights::BlockWeights;
 use block_weights::{F16_TILE, Part, Tile};
@@ -33,28 +33,6 @@ const ROWS_OF_A_LANE: usize = 4;
 
 /// Rows of weights that give enough workgroups if 32 invocations share them.
 const MANY_ROWS: usize = 8192;
-
-/// The number of tokens from which on a workgroup computes the attention of [`TOKENS_OF_TILE`], and the longest head.
-const ATTENTION_TILED_FROM: usize = 64;
-const TOKENS_OF_TILE: usize = 16;
-const MOST_TILED_HEAD: usize = 128;
-
-/// The kernels of attention for each type of cache: of one token to a workgroup, of the next token, and of several.
-const ATTENTION: [(&str, &str); 3] = [
-    ("attend", kernels::ATTEND),
-    ("attend_f16", kernels::ATTEND_F16),
-    ("attend_q8_0", kernels::ATTEND_Q8_0),
-];
-const ATTENTION_OF_NEXT: [(&str, &str); 3] = [
-    ("attend_next", kernels::ATTEND_NEXT),
-    ("attend_next_f16", kernels::ATTEND_NEXT_F16),
-    ("attend_next_q8_0", kernels::ATTEND_NEXT_Q8_0),
-];
-const TILED_ATTENTION: [(&str, &str); 3] = [
-    ("attend_tiled", kernels::ATTEND_TILED),
-    ("attend_tiled_f16", kernels::ATTEND_TILED_F16),
-    ("attend_tiled_q8_0", kernels::ATTEND_TILED_Q8_0),
-];
 
 /// Tiles of 64 by 64 that keep a GPU busy.
 const MANY_TILES: usize = 96;
@@ -192,35 +170,6 @@ impl GpuPass<'_> {
         };
         self.0
             .dispatch_composed(&kernel, params, inputs, outputs, workgroups)
-    }
-}
-
-impl GpuPass<'_> {
-    /// Returns the workgroups that share the positions of a head.
-    fn splits(&self, attention: &Attention) -> usize {
-        // A software adapter has no more threads than heads.
-        if attention.tokens > 1 || self.0.gpu.adapter().software {
-            1
-        } else {
-            attention.splits()
-        }
-    }
-
-    /// Adds up what splits leave, if there are several.
-    fn add_splits(
-        &mut self,
-        attention: &Attention,
-        splits: usize,
-        parts: &GpuBuffer,
-        mixed: &GpuBuffer,
-    ) -> Result<()> {
-        if splits == 1 {
-            return Ok(());
-        }
-        let heads = attention.tokens * attention.heads;
-        let params = [heads, attention.head_len / 4, splits].map(|size| size as u32);
-        let kernel = ("add_splits", kernels::ADD_SPLITS);
-        self.record(kernel, &params, &[parts], mixed, heads)
     }
 }
 
@@ -411,42 +360,17 @@ impl<'g> TransformerPass for GpuPass<'g> {
         queries: &GpuBuffer,
         cached: &GpuBuffer,
     ) -> Result<()> {
-        check_head(heads.head_len, heads.cache_type)?;
-        let params = [
-            heads.tokens as u32,
-            heads.heads as u32,
-            heads.kv_heads as u32,
-            heads.head_len as u32,
-            heads.position as u32,
-            heads.capacity as u32,
-        ];
-        let params = [&params[..], &turning(heads)].concat();
-        let [first, second] = gains(heads, x);
-        let kernel = match heads.cache_type {
-            CacheType::F32 => ("place_heads", kernels::PLACE_HEADS),
-            CacheType::F16 => ("place_heads_f16", kernels::PLACE_HEADS_F16),
-            CacheType::Q8_0 => ("place_heads_q8_0", kernels::PLACE_HEADS_Q8_0),
-        };
-        let inputs = [x, first, second, heads.rotation.angles];
-        let workgroups = heads.tokens * (heads.heads + 2 * heads.kv_heads);
-        self.record_to(kernel, &params, &inputs, &[queries, cached], workgroups)
+        self.place_heads(x, heads, [queries, cached])
     }
 
     fn attend(
         &mut self,
-        [queries, cached]: [&GpuBuffer; 2],
+        inputs: [&GpuBuffer; 2],
         attention: &Attention,
-        parts: &GpuBuffer,
+        _: &GpuBuffer,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        check_head(attention.head_len, attention.cache_type)?;
-        let (kernel, tokens) = attention_kernel(attention);
-        let splits = self.splits(attention);
-        let params = attention_params(attention, splits);
-        let workgroups = attention.tokens.div_ceil(tokens) * attention.heads * splits;
-        let to = if splits == 1 { mixed } else { parts };
-        self.record(kernel, &params, &[queries, cached], to, workgroups)?;
-        self.add_splits(attention, splits, parts, mixed)
+        self.attend_placed(inputs, attention, mixed)
     }
 
     fn place_and_attend(
@@ -458,26 +382,11 @@ impl<'g> TransformerPass for GpuPass<'g> {
         parts: &GpuBuffer,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        if attention.tokens > 1 {
-            self.place(x, heads, queries, cached)?;
-            return self.attend([queries, cached], attention, parts, mixed);
+        if attention.tokens == 1 {
+            return self.attend_next(x, heads, cached, attention, [parts, mixed]);
         }
-        check_head(attention.head_len, attention.cache_type)?;
-        let splits = self.splits(attention);
-        let params = attention_params(attention, splits);
-        let params = [&params[..], &turning(heads)].concat();
-        let [first, second] = gains(heads, x);
-        let inputs = [x, first, second, heads.rotation.angles];
-        let to = if splits == 1 { mixed } else { parts };
-        let kernel = ATTENTION_OF_NEXT[attention.cache_type as usize];
-        self.record_to(
-            kernel,
-            &params,
-            &inputs,
-            &[cached, to],
-            attention.heads * splits,
-        )?;
-        self.add_splits(attention, splits, parts, mixed)
+        self.place(x, heads, queries, cached)?;
+        self.attend([queries, cached], attention, parts, mixed)
     }
 
     fn gate(
@@ -495,36 +404,6 @@ impl<'g> TransformerPass for GpuPass<'g> {
     }
 }
 
-/// Returns how heads are normalised and rotated: the last parameters of kernels that place heads.
-fn turning(heads: &HeadPlaces<'_, GpuBuffer>) -> [u32; 4] {
-    let rotation = &heads.rotation;
-    [
-        rotation.pairs as u32,
-        u32::from(rotation.neighbours),
-        u32::from(heads.gains.is_some()),
-        heads.gains.map_or(0.0, |(_, epsilon)| epsilon).to_bits(),
-    ]
-}
-
-/// Returns the gains of queries and of keys. Where there are none, another buffer stands for them that is not read.
-fn gains<'a>(heads: &HeadPlaces<'a, GpuBuffer>, other: &'a GpuBuffer) -> [&'a GpuBuffer; 2] {
-    heads.gains.map_or([other; 2], |(gains, _)| gains)
-}
-
-fn attention_params(attention: &Attention, splits: usize) -> [u32; 9] {
-    [
-        attention.tokens as u32,
-        attention.heads as u32,
-        attention.kv_heads as u32,
-        attention.head_len as u32,
-        attention.position as u32,
-        attention.capacity as u32,
-        attention.window.unwrap_or(0) as u32,
-        attention.scale.to_bits(),
-        splits as u32,
-    ]
-}
-
 /// Returns whether a product of `cols` columns has whole tiles of f16, and room for them in its result.
 fn f16_fits(
     [tokens, rows]: [usize; 2],
@@ -535,15 +414,4 @@ fn f16_fits(
     let is_aligned = |at: usize| at.is_multiple_of(4);
     let has_room = tokens.next_multiple_of(F16_TILE) * stride <= y.len();
     is_whole(cols) && is_whole(rows) && is_aligned(column) && is_aligned(stride) && has_room
-}
-
-/// Returns the name and the text of the kernel for an attention, and the tokens that a workgroup computes.
-fn attention_kernel(attention: &Attention) -> ((&'static str, &'static str), usize) {
-    let (len, kind) = (attention.head_len, attention.cache_type as usize);
-    let is_tiled = len <= MOST_TILED_HEAD && len.is_multiple_of(16);
-    if attention.tokens >= ATTENTION_TILED_FROM && is_tiled {
-        (TILED_ATTENTION[kind], TOKENS_OF_TILE)
-    } else {
-        (ATTENTION[kind], 1)
-    }
 }
