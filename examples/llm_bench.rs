@@ -99,7 +99,7 @@ fn arguments() -> Result<Arguments, Box<dyn Error>> {
             _ => return Err(argument.unexpected().into()),
         }
     }
-    // Without a device a model runs on SIMD, with the options for that.
+    // Without a device the model runs on SIMD and uses the options of SIMD.
     if backend != Backend::Simd {
         let builder = GpuDevice::builder().backend(backend);
         arguments.device = Some(builder.half_precision(half_precision).build()?);

@@ -46,7 +46,10 @@ pub enum Error {
         cols: usize,
     },
     /// The input of a reduction without an identity (max, min, mean, argmax) is empty.
-    #[error("`{op}` of an empty input is undefined: at least 1 value is needed")]
+    #[error(
+        "`{}` of an empty input is undefined: at least 1 value is needed",
+        argument(op)
+    )]
     Empty {
         /// The operation.
         op: &'static str,

@@ -382,7 +382,7 @@ fn invalid_views_return_errors() {
         what: "data",
         expected: 12,
         actual: 11,
-        reason: "",
+        reason: " or more",
     };
     assert_eq!(view.bind(&[0.0; 11]).unwrap_err(), short);
     assert_eq!(partition.reduce::<SumOp>(&[0.0; 11]).unwrap_err(), short);

@@ -18,7 +18,7 @@ export async function open(options) {
   return new Session(options, await start(options));
 }
 
-/** The session's address, the browser's version, and a function that ends both. */
+/** The session's address, the browser's version, and a function that ends the driver and its browser. */
 async function start({ driver, env, capabilities }) {
   const port = await freePort();
   const [program, ...args] = driver;
@@ -79,6 +79,7 @@ function endGroup(pid) {
 class Session {
   #options;
   #started;
+  #wasReplaced = false;
 
   constructor(options, started) {
     this.#options = options;
@@ -93,17 +94,20 @@ class Session {
     return command(method, `${this.#started.url}/${path}`, body);
   }
 
-  /** Shows `url`. A browser that hangs, as WebKit does now and then, is replaced once. */
-  async load(url) {
+  /** Shows `url` after `begin`. A browser that hangs, as WebKit does now and then, is replaced once in a session. */
+  async load(url, begin = () => {}) {
+    begin();
     try {
       await this.send('POST', 'url', { url });
     } catch (error) {
-      if (error.code !== 'timeout') {
+      if (error.code !== 'timeout' || this.#wasReplaced) {
         throw error;
       }
+      this.#wasReplaced = true;
       console.error(`${this.#options.driver.join(' ')} did not load ${url} in ${PATIENCE / 1000} s, and is started again`);
       this.#started.end();
       this.#started = await start(this.#options);
+      begin();
       await this.send('POST', 'url', { url });
     }
   }
@@ -136,8 +140,9 @@ class Page {
 
   async goto(url) {
     this.#origin = new URL(url).origin;
-    this.#requests = requestsTo(this.#origin).length;
-    await this.#session.load(url);
+    await this.#session.load(url, () => {
+      this.#requests = requestsTo(this.#origin).length;
+    });
     // WebKit's driver may take the end of the page before for the end of this one's load.
     await this.waitForFunction((url) => location.href === url && document.readyState === 'complete', new URL(url).href);
   }

@@ -82,6 +82,7 @@ export async function workersIn(engine) {
         before: 'no error',
         during: 'DEVICE_LOST',
         after: Array(4).fill('DEVICE_LOST'),
+        named: [['relu'], ['vecAdd']],
         rebuilt: [0, 1],
       });
     });

@@ -3,8 +3,8 @@
 // calculation for softmax", 2018). Several workgroups may share the positions (Dao et al., "Flash-Decoding", 2023);
 // add_splits.wgsl adds up what they leave.
 //
-// With `next` there is one token, whose heads the workgroups place themselves, as place_heads.wgsl does: its key and value
-// are not read from the cache, which one of them writes.
+// With `next` there is one token. Workgroups place its heads themselves, as place_heads.wgsl does, and do not read its key
+// and value from the cache, which would round them; one workgroup for each head of keys writes them there.
 @if(f16) import package::composed::cached::{first_half, second_half};
 @if(q8_0) import package::composed::cached::scale_of;
 import package::composed::cached::{stride_of, vector_of, words_of, wrapped};
@@ -15,7 +15,7 @@ import package::lib::reduce::{MAX, SUM, workgroup_reduce};
 struct Params {
     tokens: u32,
     heads: u32,
-    // Heads of keys, which are as many as those of values: some heads of queries share each.
+    // The number of heads of keys, and of values. Several heads of queries share each.
     kv_heads: u32,
     head_len: u32,
     // The position of the first token.
@@ -67,13 +67,13 @@ const GROUP = 256u;
 // Below every score, and not infinite: shaders may assume that nothing is.
 const LOWEST = -3e38;
 
-// The positions of the token itself that are not in the cache.
+// The number of positions that are seen but not read from the cache: the token's own.
 @if(!next)
 const OWN = 0u;
 @if(next)
 const OWN = 1u;
 
-// The largest score so far, the sum of weights relative to it, and of the values of an invocation times their weights.
+// The largest score so far, the sum of weights relative to it, and an invocation's sum of values times weights.
 struct Mix {
     highest: f32,
     total: f32,
@@ -141,7 +141,7 @@ fn turn_element(head: u32, element: f32, local: u32) {
     turn(head, square, params.position, local);
 }
 
-// The same for a head that is placed here. In the first split the mix has the token's own position.
+// Places the query first. The first split also places the key and value, and returns the mix of the token's own position.
 @if(next)
 fn begin(number: u32, vectors: u32, local: u32) -> Mix {
     let head = number / params.splits;

@@ -142,7 +142,7 @@ fn main(
             product(first.w + i, columns, all),
         );
     }
-    // Squares are those of all invocations, and products those of the lanes.
+    // Adds up the squares of all invocations, and the products of the lanes of each row.
     sums[local] = sum;
     squares[local] = square;
     for (var half = select(params.lanes, GROUP, params.normalises == 1u) / 2u; half > 0u; half >>= 1u) {

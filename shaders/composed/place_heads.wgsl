@@ -1,4 +1,4 @@
-// Heads of queries, keys and values to where attention reads them: a workgroup a head.
+// Moves heads of queries, keys and values to where attention reads them. A workgroup moves one head.
 import package::composed::head::{take, turn, turned, write_row};
 import package::lib::grid::workgroup_index;
 

@@ -367,10 +367,10 @@ impl<'g> TransformerPass for GpuPass<'g> {
         &mut self,
         inputs: [&GpuBuffer; 2],
         attention: &Attention,
-        _: &GpuBuffer,
+        parts: &GpuBuffer,
         mixed: &GpuBuffer,
     ) -> Result<()> {
-        self.attend_placed(inputs, attention, mixed)
+        self.attend_placed(inputs, attention, [parts, mixed])
     }
 
     fn place_and_attend(

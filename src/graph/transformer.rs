@@ -89,7 +89,7 @@ pub(crate) struct StepKernels {
     /// For each type of cache.
     pub(crate) place: [&'static str; 3],
     pub(crate) attend: [&'static str; 3],
-    /// Where one token's heads are placed by the kernel of attention.
+    /// The kernels that place one token's heads and attend, on back-ends that have them.
     pub(crate) attend_next: Option<[&'static str; 3]>,
 }
 

@@ -55,7 +55,7 @@ pub(super) struct Model {
     executor: Executor,
     /// The threads of passes on SIMD.
     threads: Arc<Threads>,
-    /// A place in memory that is this model's alone on its back-end, by which its adapters are known.
+    /// Marks the adapters of this model on this back-end. Clones share it until one of them moves.
     identity: Arc<()>,
 }
 

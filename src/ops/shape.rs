@@ -53,8 +53,8 @@ pub(crate) fn output_len(op: &Op, inputs: &[usize]) -> Result<usize> {
             a_cols,
             b_cols,
         } => {
-            expect(0, product("a", rows, a_cols)?, " (rows × a_cols)")?;
-            expect(1, product("b", rows, b_cols)?, " (rows × b_cols)")?;
+            expect(0, product("a", rows, a_cols)?, " (rows × columns of `a`)")?;
+            expect(1, product("b", rows, b_cols)?, " (rows × columns of `b`)")?;
             product("y", 1, len(0).saturating_add(len(1)))
         }
         Op::LayerNorm {

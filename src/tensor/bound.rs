@@ -28,7 +28,7 @@ impl TensorView {
                 what: "data",
                 expected: self.reach(),
                 actual: data.len(),
-                reason: "",
+                reason: " or more",
             });
         }
         Ok(BoundView { data, view: *self })

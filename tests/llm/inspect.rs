@@ -1,7 +1,7 @@
 //! Tests of reports about models by the beginnings of their files.
 
 use super::on_gpu;
-use super::transformer::{LLAMA, SHAPES, random_model};
+use super::transformer::{GEMMA, LLAMA, SHAPES, random_model};
 use relampago::Backend;
 use relampago::llm::{
     CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, Message, WeightType,
@@ -71,8 +71,9 @@ fn models_without_a_chat_template_report_it() {
 
 #[test]
 fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
-    for seed in [0, 3, 8] {
-        let (bytes, _) = random_model(LLAMA, seed);
+    // The last one has gains of heads.
+    for (shape, seed) in [(LLAMA, 0), (LLAMA, 3), (LLAMA, 8), (GEMMA, 0)] {
+        let (bytes, _) = random_model(shape, seed);
         let len = bytes.len() as u64;
         let found = LanguageModel::inspect_heads(vec![(bytes.clone(), len)], None).unwrap();
         let model = LanguageModel::from_bytes(bytes, on_gpu()).unwrap();
@@ -81,7 +82,7 @@ fn the_bytes_on_a_gpu_are_those_that_a_token_reads() {
         let read: usize = on_gpu.map(|step| step.weight_bytes).sum();
         let weights = found.gpu_bytes - found.session_bytes;
         // Products that each normalise their rows read the norm's gain again.
-        let gains = 2 * LLAMA.layers as u64 * 2 * 256 * 4;
+        let gains = 2 * shape.layers as u64 * 2 * 256 * 4;
         assert!(
             (weights..=weights + gains).contains(&(read as u64)),
             "{weights}, {read}"

@@ -382,7 +382,7 @@ fn biases_of_tokens_that_do_not_exist_are_refused() {
     assert_eq!(error.to_string(), wanted);
 }
 
-/// As a server does, which keeps sessions in its own structures and answers on threads of a pool.
+/// A server keeps sessions in its own structures and answers on a pool's threads; this test does the same.
 #[test]
 fn sessions_and_answers_outlive_their_handle_of_the_model() {
     let (bytes, _) = random_model(LLAMA, 1);

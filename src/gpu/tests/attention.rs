@@ -1,8 +1,10 @@
-//! Attention of many tokens at a time, and that whose positions are split, beside that of one token at a time by one
-//! workgroup, which models are tested with.
+//! Attention of many tokens at a time, that whose positions are split, and that which places the next token's heads,
+//! beside that of one token at a time by one workgroup.
 
 use super::{Gpu, noise, pretend};
-use crate::graph::transformer::{Attention, TransformerBackend, TransformerPass};
+use crate::graph::transformer::{
+    Attention, HeadPlaces, HeadRotation, TransformerBackend, TransformerPass,
+};
 use crate::runtime;
 use crate::simd::pack_row;
 use crate::tensor::CacheType;
@@ -125,9 +127,112 @@ fn attention_of_split_positions_is_that_of_all() {
     }
 }
 
+/// Positions of the next token, the room of the cache and a window.
+const NEXT_SHAPES: [(usize, usize, Option<usize>); 6] = [
+    (0, 1, None),
+    (255, 256, None),
+    (257, 300, None),
+    (999, 1000, None),
+    (70, 80, Some(1)),
+    (2000, 700, Some(690)),
+];
+
+/// Places the heads of a token and attends: in one kernel, or in one after the other. Returns the results and the cache.
+fn attended_next(
+    gpu: &Arc<Gpu>,
+    values: [&[f32]; 3],
+    attention: &Attention,
+    rotation: (usize, bool),
+    in_one: bool,
+) -> [Vec<f32>; 2] {
+    let (pairs, neighbours) = rotation;
+    let angles = (0..(attention.position + 1) * pairs).flat_map(|i| {
+        let (sine, cosine) = (i as f32).sin_cos();
+        [cosine, sine]
+    });
+    let angles: Vec<f32> = angles.collect();
+    let len = HEADS * attention.head_len;
+    let (mixed, cached) = {
+        let mut pass = TransformerBackend::pass(gpu).unwrap();
+        let [x, gain, cached] = values.map(|values| pass.upload(values).unwrap());
+        let angles = pass.upload(&angles).unwrap();
+        let [queries, mixed] = [(); 2].map(|()| pass.allocate(len).unwrap());
+        let parts = pass.allocate(Attention::parts_len(attention.head_len));
+        let parts = parts.unwrap();
+        let heads = HeadPlaces {
+            tokens: 1,
+            heads: HEADS,
+            kv_heads: KV_HEADS,
+            head_len: attention.head_len,
+            position: attention.position,
+            capacity: attention.capacity,
+            gains: neighbours.then_some(([&gain; 2], 1e-5)),
+            rotation: HeadRotation {
+                angles: &angles,
+                pairs,
+                neighbours,
+            },
+            cache_type: attention.cache_type,
+        };
+        if in_one {
+            let memory = [&queries, &cached];
+            pass.place_and_attend(&x, &heads, memory, attention, &parts, &mixed)
+                .unwrap();
+        } else {
+            pass.place(&x, &heads, &queries, &cached).unwrap();
+            pass.attend([&queries, &cached], attention, &parts, &mixed)
+                .unwrap();
+        }
+        let reading = pass.submit(Some((&mixed, len))).unwrap();
+        (runtime::block_on(reading).unwrap(), cached)
+    };
+    let pass = TransformerBackend::pass(gpu).unwrap();
+    let reading = pass.submit(Some((&cached, cached.len()))).unwrap();
+    [mixed, runtime::block_on(reading).unwrap()]
+}
+
+#[test]
+fn attention_that_places_the_next_token_is_that_of_placed_heads() {
+    let (split, whole) = (pretend(false), pretend(true));
+    for head_len in [16, 48, 80, 112, 256] {
+        // The key and the value of the token itself are not rounded as those of the cache.
+        let kinds = [
+            (CacheType::F32, TOLERANCE),
+            (CacheType::F16, 1e-3),
+            (CacheType::Q8_0, 1e-2),
+        ];
+        for (kind, tolerance) in kinds {
+            for (position, capacity, window) in NEXT_SHAPES {
+                let attention = attention(head_len, kind, (1, position, capacity, window));
+                let x = noise((HEADS + 2 * KV_HEADS) * head_len, 3);
+                let gain = noise(head_len, 4);
+                let cached = words(kind, head_len, 2 * KV_HEADS * capacity);
+                for rotation in [(head_len / 2, false), (head_len / 4, true)] {
+                    let of = |gpu, in_one| {
+                        attended_next(gpu, [&x, &gain, &cached], &attention, rotation, in_one)
+                    };
+                    let [wanted, cache] = of(&whole, false);
+                    for gpu in [&split, &whole] {
+                        let [results, written] = of(gpu, true);
+                        let what = format!("{kind:?}, {head_len}, {position}, {rotation:?}");
+                        compare_within(tolerance, &what, &results, &wanted);
+                        let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect();
+                        let [written, cache]: [Vec<_>; 2] = [&written, &cache].map(|x| bits(x));
+                        assert!(written == cache, "{what}: the cache");
+                    }
+                }
+            }
+        }
+    }
+}
+
 fn compare(what: &str, results: &[f32], wanted: &[f32]) {
+    compare_within(TOLERANCE, what, results, wanted);
+}
+
+fn compare_within(tolerance: f32, what: &str, results: &[f32], wanted: &[f32]) {
     for (i, (is, wanted)) in results.iter().zip(wanted).enumerate() {
-        let is_near = (is - wanted).abs() <= TOLERANCE;
+        let is_near = (is - wanted).abs() <= tolerance;
         assert!(is_near, "{what}, {i}: {is}, not {wanted}");
     }
 }

@@ -1,4 +1,4 @@
-//! Heads that are placed where attention reads them, and attention.
+//! Records the kernels that place heads, and those of attention.
 
 use super::GpuPass;
 use crate::error::Result;
@@ -58,18 +58,25 @@ impl GpuPass<'_> {
         self.record_to(kernel, &params, &inputs, &outputs, workgroups)
     }
 
-    /// Records `TransformerPass::attend` of several tokens.
+    /// Records `TransformerPass::attend`.
     pub(super) fn attend_placed(
         &mut self,
         inputs: [&GpuBuffer; 2],
         attention: &Attention,
-        mixed: &GpuBuffer,
+        [parts, mixed]: [&GpuBuffer; 2],
     ) -> Result<()> {
         check_head(attention.head_len, attention.cache_type)?;
         let (kernel, tokens) = attention_kernel(attention);
-        let params = attention_params(attention, 1);
-        let workgroups = attention.tokens.div_ceil(tokens) * attention.heads;
-        self.record(kernel, &params, &inputs, mixed, workgroups)
+        let splits = if tokens > 1 {
+            1
+        } else {
+            self.splits(attention)
+        };
+        let params = attention_params(attention, splits);
+        let workgroups = attention.tokens.div_ceil(tokens) * attention.heads * splits;
+        let to = if splits == 1 { mixed } else { parts };
+        self.record(kernel, &params, &inputs, to, workgroups)?;
+        self.add_splits(attention, splits, [parts, mixed])
     }
 
     /// Records the attention of one token, whose heads the same kernel places.
@@ -82,9 +89,7 @@ impl GpuPass<'_> {
         [parts, mixed]: [&GpuBuffer; 2],
     ) -> Result<()> {
         check_head(attention.head_len, attention.cache_type)?;
-        // A software adapter has no more threads than heads.
-        let is_software = self.0.gpu.adapter().software;
-        let splits = if is_software { 1 } else { attention.splits() };
+        let splits = self.splits(attention);
         let params = attention_params(attention, splits);
         let params = [&params[..], &turning(heads)].concat();
         let [first, second] = gains(heads, x);
@@ -98,12 +103,33 @@ impl GpuPass<'_> {
             &[cached, to],
             attention.heads * splits,
         )?;
+        self.add_splits(attention, splits, [parts, mixed])
+    }
+
+    /// Returns the workgroups that share the positions of a head.
+    fn splits(&self, attention: &Attention) -> usize {
+        // A software adapter has no more threads than heads.
+        if self.0.gpu.adapter().software {
+            1
+        } else {
+            attention.splits()
+        }
+    }
+
+    /// Adds up what splits leave, if there are several.
+    fn add_splits(
+        &mut self,
+        attention: &Attention,
+        splits: usize,
+        [parts, mixed]: [&GpuBuffer; 2],
+    ) -> Result<()> {
         if splits == 1 {
             return Ok(());
         }
-        let params = [attention.heads, attention.head_len / 4, splits].map(|size| size as u32);
+        let heads = attention.tokens * attention.heads;
+        let params = [heads, attention.head_len / 4, splits].map(|size| size as u32);
         let kernel = ("add_splits", kernels::ADD_SPLITS);
-        self.record(kernel, &params, &[parts], mixed, attention.heads)
+        self.record(kernel, &params, &[parts], mixed, heads)
     }
 }
 

@@ -30,25 +30,25 @@ const HINTS = {
 };
 
 /**
- * Adds to the message of an error the method's name, and what to do with an argument that was mixed up. `entry` is what
- * the caller called.
+ * Returns an error whose message begins with the method's name, and ends with what to do with an argument that was mixed
+ * up. `entry` is what the caller called. The given error may belong to other calls, too, and stays as it is.
  */
 export const explained = (error, values, entry, name) => {
-    if (typeof error?.code !== 'string') {
+    if (!(error instanceof RelampagoError)) {
         return error;
     }
-    const { code, message, stack } = error;
+    const { code, message, cause, stack } = error;
     const [, needed] = /must be a (Float32Array|BufferId)$/.exec(message) ?? [];
     const hint = HINTS[needed]?.find(([is]) => values.some(is))?.[1];
-    const isNamed = message.replace('`', '').startsWith(name);
-    error.message = (isNamed ? '' : `${name}: `) + message;
-    if (code === 'INVALID_ARGUMENT' && hint) {
-        error.message += `; ${hint}`;
-        Error.captureStackTrace?.(error, entry);
-    } else if (stack) {
-        error.stack = stack.replace(message, error.message);
+    const isNamed = message.startsWith(`${name}: `) || message.startsWith(`\`${name}\` of`);
+    const text = (isNamed ? '' : `${name}: `) + message + (hint ? `; ${hint}` : '');
+    const own = new RelampagoError(code, text, cause);
+    if (hint) {
+        Error.captureStackTrace?.(own, entry);
+    } else {
+        own.stack = stack?.replace(message, () => text);
     }
-    return error;
+    return own;
 };
 
 /** Refuses a call of a method without its object. */

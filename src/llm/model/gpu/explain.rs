@@ -64,10 +64,11 @@ impl<B: ModelBackend> Explaining<'_, B> {
             Step::Place { .. } => B::KERNELS.place[cache_type],
             Step::Attend { .. } => match B::KERNELS.attend_next {
                 Some(kernels) => {
-                    // It places the heads, too, which is the step before.
+                    // This kernel also does the step before: it places the heads.
                     if let Some(mut place) = self.steps.pop() {
                         place.operations.append(&mut info.operations);
                         info.operations = place.operations;
+                        info.weight_bytes += place.weight_bytes;
                     }
                     kernels[cache_type]
                 }
