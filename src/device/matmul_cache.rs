@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::device::GpuDevice;
 use crate::device::executor::Placed;
 use crate::error::{Error, Result};
-use crate::ops::shape::{check_len_for, product};
+use crate::ops::shape::check_matrix;
 #[cfg(not(target_arch = "wasm32"))]
 use crate::runtime::block_on;
 use crate::tensor::quantized::{QuantizedWeights, WeightFormat};
@@ -65,12 +65,7 @@ impl GpuMatmulCache {
         k: usize,
         n: usize,
     ) -> Result<()> {
-        check_len_for(
-            "weights",
-            product("weights", k, n)?,
-            weights.len(),
-            " (k × n)",
-        )?;
+        check_matrix("weights", [k, n], weights.len(), " (k × n)")?;
         let view = TensorView::new_2d(k, n)?;
         self.insert_view_async(name, &view.bind(weights)?, WeightFormat::F32)
             .await
@@ -122,8 +117,8 @@ impl GpuMatmulCache {
     ) -> Result<()> {
         let weights = self.find(name)?;
         let [k, n] = weights.shape;
-        check_len_for("input", product("input", m, k)?, input.len(), " (m × k)")?;
-        check_len_for("out", product("out", m, n)?, out.len(), " (m × n)")?;
+        check_matrix("input", [m, k], input.len(), " (m × k)")?;
+        check_matrix("out", [m, n], out.len(), " (m × n)")?;
         self.device.check()?;
         weights.multiply(&self.device, input, out, m).await
     }

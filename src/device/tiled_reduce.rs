@@ -5,7 +5,7 @@ use crate::device::executor::Executor;
 use crate::error::Result;
 use crate::ops::Op;
 use crate::ops::reduce_op::{MaxOp, MinOp, Partials, ReduceOp, SumOp, TILE_SIZE};
-use crate::ops::shape::{check_len_for, product};
+use crate::ops::shape::check_matrix;
 use crate::simd::{Cpu, Fold, InstructionSet};
 use crate::tensor::{BoundView, PartitionView, TensorView};
 
@@ -48,7 +48,7 @@ impl GpuDevice {
         rows: usize,
         cols: usize,
     ) -> Result<Partials> {
-        let matrix = check_matrix(data, rows, cols)?;
+        let matrix = view_of(data, rows, cols)?;
         let tiles = PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?;
         let executor = self.executor_to_fold(&fold, data)?;
         executor
@@ -64,7 +64,7 @@ impl GpuDevice {
         rows: usize,
         cols: usize,
     ) -> Result<f32> {
-        let matrix = check_matrix(data, rows, cols)?.bind(data)?;
+        let matrix = view_of(data, rows, cols)?.bind(data)?;
         let executor = self.executor_to_fold(&fold, data)?;
         executor
             .fold_all(&fold, self.cpu(), &matrix, [rows, cols])
@@ -145,7 +145,7 @@ pub fn tiled_reduce_partial<O: ReduceOp>(
     rows: usize,
     cols: usize,
 ) -> Result<Partials> {
-    let matrix = check_matrix(data, rows, cols)?;
+    let matrix = view_of(data, rows, cols)?;
     PartitionView::new_2d(matrix, TILE_SIZE, TILE_SIZE)?.reduce::<O>(data)
 }
 
@@ -156,7 +156,7 @@ pub fn tiled_reduce_partial<O: ReduceOp>(
 /// # Errors
 /// The errors of [`tiled_reduce_partial`].
 pub fn tiled_reduce_2d<O: ReduceOp>(data: &[f32], rows: usize, cols: usize) -> Result<f32> {
-    check_matrix(data, rows, cols)?.bind(data)?.reduce::<O>()
+    view_of(data, rows, cols)?.bind(data)?.reduce::<O>()
 }
 
 /// Computes the sum of a row-major `rows × cols` matrix: see [`tiled_reduce_2d`].
@@ -233,12 +233,7 @@ fn tiles_of(view: TensorView) -> Result<PartitionView> {
     PartitionView::new(view, tile)
 }
 
-fn check_matrix(data: &[f32], rows: usize, cols: usize) -> Result<TensorView> {
-    check_len_for(
-        "data",
-        product("data", rows, cols)?,
-        data.len(),
-        " (rows × cols)",
-    )?;
+fn view_of(data: &[f32], rows: usize, cols: usize) -> Result<TensorView> {
+    check_matrix("data", [rows, cols], data.len(), " (rows × cols)")?;
     TensorView::new_2d(rows, cols)
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::ops::shape::{check_len_for, product};
+use crate::ops::shape::{check_matrix, product};
 
 /// Weights in the form in which a back-end has them. Each back-end knows its own types.
 #[cfg(not(target_arch = "wasm32"))]
@@ -50,7 +50,7 @@ impl CachedMatmul {
     /// Checks the length of the input; returns that of the result.
     pub(crate) fn output_len(&self, input: usize) -> Result<usize> {
         let [m, k, n] = self.shape;
-        check_len_for("input", product("input", m, k)?, input, " (m × k)")?;
+        check_matrix("input", [m, k], input, " (m × k)")?;
         product("out", m, n)
     }
 }

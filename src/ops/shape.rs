@@ -143,6 +143,16 @@ pub(crate) fn check_len(what: &'static str, expected: usize, actual: usize) -> R
     check_len_for(what, expected, actual, "")
 }
 
+/// [`check_len`] of a matrix; the reason has its sizes by name.
+pub(crate) fn check_matrix(
+    what: &'static str,
+    [rows, cols]: [usize; 2],
+    actual: usize,
+    reason: &'static str,
+) -> Result<()> {
+    check_len_for(what, product(what, rows, cols)?, actual, reason)
+}
+
 /// [`check_len`] of a length that has a [reason](Error::LengthMismatch::reason).
 pub(crate) fn check_len_for(
     what: &'static str,

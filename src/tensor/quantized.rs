@@ -13,7 +13,7 @@ mod blocks;
 pub(crate) mod half;
 
 use crate::error::{Error, Result};
-use crate::ops::shape::{check_len_for, product};
+use crate::ops::shape::{check_matrix, product};
 use crate::tensor::{BoundView, TensorView};
 use half::{f16_to_f32, f32_to_f16};
 
@@ -109,12 +109,7 @@ impl QuantizedWeights {
     /// `LengthMismatch`, `ShapeOverflow`; `InvalidArgument` for [`WeightFormat::F32`], which is not
     /// quantized, and for a weight that is not finite or exceeds the format's range; `OutOfMemory`.
     pub fn new(weights: &[f32], k: usize, n: usize, format: WeightFormat) -> Result<Self> {
-        check_len_for(
-            "weights",
-            product("weights", k, n)?,
-            weights.len(),
-            " (k × n)",
-        )?;
+        check_matrix("weights", [k, n], weights.len(), " (k × n)")?;
         Self::of_view(&TensorView::new_2d(k, n)?.bind(weights)?, format)
     }
 
