@@ -156,6 +156,15 @@ pub enum Error {
         /// The byte offset, the metadata key or the tensor.
         place: String,
     },
+    /// A file cannot be read: it is missing, a folder, or not allowed to be read.
+    #[cfg(all(feature = "llm-core", not(target_arch = "wasm32")))]
+    #[error("`{path}` cannot be read: {message}")]
+    File {
+        /// The file's path.
+        path: String,
+        /// The message of the operating system.
+        message: String,
+    },
     /// JavaScript used an object after its `dispose`.
     #[error("this {what} was disposed of: make a new one")]
     Disposed {
@@ -178,6 +187,15 @@ impl Error {
             what,
             value: value.into(),
             requirement: requirement.into(),
+        }
+    }
+
+    /// Creates [`Error::File`] for a path.
+    #[cfg(all(feature = "llm-core", not(target_arch = "wasm32")))]
+    pub(crate) fn file(path: &std::path::Path, error: &std::io::Error) -> Self {
+        Error::File {
+            path: path.display().to_string(),
+            message: error.to_string(),
         }
     }
 
@@ -204,6 +222,8 @@ impl Error {
             Error::Record { source, .. } => source.code(),
             #[cfg(feature = "llm-core")]
             Error::InvalidModel { .. } => "INVALID_MODEL",
+            #[cfg(all(feature = "llm-core", not(target_arch = "wasm32")))]
+            Error::File { .. } => "FILE",
             Error::Disposed { .. } => "DISPOSED",
             Error::Aborted => "ABORTED",
         }

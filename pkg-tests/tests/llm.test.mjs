@@ -52,7 +52,7 @@ describe('relampago/llm', () => {
     const result = inNode('tiny', 'tiny.gguf');
     verifyTiny(result, native);
     assert.equal(result.info.worker, false);
-    assert.equal(result.missing, 'INVALID_MODEL');
+    assert.equal(result.missing, 'FILE');
     assert.equal(result.gpu, 'NO_GPU');
   });
 

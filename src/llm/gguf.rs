@@ -62,7 +62,7 @@ impl Gguf {
     /// beside it.
     ///
     /// # Errors
-    /// `InvalidModel` if a file cannot be opened, or says what is wrong with it.
+    /// `File` if a file cannot be read; `InvalidModel` says what is wrong with its content.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn open(path: impl AsRef<std::path::Path>) -> Result<Self> {
         let paths = split::paths(path.as_ref());

@@ -148,7 +148,7 @@ impl LanguageModel {
     /// ```
     ///
     /// # Errors
-    /// `InvalidModel` if the file cannot be read, is damaged or has an architecture that is not supported;
+    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or has an architecture that is not supported;
     /// `InvalidArgument` for a context out of range.
     #[cfg(not(target_arch = "wasm32"))]
     pub fn inspect(

@@ -224,7 +224,7 @@ impl LanguageModel {
     /// the others lie beside it.
     ///
     /// # Errors
-    /// `InvalidModel` if the file cannot be read, is damaged or needs what is not supported;
+    /// `File` if the file cannot be read; `InvalidModel` if it is damaged or needs what is not supported;
     /// `InvalidArgument` for options out of range; `OutOfMemory`, `LimitExceeded` or `DeviceLost` if
     /// a GPU cannot hold the weights.
     pub async fn load_async(

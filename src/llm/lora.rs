@@ -6,7 +6,7 @@ mod safetensors;
 
 use super::LanguageModel;
 use super::model::{Adapter, LowRank, Scaled};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::sync::Arc;
 
 pub use qkv::QkvLora;
@@ -133,18 +133,15 @@ impl LanguageModel {
     /// Makes an adapter of a file. An `adapter_config.json` beside a safetensors file tells `alpha`.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::lora_from_bytes_async`], and `InvalidModel` if a file cannot be
-    /// read.
+    /// The errors of [`LanguageModel::lora_from_bytes_async`], and `File` if a file cannot be read.
     pub async fn load_lora_async(
         &self,
         path: impl AsRef<std::path::Path>,
         mut options: LoraOptions,
     ) -> Result<Lora> {
         let path = path.as_ref();
-        let read = |path: &std::path::Path| {
-            let place = path.display().to_string();
-            std::fs::read(path).map_err(|error| super::gguf::invalid(error.to_string(), place))
-        };
+        let read =
+            |path: &std::path::Path| std::fs::read(path).map_err(|error| Error::file(path, &error));
         let bytes = read(path)?;
         let config = path.with_file_name("adapter_config.json");
         if options.alpha.is_none() && !bytes.starts_with(b"GGUF") && config.is_file() {

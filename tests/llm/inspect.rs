@@ -4,8 +4,10 @@ use super::on_gpu;
 use super::transformer::{GEMMA, LLAMA, SHAPES, random_model};
 use relampago::Backend;
 use relampago::llm::{
-    CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, Message, WeightType,
+    CacheType, Gguf, GgufWriter, LanguageModel, LoadOptions, LoraOptions, Message, Value,
+    WeightType,
 };
+use std::path::Path;
 
 /// The bytes of a file before its weights.
 pub(super) fn head_len(bytes: &[u8]) -> usize {
@@ -162,4 +164,37 @@ fn tensors_that_no_reader_takes_are_not_written() {
     assert_eq!(error.unwrap_err().code(), "INVALID_ARGUMENT");
     let file = Gguf::from_bytes(writer.finish()).unwrap();
     assert_eq!(file.tensors().len(), 1);
+}
+
+#[test]
+fn metadata_is_read_as_it_was_set_last() {
+    let mut writer = GgufWriter::default();
+    writer.string("key", "first");
+    writer.boolean("truth", true);
+    writer.floats("numbers", &[0.5, -2.0]);
+    writer.unsigned("key", 7);
+    let file = Gguf::from_bytes(writer.finish()).unwrap();
+    assert_eq!(file.get("key").and_then(Value::as_u64), Some(7));
+    assert_eq!(file.get("truth").and_then(Value::as_bool), Some(true));
+    let numbers = file.get("numbers").and_then(Value::as_array).unwrap();
+    let numbers: Vec<_> = numbers.iter().map(Value::as_f64).collect();
+    assert_eq!(numbers, [Some(0.5), Some(-2.0)]);
+}
+
+#[test]
+fn files_that_cannot_be_read_are_named() {
+    let missing = std::env::temp_dir().join("relampago-no-such-model.gguf");
+    let adapter = Path::new("no-such-adapter.gguf");
+    let (bytes, _) = random_model(LLAMA, 1);
+    let model = LanguageModel::from_bytes(bytes, LoadOptions::default()).unwrap();
+    let errors = [
+        LanguageModel::load(&missing, LoadOptions::default()).err(),
+        LanguageModel::inspect(&missing, None).err(),
+        Gguf::open(std::env::temp_dir()).err(),
+        model.load_lora(adapter, LoraOptions::default()).err(),
+    ];
+    for error in errors {
+        let error = error.expect("there is no file");
+        assert_eq!(error.code(), "FILE", "{error}");
+    }
 }

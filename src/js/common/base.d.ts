@@ -7,6 +7,7 @@ export type ErrorCode =
     | 'DEVICE_LOST'
     | 'DISPOSED'
     | 'EMPTY'
+    | 'FILE'
     | 'FOREIGN'
     | 'FUNCTION'
     | 'GPU'

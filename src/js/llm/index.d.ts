@@ -385,8 +385,8 @@ export class QuantizedMatrix {
 }
 
 /**
- * A language model from a GGUF file. Errors are `RelampagoError`s: `NETWORK` for a download that fails, `INVALID_MODEL`
- * for a file that cannot be read, is damaged or needs what this version lacks, `ABORTED` after a signal,
+ * A language model from a GGUF file. Errors are `RelampagoError`s: `NETWORK` for a download that fails, `FILE` for
+ * a path that Node cannot read, `INVALID_MODEL` for a file that is damaged or needs what this version lacks, `ABORTED` after a signal,
  * `INVALID_ARGUMENT`, `EMPTY` for a text of no tokens, `LIMIT_EXCEEDED` where a prompt does not fit the context,
  * `OUT_OF_MEMORY`, `NO_GPU`, `DISPOSED`, `UNSUPPORTED`, and `DEVICE_LOST` if the worker failed.
  */

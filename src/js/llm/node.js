@@ -27,7 +27,7 @@ host.openFile = async (source) => {
         return undefined;
     }
     const failed = (cause) => {
-        throw new RelampagoError('INVALID_MODEL', `the model could not be read from ${path}: ${cause.message}`, cause);
+        throw new RelampagoError('FILE', `the model could not be read from ${path}: ${cause.message}`, cause);
     };
     const { size } = await stat(path).catch(failed);
     const pieces = (async function* () {

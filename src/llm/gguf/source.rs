@@ -30,11 +30,10 @@ impl Source {
     /// Maps a file.
     #[cfg(not(target_arch = "wasm32"))]
     pub(super) fn open(path: &std::path::Path) -> crate::error::Result<Self> {
-        let fault =
-            |error: std::io::Error| super::invalid(error.to_string(), path.display().to_string());
-        let file = std::fs::File::open(path).map_err(fault)?;
+        let unreadable = |error| crate::error::Error::file(path, &error);
+        let file = std::fs::File::open(path).map_err(unreadable)?;
         // SAFETY: the map is read only; `Gguf::open` tells callers that the file must not change.
-        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(fault)?;
+        let map = unsafe { memmap2::Mmap::map(&file) }.map_err(unreadable)?;
         Ok(Self {
             len: map.len() as u64,
             bytes: Box::new(map),

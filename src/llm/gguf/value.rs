@@ -11,7 +11,7 @@ pub(super) const LEAST_BYTES: usize = 8 + 4 + 1;
 /// The longest key in bytes, as the format says.
 const MOST_KEY: usize = 65_535;
 
-const BOOL: u32 = 7;
+pub(super) const BOOL: u32 = 7;
 pub(super) const STRING: u32 = 8;
 pub(super) const ARRAY: u32 = 9;
 

@@ -1,10 +1,10 @@
 //! A writer of GGUF files.
 
 use super::tensors::{MOST_NAME, size};
-use super::value::{ARRAY, STRING};
+use super::value::{ARRAY, BOOL, STRING};
 use crate::error::{Error, Result};
 use crate::tensor::ggml::WeightType;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The types of numbers in metadata.
 const U32: u32 = 4;
@@ -14,7 +14,8 @@ const F32: u32 = 6;
 /// The alignment of tensors, which is the format's default.
 const ALIGNMENT: usize = 32;
 
-/// A GGUF file of version 3 in the making, for models and adapters that a program computes.
+/// A GGUF file of version 3 in the making, for models and adapters that a program computes. Metadata that is set
+/// again replaces the earlier value.
 ///
 /// ```
 /// use relampago::llm::{Gguf, GgufWriter, WeightType};
@@ -28,8 +29,8 @@ const ALIGNMENT: usize = 32;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct GgufWriter {
-    metadata: Vec<u8>,
-    entries: u64,
+    /// The type and value of each key.
+    metadata: BTreeMap<String, Vec<u8>>,
     /// The table of tensors, and their data.
     table: Vec<u8>,
     names: BTreeSet<String>,
@@ -43,10 +44,9 @@ fn string(text: &str) -> impl Iterator<Item = u8> {
 
 impl GgufWriter {
     fn entry(&mut self, key: &str, kind: u32, value: impl IntoIterator<Item = u8>) {
-        self.metadata.extend(string(key));
-        self.metadata.extend(kind.to_le_bytes());
-        self.metadata.extend(value);
-        self.entries += 1;
+        let kind = kind.to_le_bytes().into_iter();
+        self.metadata
+            .insert(key.to_owned(), kind.chain(value).collect());
     }
 
     fn array(&mut self, key: &str, kind: u32, len: usize, values: impl Iterator<Item = u8>) {
@@ -55,31 +55,42 @@ impl GgufWriter {
         self.entry(key, ARRAY, header.chain(values));
     }
 
-    /// Adds a string to the metadata.
+    /// Sets a string of the metadata.
     pub fn string(&mut self, key: &str, value: &str) {
         self.entry(key, STRING, string(value));
     }
 
-    /// Adds an unsigned integer to the metadata.
+    /// Sets an unsigned integer of the metadata.
     pub fn unsigned(&mut self, key: &str, value: u32) {
         self.entry(key, U32, value.to_le_bytes());
     }
 
-    /// Adds a number to the metadata.
+    /// Sets a number of the metadata.
     pub fn float(&mut self, key: &str, value: f32) {
         self.entry(key, F32, value.to_le_bytes());
     }
 
-    /// Adds an array of strings to the metadata.
+    /// Sets a truth value of the metadata.
+    pub fn boolean(&mut self, key: &str, value: bool) {
+        self.entry(key, BOOL, [u8::from(value)]);
+    }
+
+    /// Sets an array of strings of the metadata.
     pub fn strings(&mut self, key: &str, values: &[impl AsRef<str>]) {
         let bytes = values.iter().flat_map(|value| string(value.as_ref()));
         self.array(key, STRING, values.len(), bytes);
     }
 
-    /// Adds an array of integers to the metadata.
+    /// Sets an array of integers of the metadata.
     pub fn integers(&mut self, key: &str, values: &[i32]) {
         let bytes = values.iter().flat_map(|value| value.to_le_bytes());
         self.array(key, I32, values.len(), bytes);
+    }
+
+    /// Sets an array of numbers of the metadata.
+    pub fn floats(&mut self, key: &str, values: &[f32]) {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+        self.array(key, F32, values.len(), bytes);
     }
 
     /// Adds a tensor of weights in blocks. `shape` has the innermost dimension first: a matrix's columns, then its
@@ -161,8 +172,11 @@ impl GgufWriter {
         let mut file = b"GGUF".to_vec();
         file.extend(3u32.to_le_bytes());
         file.extend((self.names.len() as u64).to_le_bytes());
-        file.extend(self.entries.to_le_bytes());
-        file.extend(self.metadata);
+        file.extend((self.metadata.len() as u64).to_le_bytes());
+        for (key, value) in self.metadata {
+            file.extend(string(&key));
+            file.extend(value);
+        }
         file.extend(self.table);
         file.resize(file.len().next_multiple_of(ALIGNMENT), 0);
         file.extend(self.data);
