@@ -118,7 +118,15 @@ pub(super) const EXHAUSTIVE_PARTS: &[Part] = &[
 
 /// The packages of the native tests; the part that needs PTX's assembler runs some of them.
 /// Benchmarks are excluded: clippy has checked them, and their peers take a minute to compile.
-const TESTED: [&str; 5] = ["-p", "relampago", "-p", "xtask", "--all-features"];
+const TESTED: [&str; 7] = [
+    "-p",
+    "relampago",
+    "-p",
+    "xtask",
+    "-p",
+    "cluster",
+    "--all-features",
+];
 
 fn format(context: &Context) -> Result<()> {
     Ok(cmd!(context.project.sh, "cargo fmt --all --check").run()?)
