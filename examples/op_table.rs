@@ -31,19 +31,48 @@ fn markdown() {
 
 fn js() {
     println!(
-        "// Name, number of inputs and number of parameters, in the op table's order; whether it is elementwise."
+        "// Name, number of inputs and number of parameters, in the op table's order; whether it is elementwise; the names
+// of its options, if the parameter is an object of options."
     );
     println!("export const ops = [");
     for op in OPS {
         println!(
-            "    ['{}', {}, {}, {}],",
+            "    ['{}', {}, {}, {}{}],",
             op.js_name,
             op.inputs.len(),
             op.parameters.len(),
-            is_elementwise(op)
+            is_elementwise(op),
+            options(op)
         );
     }
     println!("];");
+}
+
+/// Returns the names of an operation's options, separated by spaces, as a further element of its entry.
+fn options(op: &OpInfo) -> String {
+    let names = op.parameters.iter().map(|(_, rust)| option_names(rust));
+    let names: String = names.collect();
+    if names.is_empty() {
+        return names;
+    }
+    format!(", '{names}'")
+}
+
+/// Returns the names of the properties that `src/js/convert.rs` reads of a parameter.
+fn option_names(rust: &str) -> &str {
+    match rust {
+        "Attention" => "tokens heads headLen kvHeads positions causal window softCap scale",
+        "Conv2d" => "inputRows inputCols kernelRows kernelCols strideRows strideCols padding",
+        "ConvLayer" => {
+            "inputRows inputCols kernelRows kernelCols strideRows strideCols padding batch channels filters groups \
+             dilationRows dilationCols"
+        }
+        "Matmul" => "m k n transposeA transposeB",
+        "Rearrange" => "shape strides offset",
+        "ReduceAxis" => "fold len outer inner",
+        "Rope" => "tokens heads headLen rotated interleaved base first factors",
+        _ => "",
+    }
 }
 
 /// Returns whether each element of the result depends on one element of each input and on numbers.

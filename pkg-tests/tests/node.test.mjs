@@ -2,10 +2,29 @@
 
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
 import { fresh } from '../support/install.mjs';
 import { ran } from '../support/ran.mjs';
 import { verify } from '../support/verify.mjs';
+
+/** The types of operations' options. */
+const OPTIONS = {
+  attention: 'AttentionOptions',
+  convolve2d: 'Conv2dOptions',
+  convolveLayer: 'ConvLayerOptions',
+  matmulWith: 'MatmulOptions',
+  rearrange: 'RearrangeOptions',
+  reduceAxis: 'ReduceAxisOptions',
+  rope: 'RopeOptions',
+};
+
+/** The names of an interface's properties, and of the one that it extends. */
+const propertiesOf = (name, types) => {
+  const [, base, body] = new RegExp(`interface ${name}(?: extends (\\w+))? {([^}]*)}`).exec(types);
+  const own = [...body.matchAll(/^ +(\w+)\??:/gm)].map((match) => match[1]);
+  return base ? [...propertiesOf(base, types), ...own] : own;
+};
 
 describe('node', () => {
   let folder;
@@ -69,6 +88,25 @@ describe('node', () => {
       'INVALID_ARGUMENT: relu: `x` is an object (DeviceBuffer), but must be a BufferId; record it with batch.input(buffer) first',
       'INVALID_ARGUMENT: relu: `x` is an object (Tensor), but must be a BufferId; use the methods of the tensor, or record its data()',
       'INVALID_ARGUMENT: create: there is no option `backed`; did you mean `backend`?',
+    ]);
+  });
+  test('operations have the options of their types, and no others', () => {
+    const output = execFileSync('node', ['options-node.js'], { cwd: folder, encoding: 'utf8' });
+    const { results, messages } = JSON.parse(output);
+    const types = ['device.d.ts', 'relampago.d.ts'].map((file) => readFileSync(`${folder}/node_modules/relampago/${file}`, 'utf8'));
+    for (const [name, { names, all, wrong }] of Object.entries(results)) {
+      assert.deepEqual(all, ['no error', 'no error'], name);
+      const refused = new RegExp(`^INVALID_ARGUMENT: ${name}: there is no option \`wrong\`; there are \``);
+      wrong.forEach((message) => assert.match(message, refused));
+      assert.deepEqual(names.sort(), propertiesOf(OPTIONS[name], types.join('\n')).sort(), name);
+    }
+    assert.deepEqual(messages, [
+      'INVALID_ARGUMENT: matmulWith: `options` is 3, but must be an object',
+      'INVALID_ARGUMENT: matmulWith: there is no option `transposedB`; did you mean `transposeB`?',
+      'INVALID_ARGUMENT: insert: there is no option `transpose`; did you mean `transposed`?',
+      'INVALID_ARGUMENT: insertBlocks: there is no option `transposed`; there are `k`, `n`, `format`',
+      'INVALID_ARGUMENT: create: `policy`: there is no option `matmull`; did you mean `matmul`?',
+      'no error',
     ]);
   });
   test('no GPU', () => {

@@ -12,7 +12,7 @@ use crate::ops::ConvLayer;
 use crate::ops::policy::Policy;
 use crate::ops::{Attention, AxisFold, Conv2d, Matmul, Padding, Rearrange, ReduceAxis, Rope};
 
-/// A parameter of an operation.
+/// A parameter of an operation. `core.js` has checked that options are an object, and their names.
 pub(super) trait Parameter: Sized {
     fn from_js(value: &JsValue, what: &'static str) -> Result<Self>;
 }
@@ -33,10 +33,7 @@ impl Parameter for usize {
 }
 
 impl Parameter for Conv2d {
-    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
-        if !options.is_object() {
-            return Err(invalid(what, options, "an object"));
-        }
+    fn from_js(options: &JsValue, _what: &'static str) -> Result<Self> {
         let dim = |key| usize::from_js(&get(options, key), key);
         Ok(Self {
             input_rows: dim("inputRows")?,
@@ -51,8 +48,8 @@ impl Parameter for Conv2d {
 }
 
 impl Parameter for ConvLayer {
-    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
-        let image = Conv2d::from_js(options, what)?;
+    fn from_js(options: &JsValue, _what: &'static str) -> Result<Self> {
+        let image = Conv2d::from_js(options, "")?;
         let dim = |key| usize::from_js(&get(options, key), key);
         Ok(Self {
             image,
@@ -80,10 +77,7 @@ fn optional<T: Parameter>(options: &JsValue, key: &'static str) -> Result<Option
 }
 
 impl Parameter for Attention {
-    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
-        if !options.is_object() {
-            return Err(invalid(what, options, "an object"));
-        }
+    fn from_js(options: &JsValue, _what: &'static str) -> Result<Self> {
         let dim = |key| usize::from_js(&get(options, key), key);
         let all = Self::new(dim("tokens")?, dim("heads")?, dim("headLen")?);
         Ok(Self {
@@ -99,10 +93,7 @@ impl Parameter for Attention {
 }
 
 impl Parameter for Rope {
-    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
-        if !options.is_object() {
-            return Err(invalid(what, options, "an object"));
-        }
+    fn from_js(options: &JsValue, _what: &'static str) -> Result<Self> {
         let dim = |key| usize::from_js(&get(options, key), key);
         let rope = Self::new(dim("tokens")?, dim("heads")?, dim("headLen")?);
         let factors = match get(options, "factors") {
@@ -140,10 +131,7 @@ fn list_of<T: Parameter>(options: &JsValue, key: &'static str) -> Result<Vec<T>>
 }
 
 impl Parameter for Rearrange {
-    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
-        if !options.is_object() {
-            return Err(invalid(what, options, "an object"));
-        }
+    fn from_js(options: &JsValue, _what: &'static str) -> Result<Self> {
         Ok(Self {
             shape: list_of(options, "shape")?,
             strides: list_of(options, "strides")?,
@@ -170,10 +158,7 @@ impl Parameter for AxisFold {
 }
 
 impl Parameter for ReduceAxis {
-    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
-        if !options.is_object() {
-            return Err(invalid(what, options, "an object"));
-        }
+    fn from_js(options: &JsValue, _what: &'static str) -> Result<Self> {
         let dim = |key| usize::from_js(&get(options, key), key);
         let fold = AxisFold::from_js(&get(options, "fold"), "fold")?;
         let (len, outer) = (dim("len")?, one_or(options, "outer")?);
@@ -182,10 +167,7 @@ impl Parameter for ReduceAxis {
 }
 
 impl Parameter for Matmul {
-    fn from_js(options: &JsValue, what: &'static str) -> Result<Self> {
-        if !options.is_object() {
-            return Err(invalid(what, options, "an object"));
-        }
+    fn from_js(options: &JsValue, _what: &'static str) -> Result<Self> {
         let dim = |key| usize::from_js(&get(options, key), key);
         Ok(Self {
             m: dim("m")?,
@@ -323,18 +305,12 @@ pub(super) fn checked(value: &JsValue, what: &'static str, bytes: bool) -> Resul
 }
 
 pub(super) fn invalid(what: &'static str, value: &JsValue, requirement: &'static str) -> Error {
-    Error::invalid(what, describe(value), requirement)
+    Error::invalid(what, shown(value).unwrap_or_default(), requirement)
 }
 
-/// Formats a value for an error message.
-pub(super) fn describe(value: &JsValue) -> String {
-    if value.is_object() {
-        let class = get(&get(value, "constructor"), "name").as_string();
-        return format!("an object ({})", class.unwrap_or_default());
-    }
-    let debug = format!("{value:?}");
-    let inner = debug
-        .strip_prefix("JsValue(")
-        .and_then(|rest| rest.strip_suffix(')'));
-    inner.unwrap_or(&debug).to_owned()
+#[wasm_bindgen(raw_module = "./options.js")]
+extern "C" {
+    /// Formats a value for an error message. Fails for objects that throw.
+    #[wasm_bindgen(catch)]
+    fn shown(value: &JsValue) -> Result<String, JsValue>;
 }

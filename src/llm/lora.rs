@@ -6,7 +6,7 @@ mod safetensors;
 
 use super::LanguageModel;
 use super::model::{Adapter, LowRank, Scaled};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::sync::Arc;
 
 pub use qkv::QkvLora;
@@ -140,8 +140,9 @@ impl LanguageModel {
         mut options: LoraOptions,
     ) -> Result<Lora> {
         let path = path.as_ref();
-        let read =
-            |path: &std::path::Path| std::fs::read(path).map_err(|error| Error::file(path, &error));
+        let read = |path: &std::path::Path| {
+            std::fs::read(path).map_err(|error| crate::error::Error::file(path, &error))
+        };
         let bytes = read(path)?;
         let config = path.with_file_name("adapter_config.json");
         if options.alpha.is_none() && !bytes.starts_with(b"GGUF") && config.is_file() {

@@ -50,6 +50,14 @@ export const invalid = (what, value, requirement) => {
 
 export const foreign = (what, owner) => new RelampagoError('FOREIGN', `\`${what}\` belongs to another ${owner}`);
 
+for (const [method, names] of [['insert', ['k', 'n', 'format', 'transposed']], ['insertBlocks', ['k', 'n', 'format']]]) {
+    const { [method]: call } = GpuMatmulCache.prototype;
+    GpuMatmulCache.prototype[method] = async function (name, weights, options, abort) {
+        requireNames(options, names, `${method}: `);
+        return call.call(this, name, weights, options, abort);
+    };
+}
+
 /** A worker's cache → the rows and columns of its weights, by their names. */
 const shapes = new WeakMap();
 
@@ -151,13 +159,15 @@ const allPlaced = (results, into) => {
 const RESULT_OPTIONS = ['into', 'signal'];
 
 // Every operation as a method of both classes; ops.d.ts has their types.
-for (const [index, [name, inputs, parameters]] of ops.entries()) {
+for (const [index, [name, inputs, parameters, , names]] of ops.entries()) {
     const end = inputs + parameters;
+    const requireOptions = (values) => names && requireNames(values[inputs], names.split(' '), `${name}: `);
     const run = async function (...values) {
         try {
             requireOwner(this, GpuDevice, 'device', name);
             const options = values[end];
             options == null || requireNames(options, RESULT_OPTIONS, `${name}: `);
+            requireOptions(values);
             const into = options?.into;
             const now = options?.signal == null ? this.runNow(index, values, into && apart(into, values)) : undefined;
             const result = now === undefined ? await this.runOp(index, values, options) : now;
@@ -170,6 +180,7 @@ for (const [index, [name, inputs, parameters]] of ops.entries()) {
     const record = function (...values) {
         try {
             requireOwner(this, GpuCommandBatch, 'batch', name);
+            requireOptions(values);
             return this.record(index, values);
         } catch (error) {
             throw explained(error, values, record, name);

@@ -29,9 +29,11 @@ const open = async (options) => {
 };
 
 const OPTIONS = ['backend', 'halfPrecision', 'policy', 'signal', 'threads', 'worker'];
+const POLICY = ['elementwise', 'transcendental', 'reduction', 'softmax', 'matmul', 'convolution', 'movement'];
 
 GpuDevice.create = async (options) => {
     options == null || requireNames(options, OPTIONS, 'create: ');
+    options?.policy === undefined || requireNames(options.policy, POLICY, 'create: `policy`: ');
     return remembering(await open(options));
 };
 // The name that the Rust crate has for it.
