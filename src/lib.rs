@@ -10,12 +10,12 @@
 //!
 //! A method whose name ends in `_async` returns a future, on every platform. Its blocking twin
 //! exists on native targets: it has the same name without `_async`, or with `_sync` in its place in
-//! [`GpuCommandBatch`] and [`Program`], whose short names belonged to the futures
-//! (deprecated). A method without a twin does not wait for the device.
+//! [`Tensor`], [`Tensors`], [`GpuCommandBatch`] and [`Program`]. The short names of the last two belonged to
+//! the futures (deprecated). A method without a twin does not wait for the device.
 //!
 //! # Features
 //!
-//! - `gpu` (default): WebGPU, Vulkan, Metal and DX12 through wgpu. Without it only SIMD remains.
+//! - `gpu` (default): WebGPU, Vulkan, Metal and DX12 through wgpu. Without it SIMD remains, and CUDA with `cuda`.
 //! - `threads` (default): the threads of rayon's pool share large operations on SIMD, on native
 //!   targets.
 //! - `ptx`: the module `ptx`, which generates, verifies and interprets PTX for NVIDIA GPUs, on any

@@ -109,6 +109,14 @@ describe('node', () => {
       'no error',
     ]);
   });
+  test('the entries for Node export what those for browsers do', async () => {
+    for (const entry of ['', 'llm/', 'ptx/']) {
+      const [browser, node] = await Promise.all(
+        ['index.js', 'node.js'].map((file) => import(`${folder}/node_modules/relampago/${entry}${file}`)),
+      );
+      assert.deepEqual(Object.keys(node), Object.keys(browser), entry);
+    }
+  });
   test('no GPU', () => {
     const { status, stderr } = spawnSync('node', ['node.js', 'gpu'], { cwd: folder, encoding: 'utf8' });
     assert.notEqual(status, 0);

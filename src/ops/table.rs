@@ -90,7 +90,7 @@ macro_rules! for_each_op {
                 /// Sine of an angle in radians. The accuracy is that of a rounded `x`: an absolute error of `2 ε |x|`
                 /// for large `x`. NaN where `|x|` exceeds 4194304 (2²²).
                 sin sin_async sin Sin(x) -> y Transcendental, 2.0;
-                /// Cosine of an angle in radians, accurate and defined as the sine.
+                /// Cosine of an angle in radians, with the accuracy and the range of `sin`.
                 cos cos_async cos Cos(x) -> y Transcendental, 2.0;
                 /// Elementwise sum: `y = a + b`.
                 #[doc(alias = "add")]
@@ -187,19 +187,21 @@ macro_rules! for_each_op {
                 #[doc(alias = "slice")]
                 #[doc(alias = "permute")]
                 rearrange rearrange_async rearrange Rearrange(x) -> y { options: Rearrange } Movement, 0.5;
-                /// The four bytes of each value's word, the lowest one first, as numbers from 0 to 1: `y = byte / 255`. The
-                /// numbers of a word lie `stride` apart: 1, or the number of words, which makes planes of the channels of an
-                /// image. An image has a quarter of the size as bytes that it has as numbers.
+                /// Bytes as numbers from 0 to 1, four for the bits of each element of `x`, the lowest byte first:
+                /// `y = byte / 255`. The four numbers are `stride` elements apart in the result. `stride` is 1 for pixels, or
+                /// the number of elements of `x`, which makes planes of an image's channels.
                 #[doc(alias = "unpack4x8unorm")]
                 #[doc(alias = "image")]
                 unpack_bytes unpack_bytes_async unpackBytes UnpackBytes(x) -> y { stride: usize } Movement, 4.0, [{ stride: 1 }];
-                /// Numbers from 0 to 1 as bytes, four of them in each value's word, the first one lowest:
-                /// `byte = ⌊255 · min(max(x, 0), 1) + ½⌋`. NaN becomes 0, and so do missing bytes of the last
-                /// word. The numbers of a word lie `stride` apart, as `unpack_bytes` has them. The result is meant for `unpack_bytes` and for hosts that read its bits: as a number it means nothing.
+                /// Numbers from 0 to 1 as bytes, four in the bits of each element of the result, the first one lowest:
+                /// `byte = ⌊255 · min(max(x, 0), 1) + ½⌋`. NaN becomes 0, and so do missing bytes of the last element. The
+                /// four numbers are `stride` elements apart in `x`, as in the result of `unpack_bytes`. Only the bits of the
+                /// result have a meaning, not its elements as numbers.
                 #[doc(alias = "pack4x8unorm")]
                 #[doc(alias = "image")]
                 pack_bytes pack_bytes_async packBytes PackBytes(x) -> y { stride: usize } Movement, 0.5, [{ stride: 1 }];
-                /// Joins the rows of two row-major matrices, `rows × a_cols` and `rows × b_cols`, to rows of both.
+                /// Joins the rows of two row-major matrices, `rows × a_cols` and `rows × b_cols`: row-major
+                /// `rows × (a_cols + b_cols)`.
                 #[doc(alias = "concatenate")]
                 #[doc(alias = "hstack")]
                 concat_rows concat_rows_async concatRows ConcatRows(a, b) -> y { rows: usize, a_cols: usize, b_cols: usize } Movement, 0.5;
@@ -235,8 +237,8 @@ macro_rules! for_each_op {
                 #[doc(alias = "rotary embedding")]
                 rope rope_async rope Rope(x) -> y { options: Rope } Movement, 2.0;
                 /// Scaled dot-product attention (Vaswani et al., 2017) of several heads, as its [`Attention`] says:
-                /// `softmax(Q · Kᵀ · scale) · V` for each head, which may be causal, with a window, a soft cap of
-                /// the scores, and fewer heads of keys and values than of queries.
+                /// `softmax(Q · Kᵀ · scale) · V` for each head. It may be causal, and may have a window, a soft cap of the
+                /// scores, and fewer heads of keys and values than of queries.
                 #[doc(alias = "scaled_dot_product_attention")]
                 #[doc(alias = "multi-head attention")]
                 #[doc(alias = "flash attention")]

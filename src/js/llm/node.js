@@ -4,7 +4,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { RelampagoError, host } from './index.js';
 
-export { LanguageModel, QuantizedMatrix, RelampagoError, chatModuleUrl, default, moduleUrl } from './index.js';
+export * from './index.js';
+export { default } from './index.js';
 
 /** The path of a `file:` URL, or of a string that is no URL. */
 const pathOf = (source) => {
