@@ -6,6 +6,8 @@
 // wasm-bindgen exports public items, and passes handles by value.
 #![allow(unreachable_pub, clippy::needless_pass_by_value)]
 
+mod arriving_model;
+mod device;
 mod explain;
 mod generation;
 mod model;

@@ -17,6 +17,8 @@ mod greedy;
 mod hidden;
 #[path = "llm/hostile.rs"]
 mod hostile;
+#[path = "llm/incoming.rs"]
+mod incoming;
 #[path = "llm/inspect.rs"]
 mod inspect;
 #[path = "llm/json_schema.rs"]

@@ -56,15 +56,15 @@ impl Model {
         set(&object, "architecture", info.architecture);
         set(&object, "name", info.name);
         for (key, value) in [
-            ("parameters", info.parameters),
             ("vocabulary", info.vocabulary),
             ("maxContextLength", info.max_context_length),
             ("contextLength", self.language.context_length()),
-            ("fileBytes", info.file_bytes),
             ("sessionBytes", info.session_bytes),
         ] {
             set(&object, key, value as f64);
         }
+        set(&object, "parameters", info.parameters as f64);
+        set(&object, "fileBytes", info.file_bytes as f64);
         set(&object, "hasChatTemplate", info.has_chat_template);
         set(&object, "backend", backend_name(info.backend));
         set(&object, "reason", self.reason.as_str());

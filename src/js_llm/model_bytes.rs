@@ -17,7 +17,7 @@ const STEP: usize = 16 << 20;
 pub struct ModelBytes {
     /// The files before the last one: parts of a model that is split.
     before: Vec<Vec<u8>>,
-    bytes: Vec<u8>,
+    pub(super) bytes: Vec<u8>,
 }
 
 #[wasm_bindgen]
@@ -101,12 +101,7 @@ impl ModelFile {
     /// Makes a model of the file. `device` is `simd`, `gpu`, or `auto`: a hardware GPU that can hold
     /// the weights if there is one, else SIMD.
     pub async fn load(self, options: JsValue) -> Result<Model, JsValue> {
-        let load = LoadOptions {
-            context_length: integer(&options, "contextLength"),
-            cache_type: cache_type(&options),
-            ..LoadOptions::default()
-        };
-        let model = LanguageModel::from_file_async(self.0, load).await;
+        let model = LanguageModel::from_file_async(self.0, load_options(&options)).await;
         let mut model = model.map_err(|error| to_js(&renamed(error)))?;
         let device = get(&options, "device").as_string();
         let reason = match device.as_deref() {
@@ -122,6 +117,14 @@ impl ModelFile {
     }
 }
 
+pub(super) fn load_options(options: &JsValue) -> LoadOptions {
+    LoadOptions {
+        context_length: integer(options, "contextLength"),
+        cache_type: cache_type(options),
+        ..LoadOptions::default()
+    }
+}
+
 fn cache_type(options: &JsValue) -> CacheType {
     match get(options, "cacheType").as_string().as_deref() {
         Some("f16") => CacheType::F16,
@@ -131,7 +134,7 @@ fn cache_type(options: &JsValue) -> CacheType {
 }
 
 /// The size of a file that scripts have, which is 0 where it is not known.
-fn file_size(size: f64) -> u64 {
+pub(super) fn file_size(size: f64) -> u64 {
     match size {
         0.0 => u64::MAX,
         size => size as u64,
@@ -173,7 +176,7 @@ async fn move_to_gpu(model: &mut LanguageModel, backend: Backend) -> Result<Stri
 }
 
 /// Gives the option in an error the name that JavaScript has for it.
-fn renamed(error: Error) -> Error {
+pub(super) fn renamed(error: Error) -> Error {
     match error {
         Error::InvalidArgument {
             what: "context_length",

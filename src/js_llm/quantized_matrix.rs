@@ -1,18 +1,11 @@
 //! Matrices of quantised weights, for matmuls without a model.
 
-use super::{backend_name, to_js};
-use crate::device::{Backend, GpuDevice};
+use super::device::Device;
+use super::to_js;
 use crate::error::Error;
 use crate::llm::{self, WeightType};
 use std::rc::Rc;
 use wasm_bindgen::prelude::*;
-
-/// A device that matrices share.
-#[wasm_bindgen]
-#[derive(Debug)]
-pub struct MatrixDevice {
-    device: GpuDevice,
-}
 
 /// A matrix on a device.
 #[wasm_bindgen]
@@ -22,25 +15,7 @@ pub struct QuantizedMatrix {
 }
 
 #[wasm_bindgen]
-impl MatrixDevice {
-    /// Opens a device: `simd`, `gpu`, or `auto`, a hardware GPU if there is one, else SIMD.
-    pub async fn open(device: String) -> Result<Self, JsValue> {
-        let backend = match device.as_str() {
-            "simd" => Backend::Simd,
-            "gpu" => Backend::Gpu,
-            _ => Backend::Auto,
-        };
-        let device = GpuDevice::builder().backend(backend).build_async().await;
-        let device = device.map_err(|error| to_js(&error))?;
-        Ok(Self { device })
-    }
-
-    /// The back-end of its matrices.
-    #[wasm_bindgen(getter)]
-    pub fn backend(&self) -> String {
-        backend_name(self.device.info().backend).to_owned()
-    }
-
+impl Device {
     /// Places a matrix on the device.
     pub async fn add(
         &self,

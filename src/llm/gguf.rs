@@ -12,6 +12,7 @@ mod writer;
 
 use crate::error::{Error, Result};
 use cursor::Cursor;
+pub(super) use source::Pieces;
 use source::Source;
 use std::collections::HashMap;
 pub use tensors::TensorInfo;
@@ -145,6 +146,19 @@ impl Gguf {
         self.slice(tensor.range())
     }
 
+    /// Returns the first bytes of a tensor, at most so many.
+    pub(super) fn beginning(&self, tensor: &TensorInfo, most: usize) -> &[u8] {
+        let start = tensor.range().start;
+        self.slice(start..start + tensor.bytes().min(most as u64))
+    }
+
+    /// Adds pieces to the first bytes of a file of `len` bytes, of which the rest is not in memory.
+    pub(super) fn add_pieces(&mut self, pieces: Pieces, len: u64) {
+        if let [source] = &mut self.sources[..] {
+            source.add_pieces(pieces, len);
+        }
+    }
+
     /// Returns the weights of a tensor of this file.
     ///
     /// # Errors
@@ -162,7 +176,7 @@ impl Gguf {
         let std::ops::Range { mut start, mut end } = range;
         for source in &self.sources {
             if start < source.len() {
-                return part(source.bytes(), start, end).unwrap_or_default();
+                return source.slice(start..end).unwrap_or_default();
             }
             start -= source.len();
             end -= source.len();
@@ -176,15 +190,15 @@ impl Gguf {
         sizes.fold(0, u64::saturating_add)
     }
 
+    /// Returns whether weights are missing, since a GPU has them.
+    pub(super) fn is_partial(&self) -> bool {
+        self.sources.iter().any(Source::is_partial)
+    }
+
     /// Returns whether weights are missing, since only the beginnings of the files were read.
     pub(super) fn is_head(&self) -> bool {
         self.sources.iter().any(Source::is_head)
     }
-}
-
-/// Returns a range of bytes; `None` beyond their end.
-fn part(bytes: &[u8], start: u64, end: u64) -> Option<&[u8]> {
-    bytes.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
 }
 
 /// The metadata of a file, and its table of tensors.

@@ -45,7 +45,7 @@ pub struct ModelInfo {
     /// The model's name.
     pub name: String,
     /// The number of parameters.
-    pub parameters: usize,
+    pub parameters: u64,
     /// The number of tokens in the vocabulary.
     pub vocabulary: usize,
     /// The most tokens that the model was trained for.
@@ -53,7 +53,7 @@ pub struct ModelInfo {
     /// Whether the file has a chat template: a model without one continues texts, and cannot `chat`.
     pub has_chat_template: bool,
     /// The size of the file in bytes.
-    pub file_bytes: usize,
+    pub file_bytes: u64,
     /// The back-end that runs the model.
     pub backend: Backend,
     /// The size of the cache of a session that fills the context, in bytes. On SIMD the cache grows up to that.
@@ -106,14 +106,18 @@ impl LanguageModel {
     }
 
     pub(crate) async fn from_file_async(file: Gguf, options: LoadOptions) -> Result<Self> {
-        let mut model = Model::new(file, &options)?;
+        let mut model = Self::of_model(Model::new(file, &options)?)?;
+        if let Some(device) = &options.device {
+            model.move_to_async(device).await?;
+        }
+        Ok(model)
+    }
+
+    pub(super) fn of_model(model: Model) -> Result<Self> {
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = chat_template(&model.file);
         let template = source.map(ChatTemplate::new).transpose()?;
         let ends = ends(&model.file, &tokenizer);
-        if let Some(device) = &options.device {
-            model.move_to(device).await?;
-        }
         Ok(Self {
             model: Arc::new(model),
             tokenizer: Arc::new(tokenizer),
@@ -147,11 +151,11 @@ impl LanguageModel {
         ModelInfo {
             architecture: text("general.architecture"),
             name: text("general.name"),
-            parameters: parameters(file) as usize,
+            parameters: parameters(file),
             vocabulary: self.tokenizer.len(),
             max_context_length: config.context,
             has_chat_template: self.template.is_some(),
-            file_bytes: file.bytes() as usize,
+            file_bytes: file.bytes(),
             backend: self.model.backend(),
             session_bytes: config.session_bytes(),
         }

@@ -30,7 +30,7 @@ use super::gguf::{Gguf, invalid};
 use crate::cuda::SharedCuda;
 use crate::device::executor::Executor as DeviceExecutor;
 use crate::device::{Backend, GpuDevice};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gpu::SharedGpu;
 use crate::simd::Cpu;
 pub(super) use adapter::{Adapter, LowRank, Scaled};
@@ -38,6 +38,7 @@ pub(super) use architecture::Config;
 use cpu::{CpuSequence, Threads};
 pub(super) use forward::{BlockRequest, Input, Output};
 pub(crate) use forward::{MOST_CHOICES, Wanted};
+pub(super) use gpu::Upload;
 use gpu::{GpuModel, GpuSequence};
 use kv_cache::KvCache;
 pub(super) use layout::Kept;
@@ -111,6 +112,15 @@ impl Model {
     /// Moves the model to a device's back-end. On a GPU it has a copy of the weights. Adapters and
     /// clones stay where they are; adapters have to be made anew.
     pub(super) async fn move_to(&mut self, device: &GpuDevice) -> Result<()> {
+        if self.file.is_partial() {
+            let requirement =
+                "the one that has the weights, which are not in memory: load the model again";
+            return Err(Error::invalid(
+                "device",
+                device.backend().to_string(),
+                requirement,
+            ));
+        }
         self.executor = match device.executor() {
             DeviceExecutor::Gpu(gpu) => Executor::Gpu(Arc::new(GpuModel::new(gpu, self).await?)),
             #[cfg(all(feature = "cuda", not(target_arch = "wasm32")))]

@@ -15,7 +15,7 @@ const MAGIC: &[u8; 8] = b"RLPGSEQ3";
 const HEADER: usize = 8 + 8 + 4 + 4 + 4;
 
 /// The bytes of a tensor's beginning that the fingerprint includes.
-const SAMPLE: usize = 64;
+pub(super) const SAMPLE: usize = 64;
 
 impl Sequence {
     /// Writes the sequence: the header, the tokens, and then keys and values as little-endian words of the
@@ -102,7 +102,7 @@ fn fingerprint(model: &LanguageModel, lora: &[ScaledLora]) -> u64 {
     let tensors = file.tensors().iter();
     let header = tensors.clone().map(|tensor| tensor.range().start).min();
     let header = file.slice(0..header.unwrap_or_default());
-    let samples = tensors.map(|tensor| &file.data(tensor)[..file.data(tensor).len().min(SAMPLE)]);
+    let samples = tensors.map(|tensor| file.beginning(tensor, SAMPLE));
     let lora: Vec<[u8; 8]> = lora
         .iter()
         .map(|one| one.fingerprint().to_le_bytes())

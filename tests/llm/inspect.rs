@@ -29,12 +29,12 @@ fn inspections_are_what_the_loaded_model_says() {
         let info = model.info();
         assert_eq!(found.architecture, info.architecture);
         assert_eq!(found.name, info.name);
-        assert_eq!(found.parameters, info.parameters as u64);
+        assert_eq!(found.parameters, info.parameters);
         assert_eq!(found.vocabulary, info.vocabulary);
         assert_eq!(found.max_context_length, info.max_context_length);
         assert_eq!(found.has_chat_template, info.has_chat_template);
         assert_eq!(found.context_length, model.context_length());
-        assert_eq!(found.file_bytes, info.file_bytes as u64);
+        assert_eq!(found.file_bytes, info.file_bytes);
         assert_eq!(found.session_bytes, info.session_bytes as u64);
         assert_eq!(found.simd_bytes, found.file_bytes + found.session_bytes);
         let halved = found.clone().with_cache_type(CacheType::F16);

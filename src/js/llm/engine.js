@@ -1,7 +1,8 @@
 // A model in the WebAssembly module of this thread: that of a worker, or the caller's own.
 
-import load, { MatrixDevice, ModelBytes } from './relampago.js';
+import load, { Device, ModelBytes } from './relampago.js';
 import loadChat from './relampago_chat.js';
+import { Arrival } from './arrival.js';
 import { aborted, disposed } from './check.js';
 import { RelampagoError } from './error.js';
 
@@ -28,6 +29,8 @@ export class Engine {
     #memory;
     #bytes;
     #file;
+    /** The file, if its matrices go to a GPU as they arrive. */
+    #arrival;
     #model;
     #disposed = false;
     /** Sessions and matrices by number. */
@@ -37,11 +40,26 @@ export class Engine {
     #cancelled = new Set();
     #turn = Promise.resolve();
 
-    /** Loads the module, and allocates memory for a file, in place of one that was begun. */
-    async start(module, size) {
+    /**
+     * Loads the module, and allocates memory for a file, in place of one that was begun. With the options of `open`,
+     * matrices go to a GPU as they arrive, if these options ask for one, or there is one.
+     */
+    async start(module, size, options) {
         ({ memory: this.#memory } = await load({ module_or_path: module }));
-        this.#bytes?.free();
+        this.#free();
+        const device = options && await Device.open(options.device);
+        if (device?.backend === 'gpu') {
+            this.#arrival = new Arrival(device, size, options);
+            return;
+        }
+        device?.free();
         this.#bytes = new ModelBytes(size);
+    }
+
+    /** Frees what there is of a model's file. */
+    #free() {
+        [this.#bytes, this.#file, this.#arrival].forEach((one) => one?.free());
+        this.#bytes = this.#file = this.#arrival = undefined;
     }
 
     /** Loads the module of chat templates and JSON schemas. */
@@ -66,19 +84,28 @@ export class Engine {
 
     /** Appends a piece of the file. */
     write(piece) {
-        this.#bytes.write(piece);
+        return (this.#arrival ?? this.#bytes).write(piece);
     }
 
     /** Reads the metadata of the file, which is complete; returns whether it has a chat template. */
-    finish() {
-        const bytes = this.#bytes;
-        this.#bytes = undefined;
+    async finish() {
+        const bytes = this.#arrival ? await this.#arrival.finish() : this.#bytes;
+        if (!bytes) {
+            return this.#arrival.hasChatTemplate();
+        }
+        this.#arrival?.free();
+        this.#arrival = this.#bytes = undefined;
         this.#file = bytes.finish();
         return this.#file.hasChatTemplate();
     }
 
     /** Makes a model of the file; returns its `info`. */
     async open(options) {
+        if (this.#arrival) {
+            this.#model = await this.#arrival.open();
+            this.#free();
+            return this.#model.info();
+        }
         const file = this.#file;
         this.#file = undefined;
         this.#model = await file.load(options);
@@ -145,7 +172,7 @@ export class Engine {
     /** Places a matrix of quantised weights on a device; returns its number, which is one of sessions, and the back-end. */
     openMatrix(type, blocks, rows, cols, choice) {
         return this.#inTurn(async () => {
-            const device = this.#devices.get(choice) ?? await MatrixDevice.open(choice);
+            const device = this.#devices.get(choice) ?? await Device.open(choice);
             this.#devices.set(choice, device);
             return [this.#keep(await device.add(type, blocks, rows, cols)), device.backend];
         });
@@ -224,8 +251,7 @@ export class Engine {
         this.#devices.forEach((device) => device.free());
         this.#devices.clear();
         this.#model?.free();
-        this.#bytes?.free();
-        this.#file?.free();
-        this.#model = this.#bytes = this.#file = undefined;
+        this.#model = undefined;
+        this.#free();
     }
 }

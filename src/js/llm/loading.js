@@ -16,7 +16,7 @@ const HEAD = 8 * PIECE;
 const MOST_PIECES = 8;
 
 /** Loads a model; returns its engine and its `info`. */
-export async function start(source, { cache, device, signal, onProgress, contextLength, cacheType, worker }) {
+export async function start(source, { cache, device = 'auto', signal, onProgress, contextLength, cacheType, worker }) {
     const stop = () => {
         if (signal?.aborted) {
             throw check.aborted(signal);
@@ -25,12 +25,13 @@ export async function start(source, { cache, device, signal, onProgress, context
     stop();
     const engine = worker ? new WorkerEngine() : new Engine();
     try {
-        const origin = await fill(engine, source, { cache, signal, onProgress }, stop);
+        const options = { contextLength, cacheType, device };
+        const origin = await fill(engine, source, { cache, signal, onProgress, options }, stop);
         const hasChatTemplate = await engine.finish();
         if (hasChatTemplate) {
             await startChat(engine);
         }
-        const info = await engine.open({ contextLength, cacheType, device });
+        const info = await engine.open(options);
         stop();
         return { engine, info: Object.freeze({ ...info, worker, ...origin }) };
     } catch (error) {
@@ -40,20 +41,29 @@ export async function start(source, { cache, device, signal, onProgress, context
     }
 }
 
-/** Moves a file to an engine, once more if it changes in between. Returns where it comes from. */
-async function fill(engine, source, options, stop) {
+/** The errors of a GPU that cannot hold a model, for which `auto` tries SIMD. */
+const REFUSALS = ['DEVICE_LOST', 'GPU', 'LIMIT_EXCEEDED', 'OUT_OF_MEMORY'];
+
+/**
+ * Moves a file to an engine, once more if it changes in between, or if a GPU that was found cannot hold its matrices: then
+ * the whole file goes to the engine. Returns where it comes from.
+ */
+async function fill(engine, source, { options, ...rest }, stop) {
+    const sources = partsOf(source);
+    // A model that is split has to be whole.
+    const arriving = sources.length === 1 && options.device !== 'simd' ? options : undefined;
     try {
-        return await move(engine, source, options, stop);
+        return await move(engine, sources, { ...rest, options: arriving }, stop);
     } catch (error) {
-        if (kindOf(error) !== 'changed') {
+        const isRefused = arriving && options.device !== 'gpu' && REFUSALS.includes(error.code);
+        if (!isRefused && kindOf(error) !== 'changed') {
             throw error;
         }
-        return move(engine, source, options, stop);
+        return move(engine, sources, { ...rest, options: isRefused ? undefined : arriving }, stop);
     }
 }
 
-async function move(engine, source, options, stop) {
-    const sources = partsOf(source);
+async function move(engine, sources, options, stop) {
     const origins = [];
     let before = 0;
     for (const [index, part] of sources.entries()) {
@@ -74,7 +84,7 @@ async function move(engine, source, options, stop) {
 async function movePart(engine, source, options, isMore, stop) {
     const file = await open(source, options);
     try {
-        await (isMore ? engine.addPart(file.size) : engine.start(await compiled(), file.size));
+        await (isMore ? engine.addPart(file.size) : engine.start(await compiled(), file.size, options.options));
         return { file, bytes: await transfer(engine, file.pieces(), stop) };
     } finally {
         await file.close();

@@ -66,8 +66,8 @@ export class WorkerEngine {
         this.#worker.terminate();
     }
 
-    start(module, size) {
-        return this.#call('start', [module, size]);
+    start(module, size, options) {
+        return this.#call('start', [module, size, options]);
     }
 
     startChat(module) {

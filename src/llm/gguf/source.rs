@@ -1,10 +1,44 @@
 //! Where a file's bytes are.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
+
 /// The bytes of a file, in memory or mapped into it, or those at its beginning.
 pub(super) struct Source {
     bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
     /// The size of the whole file, which may exceed a WebAssembly module's memory.
     len: u64,
+    /// Bytes behind these, where the rest of the file is not in memory.
+    pieces: Pieces,
+}
+
+/// Pieces of a file by their positions.
+#[derive(Debug, Default)]
+pub(in crate::llm) struct Pieces(BTreeMap<u64, Vec<u8>>);
+
+impl Pieces {
+    pub(in crate::llm) fn insert(&mut self, position: u64, bytes: Vec<u8>) {
+        self.0.insert(position, bytes);
+    }
+
+    /// Returns a range of one piece.
+    pub(in crate::llm) fn get(&self, range: Range<u64>) -> Option<&[u8]> {
+        let (position, bytes) = self.0.range(..=range.start).next_back()?;
+        part(bytes, range.start - position..range.end - position)
+    }
+
+    /// Drops the bytes of the piece at a position behind its first ones.
+    pub(in crate::llm) fn cut(&mut self, position: u64, len: usize) {
+        if let Some(bytes) = self.0.get_mut(&position) {
+            bytes.truncate(len);
+            bytes.shrink_to_fit();
+        }
+    }
+}
+
+/// Returns a range of bytes; `None` beyond their end.
+fn part(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
+    bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }
 
 impl std::fmt::Debug for Source {
@@ -24,7 +58,19 @@ impl Source {
         Self {
             len: len.max(bytes.len() as u64),
             bytes: Box::new(bytes),
+            pieces: Pieces::default(),
         }
+    }
+
+    /// Adds pieces of a file of `len` bytes, of which the rest is not in memory.
+    pub(super) fn add_pieces(&mut self, pieces: Pieces, len: u64) {
+        self.pieces = pieces;
+        self.len = len;
+    }
+
+    /// Returns a range of the file, if it is in memory.
+    pub(super) fn slice(&self, range: Range<u64>) -> Option<&[u8]> {
+        part(self.bytes(), range.clone()).or_else(|| self.pieces.get(range))
     }
 
     /// Maps a file.
@@ -37,6 +83,7 @@ impl Source {
         Ok(Self {
             len: map.len() as u64,
             bytes: Box::new(map),
+            pieces: Pieces::default(),
         })
     }
 
@@ -51,6 +98,11 @@ impl Source {
 
     /// Returns whether the end of the file is missing.
     pub(super) fn is_head(&self) -> bool {
-        (self.bytes().len() as u64) < self.len
+        self.pieces.0.is_empty() && (self.bytes().len() as u64) < self.len
+    }
+
+    /// Returns whether parts of the file are not in memory, since a GPU has their weights.
+    pub(super) fn is_partial(&self) -> bool {
+        !self.pieces.0.is_empty()
     }
 }

@@ -7,6 +7,7 @@ mod explain;
 mod join;
 mod sequence;
 mod slots;
+mod upload;
 
 use super::forward::foreign;
 use super::rotation::Pairs;
@@ -19,10 +20,11 @@ use crate::graph::transformer::{
 };
 pub(super) use adapter::GpuAdapter;
 pub(super) use backend::ModelBackend;
-use join::join;
+use join::{groups, join};
 pub(in crate::llm) use sequence::GpuSequence;
 use slots::{LOGIT_ROWS, Slots};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+pub(in crate::llm) use upload::Upload;
 
 /// A model's weights on a GPU, and memory for the values of a pass.
 pub(super) struct GpuModel<B: TransformerBackend> {
@@ -63,29 +65,29 @@ impl<B: ModelBackend> GpuModel<B> {
     /// # Errors
     /// `LimitExceeded` if a buffer would be too large, `OutOfMemory`, `DeviceLost`.
     pub(super) async fn new(gpu: &B, model: &Model) -> Result<Self> {
-        let Model {
-            config, weights, ..
-        } = model;
-        let (layers, joined) = join(model);
+        let weights = &model.weights;
+        let (_, joined) = join(&model.steps, weights);
         let mut matrices = Vec::new();
-        for (index, weight) in weights.matrices.iter().enumerate() {
-            let rows = match joined.iter().find(|rows| rows.contains(&index)) {
-                Some(rows) if rows[0] == index => rows.clone(),
-                Some(_) => Vec::new(),
-                None => vec![index],
-            };
-            let blocks = rows
-                .iter()
-                .map(|&row| weights.matrices[row].bytes(&model.file));
-            let blocks: Vec<&[u8]> = blocks.collect();
-            // The embedding's rows are read from the file, unless it gives logits, too.
-            let unused = index == weights.embedding && index != weights.head;
-            matrices.push(if blocks.is_empty() || unused {
+        for (weight, rows) in weights.matrices.iter().zip(groups(weights, &joined)) {
+            let blocks = rows.iter().map(|&row| &weights.matrices[row]);
+            let blocks: Vec<&[u8]> = blocks.map(|weight| weight.bytes(&model.file)).collect();
+            matrices.push(if blocks.is_empty() {
                 None
             } else {
                 Some(gpu.weights(weight.kind, &blocks, weight.cols).await?)
             });
         }
+        Self::with_matrices(gpu, model, matrices).await
+    }
+
+    /// Copies the vectors of a model to a GPU that has its matrices, by number.
+    async fn with_matrices(
+        gpu: &B,
+        model: &Model,
+        matrices: Vec<Option<B::Weights>>,
+    ) -> Result<Self> {
+        let (config, weights) = (&model.config, &model.weights);
+        let (layers, joined) = join(&model.steps, weights);
         let angles = config.rotations.each_ref();
         let angles = angles.map(|rotation| rotation.angles(0..config.capacity));
         let (vectors, angles, slots, writing) = {

@@ -16,7 +16,7 @@ pub(super) struct Weight {
     pub(super) tensor: Arc<str>,
     pub(super) first_row: usize,
     pub(super) kind: WeightType,
-    range: Range<u64>,
+    pub(super) range: Range<u64>,
     pub(super) rows: usize,
     pub(super) cols: usize,
 }

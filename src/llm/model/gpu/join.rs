@@ -1,20 +1,35 @@
 //! Matrices that become one.
 
-use super::super::Model;
-use super::super::steps::{Slot, Step, WeightId};
+use super::super::steps::{Slot, Step, Steps, WeightId};
+use super::super::weights::{Weight, Weights};
 use super::slots::BESIDE;
 
 /// Joins successive products of the same rows whose weights have one type and whose results lie beside
 /// each other. Returns the steps of each layer, and the numbers of the matrices that become one.
-pub(super) fn join(model: &Model) -> (Vec<Vec<Step>>, Vec<Vec<usize>>) {
+pub(super) fn join(steps: &Steps, weights: &Weights) -> (Vec<Vec<Step>>, Vec<Vec<usize>>) {
     let mut joined = Vec::new();
-    let layers = model.steps.layers.iter();
-    let layers = layers.map(|steps| join_layer(model, steps, &mut joined));
+    let layers = steps.layers.iter();
+    let layers = layers.map(|steps| join_layer(&weights.matrices, steps, &mut joined));
     (layers.collect(), joined)
 }
 
-fn join_layer(model: &Model, all: &[Step], joined: &mut Vec<Vec<usize>>) -> Vec<Step> {
-    let matrices = &model.weights.matrices;
+/// Returns for each matrix the numbers of those whose rows it has on a GPU: none where another one has its rows, and
+/// none for an embedding that gives no logits, whose rows are read from the file.
+pub(super) fn groups(weights: &Weights, joined: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let rows_of = |index| {
+        if index == weights.embedding && index != weights.head {
+            return Vec::new();
+        }
+        match joined.iter().find(|rows| rows.contains(&index)) {
+            Some(rows) if rows[0] == index => rows.clone(),
+            Some(_) => Vec::new(),
+            None => vec![index],
+        }
+    };
+    (0..weights.matrices.len()).map(rows_of).collect()
+}
+
+fn join_layer(matrices: &[Weight], all: &[Step], joined: &mut Vec<Vec<usize>>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut slots: Vec<Slot> = Vec::new();
     for &step in all {
