@@ -1,9 +1,10 @@
 // The memory of language models is flat: after many loads it is what it was after a few.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { copyFileSync, readFileSync, statSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { before, describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { launch } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
@@ -73,6 +74,59 @@ describe('memory of language models', () => {
       await browser.close();
       server.close();
     }
+  });
+});
+
+describe('memory of a model on a GPU', () => {
+  const path = process.env.RELAMPAGO_MODEL ?? join(homedir(), '.cache/relampago/models/smollm2-135m.gguf');
+  let browser;
+  let server;
+  before(async () => {
+    const folder = fresh('llm-memory-gpu');
+    copyFileSync(path, join(folder, 'smollm2.gguf'));
+    server = await serve(unbundled(folder, 'llm-sources', ['llm-sources.js', 'smollm2.gguf']));
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    server?.close();
+  });
+
+  /** Loads SmolLM2 in a page of its own, and lets it answer. */
+  const answer = async (options, prepare = () => {}) => {
+    const page = await browser.newPage();
+    await page.goto(`${server.url}/llm-sources.html`);
+    await page.waitForFunction(() => Boolean(globalThis.visit));
+    await page.evaluate(prepare);
+    try {
+      return await page.evaluate(async (options) => {
+        const model = await globalThis.LanguageModel.load('smollm2.gguf', { ...options, cache: false, contextLength: 512 });
+        const bytes = await model.memoryBytes();
+        const text = await model.complete('The capital of France is', { max_tokens: 4 }).text();
+        return { bytes, text, backend: model.info.backend };
+      }, options);
+    } finally {
+      await page.close();
+    }
+  };
+
+  test('the module does not hold the file', async () => {
+    const { bytes, text, backend } = await answer({ device: 'gpu' });
+    assert.equal(backend, 'gpu');
+    assert.match(text, /^ Paris/);
+    console.log(`the module has ${bytes / 1e6} MB`);
+    assert.ok(bytes < 0.65 * statSync(path).size, `${bytes} bytes`);
+  });
+
+  test('a GPU that refuses a matrix is an error where a GPU is required', async () => {
+    /** Buffers of 8 MB and more are larger than any limit. */
+    const refuse = () => {
+      const { createBuffer } = GPUDevice.prototype;
+      GPUDevice.prototype.createBuffer = function (descriptor) {
+        return createBuffer.call(this, descriptor.size > 8e6 ? { ...descriptor, size: 2 ** 45 } : descriptor);
+      };
+    };
+    await assert.rejects(answer({ device: 'gpu', worker: false }, refuse), /the GPU refused the work|out of memory/);
   });
 });
 

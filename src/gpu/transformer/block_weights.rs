@@ -14,6 +14,9 @@ use crate::tensor::ggml::{PackedBlocks, WeightType, Words};
 /// Rows and columns of a tile of f16, and columns of its slabs.
 pub(super) const F16_TILE: usize = 64;
 
+/// The bytes of blocks that are packed at a time.
+const PIECE: usize = 16 << 20;
+
 /// The part of a product that a workgroup computes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tile {
@@ -83,29 +86,37 @@ impl BlockWeights {
         let row_bytes = kind.row_bytes(cols).unwrap_or_default().max(1);
         let (mut parts, mut rows) = (Vec::new(), 0);
         for blocks in divided(matrices, gpu.max_len() / cols.max(1) * row_bytes) {
-            let mut packed = PackedBlocks::default();
-            for blocks in &blocks {
-                packed.push(kind, blocks)?;
-            }
-            let (words, scales, writing) = {
-                let mut recorder = Recorder::new(gpu)?;
-                let words = recorder.upload(bytemuck::cast_slice(&packed.words))?;
-                let scales = if packed.scales.is_empty() {
-                    words.clone()
-                } else {
-                    recorder.upload(&packed.scales)?
+            let part_rows = blocks.iter().map(|blocks| blocks.len()).sum::<usize>() / row_bytes;
+            let lens = Words::lens(kind, (part_rows * cols) as u64);
+            // Packed weights take as much memory as the blocks: a piece at a time has them.
+            let piece = (PIECE / row_bytes).max(1) * row_bytes;
+            let pieces = blocks.iter().flat_map(|blocks| blocks.chunks(piece));
+            let (mut buffers, mut at) = (None, [0, 0]);
+            for blocks in pieces {
+                let packed = PackedBlocks::of(kind, blocks)?;
+                let writing = {
+                    let mut recorder = Recorder::new(gpu)?;
+                    let [words, scales] = match buffers.take() {
+                        Some(begun) => begun,
+                        None => allocate(&mut recorder, lens)?,
+                    };
+                    write(gpu, &words, &mut at[0], &packed.words);
+                    write(gpu, &scales, &mut at[1], &packed.scales);
+                    buffers = Some([words, scales]);
+                    recorder.submit(&[])?
                 };
-                (words, scales, recorder.submit(&[])?)
+                writing.finished().await?;
+            }
+            let Some([words, scales]) = buffers else {
+                continue;
             };
-            writing.finished().await?;
-            let part = Part {
+            parts.push(Part {
                 first: rows,
-                rows: blocks.iter().map(|blocks| blocks.len()).sum::<usize>() / row_bytes,
+                rows: part_rows,
                 words,
                 scales,
-            };
-            rows += part.rows;
-            parts.push(part);
+            });
+            rows += part_rows;
         }
         Ok(Self {
             words: Words::of(kind),
@@ -169,6 +180,27 @@ impl BlockWeights {
             let len = part.words.len() + scales;
             (part.rows, len * size_of::<f32>())
         })
+    }
+}
+
+/// Allocates buffers for words and scales. Floats have no scales; their words stand for them.
+fn allocate(recorder: &mut Recorder<'_>, lens: [u64; 2]) -> Result<[GpuBuffer; 2]> {
+    // Buffers are shorter than the address space.
+    let [words, scales] = lens.map(|len| len as usize);
+    let words = recorder.allocate(words)?;
+    let scales = match scales {
+        0 => words.clone(),
+        len => recorder.allocate(len)?,
+    };
+    Ok([words, scales])
+}
+
+/// Writes values to a buffer, behind `at` bytes.
+fn write(gpu: &Gpu, buffer: &GpuBuffer, at: &mut u64, values: &[impl bytemuck::NoUninit]) {
+    let bytes = bytemuck::cast_slice(values);
+    if !bytes.is_empty() {
+        gpu.queue.write_buffer(buffer.raw(), *at, bytes);
+        *at += bytes.len() as u64;
     }
 }
 

@@ -30,8 +30,8 @@ impl Pieces {
     /// Drops the bytes of the piece at a position behind its first ones.
     pub(in crate::llm) fn cut(&mut self, position: u64, len: usize) {
         if let Some(bytes) = self.0.get_mut(&position) {
-            bytes.truncate(len);
-            bytes.shrink_to_fit();
+            // In place, they would stay in the middle of memory that other pieces need as a whole.
+            *bytes = bytes[..len.min(bytes.len())].to_vec();
         }
     }
 }

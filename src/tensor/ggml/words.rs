@@ -24,15 +24,20 @@ impl Words {
         }
     }
 
+    /// Returns the numbers of words and of scales that this number of weights has.
+    pub(crate) fn lens(kind: WeightType, len: u64) -> [u64; 2] {
+        let scales = 2 * (len / kind.group_len() as u64);
+        match Words::of(kind) {
+            Words::Floats => [len, 0],
+            Words::Bytes => [len / 4, scales],
+            Words::Nibbles => [len / 8, scales],
+        }
+    }
+
     /// Returns the size in bytes that this number of weights has with their scales.
     pub(crate) fn bytes_of(kind: WeightType, len: u64) -> u64 {
-        let float = size_of::<f32>() as u64;
-        let scales = 2 * float * (len / kind.group_len() as u64);
-        match Words::of(kind) {
-            Words::Floats => float * len,
-            Words::Bytes => len + scales,
-            Words::Nibbles => len / 2 + scales,
-        }
+        let [words, scales] = Self::lens(kind, len);
+        size_of::<f32>() as u64 * (words + scales)
     }
 }
 
@@ -45,6 +50,16 @@ pub(crate) struct PackedBlocks {
 }
 
 impl PackedBlocks {
+    /// Packs the weights of blocks.
+    ///
+    /// # Errors
+    /// `OutOfMemory`.
+    pub(crate) fn of(kind: WeightType, blocks: &[u8]) -> Result<Self> {
+        let mut packed = Self::default();
+        packed.push(kind, blocks)?;
+        Ok(packed)
+    }
+
     /// Appends the weights of blocks.
     ///
     /// # Errors
@@ -62,6 +77,8 @@ impl PackedBlocks {
         let bits = 32 / per_word;
         let (least, mask) = (i32::from(kind.least()), (1 << bits) - 1);
         let reserved = self.words.try_reserve_exact(len / per_word);
+        let scales = 2 * (len / kind.group_len());
+        let reserved = reserved.and_then(|()| self.scales.try_reserve_exact(scales));
         reserved.map_err(|_| Error::OutOfMemory { bytes: len as u64 })?;
         // The first integer stands in the lowest bits.
         let word = |integers: &[i8]| {
