@@ -441,15 +441,18 @@ fn quantized_matrices_multiply_on_every_back_end() {
     let gpus = gpus.filter_map(|(_, options)| options.device);
     let devices: Vec<GpuDevice> = gpus.chain([simd.unwrap()]).collect();
     let (mut random, mut cases, mut largest) = (Random(11), 0, 0.0f64);
-    for (kind, halves) in types {
-        let (rows, cols) = (37, 512);
+    let small = types.map(|(kind, halves)| (kind, halves, [37, 512], &[0, 1, 3, 9][..]));
+    // Packed in pieces: with scales, and without.
+    let large = [types[3], types[1]];
+    let large = large.map(|(kind, halves)| (kind, halves, [4000, 4096], &[1][..]));
+    for (kind, halves, [rows, cols], counts) in small.into_iter().chain(large) {
         let blocks = rows * cols / kind.block_len();
         let blocks = random_blocks(kind, halves, blocks, &mut random);
         let mut weights = vec![0.0; rows * cols];
         kind.dequantize(&blocks, &mut weights);
         for device in &devices {
             let matrix = QuantizedMatrix::new(device, kind, blocks.clone(), rows, cols).unwrap();
-            for m in [0, 1, 3, 9] {
+            for &m in counts {
                 let x = random.values(m * cols);
                 let mut y = vec![f32::NAN; m * rows];
                 matrix.matmul(&x, &mut y, m).unwrap();

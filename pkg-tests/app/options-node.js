@@ -56,5 +56,8 @@ const messages = [
   await outcome(() => cache.insertBlocks('w', new Uint8Array(34), { k: 32, n: 1, transposed: true })),
   await outcome(() => GpuDevice.create({ policy: { matmull: 1 } })),
   await outcome(() => cache.insert('w', x(4), { k: 2, n: 2, format: 'f16', transposed: true })),
+  // All thresholds that there are.
+  await outcome(() => GpuDevice.create({ policy: device.policy })),
+  await outcome(() => GpuDevice.create({ policy: null })),
 ];
 console.log(JSON.stringify({ results, messages }));

@@ -103,7 +103,8 @@ describe('memory of a model on a GPU', () => {
         const model = await globalThis.LanguageModel.load('smollm2.gguf', { ...options, cache: false, contextLength: 512 });
         const bytes = await model.memoryBytes();
         const text = await model.complete('The capital of France is', { max_tokens: 4 }).text();
-        return { bytes, text, backend: model.info.backend };
+        const { backend, reason } = model.info;
+        return { bytes, text, backend, reason };
       }, options);
     } finally {
       await page.close();
@@ -118,15 +119,27 @@ describe('memory of a model on a GPU', () => {
     assert.ok(bytes < 0.65 * statSync(path).size, `${bytes} bytes`);
   });
 
-  test('a GPU that refuses a matrix is an error where a GPU is required', async () => {
-    /** Buffers of 8 MB and more are larger than any limit. */
-    const refuse = () => {
-      const { createBuffer } = GPUDevice.prototype;
-      GPUDevice.prototype.createBuffer = function (descriptor) {
-        return createBuffer.call(this, descriptor.size > 8e6 ? { ...descriptor, size: 2 ** 45 } : descriptor);
-      };
+  /** Has a page's GPU, which looks like hardware, refuse buffers of more than 8 MB. */
+  const refuse = () => {
+    for (const name of ['vendor', 'architecture', 'device', 'description']) {
+      Object.defineProperty(GPUAdapterInfo.prototype, name, { get: () => 'hardware' });
+    }
+    Object.defineProperty(GPUAdapterInfo.prototype, 'isFallbackAdapter', { get: () => false });
+    const { createBuffer } = GPUDevice.prototype;
+    GPUDevice.prototype.createBuffer = function (descriptor) {
+      return createBuffer.call(this, descriptor.size > 8e6 ? { ...descriptor, size: 2 ** 45 } : descriptor);
     };
+  };
+
+  test('a GPU that refuses a matrix is an error where a GPU is required', async () => {
     await assert.rejects(answer({ device: 'gpu', worker: false }, refuse), /the GPU refused the work|out of memory/);
+  });
+
+  test('a model that the GPU refuses runs on SIMD', async () => {
+    const { text, backend, reason } = await answer({ device: 'auto', worker: false }, refuse);
+    assert.match(text, /^ Paris/);
+    assert.equal(backend, 'simd');
+    assert.match(reason, /^the GPU cannot run this model: /);
   });
 });
 

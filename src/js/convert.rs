@@ -179,7 +179,7 @@ impl Parameter for Matmul {
     }
 }
 
-/// Returns a property that must be a boolean; true if it is absent.
+/// Returns a property that must be a boolean; false if it is absent.
 pub(super) fn flag(options: &JsValue, key: &'static str) -> Result<bool> {
     match get(options, key) {
         absent if absent.is_undefined() => Ok(false),

@@ -18,7 +18,11 @@ pub struct ArrivingModel {
 
 #[wasm_bindgen]
 impl Device {
-    /// Begins a model on this GPU. The bytes so far, of a file of this size, have all metadata.
+    /// Returns a model on this GPU that begins with these bytes of a file of this size, which have all that stands before
+    /// the weights.
+    ///
+    /// # Errors
+    /// The errors of `IncomingModel::new` and `write`.
     pub async fn begin(
         &self,
         bytes: ModelBytes,
@@ -39,7 +43,7 @@ impl Device {
 
 #[wasm_bindgen]
 impl ArrivingModel {
-    /// Takes the next bytes of the file.
+    /// Takes the next bytes of the file. The errors are those of `IncomingModel::write`.
     pub async fn write(&mut self, piece: Vec<u8>) -> Result<(), JsValue> {
         let taken = self.model.write_async(&piece).await;
         taken.map_err(|error| to_js(&error))
@@ -51,7 +55,7 @@ impl ArrivingModel {
         chat_template(self.model.file()).is_some()
     }
 
-    /// Returns the model, all of whose bytes have arrived.
+    /// Returns the model, all of whose bytes have arrived. The errors are those of `IncomingModel::finish`.
     pub async fn finish(self) -> Result<Model, JsValue> {
         let model = self.model.finish_async().await;
         let model = model.map_err(|error| to_js(&error))?;

@@ -13,7 +13,7 @@ pub struct Device {
 
 #[wasm_bindgen]
 impl Device {
-    /// Opens a device: `simd`, `gpu`, or `auto`, a hardware GPU if there is one, else SIMD.
+    /// Opens a device: `simd`, `gpu`, or `auto`, a hardware GPU if there is one, else SIMD. Fails with `NO_GPU` for `gpu`.
     pub async fn open(device: String) -> Result<Self, JsValue> {
         let backend = match device.as_str() {
             "simd" => Backend::Simd,

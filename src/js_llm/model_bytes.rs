@@ -58,11 +58,14 @@ impl ModelBytes {
         Ok(())
     }
 
-    /// Returns whether the bytes of the last part, of a file of this size, have all metadata, or are damaged.
+    /// Returns whether the bytes of the last part, of a file of this size, have all that stands before the weights, or
+    /// are damaged.
     #[wasm_bindgen(js_name = hasHead)]
     pub fn has_head(&self, size: f64) -> bool {
-        let head = Gguf::from_heads(vec![(self.bytes.clone(), file_size(size))]);
-        !matches!(head, Err(Error::LimitExceeded { .. }))
+        match Gguf::from_heads(vec![(self.bytes.clone(), file_size(size))]) {
+            Ok(head) => head.weights_start() <= self.bytes.len() as u64,
+            Err(error) => !matches!(error, Error::LimitExceeded { .. }),
+        }
     }
 
     /// Returns the properties of JavaScript's `ModelInspection`, of the first bytes of files of these sizes, 0 where one
@@ -117,6 +120,7 @@ impl ModelFile {
     }
 }
 
+/// Returns the options of a model, without a device.
 pub(super) fn load_options(options: &JsValue) -> LoadOptions {
     LoadOptions {
         context_length: integer(options, "contextLength"),

@@ -146,6 +146,12 @@ impl Gguf {
         self.slice(tensor.range())
     }
 
+    /// Returns the position of the first tensor.
+    pub(crate) fn weights_start(&self) -> u64 {
+        let starts = self.tensors.iter().map(|tensor| tensor.range().start);
+        starts.min().unwrap_or_default()
+    }
+
     /// Returns the first bytes of a tensor, at most so many.
     pub(super) fn beginning(&self, tensor: &TensorInfo, most: usize) -> &[u8] {
         let start = tensor.range().start;

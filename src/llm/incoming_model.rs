@@ -7,7 +7,8 @@ use super::{LanguageModel, LoadOptions, TensorInfo};
 use crate::error::{Error, Result};
 
 /// A model whose file arrives in pieces, from a network for example, and whose matrices go to a GPU as they arrive. The
-/// process holds one matrix at a time, the embedding, and what is no matrix, so the file may be larger than its memory.
+/// process holds the metadata, the embedding, the vectors and the matrices of one step, so the file may be larger than
+/// its memory. The model stays on its GPU; after a lost device, load it again.
 ///
 /// ```no_run
 /// use relampago::llm::{IncomingModel, LanguageModel, LoadOptions};
@@ -18,13 +19,17 @@ use crate::error::{Error, Result};
 /// options.device = Some(GpuDevice::builder().backend(Backend::Gpu).build()?);
 /// # let mut download = std::fs::File::open("model.gguf").map_err(|error| error.to_string())?;
 /// # let len = download.metadata().map_err(|error| error.to_string())?.len();
-/// let mut piece = vec![0; 16 << 20]; // enough for the metadata of most models
-/// let first = download.read(&mut piece).map_err(|error| error.to_string())?;
-/// let mut incoming = IncomingModel::new(piece[..first].to_vec(), len, options)?;
-/// let mut read = first;
-/// while read > 0 {
-///     incoming.write(&piece[..read])?;
-///     read = download.read(&mut piece).map_err(|error| error.to_string())?;
+/// let mut read = |piece: &mut Vec<u8>| {
+///     piece.clear();
+///     let taken = download.by_ref().take(16 << 20).read_to_end(piece);
+///     taken.map_err(|error| error.to_string())
+/// };
+/// let mut piece = Vec::new();
+/// read(&mut piece)?; // 16 MB, which have the metadata of most models
+/// let mut incoming = IncomingModel::new(piece.clone(), len, options)?;
+/// while !piece.is_empty() {
+///     incoming.write(&piece)?;
+///     read(&mut piece)?;
 /// }
 /// let model: LanguageModel = incoming.finish()?;
 /// # Ok::<(), String>(())
@@ -37,6 +42,8 @@ pub struct IncomingModel {
     expected: Vec<TensorInfo>,
     /// The bytes of the next tensor that have arrived.
     bytes: Vec<u8>,
+    /// Whether a piece is being taken, or was not taken to its end.
+    is_broken: bool,
 }
 
 impl std::fmt::Debug for IncomingModel {
@@ -59,7 +66,18 @@ impl IncomingModel {
     /// damaged or needs what is not supported; `InvalidArgument` for a context out of range and for options whose device
     /// is not on a GPU through wgpu.
     pub fn new(head: Vec<u8>, len: u64, options: LoadOptions) -> Result<Self> {
-        let upload = Upload::new(Gguf::from_heads(vec![(head, len)])?, options)?;
+        let given = head.len() as u64;
+        let file = Gguf::from_heads(vec![(head, len)])?;
+        // Saved sessions are marked by all bytes before the weights.
+        let needed = file.weights_start();
+        if needed > given {
+            return Err(Error::LimitExceeded {
+                what: "the number of bytes that are needed of the file",
+                value: needed,
+                limit: given,
+            });
+        }
+        let upload = Upload::new(file, options)?;
         let mut expected = upload.file().tensors().to_vec();
         expected.retain(|tensor| tensor.bytes() > 0);
         expected.sort_by_key(|tensor| std::cmp::Reverse(tensor.range().start));
@@ -68,14 +86,32 @@ impl IncomingModel {
             position: 0,
             expected,
             bytes: Vec::new(),
+            is_broken: false,
         })
     }
 
     /// Takes the next bytes of the file, and copies the matrices that are complete to the GPU.
     ///
     /// # Errors
-    /// `LimitExceeded` if the GPU cannot hold a matrix, `OutOfMemory`, `DeviceLost`. The model cannot be completed then.
-    pub async fn write_async(&mut self, mut bytes: &[u8]) -> Result<()> {
+    /// `LimitExceeded` if the GPU cannot hold a matrix, `OutOfMemory`, `DeviceLost`. After an error, or if the future was
+    /// dropped, the model cannot be completed: all further calls return `InvalidModel`.
+    pub async fn write_async(&mut self, bytes: &[u8]) -> Result<()> {
+        self.check()?;
+        self.is_broken = true;
+        self.take(bytes).await?;
+        self.is_broken = false;
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_broken {
+            let what = "an earlier piece of the file was not taken to its end";
+            return Err(invalid(what, format!("byte {}", self.position)));
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, mut bytes: &[u8]) -> Result<()> {
         while let Some(next) = self.expected.last() {
             let range = next.range();
             let end = if self.position < range.start {
@@ -119,9 +155,10 @@ impl IncomingModel {
     /// Returns the model, once the whole file has arrived. It stays on its device: the weights are nowhere else.
     ///
     /// # Errors
-    /// `InvalidModel` if the file has ended too early or its tokenizer is not supported; `OutOfMemory`, `LimitExceeded` or
+    /// `InvalidModel` if the file has ended too early, a piece was not taken or the tokenizer is not supported; `OutOfMemory`, `LimitExceeded` or
     /// `DeviceLost` if the GPU cannot hold the vectors.
     pub async fn finish_async(self) -> Result<LanguageModel> {
+        self.check()?;
         if let Some(missing) = self.expected.last() {
             let what = format!("the file ends before tensor `{}`", missing.name());
             return Err(invalid(what, format!("byte {}", self.position)));

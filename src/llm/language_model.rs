@@ -113,6 +113,7 @@ impl LanguageModel {
         Ok(model)
     }
 
+    /// Adds the tokenizer and the chat template of a model's file.
     pub(super) fn of_model(model: Model) -> Result<Self> {
         let tokenizer = Tokenizer::new(&model.file)?;
         let source = chat_template(&model.file);
@@ -134,7 +135,8 @@ impl LanguageModel {
     /// An answer that a lost device cut off goes on with [`GenerateOptions::after`](super::GenerateOptions::after).
     ///
     /// # Errors
-    /// `OutOfMemory`, `LimitExceeded` or `DeviceLost` if a GPU cannot hold the weights.
+    /// `OutOfMemory`, `LimitExceeded` or `DeviceLost` if a GPU cannot hold the weights; `InvalidArgument` for a model of
+    /// [`IncomingModel`](super::IncomingModel), whose weights are nowhere but on its GPU.
     pub async fn move_to_async(&mut self, device: &GpuDevice) -> Result<()> {
         Arc::make_mut(&mut self.model).move_to(device).await
     }

@@ -100,8 +100,7 @@ impl Sequence {
 fn fingerprint(model: &LanguageModel, lora: &[ScaledLora]) -> u64 {
     let file = &model.model.file;
     let tensors = file.tensors().iter();
-    let header = tensors.clone().map(|tensor| tensor.range().start).min();
-    let header = file.slice(0..header.unwrap_or_default());
+    let header = file.slice(0..file.weights_start());
     let samples = tensors.map(|tensor| file.beginning(tensor, SAMPLE));
     let lora: Vec<[u8; 8]> = lora
         .iter()

@@ -187,8 +187,8 @@ macro_rules! for_each_op {
                 #[doc(alias = "slice")]
                 #[doc(alias = "permute")]
                 rearrange rearrange_async rearrange Rearrange(x) -> y { options: Rearrange } Movement, 0.5;
-                /// Bytes as numbers from 0 to 1, four for the bits of each element of `x`, the lowest byte first:
-                /// `y = byte / 255`. The four numbers are `stride` elements apart in the result. `stride` is 1 for pixels, or
+                /// Splits the 32 bits of each element of `x` into four bytes, the lowest one first, and returns each as a
+                /// number from 0 to 1: `y = byte / 255`. The four numbers are `stride` elements apart in the result. `stride` is 1 for pixels, or
                 /// the number of elements of `x`, which makes planes of an image's channels.
                 #[doc(alias = "unpack4x8unorm")]
                 #[doc(alias = "image")]

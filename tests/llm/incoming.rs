@@ -66,6 +66,45 @@ fn models_in_pieces_stay_on_their_gpu() {
 }
 
 #[test]
+fn heads_of_the_least_size_make_the_same_sessions() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let len = bytes.len() as u64;
+    let mut head = 24;
+    let mut incoming = loop {
+        match IncomingModel::new(bytes[..head].to_vec(), len, on_gpu()) {
+            Ok(incoming) => break incoming,
+            Err(Error::LimitExceeded { value, .. }) if value as usize > head => {
+                head = value as usize
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+    incoming.write(&bytes).unwrap();
+    let model = incoming.finish().unwrap();
+    let whole = LanguageModel::from_bytes(bytes, on_gpu()).unwrap();
+    let mut session = whole.session().unwrap();
+    session.prefill(&[1, 2]).unwrap();
+    let saved = session.save().unwrap();
+    assert_eq!(model.load_session(&saved, &[]).unwrap().tokens(), &[1, 2]);
+}
+
+#[test]
+fn a_piece_that_was_not_taken_breaks_the_model() {
+    let (bytes, _) = random_model(LLAMA, 1);
+    let options = on_gpu();
+    let device = options.device.clone().unwrap();
+    let mut incoming = IncomingModel::new(bytes.clone(), bytes.len() as u64, options).unwrap();
+    device.as_wgpu().unwrap().destroy();
+    let error = incoming.write(&bytes).unwrap_err();
+    assert_eq!(error.code(), "DEVICE_LOST", "{error}");
+    for error in [incoming.write(&bytes), incoming.finish().map(drop)] {
+        let error = error.unwrap_err();
+        assert_eq!(error.code(), "INVALID_MODEL", "{error}");
+        assert!(error.to_string().contains("not taken"), "{error}");
+    }
+}
+
+#[test]
 fn incomplete_models_are_errors() {
     let (bytes, _) = random_model(LLAMA, 1);
     let len = bytes.len() as u64;

@@ -196,5 +196,10 @@ fn files_that_cannot_be_read_are_named() {
     for error in errors {
         let error = error.expect("there is no file");
         assert_eq!(error.code(), "FILE", "{error}");
+        let named = error.to_string();
+        assert!(
+            named.contains("no-such") || named.contains("tmp"),
+            "{named}"
+        );
     }
 }

@@ -26,6 +26,8 @@ fn main() -> Result<()> {
 
 /// Runs all rounds on one worker, of which each machine has one.
 fn run(worker: &mut Worker, options: &Options) -> Result<()> {
+    // First of all: an error closes it, so that the others do not wait.
+    let mut exchange = Exchange::new(worker);
     let (index, workers) = (worker.index() as u64, worker.peers());
     let mut device = GpuDevice::builder().backend(options.backend);
     if let Some(threads) = options.threads {
@@ -36,7 +38,6 @@ fn run(worker: &mut Worker, options: &Options) -> Result<()> {
     let own = (index..options.blocks).step_by(workers);
     let blocks = own.map(|number| Block::draw(&tensors, number));
     let blocks = blocks.collect::<Result<Vec<_>>>()?;
-    let mut exchange = Exchange::new(worker);
     let mut centres = first_centres(&tensors)?;
     let start = Instant::now();
     for _ in 0..options.rounds {

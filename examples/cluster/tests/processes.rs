@@ -11,21 +11,24 @@ const COLUMNS: usize = 16;
 const POINTS: usize = 100_000;
 const ROUNDS: usize = 4;
 
-/// Starts the program with SIMD on one thread.
+/// Starts the program on one thread.
 fn start(arguments: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_cluster"))
-        .args(["--backend", "simd", "--device-threads", "1"])
+        .args(["--device-threads", "1"])
         .args(["--rounds", &ROUNDS.to_string()])
         .args(arguments)
+        // So that there is no GPU for Vulkan.
+        .env("VK_DRIVER_FILES", "none")
+        .env("VK_ICD_FILENAMES", "none")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap()
 }
 
-/// Runs as many processes as there are arguments of `--blocks`; returns their outputs.
-fn run_processes(name: &str, blocks: &[&str]) -> Vec<Output> {
-    let listeners = blocks.iter().map(|_| TcpListener::bind("127.0.0.1:0"));
+/// Runs as many processes as there are numbers of blocks and back-ends; returns their outputs.
+fn run_processes(name: &str, arguments: &[[&str; 2]]) -> Vec<Output> {
+    let listeners = arguments.iter().map(|_| TcpListener::bind("127.0.0.1:0"));
     let listeners: Vec<_> = listeners.map(Result::unwrap).collect();
     let path = std::env::temp_dir().join(format!("relampago-{name}-{}", std::process::id()));
     let hosts = HostFile(path);
@@ -34,10 +37,12 @@ fn run_processes(name: &str, blocks: &[&str]) -> Vec<Output> {
         writeln!(file, "{}", listener.local_addr().unwrap()).unwrap();
     }
     drop(listeners);
-    let (count, path) = (blocks.len().to_string(), hosts.0.to_str().unwrap());
-    let processes = blocks.iter().enumerate().map(|(index, blocks)| {
+    let (count, path) = (arguments.len().to_string(), hosts.0.to_str().unwrap());
+    let processes = arguments.iter().enumerate();
+    let processes = processes.map(|(index, [blocks, backend])| {
         let index = index.to_string();
-        start(&["-n", &count, "-p", &index, "-h", path, "--blocks", blocks])
+        let place = ["-n", &count, "-p", &index, "-h", path];
+        start(&[&place[..], &["--blocks", blocks, "--backend", backend]].concat())
     });
     let processes: Vec<_> = processes.collect();
     let outputs = processes.into_iter().map(Child::wait_with_output);
@@ -100,9 +105,10 @@ fn step(points: &[f32], centres: &mut [f32]) {
 
 #[test]
 fn three_processes_find_the_centres_of_one() {
-    let alone = start(&["--blocks", "4"]).wait_with_output().unwrap();
+    let alone = start(&["--blocks", "4", "--backend", "simd"]);
+    let alone = alone.wait_with_output().unwrap();
     let found = centres(&alone);
-    let outputs = run_processes("cluster", &["4", "4", "4"]);
+    let outputs = run_processes("cluster", &[["4", "simd"]; 3]);
     assert_eq!(centres(&outputs[0]), found);
     assert!(centres(&outputs[1]).is_empty() && centres(&outputs[2]).is_empty());
 
@@ -123,15 +129,25 @@ fn three_processes_find_the_centres_of_one() {
 
 #[test]
 fn missing_blocks_are_an_error_on_every_machine() {
-    let outputs = run_processes("blocks", &["3", "1"]);
-    let errors = outputs
-        .iter()
-        .map(|output| String::from_utf8_lossy(&output.stderr));
-    let errors: Vec<_> = errors.collect();
-    assert!(outputs.iter().all(|output| !output.status.success()));
-    let expected = ["2 of 3 blocks", "2 of 1 blocks"];
-    for (error, expected) in errors.iter().zip(expected) {
-        assert!(error.contains(expected), "{error}");
+    let outputs = run_processes("blocks", &[["3", "simd"], ["1", "simd"]]);
+    require_errors(&outputs, ["2 of 3 blocks", "2 of 1 blocks"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_machine_without_its_device_ends_all_of_them() {
+    let outputs = run_processes("device", &[["2", "simd"], ["2", "gpu"]]);
+    require_errors(&outputs, ["1 of 2 blocks", "no GPU"]);
+}
+
+/// Requires that all processes failed, each with a message that contains a text.
+fn require_errors(outputs: &[Output], expected: [&str; 2]) {
+    for (output, expected) in outputs.iter().zip(expected) {
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.status.success() && error.contains(expected),
+            "{error}"
+        );
     }
 }
 

@@ -88,7 +88,7 @@ impl BlockWeights {
         for blocks in divided(matrices, gpu.max_len() / cols.max(1) * row_bytes) {
             let part_rows = blocks.iter().map(|blocks| blocks.len()).sum::<usize>() / row_bytes;
             let lens = Words::lens(kind, (part_rows * cols) as u64);
-            // Packed weights take as much memory as the blocks: a piece at a time has them.
+            // A piece at a time, since packed weights may take more memory than the blocks.
             let piece = (PIECE / row_bytes).max(1) * row_bytes;
             let pieces = blocks.iter().flat_map(|blocks| blocks.chunks(piece));
             let (mut buffers, mut at) = (None, [0, 0]);

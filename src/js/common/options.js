@@ -7,7 +7,7 @@ export const shown = (value) => {
     if (Object(value) === value) {
         return `an object (${value.constructor?.name})`;
     }
-    return typeof value === 'string' ? `'${value}'` : String(value);
+    return typeof value === 'string' ? `'${value}'` : typeof value === 'bigint' ? `${value}n` : String(value);
 };
 
 /** The number of letters to insert, remove or replace between two names. */

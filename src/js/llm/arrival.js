@@ -21,10 +21,12 @@ export class Arrival {
         this.#options = options;
     }
 
-    /** Appends a piece of the file, whose bytes are copied at once. */
+    /**
+     * Appends a piece of the file, whose bytes must not change before the result settles. Rejects with the errors of
+     * `IncomingModel`; then all further pieces are refused with the same error.
+     */
     write(piece) {
-        const own = piece.slice();
-        this.#written = this.#written.then(() => this.#append(own));
+        this.#written = this.#written.then(() => this.#append(piece));
         return this.#written;
     }
 
@@ -54,7 +56,7 @@ export class Arrival {
         return bytes;
     }
 
-    /** Waits until the file is there. Returns its bytes, if the end of the metadata was not found. */
+    /** Waits until the file is there. Returns its bytes if the end of the metadata was not found; rejects as `write`. */
     async finish() {
         await this.#written;
         return this.#model ? undefined : this.#takeBytes();
@@ -64,17 +66,17 @@ export class Arrival {
         return this.#model.hasChatTemplate();
     }
 
-    /** Returns the model, which is complete. */
+    /** Returns the model. Rejects with `INVALID_MODEL` if the file has ended too early, and if the GPU has no memory. */
     async open() {
         const model = this.#model;
         this.#model = undefined;
         return model.finish();
     }
 
-    /** Releases everything, once nothing uses it. */
+    /** Releases everything once nothing uses it; resolves then. */
     free() {
         this.#isFreed = true;
         const release = () => [this.#device, this.#bytes, this.#model].forEach((one) => one?.free());
-        this.#written.then(release, release);
+        return this.#written.then(release, release);
     }
 }

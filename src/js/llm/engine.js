@@ -26,6 +26,8 @@ const known = (error) => error instanceof RelampagoError
     : new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
 
 export class Engine {
+    /** Pieces that are being written: a piece may be of a buffer that the next one is read into. */
+    mostPieces = 1;
     #memory;
     #bytes;
     #file;
@@ -41,25 +43,28 @@ export class Engine {
     #turn = Promise.resolve();
 
     /**
-     * Loads the module, and allocates memory for a file, in place of one that was begun. With the options of `open`,
-     * matrices go to a GPU as they arrive, if these options ask for one, or there is one.
+     * Loads the module, and allocates memory for a file, in place of one that was begun. With the options of `open`, whose
+     * `device` is `'gpu'` or `'auto'`, matrices go to a GPU as they arrive, for `'auto'` if there is a hardware GPU. Returns
+     * whether they do. Rejects with `NO_GPU`, `OUT_OF_MEMORY`.
      */
     async start(module, size, options) {
         ({ memory: this.#memory } = await load({ module_or_path: module }));
-        this.#free();
+        await this.#free();
         const device = options && await Device.open(options.device);
         if (device?.backend === 'gpu') {
             this.#arrival = new Arrival(device, size, options);
-            return;
+            return true;
         }
         device?.free();
         this.#bytes = new ModelBytes(size);
+        return false;
     }
 
-    /** Frees what there is of a model's file. */
+    /** Frees what there is of a model's file; resolves when that is done. */
     #free() {
-        [this.#bytes, this.#file, this.#arrival].forEach((one) => one?.free());
+        const freed = [this.#bytes, this.#file, this.#arrival].map((one) => one?.free());
         this.#bytes = this.#file = this.#arrival = undefined;
+        return Promise.all(freed);
     }
 
     /** Loads the module of chat templates and JSON schemas. */

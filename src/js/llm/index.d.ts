@@ -45,7 +45,10 @@ export interface LoadOptions {
     cache?: boolean | undefined;
     /** Cancels loading. What was downloaded stays in the cache, and the next `load` goes on from there. */
     signal?: AbortSignal | undefined;
-    /** Is called whenever bytes of the file arrive. If the file changes during a download, it begins anew. */
+    /**
+     * Is called whenever bytes of the file arrive. It begins anew if the file changes during a download, or if `'auto'`
+     * found a GPU that refuses the model.
+     */
     onProgress?: ((progress: LoadProgress) => void) | undefined;
     /** The most tokens of a conversation; by default 2048, or the model's own limit if that is smaller. */
     contextLength?: number | undefined;

@@ -12,9 +12,6 @@ import { WorkerEngine } from './worker_engine.js';
 /** The bytes at the beginning of a file that most metadata are in. */
 const HEAD = 8 * PIECE;
 
-/** Pieces on their way to a worker: enough that it never waits. */
-const MOST_PIECES = 8;
-
 /** Loads a model; returns its engine and its `info`. */
 export async function start(source, { cache, device = 'auto', signal, onProgress, contextLength, cacheType, worker }) {
     const stop = () => {
@@ -26,14 +23,9 @@ export async function start(source, { cache, device = 'auto', signal, onProgress
     const engine = worker ? new WorkerEngine() : new Engine();
     try {
         const options = { contextLength, cacheType, device };
-        const origin = await fill(engine, source, { cache, signal, onProgress, options }, stop);
-        const hasChatTemplate = await engine.finish();
-        if (hasChatTemplate) {
-            await startChat(engine);
-        }
-        const info = await engine.open(options);
+        const info = await load(engine, partsOf(source), { cache, signal, onProgress, options }, stop);
         stop();
-        return { engine, info: Object.freeze({ ...info, worker, ...origin }) };
+        return { engine, info: Object.freeze({ ...info, worker }) };
     } catch (error) {
         engine.dispose();
         stop();
@@ -44,26 +36,47 @@ export async function start(source, { cache, device = 'auto', signal, onProgress
 /** The errors of a GPU that cannot hold a model, for which `auto` tries SIMD. */
 const REFUSALS = ['DEVICE_LOST', 'GPU', 'LIMIT_EXCEEDED', 'OUT_OF_MEMORY'];
 
-/**
- * Moves a file to an engine, once more if it changes in between, or if a GPU that was found cannot hold its matrices: then
- * the whole file goes to the engine. Returns where it comes from.
- */
-async function fill(engine, source, { options, ...rest }, stop) {
-    const sources = partsOf(source);
-    // A model that is split has to be whole.
-    const arriving = sources.length === 1 && options.device !== 'simd' ? options : undefined;
-    try {
-        return await move(engine, sources, { ...rest, options: arriving }, stop);
-    } catch (error) {
-        const isRefused = arriving && options.device !== 'gpu' && REFUSALS.includes(error.code);
-        if (!isRefused && kindOf(error) !== 'changed') {
-            throw error;
+/** Loads a model: once more if its file changes meanwhile, and on SIMD if the GPU that was found refuses it. */
+async function load(engine, sources, moving, stop) {
+    const state = { isOnGpu: false };
+    for (let changes = 0; ; changes++) {
+        try {
+            return await attempt(engine, sources, moving, state, stop);
+        } catch (error) {
+            if (state.isOnGpu && moving.options.device === 'auto' && REFUSALS.includes(error.code)) {
+                return onSimd(engine, sources, moving, error, stop);
+            }
+            if (changes > 0 || kindOf(error) !== 'changed') {
+                throw error;
+            }
         }
-        return move(engine, sources, { ...rest, options: isRefused ? undefined : arriving }, stop);
     }
 }
 
-async function move(engine, sources, options, stop) {
+/** Loads a model on SIMD after the error of a GPU, which is the error of a module without room for the whole file, too. */
+async function onSimd(engine, sources, moving, refusal, stop) {
+    try {
+        const options = { ...moving.options, device: 'simd' };
+        const info = await load(engine, sources, { ...moving, options }, stop);
+        return { ...info, reason: `the GPU cannot run this model: ${refusal.message}` };
+    } catch (error) {
+        throw error.code === 'OUT_OF_MEMORY' ? refusal : error;
+    }
+}
+
+/** Loads a model; notes in `state` whether its matrices go to a GPU as they arrive. Returns what `info` has. */
+async function attempt(engine, sources, moving, state, stop) {
+    const { options } = moving;
+    // A model that is split has to be whole.
+    const arriving = sources.length === 1 && options.device !== 'simd' ? options : undefined;
+    const origin = await move(engine, sources, { ...moving, arriving }, state, stop);
+    if (await engine.finish()) {
+        await startChat(engine);
+    }
+    return { ...(await engine.open(options)), ...origin };
+}
+
+async function move(engine, sources, options, state, stop) {
     const origins = [];
     let before = 0;
     for (const [index, part] of sources.entries()) {
@@ -73,18 +86,22 @@ async function move(engine, sources, options, stop) {
             // The sizes of the parts to come are not known.
             total: isLast && total !== undefined ? before + total : undefined,
         }));
-        const { file, bytes } = await movePart(engine, part, { ...options, onProgress }, index > 0, stop);
+        const { file, bytes } = await movePart(engine, part, { ...options, onProgress }, index === 0 && state, stop);
         origins.push(file);
         before += bytes;
     }
     return joined(origins);
 }
 
-/** Moves a file; returns it and the number of its bytes. */
-async function movePart(engine, source, options, isMore, stop) {
+/** Moves a file: the first one with `state`. Returns it and the number of its bytes. */
+async function movePart(engine, source, options, state, stop) {
     const file = await open(source, options);
     try {
-        await (isMore ? engine.addPart(file.size) : engine.start(await compiled(), file.size, options.options));
+        if (state) {
+            state.isOnGpu = await engine.start(await compiled(), file.size, options.arriving);
+        } else {
+            await engine.addPart(file.size);
+        }
         return { file, bytes: await transfer(engine, file.pieces(), stop) };
     } finally {
         await file.close();
@@ -110,7 +127,7 @@ async function transfer(engine, pieces, stop) {
         const written = Promise.resolve(engine.write(piece));
         written.catch(() => {}); // It is awaited in its turn, or loading ends before.
         underway.push(written);
-        if (underway.length === MOST_PIECES) {
+        if (underway.length === engine.mostPieces) {
             await underway.shift();
         }
     }

@@ -6,6 +6,8 @@ import { RelampagoError } from './error.js';
 const unsupported = (reason) => new RelampagoError('UNSUPPORTED', `no worker could be started: ${reason}; \`worker: false\` does without`);
 
 export class WorkerEngine {
+    /** Pieces on their way to the worker: enough that it never waits. */
+    mostPieces = 8;
     #worker;
     #waiting = new Map();
     #calls = 0;

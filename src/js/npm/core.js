@@ -161,7 +161,8 @@ const RESULT_OPTIONS = ['into', 'signal'];
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters, , names]] of ops.entries()) {
     const end = inputs + parameters;
-    const requireOptions = (values) => names && requireNames(values[inputs], names.split(' '), `${name}: `);
+    const known = names?.split(' ');
+    const requireOptions = (values) => known && requireNames(values[inputs], known, `${name}: `);
     const run = async function (...values) {
         try {
             requireOwner(this, GpuDevice, 'device', name);

@@ -33,7 +33,7 @@ const POLICY = ['elementwise', 'transcendental', 'reduction', 'softmax', 'matmul
 
 GpuDevice.create = async (options) => {
     options == null || requireNames(options, OPTIONS, 'create: ');
-    options?.policy === undefined || requireNames(options.policy, POLICY, 'create: `policy`: ');
+    options?.policy == null || requireNames(options.policy, POLICY, 'create: `policy`: ');
     return remembering(await open(options));
 };
 // The name that the Rust crate has for it.

@@ -50,7 +50,7 @@ impl Weight {
 
     /// Some of the rows.
     pub(super) fn rows(&self, rows: Range<usize>) -> Self {
-        let bytes = (self.size() / self.rows) as u64;
+        let bytes = (self.range.end - self.range.start) / self.rows as u64;
         let start = self.range.start;
         let [first, end] = [rows.start, rows.end].map(|row| start + row as u64 * bytes);
         Self {

@@ -96,12 +96,15 @@ export const ordered = (results) => {
     const order = new Set();
     const open = [...results].reverse();
     while (open.length > 0) {
-        const node = open.at(-1);
-        const missing = order.has(node) ? [] : node.inputs.filter((input) => !order.has(input));
-        if (missing.length === 0) {
+        const { length } = open;
+        const node = open[length - 1];
+        for (let at = order.has(node) ? 0 : node.inputs.length; at > 0; at--) {
+            const input = node.inputs[at - 1];
+            order.has(input) || open.push(input);
+        }
+        if (open.length === length) {
             order.add(open.pop());
         }
-        open.push(...missing.reverse());
     }
     return [...order];
 };
@@ -120,7 +123,15 @@ export const requireSources = (order) => {
 
 /** Describes what results compute, alike for all graphs of one structure. */
 export const structure = (order, results) => {
-    const places = new Map(order.map((node, place) => [node, place]));
-    const parts = order.map((node) => `${node.signature}<${node.inputs.map((input) => places.get(input))}`);
-    return `${parts.join(';')}=${results.map((node) => places.get(node))}`;
+    const places = new Map();
+    let key = '';
+    for (const node of order) {
+        key += node.signature;
+        for (const input of node.inputs) {
+            key += `<${places.get(input)}`;
+        }
+        key += ';';
+        places.set(node, places.size);
+    }
+    return `${key}${results.map((node) => places.get(node))}`;
 };

@@ -78,6 +78,9 @@ export const axesOf = (op, axes, shape) => {
 
 /** Returns the shape that two shapes broadcast to; undefined if they do not. */
 const pairBroadcast = (a, b) => {
+    if (b.length === 0) {
+        return a;
+    }
     const rank = Math.max(a.length, b.length);
     const shape = [];
     for (let axis = 0; axis < rank; axis++) {

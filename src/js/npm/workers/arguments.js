@@ -15,8 +15,11 @@ export function reuse(buffers) {
     spare = spare.filter((buffer) => buffer.deref()).slice(-MOST_SPARE);
 }
 
-/** A copy to give away, taken now; whatever is wrong with it is for the worker to say. */
-export function copied(value) {
+/**
+ * A copy to give away, taken now; whatever is wrong with it is for the worker to say. Of an object of options only those
+ * in `names`, a list in one text, if it is given: others are of its class.
+ */
+export function copied(value, names) {
     if (ArrayBuffer.isView(value)) {
         return allocated(value.length, () => copyOf(value));
     }
@@ -24,18 +27,19 @@ export function copied(value) {
         return value;
     }
     if (Array.isArray(value)) {
-        return value.map(copied);
+        return value.map((one) => copied(one));
     }
-    return properties(value);
+    return properties(value, names?.split(' '));
 }
 
 /** All properties, inherited ones and those that classes have getters for, too: a message would leave these behind. */
-function properties(value) {
+function properties(value, names) {
     const copy = {};
     for (let owner = value; owner; owner = Object.getPrototypeOf(owner)) {
         for (const key of Object.getOwnPropertyNames(owner)) {
             // What every object has is in the copy, and a class's methods are no options.
-            if (!(key in copy) && (owner === value || typeof value[key] !== 'function')) {
+            const isOption = names?.includes(key) ?? (owner === value || typeof value[key] !== 'function');
+            if (isOption && !(key in copy)) {
                 copy[key] = value[key];
             }
         }
@@ -86,7 +90,7 @@ export async function abortable(options, start) {
 export const forward = (prototype, methods) => {
     for (const [name, count] of Object.entries(methods)) {
         prototype[name] = function (...values) {
-            const call = () => this.handle.call(name, { values: values.slice(0, count).map(copied) });
+            const call = () => this.handle.call(name, { values: values.slice(0, count).map((value) => copied(value)) });
             return abortable(values[count], call);
         };
     }

@@ -44,9 +44,9 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
     }
 
     record(index, values) {
-        const [name, inputs, count] = ops[index];
+        const [name, inputs, count, , names] = ops[index];
         const held = values.slice(0, inputs);
-        const parameters = values.slice(inputs, inputs + count).map(copied);
+        const parameters = values.slice(inputs, inputs + count).map((value) => copied(value, names));
         const lengths = held.map((id) => this.#lengthOf(id));
         const length = GpuCommandBatch.lengthOf(index, [...lengths, ...parameters]);
         return this.#record(name, length, { held, values: parameters });

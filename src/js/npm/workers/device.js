@@ -58,8 +58,8 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     runNow() {}
 
     runOp(index, values, options) {
-        const [name, inputs, parameters] = ops[index];
-        const call = () => this.call(name, values.slice(0, inputs + parameters).map(copied));
+        const [name, inputs, parameters, , names] = ops[index];
+        const call = () => this.call(name, values.slice(0, inputs + parameters).map((value) => copied(value, names)));
         return abortable(options, call);
     }
 
