@@ -74,7 +74,7 @@ fn heads_of_the_least_size_make_the_same_sessions() {
         match IncomingModel::new(bytes[..head].to_vec(), len, on_gpu()) {
             Ok(incoming) => break incoming,
             Err(Error::LimitExceeded { value, .. }) if value as usize > head => {
-                head = value as usize
+                head = value as usize;
             }
             Err(error) => panic!("{error}"),
         }
