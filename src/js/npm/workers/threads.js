@@ -73,7 +73,10 @@ async function together(index, parts, helpers, alone) {
     // WebKitGTK's isolated pages have no memory to share all the same.
     const mayShare = globalThis.crossOriginIsolated && globalThis.SharedArrayBuffer;
     const give = others.length > 1 && mayShare ? sharing() : copied;
-    const theirs = others.map(({ values }, i) => helpers[i].call(ops[index][0], [...values.map(give), place(index, values)]));
+    const theirs = others.map(({ values }, i) => {
+        const given = values.map((value) => give(value));
+        return helpers[i].call(ops[index][0], [...given, place(index, values)]);
+    });
     // Where it belongs, unless more comes out than that.
     const ours = alone(own.values, result.subarray(0, own.length));
     // Memory that was never used takes time when it is first written, of which there is some now.
