@@ -152,7 +152,7 @@ impl Gguf {
         starts.min().unwrap_or_default()
     }
 
-    /// Returns the first bytes of a tensor, at most so many.
+    /// Returns the first `most` bytes of a tensor, or all of them if it has fewer.
     pub(super) fn beginning(&self, tensor: &TensorInfo, most: usize) -> &[u8] {
         let start = tensor.range().start;
         self.slice(start..start + tensor.bytes().min(most as u64))

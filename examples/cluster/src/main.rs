@@ -26,7 +26,7 @@ fn main() -> Result<()> {
 
 /// Runs all rounds on one worker, of which each machine has one.
 fn run(worker: &mut Worker, options: &Options) -> Result<()> {
-    // First of all: an error closes it, so that the others do not wait.
+    // Before anything can fail: an error then closes the exchange, and no other worker waits for this one.
     let mut exchange = Exchange::new(worker);
     let (index, workers) = (worker.index() as u64, worker.peers());
     let mut device = GpuDevice::builder().backend(options.backend);

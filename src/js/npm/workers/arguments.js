@@ -16,8 +16,8 @@ export function reuse(buffers) {
 }
 
 /**
- * A copy to give away, taken now; whatever is wrong with it is for the worker to say. Of an object of options only those
- * in `names`, a list in one text, if it is given: others are of its class.
+ * A copy to give away, taken now; whatever is wrong with it is for the worker to say. `names` are those of an operation's
+ * options, separated by spaces: other properties of the object belong to its class and are not copied.
  */
 export function copied(value, names) {
     if (ArrayBuffer.isView(value)) {
