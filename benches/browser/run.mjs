@@ -7,13 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { serve } from '../../pkg-tests/support/serve.mjs';
 import { barsOf, chart } from './chart.mjs';
+import { contestants, gpuContestants } from './contestants.mjs';
 import { race } from './race.mjs';
 import { report } from './report.mjs';
 import { site } from './site.mjs';
 import { startup } from './startup.mjs';
 import { raceOnGpu } from './webgpu.mjs';
 
-const HELP = `node run.mjs [--rounds N] [--only REGEX] [--startup | --webgpu | --bundle] [--out DIR]
+const HELP = `node run.mjs [--rounds N] [--only REGEX] [--startup] [--webgpu | --bundle] [--out DIR]
   --rounds N    turns of each contestant in each row; 15 unless given
   --only REGEX  rows whose name matches; '^$' for none
   --startup     also start-up time and download size
@@ -57,7 +58,8 @@ async function measure(options) {
   const server = await serve(folder);
   try {
     const raced = await (options.webgpu ? raceOnGpu : race)(server.url, { rounds, only: new RegExp(options.only), progress });
-    const started = options.startup ? await startup(server.url, folder, progress) : [];
+    const starting = options.webgpu ? gpuContestants.filter(({ halves }) => !halves) : contestants;
+    const started = options.startup ? await startup(starting, server.url, folder, progress) : [];
     load.after = loadavg();
     return { ...machine(), load, versions, rounds, ...raced, startup: started };
   } finally {

@@ -4,12 +4,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { launch, outcome } from '../../pkg-tests/support/browser.mjs';
-import { contestants, query } from './contestants.mjs';
+import { query } from './contestants.mjs';
 import { median } from './statistics.mjs';
 
 const RUNS = 3;
 
-export async function startup(url, folder, progress) {
+/** Starts each contestant in fresh browsers; returns the median times and the sizes of what they fetch. */
+export async function startup(contestants, url, folder, progress) {
   const starts = contestants.map((contestant) => ({ contestant, times: [] }));
   for (let run = 0; run < RUNS; run++) {
     for (const start of starts) {

@@ -101,27 +101,20 @@ const AS_THEY_ARE: [&str; 4] = ["node.js", "shaders.js", "static.js", "full/inde
 /// after it has read the one before: three instead of one cost a third of the start-up.
 fn bundle(project: &Project, tools: &Tools, scripts: &[Script], folder: &Path) -> Result<()> {
     let sh = &project.sh;
-    let [esbuild, terser] = ["esbuild", "terser"].map(|tool| tools.npm_bin.join(tool));
+    let esbuild = tools.npm_bin.join("esbuild");
     let mut keep: Vec<_> = AS_THEY_ARE.iter().map(|name| folder.join(name)).collect();
     for Script { name, external } in scripts {
         let script = folder.join(name);
         let external = external
             .iter()
             .map(|(name, _)| format!("--external:{name}"));
+        // Node prints the line of an error that nobody catches, so lines are short.
         let bundle = cmd!(
             sh,
-            "{esbuild} {script} --bundle --minify --format=esm --target=es2022 --outfile={script}
+            "{esbuild} {script} --bundle --minify --line-limit=1000 --format=esm --target=es2022 --outfile={script}
              --allow-overwrite --log-level=warning"
         );
         bundle.args(external).quiet().run()?;
-        // Two passes make the scripts 2% smaller, and arrows for functions without `this` another 0.5%. Node prints the line
-        // of an error that nobody catches, so lines are short.
-        let minify = cmd!(
-            sh,
-            "{terser} {script} --module --ecma 2022 --compress passes=2,unsafe_arrows --mangle --format max_line_len=1000
-             --output {script}"
-        );
-        minify.quiet().run()?;
         keep.push(script);
     }
     for Script { name, external } in scripts {

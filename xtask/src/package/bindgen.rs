@@ -4,13 +4,12 @@ use anyhow::{Result, ensure};
 use regex::{Captures, Regex};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
-use walrus::{ExportId, ExportItem, FunctionBuilder, FunctionId, Module, RefType, ValType};
+use walrus::Module;
 
 /// Adapts the module, and returns the script that goes with it.
 pub(super) fn adapt(script: &str, module: &mut Module) -> Result<String> {
     let script = shorten_names(script, module)?;
     remove_unused_exports(&script, module);
-    let script = add_results(&script, module)?;
     with_errors(&script)
 }
 
@@ -54,55 +53,6 @@ fn remove_unused_exports(script: &str, module: &mut Module) {
     for id in unused.map(walrus::Export::id).collect::<Vec<_>>() {
         module.exports.delete(id);
     }
-}
-
-const REFERENCE: ValType = ValType::Ref(RefType::EXTERNREF);
-
-/// Gives exports that return one reference a second result, and returns the script, which takes the first one.
-///
-/// V8's compiler puts a call of an export into the code of its caller when the export has at most one result. Node 20
-/// (V8 11.3) ends the process where such a caller loses its compiled code during the call and the result is a
-/// reference. A call of an export with two results stays a call.
-fn add_results(script: &str, module: &mut Module) -> Result<String> {
-    let mut script = script.to_owned();
-    for (export, function) in exports_of_one_reference(module) {
-        let name = &module.exports.get(export).name;
-        let call = format!("const ret = wasm.{name}(");
-        let first = format!("const [ret] = wasm.{name}(");
-        script = replace(&script, &call, 1, &first)?;
-        module.exports.get_mut(export).item = with_second_result(function, module).into();
-    }
-    Ok(script)
-}
-
-fn exports_of_one_reference(module: &Module) -> Vec<(ExportId, FunctionId)> {
-    let functions = module.exports.iter();
-    let functions = functions.filter_map(|export| match export.item {
-        ExportItem::Function(function) => Some((export.id(), function)),
-        _ => None,
-    });
-    let returns_reference = |function: FunctionId| {
-        let ty = module.funcs.get(function).ty();
-        module.types.get(ty).results() == [REFERENCE]
-    };
-    let found = functions.filter(|&(_, function)| returns_reference(function));
-    found.collect()
-}
-
-/// Adds a function that calls another one and returns its result and a zero.
-fn with_second_result(function: FunctionId, module: &mut Module) -> FunctionId {
-    let ty = module.funcs.get(function).ty();
-    let parameters = module.types.get(ty).params().to_vec();
-    let results = [REFERENCE, ValType::I32];
-    let mut builder = FunctionBuilder::new(&mut module.types, &parameters, &results);
-    let locals = parameters.iter().map(|&ty| module.locals.add(ty));
-    let locals: Vec<_> = locals.collect();
-    let mut body = builder.func_body();
-    for &local in &locals {
-        body.local_get(local);
-    }
-    body.call(function).i32_const(0);
-    builder.finish(locals, &mut module.funcs)
 }
 
 /// Stands for the module's exports until there are any.
@@ -150,15 +100,15 @@ fn replace(script: &str, place: &str, count: usize, replacement: &str) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
+    use walrus::FunctionBuilder;
 
-    /// A module that exports functions of these names and results.
-    fn module_with(exports: &[(&str, &[ValType])]) -> Module {
+    /// A module that exports functions of these names.
+    fn module_with(exports: &[&str]) -> Module {
         let mut module = Module::default();
-        for (name, results) in exports {
-            let mut builder = FunctionBuilder::new(&mut module.types, &[ValType::I32], results);
+        for name in exports {
+            let mut builder = FunctionBuilder::new(&mut module.types, &[], &[]);
             builder.func_body().unreachable();
-            let parameter = module.locals.add(ValType::I32);
-            let function = builder.finish(vec![parameter], &mut module.funcs);
+            let function = builder.finish(Vec::new(), &mut module.funcs);
             module.exports.add(name, function);
         }
         module
@@ -167,7 +117,7 @@ mod tests {
     #[test]
     fn closures_get_short_names_in_script_and_module() {
         let long = "wasm_bindgen__convert__closures_____invoke__h1";
-        let mut module = module_with(&[(long, &[])]);
+        let mut module = module_with(&[long]);
         let script = format!("wasm.{long}(a); // {long}2");
         let renamed = shorten_names(&script, &mut module).unwrap();
         assert_eq!(renamed, format!("wasm.$$0(a); // {long}2"));
@@ -176,22 +126,10 @@ mod tests {
 
     #[test]
     fn exports_that_the_script_names_stay() {
-        let mut module = module_with(&[("$$1", &[]), ("$$12", &[]), ("llg_free", &[])]);
+        let mut module = module_with(&["$$1", "$$12", "llg_free"]);
         remove_unused_exports("wasm.$$12(ptr); // llg_free\nwasm.memory", &mut module);
         let names: Vec<_> = module.exports.iter().map(|export| &export.name).collect();
         assert_eq!(names, ["$$12"]);
-    }
-
-    #[test]
-    fn a_reference_gets_a_second_result() {
-        let mut module = module_with(&[("read", &[REFERENCE]), ("length", &[ValType::I32])]);
-        let script = "const ret = wasm.read(this.ptr); const ret = wasm.length(this.ptr);";
-        let changed = add_results(script, &mut module).unwrap();
-        let expected = "const [ret] = wasm.read(this.ptr); const ret = wasm.length(this.ptr);";
-        assert_eq!(changed, expected);
-        assert_eq!(exports_of_one_reference(&module), []);
-        let mut other = module_with(&[("a", &[REFERENCE])]);
-        assert!(add_results("another script", &mut other).is_err());
     }
 
     #[test]
