@@ -6,7 +6,7 @@ import { kindOf } from './http.js';
 import { inOrder } from './in_order.js';
 import { connect, readBody } from './remote_file.js';
 import { readRange } from './remote_range.js';
-import { regroup } from './stream.js';
+import { free, regroup } from './stream.js';
 
 /** Opens a model. `arrived` is called with the number of bytes whenever some arrive. */
 export async function openRemote(url, { cache, signal, partBytes }, arrived) {
@@ -70,6 +70,7 @@ class RemoteModel {
         const parts = inOrder(Math.ceil(this.size / this.#partBytes), (...part) => this.#part(...part), this.#signal);
         for await (const bytes of parts) {
             yield bytes;
+            free(this.#spare);
             this.#spare = bytes.buffer;
         }
     }
@@ -105,12 +106,14 @@ class RemoteModel {
             await this.#store.save(index++, part);
             loaded += part.length;
             yield part;
+            free(part.buffer);
         }
         await this.#store.finish(loaded);
     }
 
-    /** Ends the use of the connection and of the copy. */
+    /** Ends the use of the connection, of the copy, and of the pieces. */
     async close() {
+        free(this.#spare);
         this.#file.connection?.end();
         await this.#copy?.close();
     }

@@ -7,6 +7,12 @@ export const PIECE = 1 << 20;
 const READ = 1 << 18;
 
 /**
+ * Frees the memory of a buffer where the browser can: the collector may leave it until long after. Only for buffers that no
+ * stream and no message had: for those Chromium keeps the memory, of which the collector does not know any more.
+ */
+export const free = (buffer) => buffer?.transfer?.(0);
+
+/**
  * Returns a function that reads the next piece of a body. Where the browser can, pieces share a buffer, until the next
  * one is read: the collector may leave buffers of their own, as many bytes as the file has, until long after the download.
  */
