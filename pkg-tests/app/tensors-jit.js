@@ -38,6 +38,8 @@ export async function jitMistakes(device) {
   return [
     await messageOf(1),
     await messageOf(async (a) => a, x),
+    // It rejects, too, which must not end the process.
+    await messageOf((a) => a.data(), x),
     await messageOf((a) => [a, 1], x),
     await messageOf((a) => a, [1, 2]),
     await messageOf((a) => a, gone),

@@ -96,6 +96,11 @@ async function mistakes({ GpuDevice }, device) {
     () => device.fromImage({ data: new Uint8Array(3), width: 1, height: 1 }),
     () => device.fromImage(Promise.resolve()),
     () => device.fromImage({ data: new Uint8Array(4), width: 1, height: 1 }, { layout: 'rgb' }),
+    () => device.tensor([1, , 3]),
+    () => x.gather(new Array(1)),
+    () => device.tensor([Float32Array.of(1, 2), Float32Array.of(3)]),
+    () => device.zeros([1e9]),
+    () => device.zeros([30000, 1]).add(device.zeros([1, 30000])),
   ].map(thrown);
   const rejected = ({ code, message }) => `${code} ${message}`;
   all.push(await x.item().catch(rejected), await x.data({ sginal: undefined }).catch(rejected));

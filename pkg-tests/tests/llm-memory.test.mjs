@@ -5,7 +5,10 @@ import { copyFileSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { launch } from '../support/browser.mjs';
 import { fresh } from '../support/install.mjs';
 import { serve } from '../support/serve.mjs';
@@ -53,6 +56,27 @@ describe('memory of language models', () => {
     }
     model.dispose();
     assert.equal(sizes.get(GENERATIONS), sizes.get(FEW));
+  });
+
+  test('of sessions that nobody has any more', async () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc');
+    const { LanguageModel } = await import(pathToFileURL(join(folder, 'node_modules/relampago/llm/node.js')));
+    const model = await LanguageModel.load(readFileSync(join(folder, 'tiny.gguf')));
+    const sizes = [];
+    for (let round = 0; round < 6; round++) {
+      for (let count = 0; count < 50; count++) {
+        const session = await model.session();
+        await session.prefill([1, 2, 3]);
+      }
+      await wait(10);
+      collect();
+      await wait(50);
+      sizes.push(await model.memoryBytes());
+    }
+    await model.reload(join(folder, 'tiny.gguf'));
+    model.dispose();
+    assert.equal(sizes.at(-1), sizes[1], String(sizes));
   });
 
   const onLinux = { skip: process.platform !== 'linux' };

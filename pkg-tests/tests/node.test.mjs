@@ -92,7 +92,7 @@ describe('node', () => {
   });
   test('operations have the options of their types, and no others', () => {
     const output = execFileSync('node', ['options-node.js'], { cwd: folder, encoding: 'utf8' });
-    const { results, messages } = JSON.parse(output);
+    const { results, messages, signals, refused } = JSON.parse(output);
     const types = ['device.d.ts', 'relampago.d.ts'].map((file) => readFileSync(`${folder}/node_modules/relampago/${file}`, 'utf8'));
     for (const [name, { names, all, wrong }] of Object.entries(results)) {
       assert.deepEqual(all, ['no error', 'no error'], name);
@@ -110,6 +110,23 @@ describe('node', () => {
       'no error',
       'no error',
     ]);
+    for (const [name, [right, unknown, signal]] of Object.entries(signals)) {
+      assert.equal(right, 'no error', name);
+      assert.match(unknown, /^INVALID_ARGUMENT: (\w+: )?there is no option `sginal`; did you mean `signal`\?$/, name);
+      assert.match(signal, /^INVALID_ARGUMENT: (\w+: )?`options` is an AbortSignal, but must be \{ signal \}$/, name);
+    }
+    const noConstructor = (name) => `INVALID_ARGUMENT: ${name} has no constructor; methods such as GpuDevice.create() make its objects`;
+    assert.deepEqual(refused, [
+      'INVALID_ARGUMENT: TensorView: there is no option `stride`; did you mean `strides`?',
+      'INVALID_ARGUMENT: TensorView: a view has a `layout` or `strides`, but not both',
+      'INVALID_ARGUMENT: there is no option `into`; there are `signal`',
+      ...['DeviceBuffer', 'GpuCommandBatch', 'GpuDevice', 'GpuMatmulCache', 'Program'].map(noConstructor),
+    ]);
+  });
+  test('loops that dispose of nothing give their memory back', () => {
+    const output = execFileSync('node', ['loops-node.js'], { cwd: folder, encoding: 'utf8' });
+    const megabytes = JSON.parse(output);
+    Object.entries(megabytes).forEach(([name, size]) => assert.ok(size < 1000, `${name}: ${size} MB of at least 4,000`));
   });
   test('the entries for Node export what those for browsers do', async () => {
     for (const entry of ['', 'llm/', 'ptx/']) {

@@ -62,6 +62,11 @@ const MISTAKES = [
   'SHAPE_MISMATCH fromImage: `data` has 3 bytes, but 1 × 1 pixels of 4 channels need 4',
   'INVALID_ARGUMENT fromImage: `image` is a Promise; await it first',
   "INVALID_ARGUMENT fromImage: `layout` is 'rgb', but must be 'pixels' or 'planes'",
+  'INVALID_ARGUMENT tensor: element 1 is undefined, but must be a number',
+  'INVALID_ARGUMENT tensor: element 0 is undefined, but must be a number',
+  'SHAPE_MISMATCH tensor: an array of axis 1 has 1 elements, but the first one has 2',
+  'SHAPE_OVERFLOW zeros: shape [1000000000] has 1000000000 elements, but at most 536870911 are possible',
+  'SHAPE_OVERFLOW vecAdd: shape [30000, 30000] has 900000000 elements',
   'SHAPE_MISMATCH item: shape [2, 3] has 6 elements',
   'INVALID_ARGUMENT data: there is no option `sginal`; did you mean `signal`?',
   'SHAPE_MISMATCH toImageData: shape [1, 1, 6] is no image',
@@ -70,6 +75,7 @@ const MISTAKES = [
 /** The beginning of each message, in the order of `jitMistakes` in the app. */
 const JIT_MISTAKES = [
   'INVALID_ARGUMENT jit: `f` is 1, but must be a function of tensors',
+  'INVALID_ARGUMENT jit: the function returned a Promise',
   'INVALID_ARGUMENT jit: the function returned a Promise',
   'INVALID_ARGUMENT jit: the function returned 1, but must return a tensor',
   'INVALID_ARGUMENT jit: `args[0]` is an array',

@@ -313,4 +313,8 @@ extern "C" {
     /// Formats a value for an error message. Fails for objects that throw.
     #[wasm_bindgen(catch)]
     fn shown(value: &JsValue) -> Result<String, JsValue>;
+
+    /// Refuses options that a view does not have, and a layout beside strides.
+    #[wasm_bindgen(catch, js_name = requireViewOptions)]
+    pub(super) fn require_view_options(options: &JsValue) -> Result<(), JsValue>;
 }

@@ -76,6 +76,9 @@ impl JsView {
     #[wasm_bindgen(constructor)]
     pub fn new(shape: Shape, options: Option<ViewOptions>) -> Result<Self, JsValue> {
         let options: JsValue = options.map_or(JsValue::UNDEFINED, Into::into);
+        if !options.is_undefined() {
+            convert::require_view_options(&options)?;
+        }
         Self::made(view(&shape, &options))
     }
 

@@ -24,7 +24,8 @@ export type ErrorCode =
     | 'SHAPE_MISMATCH'
     | 'SHAPE_OVERFLOW'
     | 'UNBOUND'
-    | 'UNSUPPORTED';
+    | 'UNSUPPORTED'
+    | 'WGSL';
 
 /**
  * Every error that relampago throws or rejects with. Each entry point and each copy of the package has a

@@ -28,12 +28,24 @@ export const requireNames = (given, names, prefix = '') => {
     if (Object(given) !== given) {
         throw new RelampagoError('INVALID_ARGUMENT', `${prefix}\`options\` is ${shown(given)}, but must be an object`);
     }
+    if (Object.prototype.toString.call(given) === '[object AbortSignal]') {
+        throw new RelampagoError('INVALID_ARGUMENT', `${prefix}\`options\` is an AbortSignal, but must be { signal }`);
+    }
     const unknown = Object.keys(given).find((name) => !names.includes(name));
     if (unknown !== undefined) {
-        const [nearest] = [...names].sort((a, b) => distance(a, unknown) - distance(b, unknown));
-        const isNear = 2 * distance(nearest, unknown) <= unknown.length;
+        const by = (name) => distance(name.toLowerCase(), unknown.toLowerCase());
+        const [nearest] = [...names].sort((a, b) => by(a) - by(b));
+        const isNear = 2 * by(nearest) <= unknown.length;
         const hint = isNear ? `did you mean \`${nearest}\`?` : `there are \`${names.join('`, `')}\``;
         const message = `${prefix}there is no option \`${unknown}\`; ${hint}`;
         throw new RelampagoError('INVALID_ARGUMENT', message);
+    }
+};
+
+/** Refuses what no options of a view are. */
+export const requireViewOptions = (given) => {
+    requireNames(given, ['layout', 'offset', 'strides'], 'TensorView: ');
+    if (given.layout !== undefined && given.strides !== undefined) {
+        throw new RelampagoError('INVALID_ARGUMENT', 'TensorView: a view has a `layout` or `strides`, but not both');
     }
 };

@@ -74,6 +74,7 @@ export class LanguageModel {
     #source;
     #options;
     #loras = new Set();
+    /** Weak references. */
     #sessions = new Set();
     /** The number of the last generation, or of texts to embed, by which engines cancel them. */
     #requests = 0;
@@ -115,8 +116,9 @@ export class LanguageModel {
         }
         this.#current.engine = engine;
         this.#info = info;
-        for (const each of [...this.#loras, ...this.#sessions]) {
-            await each.renew();
+        const sessions = [...this.#sessions].map((reference) => reference.deref());
+        for (const each of [...this.#loras, ...sessions]) {
+            await each?.renew();
         }
     }
 

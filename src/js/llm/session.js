@@ -1,23 +1,32 @@
 import * as check from './check.js';
 
+/** Closes sessions that nobody has any more. */
+const lost = new FinalizationRegistry((place) => close(place));
+
+const close = ({ current, all, reference, number }) => {
+    all.delete(reference);
+    current.engine.closeSession(number);
+};
+
 /** Tokens that a model has read. */
 export class Session {
     #current;
-    #all;
     #pairs;
-    #number;
+    /** What remains of a session that the collector took: among others its number, which a reload changes. */
+    #place;
     /** The tokens so far, which a reload reads again. */
     #tokens;
     #disposed = false;
 
-    /** Use `model.session`. `current` has the model's engine, `all` the sessions of the model. */
+    /** Use `model.session`. `current` has the model's engine, `all` weak references to the sessions of the model. */
     constructor(current, all, pairs, number, tokens) {
+        const reference = new WeakRef(this);
         this.#current = current;
-        this.#all = all;
         this.#pairs = pairs;
-        this.#number = number;
+        this.#place = { current, all, reference, number };
         this.#tokens = tokens;
-        all.add(this);
+        all.add(reference);
+        lost.register(this, this.#place, reference);
     }
 
     /** Makes a session of the number that `open` returns; `pairs` lists its adapters. */
@@ -30,9 +39,9 @@ export class Session {
     /** Reads the tokens again with the model's engine, which a reload has replaced. */
     async renew() {
         const { engine } = this.#current;
-        this.#number = await engine.openSession(undefined, this.#pairs());
+        this.#place.number = await engine.openSession(undefined, this.#pairs());
         if (this.#tokens.length > 0) {
-            await engine.session(this.#number, 'prefill', [Uint32Array.from(this.#tokens)]);
+            await engine.session(this.#place.number, 'prefill', [Uint32Array.from(this.#tokens)]);
         }
     }
 
@@ -40,7 +49,7 @@ export class Session {
         if (this.#disposed) {
             throw check.disposed('Session');
         }
-        return this.#current.engine.session(this.#number, method, values);
+        return this.#current.engine.session(this.#place.number, method, values);
     }
 
     async #read(method, tokens) {
@@ -71,7 +80,7 @@ export class Session {
     }
 
     async fork() {
-        return Session.open(this.#current, this.#all, this.#pairs, () => this.#call('fork'));
+        return Session.open(this.#current, this.#place.all, this.#pairs, () => this.#call('fork'));
     }
 
     async save() {
@@ -81,8 +90,8 @@ export class Session {
     dispose() {
         if (!this.#disposed) {
             this.#disposed = true;
-            this.#all.delete(this);
-            this.#current.engine.closeSession(this.#number);
+            lost.unregister(this.#place.reference);
+            close(this.#place);
         }
     }
 

@@ -8,11 +8,13 @@ import { RelampagoError } from './error.js';
 import { explained, requireOwner } from './mix_ups.js';
 import { ops } from './ops.js';
 import { requireNames, shown } from './options.js';
+import { leavingRoom } from './room.js';
 
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
 };
 export { classOf, lengthOf, part } from './arrays.js';
+export { requireNames } from './options.js';
 export { traced } from './stack.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
@@ -156,7 +158,8 @@ const allPlaced = (results, into) => {
     return results.map((result, place) => placed(result, into[place]));
 };
 
-const RESULT_OPTIONS = ['into', 'signal'];
+export const ABORT_OPTIONS = ['signal'];
+export const RESULT_OPTIONS = ['into', 'signal'];
 
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters, , names]] of ops.entries()) {
@@ -217,16 +220,27 @@ Object.defineProperty(GpuDevice.prototype, 'info', {
     configurable: true,
 });
 
-// A call with wrong arguments rejects its promise; it throws nothing.
-const { matmulView } = GpuDevice.prototype;
-GpuDevice.prototype.matmulView = async function (...values) {
-    return matmulView.apply(this, values);
-};
-
 for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], ['tiledMin2d', 'min']]) {
     GpuDevice.prototype[name] = function (values, rows, cols, options) {
         return this.tiledReduce2d(reduction, values, rows, cols, options);
     };
+}
+
+/** Classes, methods whose only option is `signal`, and the places of the options. */
+const ABORTABLE = [
+    [GpuDevice, { upload: 1, matmulView: 4, tiledReduce2d: 4, tiledReducePartial: 4 }],
+    [GpuCommandBatch, { compile: 1, execute: 0 }],
+    [GpuMatmulCache, { matmulCached: 3 }],
+];
+for (const [{ prototype }, places] of ABORTABLE) {
+    for (const [method, place] of Object.entries(places)) {
+        const { [method]: call } = prototype;
+        // A call with wrong arguments rejects its promise; it throws nothing.
+        prototype[method] = async function (...values) {
+            values[place] == null || requireNames(values[place], ABORT_OPTIONS, `${method}: `);
+            return leavingRoom(call.apply(this, values));
+        };
+    }
 }
 
 /** Sets the arguments of a program's next run; returns their number. */
@@ -239,9 +253,10 @@ const setArguments = (program, args = []) => {
 
 /** Runs a program with these arguments. */
 const start = async (program, args, read, options, times = 1, feedback = []) => {
+    options == null || requireNames(options, read ? RESULT_OPTIONS : ABORT_OPTIONS);
     const count = setArguments(program, args);
     const pairs = list('feedback', feedback).flatMap((pair) => [pair?.[0], pair?.[1]]);
-    return program.start(count, read, times, pairs, options);
+    return leavingRoom(program.start(count, read, times, pairs, options));
 };
 
 /** What a plan's description, a list of numbers and names, says. */
@@ -283,12 +298,14 @@ Object.assign(Program.prototype, {
     },
 
     async read(args = [], options) {
+        options == null || requireNames(options, RESULT_OPTIONS, 'read: ');
         const into = list('into', options?.into ?? []);
         const now = options?.signal == null ? this.readNow(list('args', args), apart(into[0], args)) : undefined;
         return allPlaced(now ? [now] : await this.readAll(args, options), into);
     },
 
     async time(args, options) {
+        options == null || requireNames(options, ABORT_OPTIONS, 'time: ');
         const times = await this.kernelTimes(setArguments(this, args), options);
         const plan = await this.explain();
         plan.kernels.forEach((kernel, place) => (kernel.milliseconds = times[place]));
@@ -303,6 +320,7 @@ Object.assign(Program.prototype, {
         if (!(runs?.[Symbol.asyncIterator] ?? runs?.[Symbol.iterator])) {
             throw invalid('runs', runs, 'an iterable');
         }
+        options == null || requireNames(options, ABORT_OPTIONS, 'stream: ');
         // The next run is under way while the last one's results are looked at.
         let last;
         for await (const args of runs) {

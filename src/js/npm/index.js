@@ -13,7 +13,10 @@ export {
 } from './core.js';
 
 /** For what is loaded below; no part of the interface. */
-export { cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes, traced } from './core.js';
+export {
+    ABORT_OPTIONS, RESULT_OPTIONS, cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes,
+    requireNames, traced,
+} from './core.js';
 
 const { create } = GpuDevice;
 

@@ -66,8 +66,8 @@ let wasmModule, wasmInstance, wasm = notLoaded;";
 const WRONG_CLASS: &str =
     "throw new RelampagoError('INVALID_ARGUMENT', `\\`${what}\\` must be a ${name}`);";
 
-/// Rewrites the errors of the script as errors of this package: a call before the module is loaded, and an object of
-/// another class, which the error names with its argument.
+/// Rewrites the errors of the script as errors of this package: a call before the module is loaded, `new` with a class that
+/// has no constructor, and an object of another class, which the error names with its argument.
 fn with_errors(script: &str) -> Result<String> {
     static CHECK: LazyLock<Regex> = LazyLock::new(|| regex(r"_assertClass\((\w+), (\w+)\);"));
     // It numbers a function of the module, and the two modules may number them differently.
@@ -75,16 +75,41 @@ fn with_errors(script: &str) -> Result<String> {
     let script = replace(script, "let wasmModule, wasmInstance, wasm;", 1, NOT_LOADED)?;
     let loaded = "if (wasm !== notLoaded) return wasm;";
     let script = replace(&script, "if (wasm !== undefined) return wasm;", 2, loaded)?;
-    let script = NUMBER.replace_all(&script, "");
+    let script = with_constructors(&NUMBER.replace_all(&script, ""));
     // A module whose functions take no objects of its classes has no function that checks them.
     if !CHECK.is_match(&script) {
-        return Ok(script.into_owned());
+        return Ok(script);
     }
     let script = CHECK.replace_all(&script, "_assertClass($1, $2, '$1', '$2');");
     let declared = "function _assertClass(instance, klass";
     let script = replace(&script, declared, 1, &format!("{declared}, what, name"))?;
     let thrown = "throw new Error(`expected instance of ${klass.name}`);";
     replace(&script, thrown, 1, WRONG_CLASS)
+}
+
+const NO_CONSTRUCTOR: &str = "
+function refuseNew(target, Class, name) {
+    if (target !== Class) return;
+    throw new RelampagoError('INVALID_ARGUMENT', `${name} has no constructor; methods such as GpuDevice.create() make its objects`);
+}
+";
+
+/// Gives classes without a constructor one that throws, unless a class below it is made: `new` would make an object of no
+/// memory.
+fn with_constructors(script: &str) -> String {
+    const CLASS: &str = "\nexport class ";
+    let mut classes = script.split(CLASS);
+    let mut all = classes.next().unwrap_or_default().to_owned() + NO_CONSTRUCTOR;
+    for class in classes {
+        all += CLASS;
+        all += &match class.split_once(" {\n") {
+            Some((name, body)) if !body.contains("\n    constructor(") => format!(
+                "{name} {{\n    constructor() {{ refuseNew(new.target, {name}, '{name}'); }}\n{body}"
+            ),
+            _ => class.to_owned(),
+        };
+    }
+    all
 }
 
 /// Replaces a text that another version of wasm-bindgen may write otherwise.
@@ -130,6 +155,17 @@ mod tests {
         remove_unused_exports("wasm.$$12(ptr); // llg_free\nwasm.memory", &mut module);
         let names: Vec<_> = module.exports.iter().map(|export| &export.name).collect();
         assert_eq!(names, ["$$12"]);
+    }
+
+    #[test]
+    fn classes_without_a_constructor_refuse_new() {
+        let script =
+            "\nexport class A {\n    free() {}\n}\nexport class B {\n    constructor(a) {}\n}\n";
+        let script = with_constructors(script);
+        assert!(script.contains(
+            "class A {\n    constructor() { refuseNew(new.target, A, 'A'); }\n    free() {}\n}"
+        ));
+        assert!(script.ends_with("class B {\n    constructor(a) {}\n}\n"));
     }
 
     #[test]

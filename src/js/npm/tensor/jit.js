@@ -19,6 +19,7 @@ const arranged = (result, nodes) => {
         return (tensors) => tensors[place];
     }
     if (typeof result?.then === 'function') {
+        Promise.resolve(result).catch(() => {}); // This error is the one to see.
         throw failure('jit', 'the function returned a Promise, but must not be async: it only records', 'INVALID_ARGUMENT');
     }
     if (Array.isArray(result)) {

@@ -1,7 +1,7 @@
 // Recording of single nodes.
 
 import { Node } from './node.js';
-import { sizeOf } from './shape.js';
+import { sizeOf, withinLimit } from './shape.js';
 
 /** Returns a leaf: values of the host, or a buffer on the device. */
 export const leaf = (device, shape, source, dtype) => new Node(device, shape, { source, dtype });
@@ -20,5 +20,5 @@ export const record = (op, inputs, shape, parameters, dtype) => {
     const [{ device }] = inputs;
     return sizeOf(shape) === 0
         ? leaf(device, shape, new Float32Array(0), dtype)
-        : new Node(device, shape, { op, inputs, parameters, dtype });
+        : new Node(device, withinLimit(op, shape), { op, inputs, parameters, dtype });
 };

@@ -6,7 +6,8 @@ import { shown as shownAlone } from '../options.js';
 /** The largest number of axes of a tensor; `rearrange` takes as many. */
 export const MAX_RANK = 6;
 
-const MAX_SIZE = 2 ** 32 - 1;
+/** The most elements of a tensor: a module addresses 2 GB of an array. */
+const MAX_SIZE = 2 ** 29 - 1;
 
 export const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);
 
@@ -47,8 +48,13 @@ export const checkedShape = (op, value) => {
     if (shape.length > MAX_RANK) {
         throw failure(op, `shape ${text(shape)} has ${shape.length} axes, but at most ${MAX_RANK} are possible`, 'LIMIT_EXCEEDED');
     }
+    return withinLimit(op, shape);
+};
+
+/** Returns a shape of no more elements than a tensor can have. */
+export const withinLimit = (op, shape) => {
     if (sizeOf(shape) > MAX_SIZE) {
-        throw failure(op, `shape ${text(shape)} has more elements than a tensor can have`, 'SHAPE_OVERFLOW');
+        throw failure(op, `shape ${text(shape)} has ${sizeOf(shape)} elements, but at most ${MAX_SIZE} are possible`, 'SHAPE_OVERFLOW');
     }
     return shape;
 };

@@ -22,7 +22,7 @@ export type NestedArray<Element = number> = Element | NestedArray<Element>[];
 /** The sources of a tensor: a number, nested arrays of numbers, or values in row-major order. */
 export type TensorValues = number | Float32Array | NestedNumbers;
 
-export type NestedNumbers = readonly (number | NestedNumbers)[];
+export type NestedNumbers = readonly (number | Float32Array | NestedNumbers)[];
 
 /**
  * The sources of a tensor: numbers, whole numbers up to 16,777,216, or a buffer on the device, which stays the

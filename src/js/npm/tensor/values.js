@@ -3,10 +3,12 @@
 import { DeviceBuffer, classOf, lengthOf } from '../core.js';
 import { checkedShape, failure, shown, sizeOf, text } from './shape.js';
 
+const isList = (value) => Array.isArray(value) || lengthOf(value) >= 0;
+
 /** Returns the shape of nested arrays, by their first elements. */
 const nestedShape = (values) => {
     const shape = [];
-    for (let inner = values; Array.isArray(inner); [inner] = inner) {
+    for (let inner = values; isList(inner); [inner] = inner) {
         shape.push(inner.length);
     }
     return shape;
@@ -23,11 +25,14 @@ const flattened = (values, shape, into) => {
             into[at++] = value;
             return;
         }
-        if (!Array.isArray(value) || value.length !== shape[axis]) {
-            const has = Array.isArray(value) ? `${value.length} elements` : `${shown(value)} in place of elements`;
+        if (!isList(value) || value.length !== shape[axis]) {
+            const has = isList(value) ? `${value.length} elements` : `${shown(value)} in place of elements`;
             throw failure('tensor', `an array of axis ${axis} has ${has}, but the first one has ${shape[axis]}`);
         }
-        value.forEach((one) => visit(one, axis + 1));
+        // Holes are elements, too, which are no numbers.
+        for (const one of value) {
+            visit(one, axis + 1);
+        }
     };
     visit(values, 0);
     return into;

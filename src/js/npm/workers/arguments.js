@@ -1,6 +1,6 @@
 // What callers give, on its way to a worker.
 
-import { RelampagoError, classOf, invalid } from '../core.js';
+import { ABORT_OPTIONS, RelampagoError, classOf, invalid, requireNames } from '../core.js';
 import { untilAborted } from '../until_aborted.js';
 
 const MOST_SPARE = 16;
@@ -77,8 +77,9 @@ export function allocated(length, make) {
     }
 }
 
-/** What `start` comes to, unless the caller aborts before. */
-export async function abortable(options, start) {
+/** What `start` comes to, unless the caller aborts before. `names` are those of the options. */
+export async function abortable(options, start, names = ABORT_OPTIONS) {
+    options == null || requireNames(options, names);
     const signal = options?.signal ?? undefined;
     if (signal !== undefined && typeof signal.aborted !== 'boolean') {
         throw invalid('signal', signal, 'an AbortSignal');

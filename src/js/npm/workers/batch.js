@@ -1,4 +1,4 @@
-import { DeviceBuffer, GpuCommandBatch, RelampagoError, cachedLength, checked, foreign, invalid, list, ops } from '../core.js';
+import { DeviceBuffer, GpuCommandBatch, RESULT_OPTIONS, RelampagoError, cachedLength, checked, foreign, invalid, list, ops } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
 import { ready, remote } from './handle.js';
@@ -93,7 +93,7 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
         return abortable(options, () => {
             this.#computed(id);
             return this.handle.call('read', { held: [id] });
-        });
+        }, RESULT_OPTIONS);
     }
 
     keep(id) {

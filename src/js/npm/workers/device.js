@@ -1,4 +1,4 @@
-import { GpuDevice, RelampagoError, TensorView, invalid, ops, traced } from '../core.js';
+import { GpuDevice, RESULT_OPTIONS, RelampagoError, TensorView, invalid, ops, traced } from '../core.js';
 import { abortable, copied, forward } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
@@ -28,7 +28,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     static async start(spawn, options, abort, again) {
         const device = new RemoteDevice(new Link(spawn), [nextNumber()]);
         device.#again = again;
-        return ready(device, abortable(abort, () => device.#start(options)));
+        return ready(device, abortable({ signal: abort?.signal }, () => device.#start(options)));
     }
 
     async #start(options) {
@@ -60,7 +60,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     runOp(index, values, options) {
         const [name, inputs, parameters, , names] = ops[index];
         const call = () => this.call(name, values.slice(0, inputs + parameters).map((value) => copied(value, names)));
-        return abortable(options, call);
+        return abortable(options, call, RESULT_OPTIONS);
     }
 
     /** An operation on values that are given away. */

@@ -1,4 +1,4 @@
-import { Program, checked, foreign, list, traced } from '../core.js';
+import { Program, RESULT_OPTIONS, checked, foreign, list, traced } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
 import { remote } from './handle.js';
@@ -34,7 +34,7 @@ export class RemoteProgram extends remote(Program, 'Program') {
     readNow() {}
 
     readAll(args, options) {
-        return abortable(options, () => this.handle.call('read', { held: [this.#arguments(args)] }));
+        return abortable(options, () => this.handle.call('read', { held: [this.#arguments(args)] }), RESULT_OPTIONS);
     }
 
     /** Buffers for results, of which the worker holds a list until each has its own number. */
