@@ -10,6 +10,7 @@ mod arriving_model;
 mod device;
 mod explain;
 mod generation;
+mod lent;
 mod model;
 mod model_bytes;
 mod quantized_matrix;

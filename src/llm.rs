@@ -46,8 +46,5 @@ pub use sampling::Sampling;
 pub use session::Session;
 #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
 pub(crate) use {
-    generate::{Continued, Generator},
-    language_model::chat_template,
-    model::Wanted,
-    sequence::Sequence,
+    generate::Generator, language_model::chat_template, model::Wanted, sequence::Sequence,
 };

@@ -73,6 +73,44 @@ async function withoutWaiting(model) {
   return { last: order.at(-1), others: order.slice(0, -1).sort(), done: (await iterator.next()).done };
 }
 
+/** Answers of sessions, beside those of the model and beside sessions that read the same tokens. */
+async function sessionAnswers(model, bytes, lora) {
+  const options = { max_tokens: 4 };
+  const session = await model.session();
+  const answer = session.complete('hello', options);
+  const result = { first: await answer.text(), finish_reason: answer.finish_reason };
+  const prompt = await model.tokenize('hello');
+  const [read, all] = [await session.tokens(), [...prompt, ...answer.tokens]];
+  result.hasAnswer = read.join() === all.slice(0, -1).join();
+  const fork = await session.fork();
+  const longer = 'hello there';
+  const right = await model.complete(longer, options).text();
+  result.same = [await session.complete(longer, options).text(), await fork.complete(longer, options).text()].every((text) => text === right);
+
+  // What is refused leaves the session as it was.
+  result.refused = await outcome(() => session.complete(longer, { top_p: 2 }).text());
+  result.adapters = await outcome(async () => session.complete(longer, { lora }).text());
+  const controller = new AbortController();
+  const aborted = session.complete(longer, { ...options, signal: controller.signal });
+  for await (const _ of aborted) {
+    controller.abort();
+    break;
+  }
+  result.isWhole = (await session.complete(longer, options).text()) === right;
+
+  const [cut, alone] = [await model.session(), await model.session()];
+  await cut.prefill([5, 6, 7, 8, 9]);
+  const logits = await cut.remove(1, 3);
+  const others = await alone.prefill([5, 8, 9]);
+  result.removed = logits.every((x, i) => Math.abs(x - others[i]) < 1e-3) && (await cut.tokens()).join();
+  result.range = await outcome(() => cut.remove(2, 3));
+  await model.reload(bytes);
+  result.afterReload = (await session.tokens()).length > prompt.length && (await session.complete(longer, options).text()) === right;
+  [session, fork, cut, alone].forEach((one) => one.dispose());
+  result.disposed = await outcome(() => session.complete('hello').text());
+  return result;
+}
+
 /** Adapters, sessions, embeddings and probabilities, on a tiny model. */
 export async function deeper({ LanguageModel }, bytes, adapter, options) {
   const model = await LanguageModel.load(bytes, { ...options, contextLength: 64 });
@@ -121,6 +159,8 @@ export async function deeper({ LanguageModel }, bytes, adapter, options) {
   await model.reload(bytes);
   result.afterReload = await text({ lora: { lora, scale: 2 } });
   result.sessionAfterReload = (await session.decode(2)).join() === (await loaded.decode(2)).join();
+
+  result.sessions = await sessionAnswers(model, bytes, lora);
 
   const schema = { type: 'object', properties: { ready: { type: 'boolean' } }, required: ['ready'], additionalProperties: false };
   const json = { temperature: 2, seed: 1, max_tokens: 60, response_format: { type: 'json_schema', json_schema: { schema } } };

@@ -56,6 +56,20 @@ function verify(result, native) {
   assert.deepEqual(result.loaded, [257, 108, 111]);
   assert.deepEqual(result.forked, [257, 108, 111, 1]);
   assert.equal(result.afterReload, native.adapted);
+  assert.match(result.sessions.adapters, /^INVALID_ARGUMENT: there is no option `lora`; there are `max_tokens`, /);
+  assert.deepEqual(result.sessions, {
+    first: result.sessions.first,
+    adapters: result.sessions.adapters,
+    finish_reason: 'length',
+    hasAnswer: true,
+    same: true,
+    refused: 'INVALID_ARGUMENT: `top_p` is 2, but must be from 0 to 1',
+    isWhole: true,
+    removed: '5,8,9',
+    range: 'INVALID_ARGUMENT: `range` is 2..3, but must be ascending and before the last of 3 tokens',
+    afterReload: true,
+    disposed: 'DISPOSED: this Session was disposed of: make a new one',
+  });
   for (const holds of ['rewound', 'same', 'otherToken', 'continued', 'sessionAfterReload']) {
     assert.equal(result[holds], true, holds);
   }

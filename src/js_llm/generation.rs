@@ -1,38 +1,21 @@
 //! An answer in the making, a step at a time, so that scripts may cancel it in between.
 
+use super::lent::Lent;
 use super::to_js;
-use crate::llm::{FinishReason, Generator, LanguageModel, Sequence};
-use std::cell::RefCell;
-use std::rc::Rc;
+use crate::llm::{FinishReason, Generator, LanguageModel};
 use wasm_bindgen::prelude::*;
 
-/// An answer; its sequence goes back to the model when it is freed.
+/// An answer; its sequence goes back to the model or the session when it is freed.
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Generation {
     model: LanguageModel,
-    generator: Option<Generator<'static>>,
-    /// Where the sequence goes.
-    last: Rc<RefCell<Option<Sequence>>>,
+    generator: Generator<Lent>,
 }
 
 impl Generation {
-    pub(super) fn new(
-        model: LanguageModel,
-        generator: Generator<'static>,
-        last: Rc<RefCell<Option<Sequence>>>,
-    ) -> Self {
-        Self {
-            model,
-            generator: Some(generator),
-            last,
-        }
-    }
-}
-
-impl Drop for Generation {
-    fn drop(&mut self) {
-        *self.last.borrow_mut() = self.generator.take().and_then(Generator::into_sequence);
+    pub(super) fn new(model: LanguageModel, generator: Generator<Lent>) -> Self {
+        Self { model, generator }
     }
 }
 
@@ -41,9 +24,7 @@ impl Generation {
     /// Reads a block of the prompt, or generates a token once all of it was read. Returns the text
     /// that is certain by now, or nothing where generation has ended.
     pub async fn step(&mut self) -> Result<Option<String>, JsValue> {
-        let Some(generator) = &mut self.generator else {
-            return Ok(None);
-        };
+        let generator = &mut self.generator;
         if generator.finished().is_some() {
             return Ok(None);
         }
@@ -57,24 +38,26 @@ impl Generation {
     /// The number of tokens of the prompt.
     #[wasm_bindgen(getter, js_name = promptTokens)]
     pub fn prompt_tokens(&self) -> usize {
-        self.generator.as_ref().map_or(0, Generator::prompt_tokens)
+        self.generator.prompt_tokens()
     }
 
     /// The tokens that were generated after the first `known` ones.
     #[wasm_bindgen(js_name = tokensAfter)]
     pub fn tokens_after(&self, known: usize) -> Vec<u32> {
-        let tokens = self.generator.as_ref().map_or(&[][..], Generator::tokens);
-        tokens.get(known..).unwrap_or_default().to_vec()
+        self.generator
+            .tokens()
+            .get(known..)
+            .unwrap_or_default()
+            .to_vec()
     }
 
     /// The probabilities of the tokens after the first `known` ones: for each the number of candidates beside
     /// it, and then the token and its logarithm for it and for each of these.
     #[wasm_bindgen(js_name = logprobsAfter)]
     pub fn logprobs_after(&self, known: usize) -> Vec<f64> {
-        let generator = self.generator.as_ref();
-        let all = generator.map_or(&[][..], Generator::logprobs);
+        let all = self.generator.logprobs();
         // Tokens that existed before have none.
-        let tokens = generator.map_or(0, |generator| generator.tokens().len());
+        let tokens = self.generator.tokens().len();
         let known = known.saturating_sub(tokens - all.len().min(tokens));
         let all = all.get(known..).unwrap_or_default().iter();
         let numbers = all.flat_map(|one| {
@@ -88,8 +71,7 @@ impl Generation {
     /// Why generation ended, in `OpenAI`'s words.
     #[wasm_bindgen(getter, js_name = finishReason)]
     pub fn finish_reason(&self) -> Option<String> {
-        let reason = self.generator.as_ref()?.finished()?;
-        let reason = match reason {
+        let reason = match self.generator.finished()? {
             FinishReason::Stop => "stop",
             FinishReason::Length => "length",
         };

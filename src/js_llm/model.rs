@@ -1,16 +1,16 @@
 //! A model that answers.
 
 use super::generation::Generation;
+use super::lent::{Home, Lent};
 use super::session::{Loras, Session};
 use super::{backend_name, get, integer, set, to_js};
 use crate::instruction_set::InstructionSet;
 use crate::llm::{
-    Continued, EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message,
-    Pooling, Sequence,
+    EmbedOptions, GenerateOptions, Generator, LanguageModel, LoraOptions, Message, Pooling,
+    Sequence,
 };
 use js_sys::{Array, Object};
 use std::cell::RefCell;
-use std::rc::Rc;
 use wasm_bindgen::prelude::*;
 
 /// A model, and the sequence of the last answer, whose beginning the next one may share.
@@ -18,7 +18,7 @@ use wasm_bindgen::prelude::*;
 #[derive(Debug)]
 pub struct Model {
     pub(super) language: LanguageModel,
-    last: Rc<RefCell<Option<Sequence>>>,
+    last: Home,
     loras: RefCell<Loras>,
     /// Why it runs on its back-end.
     reason: String,
@@ -28,23 +28,21 @@ impl Model {
     pub(super) fn new(model: LanguageModel, reason: String) -> Self {
         Self {
             language: model,
-            last: Rc::default(),
+            last: Home::default(),
             loras: RefCell::default(),
             reason,
         }
     }
 
     fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::error::Result<Generation> {
-        let last = self.last.borrow_mut().take();
-        let mut sequence = last.map_or_else(|| Sequence::new(&self.language), Ok)?;
+        let mut sequence = Lent::of(&self.last, &self.language)?;
         if get(options, "fresh").is_truthy() {
             sequence.keep_prefix(&[])?;
         }
         let mut generate = options_of(options);
         generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"));
-        let generator = Generator::new(&self.language, Continued::Own(sequence), prompt, generate)?;
-        let (model, last) = (self.language.clone(), Rc::clone(&self.last));
-        Ok(Generation::new(model, generator, last))
+        let generator = Generator::new(&self.language, sequence, prompt, generate)?;
+        Ok(Generation::new(self.language.clone(), generator))
     }
 }
 
@@ -167,7 +165,7 @@ fn numbers(object: &JsValue, key: &str) -> Vec<f64> {
 }
 
 /// Options whose types the scripts have checked; ranges are checked where they are used.
-fn options_of(object: &JsValue) -> GenerateOptions {
+pub(super) fn options_of(object: &JsValue) -> GenerateOptions {
     let mut options = GenerateOptions::default();
     if let Some(tokens) = integer(object, "max_tokens") {
         options.max_tokens = tokens;

@@ -1,7 +1,12 @@
 //! A sequence of tokens that a script reads, continues and rewinds.
 
+use super::generation::Generation;
+use super::lent::{Home, Lent};
+use super::model::options_of;
 use super::to_js;
-use crate::llm::{LanguageModel, Lora, ScaledLora, Sequence, Wanted};
+use crate::error::Result;
+use crate::llm::{Generator, LanguageModel, Lora, Message, ScaledLora, Sequence, Wanted};
+use std::ops::Range;
 use wasm_bindgen::prelude::*;
 
 /// A sequence, and the model that reads it.
@@ -9,53 +14,100 @@ use wasm_bindgen::prelude::*;
 #[derive(Debug)]
 pub struct Session {
     model: LanguageModel,
-    sequence: Sequence,
+    sequence: Home,
 }
 
 impl Session {
     pub(super) fn new(model: LanguageModel, sequence: Sequence) -> Self {
+        let sequence = Home::new(Some(sequence).into());
         Self { model, sequence }
     }
 
-    async fn read(&mut self, tokens: &[u32], wanted: Wanted) -> Result<Vec<f32>, JsValue> {
-        let logits = self.sequence.read(&self.model, tokens, wanted).await;
-        logits.map_err(|error| to_js(&error))
+    fn lend(&self) -> Result<Lent> {
+        Lent::of(&self.sequence, &self.model)
+    }
+
+    async fn read(&self, tokens: &[u32], wanted: Wanted) -> Result<Vec<f32>> {
+        self.lend()?.read(&self.model, tokens, wanted).await
+    }
+
+    async fn without(&self, range: Range<usize>) -> Result<Vec<f32>> {
+        self.lend()?.remove(&self.model, range).await
+    }
+
+    async fn forked(&self) -> Result<Session> {
+        let fork = self.lend()?.fork(&self.model).await?;
+        Ok(Self::new(self.model.clone(), fork))
+    }
+
+    async fn saved(&self) -> Result<Vec<u8>> {
+        self.lend()?.save(&self.model).await
+    }
+
+    fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> Result<Generation> {
+        let sequence = self.lend()?;
+        let mut generate = options_of(options);
+        generate.lora = sequence.lora().to_vec();
+        let generator = Generator::new(&self.model, sequence, prompt, generate)?;
+        Ok(Generation::new(self.model.clone(), generator))
     }
 }
 
 #[wasm_bindgen]
 impl Session {
     /// Reads tokens and returns the logits after the last one.
-    pub async fn prefill(&mut self, tokens: Vec<u32>) -> Result<Vec<f32>, JsValue> {
-        self.read(&tokens, Wanted::Last).await
+    pub async fn prefill(&self, tokens: Vec<u32>) -> Result<Vec<f32>, JsValue> {
+        let logits = self.read(&tokens, Wanted::Last).await;
+        logits.map_err(|error| to_js(&error))
     }
 
     /// Reads tokens and returns the logits after each of them.
-    pub async fn logits(&mut self, tokens: Vec<u32>) -> Result<Vec<f32>, JsValue> {
-        self.read(&tokens, Wanted::All).await
+    pub async fn logits(&self, tokens: Vec<u32>) -> Result<Vec<f32>, JsValue> {
+        let logits = self.read(&tokens, Wanted::All).await;
+        logits.map_err(|error| to_js(&error))
+    }
+
+    /// Answers a conversation, whose beginning the session may have: the role and the content of each message, one after
+    /// the other.
+    pub fn chat(&self, messages: Vec<String>, options: JsValue) -> Result<Generation, JsValue> {
+        let prompt = self.model.conversation(&Message::from_texts(&messages));
+        let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
+        generation.map_err(|error| to_js(&error))
+    }
+
+    /// Continues a text, whose beginning the session may have.
+    pub fn complete(&self, prompt: &str, options: JsValue) -> Result<Generation, JsValue> {
+        let prompt = self.model.continuation(prompt);
+        let generation = prompt.and_then(|prompt| self.generation(prompt, &options));
+        generation.map_err(|error| to_js(&error))
     }
 
     /// Forgets all tokens but the first `length`.
-    pub fn rewind(&mut self, length: usize) -> Result<(), JsValue> {
-        self.sequence.rewind(length).map_err(|error| to_js(&error))
+    pub fn rewind(&self, length: usize) -> Result<(), JsValue> {
+        let rewound = self.lend().and_then(|mut sequence| sequence.rewind(length));
+        rewound.map_err(|error| to_js(&error))
+    }
+
+    /// Forgets the tokens from `start` to before `end`; returns the logits after the last one.
+    pub async fn remove(&self, start: usize, end: usize) -> Result<Vec<f32>, JsValue> {
+        let logits = self.without(start..end).await;
+        logits.map_err(|error| to_js(&error))
     }
 
     /// Copies the session.
     pub async fn fork(&self) -> Result<Session, JsValue> {
-        let fork = self.sequence.fork(&self.model).await;
-        let fork = fork.map_err(|error| to_js(&error))?;
-        Ok(Self::new(self.model.clone(), fork))
+        self.forked().await.map_err(|error| to_js(&error))
     }
 
     /// Returns the session as bytes.
     pub async fn save(&self) -> Result<Vec<u8>, JsValue> {
-        let saved = self.sequence.save(&self.model).await;
-        saved.map_err(|error| to_js(&error))
+        self.saved().await.map_err(|error| to_js(&error))
     }
 
     /// The tokens so far.
-    pub fn tokens(&self) -> Vec<u32> {
-        self.sequence.tokens().to_vec()
+    pub fn tokens(&self) -> Result<Vec<u32>, JsValue> {
+        let tokens = self.lend().map(|sequence| sequence.tokens().to_vec());
+        tokens.map_err(|error| to_js(&error))
     }
 }
 

@@ -89,8 +89,8 @@ impl DerefMut for Continued<'_> {
 /// Generation as a state that does not borrow the model. Its methods take the model that it was
 /// made for.
 #[derive(Debug)]
-pub(crate) struct Generator<'a> {
-    sequence: Continued<'a>,
+pub(crate) struct Generator<S> {
+    sequence: S,
     /// The prompt, of which so many tokens as are `read` are in the sequence.
     prompt: Vec<u32>,
     read: usize,
@@ -119,11 +119,11 @@ pub(crate) struct Generator<'a> {
     finished: Option<FinishReason>,
 }
 
-impl<'a> Generator<'a> {
+impl<S: DerefMut<Target = Sequence>> Generator<S> {
     /// Begins to continue a prompt; what it has in common with the sequence need not be read again.
     pub(crate) fn new(
         model: &LanguageModel,
-        mut sequence: Continued<'a>,
+        mut sequence: S,
         mut prompt: Vec<u32>,
         mut options: GenerateOptions,
     ) -> Result<Self> {
@@ -193,15 +193,6 @@ impl<'a> Generator<'a> {
     /// Why generation ended, if it has.
     pub(crate) fn finished(&self) -> Option<FinishReason> {
         self.finished
-    }
-
-    /// What was read and generated, for the next generation.
-    #[cfg(all(target_arch = "wasm32", feature = "js-llm"))]
-    pub(crate) fn into_sequence(self) -> Option<Sequence> {
-        match self.sequence {
-            Continued::Own(sequence) => Some(sequence),
-            Continued::Of(_) => None,
-        }
     }
 
     /// The number of tokens of the prompt.

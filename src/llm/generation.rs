@@ -13,7 +13,7 @@ use crate::error::Result;
 #[derive(Debug)]
 pub struct Generation<'a> {
     model: LanguageModel,
-    generator: Generator<'a>,
+    generator: Generator<Continued<'a>>,
     failed: bool,
 }
 

@@ -6,6 +6,7 @@ use super::lora::scaled;
 use super::model::{Kept, Model, State, Wanted};
 use crate::error::{Error, Result};
 use crate::graph::choice::Choices;
+use std::ops::Range;
 
 /// A sequence of tokens. Its methods take the model that it was made for.
 #[derive(Debug)]
@@ -180,6 +181,23 @@ impl Sequence {
         }
         self.tokens.truncate(length);
         Ok(())
+    }
+
+    /// Forgets the tokens of a range and reads those after it again; returns the logits after the last one.
+    pub(crate) async fn remove(
+        &mut self,
+        model: &LanguageModel,
+        range: Range<usize>,
+    ) -> Result<Vec<f32>> {
+        let len = self.tokens.len();
+        if range.start > range.end || range.end >= len {
+            let value = format!("{range:?}");
+            let requirement = format!("ascending and before the last of {len} tokens");
+            return Err(Error::invalid("range", value, requirement));
+        }
+        let rest = self.tokens[range.end..].to_vec();
+        self.rewind(range.start)?;
+        self.read(model, &rest, Wanted::Last).await
     }
 
     /// Forgets all tokens from the first one on that differs from `prompt`, and at least the last

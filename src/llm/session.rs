@@ -3,7 +3,7 @@
 use super::model::Wanted;
 use super::sequence::Sequence;
 use super::{LanguageModel, ScaledLora};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::ops::Range;
 
 /// A sequence of tokens that a model has read, which can be continued and rewound.
@@ -86,15 +86,7 @@ impl Session {
     /// `InvalidArgument` if the range is not one of tokens, the errors of [`Session::prefill_async`]. What was
     /// read again before an error stays.
     pub async fn remove_async(&mut self, range: Range<usize>) -> Result<Vec<f32>> {
-        let len = self.tokens().len();
-        if range.start > range.end || range.end >= len {
-            let value = format!("{range:?}");
-            let requirement = format!("ascending and before the last of {len} tokens");
-            return Err(Error::invalid("range", value, requirement));
-        }
-        let rest = self.tokens()[range.end..].to_vec();
-        self.rewind(range.start)?;
-        self.prefill_async(&rest).await
+        self.sequence.remove(&self.model, range).await
     }
 
     /// Copies the session, so that both can be continued.

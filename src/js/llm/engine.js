@@ -203,10 +203,11 @@ export class Engine {
         return this.#inTurn(() => this.#generate(number, request, push));
     }
 
-    async #generate(number, { messages, prompt, options }, push) {
+    async #generate(number, { messages, prompt, session, options }, push) {
         const began = performance.now();
         this.#check(number);
-        const generation = messages ? this.#model.chat(messages, options) : this.#model.complete(prompt, options);
+        const one = session === undefined ? this.#model : this.#sessions.get(session);
+        const generation = messages ? one.chat(messages, options) : one.complete(prompt, options);
         try {
             const existing = generation.tokensAfter(0);
             let known = existing.length;

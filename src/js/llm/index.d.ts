@@ -184,8 +184,8 @@ export interface Message {
     content: string;
 }
 
-/** Options of a generation; those that OpenAI's API has, too, have its names. */
-export interface GenerateOptions {
+/** How a session answers; options that OpenAI's API has, too, have its names. */
+export interface AnswerOptions {
     /** The most tokens to generate, 512 by default; generation also ends where the context does. */
     max_tokens?: number | undefined;
     /** Divides logits; 0, the default, always takes the likeliest token. */
@@ -219,18 +219,22 @@ export interface GenerateOptions {
      * follows theirs. `tokens`, `usage.completion_tokens` and `max_tokens` count them. `seed` has to be the same.
      */
     after?: ArrayLike<number> | undefined;
-    /** Adapters of the model to answer with. */
-    lora?: LoraChoice | undefined;
     /**
-     * The seed of the choice, random by default. A request with a seed reads its whole prompt again, so that the same
-     * request gives the same answer on the same back-end; without a seed, what it has in common with the request before is
-     * not read again.
+     * The seed of the choice, random by default. A request of a model with a seed reads its whole prompt again, so that the
+     * same request gives the same answer on the same back-end; without a seed, and in sessions, what it has in common with
+     * the request before is not read again.
      */
     seed?: number | undefined;
     /** Texts that end the answer, without being part of it. */
     stop?: string | readonly string[] | undefined;
     /** Cancels the generation at once. */
     signal?: AbortSignal | undefined;
+}
+
+/** How a model answers. */
+export interface GenerateOptions extends AnswerOptions {
+    /** Adapters of the model to answer with. */
+    lora?: LoraChoice | undefined;
 }
 
 export interface EmbedOptions {
@@ -330,6 +334,18 @@ export class Session {
     decode(token: number): Promise<Float32Array>;
     /** Reads tokens; returns the logits after each of them, row after row. */
     logits(tokens: ArrayLike<number>): Promise<Float32Array>;
+    /**
+     * Answers a conversation like `model.chat`, but reads only what the session has not read, such as the last message.
+     * Then the session has the conversation and the answer without its last token. Its adapters stay.
+     */
+    chat(messages: readonly Message[], options?: AnswerOptions): Generation;
+    /** Continues a whole text like `model.complete`, but reads only what the session has not read. */
+    complete(prompt: string, options?: AnswerOptions): Generation;
+    /**
+     * Forgets the tokens from `start` to before `end`, and reads those after them again at their new positions; returns the
+     * logits after the last one. `INVALID_ARGUMENT` unless some tokens are left behind `end`.
+     */
+    remove(start: number, end: number): Promise<Float32Array>;
     /** The tokens so far. */
     tokens(): Promise<Uint32Array>;
     /**

@@ -1,8 +1,7 @@
+import { ANSWER, answer, generated } from './answer.js';
 import { cachedModels, evict } from './cached_models.js';
-import { startChat } from './chat.js';
 import * as check from './check.js';
 import { Engine } from './engine.js';
-import { Generation } from './generation.js';
 import { inspect } from './inspection.js';
 import { Lora } from './lora.js';
 import { Session } from './session.js';
@@ -30,25 +29,7 @@ const INSPECT = {
     worker: check.boolean,
 };
 
-const GENERATE = {
-    max_tokens: check.count,
-    temperature: check.number,
-    top_k: check.count,
-    top_p: check.number,
-    min_p: check.number,
-    repetition_penalty: check.number,
-    presence_penalty: check.number,
-    frequency_penalty: check.number,
-    logit_bias: check.biases,
-    logprobs: check.boolean,
-    top_logprobs: check.count,
-    lora: (value) => value,
-    response_format: check.responseFormat,
-    after: (list, what) => [...check.tokens(list, what)],
-    seed: check.seed,
-    stop: check.stops,
-    signal: check.abortSignal,
-};
+const GENERATE = { ...ANSWER, lora: (value) => value };
 
 const LORA = { alpha: check.number, signal: check.abortSignal };
 
@@ -58,8 +39,6 @@ const EMBED = { pooling: check.oneOf('mean', 'last'), normalize: check.boolean, 
 
 const TOKENIZE = { special: check.boolean };
 
-const randomSeed = () => crypto.getRandomValues(new Uint32Array(1))[0];
-
 const RELOAD = { signal: check.abortSignal, onProgress: check.callable };
 
 /** Whether a source can be read again without keeping bytes of the caller's. */
@@ -68,7 +47,10 @@ const isLasting = (source) => Array.isArray(source)
     : typeof source === 'string' || !(source instanceof ArrayBuffer || ArrayBuffer.isView(source));
 
 export class LanguageModel {
-    /** The engine, which a reload replaces; sessions and adapters look for it here. */
+    /**
+     * The engine, which a reload replaces; sessions and adapters look for it here. `requests` is the number of the last
+     * answer, or of texts to embed, by which engines cancel them.
+     */
     #current;
     #info;
     #source;
@@ -76,8 +58,6 @@ export class LanguageModel {
     #loras = new Set();
     /** Weak references. */
     #sessions = new Set();
-    /** The number of the last generation, or of texts to embed, by which engines cancel them. */
-    #requests = 0;
     #disposed = false;
 
     /** Use `LanguageModel.load`. */
@@ -85,7 +65,7 @@ export class LanguageModel {
         if (!(engine instanceof Engine || engine instanceof WorkerEngine)) {
             throw new RelampagoError('UNSUPPORTED', 'models are made by LanguageModel.load');
         }
-        this.#current = { engine };
+        this.#current = { engine, requests: 0 };
         this.#info = info;
         this.#source = isLasting(source) ? source : undefined;
         this.#options = options;
@@ -147,26 +127,12 @@ export class LanguageModel {
     }
 
     #generation(request, given) {
-        const { signal, ...options } = check.options(given, GENERATE);
+        const options = check.options(given, GENERATE);
         // Logits of a prompt that is read in other pieces are rounded in another way.
         options.fresh = options.seed !== undefined && options.after === undefined;
-        options.seed ??= randomSeed();
         options.lora = this.#pairs(options.lora);
-        options.json_schema = options.response_format;
-        if (options.top_logprobs !== undefined && !options.logprobs) {
-            throw check.invalid('top_logprobs', options.top_logprobs, 'given with `logprobs: true`');
-        }
-        // OpenAI's two options are one here.
-        options.top_logprobs = options.logprobs ? options.top_logprobs ?? 0 : undefined;
-        const number = ++this.#requests;
-        const start = async (push) => {
-            const engine = this.#used();
-            if (options.json_schema !== undefined) {
-                await startChat(engine);
-            }
-            return engine.generate(number, { ...request, options }, push);
-        };
-        return new Generation(start, () => this.#current.engine.cancel(number), signal);
+        const generate = async (number, options, push) => generated(this.#used(), number, { ...request, options }, push);
+        return answer(this.#current, options, generate);
     }
 
     #pairs(lora = []) {
@@ -201,7 +167,7 @@ export class LanguageModel {
     async embed(texts, options) {
         const { pooling, normalize = true, signal } = check.options(options, EMBED);
         const list = check.texts(texts, 'texts');
-        const [engine, number] = [this.#used(), ++this.#requests];
+        const [engine, number] = [this.#used(), ++this.#current.requests];
         const embed = () => engine.embed(number, list, pooling === 'last', normalize);
         return untilAborted(signal, embed, check.aborted, () => engine.cancel(number));
     }

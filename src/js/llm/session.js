@@ -1,3 +1,4 @@
+import { ANSWER, answer, generated } from './answer.js';
 import * as check from './check.js';
 
 /** Closes sessions that nobody has any more. */
@@ -45,11 +46,15 @@ export class Session {
         }
     }
 
-    async #call(method, ...values) {
+    #used() {
         if (this.#disposed) {
             throw check.disposed('Session');
         }
-        return this.#current.engine.session(this.#place.number, method, values);
+        return this.#current;
+    }
+
+    async #call(method, ...values) {
+        return this.#used().engine.session(this.#place.number, method, values);
     }
 
     async #read(method, tokens) {
@@ -68,6 +73,36 @@ export class Session {
 
     async logits(tokens) {
         return this.#read('logits', check.tokens(tokens));
+    }
+
+    chat(messages, options) {
+        return this.#answer({ messages: check.messages(messages) }, options);
+    }
+
+    complete(prompt, options) {
+        return this.#answer({ prompt: check.text(prompt, 'prompt') }, options);
+    }
+
+    #answer(request, given) {
+        return answer(this.#current, check.options(given, ANSWER), async (number, options, push) => {
+            const { engine } = this.#used();
+            try {
+                return await generated(engine, number, { ...request, session: this.#place.number, options }, push);
+            } finally {
+                await this.#remember();
+            }
+        });
+    }
+
+    /** Notes the tokens for a reload. After the loss of an engine those before it are left. */
+    async #remember() {
+        this.#tokens = await this.tokens().then((tokens) => [...tokens], () => this.#tokens);
+    }
+
+    async remove(start, end) {
+        const logits = await this.#call('remove', check.count(start, 'start'), check.count(end, 'end'));
+        await this.#remember();
+        return logits;
     }
 
     async tokens() {
