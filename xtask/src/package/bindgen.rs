@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use regex::{Captures, Regex};
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 use std::sync::LazyLock;
 use walrus::Module;
 
@@ -98,18 +99,15 @@ function refuseNew(target, Class, name) {
 /// memory.
 fn with_constructors(script: &str) -> String {
     const CLASS: &str = "\nexport class ";
-    let mut classes = script.split(CLASS);
-    let mut all = classes.next().unwrap_or_default().to_owned() + NO_CONSTRUCTOR;
-    for class in classes {
-        all += CLASS;
-        all += &match class.split_once(" {\n") {
-            Some((name, body)) if !body.contains("\n    constructor(") => format!(
-                "{name} {{\n    constructor() {{ refuseNew(new.target, {name}, '{name}'); }}\n{body}"
-            ),
-            _ => class.to_owned(),
-        };
-    }
-    all
+    let mut parts = script.split(CLASS);
+    let imports = parts.next().unwrap_or_default().to_owned() + NO_CONSTRUCTOR;
+    let classes = parts.map(|class| match class.split_once(" {\n") {
+        Some((name, body)) if !body.contains("    constructor(") => format!(
+            "{CLASS}{name} {{\n    constructor() {{ refuseNew(new.target, {name}, '{name}'); }}\n{body}"
+        ),
+        _ => CLASS.to_owned() + class,
+    });
+    iter::once(imports).chain(classes).collect()
 }
 
 /// Replaces a text that another version of wasm-bindgen may write otherwise.

@@ -2,6 +2,6 @@
 //! wasm-bindgen exports from any crate that is linked.
 
 #[cfg(feature = "computing")]
-mod allocated;
+pub mod allocated;
 
 pub use relampago::*;
