@@ -88,7 +88,11 @@ async function sessionAnswers(model, bytes, lora) {
   result.same = [await session.complete(longer, options).text(), await fork.complete(longer, options).text()].every((text) => text === right);
 
   // What is refused leaves the session as it was.
+  const before = (await session.tokens()).join();
   result.refused = await outcome(() => session.complete(longer, { top_p: 2 }).text());
+  result.long = await outcome(() => session.complete('words '.repeat(99)).text());
+  result.schema = await outcome(() => session.complete('x', { response_format: { type: 'json_schema', json_schema: { schema: { not: {} } } } }).text());
+  result.isKept = (await session.tokens()).join() === before;
   result.adapters = await outcome(async () => session.complete(longer, { lora }).text());
   const controller = new AbortController();
   const aborted = session.complete(longer, { ...options, signal: controller.signal });
@@ -97,6 +101,16 @@ async function sessionAnswers(model, bytes, lora) {
     break;
   }
   result.isWhole = (await session.complete(longer, options).text()) === right;
+
+  // An answer does not wait for those after it, and a session may be disposed of while it answers.
+  const order = [];
+  const answers = [session.complete(longer, options), model.complete(longer, { max_tokens: 20 })];
+  await Promise.all(answers.map((one, i) => one.text().then(() => order.push(i))));
+  result.order = order.join();
+  const closing = await model.session();
+  const closed = closing.complete('hello', options).text();
+  closing.dispose();
+  result.closed = (await closed.catch(({ code }) => code)) === result.first;
 
   const [cut, alone] = [await model.session(), await model.session()];
   await cut.prefill([5, 6, 7, 8, 9]);

@@ -1,5 +1,6 @@
 // Operations with all options that there are, and with one that does not exist.
 import init, * as relampago from 'relampago';
+import { optionMistakes } from './option-mistakes.js';
 
 const { GpuDevice, TensorView } = relampago;
 await init();
@@ -62,32 +63,9 @@ const messages = [
   await outcome(() => GpuDevice.create({ policy: null })),
 ];
 
-/** Methods whose only option is `signal`, or that and `into`. */
-const view = new TensorView([1, 1]);
+const signals = await optionMistakes(relampago, device);
 const batch = device.batch();
 const program = await batch.compile([batch.relu(batch.placeholder(1))]);
-await cache.insert('one', x(1), { k: 1, n: 1 });
-const abortable = {
-  upload: (options) => device.upload(x(1), options),
-  matmulView: (options) => device.matmulView(view, x(1), view, x(1), options),
-  tiledReduce2d: (options) => device.tiledReduce2d('sum', x(1), 1, 1, options),
-  tiledSum2d: (options) => device.tiledSum2d(x(1), 1, 1, options),
-  tiledReducePartial: (options) => device.tiledReducePartial('sum', x(1), 1, 1, options),
-  compile: (options) => batch.compile([batch.placeholder(1)], options),
-  execute: (options) => device.batch().execute(options),
-  matmulCached: (options) => cache.matmulCached('one', x(1), 1, options),
-  run: (options) => program.run([x(1)], options),
-  runN: (options) => program.runN([x(1)], 2, [], options),
-  time: (options) => program.time([x(1)], options),
-  read: (options) => program.read([x(1)], options),
-  stream: (options) => program.stream([[x(1)]], options).next(),
-  relu: (options) => device.relu(x(1), options),
-};
-const signals = {};
-for (const [name, call] of Object.entries(abortable)) {
-  signals[name] = [await outcome(() => call({ signal: undefined })), await outcome(() => call({ sginal: 1 })), await outcome(() => call(AbortSignal.abort()))];
-}
-
 const refused = [
   await outcome(() => new TensorView([2, 2], { stride: [1, 2] })),
   await outcome(() => new TensorView([2, 2], { layout: 'columnMajor', strides: [2, 1] })),

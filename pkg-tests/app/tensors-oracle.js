@@ -187,9 +187,16 @@ function rowsOf(x) {
 
 const total = (values) => values.reduce((sum, value) => sum + value, 0);
 
+const varianceOf = (values) => {
+  const mean = total(values) / values.length;
+  return total(values.map((value) => (value - mean) ** 2)) / values.length;
+};
+
 const REDUCTIONS = {
   sum: total,
   mean: (values) => total(values) / values.length,
+  variance: (values) => varianceOf(values),
+  std: (values) => Math.sqrt(varianceOf(values)),
   max: (values) => Math.max(...values),
   min: (values) => Math.min(...values),
   argmax: (values) => values.indexOf(Math.max(...values)),

@@ -2,6 +2,7 @@
 // aborted work. Imports nothing of the package, as app.js does not, and returns plain data.
 
 import { run } from './app.js';
+import { optionMistakes } from './option-mistakes.js';
 import { abortLater, codeOf, create, watchWorkers } from './workers-tools.js';
 
 export * from './abort-cases.js';
@@ -62,6 +63,7 @@ export async function mistakes(relampago, backend) {
       calls: await calls(code, device),
       batches: await batches(code, device, other),
       programs: await programs(code, device, other),
+      options: await optionMistakes(relampago, device),
       disposed: await afterDispose(code, device),
     });
   }

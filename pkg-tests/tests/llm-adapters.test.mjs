@@ -57,9 +57,17 @@ function verify(result, native) {
   assert.deepEqual(result.forked, [257, 108, 111, 1]);
   assert.equal(result.afterReload, native.adapted);
   assert.match(result.sessions.adapters, /^INVALID_ARGUMENT: there is no option `lora`; there are `max_tokens`, /);
+  assert.match(result.sessions.long, /^LIMIT_EXCEEDED: the number of tokens in the context is \d+, beyond the limit of 64$/);
+  assert.match(result.sessions.schema, /^INVALID_ARGUMENT: /);
+  const { first, adapters, long, schema } = result.sessions;
   assert.deepEqual(result.sessions, {
-    first: result.sessions.first,
-    adapters: result.sessions.adapters,
+    first,
+    adapters,
+    long,
+    schema,
+    isKept: true,
+    order: '0,1',
+    closed: true,
     finish_reason: 'length',
     hasAnswer: true,
     same: true,

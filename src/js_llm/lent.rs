@@ -1,7 +1,6 @@
 //! Sequences that answers have while they are made.
 
-use crate::error::Result;
-use crate::llm::{LanguageModel, Sequence};
+use crate::llm::Sequence;
 use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::rc::Rc;
@@ -18,14 +17,18 @@ pub(super) struct Lent {
 }
 
 impl Lent {
-    /// Takes the sequence from its place; a new one if there is none.
-    pub(super) fn of(home: &Home, model: &LanguageModel) -> Result<Self> {
-        let present = home.borrow_mut().take();
-        let sequence = present.map_or_else(|| Sequence::new(model), Ok)?;
-        Ok(Self {
+    /// Lends a sequence whose place this becomes.
+    pub(super) fn new(sequence: Sequence, home: &Home) -> Self {
+        Self {
             sequence: Some(sequence),
             home: Rc::clone(home),
-        })
+        }
+    }
+
+    /// Takes the sequence from its place. There is none before the first one came, and after a trap.
+    pub(super) fn of(home: &Home) -> Option<Self> {
+        let sequence = home.borrow_mut().take()?;
+        Some(Self::new(sequence, home))
     }
 }
 

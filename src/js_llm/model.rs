@@ -35,9 +35,12 @@ impl Model {
     }
 
     fn generation(&self, prompt: Vec<u32>, options: &JsValue) -> crate::error::Result<Generation> {
-        let mut sequence = Lent::of(&self.last, &self.language)?;
+        let mut sequence = match Lent::of(&self.last) {
+            Some(sequence) => sequence,
+            None => Lent::new(Sequence::new(&self.language)?, &self.last),
+        };
         if get(options, "fresh").is_truthy() {
-            sequence.keep_prefix(&[])?;
+            sequence.rewind(0)?;
         }
         let mut generate = options_of(options);
         generate.lora = self.loras.borrow().scaled(&numbers(options, "lora"));

@@ -4,7 +4,7 @@ use super::generation::Generation;
 use super::lent::{Home, Lent};
 use super::model::options_of;
 use super::to_js;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::llm::{Generator, LanguageModel, Lora, Message, ScaledLora, Sequence, Wanted};
 use std::ops::Range;
 use wasm_bindgen::prelude::*;
@@ -23,8 +23,13 @@ impl Session {
         Self { model, sequence }
     }
 
+    /// # Errors
+    /// `DeviceLost` if a trap ended the sequence's last use.
     fn lend(&self) -> Result<Lent> {
-        Lent::of(&self.sequence, &self.model)
+        let lent = Lent::of(&self.sequence);
+        lent.ok_or_else(|| Error::DeviceLost {
+            reason: "the module failed, and the session's tokens with it".to_owned(),
+        })
     }
 
     async fn read(&self, tokens: &[u32], wanted: Wanted) -> Result<Vec<f32>> {

@@ -42,6 +42,26 @@ impl Tensor {
         self.fold("mean", AxisFold::Mean, &axes.into())
     }
 
+    /// Variances: means of squared distances from the mean. Of a sample of n elements, multiply them by n / (n − 1).
+    ///
+    /// # Errors
+    /// `Empty` if there are no elements along the axes.
+    pub fn variance(&self, axes: impl Into<Axes>) -> Result<Tensor> {
+        let axes = axes.into();
+        let mean = self.fold("variance", AxisFold::Mean, &axes.clone().keep_dims())?;
+        self.sub(&mean)?
+            .square()?
+            .fold("variance", AxisFold::Mean, &axes)
+    }
+
+    /// Standard deviations: the square roots of [`variance`](Self::variance).
+    ///
+    /// # Errors
+    /// `Empty` if there are no elements along the axes.
+    pub fn std(&self, axes: impl Into<Axes>) -> Result<Tensor> {
+        self.variance(axes)?.sqrt()
+    }
+
     /// Largest elements; NaN where any is NaN.
     ///
     /// # Errors

@@ -134,8 +134,11 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
         if prompt.is_empty() {
             return Err(Error::Empty { op: "complete" });
         }
-        let read = sequence.keep_prefix(&prompt)?;
-        sequence.check(model, &prompt[read..])?;
+        let constraint = options.json_schema.as_deref();
+        let constraint = constraint
+            .map(|schema| model.constraint(schema))
+            .transpose()?;
+        let read = sequence.keep_prefix(model, &prompt)?;
         let mut generator = Self {
             sequence,
             prompt,
@@ -143,10 +146,7 @@ impl<S: DerefMut<Target = Sequence>> Generator<S> {
             wanted: wanted(model, &options),
             is_ahead: is_ahead(model, &options),
             sampler: Sampler::new(options.sampling.clone()),
-            constraint: match &options.json_schema {
-                Some(schema) => Some(model.constraint(schema)?),
-                None => None,
-            },
+            constraint,
             allowed: None,
             finished: (options.max_tokens == 0).then_some(FinishReason::Length),
             options,

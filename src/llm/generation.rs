@@ -119,8 +119,8 @@ impl Session {
     /// answer's last token. Without [`GenerateOptions::lora`] the session's adapters stay.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::chat_async`]. The session keeps the tokens that it has in common with the
-    /// conversation.
+    /// The errors of [`LanguageModel::chat_async`]. A refused request leaves the session as it was; after other errors it has
+    /// the tokens in common with the conversation.
     pub async fn chat_async(
         &mut self,
         messages: &[Message],
@@ -135,7 +135,8 @@ impl Session {
     /// [`GenerateOptions::lora`] the session's adapters stay.
     ///
     /// # Errors
-    /// The errors of [`LanguageModel::complete_async`]. The session keeps the tokens that it has in common with the text.
+    /// The errors of [`LanguageModel::complete_async`]. A refused request leaves the session as it was; after other errors it
+    /// has the tokens in common with the text.
     pub async fn complete_async(
         &mut self,
         prompt: &str,

@@ -90,7 +90,7 @@ impl Sequence {
         tokens: &[u32],
         wanted: Wanted,
     ) -> Result<Vec<f32>> {
-        self.check(model, tokens)?;
+        Self::check(model, self.tokens.len(), tokens)?;
         let model = &model.model;
         let first = self.prepare(model, tokens.len()).await?;
         let logits = model
@@ -112,7 +112,7 @@ impl Sequence {
         token: u32,
         choices: &Choices,
     ) -> Result<Vec<Option<u32>>> {
-        self.check(model, &[token])?;
+        Self::check(model, self.tokens.len(), &[token])?;
         let model = &model.model;
         model.check_room(self.tokens.len(), choices.draws.len())?;
         let first = self.prepare(model, choices.draws.len()).await?;
@@ -127,15 +127,15 @@ impl Sequence {
         self.tokens.push(token);
     }
 
-    /// Checks whether tokens can be read.
+    /// Checks whether tokens can be read after the first `length` ones.
     ///
     /// # Errors
     /// The errors of [`Session::prefill_async`](super::Session::prefill_async).
-    pub(crate) fn check(&self, model: &LanguageModel, tokens: &[u32]) -> Result<()> {
+    fn check(model: &LanguageModel, length: usize, tokens: &[u32]) -> Result<()> {
         if tokens.is_empty() {
             return Err(Error::Empty { op: "prefill" });
         }
-        model.model.check(self.tokens.len(), tokens)
+        model.model.check(length, tokens)
     }
 
     /// Sets the adapters that later reads go through. Forgets all tokens if they change, since keys and
@@ -200,13 +200,17 @@ impl Sequence {
         self.read(model, &rest, Wanted::Last).await
     }
 
-    /// Forgets all tokens from the first one on that differs from `prompt`, and at least the last
-    /// one of `prompt`. Returns the number of tokens that remain.
-    pub(crate) fn keep_prefix(&mut self, prompt: &[u32]) -> Result<usize> {
+    /// Forgets all tokens from the first one on that differs from `prompt`, and at least the last one of `prompt`. Returns
+    /// the number of tokens that remain.
+    ///
+    /// # Errors
+    /// Those of [`Sequence::read`] if the rest of `prompt` cannot be read; then nothing is forgotten.
+    pub(crate) fn keep_prefix(&mut self, model: &LanguageModel, prompt: &[u32]) -> Result<usize> {
         let same = |(a, b): &(&u32, &u32)| a == b;
         let common = self.tokens.iter().zip(prompt).take_while(same).count();
-        let len = common.min(prompt.len().saturating_sub(1));
-        self.rewind(len)?;
-        Ok(len)
+        let length = common.min(prompt.len().saturating_sub(1));
+        Self::check(model, length, &prompt[length..])?;
+        self.rewind(length)?;
+        Ok(length)
     }
 }

@@ -3,7 +3,7 @@
 use relampago::{Axes, Border, ConvOptions, Result, Tensor};
 
 use crate::cases::{Cases, Pair};
-use crate::oracle::{Array, Beyond, Convolution, argmax, mean, softmax};
+use crate::oracle::{Array, Beyond, Convolution, argmax, mean, softmax, variance};
 use crate::random::Random;
 
 type Unary = (&'static str, fn(&Tensor) -> Result<Tensor>, fn(f64) -> f64);
@@ -65,8 +65,8 @@ impl Cases<'_> {
 
     fn reduced(&mut self, x: &Pair) -> Pair {
         let (rank, keep) = (x.rank(), self.random.below(2) == 0);
-        let kind = self.random.below(8);
-        let is_index = kind >= 6;
+        let kind = self.random.below(10);
+        let is_index = kind >= 8;
         let all: Vec<usize> = (0..rank).collect();
         let mut axes = match self.random.below(3) {
             0 if rank > 0 => vec![self.axis(rank).0],
@@ -100,13 +100,15 @@ impl Cases<'_> {
                 f64::from(lane.iter().all(|&x| x != 0.0))
             }),
             3 => (x.tensor.mean(given), mean),
-            4 => (x.tensor.max(given), |lane| {
+            4 => (x.tensor.variance(given), variance),
+            5 => (x.tensor.std(given), |lane| variance(lane).sqrt()),
+            6 => (x.tensor.max(given), |lane| {
                 lane.iter().copied().fold(f64::MIN, f64::max)
             }),
-            5 => (x.tensor.min(given), |lane| {
+            7 => (x.tensor.min(given), |lane| {
                 lane.iter().copied().fold(f64::MAX, f64::min)
             }),
-            6 => (x.tensor.argmax(given), argmax),
+            8 => (x.tensor.argmax(given), argmax),
             _ => (x.tensor.argmin(given), |lane| {
                 argmax(&lane.iter().map(|x| -x).collect::<Vec<_>>())
             }),

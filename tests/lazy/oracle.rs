@@ -228,6 +228,16 @@ pub(crate) fn mean(lane: &[f64]) -> f64 {
     lane.iter().sum::<f64>() / lane.len() as f64
 }
 
+pub(crate) fn variance(lane: &[f64]) -> f64 {
+    let centre = mean(lane);
+    mean(
+        &lane
+            .iter()
+            .map(|x| (x - centre).powi(2))
+            .collect::<Vec<_>>(),
+    )
+}
+
 /// How images are continued beyond their border.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Beyond {

@@ -5,25 +5,17 @@ import loadChat from './relampago_chat.js';
 import { Arrival } from './arrival.js';
 import { aborted, disposed } from './check.js';
 import { RelampagoError } from './error.js';
-
-let channel;
-
-/** Lets this thread do what else there is, such as to hear that a generation is cancelled. */
-const pause = () => {
-    if (globalThis.setImmediate) {
-        return new Promise(setImmediate);
-    }
-    channel ??= new MessageChannel();
-    return new Promise((resolve) => {
-        channel.port1.onmessage = resolve;
-        channel.port2.postMessage(undefined);
-    });
-};
+import { pause } from './pause.js';
 
 /** The module stops where it would otherwise go on with wrong data; then nothing of it is usable. */
-const known = (error) => error instanceof RelampagoError
-    ? error
-    : new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
+const lost = (error) => new RelampagoError('DEVICE_LOST', `the model's module failed, reload the model: ${error.message}`, error);
+
+/** Tells the tokens of a session after an answer, unless the module has failed. */
+const tellTokens = (session, push) => {
+    try {
+        push({ read: session.tokens() });
+    } catch {}
+};
 
 export class Engine {
     /** Pieces that are being written: a piece may be of a buffer that the next one is read into. */
@@ -35,6 +27,8 @@ export class Engine {
     #arrival;
     #model;
     #disposed = false;
+    /** The error of a module that failed, which is that of all later calls. */
+    #loss;
     /** Sessions and matrices by number. */
     #sessions = new Map();
     #devices = new Map();
@@ -133,7 +127,10 @@ export class Engine {
         });
         this.#turn = result.catch(() => {});
         return result.catch((error) => {
-            throw known(error);
+            if (error instanceof RelampagoError) {
+                throw error;
+            }
+            throw (this.#loss = lost(error));
         });
     }
 
@@ -166,7 +163,18 @@ export class Engine {
 
     /** Makes a session, of saved bytes if there are any; returns its number. */
     openSession(saved, lora) {
-        return this.#inTurn(async () => this.#keep(await this.#model.session(saved, lora)));
+        return this.#inTurn(async () => {
+            await pause(); // So that sessions that nobody has any more are closed.
+            return this.#keep(await this.#model.session(saved, lora));
+        });
+    }
+
+    #session(number) {
+        const session = this.#sessions.get(number);
+        if (!session) {
+            throw disposed('Session');
+        }
+        return session;
     }
 
     #keep(session) {
@@ -186,7 +194,7 @@ export class Engine {
     /** Calls a method of a session. */
     session(number, method, values) {
         return this.#inTurn(async () => {
-            const result = await this.#sessions.get(number)[method](...values);
+            const result = await this.#session(number)[method](...values);
             return method === 'fork' ? this.#keep(result) : result;
         });
     }
@@ -206,8 +214,8 @@ export class Engine {
     async #generate(number, { messages, prompt, session, options }, push) {
         const began = performance.now();
         this.#check(number);
-        const one = session === undefined ? this.#model : this.#sessions.get(session);
-        const generation = messages ? one.chat(messages, options) : one.complete(prompt, options);
+        const owner = session === undefined ? this.#model : this.#session(session);
+        const generation = messages ? owner.chat(messages, options) : owner.complete(prompt, options);
         try {
             const existing = generation.tokensAfter(0);
             let known = existing.length;
@@ -229,12 +237,16 @@ export class Engine {
         } finally {
             this.#cancelled.delete(number);
             generation.free();
+            owner === this.#model || tellTokens(owner, push);
         }
     }
 
     #check(number) {
         if (this.#disposed) {
             throw disposed();
+        }
+        if (this.#loss) {
+            throw this.#loss;
         }
         if (this.#cancelled.delete(number)) {
             throw aborted();

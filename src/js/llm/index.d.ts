@@ -336,14 +336,15 @@ export class Session {
     logits(tokens: ArrayLike<number>): Promise<Float32Array>;
     /**
      * Answers a conversation like `model.chat`, but reads only what the session has not read, such as the last message.
-     * Then the session has the conversation and the answer without its last token. Its adapters stay.
+     * Then the session has the conversation and the answer, unless an end token ended it without its last token. Its
+     * adapters stay.
      */
     chat(messages: readonly Message[], options?: AnswerOptions): Generation;
     /** Continues a whole text like `model.complete`, but reads only what the session has not read. */
     complete(prompt: string, options?: AnswerOptions): Generation;
     /**
      * Forgets the tokens from `start` to before `end`, and reads those after them again at their new positions; returns the
-     * logits after the last one. `INVALID_ARGUMENT` unless some tokens are left behind `end`.
+     * logits after the last one. Rejects with `INVALID_ARGUMENT` if no token follows the range.
      */
     remove(start: number, end: number): Promise<Float32Array>;
     /** The tokens so far. */

@@ -131,7 +131,7 @@ export class LanguageModel {
         // Logits of a prompt that is read in other pieces are rounded in another way.
         options.fresh = options.seed !== undefined && options.after === undefined;
         options.lora = this.#pairs(options.lora);
-        const generate = async (number, options, push) => generated(this.#used(), number, { ...request, options }, push);
+        const generate = async (number, checked, push) => generated(this.#used(), number, { ...request, options: checked }, push);
         return answer(this.#current, options, generate);
     }
 

@@ -2,47 +2,53 @@ import { ANSWER, answer, generated } from './answer.js';
 import * as check from './check.js';
 
 /** Closes sessions that nobody has any more. */
-const lost = new FinalizationRegistry((place) => close(place));
+const registry = new FinalizationRegistry((registration) => close(registration));
 
-const close = ({ current, all, reference, number }) => {
-    all.delete(reference);
-    current.engine.closeSession(number);
+const close = ({ engine, number, sessions, reference }) => {
+    sessions.delete(reference);
+    engine.closeSession(number);
 };
 
 /** Tokens that a model has read. */
 export class Session {
     #current;
     #pairs;
-    /** What remains of a session that the collector took: among others its number, which a reload changes. */
-    #place;
+    /** What outlives the object: the engine that has the session and the number there, which a reload replaces. */
+    #registration;
     /** The tokens so far, which a reload reads again. */
     #tokens;
     #disposed = false;
 
-    /** Use `model.session`. `current` has the model's engine, `all` weak references to the sessions of the model. */
-    constructor(current, all, pairs, number, tokens) {
+    /** Use `model.session`. `current` has the model's engine, `sessions` weak references to the sessions of the model. */
+    constructor(current, sessions, pairs, { engine, number }, tokens) {
         const reference = new WeakRef(this);
         this.#current = current;
         this.#pairs = pairs;
-        this.#place = { current, all, reference, number };
+        this.#registration = { engine, number, sessions, reference };
         this.#tokens = tokens;
-        all.add(reference);
-        lost.register(this, this.#place, reference);
+        sessions.add(reference);
+        registry.register(this, this.#registration, reference);
     }
 
     /** Makes a session of the number that `open` returns; `pairs` lists its adapters. */
-    static async open(current, all, pairs, open) {
+    static async open(current, sessions, pairs, open) {
+        const { engine } = current;
         const number = await open();
-        const tokens = await current.engine.session(number, 'tokens', []);
-        return new Session(current, all, pairs, number, [...tokens]);
+        const tokens = await engine.session(number, 'tokens', []);
+        return new Session(current, sessions, pairs, { engine, number }, [...tokens]);
     }
 
     /** Reads the tokens again with the model's engine, which a reload has replaced. */
     async renew() {
         const { engine } = this.#current;
-        this.#place.number = await engine.openSession(undefined, this.#pairs());
+        const number = await engine.openSession(undefined, this.#pairs());
+        if (this.#disposed) {
+            engine.closeSession(number);
+            return;
+        }
+        Object.assign(this.#registration, { engine, number });
         if (this.#tokens.length > 0) {
-            await engine.session(this.#place.number, 'prefill', [Uint32Array.from(this.#tokens)]);
+            await engine.session(number, 'prefill', [Uint32Array.from(this.#tokens)]);
         }
     }
 
@@ -50,11 +56,12 @@ export class Session {
         if (this.#disposed) {
             throw check.disposed('Session');
         }
-        return this.#current;
+        return this.#registration;
     }
 
     async #call(method, ...values) {
-        return this.#used().engine.session(this.#place.number, method, values);
+        const { engine, number } = this.#used();
+        return engine.session(number, method, values);
     }
 
     async #read(method, tokens) {
@@ -84,24 +91,21 @@ export class Session {
     }
 
     #answer(request, given) {
-        return answer(this.#current, check.options(given, ANSWER), async (number, options, push) => {
-            const { engine } = this.#used();
-            try {
-                return await generated(engine, number, { ...request, session: this.#place.number, options }, push);
-            } finally {
-                await this.#remember();
-            }
+        return answer(this.#current, check.options(given, ANSWER), async (id, options, push) => {
+            const { engine, number } = this.#used();
+            const told = (piece) => (piece.read ? (this.#tokens = [...piece.read]) : push(piece));
+            return generated(engine, id, { ...request, session: number, options }, told);
         });
     }
 
-    /** Notes the tokens for a reload. After the loss of an engine those before it are left. */
-    async #remember() {
-        this.#tokens = await this.tokens().then((tokens) => [...tokens], () => this.#tokens);
-    }
-
     async remove(start, end) {
-        const logits = await this.#call('remove', check.count(start, 'start'), check.count(end, 'end'));
-        await this.#remember();
+        const removal = this.#call('remove', check.count(start, 'start'), check.count(end, 'end'));
+        const logits = await removal.catch(async (error) => {
+            // After the loss of an engine they are those before.
+            this.#tokens = await this.tokens().then((tokens) => [...tokens], () => this.#tokens);
+            throw error;
+        });
+        this.#tokens.splice(start, end - start);
         return logits;
     }
 
@@ -115,7 +119,7 @@ export class Session {
     }
 
     async fork() {
-        return Session.open(this.#current, this.#place.all, this.#pairs, () => this.#call('fork'));
+        return Session.open(this.#current, this.#registration.sessions, this.#pairs, () => this.#call('fork'));
     }
 
     async save() {
@@ -125,8 +129,8 @@ export class Session {
     dispose() {
         if (!this.#disposed) {
             this.#disposed = true;
-            lost.unregister(this.#place.reference);
-            close(this.#place);
+            registry.unregister(this.#registration.reference);
+            close(this.#registration);
         }
     }
 

@@ -7,8 +7,8 @@ export const PIECE = 1 << 20;
 const READ = 1 << 18;
 
 /**
- * Frees the memory of a buffer where the browser can: the collector may leave it until long after. Only for buffers that no
- * stream and no message had: for those Chromium keeps the memory, of which the collector does not know any more.
+ * Frees the memory of a buffer where the browser can: the collector may leave it until long after. Not for buffers that a
+ * message or a reader had: Chromium keeps the memory of these, and the collector does not know of it any more.
  */
 export const free = (buffer) => buffer?.transfer?.(0);
 

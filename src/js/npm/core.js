@@ -8,13 +8,12 @@ import { RelampagoError } from './error.js';
 import { explained, requireOwner } from './mix_ups.js';
 import { ops } from './ops.js';
 import { requireNames, shown } from './options.js';
-import { leavingRoom } from './room.js';
+import { isFull, makeRoom } from './room.js';
 
 export {
     CustomOp, DeviceBuffer, GpuCommandBatch, GpuDevice, GpuMatmulCache, Program, RelampagoError, TensorView, load, ops,
 };
 export { classOf, lengthOf, part } from './arrays.js';
-export { requireNames } from './options.js';
 export { traced } from './stack.js';
 
 // `using` disposes of an object as its own `dispose` does, which may be called twice and leaves
@@ -54,7 +53,7 @@ export const foreign = (what, owner) => new RelampagoError('FOREIGN', `\`${what}
 
 for (const [method, names] of [['insert', ['k', 'n', 'format', 'transposed']], ['insertBlocks', ['k', 'n', 'format']]]) {
     const { [method]: call } = GpuMatmulCache.prototype;
-    GpuMatmulCache.prototype[method] = async function (name, weights, options, abort) {
+    GpuMatmulCache.prototype[method] = function (name, weights, options, abort) {
         requireNames(options, names, `${method}: `);
         return call.call(this, name, weights, options, abort);
     };
@@ -87,6 +86,11 @@ export const cachedLength = (cache, name, length, m) => {
         throw invalid('name', name, 'the name of weights in the cache');
     }
     return GpuCommandBatch.lengthOf(MATMUL, [length, k * n, m, k, n]);
+};
+
+/** Refuses options of a method that has none but `signal`. */
+export const requireAbortable = (options, method) => {
+    options == null || requireNames(options, ['signal'], `${method}: `);
 };
 
 export const list = (what, value) => {
@@ -158,8 +162,7 @@ const allPlaced = (results, into) => {
     return results.map((result, place) => placed(result, into[place]));
 };
 
-export const ABORT_OPTIONS = ['signal'];
-export const RESULT_OPTIONS = ['into', 'signal'];
+const RESULT_OPTIONS = ['into', 'signal'];
 
 // Every operation as a method of both classes; ops.d.ts has their types.
 for (const [index, [name, inputs, parameters, , names]] of ops.entries()) {
@@ -221,7 +224,8 @@ Object.defineProperty(GpuDevice.prototype, 'info', {
 });
 
 for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], ['tiledMin2d', 'min']]) {
-    GpuDevice.prototype[name] = function (values, rows, cols, options) {
+    GpuDevice.prototype[name] = async function (values, rows, cols, options) {
+        requireAbortable(options, name);
         return this.tiledReduce2d(reduction, values, rows, cols, options);
     };
 }
@@ -230,15 +234,17 @@ for (const [name, reduction] of [['tiledSum2d', 'sum'], ['tiledMax2d', 'max'], [
 const ABORTABLE = [
     [GpuDevice, { upload: 1, matmulView: 4, tiledReduce2d: 4, tiledReducePartial: 4 }],
     [GpuCommandBatch, { compile: 1, execute: 0 }],
-    [GpuMatmulCache, { matmulCached: 3 }],
+    [GpuMatmulCache, { insert: 3, insertBlocks: 3, matmulCached: 3 }],
 ];
 for (const [{ prototype }, places] of ABORTABLE) {
     for (const [method, place] of Object.entries(places)) {
         const { [method]: call } = prototype;
         // A call with wrong arguments rejects its promise; it throws nothing.
         prototype[method] = async function (...values) {
-            values[place] == null || requireNames(values[place], ABORT_OPTIONS, `${method}: `);
-            return leavingRoom(call.apply(this, values));
+            requireAbortable(values[place], method);
+            const result = await call.apply(this, values);
+            isFull() && await makeRoom();
+            return result;
         };
     }
 }
@@ -253,10 +259,11 @@ const setArguments = (program, args = []) => {
 
 /** Runs a program with these arguments. */
 const start = async (program, args, read, options, times = 1, feedback = []) => {
-    options == null || requireNames(options, read ? RESULT_OPTIONS : ABORT_OPTIONS);
     const count = setArguments(program, args);
     const pairs = list('feedback', feedback).flatMap((pair) => [pair?.[0], pair?.[1]]);
-    return leavingRoom(program.start(count, read, times, pairs, options));
+    const results = await program.start(count, read, times, pairs, options);
+    isFull() && await makeRoom();
+    return results;
 };
 
 /** What a plan's description, a list of numbers and names, says. */
@@ -288,7 +295,8 @@ for (const { prototype } of [GpuCommandBatch, Program]) {
 }
 
 Object.assign(Program.prototype, {
-    run(args, options) {
+    async run(args, options) {
+        requireAbortable(options, 'run');
         return start(this, args, false, options);
     },
 
@@ -305,14 +313,15 @@ Object.assign(Program.prototype, {
     },
 
     async time(args, options) {
-        options == null || requireNames(options, ABORT_OPTIONS, 'time: ');
+        requireAbortable(options, 'time');
         const times = await this.kernelTimes(setArguments(this, args), options);
         const plan = await this.explain();
         plan.kernels.forEach((kernel, place) => (kernel.milliseconds = times[place]));
         return plan;
     },
 
-    runN(args, times, feedback, options) {
+    async runN(args, times, feedback, options) {
+        requireAbortable(options, 'runN');
         return start(this, args, false, options, times, feedback);
     },
 
@@ -320,7 +329,7 @@ Object.assign(Program.prototype, {
         if (!(runs?.[Symbol.asyncIterator] ?? runs?.[Symbol.iterator])) {
             throw invalid('runs', runs, 'an iterable');
         }
-        options == null || requireNames(options, ABORT_OPTIONS, 'stream: ');
+        requireAbortable(options, 'stream');
         // The next run is under way while the last one's results are looked at.
         let last;
         for await (const args of runs) {

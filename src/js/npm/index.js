@@ -14,8 +14,7 @@ export {
 
 /** For what is loaded below; no part of the interface. */
 export {
-    ABORT_OPTIONS, RESULT_OPTIONS, cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes,
-    requireNames, traced,
+    cachedLength, checked, classOf, foreign, invalid, lengthOf, list, ops, part, rememberShapes, requireAbortable, traced,
 } from './core.js';
 
 const { create } = GpuDevice;

@@ -1,29 +1,37 @@
-// Room for finalizers. The collector does not know of the module's memory, and what it finds is freed between tasks. Loops
-// that await nothing but the module would leave everything in memory.
+// Room for finalizers. The collector does not know of the module's memory, and finalizers run between tasks: a loop that
+// awaits nothing but the module would leave everything in memory.
 
+import { pause } from './pause.js';
 import { allocatedBytes } from './relampago.js';
 
-/** The bytes that calls may allocate before finalizers get their turn. */
-const ROOM = 1 << 27;
+/** The bytes by which the memory in use may grow until finalizers get a task. */
+let step = 1 << 27;
 
-let most = ROOM;
+let most = step;
+let making;
 
-/** Returns a result, after a task in which finalizers run if much was allocated since the last one. */
-export const leavingRoom = async (result) => {
-    const value = await result;
-    if (allocatedBytes() > most) {
-        collect();
-        await new Promise((resolve) => setTimeout(resolve));
-        most = allocatedBytes() + ROOM;
-    }
-    return value;
+/** Whether the memory in use has grown by a step since it was least, or since the last task for finalizers. */
+export const isFull = () => {
+    const bytes = allocatedBytes();
+    most = Math.min(most, bytes + step);
+    return bytes > most;
 };
 
-/** Has the collector begin: it counts the bytes of buffers, which are not in memory until something is written to them. */
-const collect = () => {
+/** Has the collector look for objects, and resolves after a task in which finalizers run. */
+export const makeRoom = () => (making ??= collect().finally(() => (making = undefined)));
+
+const collect = async () => {
     try {
+        // The collector counts the bytes of buffers, which take no memory until something is written to them.
         for (let i = 0; i < 4; i++) {
-            new ArrayBuffer(ROOM);
+            new ArrayBuffer(1 << 27);
         }
     } catch {} // There is no room for them.
+    await pause();
+    most = allocatedBytes() + step;
+};
+
+/** For workers, whose objects the page disposes of. */
+export const needNoRoom = () => {
+    step = most = Infinity;
 };

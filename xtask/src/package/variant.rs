@@ -42,8 +42,8 @@ const SMALL_STD: &[&str] = &[
 /// which makes it smaller. Instructions keep the order of the source: LLVM's own loads all that a tile
 /// of a product needs before it multiplies, which is more than engines have registers for. Loops
 /// are unrolled and made of vectors where kernels say so; elsewhere it would only make them longer.
-/// wasm-bindgen numbers objects where modules have no reference types: modules are 1% smaller, and Node 20 (V8 11.3) runs
-/// them; it ends the process when it discards the compiled code of a caller of an export that returns a reference.
+/// Without reference types wasm-bindgen numbers objects, and modules are 1% smaller. Node 20 (V8 11.3) ends the process when
+/// it discards the compiled code of a caller of an export that returns a reference; such modules have no such export.
 /// The `cfg` tells the library that tiles may be as high as that order allows.
 const SMALL_CODE: &[&str] = &[
     "-Zunstable-options",

@@ -1,5 +1,5 @@
-//! Counts the bytes that are in use. Scripts look at them: the collector knows neither of objects of the module nor of
-//! their memory, and releases them between tasks, which a loop of awaited calls may not leave room for.
+//! Counts the bytes that are in use. JavaScript's collector knows nothing of this memory, and finalizers run only between
+//! tasks. Scripts use this number to leave a task in time.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -59,6 +59,9 @@ export const where = (condition, a, b) => {
     return elementwise('vecAdd', kept, shape);
 };
 
+/** The reductions of the table that others are made of. */
+const KINDS = { any: 'max', all: 'min', variance: 'mean', std: 'mean' };
+
 /** What reductions of no elements are. */
 const NEUTRAL = { sum: 0, any: 0, all: 1 };
 
@@ -87,6 +90,14 @@ export const reduce = (name, x, axis, options) => {
         }
         return record('view', [constant(x.device, NEUTRAL[name])], shape, { shape, axes: shape.map(() => -1), steps: [], starts: [] }, dtype);
     }
-    const kind = { any: 'max', all: 'min' }[name] ?? name;
+    const kind = KINDS[name] ?? name;
     return record('reduce', [dtype === 'bool' ? truth(x) : x], shape, { kind, axes, keepDims }, dtype);
+};
+
+/** Records means of squared distances from the mean; of `std` the roots of these. */
+export const spread = (name, x, axis, options) => {
+    const mean = reduce(name, x, axis, { keepDims: true });
+    const distances = broadcasting(name, 'sub', [['a', x], ['b', mean]]);
+    const variance = reduce(name, elementwise('square', [distances], x.shape), axis, options);
+    return name === 'std' ? elementwise('sqrt', [variance], variance.shape) : variance;
 };

@@ -1,6 +1,7 @@
 // Runs what results need as one program. Programs are cached by the structure of their graph; values, numbers and
 // buffers are arguments.
 
+import { makeRoom } from '../room.js';
 import { lower } from './lower.js';
 import { Resident, ordered, requireSources, structure } from './node.js';
 
@@ -75,7 +76,7 @@ const plan = async (device, order, results) => {
     }
 };
 
-/** Calls `f`, and once more if there is no memory: garbage is released between tasks, and loops may have none. */
+/** Calls `f`, and once more if there is no memory, after the collector's turn. */
 const withMemory = async (f) => {
     try {
         return await f();
@@ -83,7 +84,7 @@ const withMemory = async (f) => {
         if (error.code !== 'OUT_OF_MEMORY') {
             throw error;
         }
-        await new Promise((resolve) => setTimeout(resolve));
+        await makeRoom();
         return f();
     }
 };

@@ -212,6 +212,12 @@ export class Tensor<D extends DType = 'f32'> {
     /** The arithmetic mean along axes. */
     mean(axis?: Axes, options?: ReduceOptions): Tensor;
     mean(options: ReduceOptions): Tensor;
+    /** The variance along axes: the mean of squared distances from the mean. Of a sample, multiply it by n / (n − 1). */
+    variance(axis?: Axes, options?: ReduceOptions): Tensor;
+    variance(options: ReduceOptions): Tensor;
+    /** The standard deviation along axes: the square root of the variance. */
+    std(axis?: Axes, options?: ReduceOptions): Tensor;
+    std(options: ReduceOptions): Tensor;
     /** The largest element along axes; NaN where any is NaN. */
     max(axis?: Axes, options?: ReduceOptions): Tensor;
     max(options: ReduceOptions): Tensor;

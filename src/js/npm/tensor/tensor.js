@@ -167,11 +167,14 @@ for (const name of ['and', 'or']) {
 }
 method('where', (x, a, b) => elementwise.where(x, beside('where', 'a', a, x), beside('where', 'b', b, x)));
 
-for (const name of ['sum', 'mean', 'max', 'min', 'argmax', 'argmin', 'any', 'all']) {
+const { reduce, spread } = elementwise;
+const REDUCTIONS = {
+    sum: reduce, mean: reduce, variance: spread, std: spread, max: reduce, min: reduce, argmax: reduce, argmin: reduce,
+    any: reduce, all: reduce,
+};
+for (const [name, along] of Object.entries(REDUCTIONS)) {
     method(name, (x, axis, options) =>
-        Object(axis) === axis && !Array.isArray(axis)
-            ? elementwise.reduce(name, x, undefined, axis)
-            : elementwise.reduce(name, x, axis, options));
+        Object(axis) === axis && !Array.isArray(axis) ? along(name, x, undefined, axis) : along(name, x, axis, options));
 }
 
 for (const name of ['softmax', 'logSoftmax']) {

@@ -29,6 +29,11 @@ const flattened = (values, shape, into) => {
             const has = isList(value) ? `${value.length} elements` : `${shown(value)} in place of elements`;
             throw failure('tensor', `an array of axis ${axis} has ${has}, but the first one has ${shape[axis]}`);
         }
+        if (axis === shape.length - 1 && !Array.isArray(value)) {
+            into.set(value, at);
+            at += value.length;
+            return;
+        }
         // Holes are elements, too, which are no numbers.
         for (const one of value) {
             visit(one, axis + 1);

@@ -1,6 +1,6 @@
 // What callers give, on its way to a worker.
 
-import { ABORT_OPTIONS, RelampagoError, classOf, invalid, requireNames } from '../core.js';
+import { RelampagoError, classOf, invalid, requireAbortable } from '../core.js';
 import { untilAborted } from '../until_aborted.js';
 
 const MOST_SPARE = 16;
@@ -77,9 +77,9 @@ export function allocated(length, make) {
     }
 }
 
-/** What `start` comes to, unless the caller aborts before. `names` are those of the options. */
-export async function abortable(options, start, names = ABORT_OPTIONS) {
-    options == null || requireNames(options, names);
+/** What `start` comes to, unless the caller aborts before. `method` is one whose options are not checked yet. */
+export async function abortable(options, start, method) {
+    method && requireAbortable(options, method);
     const signal = options?.signal ?? undefined;
     if (signal !== undefined && typeof signal.aborted !== 'boolean') {
         throw invalid('signal', signal, 'an AbortSignal');
@@ -92,7 +92,7 @@ export const forward = (prototype, methods) => {
     for (const [name, count] of Object.entries(methods)) {
         prototype[name] = function (...values) {
             const call = () => this.handle.call(name, { values: values.slice(0, count).map((value) => copied(value)) });
-            return abortable(values[count], call);
+            return abortable(values[count], call, name);
         };
     }
 };

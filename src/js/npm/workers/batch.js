@@ -1,4 +1,4 @@
-import { DeviceBuffer, GpuCommandBatch, RESULT_OPTIONS, RelampagoError, cachedLength, checked, foreign, invalid, list, ops } from '../core.js';
+import { DeviceBuffer, GpuCommandBatch, RelampagoError, cachedLength, checked, foreign, invalid, list, ops } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
 import { ready, remote } from './handle.js';
@@ -82,18 +82,18 @@ export class RemoteBatch extends remote(GpuCommandBatch, 'GpuCommandBatch') {
             const as = nextNumber();
             const work = handle.call('compile', { held: [ids], as });
             return ready(new RemoteProgram(handle.link, as, lengths), work);
-        });
+        }, 'compile');
     }
 
     execute(options) {
-        return abortable(options, () => this.#execute());
+        return abortable(options, () => this.#execute(), 'execute');
     }
 
     readValues(id, _into, options) {
         return abortable(options, () => {
             this.#computed(id);
             return this.handle.call('read', { held: [id] });
-        }, RESULT_OPTIONS);
+        });
     }
 
     keep(id) {

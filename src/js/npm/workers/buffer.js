@@ -1,4 +1,4 @@
-import { DeviceBuffer, RESULT_OPTIONS, foreign } from '../core.js';
+import { DeviceBuffer, foreign } from '../core.js';
 import { abortable } from './arguments.js';
 import { remote } from './handle.js';
 
@@ -24,6 +24,6 @@ export class RemoteBuffer extends remote(DeviceBuffer, 'DeviceBuffer') {
     }
 
     readValues(_into, options) {
-        return abortable(options, () => this.handle.call('read'), RESULT_OPTIONS);
+        return abortable(options, () => this.handle.call('read'));
     }
 }

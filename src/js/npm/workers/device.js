@@ -1,4 +1,4 @@
-import { GpuDevice, RESULT_OPTIONS, RelampagoError, TensorView, invalid, ops, traced } from '../core.js';
+import { GpuDevice, RelampagoError, TensorView, invalid, ops, requireAbortable, traced } from '../core.js';
 import { abortable, copied, forward } from './arguments.js';
 import { RemoteBatch } from './batch.js';
 import { RemoteBuffer } from './buffer.js';
@@ -28,7 +28,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     static async start(spawn, options, abort, again) {
         const device = new RemoteDevice(new Link(spawn), [nextNumber()]);
         device.#again = again;
-        return ready(device, abortable({ signal: abort?.signal }, () => device.#start(options)));
+        return ready(device, abortable(abort, () => device.#start(options)));
     }
 
     async #start(options) {
@@ -60,7 +60,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
     runOp(index, values, options) {
         const [name, inputs, parameters, , names] = ops[index];
         const call = () => this.call(name, values.slice(0, inputs + parameters).map((value) => copied(value, names)));
-        return abortable(options, call, RESULT_OPTIONS);
+        return abortable(options, call);
     }
 
     /** An operation on values that are given away. */
@@ -73,7 +73,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
         const as = nextNumber();
         const buffer = new RemoteBuffer(link, as, values?.length);
         const start = () => this.handle.call('upload', { values: [copied(values)], as });
-        return ready(buffer, abortable(options, start));
+        return ready(buffer, abortable(options, start, 'upload'));
     }
 
     batch() {
@@ -92,6 +92,7 @@ export class RemoteDevice extends remote(GpuDevice, 'GpuDevice') {
 
     /** Views gather their elements on the page, since these are copied on their way in any case. */
     async matmulView(aView, a, bView, b, options) {
+        requireAbortable(options, 'matmulView');
         const [[m, k], [rows, n]] = [matrix('a', aView), matrix('b', bView)];
         if (rows !== k) {
             const shapes = `\`b\` is ${rows}×${n} beside ${m}×${k}`;

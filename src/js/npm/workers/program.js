@@ -1,4 +1,4 @@
-import { Program, RESULT_OPTIONS, checked, foreign, list, traced } from '../core.js';
+import { Program, checked, foreign, list, traced } from '../core.js';
 import { abortable, copied } from './arguments.js';
 import { RemoteBuffer } from './buffer.js';
 import { remote } from './handle.js';
@@ -19,22 +19,22 @@ export class RemoteProgram extends remote(Program, 'Program') {
     }
 
     time(args, options) {
-        return abortable(options, () => this.handle.call('time', { held: [this.#arguments(args)] }));
+        return abortable(options, () => this.handle.call('time', { held: [this.#arguments(args)] }), 'time');
     }
 
     run(args, options) {
-        return abortable(options, () => this.#start('run', args));
+        return abortable(options, () => this.#start('run', args), 'run');
     }
 
     runN(args, times, feedback, options) {
-        return abortable(options, () => this.#start('runN', args, [times, feedback]));
+        return abortable(options, () => this.#start('runN', args, [times, feedback]), 'runN');
     }
 
     /** Nothing is done at once. */
     readNow() {}
 
     readAll(args, options) {
-        return abortable(options, () => this.handle.call('read', { held: [this.#arguments(args)] }), RESULT_OPTIONS);
+        return abortable(options, () => this.handle.call('read', { held: [this.#arguments(args)] }));
     }
 
     /** Buffers for results, of which the worker holds a list until each has its own number. */

@@ -1,6 +1,7 @@
 // Does in a worker what a page asks for, with whatever methods it names.
 
 import { GpuDevice, load } from '../core.js';
+import { needNoRoom } from '../room.js';
 import { createWith } from './devices.js';
 import { buffersOf } from './link.js';
 
@@ -9,6 +10,7 @@ const spawn = () => new Worker(globalThis.location?.href ?? import.meta.url, { t
 
 const root = {
     async start(module, options) {
+        needNoRoom();
         await load({ module_or_path: module });
         return createWith(GpuDevice.create, spawn, options);
     },

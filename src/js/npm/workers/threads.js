@@ -1,7 +1,7 @@
 // Large operations on SIMD, divided among the calling thread and helpers in workers. The kernels
 // treat every row alike, so the values are those of one thread.
 
-import { GpuCommandBatch, RESULT_OPTIONS, lengthOf, ops } from '../core.js';
+import { GpuCommandBatch, lengthOf, ops } from '../core.js';
 import { abortable, allocated, copied, reuse, taken } from './arguments.js';
 import { RemoteDevice } from './device.js';
 import { plans } from './plans.js';
@@ -36,7 +36,7 @@ function employed(device, helpers, again) {
         const parts = divided(index, values);
         const alone = async (values, into) => runNow.call(device, index, values, into);
         return parts
-            ? abortable(options, () => together(index, parts, present(), alone), RESULT_OPTIONS)
+            ? abortable(options, () => together(index, parts, present(), alone))
             : runOp.call(device, index, values, options);
     };
     device.helpers = () => present().length;
