@@ -65,6 +65,10 @@ export async function everything(file: File, bytes: Uint8Array, signal: AbortSig
   exactly<Float32Array>(await session.decode(1));
   exactly<Uint32Array>(await session.tokens());
   exactly<Session>(await session.fork());
+  exactly<Float32Array>(await session.remove(0, 1));
+  exactly<string>(await session.chat([{ role: 'user', content: 'hello' }], { max_tokens: 4 }).text());
+  // @ts-expect-error: the session's own adapters stay.
+  session.complete('hello', { lora });
   const saved = await session.save();
   exactly<Session>(await model.loadSession(saved, { lora: { lora } }));
   new Blob([saved]);
