@@ -33,6 +33,8 @@
 
 // wgpu's handles are not `Send` in the browser, where there is one thread; an `Rc` there would
 // need a second set of types.
+// rustdoc decides which types are `Send` and `Sync`, and looks into those of wgpu for it.
+#![recursion_limit = "256"]
 #![cfg_attr(target_arch = "wasm32", allow(clippy::arc_with_non_send_sync))]
 
 mod alloc;
